@@ -1,0 +1,317 @@
+package authserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
+)
+
+// Mode is Own or Broker. Sealed.
+type Mode interface {
+	// bind is called once, by New.
+	bind(s *Server) error
+	// routes adds endpoints with pages.
+	routes(mux *http.ServeMux)
+	// ask shows the consent page of a visit, or has the user log in first.
+	ask(w http.ResponseWriter, r *http.Request, v *visit) error
+	// user is who is logged in; in Broker the zero User, for only the provider knows.
+	user(r *http.Request) (*User, error)
+	// agreed sends the browser on after the user agreed.
+	agreed(w http.ResponseWriter, r *http.Request, v *visit, u *User) error
+	// lookup says whether the user of a grant is still one, and who; ErrUnknown ends the grant.
+	lookup(ctx context.Context, reference string, g *grant) (*User, error)
+}
+
+// Server is an authorization server. It is safe for concurrent use.
+type Server struct {
+	config
+	issuer string
+	base   *url.URL // of the issuer
+	mode   Mode
+	byHand map[string]*Client
+
+	sealer     *sealer
+	proofs     *proof.Checker
+	registered table[clientRecord]
+	index      table[clientIndex]
+	visits     table[visit]
+	grants     table[grant]
+	owners     table[owner]
+	once       table[struct{}]
+	documents  documents
+	counters   [places]counter
+	alive      liveness
+
+	mu     sync.Mutex // guards guarded
+	guards []resourceScopes
+}
+
+// New checks everything that can be wrong and returns all faults at once. issuer is the URL that
+// clients see: https, or http on loopback; its path, if any, is where the endpoints are. It is
+// compared to the byte everywhere, so it should have no slash at the end.
+func New(issuer string, m Mode, opts ...Option) (*Server, error) {
+	c, err := newConfig(opts)
+	s := &Server{config: c, issuer: issuer, mode: m, byHand: map[string]*Client{}, proofs: proof.New()}
+	u, failed := url.Parse(issuer)
+	switch {
+	case failed != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || strings.Contains(issuer, "#") || u.Scheme != "https" && u.Scheme != "http":
+		err = errors.Join(err, fmt.Errorf("authserver: the issuer %q is not an absolute URL without query and fragment", issuer))
+	case u.Scheme == "http" && !isLoopback(u):
+		err = errors.Join(err, fmt.Errorf("authserver: the issuer %s must be https, except on loopback", issuer))
+	case strings.HasSuffix(issuer, "/"):
+		err = errors.Join(err, fmt.Errorf("authserver: the issuer %s must not end with a slash: others compare it to the byte", issuer))
+	}
+	s.base = u
+	sealer, failed := newSealer(c.seals)
+	err = errors.Join(err, failed)
+	s.sealer = sealer
+	if m == nil {
+		err = errors.Join(err, errors.New("authserver: there is no Mode: Own or Broker"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.prepare()
+	if err := m.bind(s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// prepare connects what has no faults.
+func (s *Server) prepare() {
+	s.registered = table[clientRecord]{"client", s.store}
+	s.index = table[clientIndex]{"clients", s.store}
+	s.visits = table[visit]{"visit", s.store}
+	s.grants = table[grant]{"grant", s.store}
+	s.owners = table[owner]{"owner", s.store}
+	s.once = table[struct{}]{"once", s.store}
+	for i := range s.clients {
+		s.byHand[s.clients[i].ID] = &s.clients[i]
+	}
+	for i := range s.assertions {
+		s.assertions[i].prepare(s.issuer)
+	}
+	if s.pages == nil {
+		s.pages = plain{}
+	}
+	if k, ok := s.keys.(*rotating); ok {
+		k.rings, k.sealer, k.life = table[ring]{"keys", s.store}, s.sealer, s.lives.Access
+		k.made = func(ctx context.Context, id string) { s.tell(ctx, Event{Kind: KeyRotated, Reason: id}) }
+	}
+}
+
+// at is the URL of an endpoint.
+func (s *Server) at(path string) string { return s.issuer + path }
+
+// path is the path of an endpoint, as browsers and the handler see it.
+func (s *Server) path(path string) string { return s.base.Path + path }
+
+// secure says whether browsers reach the server over https.
+func (s *Server) secure() bool { return s.base.Scheme == "https" }
+
+// origin is that of the pages.
+func (s *Server) origin() string { return s.base.Scheme + "://" + s.base.Host }
+
+// addResource makes tokens for a resource possible.
+func (s *Server) addResource(resource string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.ContainsFunc(s.guards, func(r resourceScopes) bool { return r.url == resource }) {
+		s.guards = append(s.guards, resourceScopes{url: resource})
+	}
+}
+
+// allResources are those of the options and of the guards.
+func (s *Server) allResources() []resourceScopes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.Clone(s.resources)
+	for _, g := range s.guards {
+		if !slices.ContainsFunc(all, func(r resourceScopes) bool { return r.url == g.url }) {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+var errTarget = refuse("invalid_target", "The resource is not one of this authorization server.")
+
+// resourceFor finds the resource that a request is for.
+func (s *Server) resourceFor(asked []string) (resourceScopes, error) {
+	all := s.allResources()
+	switch {
+	case len(asked) > 1:
+		return resourceScopes{}, refuse("invalid_target", "A token is for one resource.")
+	case len(asked) == 0 && len(all) == 1:
+		return all[0], nil
+	case len(asked) == 0:
+		return resourceScopes{}, refuse("invalid_target", "The resource is missing, and there are several.")
+	}
+	for _, r := range all {
+		if r.url == asked[0] || isResource(asked[0]) && strings.TrimSuffix(r.url, "/") == strings.TrimSuffix(asked[0], "/") {
+			return r, nil
+		}
+	}
+	return resourceScopes{}, errTarget
+}
+
+// scopesOf are those that can be granted for a resource.
+func (s *Server) scopesOf(r resourceScopes) []Scope {
+	all := slices.Clone(s.scopes)
+	for _, scope := range r.scopes {
+		if !slices.ContainsFunc(all, func(known Scope) bool { return known.Name == scope.Name }) {
+			all = append(all, scope)
+		}
+	}
+	return all
+}
+
+// choose returns the scopes that a client gets for what it asks. Those that are not known are left
+// out (RFC 6749 §3.3), unless nothing would be left.
+func (s *Server) choose(asked string, r resourceScopes, c *Client) ([]string, error) {
+	known := s.scopesOf(r)
+	chosen := []string{}
+	if asked == "" {
+		for _, scope := range known {
+			if scope.Default {
+				chosen = append(chosen, scope.Name)
+			}
+		}
+		return narrow(chosen, c.Scopes), nil
+	}
+	only := true // nothing but offline_access is asked for
+	for name := range strings.FieldsSeq(asked) {
+		only = only && name == "offline_access"
+		if slices.ContainsFunc(known, func(scope Scope) bool { return scope.Name == name }) && !slices.Contains(chosen, name) {
+			chosen = append(chosen, name)
+		}
+	}
+	chosen = narrow(chosen, c.Scopes)
+	if len(chosen) == 0 && !only {
+		return nil, refuse("invalid_scope", "None of the scopes is known, or the client may not ask for them.")
+	}
+	return chosen, nil
+}
+
+// shownScopes are scopes with their texts.
+func (s *Server) shownScopes(names []string, r resourceScopes) []Scope {
+	var shown []Scope
+	for _, scope := range s.scopesOf(r) {
+		if slices.Contains(names, scope.Name) {
+			shown = append(shown, scope)
+		}
+	}
+	return shown
+}
+
+// owner is what a user has granted.
+type owner struct {
+	Grants   []ownedGrant   `json:"grants,omitempty"`
+	Consents []givenConsent `json:"consents,omitempty"`
+}
+
+type ownedGrant struct {
+	Reference string    `json:"reference"`
+	Client    string    `json:"client"`
+	Until     time.Time `json:"until"`
+}
+
+// givenConsent is one that the user gave.
+type givenConsent struct {
+	Client   string    `json:"client"`
+	Redirect string    `json:"redirect"`
+	Resource string    `json:"resource"`
+	Scopes   []string  `json:"scopes"`
+	At       time.Time `json:"at"`
+}
+
+// maxOwned bounds the grants of a user; the oldest ends when there are more.
+const maxOwned = 200
+
+// addOwned notes a grant of a user before it is stored, and again before its code is redeemed, so that
+// Revoke finds every grant. It returns the reference of one that must end to make room; empty in
+// general.
+func (s *Server) addOwned(ctx context.Context, subject string, g ownedGrant, given *givenConsent) (ends string, err error) {
+	err = s.owners.change(ctx, subject, func(o *owner) (time.Time, error) {
+		now := time.Now()
+		ends = ""
+		o.Grants = slices.DeleteFunc(o.Grants, func(old ownedGrant) bool { return now.After(old.Until) || old.Reference == g.Reference })
+		if len(o.Grants) >= maxOwned {
+			ends = o.Grants[0].Reference
+			o.Grants = o.Grants[1:]
+		}
+		o.Grants = append(o.Grants, g)
+		if given != nil {
+			o.Consents = slices.DeleteFunc(o.Consents, func(old givenConsent) bool {
+				within := len(narrow(old.Scopes, append([]string{}, given.Scopes...))) == len(old.Scopes)
+				return old.Client == given.Client && old.Redirect == given.Redirect && old.Resource == given.Resource && within || now.Sub(old.At) > s.lives.Grant
+			})
+			o.Consents = append(o.Consents, *given)
+			if extra := len(o.Consents) - maxOwned; extra > 0 {
+				o.Consents = o.Consents[extra:]
+			}
+		}
+		return now.Add(s.lives.Grant + time.Minute), nil
+	})
+	return ends, err
+}
+
+// Revoke ends all grants of a user, or with client not empty those of that client. Access tokens are
+// refused by guards of this process at once, and by those of others that share the store within 5
+// seconds; resource servers that only check signatures take them until they expire.
+func (s *Server) Revoke(ctx context.Context, subject, client string) (ended int, err error) {
+	var going []ownedGrant
+	err = s.owners.change(ctx, subject, func(o *owner) (time.Time, error) {
+		going = nil
+		for _, g := range o.Grants {
+			if client == "" || g.Client == client {
+				going = append(going, g)
+			}
+		}
+		o.Consents = slices.DeleteFunc(o.Consents, func(c givenConsent) bool { return client == "" || c.Client == client })
+		return time.Now().Add(s.lives.Grant + time.Minute), nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, g := range going {
+		was, failed := s.end(ctx, g.Reference)
+		if was {
+			ended++
+			s.tell(ctx, Event{Kind: Revoked, Subject: subject, ClientID: g.Client, Grant: g.Reference})
+		}
+		err = errors.Join(err, failed)
+	}
+	return ended, err
+}
+
+// end ends a grant, and says whether it was alive. What the provider gave is given back.
+func (s *Server) end(ctx context.Context, reference string) (was bool, err error) {
+	var upstream string
+	err = s.grants.change(ctx, reference, func(g *grant) (time.Time, error) {
+		was = g.Client != "" && !g.Dead
+		if !was {
+			return time.Time{}, errSame
+		}
+		upstream = g.Upstream
+		g.Dead, g.Last, g.Upstream = true, "", ""
+		return g.Until, nil
+	})
+	if err != nil {
+		return false, err
+	}
+	s.alive.dead(reference)
+	if b, ok := s.mode.(*broker); ok && upstream != "" {
+		b.giveBack(ctx, upstream)
+	}
+	return was, nil
+}

@@ -1,0 +1,363 @@
+package authserver
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/middleware/auth"
+)
+
+// Provider is an OpenID or OAuth provider at which this program is registered.
+type Provider struct {
+	Issuer       string // OpenID Connect: all else is discovered
+	ClientID     string
+	ClientSecret string
+	Scopes       []string // default: openid, email, offline_access if it is listed
+
+	// For providers without discovery. Identity says who a token belongs to; its error is ErrUnknown if
+	// the provider does not take the token any longer.
+	Authorize, Token, RevokeURL string
+	Identity                    func(ctx context.Context, t *UpstreamToken) (*User, error)
+
+	Audience string            // sent as "audience", which some providers need
+	Resource bool              // send "resource" on, for providers that know RFC 8707
+	Extra    map[string]string // further parameters of the authorization request
+	NoPKCE   bool              // for providers that reject it
+}
+
+// BrokerOption configures Broker. Sealed.
+type BrokerOption interface{ brokerOption(b *broker) }
+
+type brokerOptionFunc func(b *broker)
+
+func (f brokerOptionFunc) brokerOption(b *broker) { f(b) }
+
+// Broker sends users to a provider, and issues tokens for its sessions. The page of this server comes
+// first, each time; the state of the provider's request is made after it, and the way back is open to
+// this browser only.
+func Broker(p Provider, opts ...BrokerOption) Mode {
+	b := &broker{provider: p, vouch: 5 * time.Minute, callback: "/callback/provider"}
+	for _, o := range opts {
+		o.brokerOption(b)
+	}
+	return b
+}
+
+// Admit decides who may come in, and as whom; default: everybody that the provider names, with its
+// subject. claims are those of the ID token, or "sub", "name" and "email" of what Identity returned. An
+// error keeps the user out; its text is not shown.
+func Admit(fn func(ctx context.Context, claims map[string]any) (*User, error)) BrokerOption {
+	return brokerOptionFunc(func(b *broker) { b.admit = fn })
+}
+
+// MapScopes says which scopes of the provider a client's scopes need; default: none besides Provider.Scopes.
+func MapScopes(fn func(scopes []string) []string) BrokerOption {
+	return brokerOptionFunc(func(b *broker) { b.mapped = fn })
+}
+
+// Vouch is how long the provider's word is believed before it is asked again (by a refresh, or
+// Identity), default 5 minutes. 0 asks before each call. If it is away, its last word is believed for
+// twice that. A provider that gives no refresh token is asked at its userinfo endpoint; without one its
+// word is good until its token expires.
+func Vouch(every time.Duration) BrokerOption {
+	return brokerOptionFunc(func(b *broker) { b.vouch = every })
+}
+
+// Callback is the path of the redirect URI at the provider, below the issuer; default "/callback/provider".
+func Callback(path string) BrokerOption {
+	return brokerOptionFunc(func(b *broker) { b.callback = path })
+}
+
+// broker is the mode Broker.
+type broker struct {
+	provider Provider
+	admit    func(ctx context.Context, claims map[string]any) (*User, error)
+	mapped   func(scopes []string) []string
+	vouch    time.Duration
+	callback string
+
+	server   *Server
+	remote   upstream
+	identity *auth.JWT // checks ID tokens; nil without Issuer
+}
+
+// upstreamVisit is the request to the provider. It is made after the user agreed here.
+type upstreamVisit struct {
+	State  []byte `json:"state"`  // digest
+	Sealed string `json:"sealed"` // an upstreamRequest
+}
+
+type upstreamRequest struct{ URL, Verifier, Nonce string }
+
+func (b *broker) bind(s *Server) error {
+	p := &b.provider
+	var faults []error
+	fault := func(wrong bool, text string) {
+		if wrong {
+			faults = append(faults, errors.New("authserver: Broker: "+text))
+		}
+	}
+	fault(b.server != nil, "a Mode is for one Server")
+	fault(p.ClientID == "", "there is no ClientID: register this program at the provider, with the redirect URI "+s.at(b.callback))
+	fault(p.Issuer == "" && (p.Authorize == "" || p.Token == "" || p.Identity == nil), "without an Issuer it needs Authorize, Token and Identity")
+	for _, address := range []string{p.Issuer, p.Authorize, p.Token, p.RevokeURL} {
+		u, err := url.Parse(address)
+		fault(address != "" && (err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u))), address+" must be https, or http on loopback")
+	}
+	fault(b.vouch < 0, "Vouch is not negative")
+	fault(!strings.HasPrefix(b.callback, "/"), "the path of Callback begins with a slash")
+	if len(faults) > 0 {
+		return errors.Join(faults...)
+	}
+	b.server = s
+	b.remote = upstream{provider: p, client: newUpstreamClient()}
+	if p.Issuer != "" {
+		b.identity = &auth.JWT{Issuer: p.Issuer, Audience: p.ClientID, Client: b.remote.client}
+	}
+	return nil
+}
+
+func (b *broker) routes(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+b.server.path(b.callback), b.server.page(b.handleCallback))
+}
+
+// user is not known before the provider says so.
+func (b *broker) user(*http.Request) (*User, error) { return &User{}, nil }
+
+func (b *broker) ask(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if v.Answer != "" {
+		return b.server.leave(w, r, v, "")
+	}
+	at, err := url.Parse(cmp.Or(b.provider.Issuer, b.provider.Authorize))
+	if err != nil {
+		return err
+	}
+	return b.server.showConsent(w, r, v, &User{}, at.Host)
+}
+
+// agreed sends the browser to the provider, a second time with the same request.
+func (b *broker) agreed(w http.ResponseWriter, r *http.Request, v *visit, _ *User) error {
+	ctx, s := r.Context(), b.server
+	meta, err := b.remote.discover(ctx)
+	if err != nil {
+		return pageFault(http.StatusServiceUnavailable, msgProviderAway, err)
+	}
+	state := v.ID + "." + rand.Text()
+	ask := upstreamRequest{Verifier: base64url(randomBytes(32)), Nonce: rand.Text()}
+	if ask.URL, err = b.address(meta, v, state, ask); err != nil {
+		return err
+	}
+	sealed, err := s.sealer.seal("provider "+v.ID, ask)
+	if err != nil {
+		return err
+	}
+	mine := &upstreamVisit{digest(state), sealed}
+	err = s.visits.change(ctx, v.ID, func(kept *visit) (time.Time, error) {
+		if kept.ID == "" {
+			return time.Time{}, pageFault(http.StatusBadRequest, msgExpired, nil)
+		}
+		if kept.Upstream != nil {
+			mine = kept.Upstream
+			return time.Time{}, errSame
+		}
+		kept.Upstream = mine
+		return kept.Until, nil
+	})
+	if err == nil {
+		err = s.sealer.open("provider "+v.ID, mine.Sealed, &ask)
+	}
+	if err != nil {
+		return err
+	}
+	http.Redirect(w, r, ask.URL, http.StatusSeeOther)
+	return nil
+}
+
+// address is the authorization request to the provider.
+func (b *broker) address(meta *upstreamMetadata, v *visit, state string, ask upstreamRequest) (string, error) {
+	p := &b.provider
+	u, err := url.Parse(meta.Authorize)
+	if err != nil {
+		return "", err
+	}
+	scopes := slices.Clone(p.Scopes)
+	if len(scopes) == 0 && p.Issuer != "" {
+		scopes = []string{"openid", "email"}
+		if slices.Contains(meta.Scopes, "offline_access") {
+			scopes = append(scopes, "offline_access")
+		}
+	}
+	if b.mapped != nil {
+		scopes = append(scopes, b.mapped(v.Scopes)...)
+	}
+	slices.Sort(scopes)
+	q := u.Query()
+	for name, value := range p.Extra {
+		q.Set(name, value)
+	}
+	q.Set("response_type", "code")
+	q.Set("client_id", p.ClientID)
+	q.Set("redirect_uri", b.server.at(b.callback))
+	q.Set("state", state)
+	if p.Issuer != "" {
+		q.Set("nonce", ask.Nonce)
+	}
+	if scopes = slices.Compact(scopes); len(scopes) > 0 {
+		q.Set("scope", strings.Join(scopes, " "))
+	}
+	if p.Audience != "" {
+		q.Set("audience", p.Audience)
+	}
+	if p.Resource {
+		q.Set("resource", v.Resource)
+	}
+	if !p.NoPKCE {
+		q.Set("code_challenge", challengeOf(ask.Verifier))
+		q.Set("code_challenge_method", "S256")
+	}
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+// handleCallback is where the provider sends the browser back to. It must be the browser that agreed.
+func (b *broker) handleCallback(w http.ResponseWriter, r *http.Request) error {
+	ctx, s, q := r.Context(), b.server, r.URL.Query()
+	if single(q) != nil {
+		return pageFault(http.StatusBadRequest, msgForm, nil)
+	}
+	id, _, _ := strings.Cut(q.Get("state"), ".")
+	v, err := s.findVisit(r, id)
+	if err != nil {
+		return err
+	}
+	if v.Upstream == nil || subtle.ConstantTimeCompare(v.Upstream.State, digest(q.Get("state"))) != 1 {
+		return pageFault(http.StatusForbidden, msgOtherBrowser, nil)
+	}
+	if v.Answer != "" {
+		return s.leave(w, r, v, "")
+	}
+	meta, err := b.remote.discover(ctx)
+	if err != nil {
+		return pageFault(http.StatusServiceUnavailable, msgProviderAway, err)
+	}
+	if iss := q.Get("iss"); b.provider.Issuer != "" && (iss != "" && iss != b.provider.Issuer || iss == "" && meta.Iss) {
+		return pageFault(http.StatusForbidden, msgProviderNo, errors.New("the response is of another issuer"))
+	}
+	if code := q.Get("error"); code != "" {
+		s.emit(r, Event{Kind: LoginFailed, ClientID: v.Client, Reason: "the provider says " + shownText(code)})
+		told := url.Values{"error": {"access_denied"}, "error_description": {"The identity provider did not let the user in."}}
+		if code == "temporarily_unavailable" || code == "server_error" {
+			told = url.Values{"error": {code}, "error_description": {"The identity provider failed."}}
+		}
+		return s.leave(w, r, v, s.response(v, told))
+	}
+	u, held, err := b.arrive(ctx, v, q.Get("code"))
+	if err != nil {
+		return b.notArrived(w, r, v, err)
+	}
+	sealed, err := s.sealer.seal(upstreamPurpose, held)
+	if err != nil {
+		return err
+	}
+	s.emit(r, Event{Kind: LoggedIn, Subject: u.Subject, ClientID: v.Client})
+	to, err := s.issueCode(r, v, u, sealed)
+	if err != nil {
+		return err
+	}
+	return s.leave(w, r, v, to)
+}
+
+var errNotIn = errors.New("authserver: Admit keeps the user out")
+
+// notArrived answers a callback that led to no user. Where the provider is away, the page can be loaded
+// again.
+func (b *broker) notArrived(w http.ResponseWriter, r *http.Request, v *visit, err error) error {
+	s := b.server
+	if errors.Is(err, errAway) {
+		return pageFault(http.StatusServiceUnavailable, msgProviderAway, err)
+	}
+	if again, failed := s.visits.get(r.Context(), v.ID); failed == nil && again.Answer != "" {
+		return s.leave(w, r, again, "") // the page was loaded twice, and the other one has used the code
+	}
+	if errors.Is(err, errNotIn) {
+		s.emit(r, Event{Kind: LoginFailed, ClientID: v.Client, Reason: err.Error()})
+		return s.leave(w, r, v, s.response(v, url.Values{"error": {"access_denied"}, "error_description": {"The user has no access to this server."}}))
+	}
+	s.emit(r, Event{Kind: LoginFailed, ClientID: v.Client, Reason: err.Error()})
+	return pageFault(http.StatusForbidden, msgProviderNo, err)
+}
+
+// arrive redeems the provider's code, and finds out who the user is.
+func (b *broker) arrive(ctx context.Context, v *visit, code string) (*User, *upstreamSession, error) {
+	var ask upstreamRequest
+	if err := b.server.sealer.open("provider "+v.ID, v.Upstream.Sealed, &ask); err != nil {
+		return nil, nil, err
+	}
+	form := url.Values{"grant_type": {grantCode}, "code": {code}, "redirect_uri": {b.server.at(b.callback)}}
+	if !b.provider.NoPKCE {
+		form.Set("code_verifier", ask.Verifier)
+	}
+	got, err := b.remote.token(ctx, form)
+	if err != nil {
+		return nil, nil, err
+	}
+	held := got.session(time.Now(), nil)
+	claims, err := b.claims(ctx, got, held, ask.Nonce)
+	if err != nil {
+		return nil, nil, err
+	}
+	subject, _ := claims["sub"].(string)
+	u := &User{Subject: subject}
+	u.Name, _ = claims["name"].(string)
+	u.Email, _ = claims["email"].(string)
+	if b.admit != nil {
+		if u, err = b.admit(ctx, claims); err != nil {
+			return nil, nil, errors.Join(errNotIn, err)
+		}
+	}
+	if u == nil || u.Subject == "" {
+		return nil, nil, fmt.Errorf("%w: there is no subject", errNotIn)
+	}
+	return u, held, b.server.judgeUser(u)
+}
+
+// claims are what the provider says of the user.
+func (b *broker) claims(ctx context.Context, got *upstreamAnswer, held *upstreamSession, nonce string) (map[string]any, error) {
+	if b.provider.Identity != nil {
+		u, err := b.provider.Identity(ctx, held.token())
+		if err != nil || u == nil {
+			return nil, errors.Join(errors.New("authserver: Identity knows no user"), err)
+		}
+		claims := map[string]any{"sub": u.Subject, "name": u.Name, "email": u.Email}
+		maps.Copy(claims, u.Claims)
+		return claims, nil
+	}
+	p, err := b.identity.Verify(ctx, got.ID)
+	if errors.Is(err, auth.ErrUnavailable) {
+		return nil, errors.Join(errAway, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("authserver: the ID token: %w", err)
+	}
+	said, _ := p.Claims["nonce"].(string)
+	if subtle.ConstantTimeCompare([]byte(said), []byte(nonce)) != 1 {
+		return nil, errors.New("authserver: the ID token is of another request")
+	}
+	if azp, ok := p.Claims["azp"].(string); ok && azp != b.provider.ClientID {
+		return nil, errors.New("authserver: the ID token is for another client")
+	}
+	if _, ok := p.Claims["sub"].(string); !ok {
+		return nil, errors.New("authserver: the ID token has no subject")
+	}
+	return p.Claims, nil
+}

@@ -1,0 +1,293 @@
+package authserver_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/middleware/authserver"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+// brokered is a site in front of a provider, at which it is registered as "shop".
+func brokered(t *testing.T, p authserver.Provider, opts ...authserver.BrokerOption) (*site, *testkit.Issuer) {
+	t.Helper()
+	idp := testkit.IdP(t)
+	idp.Client("shop", "secret & more")
+	p.Issuer, p.ClientID, p.ClientSecret = idp.URL(), "shop", "secret & more"
+	return open(t, authserver.Broker(p, opts...)), idp
+}
+
+// arrive goes through our page and the provider, up to the callback.
+func (b *browser) arrive(client string) *answer {
+	b.t.Helper()
+	at := b.press(b.do(http.MethodGet, b.s.ask(client), nil), "decision", "approve")
+	if at.status != http.StatusSeeOther {
+		b.t.Fatalf("%d %s", at.status, at.body)
+	}
+	back := b.do(http.MethodGet, at.to.String(), nil)
+	if back.to == nil {
+		b.t.Fatalf("the provider answers %d %s", back.status, back.body)
+	}
+	return back
+}
+
+// enter goes on to the client, and redeems the code.
+func (b *browser) enter(client string) (access, refresh string) {
+	b.t.Helper()
+	a := b.do(http.MethodGet, b.arrive(client).to.String(), nil)
+	if a.to == nil || a.to.Query().Get("code") == "" {
+		b.t.Fatalf("%d %v %s", a.status, a.to, a.body)
+	}
+	got := b.s.redeem(client, a.to.Query().Get("code"))
+	return got.text(b.t, "access_token"), got.text(b.t, "refresh_token")
+}
+
+func TestBroker(t *testing.T) {
+	t.Parallel()
+	for _, rev := range protocol.Revisions() {
+		t.Run(rev.String(), func(t *testing.T) {
+			t.Parallel()
+			s, idp := brokered(t, authserver.Provider{})
+			login := oauth.Client(oauth.Keep(oauth.Memory()), oauth.Browser(testkit.Browse(t)))
+			c, err := client.Connect(t.Context(), client.HTTP(s.resource, login), client.Revisions(rev))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = c.Close() }()
+			if who, err := client.Call[string](t.Context(), c, "whoami", nil); err != nil || who != "ann" {
+				t.Errorf("%q, %v", who, err)
+			}
+			for _, r := range idp.Log() {
+				if r.Path == "/authorize" && (r.Form.Get("scope") != "email offline_access openid" || r.Form.Get("code_challenge") == "" || r.Form.Get("redirect_uri") != s.issuer+"/callback/provider") {
+					t.Errorf("asked the provider %v", r.Form)
+				}
+			}
+		})
+	}
+}
+
+// The token of the provider stays here: the client has another, and the guard takes only that.
+func TestUpstream_IsNotTheCallersToken(t *testing.T) {
+	t.Parallel()
+	s, idp := brokered(t, authserver.Provider{})
+	access, _ := s.browser().enter(s.register(plainClient))
+	p, ok := s.admits(access)
+	if !ok {
+		t.Fatal("the guard does not take the token")
+	}
+	up, err := s.server.Upstream(t.Context(), p)
+	if err != nil || up.Value == "" || up.Value == access || strings.Contains(up.String(), up.Value) || up.Scheme != "Bearer" {
+		t.Fatalf("%v, %v", up, err)
+	}
+	if _, ok := s.admits(up.Value); ok {
+		t.Error("the guard takes the provider's token")
+	}
+	idp.Lifetime(time.Second) // what is given from now on is to be renewed at once
+	access, _ = s.browser().enter(s.register(plainClient))
+	p, _ = s.admits(access)
+	before := idp.Requests("/token", "refresh_token")
+	if _, err := s.server.Upstream(t.Context(), p); err != nil || idp.Requests("/token", "refresh_token") != before+1 {
+		t.Errorf("%d renewals, %v", idp.Requests("/token", "refresh_token")-before, err)
+	}
+	own := open(t, nil)
+	access, _ = own.grant(own.register(plainClient), "ann")
+	p, _ = own.admits(access)
+	if _, err := own.server.Upstream(t.Context(), p); !errors.Is(err, authserver.ErrNoUpstream) {
+		t.Errorf("in Own: %v", err)
+	}
+}
+
+// The provider never asks; we always do (confused deputy).
+func TestBroker_NewClientIsAlwaysAskedFor(t *testing.T) {
+	t.Parallel()
+	s, idp := brokered(t, authserver.Provider{})
+	b := s.browser()
+	b.enter(s.register(plainClient))
+	evil := s.register(`{"client_name":"Evil","redirect_uris":["https://evil.example/cb"]}`)
+	before := idp.Requests("/authorize")
+	for _, at := range []string{s.ask(s.register(plainClient)), s.ask(evil, "redirect_uri", "https://evil.example/cb")} {
+		page := b.do(http.MethodGet, at, nil)
+		if page.status != http.StatusOK || page.to != nil || !strings.Contains(page.body, `name="decision"`) {
+			t.Errorf("%d %v %s", page.status, page.to, page.body)
+		}
+	}
+	if idp.Requests("/authorize") != before {
+		t.Error("the provider was asked without consent")
+	}
+}
+
+// What one browser agreed to, another does not finish (CVE-2026-27124).
+func TestBroker_CallbackFromAnotherBrowserIsRefused(t *testing.T) {
+	t.Parallel()
+	s, idp := brokered(t, authserver.Provider{})
+	id := s.register(plainClient)
+	attacker, victim := s.browser(), s.browser()
+	back := attacker.arrive(id)
+	victim.do(http.MethodGet, s.ask(id), nil) // has cookies of its own
+	if a := victim.do(http.MethodGet, back.to.String(), nil); a.status < 400 || a.to != nil {
+		t.Errorf("%d %v", a.status, a.to)
+	}
+	if idp.Requests("/token") != 0 || s.happened(authserver.CodeIssued) != 0 {
+		t.Error("the provider's code was used")
+	}
+	if a := attacker.do(http.MethodGet, back.to.String(), nil); a.to == nil || a.to.Query().Get("code") == "" {
+		t.Errorf("the right browser: %d %s", a.status, a.body)
+	}
+}
+
+// Each wrong response of the provider is refused, and no code is issued.
+func TestBroker_WrongResponses(t *testing.T) {
+	t.Parallel()
+	for fault, told := range map[testkit.Fault]string{
+		testkit.OmitIss: "page", testkit.WrongIss: "page", testkit.SlashIss: "page", testkit.TwiceCode: "page", testkit.ForeignState: "page",
+		testkit.WrongNonce: "page", testkit.TokenDown: "page", testkit.Denies: "access_denied",
+	} {
+		t.Run(string(fault), func(t *testing.T) {
+			t.Parallel()
+			s, idp := brokered(t, authserver.Provider{})
+			idp.Fault(fault)
+			b := s.browser()
+			a := b.do(http.MethodGet, b.arrive(s.register(plainClient)).to.String(), nil)
+			if told == "page" && (a.to != nil || a.status < 400) || told != "page" && (a.to == nil || a.to.Query().Get("error") != told) {
+				t.Errorf("%d %v %s", a.status, a.to, a.body)
+			}
+			if s.happened(authserver.CodeIssued) != 0 {
+				t.Error("a code was issued")
+			}
+		})
+	}
+}
+
+// A provider that is away at the callback is asked again when the page is loaded again.
+func TestBroker_ProviderAwayAtTheCallback(t *testing.T) {
+	t.Parallel()
+	s, idp := brokered(t, authserver.Provider{})
+	b := s.browser()
+	back := b.arrive(s.register(plainClient))
+	idp.Down(true)
+	if a := b.do(http.MethodGet, back.to.String(), nil); a.status != http.StatusServiceUnavailable {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	idp.Down(false)
+	for range 2 { // the second time because the page is loaded twice
+		if a := b.do(http.MethodGet, back.to.String(), nil); a.to == nil || a.to.Query().Get("code") == "" {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+}
+
+// Whoever the provider removes is out, with the access token that was still good.
+func TestBroker_RemovedUserIsOut(t *testing.T) {
+	t.Parallel()
+	s, idp := brokered(t, authserver.Provider{}, authserver.Vouch(0))
+	id := s.register(plainClient)
+	access, refresh := s.browser().enter(id)
+	if _, ok := s.admits(access); !ok {
+		t.Fatal("the guard does not take the token")
+	}
+	idp.Fault(testkit.RefreshRevoked)
+	if _, ok := s.admits(access); ok {
+		t.Error("the guard takes the token of a removed user")
+	}
+	if a := s.refresh(id, refresh); a.status != http.StatusBadRequest || a.text(t, "error") != "invalid_grant" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if s.happened(authserver.UpstreamEnded) != 1 {
+		t.Errorf("%+v", s.events)
+	}
+}
+
+// The provider's word is believed for Vouch, and for twice that while it is away.
+func TestBroker_Vouch(t *testing.T) {
+	t.Parallel()
+	s, idp := brokered(t, authserver.Provider{}, authserver.Vouch(300*time.Millisecond))
+	access, _ := s.browser().enter(s.register(plainClient))
+	for range 3 {
+		if _, ok := s.admits(access); !ok {
+			t.Fatal("the guard does not take the token")
+		}
+	}
+	if n := idp.Requests("/token", "refresh_token"); n != 0 {
+		t.Errorf("%d renewals within Vouch", n)
+	}
+	idp.Down(true)
+	time.Sleep(350 * time.Millisecond)
+	if _, ok := s.admits(access); !ok {
+		t.Error("the last word is not believed for a while")
+	}
+	time.Sleep(700 * time.Millisecond)
+	if _, err := s.guard.Authenticate(t.Context(), http.Header{"Authorization": {"Bearer " + access}}); err == nil {
+		t.Error("the provider is away for more than twice Vouch, and the token is taken")
+	}
+}
+
+// Many calls at once make one renewal at the provider, whose tokens can be used once.
+func TestBroker_OneRenewal(t *testing.T) {
+	t.Parallel()
+	s, idp := brokered(t, authserver.Provider{}, authserver.Vouch(200*time.Millisecond))
+	access, _ := s.browser().enter(s.register(plainClient))
+	time.Sleep(250 * time.Millisecond)
+	var wg sync.WaitGroup
+	for range 32 {
+		wg.Go(func() {
+			if _, ok := s.admits(access); !ok {
+				t.Error("a call was refused")
+			}
+		})
+	}
+	wg.Wait()
+	if n := idp.Requests("/token", "refresh_token"); n != 1 {
+		t.Errorf("%d renewals", n)
+	}
+}
+
+// A provider without discovery says by Identity who a token belongs to; Admit decides who may come in.
+func TestBroker_PlainOAuth(t *testing.T) {
+	t.Parallel()
+	idp := testkit.IdP(t)
+	idp.Client("shop", "")
+	mode := authserver.Broker(authserver.Provider{
+		ClientID: "shop", Authorize: idp.URL() + "/authorize", Token: idp.URL() + "/token", RevokeURL: idp.URL() + "/revoke", Scopes: []string{"user"},
+		Identity: func(_ context.Context, _ *authserver.UpstreamToken) (*authserver.User, error) {
+			return &authserver.User{Subject: "4711", Name: "ann@example.com"}, nil
+		},
+	}, authserver.Admit(func(_ context.Context, claims map[string]any) (*authserver.User, error) {
+		if claims["name"] != "ann@example.com" {
+			return nil, errors.New("not one of us")
+		}
+		return &authserver.User{Subject: "ann of github"}, nil
+	}), authserver.MapScopes(func([]string) []string { return []string{"repo"} }), authserver.Callback("/cb"))
+	s := open(t, mode)
+	access, _ := s.browser().enter(s.register(plainClient))
+	if p, ok := s.admits(access); !ok || p.Subject != "ann of github" {
+		t.Errorf("%v %+v", ok, p)
+	}
+	for _, r := range idp.Log() {
+		if r.Path == "/authorize" && r.Form.Get("scope") != "repo user" {
+			t.Errorf("%v", r.Form)
+		}
+	}
+	if n, err := s.server.Revoke(t.Context(), "ann of github", ""); n != 1 || err != nil || idp.Requests("/revoke") != 1 {
+		t.Errorf("%d, %v; %d revocations at the provider", n, err, idp.Requests("/revoke"))
+	}
+}
+
+func TestBroker_Admit(t *testing.T) {
+	t.Parallel()
+	s, _ := brokered(t, authserver.Provider{}, authserver.Admit(func(context.Context, map[string]any) (*authserver.User, error) {
+		return nil, errors.New("geheim")
+	}))
+	b := s.browser()
+	a := b.do(http.MethodGet, b.arrive(s.register(plainClient)).to.String(), nil)
+	if a.to == nil || a.to.Query().Get("error") != "access_denied" || strings.Contains(a.to.String(), "geheim") {
+		t.Errorf("%d %v %s", a.status, a.to, a.body)
+	}
+}

@@ -1,0 +1,217 @@
+package authserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Fetcher gets client id metadata documents; default: https, port 443, public addresses only (checked
+// when dialing), no redirect, 5 seconds, 5 KiB, JSON; kept by Cache-Control for a minute to a day.
+type Fetcher interface {
+	Fetch(ctx context.Context, url string) (document []byte, fresh time.Duration, err error)
+}
+
+// Documents replaces the fetcher, for networks with a proxy.
+func Documents(f Fetcher) Option {
+	return optionFunc(func(c *config) { c.fetcher = f })
+}
+
+const (
+	maxDocument   = 5 << 10
+	maxDocuments  = 1000 // that are kept
+	fetchTime     = 5 * time.Second
+	fetchesMinute = 20
+	shortestFresh = time.Minute
+	longestFresh  = 24 * time.Hour
+)
+
+// documents keeps what was fetched, and what was not there, in this process.
+type documents struct {
+	mu    sync.Mutex // guards all below
+	kept  map[string]keptDocument
+	began time.Time // of the minute in which fetches are counted
+	count int
+}
+
+type keptDocument struct {
+	client *Client
+	err    error
+	until  time.Time
+}
+
+func (d *documents) get(id string, now time.Time) (keptDocument, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k, ok := d.kept[id]
+	return k, ok && now.Before(k.until)
+}
+
+func (d *documents) put(id string, k keptDocument) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.kept == nil || len(d.kept) >= maxDocuments {
+		d.kept = map[string]keptDocument{}
+	}
+	d.kept[id] = k
+}
+
+// allowed counts a fetch.
+func (d *documents) allowed(now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now.Sub(d.began) >= time.Minute {
+		d.began, d.count = now, 0
+	}
+	d.count++
+	return d.count <= fetchesMinute
+}
+
+var errDocument = errors.New("authserver: the client's metadata document is not valid")
+
+// byDocument finds a client whose id is the URL of its metadata (draft-ietf-oauth-client-id-metadata-document).
+func (s *Server) byDocument(ctx context.Context, id string) (*Client, error) {
+	now := time.Now()
+	u, err := url.Parse(id)
+	switch {
+	case s.policy.NoDocuments || err != nil || len(id) > maxRedirect || strings.ContainsFunc(id, unprintable):
+		return nil, errUnknownClient
+	case u.User != nil || u.Fragment != "" || u.RawQuery != "" || u.Port() != "" || u.Path == "" || u.Path == "/" || dotted(u.EscapedPath()):
+		return nil, errUnknownClient
+	case !inDomains(u.Hostname(), s.policy.Domains):
+		return nil, errNotAdmitted
+	}
+	if k, ok := s.documents.get(id, now); ok {
+		return k.client, k.err
+	}
+	if !s.documents.allowed(now) {
+		return nil, refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "Too many client documents are asked for. Try again later.", nil)
+	}
+	c, fresh, err := s.fetchClient(ctx, id)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		fresh = shortestFresh
+	}
+	s.documents.put(id, keptDocument{c, err, now.Add(min(max(fresh, shortestFresh), longestFresh))})
+	return c, err
+}
+
+func dotted(path string) bool {
+	return slices.ContainsFunc(strings.Split(path, "/"), func(part string) bool { return part == "." || part == ".." })
+}
+
+func (s *Server) fetchClient(ctx context.Context, id string) (*Client, time.Duration, error) {
+	text, fresh, err := s.fetcher.Fetch(ctx, id)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", errDocument, err)
+	}
+	var m registration
+	if len(text) > maxDocument || json.Unmarshal(text, &m) != nil {
+		return nil, 0, fmt.Errorf("%w: it is not a JSON object of at most 5 KiB", errDocument)
+	}
+	c, err := m.client()
+	switch {
+	case err != nil:
+		return nil, 0, fmt.Errorf("%w: %w", errDocument, err)
+	case m.ID != id:
+		return nil, 0, fmt.Errorf("%w: its client_id is not its URL", errDocument)
+	case m.Secret != "" || c.Method == methodBasic || c.Method == methodPost:
+		return nil, 0, fmt.Errorf("%w: a public document cannot have a secret", errDocument)
+	}
+	c.ID, c.Known = id, ByDocument
+	if err := s.admits(ctx, c); err != nil {
+		return nil, 0, err
+	}
+	s.tell(ctx, Event{Kind: DocumentFetched, ClientID: id})
+	return c, fresh, nil
+}
+
+// publicFetcher fetches from the Internet only.
+type publicFetcher struct{ client *http.Client }
+
+// newFetcher returns the fetcher that a server has unless an option gives another.
+func newFetcher() *publicFetcher {
+	d := net.Dialer{Timeout: fetchTime, Control: func(_, address string, _ syscall.RawConn) error { return public(address) }}
+	return &publicFetcher{&http.Client{
+		Transport:     &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSHandshakeTimeout: fetchTime},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Timeout:       fetchTime,
+	}}
+}
+
+// public refuses an address that the Internet cannot reach, or another port than that of https.
+func public(address string) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	a := at.Addr().Unmap()
+	if at.Port() != 443 || !a.IsGlobalUnicast() || a.IsPrivate() || slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(a) }) {
+		return errors.New("the address is not public")
+	}
+	return nil
+}
+
+// notPublic are networks that netip takes for global (RFC 6890), and those in which other addresses
+// are hidden.
+var notPublic = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
+	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
+	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/64"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2002::/16"),
+}
+
+// Fetch gets a document.
+func (f *publicFetcher) Fetch(ctx context.Context, address string) ([]byte, time.Duration, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	r.Header.Set("Accept", "application/json")
+	resp, err := f.client.Do(r)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode != http.StatusOK || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+		return nil, 0, fmt.Errorf("the answer is %d with type %q", resp.StatusCode, kind)
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
+	if err != nil {
+		return nil, 0, err
+	}
+	return text, freshFor(resp.Header.Get("Cache-Control")), nil
+}
+
+// freshFor is the max-age of Cache-Control; zero without one, and where the answer must not be kept.
+func freshFor(control string) time.Duration {
+	fresh := time.Duration(0)
+	for field := range strings.SplitSeq(control, ",") {
+		name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(field)), "=")
+		switch name {
+		case "no-store", "no-cache":
+			return 0
+		case "max-age":
+			if n, err := strconv.Atoi(strings.Trim(value, `"`)); err == nil {
+				fresh = time.Duration(min(n, int(longestFresh/time.Second))) * time.Second
+			}
+		}
+	}
+	return fresh
+}

@@ -1,0 +1,171 @@
+package authserver
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"time"
+)
+
+// grant is what a user, or an identity provider, let a client do. It is one record, so every change
+// of it is one atomic step. Its reference is public: tokens and events have it. The handle, whose
+// digest the reference is, is part of the code and of the refresh tokens, so that only who has one
+// of these can end the grant by presenting a wrong one.
+type grant struct {
+	Client   string    `json:"client"`
+	User     User      `json:"user"`
+	Resource string    `json:"resource"`
+	Scopes   []string  `json:"scopes,omitempty"`
+	Key      string    `json:"key,omitempty"` // thumbprint that its tokens are bound to
+	Until    time.Time `json:"until"`         // its end, however often it is refreshed
+	Dead     bool      `json:"dead,omitempty"`
+
+	// Until the code is redeemed.
+	Code      []byte    `json:"code,omitempty"` // digest; kept, to notice a second use
+	CodeUntil time.Time `json:"codeUntil"`
+	Redirect  string    `json:"redirect,omitempty"`
+	Challenge string    `json:"challenge,omitempty"`
+	Redeemed  bool      `json:"redeemed,omitempty"`
+
+	// Since then.
+	Current  []byte    `json:"current,omitempty"`  // digest of the refresh token
+	Previous []byte    `json:"previous,omitempty"` // digest of the one before it
+	Rotated  time.Time `json:"rotated"`            // when Current took its place
+	Last     string    `json:"last,omitempty"`     // sealed: the answer that Current was sent in
+
+	Upstream string    `json:"upstream,omitempty"` // sealed: the provider's session, in Broker
+	Renewing time.Time `json:"renewing"`           // until then one process renews that, or none does, because
+	Away     bool      `json:"away,omitempty"`     // the provider is away
+}
+
+// Why a code or a refresh token is refused.
+var (
+	errNoGrant  = errors.New("the code or token is not known")
+	errDead     = errors.New("the grant has ended")
+	errExpired  = errors.New("the code or token has expired")
+	errReplayed = errors.New("the code or token was used before: the grant ends")
+	errForeign  = errors.New("the code or token was made for another client, redirect URI, resource, verifier or key")
+)
+
+// redemption is a request with a code.
+type redemption struct {
+	code, client, redirect, verifier, resource, key string
+	oneRedirect                                     bool // the client has one redirect URI, so it may be left out
+}
+
+// redeem judges a code, and marks it as used. After errReplayed the grant is dead and must be
+// stored, too.
+func (g *grant) redeem(now time.Time, r redemption) error {
+	switch {
+	case g.Code == nil || !sameDigest(g.Code, r.code):
+		return errNoGrant
+	case g.Dead:
+		return errDead
+	case g.Redeemed:
+		g.Dead = true
+		return errReplayed
+	case !now.Before(g.CodeUntil):
+		return errExpired
+	case g.Client != r.client, g.Challenge != challengeOf(r.verifier), r.resource != "" && r.resource != g.Resource,
+		r.redirect != g.Redirect && (r.redirect != "" || !r.oneRedirect), g.Key != "" && g.Key != r.key:
+		return errForeign
+	}
+	g.Redeemed, g.Key = true, r.key
+	return nil
+}
+
+// refreshed is what becomes of a refresh token.
+type refreshed int
+
+const (
+	refused refreshed = iota
+	rotates           // the next one takes its place
+	again             // it was just rotated: the same answer is sent again
+)
+
+// refresh judges a refresh token. With errReplayed the grant is dead and must be stored.
+func (g *grant) refresh(now time.Time, token, client, resource, key string, grace time.Duration) (refreshed, error) {
+	current, previous := sameDigest(g.Current, token), sameDigest(g.Previous, token)
+	switch {
+	case g.Current == nil:
+		return refused, errNoGrant
+	case g.Dead:
+		return refused, errDead
+	case g.Client != client, resource != "" && resource != g.Resource, g.Key != key:
+		return refused, errForeign
+	case !now.Before(g.Until):
+		return refused, errExpired
+	case current:
+		return rotates, nil
+	case previous && grace > 0 && now.Sub(g.Rotated) <= grace:
+		return again, nil
+	}
+	g.Dead = true
+	return refused, errReplayed
+}
+
+// rotate puts a new refresh token in the place of the current one.
+func (g *grant) rotate(now time.Time, token, answer string) {
+	g.Previous, g.Current, g.Rotated, g.Last = g.Current, digest(token), now, answer
+}
+
+// expires is when the record may be forgotten: a used code is remembered as long as what came of it.
+func (g *grant) expires(idle time.Duration) time.Time {
+	switch {
+	case !g.Redeemed && g.Code != nil:
+		return g.CodeUntil
+	case g.Current == nil || g.Rotated.Add(idle).After(g.Until):
+		return g.Until
+	}
+	return g.Rotated.Add(idle)
+}
+
+// narrow keeps the scopes of a list that are allowed; nil allows all.
+func narrow(scopes, allowed []string) []string {
+	if allowed == nil {
+		return scopes
+	}
+	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(allowed, s) })
+}
+
+func sameDigest(kept []byte, secret string) bool {
+	return len(kept) > 0 && subtle.ConstantTimeCompare(kept, digest(secret)) == 1
+}
+
+// challengeOf is S256 of RFC 7636 §4.2.
+func challengeOf(verifier string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base64url(sum[:])
+}
+
+// handleBytes are those of a handle in front of a code or a refresh token.
+const handleBytes = 16
+
+// newHandle names a grant in its secrets.
+func newHandle() []byte { return randomBytes(handleBytes) }
+
+// newSecret is a code or a refresh token of a grant.
+func newSecret(handle []byte) string {
+	return base64url(append(slices.Clone(handle), randomBytes(32)...))
+}
+
+// handleOf returns the handle in a code or refresh token; nil if it cannot be one.
+func handleOf(secret string) []byte {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(secret)
+	if err != nil || len(raw) != handleBytes+32 {
+		return nil
+	}
+	return raw[:handleBytes]
+}
+
+// referenceOf is the public name of a grant.
+func referenceOf(handle []byte) string { return shortDigest("grant", string(handle)) }
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return b
+}

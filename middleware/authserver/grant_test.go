@@ -1,0 +1,110 @@
+package authserver
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// The model: a grant is alive until a code or an old refresh token is used again. The newest token
+// rotates, the one before it gets the same answer within the grace, and any other ends the grant. What
+// comes from another client changes nothing.
+func TestGrant_Model(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		const grace, idle, life = 10 * time.Second, time.Hour, 5 * time.Hour
+		now := time.Unix(1_800_000_000, 0)
+		began := now
+		handle := newHandle()
+		code := newSecret(handle)
+		g := &grant{Client: "c", Resource: "r", Until: now.Add(life), Code: digest(code), CodeUntil: now.Add(time.Minute), Redirect: "u", Challenge: challengeOf("v")}
+		var tokens []string // all that were issued, the newest last
+		var rotated time.Time
+		redeemed, dead := false, false
+		issue := func() {
+			tokens, rotated = append(tokens, newSecret(handle)), now
+			g.rotate(now, tokens[len(tokens)-1], "")
+		}
+		t.Repeat(map[string]func(t *rapid.T){
+			"wait": func(t *rapid.T) {
+				now = now.Add(time.Duration(rapid.Int64Range(0, int64(20*time.Second)).Draw(t, "wait")))
+			},
+			"redeem": func(t *rapid.T) {
+				r := redemption{code: code, client: "c", redirect: "u", verifier: "v"}
+				wrong := rapid.SampledFrom([]string{"", "", "client", "redirect", "verifier", "resource", "code"}).Draw(t, "wrong")
+				want := error(nil)
+				switch {
+				case wrong == "code":
+					r.code, want = newSecret(handle), errNoGrant
+				case dead:
+					want = errDead
+				case redeemed:
+					want, dead = errReplayed, true
+				case now.Sub(began) >= time.Minute:
+					want = errExpired
+				}
+				switch wrong {
+				case "client":
+					r.client = "d"
+				case "redirect":
+					r.redirect = "w"
+				case "verifier":
+					r.verifier = ""
+				case "resource":
+					r.resource = "s"
+				}
+				if want == nil && wrong != "" {
+					want = errForeign
+				}
+				if err := g.redeem(now, r); !errors.Is(err, want) {
+					t.Fatalf("redeem with wrong %q: %v, want %v", wrong, err, want)
+				}
+				if want == nil {
+					redeemed = true
+					issue()
+				}
+			},
+			"refresh": func(t *rapid.T) {
+				if len(tokens) == 0 {
+					t.Skip("no token yet")
+				}
+				n := rapid.IntRange(0, len(tokens)-1).Draw(t, "token")
+				client := rapid.SampledFrom([]string{"c", "c", "c", "d"}).Draw(t, "client")
+				want, verdict := error(nil), rotates
+				switch {
+				case dead:
+					want = errDead
+				case client != "c":
+					want = errForeign
+				case now.Sub(began) >= life:
+					want = errExpired
+				case n == len(tokens)-1:
+				case n == len(tokens)-2 && now.Sub(rotated) <= grace:
+					verdict = again
+				default:
+					want, dead = errReplayed, true
+				}
+				got, err := g.refresh(now, tokens[n], client, "", "", grace)
+				if !errors.Is(err, want) || want == nil && got != verdict || want != nil && got != refused {
+					t.Fatalf("token %d of %d: %v, %v; want %v, %v", n, len(tokens), got, err, verdict, want)
+				}
+				if want == nil && verdict == rotates {
+					issue()
+				}
+			},
+			"": func(t *rapid.T) {
+				if g.Dead != dead || g.Redeemed != redeemed {
+					t.Fatalf("dead %v, redeemed %v; want %v, %v", g.Dead, g.Redeemed, dead, redeemed)
+				}
+				if until := g.expires(idle); until.After(began.Add(life)) || redeemed && until.Before(earlier(rotated.Add(idle), began.Add(life))) {
+					t.Fatalf("the record expires at %v", until)
+				}
+			},
+		})
+	})
+}
+
+func earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }

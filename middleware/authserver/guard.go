@@ -1,0 +1,170 @@
+package authserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/kagami-mcp/kagami/middleware/auth"
+	"github.com/kagami-mcp/kagami/protocol/session"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Guard is the resource server's half, in the same process: it checks the signature without asking
+// another server, whether the grant was revoked, and in Broker whether the provider still vouches for
+// it. It tells clients of this authorization server. A Scope that implies others gives those, too. It
+// may be made for several resources, each once.
+func (s *Server) Guard(resource string, opts ...auth.Option) transport.Authenticator {
+	v := s.Verifier(resource)
+	own := []auth.Option{auth.Resource(resource), auth.AuthorizationServers(s.issuer)}
+	for _, scope := range s.scopesOf(s.resourceNamed(resource)) {
+		own = append(own, auth.Supported(scope.Name))
+		if len(scope.Implies) > 0 {
+			own = append(own, auth.Implies(scope.Name, scope.Implies...))
+		}
+	}
+	if s.dpop {
+		own = append(own, auth.DPoP())
+	}
+	return auth.Bearer(v, append(own, opts...)...)
+}
+
+// Verifier is Guard without what clients are told.
+func (s *Server) Verifier(resource string) auth.Verifier {
+	s.addResource(resource)
+	signed := &auth.JWT{
+		Issuer: s.issuer, Audience: resource, JWKS: s.at("/jwks"), Client: &http.Client{Transport: inProcess{s}},
+		Algorithms: []string{"ES256", "EdDSA", "PS256", "RS256"}, Type: "at+jwt",
+	}
+	return auth.VerifierFunc(func(ctx context.Context, token string) (*transport.Principal, error) {
+		p, err := signed.Verify(ctx, token)
+		if err != nil {
+			return nil, err
+		}
+		if reference, _ := p.Claims["gid"].(string); reference != "" {
+			return p, s.stands(ctx, reference)
+		}
+		return p, nil
+	})
+}
+
+// inProcess answers the request for the keys, so that the guard has no need of the network.
+type inProcess struct{ server *Server }
+
+// RoundTrip returns the JWK Set, whatever is asked for.
+func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	text, err := t.server.jwks(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(text)), Request: r,
+	}, nil
+}
+
+// verifyOwn verifies an access token for any resource; nil if it is not valid.
+func (s *Server) verifyOwn(ctx context.Context, token string) (*transport.Principal, error) {
+	var c jwt.RegisteredClaims
+	if _, _, err := jwt.NewParser().ParseUnverified(token, &c); err != nil || len(c.Audience) != 1 {
+		return nil, nil //nolint:nilerr // what is no token is not valid
+	}
+	v := &auth.JWT{Issuer: s.issuer, Audience: c.Audience[0], JWKS: s.at("/jwks"), Client: &http.Client{Transport: inProcess{s}}, Type: "at+jwt"}
+	p, err := v.Verify(ctx, token)
+	if errors.Is(err, auth.ErrUnavailable) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, nil //nolint:nilerr // as above
+	}
+	return p, nil
+}
+
+const (
+	aliveFor = 5 * time.Second // how long the state of a grant is believed, in Own
+	maxAlive = 10_000
+)
+
+// liveness keeps what was read of grants.
+type liveness struct {
+	mu    sync.Mutex // guards known
+	known map[string]lived
+}
+
+type lived struct {
+	dead  bool
+	until time.Time // how long that is believed
+}
+
+func (l *liveness) get(reference string, now time.Time) (dead, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen, ok := l.known[reference]
+	return seen.dead, ok && now.Before(seen.until)
+}
+
+func (l *liveness) put(reference string, dead bool, until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known == nil || len(l.known) >= maxAlive {
+		l.known = map[string]lived{}
+	}
+	if !dead && l.known[reference].dead && time.Now().Before(l.known[reference].until) {
+		return // it was read before it ended
+	}
+	l.known[reference] = lived{dead, until}
+}
+
+// dead notes that a grant has ended in this process.
+func (l *liveness) dead(reference string) { l.put(reference, true, time.Now().Add(aliveFor)) }
+
+var errRevoked = errors.New("authserver: the grant of the token has ended")
+
+// stands says why a grant does not stand any longer; nil: it does. The store is asked every 5 seconds,
+// and in Broker the provider every so often as Vouch says.
+func (s *Server) stands(ctx context.Context, reference string) error {
+	now := time.Now()
+	dead, known := s.alive.get(reference, now)
+	if !known {
+		var until time.Time
+		var err error
+		if dead, until, err = s.state(ctx, reference, now); err != nil {
+			return errors.Join(auth.ErrUnavailable, err)
+		}
+		s.alive.put(reference, dead, until)
+	}
+	if dead {
+		return errRevoked
+	}
+	return nil
+}
+
+// state reads whether a grant has ended, and how long that may be believed.
+func (s *Server) state(ctx context.Context, reference string, now time.Time) (dead bool, until time.Time, err error) {
+	g, err := s.grants.get(ctx, reference)
+	switch {
+	case errors.Is(err, session.ErrNotFound):
+		return true, now.Add(aliveFor), nil
+	case err != nil:
+		return false, time.Time{}, err
+	case g.Dead:
+		return true, now.Add(aliveFor), nil
+	}
+	b, ok := s.mode.(*broker)
+	if !ok {
+		return false, now.Add(aliveFor), nil
+	}
+	switch err := b.vouches(ctx, reference, g); {
+	case errors.Is(err, ErrUnknown):
+		return true, now.Add(aliveFor), nil
+	case err != nil:
+		return false, time.Time{}, err
+	}
+	return false, now.Add(min(aliveFor, b.vouch)), nil
+}

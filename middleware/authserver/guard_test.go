@@ -1,0 +1,369 @@
+package authserver_test
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/middleware/auth"
+	"github.com/kagami-mcp/kagami/middleware/authserver"
+	"github.com/kagami-mcp/kagami/protocol/session"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// scripted serves documents.
+type scripted struct{ documents map[string][]byte }
+
+func (s *scripted) start(t *testing.T) string {
+	t.Helper()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(s.documents[r.URL.Path])
+	}))
+	web.Config.SetKeepAlivesEnabled(false)
+	t.Cleanup(web.Close)
+	return web.URL
+}
+
+// The guard takes tokens of this server for its own resource, and nothing else.
+func TestGuard_ProviderTokenIsRefused(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil, authserver.Resource("https://other.example/mcp"))
+	id := s.register(plainClient)
+	access, refresh := s.grant(id, "ann")
+	code := s.browser().code(s.ask(id, "resource", "https://other.example/mcp"), "ann")
+	elsewhere := s.redeem(id, code, "resource", "https://other.example/mcp").text(t, "access_token")
+	parts := strings.Split(access, ".")
+	key := newKey(t)
+	claims := jwt.MapClaims{}
+	if _, _, err := jwt.NewParser().ParseUnverified(access, claims); err != nil {
+		t.Fatal(err)
+	}
+	for name, token := range map[string]string{
+		"other resource": elsewhere, "refresh token": refresh, "code": code, "client id": id,
+		"changed":     parts[0] + "." + parts[1][:10] + "A" + parts[1][11:] + "." + parts[2],
+		"unsigned":    parts[0] + "." + parts[1] + ".",
+		"none":        signed(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims, map[string]any{"typ": "at+jwt"}),
+		"foreign key": signed(t, jwt.SigningMethodES256, key, claims, map[string]any{"typ": "at+jwt"}),
+	} {
+		if _, ok := s.admits(token); ok {
+			t.Errorf("%s is taken", name)
+		}
+	}
+	if p, ok := s.admits(access); !ok || !p.Has("notes:read") {
+		t.Error("the token is not taken")
+	}
+	verified, err := s.server.Verifier("https://other.example/mcp").Verify(t.Context(), elsewhere)
+	if err != nil || verified.Subject != "ann" {
+		t.Errorf("%v %v", verified, err)
+	}
+}
+
+// What one process ends, others refuse 5 seconds later; and they agree on the keys.
+func TestGuard_TwoProcesses(t *testing.T) {
+	t.Parallel()
+	store, key := memory.New().Sessions(), bytes.Repeat([]byte{7}, 32)
+	opts := []authserver.Option{authserver.Store(store), authserver.Seal(key)}
+	s := open(t, nil, opts...)
+	twin, err := authserver.New(s.issuer, authserver.Own(authserver.DevLogin(ann())), append(opts, noteScopes())...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard := twin.Guard(s.resource, auth.Require("notes:read"))
+	access, _ := s.grant(s.register(plainClient), "ann")
+	header := http.Header{"Authorization": {"Bearer " + access}}
+	if _, err := guard.Authenticate(t.Context(), header); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.server.Revoke(t.Context(), "ann", ""); err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		if _, err := guard.Authenticate(t.Context(), header); err != nil {
+			break
+		}
+		if time.Since(began) > 7*time.Second {
+			t.Fatal("the other process takes the token after 7 s")
+		}
+	}
+	if _, err := authserver.New(s.issuer, authserver.Own(authserver.DevLogin(ann())), authserver.Store(store)); err == nil {
+		t.Error("a store without Seal")
+	}
+}
+
+// Keys change while tokens go on: a new key is published a day before it signs, and an old one until its
+// last token has expired.
+func TestKeys_Rotate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := authserver.New("https://as.example", authserver.Own(noUsers{}), authserver.KeysFrom(authserver.Rotating(72*time.Hour)),
+			authserver.Clients(robotWithSecret()), authserver.ClientCredentialsGrant(), authserver.Resource("https://r.example"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, v := s.Handler(), s.Verifier("https://r.example")
+		names := map[string]int{}
+		published := ""
+		for hour := range 24 * 9 {
+			before := published
+			now := keyNames(t, h)
+			published = strings.Join(now, " ")
+			token := (&answer{body: served(t, h, "/token", encoded([]string{"grant_type", "client_credentials", "client_id", "conf:1", "client_secret", "s3cret:& "}))}).text(t, "access_token")
+			kid := headerOf(t, token)["kid"].(string)
+			if _, known := names[kid]; !known && len(names) > 0 && !strings.Contains(before, kid) {
+				t.Fatalf("hour %d: the key %s signs and was not published before", hour, kid)
+			}
+			if _, err := v.Verify(t.Context(), token); err != nil {
+				t.Fatalf("hour %d: %v", hour, err)
+			}
+			if len(now) < 1 || len(now) > 3 {
+				t.Fatalf("hour %d: %d keys", hour, len(now))
+			}
+			names[kid]++
+			time.Sleep(time.Hour)
+		}
+		if len(names) != 3 {
+			t.Errorf("%v in nine days", names)
+		}
+	})
+}
+
+func keyNames(t *testing.T, h http.Handler) (names []string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/jwks", nil))
+	var set struct {
+		Keys []struct {
+			ID      string `json:"kid"`
+			Private string `json:"d"`
+		} `json:"keys"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &set); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range set.Keys {
+		if k.Private != "" {
+			t.Error("a private key is published")
+		}
+		names = append(names, k.ID)
+	}
+	return names
+}
+
+func headerOf(t *testing.T, token string) map[string]any {
+	t.Helper()
+	text, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[0])
+	var h map[string]any
+	if err == nil {
+		err = json.Unmarshal(text, &h)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func robotWithSecret() authserver.Client {
+	c := secretClient("client_secret_post")
+	c.Grants = []string{"client_credentials"}
+	return c
+}
+
+// With RequireDPoP a token is worth nothing without its key.
+func TestDPoP(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil, authserver.RequireDPoP())
+	id, key := s.register(plainClient), newKey(t)
+	code := s.browser().code(s.ask(id), "ann")
+	form := encoded([]string{"grant_type", "authorization_code", "client_id", id, "code", code, "code_verifier", verifier, "redirect_uri", callback})
+	if a := s.post("/token", form); a.text(t, "error") != "invalid_dpop_proof" {
+		t.Fatalf("without a proof: %s", a.body)
+	}
+	if a := s.post("/token", form, "DPoP", proof(t, key, "GET", s.issuer+"/token", "")); a.text(t, "error") != "invalid_dpop_proof" {
+		t.Errorf("for another method: %s", a.body)
+	}
+	if a := s.post("/token", form, "DPoP", proof(t, key, "POST", s.issuer+"/authorize", "")); a.text(t, "error") != "invalid_dpop_proof" {
+		t.Errorf("for another URL: %s", a.body)
+	}
+	a := s.post("/token", form, "DPoP", proof(t, key, "POST", s.issuer+"/token", ""))
+	access, refresh := a.text(t, "access_token"), a.text(t, "refresh_token")
+	if a.text(t, "token_type") != "DPoP" || access == "" {
+		t.Fatalf("%s", a.body)
+	}
+	ctx := transport.WithTarget(t.Context(), transport.Target{Method: "POST", URL: "/mcp"})
+	for name, tt := range map[string]struct {
+		header http.Header
+		taken  bool
+	}{
+		"right":       {http.Header{"Authorization": {"DPoP " + access}, "Dpop": {proof(t, key, "POST", s.resource, access)}}, true},
+		"other key":   {http.Header{"Authorization": {"DPoP " + access}, "Dpop": {proof(t, newKey(t), "POST", s.resource, access)}}, false},
+		"other token": {http.Header{"Authorization": {"DPoP " + access}, "Dpop": {proof(t, key, "POST", s.resource, "x")}}, false},
+		"bearer":      {http.Header{"Authorization": {"Bearer " + access}}, false},
+	} {
+		if _, err := s.guard.Authenticate(ctx, tt.header); err == nil != tt.taken {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	again := encoded([]string{"grant_type", "refresh_token", "client_id", id, "refresh_token", refresh})
+	if a := s.post("/token", again, "DPoP", proof(t, newKey(t), "POST", s.issuer+"/token", "")); a.text(t, "error") != "invalid_grant" {
+		t.Errorf("a refresh with another key: %s", a.body)
+	}
+	if a := s.post("/token", again, "DPoP", proof(t, key, "POST", s.issuer+"/token", "")); a.status != http.StatusOK {
+		t.Errorf("%s", a.body)
+	}
+}
+
+func proof(t *testing.T, key crypto.Signer, method, url, token string) string {
+	t.Helper()
+	var set struct {
+		Keys []map[string]any `json:"keys"`
+	}
+	if err := json.Unmarshal(keySet(t, key.Public()), &set); err != nil {
+		t.Fatal(err)
+	}
+	claims := jwt.MapClaims{"htm": method, "htu": url, "iat": time.Now().Unix(), "jti": rand.Text()}
+	if token != "" {
+		claims["ath"] = authserver.ChallengeOf(token) // the same digest
+	}
+	return signed(t, jwt.SigningMethodES256, key, claims, map[string]any{"typ": "dpop+jwt", "jwk": set.Keys[0]})
+}
+
+// spy is a store that keeps all that was ever written.
+type spy struct {
+	session.Store
+	mu   sync.Mutex
+	seen bytes.Buffer
+}
+
+func (s *spy) note(r session.Record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen.WriteString(r.ID + " " + r.Principal + " ")
+	s.seen.Write(r.Data)
+}
+
+func (s *spy) Create(ctx context.Context, r session.Record) error {
+	s.note(r)
+	return s.Store.Create(ctx, r)
+}
+
+func (s *spy) Update(ctx context.Context, r session.Record) error {
+	s.note(r)
+	return s.Store.Update(ctx, r)
+}
+
+// Neither the store nor an event has a secret: no code, token, cookie, password, key or client secret.
+func TestNoSecretIsWritten(t *testing.T) {
+	t.Parallel()
+	store := &spy{Store: memory.New().Sessions()}
+	s := open(t, nil, authserver.Store(store), authserver.Seal(bytes.Repeat([]byte{1}, 32)))
+	a := s.post("/register", `{"redirect_uris":["`+callback+`"],"token_endpoint_auth_method":"client_secret_post"}`)
+	id, secret := a.text(t, "client_id"), a.text(t, "client_secret")
+	b := s.browser()
+	code := b.code(s.ask(id), "ann")
+	first := s.redeem(id, code, "client_secret", secret)
+	second := s.refresh(id, first.text(t, "refresh_token"), "client_secret", secret)
+	s.redeem(id, code, "client_secret", secret) // replayed
+	s.redeem(id, "wrong", "client_secret", "wrong-"+secret)
+	secrets := map[string]string{
+		"client secret": secret, "code": code, "access token": first.text(t, "access_token"), "refresh token": first.text(t, "refresh_token"),
+		"next refresh token": second.text(t, "refresh_token"), "verifier": verifier,
+	}
+	root, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.issuer, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range b.c.Jar.Cookies(root.URL) {
+		secrets["cookie "+c.Name] = c.Value
+	}
+	if len(secrets) < 9 {
+		t.Fatalf("%d secrets: some step gave none", len(secrets))
+	}
+	s.mu.Lock()
+	events, err := json.Marshal(s.events)
+	s.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := store.seen.String()
+	for name, value := range secrets {
+		if len(value) < 16 {
+			t.Errorf("%s is %q", name, value)
+		}
+		if strings.Contains(written, value) {
+			t.Errorf("%s is in the store", name)
+		}
+		if bytes.Contains(events, []byte(value)) {
+			t.Errorf("%s is in an event", name)
+		}
+	}
+	if !strings.Contains(written, "as:") || strings.Contains(written, "BEGIN") || strings.Contains(written, `"d":`) {
+		t.Error("the store has a private key, or nothing")
+	}
+}
+
+// New says everything that is wrong at once.
+func TestNew_Faults(t *testing.T) {
+	t.Parallel()
+	own := authserver.Own(authserver.DevLogin(ann()))
+	_, err := authserver.New("http://as.example/", own, nil,
+		authserver.Grace(time.Hour), authserver.Scopes(authserver.Scope{Name: "two words"}), authserver.Resource("mcp"), authserver.Seal([]byte("short")),
+		authserver.Lives(authserver.Lifetimes{Code: time.Hour, Access: time.Millisecond}), authserver.KeysFrom(authserver.Rotating(time.Second)),
+		authserver.Admission(authserver.Policy{Schemes: []string{"javascript"}}), authserver.Limit(-1, 0, 0, nil),
+		authserver.Clients(authserver.Client{ID: "a"}, authserver.Client{ID: "a", RedirectURIs: []string{"http://x/"}, Method: "magic"}),
+		authserver.Assertions(authserver.AssertionIssuer{Issuer: "x"}),
+	)
+	if err == nil {
+		t.Fatal("no fault")
+	}
+	for _, want := range []string{
+		"option 1 is nil", "must be https", "slash", "Grace", "two words", "mcp", "bytes instead of 32", "at least a second", "10 minutes", "at least an hour",
+		"javascript", "negative", "twice", "no redirect URI", "http://x/", "magic", "Assertions",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in:\n%v", want, err)
+		}
+	}
+	for name, mode := range map[string]authserver.Mode{
+		"no mode": nil, "no users": authserver.Own(nil), "DevLogin in public": authserver.Own(authserver.DevLogin(ann())), "no lookup": authserver.Own(authserver.Passwords(nil, nil)),
+		"reserved claim": authserver.Own(authserver.DevLogin(authserver.User{Subject: "x", Claims: map[string]any{"aud": "y"}})),
+		"empty broker":   authserver.Broker(authserver.Provider{}), "http provider": authserver.Broker(authserver.Provider{Issuer: "http://idp.example", ClientID: "x"}),
+	} {
+		if _, err := authserver.New("https://as.example", mode); err == nil {
+			t.Errorf("%s: no fault", name)
+		}
+	}
+	if _, err := authserver.New("http://localhost:1", own); err != nil {
+		t.Errorf("%v", err)
+	}
+	if _, err := authserver.New("http://localhost:2", own); err == nil {
+		t.Error("a mode of two servers")
+	}
+}
+
+type noUsers struct{}
+
+func (noUsers) Current(context.Context, *http.Request) (*authserver.User, error) {
+	return nil, authserver.ErrNobody
+}
+
+func (noUsers) Login(w http.ResponseWriter, _ *http.Request, _ string) {
+	w.WriteHeader(http.StatusTeapot)
+}
+
+func (noUsers) Lookup(context.Context, string) (*authserver.User, error) {
+	return nil, authserver.ErrUnknown
+}

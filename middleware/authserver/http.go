@@ -1,0 +1,256 @@
+package authserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
+	"github.com/kagami-mcp/kagami/protocol/session"
+)
+
+// refusal is what a client is told (RFC 6749 §5.2).
+type refusal struct {
+	status int
+	code   string
+	text   string
+	err    error // for the operator; not told
+}
+
+func (e *refusal) Error() string {
+	if e.err == nil {
+		return e.code + ": " + e.text
+	}
+	return e.code + ": " + e.err.Error()
+}
+
+func (e *refusal) Unwrap() error { return e.err }
+
+func refuse(code, text string) error { return refusedBy(code, text, nil) }
+
+func refusedBy(code, text string, err error) error {
+	return refusedAs(http.StatusBadRequest, code, text, err)
+}
+
+func refusedAs(status int, code, text string, err error) error {
+	return &refusal{status, code, text, err}
+}
+
+// refusalOf turns any error into what is told. The text of an error of the program stays here.
+func refusalOf(err error) *refusal {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r
+	}
+	if errors.Is(err, errBusy) || errors.Is(err, session.ErrFull) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return &refusal{http.StatusServiceUnavailable, "temporarily_unavailable", "Try again later.", err}
+	}
+	return &refusal{http.StatusInternalServerError, "server_error", "The authorization server failed.", err}
+}
+
+// Handler serves all endpoints, and the metadata at the places that belong to the root of the host.
+// On Fiber wrap it with the adaptor of Fiber, or give it to fiberhttp.Route.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	s.public(mux, "GET /.well-known/oauth-authorization-server"+s.base.Path, s.handleMetadata)
+	s.public(mux, "GET /.well-known/openid-configuration"+s.base.Path, s.handleMetadata)
+	if s.base.Path != "" {
+		s.public(mux, "GET "+s.base.Path+"/.well-known/openid-configuration", s.handleMetadata)
+	}
+	s.public(mux, "GET "+s.path("/jwks"), s.handleJWKS)
+	s.public(mux, "POST "+s.path("/token"), s.perMinute(atToken, s.handleToken))
+	s.public(mux, "POST "+s.path("/revoke"), s.perMinute(atToken, s.handleRevoke))
+	s.public(mux, "POST "+s.path("/introspect"), s.perMinute(atToken, s.handleIntrospect))
+	if !s.policy.NoRegistration {
+		s.public(mux, "POST "+s.path("/register"), s.perMinute(atRegister, s.handleRegister))
+	}
+	pages := http.NewServeMux()
+	pages.HandleFunc("GET "+s.path("/authorize"), s.page(s.handleAuthorize))
+	pages.HandleFunc("GET "+s.path("/consent"), s.page(s.handleVisit))
+	pages.HandleFunc("POST "+s.path("/consent"), s.page(s.handleConsent))
+	s.mode.routes(pages)
+	shown := http.Handler(pages)
+	if s.protect != nil {
+		shown = s.protect(shown)
+	}
+	mux.Handle("/", shown)
+	return s.caught(mux)
+}
+
+// caught answers when the program's part of a handler panics.
+func (s *Server) caught(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil || p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so, too
+				return
+			}
+			s.emit(r, Event{Kind: VisitRefused, Reason: fmt.Sprintf("panic: %T", p)})
+			s.writeRefusal(w, r, refusalOf(errPanic))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+var errPanic = errors.New("authserver: a handler panicked")
+
+const maxForm = 64 << 10
+
+// handler answers a request, or returns why not.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// public adds an endpoint that any origin may use: it takes no cookie.
+func (s *Server) public(mux *http.ServeMux, pattern string, h handler) {
+	_, path, _ := strings.Cut(pattern, " ")
+	mux.HandleFunc("OPTIONS "+path, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		w.Header().Set("Access-Control-Allow-Methods", "GET, POST")
+		w.Header().Set("Access-Control-Allow-Headers", "Authorization, Content-Type, DPoP, MCP-Protocol-Version")
+		w.Header().Set("Access-Control-Max-Age", "600")
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		head := w.Header()
+		head.Set("Access-Control-Allow-Origin", "*")
+		head.Set("Cache-Control", "no-store")
+		head.Set("X-Content-Type-Options", "nosniff")
+		if err := h(w, r); err != nil {
+			s.writeRefusal(w, r, refusalOf(err))
+		}
+	})
+}
+
+// perMinute limits requests of one address.
+func (s *Server) perMinute(at place, h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if wait := s.limited(at, r); wait > 0 {
+			w.Header().Set("Retry-After", seconds(wait))
+			return refusedAs(http.StatusTooManyRequests, "temporarily_unavailable", "Too many requests. Try again later.", nil)
+		}
+		return h(w, r)
+	}
+}
+
+// seconds rounds up.
+func seconds(d time.Duration) string { return strconv.Itoa(int((d + time.Second - 1) / time.Second)) }
+
+// writeRefusal answers as RFC 6749 §5.2 and RFC 7591 §3.2.2 have it.
+func (s *Server) writeRefusal(w http.ResponseWriter, r *http.Request, e *refusal) {
+	kind := TokenRefused
+	if strings.HasSuffix(r.URL.Path, "/register") {
+		kind = ClientRefused
+	}
+	s.emit(r, Event{Kind: kind, Reason: e.Error()})
+	w.Header().Set("Cache-Control", "no-store")
+	if e.status == http.StatusUnauthorized && w.Header().Get("WWW-Authenticate") == "" {
+		w.Header().Set("WWW-Authenticate", `Basic realm="token endpoint"`)
+	}
+	_ = writeJSON(w, e.status, map[string]string{"error": e.code, "error_description": e.text}) // a client that is gone does not matter
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // as above
+	return nil
+}
+
+// form reads the parameters of a POST. Each is there once (RFC 6749 §3.1, §3.2), except for those
+// that are named.
+func form(w http.ResponseWriter, r *http.Request, several ...string) (url.Values, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
+		return nil, refuse("invalid_request", "The body must be application/x-www-form-urlencoded.")
+	}
+	if err := r.ParseForm(); err != nil {
+		return nil, refuse("invalid_request", "The body cannot be read, or is longer than 64 KiB.")
+	}
+	return r.PostForm, single(r.PostForm, several...)
+}
+
+// single refuses parameters that are repeated.
+func single(q url.Values, several ...string) error {
+	for name, values := range q {
+		if len(values) > 1 && !slices.Contains(several, name) {
+			return refuse("invalid_request", "A parameter is repeated.")
+		}
+	}
+	return nil
+}
+
+// handleMetadata is RFC 8414 §3. The same document is served where OpenID Connect has it, for clients
+// that look only there.
+func (s *Server) handleMetadata(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Cache-Control", "max-age=300")
+	return writeJSON(w, http.StatusOK, s.metadata())
+}
+
+func (s *Server) metadata() map[string]any {
+	scopes := []string{}
+	for _, r := range append(s.allResources(), resourceScopes{}) {
+		for _, scope := range s.scopesOf(r) {
+			if !slices.Contains(scopes, scope.Name) {
+				scopes = append(scopes, scope.Name)
+			}
+		}
+	}
+	grants := []string{grantCode, grantRefresh}
+	if s.credentials {
+		grants = append(grants, grantCredentials)
+	}
+	if len(s.assertions) > 0 {
+		grants = append(grants, grantAssertion)
+	}
+	document := map[string]any{
+		"issuer":                                           s.issuer,
+		"authorization_endpoint":                           s.at("/authorize"),
+		"token_endpoint":                                   s.at("/token"),
+		"revocation_endpoint":                              s.at("/revoke"),
+		"introspection_endpoint":                           s.at("/introspect"),
+		"jwks_uri":                                         s.at("/jwks"),
+		"response_types_supported":                         []string{"code"},
+		"response_modes_supported":                         []string{"query"},
+		"grant_types_supported":                            grants,
+		"code_challenge_methods_supported":                 []string{"S256"},
+		"token_endpoint_auth_methods_supported":            []string{methodNone, methodBasic, methodPost, methodKey},
+		"token_endpoint_auth_signing_alg_values_supported": assertionAlgorithms(),
+		"authorization_response_iss_parameter_supported":   true,
+	}
+	if len(scopes) > 0 {
+		document["scopes_supported"] = scopes
+	}
+	if !s.policy.NoRegistration {
+		document["registration_endpoint"] = s.at("/register")
+	}
+	if !s.policy.NoDocuments {
+		document["client_id_metadata_document_supported"] = true
+	}
+	if s.dpop {
+		document["dpop_signing_alg_values_supported"] = proof.Algorithms()
+	}
+	if len(s.assertions) > 0 {
+		document["authorization_grant_profiles_supported"] = []string{"urn:ietf:params:oauth:grant-profile:id-jag"}
+	}
+	return document
+}
+
+func (s *Server) handleJWKS(w http.ResponseWriter, r *http.Request) error {
+	text, err := s.jwks(r.Context())
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "max-age=300")
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text) // a client that is gone does not matter
+	return nil
+}

@@ -1,0 +1,263 @@
+package authserver
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/MicahParks/jwkset"
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
+)
+
+// Keys sign access tokens.
+type Keys interface {
+	// Signing is the key that signs now.
+	Signing(ctx context.Context) (*Key, error)
+	// Public are all whose tokens are still valid, the next one included.
+	Public(ctx context.Context) ([]Key, error)
+}
+
+// Key is a signing key.
+type Key struct {
+	ID        string
+	Algorithm string // ES256, EdDSA, RS256 or PS256
+	Signer    Signer // of what Public returns, only its method Public is called
+	NotBefore time.Time
+	NotAfter  time.Time
+}
+
+// Signer signs the input of a JWS; crypto.Signer with a digest does not fit all algorithms, and keys
+// may be in another machine.
+type Signer interface {
+	Sign(ctx context.Context, input []byte) (signature []byte, err error)
+	Public() any
+}
+
+// KeysFrom uses keys; default: Rotating(30*24*time.Hour).
+func KeysFrom(k Keys) Option {
+	return optionFunc(func(c *config) { c.keys = k })
+}
+
+// Rotating makes ES256 keys in the store: one is published a day before it signs, and stays published
+// until the last token that it signed has expired. Processes that share a store agree on it.
+func Rotating(every time.Duration) Keys { return &rotating{every: every} }
+
+const (
+	publishedBefore = 24 * time.Hour
+	ringFresh       = time.Minute // how long a process uses what it has read
+	shortestKey     = time.Hour   // that Rotating takes
+)
+
+// ring is the record of the keys, the oldest first.
+type ring struct {
+	Keys []ringKey `json:"keys"`
+}
+
+type ringKey struct {
+	ID        string    `json:"id"`
+	Sealed    string    `json:"sealed"` // PKCS #8
+	NotBefore time.Time `json:"notBefore"`
+	NotAfter  time.Time `json:"notAfter"`
+}
+
+// rotating is bound to the server that it is an option of before the first use.
+type rotating struct {
+	every  time.Duration
+	life   time.Duration // of an access token
+	rings  table[ring]
+	sealer *sealer
+	made   func(ctx context.Context, id string) // tells of a new key
+
+	mu   sync.Mutex // guards all below
+	keys []Key
+	read time.Time
+}
+
+var errNoKey = errors.New("authserver: there is no key to sign with")
+
+// Signing returns the newest key that may sign.
+func (k *rotating) Signing(ctx context.Context) (*Key, error) {
+	keys, err := k.Public(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	for _, key := range slices.Backward(keys) {
+		if !now.Before(key.NotBefore) && now.Before(key.NotAfter) {
+			return &key, nil
+		}
+	}
+	return nil, errNoKey
+}
+
+// Public returns the keys of the store, and makes those that are due. It reads them once a minute.
+func (k *rotating) Public(ctx context.Context) ([]Key, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	if k.read.IsZero() || now.Sub(k.read) >= ringFresh {
+		keys, err := k.turn(ctx, now)
+		if err != nil {
+			return nil, err
+		}
+		k.keys, k.read = keys, now
+	}
+	return k.keys, nil
+}
+
+// turn drops keys that are over, and makes new ones, in the store.
+func (k *rotating) turn(ctx context.Context, now time.Time) ([]Key, error) {
+	var kept ring
+	var fresh []string
+	err := k.rings.change(ctx, "", func(r *ring) (time.Time, error) {
+		fresh = nil
+		before := len(r.Keys)
+		r.Keys = slices.DeleteFunc(r.Keys, func(key ringKey) bool { return now.After(key.NotAfter.Add(k.life + time.Minute)) })
+		gone := before - len(r.Keys)
+		for {
+			from := now
+			if n := len(r.Keys); n > 0 {
+				from = r.Keys[n-1].NotAfter
+			}
+			if from.Sub(now) > min(publishedBefore, k.every/2) {
+				break
+			}
+			if from.Before(now) {
+				from = now
+			}
+			key, err := k.make(from)
+			if err != nil {
+				return time.Time{}, err
+			}
+			r.Keys = append(r.Keys, key)
+			fresh = append(fresh, key.ID)
+		}
+		kept = *r
+		if len(fresh) == 0 && gone == 0 {
+			return time.Time{}, errSame
+		}
+		return time.Time{}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range fresh {
+		k.made(ctx, id)
+	}
+	return k.open(kept)
+}
+
+func (k *rotating) make(from time.Time) (ringKey, error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return ringKey{}, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return ringKey{}, err
+	}
+	id := rand.Text()
+	sealed, err := k.sealer.seal("key "+id, der)
+	return ringKey{id, sealed, from, from.Add(k.every)}, err
+}
+
+func (k *rotating) open(r ring) ([]Key, error) {
+	keys := make([]Key, 0, len(r.Keys))
+	for _, kept := range r.Keys {
+		var der []byte
+		if err := k.sealer.open("key "+kept.ID, kept.Sealed, &der); err != nil {
+			return nil, fmt.Errorf("%w: the key %s: is Seal another one than before?", err, kept.ID)
+		}
+		private, err := x509.ParsePKCS8PrivateKey(der)
+		if err != nil {
+			return nil, err
+		}
+		ec, ok := private.(*ecdsa.PrivateKey)
+		if !ok {
+			return nil, errNoKey
+		}
+		keys = append(keys, Key{kept.ID, "ES256", ecSigner{ec}, kept.NotBefore, kept.NotAfter})
+	}
+	return keys, nil
+}
+
+type ecSigner struct{ key *ecdsa.PrivateKey }
+
+// Sign signs for ES256.
+func (s ecSigner) Sign(_ context.Context, input []byte) ([]byte, error) {
+	return jwt.SigningMethodES256.Sign(string(input), s.key)
+}
+
+// Public returns an *ecdsa.PublicKey.
+func (s ecSigner) Public() any { return &s.key.PublicKey }
+
+// sign makes a JWT of the claims (RFC 9068 §2.1).
+func (s *Server) sign(ctx context.Context, claims map[string]any) (string, error) {
+	key, err := s.keys.Signing(ctx)
+	if err != nil {
+		return "", err
+	}
+	header, err := json.Marshal(map[string]string{"typ": "at+jwt", "alg": key.Algorithm, "kid": key.ID})
+	if err != nil {
+		return "", err
+	}
+	body, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	input := base64url(header) + "." + base64url(body)
+	signature, err := key.Signer.Sign(ctx, []byte(input))
+	if err != nil {
+		return "", err
+	}
+	return input + "." + base64url(signature), nil
+}
+
+// jwks is the JWK Set of the keys.
+func (s *Server) jwks(ctx context.Context) ([]byte, error) {
+	keys, err := s.keys.Public(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set := jwkset.JWKSMarshal{Keys: []jwkset.JWKMarshal{}}
+	for _, key := range keys {
+		jwk, err := jwkset.NewJWKFromKey(key.Signer.Public(), jwkset.JWKOptions{
+			Metadata: jwkset.JWKMetadataOptions{KID: key.ID, ALG: jwkset.ALG(key.Algorithm), USE: jwkset.UseSig},
+		})
+		if err != nil {
+			return nil, err
+		}
+		set.Keys = append(set.Keys, jwk.Marshal())
+	}
+	return json.Marshal(set)
+}
+
+// readKeys reads the public keys for signatures of a JWK Set of a client.
+func readKeys(document []byte) ([]jwkset.JWK, error) {
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(document, &set); err != nil {
+		return nil, err
+	}
+	var keys []jwkset.JWK
+	for _, raw := range set.Keys {
+		if key, err := proof.PublicKey(raw); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("authserver: the JWK Set has no public key for signatures")
+	}
+	return keys, nil
+}

@@ -1,0 +1,180 @@
+package authserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/kagami-mcp/kagami/middleware/auth"
+)
+
+// Assertions takes ID-JAGs of these identity providers (grant
+// urn:ietf:params:oauth:grant-type:jwt-bearer, extension
+// io.modelcontextprotocol/enterprise-managed-authorization). No refresh token is issued. Clients must
+// be registered by hand, with a secret or a key, and have that grant in their Grants.
+func Assertions(issuers ...AssertionIssuer) Option {
+	return optionFunc(func(c *config) { c.assertions = append(c.assertions, issuers...) })
+}
+
+// AssertionIssuer is an identity provider that is trusted to name users.
+type AssertionIssuer struct {
+	Issuer     string
+	JWKS       string        // empty: discovered
+	Algorithms []string      // default: ES256, RS256
+	MaxAge     time.Duration // since the assertion was issued; default 10 minutes
+	// User maps the assertion's claims; nil: the subject as it is. It is required with several issuers,
+	// for two may give the same name to different users.
+	User func(ctx context.Context, claims map[string]any) (*User, error)
+
+	verifier *auth.JWT
+}
+
+const assertionAge = 10 * time.Minute
+
+func (a *AssertionIssuer) prepare(audience string) {
+	if len(a.Algorithms) == 0 {
+		a.Algorithms = []string{"ES256", "RS256"}
+	}
+	if a.MaxAge == 0 {
+		a.MaxAge = assertionAge
+	}
+	a.verifier = &auth.JWT{Issuer: a.Issuer, JWKS: a.JWKS, Algorithms: a.Algorithms, Audience: audience, Type: "oauth-id-jag+jwt"}
+}
+
+func (c *config) assertionFaults() (faults []error) {
+	for _, a := range c.assertions {
+		if !isResource(a.Issuer) || a.JWKS != "" && !isResource(a.JWKS) || a.MaxAge < 0 {
+			faults = append(faults, fmt.Errorf("authserver: Assertions: %q: the issuer and the JWKS must be absolute URLs, and MaxAge is not negative", a.Issuer))
+		}
+		if a.User == nil && len(c.assertions) > 1 {
+			faults = append(faults, fmt.Errorf("authserver: Assertions: %s: User is required with several issuers", a.Issuer))
+		}
+	}
+	return faults
+}
+
+// byCredentials lets a client act for itself.
+func (s *Server) byCredentials(t *tokenRequest) (*tokenAnswer, error) {
+	if t.client.Known != ByHand || t.client.Method == methodNone {
+		return nil, refuse("unauthorized_client", "The client may not use this grant_type.")
+	}
+	resource, err := s.resourceFor(t.form["resource"])
+	if err != nil {
+		return nil, err
+	}
+	scopes, err := s.choose(t.form.Get("scope"), resource, t.client)
+	if err != nil {
+		return nil, err
+	}
+	g := &grant{Client: t.client.ID, User: User{Subject: t.client.ID}, Resource: resource.url, Scopes: scopes, Key: t.key}
+	answer, err := s.answer(t.http.Context(), "", nil, g, time.Now(), false)
+	if err == nil {
+		s.emit(t.http, Event{Kind: TokenIssued, Subject: t.client.ID, ClientID: t.client.ID, Resource: g.Resource, Scopes: scopes})
+	}
+	return answer, err
+}
+
+// byAssertion takes an ID-JAG (draft-ietf-oauth-identity-assertion-authz-grant §4.4). The token is of a
+// grant, so that Revoke ends it.
+func (s *Server) byAssertion(t *tokenRequest) (*tokenAnswer, error) {
+	ctx, now := t.http.Context(), time.Now()
+	if t.client.Known != ByHand || t.client.Method == methodNone {
+		return nil, refuse("unauthorized_client", "The client may not use this grant_type.")
+	}
+	u, claims, err := s.asserted(ctx, t.client, t.form.Get("assertion"))
+	if errors.Is(err, auth.ErrUnavailable) {
+		return nil, refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "Try again later.", err)
+	}
+	if err != nil {
+		return nil, refusedBy("invalid_grant", "The assertion is not valid here.", err)
+	}
+	asked := claimTexts(claims["resource"])
+	if named := t.form["resource"]; len(named) > 0 && (len(asked) != 1 || named[0] != asked[0]) {
+		return nil, errTarget
+	}
+	resource, err := s.resourceFor(asked)
+	if err != nil || len(asked) != 1 {
+		return nil, errTarget
+	}
+	allowed, _ := claims["scope"].(string)
+	scopes, err := s.choose(allowed, resource, t.client)
+	if err != nil {
+		return nil, err
+	}
+	if wanted := t.form.Get("scope"); wanted != "" {
+		scopes = narrow(scopes, strings.Fields(wanted))
+	}
+	reference := referenceOf(newHandle())
+	g := &grant{Client: t.client.ID, User: *u, Resource: resource.url, Scopes: narrow(scopes, u.Scopes), Key: t.key, Until: now.Add(s.lives.Access + leeway)}
+	if err := s.noteOwned(ctx, u.Subject, ownedGrant{reference, g.Client, g.Until}, nil); err != nil {
+		return nil, err
+	}
+	if err := s.grants.create(ctx, reference, g, g.Until); err != nil {
+		return nil, err
+	}
+	answer, err := s.answer(ctx, reference, nil, g, now, false)
+	if err == nil {
+		s.emit(t.http, Event{Kind: TokenIssued, Subject: u.Subject, ClientID: g.Client, Grant: reference, Resource: g.Resource, Scopes: g.Scopes})
+	}
+	return answer, err
+}
+
+// claimTexts is a claim that is one text or several.
+func claimTexts(claim any) (list []string) {
+	switch v := claim.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		for _, each := range v {
+			if text, ok := each.(string); ok {
+				list = append(list, text)
+			}
+		}
+	}
+	return list
+}
+
+// asserted verifies an ID-JAG, and returns the user it names.
+func (s *Server) asserted(ctx context.Context, c *Client, assertion string) (*User, map[string]any, error) {
+	issuer := unverifiedIssuer(assertion)
+	i := slices.IndexFunc(s.assertions, func(a AssertionIssuer) bool { return a.Issuer == issuer })
+	if i < 0 {
+		return nil, nil, errors.New("the issuer of the assertion is not trusted")
+	}
+	from := &s.assertions[i]
+	p, err := from.verifier.Verify(ctx, assertion)
+	if err != nil {
+		return nil, nil, err
+	}
+	var dates jwt.RegisteredClaims
+	if _, _, err := jwt.NewParser().ParseUnverified(assertion, &dates); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case p.Claims["client_id"] != c.ID:
+		return nil, nil, errors.New("the assertion is for another client")
+	case dates.IssuedAt == nil || time.Since(dates.IssuedAt.Time) > from.MaxAge+leeway || time.Until(dates.IssuedAt.Time) > leeway:
+		return nil, nil, errors.New("the assertion is too old, or of the future")
+	case dates.ID == "" || dates.Subject == "":
+		return nil, nil, errors.New("the assertion has no jti, or no subject")
+	}
+	if err := s.onlyOnce(ctx, "assertion", issuer, dates.ID, dates.ExpiresAt.Time); err != nil {
+		return nil, nil, err
+	}
+	u := &User{Subject: p.Subject}
+	if from.User != nil {
+		if u, err = from.User(ctx, p.Claims); err != nil {
+			return nil, nil, err
+		}
+	}
+	if u == nil || u.Subject == "" {
+		return nil, nil, errors.New("there is no user for the assertion")
+	}
+	return u, p.Claims, s.judgeUser(u)
+}

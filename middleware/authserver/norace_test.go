@@ -1,0 +1,5 @@
+//go:build !race
+
+package authserver_test
+
+const raceDetector = false

@@ -1,0 +1,250 @@
+package authserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol/session"
+)
+
+// Option configures New. Sealed.
+type Option interface{ option(c *config) }
+
+type optionFunc func(c *config)
+
+func (f optionFunc) option(c *config) { f(c) }
+
+// config is what options set.
+type config struct {
+	scopes      []Scope
+	resources   []resourceScopes
+	lives       Lifetimes
+	grace       time.Duration
+	store       session.Store
+	seals       [][]byte
+	keys        Keys
+	told        func(ctx context.Context, e Event)
+	limits      [places]int
+	remote      func(*http.Request) string
+	credentials bool
+	assertions  []AssertionIssuer
+	dpop        bool
+	clients     []Client
+	policy      Policy
+	fetcher     Fetcher
+	pages       Pages
+	remember    time.Duration
+	protect     func(http.Handler) http.Handler
+}
+
+type resourceScopes struct {
+	url    string
+	scopes []Scope
+}
+
+// Scope is one that clients may ask for. Text is shown to users.
+type Scope struct {
+	Name    string
+	Text    string
+	Implies []string
+	Default bool // granted to clients that ask for none
+}
+
+// Resource adds a server that tokens may be for, and its scopes. Guard adds its own; this is for
+// servers in other processes. A request for any other resource is invalid_target; one without is for
+// the only resource, or an error if there are several.
+func Resource(url string, scopes ...Scope) Option {
+	return optionFunc(func(c *config) { c.resources = append(c.resources, resourceScopes{url, scopes}) })
+}
+
+// Scopes of all resources.
+func Scopes(scopes ...Scope) Option {
+	return optionFunc(func(c *config) { c.scopes = append(c.scopes, scopes...) })
+}
+
+// Lifetimes says how long things live; zero: the default.
+type Lifetimes struct {
+	Code    time.Duration // 1 minute
+	Access  time.Duration // 10 minutes
+	Refresh time.Duration // 30 days without use
+	Grant   time.Duration // 90 days in all
+	Visit   time.Duration // 10 minutes from the request to the decision
+	Client  time.Duration // 90 days without use, of those that registered themselves
+}
+
+// Lives sets lifetimes.
+func Lives(l Lifetimes) Option { return optionFunc(func(c *config) { c.lives = l }) }
+
+// Grace is how long a refresh token that was just rotated gets the same answer again, for clients
+// whose answer was lost or that are several processes; default 10 seconds, 0 for none. Only the last
+// one counts, and only from the same client (and key).
+func Grace(d time.Duration) Option { return optionFunc(func(c *config) { c.grace = d }) }
+
+// Store keeps clients, visits, grants, and keys; default: in memory. It is the port of sessions: the
+// stores in a file and on Redis are ones. Its ids have the prefix "as:". Give it a store of its own:
+// stores are bounded, and a flood of visits must not push sessions out.
+func Store(s session.Store) Option { return optionFunc(func(c *config) { c.store = s }) }
+
+// Seal encrypts what must be read again: the provider's tokens, private keys, answers kept for Grace.
+// The first key seals, all of them open. 32 bytes each. Required with a store that is not in memory.
+func Seal(keys ...[]byte) Option {
+	return optionFunc(func(c *config) { c.seals = append(c.seals, keys...) })
+}
+
+// ClientCredentialsGrant lets clients that were registered by hand act for themselves: those whose
+// Grants have client_credentials.
+func ClientCredentialsGrant() Option { return optionFunc(func(c *config) { c.credentials = true }) }
+
+// RequireDPoP issues only tokens that are bound to a key (RFC 9449). Guard demands proofs then.
+// Without it, tokens are bearer tokens, and proofs are not looked at.
+func RequireDPoP() Option { return optionFunc(func(c *config) { c.dpop = true }) }
+
+// Look replaces the pages; default: plain ones in the language of the browser, of those in Languages.
+func Look(p Pages) Option { return optionFunc(func(c *config) { c.pages = p }) }
+
+// Remember spares users the consent page where they agreed to the same client, redirect URI, resource
+// and scopes within d, and the browser says that no other site sent it (Sec-Fetch-Site: none or
+// same-origin). Default: never. Clients that are known by registration, or whose redirect URI is on
+// loopback, are always asked for. In Broker it has no effect: who the user is, is known only after the page.
+func Remember(d time.Duration) Option { return optionFunc(func(c *config) { c.remember = d }) }
+
+// Protect wraps the handler that shows pages, for headers or checks of the program's own.
+func Protect(mw func(http.Handler) http.Handler) Option {
+	return optionFunc(func(c *config) { c.protect = mw })
+}
+
+const (
+	defaultGrace    = 10 * time.Second
+	longestGrace    = 5 * time.Minute
+	defaultClients  = 10_000
+	defaultRotation = 30 * 24 * time.Hour
+	day             = 24 * time.Hour
+)
+
+// newConfig applies the options and the defaults.
+func newConfig(opts []Option) (config, error) {
+	c := config{grace: defaultGrace}
+	var faults []error
+	for n, o := range opts {
+		if o == nil {
+			faults = append(faults, fmt.Errorf("authserver: option %d is nil", n+1))
+			continue
+		}
+		o.option(&c)
+	}
+	l := &c.lives
+	l.Code, l.Access = cmp.Or(l.Code, time.Minute), cmp.Or(l.Access, 10*time.Minute)
+	l.Refresh, l.Grant = cmp.Or(l.Refresh, 30*day), cmp.Or(l.Grant, 90*day)
+	l.Visit, l.Client = cmp.Or(l.Visit, 10*time.Minute), cmp.Or(l.Client, 90*day)
+	c.limits[atRegister], c.limits[atLogin] = cmp.Or(c.limits[atRegister], 10), cmp.Or(c.limits[atLogin], 10)
+	c.limits[atToken], c.limits[atPages] = cmp.Or(c.limits[atToken], 120), cmp.Or(c.limits[atPages], 120)
+	c.policy.MaxClients = cmp.Or(c.policy.MaxClients, defaultClients)
+	if c.remote == nil {
+		c.remote = remoteAddress
+	}
+	if c.fetcher == nil {
+		c.fetcher = newFetcher()
+	}
+	if c.keys == nil {
+		c.keys = Rotating(defaultRotation)
+	}
+	if len(c.seals) == 0 && c.store == nil {
+		c.seals = [][]byte{randomBytes(32)}
+	}
+	if c.store == nil {
+		c.store = memory.New().Sessions()
+	}
+	return c, errors.Join(append(faults, c.faults()...)...)
+}
+
+// faults are what is wrong with the options.
+func (c *config) faults() (faults []error) {
+	fault := func(wrong bool, format string, args ...any) {
+		if wrong {
+			faults = append(faults, fmt.Errorf("authserver: "+format, args...))
+		}
+	}
+	l := c.lives
+	fault(min(l.Code, l.Access, l.Refresh, l.Grant, l.Visit, l.Client) < time.Second, "Lives: a lifetime is at least a second")
+	fault(l.Code > 10*time.Minute, "Lives: a code lives for at most 10 minutes (RFC 6749 §4.1.2)")
+	fault(c.grace < 0 || c.grace > longestGrace, "Grace: it is 0 to 5 minutes")
+	fault(len(c.seals) == 0, "Seal: it is required with a Store")
+	fault(slices.Min(c.limits[:]) < 0, "Limit: a limit is not negative")
+	fault(c.policy.MaxClients < 0, "Admission: MaxClients is not negative")
+	if k, ok := c.keys.(*rotating); ok {
+		fault(k.every < shortestKey, "Rotating: a key signs for at least an hour")
+	}
+	for _, scope := range c.allScopes() {
+		fault(!isScope(scope.Name), "the scope %q is not one: RFC 6749 §3.3 has printable characters, no spaces, quotes or backslashes", scope.Name)
+	}
+	for _, r := range c.resources {
+		fault(!isResource(r.url), "Resource: %q is not an absolute http or https URL without fragment", r.url)
+	}
+	for _, scheme := range c.policy.Schemes {
+		fault(slices.Contains([]string{"", "javascript", "data", "file", "blob", "about", "vbscript"}, strings.ToLower(scheme)) || scheme != strings.ToLower(scheme),
+			"Admission: %q is not a scheme for redirect URIs; they are in lower case", scheme)
+	}
+	seen := map[string]bool{}
+	for i := range c.clients {
+		client := &c.clients[i]
+		fault(seen[client.ID] || client.ID == "" || strings.ContainsFunc(client.ID, unprintable), "Clients: the id %q is empty, not printable, or there twice", client.ID)
+		seen[client.ID] = true
+		faults = append(faults, c.judge(client)...)
+	}
+	return append(faults, c.assertionFaults()...)
+}
+
+// judge completes a client that was registered by hand, and says what is wrong with it.
+func (c *config) judge(client *Client) (faults []error) {
+	fault := func(wrong bool, text string) {
+		if wrong {
+			faults = append(faults, fmt.Errorf("authserver: Clients: %s: %s", client.ID, text))
+		}
+	}
+	client.Known, client.Method = ByHand, client.methodByHand()
+	_, keyless := readKeys(client.JWKS)
+	switch client.Method {
+	case methodNone:
+		fault(client.may(grantCredentials) || client.may(grantAssertion), "a client that acts for itself, or for users of an identity provider, needs a secret or a key")
+	case methodBasic, methodPost:
+		fault(len(client.SecretDigest) != 32, "SecretDigest is not the SHA-256 of a secret")
+	case methodKey:
+		fault(keyless != nil, "JWKS has no public key for signatures")
+	default:
+		fault(true, "the method "+client.Method+" is not known")
+	}
+	fault(client.may(grantCode) && len(client.RedirectURIs) == 0, "there is no redirect URI")
+	for _, uri := range client.RedirectURIs {
+		_, err := judgeRedirect(uri, c.policy.Schemes)
+		fault(err != nil, uri+": "+errRedirect.Error())
+	}
+	return faults
+}
+
+// allScopes are those of all resources, and of each.
+func (c *config) allScopes() []Scope {
+	all := slices.Clone(c.scopes)
+	for _, r := range c.resources {
+		all = append(all, r.scopes...)
+	}
+	return all
+}
+
+// isScope is scope-token of RFC 6749 §3.3.
+func isScope(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return unprintable(r) || r == '"' || r == '\\' })
+}
+
+// isResource is RFC 8707 §2.
+func isResource(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil && !strings.Contains(s, "#")
+}

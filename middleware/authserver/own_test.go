@@ -1,0 +1,84 @@
+package authserver_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/middleware/authserver"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+// Our own client logs in on every revision, without being told anything but the URL.
+func TestOwn(t *testing.T) {
+	t.Parallel()
+	for _, rev := range protocol.Revisions() {
+		t.Run(rev.String(), func(t *testing.T) {
+			t.Parallel()
+			s := open(t, nil)
+			login := oauth.Client(oauth.Keep(oauth.Memory()), oauth.Browser(testkit.Browse(t, "ann")))
+			c, err := client.Connect(t.Context(), client.HTTP(s.resource, login), client.Revisions(rev))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = c.Close() }()
+			if who, err := client.Call[string](t.Context(), c, "whoami", nil); err != nil || who != "ann" {
+				t.Errorf("%q, %v", who, err)
+			}
+			if written, err := client.Call[string](t.Context(), c, "write", nil); err != nil || written != "written" {
+				t.Errorf("%q, %v", written, err)
+			}
+			if s.happened(authserver.CodeIssued) != 1 || s.happened(authserver.ClientRegistered) != 1 || s.happened(authserver.TokenIssued) != 1 {
+				t.Errorf("%+v", s.events)
+			}
+		})
+	}
+}
+
+// The token says who, for whom and what, and the guard takes it.
+func TestToken(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil)
+	id := s.register(plainClient)
+	a := s.redeem(id, s.browser().code(s.ask(id), "ann"))
+	v := a.json(t)
+	if a.header.Get("Cache-Control") != "no-store" || v["token_type"] != "Bearer" || v["expires_in"] != 600.0 || v["scope"] != "notes:read notes:write" {
+		t.Errorf("%v %v", a.header, v)
+	}
+	p, ok := s.admits(v["access_token"].(string))
+	if !ok || p.Subject != "ann" || p.Issuer != s.issuer || p.Claims["aud"] != s.resource || p.Claims["client_id"] != id || p.Claims["team"] != "red" {
+		t.Errorf("%v %+v", ok, p)
+	}
+	if !slices.Equal(p.Scopes, []string{"notes:read", "notes:write"}) {
+		t.Errorf("scopes %v", p.Scopes)
+	}
+	access, _ := s.grant(id, "bob") // who may grant less
+	if p, ok := s.admits(access); !ok || !slices.Equal(p.Scopes, []string{"notes:read"}) {
+		t.Errorf("%v %+v", ok, p)
+	}
+}
+
+// The metadata is at every place, names the issuer as it was given, and promises what is kept.
+func TestMetadata(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, "/login/as", nil)
+	origin := strings.TrimSuffix(s.issuer, "/login/as")
+	b := s.browser()
+	for _, at := range []string{
+		origin + "/.well-known/oauth-authorization-server/login/as", origin + "/.well-known/openid-configuration/login/as", s.issuer + "/.well-known/openid-configuration",
+	} {
+		a := b.do(http.MethodGet, at, nil)
+		v := a.json(t)
+		if a.status != http.StatusOK || v["issuer"] != s.issuer || v["token_endpoint"] != s.issuer+"/token" || v["authorization_response_iss_parameter_supported"] != true {
+			t.Errorf("%s: %d %v", at, a.status, v)
+		}
+	}
+	id := s.register(plainClient)
+	if _, refresh := s.grant(id, "ann"); refresh == "" {
+		t.Error("no refresh token")
+	}
+}

@@ -1,0 +1,77 @@
+package authserver
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// maxRedirect bounds a redirect URI, in bytes.
+const maxRedirect = 2 << 10
+
+var errRedirect = errors.New("a redirect URI is https, or http on 127.0.0.1, [::1] or localhost, absolute, at most 2 KiB long, and has neither user information nor a fragment")
+
+// judgeRedirect checks the form of a redirect URI (2025-11-25 basic/authorization "Communication
+// Security": localhost or https). schemes are private ones that may be used, too.
+func judgeRedirect(uri string, schemes []string) (*url.URL, error) {
+	u, err := url.Parse(uri)
+	switch {
+	case err != nil || len(uri) > maxRedirect || strings.ContainsFunc(uri, unprintable):
+		return nil, errRedirect
+	case u.User != nil || u.Opaque != "" || strings.ContainsAny(uri, `#\`):
+		return nil, errRedirect
+	case slices.Contains(schemes, u.Scheme) && u.Scheme != "http" && u.Scheme != "https":
+		return u, nil
+	case u.Hostname() == "" || u.Port() == "0" || strings.Contains(u.Host, "%"):
+		return nil, errRedirect
+	case u.Scheme == "https" || u.Scheme == "http" && loopbackName(u.Hostname()):
+		return u, nil
+	}
+	return nil, errRedirect
+}
+
+func unprintable(r rune) bool { return r <= ' ' || r > '~' }
+
+// loopbackName says whether a host of a redirect URI is this machine: one of the three spellings
+// that RFC 8252 §7.3 and clients use.
+func loopbackName(host string) bool {
+	return host == "127.0.0.1" || host == "::1" || host == "localhost"
+}
+
+// sameRedirect compares a redirect URI of a request with a registered one: to the byte, except for
+// the port of http on loopback, which a client cannot know before (OAuth 2.1 §8.4.2). The host must
+// be the same word.
+func sameRedirect(registered, given string) bool {
+	if registered == given {
+		return true
+	}
+	r, err := url.Parse(registered)
+	g, failed := url.Parse(given)
+	if err != nil || failed != nil || r.Scheme != "http" || g.Scheme != "http" {
+		return false
+	}
+	host := r.Hostname()
+	return loopbackName(host) && host == g.Hostname() && withoutPort(registered, r) == withoutPort(given, g)
+}
+
+// withoutPort returns the URI as it is written, less the port.
+func withoutPort(uri string, u *url.URL) string {
+	before, after, _ := strings.Cut(uri, u.Host)
+	return before + strings.TrimSuffix(u.Host, ":"+u.Port()) + after
+}
+
+// isLoopback says whether a redirect URI leads to the user's own machine.
+func isLoopback(u *url.URL) bool {
+	a, err := netip.ParseAddr(u.Hostname())
+	return loopbackName(u.Hostname()) || err == nil && a.IsLoopback()
+}
+
+// shownHost is what the consent page says of a redirect URI.
+func shownHost(u *url.URL) string {
+	if u.Scheme != "https" && u.Scheme != "http" {
+		return u.Scheme + ":"
+	}
+	return u.Host
+}

@@ -1,0 +1,117 @@
+package authserver
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/session"
+)
+
+// handleRevoke is RFC 7009. Either kind of token ends the grant; the answer to an unknown one is the same.
+func (s *Server) handleRevoke(w http.ResponseWriter, r *http.Request) error {
+	f, err := form(w, r)
+	if err != nil {
+		return err
+	}
+	c, err := s.authenticate(r, f)
+	if err != nil {
+		return err
+	}
+	reference, g, err := s.grantOf(r, f.Get("token"))
+	if err != nil {
+		return err
+	}
+	if g != nil && g.Client == c.ID {
+		was, err := s.end(r.Context(), reference)
+		if err != nil {
+			return err
+		}
+		if was {
+			s.emit(r, Event{Kind: Revoked, Subject: g.User.Subject, ClientID: c.ID, Grant: reference, Resource: g.Resource, Reason: "by the client"})
+		}
+	}
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// grantOf returns the grant of an access token or refresh token that this server issued; nil if it is
+// not one.
+func (s *Server) grantOf(r *http.Request, token string) (reference string, g *grant, err error) {
+	if strings.Contains(token, ".") {
+		p, err := s.verifyOwn(r.Context(), token)
+		if err != nil || p == nil {
+			return "", nil, err
+		}
+		reference, _ = p.Claims["gid"].(string)
+	} else if handle := handleOf(token); handle != nil {
+		reference = referenceOf(handle)
+	}
+	if reference == "" {
+		return "", nil, nil
+	}
+	g, err = s.grants.get(r.Context(), reference)
+	if errors.Is(err, session.ErrNotFound) {
+		return "", nil, nil
+	}
+	if err == nil && !strings.Contains(token, ".") && !sameDigest(g.Current, token) && !sameDigest(g.Previous, token) {
+		g = nil
+	}
+	return reference, g, err
+}
+
+// handleIntrospect is RFC 7662, for clients with a secret or a key: resource servers in other processes
+// are registered by hand for it.
+func (s *Server) handleIntrospect(w http.ResponseWriter, r *http.Request) error {
+	f, err := form(w, r)
+	if err != nil {
+		return err
+	}
+	c, err := s.authenticate(r, f)
+	if err != nil {
+		return err
+	}
+	if c.Known != ByHand || c.Method == methodNone {
+		return errClient(errors.New("only clients that are registered by hand, with a secret or a key, may introspect"))
+	}
+	answer, err := s.introspect(r, f.Get("token"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, answer)
+}
+
+func (s *Server) introspect(r *http.Request, token string) (map[string]any, error) {
+	inactive := map[string]any{"active": false}
+	reference, g, err := s.grantOf(r, token)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(token, ".") {
+		if g == nil || g.Dead || !sameDigest(g.Current, token) {
+			return inactive, nil
+		}
+		claims := s.claimsOf(reference, g, g.Rotated)
+		delete(claims, "jti")
+		claims["active"], claims["exp"] = true, g.expires(s.lives.Refresh).Unix()
+		return claims, nil
+	}
+	p, err := s.verifyOwn(r.Context(), token)
+	if err != nil || p == nil {
+		return inactive, err
+	}
+	if named, _ := p.Claims["gid"].(string); named != "" && (g == nil || g.Dead) {
+		return inactive, nil
+	}
+	answer := map[string]any{"active": true, "token_type": "Bearer"}
+	maps.Copy(answer, p.Claims)
+	if _, bound := answer["cnf"]; bound {
+		answer["token_type"] = "DPoP"
+	}
+	if time.Now().After(p.Expires) {
+		return inactive, nil
+	}
+	return answer, nil
+}

@@ -1,0 +1,65 @@
+package authserver
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// sealer encrypts what must be read again (AES-256-GCM). The first key seals, all of them open.
+type sealer struct{ ciphers []cipher.AEAD }
+
+var errSealed = errors.New("authserver: a sealed value cannot be opened")
+
+func newSealer(keys [][]byte) (*sealer, error) {
+	s := &sealer{}
+	for n, key := range keys {
+		if len(key) != 32 {
+			return nil, fmt.Errorf("authserver: Seal: key %d has %d bytes instead of 32", n+1, len(key))
+		}
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, err
+		}
+		aead, err := cipher.NewGCM(block)
+		if err != nil {
+			return nil, err
+		}
+		s.ciphers = append(s.ciphers, aead)
+	}
+	return s, nil
+}
+
+// seal encrypts v, as JSON, for one purpose: it can be opened for the same purpose only.
+func (s *sealer) seal(purpose string, v any) (string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	aead := s.ciphers[0]
+	nonce := make([]byte, aead.NonceSize())
+	_, _ = rand.Read(nonce) // never fails
+	return base64url(aead.Seal(nonce, nonce, text, []byte(purpose))), nil
+}
+
+// open decrypts what seal returned for the same purpose.
+func (s *sealer) open(purpose, sealed string, v any) error {
+	raw, err := base64.RawURLEncoding.DecodeString(sealed)
+	if err != nil {
+		return errSealed
+	}
+	for _, aead := range s.ciphers {
+		if len(raw) < aead.NonceSize() {
+			return errSealed
+		}
+		text, err := aead.Open(nil, raw[:aead.NonceSize()], raw[aead.NonceSize():], []byte(purpose))
+		if err == nil {
+			return json.Unmarshal(text, v)
+		}
+	}
+	return errSealed
+}

@@ -1,0 +1,113 @@
+package authserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/session"
+)
+
+// table keeps records of one kind in the store, as JSON. Keys are not written: the id of a record is
+// a digest, so that whoever reads the store learns no code and no token from it.
+type table[T any] struct {
+	kind  string
+	store session.Store
+}
+
+// errSame is what a function returns to table.change if there is nothing to write.
+var errSame = errors.New("authserver: nothing has changed")
+
+// errBusy means that others changed a record as often as it was read.
+var errBusy = errors.New("authserver: too many changes at once")
+
+const maxConflicts = 100
+
+func (t table[T]) id(key string) string { return "as:" + t.kind + ":" + shortDigest(t.kind, key) }
+
+// get returns a record; errors.Is(err, session.ErrNotFound) if it does not exist, or has expired.
+func (t table[T]) get(ctx context.Context, key string) (*T, error) {
+	v, _, err := t.read(ctx, key)
+	return v, err
+}
+
+func (t table[T]) read(ctx context.Context, key string) (*T, session.Record, error) {
+	r, err := t.store.Get(ctx, t.id(key))
+	if err != nil {
+		return nil, r, err
+	}
+	v := new(T)
+	if err := json.Unmarshal(r.Data, v); err != nil {
+		return nil, r, fmt.Errorf("authserver: a record of kind %s cannot be read: %w", t.kind, err)
+	}
+	return v, r, nil
+}
+
+// create adds a record; errors.Is(err, session.ErrExists) if it exists.
+func (t table[T]) create(ctx context.Context, key string, v *T, expires time.Time) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return t.store.Create(ctx, session.Record{ID: t.id(key), Expires: expires, Data: data})
+}
+
+// change has fn change a record, and again if another process changed it meanwhile. A record that
+// does not exist is the zero value, and is created. fn returns when the record expires, or errSame.
+func (t table[T]) change(ctx context.Context, key string, fn func(v *T) (expires time.Time, err error)) error {
+	for range maxConflicts {
+		v, r, err := t.read(ctx, key)
+		missing := errors.Is(err, session.ErrNotFound)
+		if err != nil && !missing {
+			return err
+		}
+		if missing {
+			v = new(T)
+		}
+		expires, err := fn(v)
+		switch {
+		case errors.Is(err, errSame):
+			return nil
+		case err != nil:
+			return err
+		case missing:
+			err = t.create(ctx, key, v, expires)
+		default:
+			r.Expires = expires
+			if r.Data, err = json.Marshal(v); err == nil {
+				err = t.store.Update(ctx, r)
+			}
+		}
+		if !errors.Is(err, session.ErrConflict) && !errors.Is(err, session.ErrExists) && !errors.Is(err, session.ErrNotFound) {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return errBusy
+}
+
+func (t table[T]) delete(ctx context.Context, key string) error {
+	return t.store.Delete(ctx, t.id(key))
+}
+
+// digest is how secrets are kept that are only compared. They are random, so nothing slower is
+// needed. Parts are told apart by a byte that none of them has.
+func digest(parts ...string) []byte {
+	h := sha256.New()
+	for _, part := range parts {
+		h.Write([]byte(part))
+		h.Write([]byte{0})
+	}
+	return h.Sum(nil)
+}
+
+// shortDigest names something that need not be secret.
+func shortDigest(parts ...string) string { return base64url(digest(parts...)[:16]) }
+
+func base64url(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }

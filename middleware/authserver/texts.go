@@ -1,0 +1,201 @@
+package authserver
+
+import "strings"
+
+// message names a text of the pages.
+type message = string
+
+// The texts.
+const (
+	msgLanguage     message = "language"
+	msgConsentTitle message = "consentTitle"
+	msgAsks         message = "asks"
+	msgUnnamed      message = "unnamed"
+	msgProven       message = "proven"
+	msgUnproven     message = "unproven"
+	msgByHand       message = "byHand"
+	msgGoesTo       message = "goesTo"
+	msgLocal        message = "local"
+	msgServer       message = "server"
+	msgMay          message = "may"
+	msgNothing      message = "nothing"
+	msgNew          message = "new"
+	msgUser         message = "user"
+	msgProvider     message = "provider"
+	msgApprove      message = "approve"
+	msgContinue     message = "continue"
+	msgDeny         message = "deny"
+	msgLoginTitle   message = "loginTitle"
+	msgLoginFor     message = "loginFor"
+	msgDev          message = "dev"
+	msgName         message = "name"
+	msgPassword     message = "password"
+	msgLogin        message = "login"
+	msgWrong        message = "wrong"
+	msgLimited      message = "limited"
+	msgErrorTitle   message = "errorTitle"
+	msgReference    message = "reference"
+
+	msgNoClient      message = "noClient"
+	msgUnknownClient message = "unknownClient"
+	msgRedirect      message = "redirect"
+	msgExpired       message = "expired"
+	msgNoCookie      message = "noCookie"
+	msgOtherBrowser  message = "otherBrowser"
+	msgOtherSite     message = "otherSite"
+	msgForm          message = "form"
+	msgTooMany       message = "tooMany"
+	msgFailed        message = "failed"
+	msgProviderAway  message = "providerAway"
+	msgProviderNo    message = "providerNo"
+	msgNotAdmitted   message = "notAdmitted"
+)
+
+// texts is the table of the pages' texts, by language.
+var texts = map[string]map[message]string{
+	"en": {
+		msgLanguage:     "en",
+		msgConsentTitle: "Allow access?",
+		msgAsks:         "asks for access",
+		msgUnnamed:      "A program without a name",
+		msgProven:       "The program comes from",
+		msgUnproven:     "The program chose this name itself. Nothing about it has been checked.",
+		msgByHand:       "The operator of this server knows the program.",
+		msgGoesTo:       "Your answer goes to",
+		msgLocal:        "That is a program on your own machine. Allow access only if you have just started it yourself.",
+		msgServer:       "Server",
+		msgMay:          "The program may",
+		msgNothing:      "use the server in your name",
+		msgNew:          "new",
+		msgUser:         "You are logged in as",
+		msgProvider:     "You will log in at",
+		msgApprove:      "Allow",
+		msgContinue:     "Continue",
+		msgDeny:         "Deny",
+		msgLoginTitle:   "Log in",
+		msgLoginFor:     "to go on with",
+		msgDev:          "This login is for development: there are no passwords.",
+		msgName:         "Name",
+		msgPassword:     "Password",
+		msgLogin:        "Log in",
+		msgWrong:        "The name or the password is wrong.",
+		msgLimited:      "There were too many attempts. Wait a minute, then try again.",
+		msgErrorTitle:   "This did not work",
+		msgReference:    "Reference",
+
+		msgNoClient:      "The request does not say which program sent you here. Go back to the program and start again.",
+		msgUnknownClient: "This server does not know the program that sent you here. Go back to the program and start again. If that does not help, tell its author.",
+		msgRedirect:      "The program wants you to be sent to an address that it has not registered, so you stay here. Tell its author.",
+		msgExpired:       "This page is too old. Go back to the program and start again.",
+		msgNoCookie:      "Your browser did not send the cookie of this page. Allow cookies for this site, then start again in the program.",
+		msgOtherBrowser:  "This page was opened in another browser. Go on there, or start again in the program.",
+		msgOtherSite:     "The answer did not come from the page of this server. If you wanted to give it, start again in the program.",
+		msgForm:          "The answer cannot be read. Go back to the program and start again.",
+		msgTooMany:       "There were too many requests. Wait a minute, then try again.",
+		msgFailed:        "The server failed. Try again later.",
+		msgProviderAway:  "The identity provider does not answer. Load this page again in a while.",
+		msgProviderNo:    "The identity provider did not let you in. Go back to the program and start again.",
+		msgNotAdmitted:   "Your account has no access to this server.",
+	},
+	"de": {
+		msgLanguage:     "de",
+		msgConsentTitle: "Zugriff erlauben?",
+		msgAsks:         "bittet um Zugriff",
+		msgUnnamed:      "Ein Programm ohne Namen",
+		msgProven:       "Das Programm kommt von",
+		msgUnproven:     "Diesen Namen hat das Programm selbst gewählt. Nichts daran wurde geprüft.",
+		msgByHand:       "Der Betreiber dieses Servers kennt das Programm.",
+		msgGoesTo:       "Ihre Antwort geht an",
+		msgLocal:        "Das ist ein Programm auf Ihrem eigenen Rechner. Erlauben Sie den Zugriff nur, wenn Sie es gerade selbst gestartet haben.",
+		msgServer:       "Server",
+		msgMay:          "Das Programm darf",
+		msgNothing:      "den Server in Ihrem Namen benutzen",
+		msgNew:          "neu",
+		msgUser:         "Sie sind angemeldet als",
+		msgProvider:     "Sie melden sich an bei",
+		msgApprove:      "Erlauben",
+		msgContinue:     "Weiter",
+		msgDeny:         "Ablehnen",
+		msgLoginTitle:   "Anmelden",
+		msgLoginFor:     "um fortzufahren mit",
+		msgDev:          "Diese Anmeldung ist für die Entwicklung: Es gibt keine Passwörter.",
+		msgName:         "Name",
+		msgPassword:     "Passwort",
+		msgLogin:        "Anmelden",
+		msgWrong:        "Name oder Passwort ist falsch.",
+		msgLimited:      "Es waren zu viele Versuche. Warten Sie eine Minute und versuchen Sie es noch einmal.",
+		msgErrorTitle:   "Das hat nicht geklappt",
+		msgReference:    "Kennzeichen",
+
+		msgNoClient:      "Die Anfrage sagt nicht, welches Programm Sie hierher geschickt hat. Beginnen Sie im Programm von vorn.",
+		msgUnknownClient: "Dieser Server kennt das Programm nicht, das Sie hierher geschickt hat. Beginnen Sie im Programm von vorn. Hilft das nicht, sagen Sie es dem Hersteller.",
+		msgRedirect:      "Das Programm will Sie an eine Adresse schicken, die es nicht angemeldet hat. Darum bleiben Sie hier. Sagen Sie es dem Hersteller.",
+		msgExpired:       "Diese Seite ist zu alt. Beginnen Sie im Programm von vorn.",
+		msgNoCookie:      "Ihr Browser hat das Cookie dieser Seite nicht geschickt. Erlauben Sie Cookies für diese Seite und beginnen Sie im Programm von vorn.",
+		msgOtherBrowser:  "Diese Seite wurde in einem anderen Browser geöffnet. Machen Sie dort weiter oder beginnen Sie im Programm von vorn.",
+		msgOtherSite:     "Die Antwort kam nicht von der Seite dieses Servers. Wenn Sie antworten wollten, beginnen Sie im Programm von vorn.",
+		msgForm:          "Die Antwort ist nicht lesbar. Beginnen Sie im Programm von vorn.",
+		msgTooMany:       "Es waren zu viele Anfragen. Warten Sie eine Minute und versuchen Sie es noch einmal.",
+		msgFailed:        "Der Server hat einen Fehler. Versuchen Sie es später noch einmal.",
+		msgProviderAway:  "Der Anmeldedienst antwortet nicht. Laden Sie diese Seite nach einer Weile noch einmal.",
+		msgProviderNo:    "Der Anmeldedienst hat Sie nicht eingelassen. Beginnen Sie im Programm von vorn.",
+		msgNotAdmitted:   "Ihr Konto hat keinen Zugang zu diesem Server.",
+	},
+	"fr": {
+		msgLanguage:     "fr",
+		msgConsentTitle: "Autoriser l’accès ?",
+		msgAsks:         "demande un accès",
+		msgUnnamed:      "Un programme sans nom",
+		msgProven:       "Le programme vient de",
+		msgUnproven:     "Le programme a choisi ce nom lui-même. Rien n’a été vérifié.",
+		msgByHand:       "L’exploitant de ce serveur connaît le programme.",
+		msgGoesTo:       "Votre réponse est envoyée à",
+		msgLocal:        "C’est un programme sur votre propre machine. N’autorisez l’accès que si vous venez de le lancer vous-même.",
+		msgServer:       "Serveur",
+		msgMay:          "Le programme pourra",
+		msgNothing:      "utiliser le serveur en votre nom",
+		msgNew:          "nouveau",
+		msgUser:         "Vous êtes connecté en tant que",
+		msgProvider:     "Vous vous connecterez chez",
+		msgApprove:      "Autoriser",
+		msgContinue:     "Continuer",
+		msgDeny:         "Refuser",
+		msgLoginTitle:   "Connexion",
+		msgLoginFor:     "pour continuer avec",
+		msgDev:          "Cette connexion sert au développement : il n’y a pas de mots de passe.",
+		msgName:         "Nom",
+		msgPassword:     "Mot de passe",
+		msgLogin:        "Se connecter",
+		msgWrong:        "Le nom ou le mot de passe est faux.",
+		msgLimited:      "Il y a eu trop d’essais. Attendez une minute, puis réessayez.",
+		msgErrorTitle:   "Cela n’a pas fonctionné",
+		msgReference:    "Référence",
+
+		msgNoClient:      "La demande ne dit pas quel programme vous envoie. Recommencez dans le programme.",
+		msgUnknownClient: "Ce serveur ne connaît pas le programme qui vous envoie. Recommencez dans le programme. Si cela ne suffit pas, prévenez son auteur.",
+		msgRedirect:      "Le programme veut vous envoyer à une adresse qu’il n’a pas enregistrée ; vous restez donc ici. Prévenez son auteur.",
+		msgExpired:       "Cette page est trop ancienne. Recommencez dans le programme.",
+		msgNoCookie:      "Votre navigateur n’a pas envoyé le cookie de cette page. Autorisez les cookies pour ce site, puis recommencez dans le programme.",
+		msgOtherBrowser:  "Cette page a été ouverte dans un autre navigateur. Continuez là-bas, ou recommencez dans le programme.",
+		msgOtherSite:     "La réponse ne vient pas de la page de ce serveur. Si vous vouliez la donner, recommencez dans le programme.",
+		msgForm:          "La réponse est illisible. Recommencez dans le programme.",
+		msgTooMany:       "Il y a eu trop d’appels. Attendez une minute, puis réessayez.",
+		msgFailed:        "Le serveur a échoué. Réessayez plus tard.",
+		msgProviderAway:  "Le fournisseur d’identité ne répond pas. Rechargez cette page dans un moment.",
+		msgProviderNo:    "Le fournisseur d’identité ne vous a pas laissé entrer. Recommencez dans le programme.",
+		msgNotAdmitted:   "Votre compte n’a pas accès à ce serveur.",
+	},
+}
+
+// spoken returns the texts in the first language of an Accept-Language header that is in the table,
+// else in English. Browsers list languages in the order of preference.
+func spoken(accept string) map[message]string {
+	for field := range strings.SplitSeq(accept, ",") {
+		tag, _, _ := strings.Cut(strings.TrimSpace(field), ";")
+		language, _, _ := strings.Cut(strings.ToLower(tag), "-")
+		if t, ok := texts[language]; ok {
+			return t
+		}
+	}
+	return texts["en"]
+}

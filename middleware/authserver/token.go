@@ -1,0 +1,426 @@
+package authserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
+	"github.com/kagami-mcp/kagami/protocol/session"
+)
+
+// tokenAnswer is RFC 6749 §5.1.
+type tokenAnswer struct {
+	Access  string `json:"access_token"`
+	Type    string `json:"token_type"`
+	Expires int64  `json:"expires_in"`
+	Refresh string `json:"refresh_token,omitempty"`
+	Scope   string `json:"scope,omitempty"`
+}
+
+// tokenRequest is one at the token endpoint, of a client that has proven itself.
+type tokenRequest struct {
+	http   *http.Request
+	form   url.Values
+	client *Client
+	key    string // thumbprint of the proof's key; empty without DPoP
+}
+
+// handleToken is the token endpoint (OAuth 2.1 §3.2).
+func (s *Server) handleToken(w http.ResponseWriter, r *http.Request) error {
+	f, err := form(w, r, "resource")
+	if err != nil {
+		return err
+	}
+	c, err := s.authenticate(r, f)
+	if err != nil {
+		return err
+	}
+	t := &tokenRequest{http: r, form: f, client: c}
+	if s.dpop {
+		if t.key, err = s.proven(r); err != nil {
+			return err
+		}
+	}
+	grantType := f.Get("grant_type")
+	var answer *tokenAnswer
+	switch {
+	case !slices.Contains(s.grantTypes(), grantType):
+		return refuse("unsupported_grant_type", "This grant_type is not supported.")
+	case !c.may(grantType):
+		return refuse("unauthorized_client", "The client may not use this grant_type.")
+	case grantType == grantCode:
+		answer, err = s.byCode(t)
+	case grantType == grantRefresh:
+		answer, err = s.byRefresh(t)
+	case grantType == grantCredentials:
+		answer, err = s.byCredentials(t)
+	default:
+		answer, err = s.byAssertion(t)
+	}
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, answer)
+}
+
+func (s *Server) grantTypes() []string {
+	types := []string{grantCode, grantRefresh}
+	if s.credentials {
+		types = append(types, grantCredentials)
+	}
+	if len(s.assertions) > 0 {
+		types = append(types, grantAssertion)
+	}
+	return types
+}
+
+// proven checks the proof of possession of a token request (RFC 9449 §5).
+func (s *Server) proven(r *http.Request) (thumbprint string, err error) {
+	at, err := url.Parse(s.at("/token"))
+	if err != nil {
+		return "", err
+	}
+	thumbprint, err = s.proofs.Check(r.Header.Values("DPoP"), proof.Wanted{Method: r.Method, URLs: []*url.URL{at}})
+	if wrong, ok := errors.AsType[*proof.Error](err); ok {
+		return "", refusedBy("invalid_dpop_proof", "DPoP: "+wrong.Reason+".", err)
+	}
+	if errors.Is(err, proof.ErrFull) {
+		return "", refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "Try again later.", err)
+	}
+	return thumbprint, err
+}
+
+// invalidGrant is what a client is told of any code or refresh token that is not taken.
+func invalidGrant(err error) error {
+	return refusedBy("invalid_grant", "The code or token is not valid, has expired, or was made for another request.", err)
+}
+
+// resource is the resource that a token request names, as the options write it; empty without one.
+func (s *Server) resourceOf(f url.Values) (string, error) {
+	if !f.Has("resource") {
+		return "", nil
+	}
+	found, err := s.resourceFor(f["resource"])
+	return found.url, err
+}
+
+// byCode redeems a code.
+func (s *Server) byCode(t *tokenRequest) (*tokenAnswer, error) {
+	ctx, f := t.http.Context(), t.form
+	resource, err := s.resourceOf(f)
+	if err != nil {
+		return nil, err
+	}
+	ask := redemption{
+		code: f.Get("code"), client: t.client.ID, redirect: f.Get("redirect_uri"), verifier: f.Get("code_verifier"),
+		resource: resource, key: t.key, oneRedirect: len(t.client.RedirectURIs) == 1,
+	}
+	handle := handleOf(ask.code)
+	if handle == nil {
+		return nil, invalidGrant(errNoGrant)
+	}
+	reference := referenceOf(handle)
+	if err := s.noteRedeemed(ctx, reference, ask, t.client); err != nil {
+		return nil, err
+	}
+	var answer *tokenAnswer
+	var verdict error
+	var kept grant
+	err = s.grants.change(ctx, reference, func(g *grant) (expires time.Time, err error) {
+		now := time.Now()
+		verdict = g.redeem(now, ask)
+		if verdict == nil {
+			answer, err = s.answer(ctx, reference, handle, g, now, t.client.may(grantRefresh))
+		} else if !errors.Is(verdict, errReplayed) {
+			err = errSame
+		}
+		kept = *g
+		return g.expires(s.lives.Refresh), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	told := Event{Kind: TokenIssued, Subject: kept.User.Subject, ClientID: t.client.ID, Grant: reference, Resource: kept.Resource, Scopes: kept.Scopes}
+	switch {
+	case errors.Is(verdict, errReplayed):
+		s.alive.dead(reference)
+		told.Kind, told.Reason = CodeReplayed, verdict.Error()
+		s.emit(t.http, told)
+		return nil, invalidGrant(verdict)
+	case verdict != nil:
+		return nil, invalidGrant(verdict)
+	}
+	s.emit(t.http, told)
+	return answer, nil
+}
+
+// noteRedeemed notes that the owner and the client of a grant have it for longer than its code lives.
+// It comes before the redemption, so that a process that ends in between leaves no grant that Revoke
+// does not find.
+func (s *Server) noteRedeemed(ctx context.Context, reference string, ask redemption, c *Client) error {
+	g, err := s.grants.get(ctx, reference)
+	if errors.Is(err, session.ErrNotFound) {
+		return nil // redeem says so
+	}
+	if err != nil || g.redeem(time.Now(), ask) != nil {
+		return err
+	}
+	if err := s.noteOwned(ctx, g.User.Subject, ownedGrant{reference, g.Client, g.Until}, nil); err != nil {
+		return err
+	}
+	return s.used(ctx, c, g.Until)
+}
+
+// answer signs a token for a grant and, if the client takes them, puts a new refresh token in it.
+func (s *Server) answer(ctx context.Context, reference string, handle []byte, g *grant, now time.Time, refresh bool) (*tokenAnswer, error) {
+	token, err := s.sign(ctx, s.claimsOf(reference, g, now))
+	if err != nil {
+		return nil, err
+	}
+	a := &tokenAnswer{Access: token, Type: "Bearer", Expires: int64(s.lives.Access / time.Second), Scope: strings.Join(g.Scopes, " ")}
+	if g.Key != "" {
+		a.Type = "DPoP"
+	}
+	if !refresh {
+		return a, nil
+	}
+	a.Refresh = newSecret(handle)
+	sealed, err := s.sealer.seal("answer "+reference, a)
+	if err != nil {
+		return nil, err
+	}
+	g.rotate(now, a.Refresh, sealed)
+	return a, nil
+}
+
+// byRefresh rotates a refresh token. Two requests at the same time with one token get one answer: the
+// second finds the first one's in the record.
+func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
+	ctx, f, now := t.http.Context(), t.form, time.Now()
+	token := f.Get("refresh_token")
+	resource, err := s.resourceOf(f)
+	if err != nil {
+		return nil, err
+	}
+	handle := handleOf(token)
+	if handle == nil {
+		return nil, invalidGrant(errNoGrant)
+	}
+	reference := referenceOf(handle)
+	seen, err := s.grants.get(ctx, reference)
+	if errors.Is(err, session.ErrNotFound) {
+		return nil, invalidGrant(errNoGrant)
+	}
+	if err != nil {
+		return nil, err
+	}
+	judge := func(g *grant) (refreshed, error) {
+		return g.refresh(now, token, t.client.ID, resource, t.key, s.grace)
+	}
+	user := seen.User
+	if verdict, _ := judge(seen); verdict == rotates {
+		if user, err = s.stillUser(t, reference, seen); err != nil {
+			return nil, err
+		}
+	}
+	answer, verdict, refusal := new(tokenAnswer), refused, error(nil)
+	err = s.grants.change(ctx, reference, func(g *grant) (expires time.Time, err error) {
+		verdict, refusal = judge(g)
+		switch {
+		case errors.Is(refusal, errReplayed):
+		case refusal != nil:
+			err = errSame
+		case verdict == again:
+			if err = s.sealer.open("answer "+reference, g.Last, answer); err == nil {
+				err = errSame
+			}
+		default:
+			g.User = user
+			answer, err = s.answer(ctx, reference, handle, g, now, true)
+			if err == nil && f.Get("scope") != "" { // RFC 6749 §6: less for this token, not for the grant
+				answer, err = s.narrower(ctx, reference, g, now, f.Get("scope"), answer)
+			}
+		}
+		return g.expires(s.lives.Refresh), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, s.afterRefresh(t, reference, seen, verdict, refusal)
+}
+
+// stillUser asks whether the user of a grant is still one, and who. The grant ends if not.
+func (s *Server) stillUser(t *tokenRequest, reference string, g *grant) (User, error) {
+	ctx := t.http.Context()
+	u, err := s.mode.lookup(ctx, reference, g)
+	if errors.Is(err, ErrUnknown) {
+		_, failed := s.end(ctx, reference)
+		s.emit(t.http, Event{Kind: Revoked, Subject: g.User.Subject, ClientID: g.Client, Grant: reference, Reason: "the user is no longer known"})
+		return User{}, errors.Join(invalidGrant(err), failed)
+	}
+	if err != nil {
+		return User{}, refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "Try again later.", err)
+	}
+	return *u, nil
+}
+
+// afterRefresh tells of a refresh, and returns why it was refused.
+func (s *Server) afterRefresh(t *tokenRequest, reference string, g *grant, verdict refreshed, refusal error) error {
+	e := Event{Kind: Refreshed, Subject: g.User.Subject, ClientID: t.client.ID, Grant: reference, Resource: g.Resource, Scopes: g.Scopes}
+	switch {
+	case errors.Is(refusal, errReplayed):
+		s.alive.dead(reference)
+		e.Kind, e.Reason = RefreshReplayed, refusal.Error()
+	case refusal != nil:
+		return invalidGrant(refusal)
+	case verdict == again:
+		e.Reason = "again, within Grace"
+	}
+	s.emit(t.http, e)
+	if refusal != nil {
+		return invalidGrant(refusal)
+	}
+	return nil
+}
+
+// narrower puts a token with fewer scopes into an answer.
+func (s *Server) narrower(ctx context.Context, reference string, g *grant, now time.Time, asked string, a *tokenAnswer) (*tokenAnswer, error) {
+	less := *g
+	less.Scopes = narrow(g.Scopes, strings.Fields(asked))
+	if len(less.Scopes) < len(strings.Fields(asked)) {
+		return nil, refuse("invalid_scope", "A refresh cannot widen the scopes: authorize again.")
+	}
+	token, err := s.sign(ctx, s.claimsOf(reference, &less, now))
+	if err != nil {
+		return nil, err
+	}
+	a.Access, a.Scope = token, strings.Join(less.Scopes, " ")
+	if g.Last, err = s.sealer.seal("answer "+reference, a); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// errClient is RFC 6749 §5.2: the same for an unknown client and for a wrong secret.
+func errClient(err error) error {
+	return refusedAs(http.StatusUnauthorized, "invalid_client", "The client is not known, or has not proven itself.", err)
+}
+
+// authenticate finds the client of a request and has it prove itself, in the one way that it is
+// registered with.
+func (s *Server) authenticate(r *http.Request, f url.Values) (*Client, error) {
+	ctx := r.Context()
+	id, secret, method := f.Get("client_id"), f.Get("client_secret"), methodNone
+	name, password, basic := r.BasicAuth()
+	switch {
+	case basic:
+		user, err := url.QueryUnescape(name)
+		pass, failed := url.QueryUnescape(password)
+		if err != nil || failed != nil || id != "" && id != user || secret != "" || f.Has("client_assertion") {
+			return nil, refuse("invalid_request", "The client proves itself in one way.")
+		}
+		id, secret, method = user, pass, methodBasic
+	case f.Has("client_assertion"):
+		if secret != "" || f.Get("client_assertion_type") != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" {
+			return nil, refuse("invalid_request", "The client proves itself in one way.")
+		}
+		method = methodKey
+		if id == "" {
+			id = unverifiedIssuer(f.Get("client_assertion"))
+		}
+	case secret != "":
+		method = methodPost
+	}
+	c, err := s.client(ctx, id)
+	if errors.Is(err, errUnknownClient) || errors.Is(err, errNotAdmitted) || errors.Is(err, errDocument) || errors.Is(err, errRedirect) {
+		(&Client{SecretDigest: secretDigest("")}).hasSecret(secret) // as slow as a wrong secret
+		return nil, errClient(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case c.Method != method:
+		return nil, errClient(errors.New("the client is registered with " + c.Method + " and uses " + method))
+	case method == methodBasic || method == methodPost:
+		if !c.hasSecret(secret) {
+			return nil, errClient(errors.New("wrong secret"))
+		}
+	case method == methodKey:
+		if err := s.assertedBy(ctx, c, f.Get("client_assertion")); err != nil {
+			return nil, errClient(err)
+		}
+	}
+	return c, nil
+}
+
+// assertionAlgorithms are those of client assertions.
+func assertionAlgorithms() []string { return []string{"ES256", "EdDSA", "PS256", "RS256"} }
+
+// unverifiedIssuer is the client that an assertion names. It is only looked up: the assertion must be
+// signed with that client's key.
+func unverifiedIssuer(assertion string) string {
+	var c jwt.RegisteredClaims
+	_, _, err := jwt.NewParser().ParseUnverified(assertion, &c)
+	if err != nil {
+		return ""
+	}
+	return c.Issuer
+}
+
+// longestAssertion is how far in the future a client assertion may expire.
+const longestAssertion = 10 * time.Minute
+
+// assertedBy checks a client assertion (RFC 7523 §3; draft-ietf-oauth-rfc7523bis: the audience is the
+// issuer).
+func (s *Server) assertedBy(ctx context.Context, c *Client, assertion string) error {
+	keys, err := readKeys(c.JWKS)
+	if err != nil {
+		return err
+	}
+	set := jwt.VerificationKeySet{}
+	for _, key := range keys {
+		set.Keys = append(set.Keys, key.Key())
+	}
+	var claims jwt.RegisteredClaims
+	parser := jwt.NewParser(jwt.WithValidMethods(assertionAlgorithms()), jwt.WithIssuer(c.ID), jwt.WithSubject(c.ID),
+		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithStrictDecoding())
+	t, err := parser.ParseWithClaims(assertion, &claims, func(*jwt.Token) (any, error) { return set, nil })
+	if err != nil {
+		return err
+	}
+	if _, critical := t.Header["crit"]; critical {
+		return errors.New("extensions of the header are not understood")
+	}
+	meant := func(a string) bool { return strings.TrimSuffix(a, "/") == s.issuer || a == s.at("/token") }
+	switch {
+	case !slices.ContainsFunc(claims.Audience, meant):
+		return errors.New("the assertion is for another audience")
+	case claims.ID == "":
+		return errors.New("the assertion has no jti")
+	case time.Until(claims.ExpiresAt.Time) > longestAssertion:
+		return errors.New("the assertion lives for more than 10 minutes")
+	}
+	return s.onlyOnce(ctx, "client", c.ID, claims.ID, claims.ExpiresAt.Time)
+}
+
+// leeway is for clocks that differ.
+const leeway = 30 * time.Second
+
+var errUsed = errors.New("the assertion was used before")
+
+// onlyOnce remembers that an assertion was used, until it expires.
+func (s *Server) onlyOnce(ctx context.Context, kind, issuer, id string, expires time.Time) error {
+	err := s.once.create(ctx, string(digest(kind, issuer, id)), &struct{}{}, expires.Add(2*leeway))
+	if errors.Is(err, session.ErrExists) {
+		return errUsed
+	}
+	return err
+}

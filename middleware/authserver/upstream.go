@@ -1,0 +1,435 @@
+package authserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// UpstreamToken is a credential. Its String hides it.
+type UpstreamToken struct {
+	Value   string
+	Scheme  string
+	Expires time.Time // zero: the provider does not say
+	Scopes  []string
+}
+
+// String hides the token.
+func (t *UpstreamToken) String() string { return "upstream token (hidden)" }
+
+// GoString hides the token.
+func (t *UpstreamToken) GoString() string { return t.String() }
+
+const (
+	upstreamPurpose = "upstream"
+	upstreamTime    = 10 * time.Second
+	maxUpstream     = 1 << 20
+	metadataFresh   = 10 * time.Minute
+	renewBefore     = time.Minute      // the provider's token is renewed so long before it expires
+	renewLease      = 30 * time.Second // how long one process may take to renew
+	renewPoll       = 50 * time.Millisecond
+	awayFor         = 5 * time.Second // a provider that is away is asked again after that
+)
+
+// errAway means that the provider did not answer, or not as it should.
+var errAway = errors.New("authserver: the provider is away")
+
+// errRefused means that the provider does not take a code or token any longer.
+var errRefused = errors.New("authserver: the provider refuses")
+
+// upstreamSession is what the provider gave for a grant. It is sealed.
+type upstreamSession struct {
+	Access    string    `json:"access"`
+	Scheme    string    `json:"scheme"`
+	Refresh   string    `json:"refresh,omitempty"`
+	Expires   time.Time `json:"expires"`
+	Scopes    []string  `json:"scopes,omitempty"`
+	Confirmed time.Time `json:"confirmed"` // when the provider last vouched for it
+}
+
+func (u *upstreamSession) token() *UpstreamToken {
+	return &UpstreamToken{u.Access, u.Scheme, u.Expires, slices.Clone(u.Scopes)}
+}
+
+func (u *upstreamSession) fresh(now time.Time) bool {
+	return u.Expires.IsZero() || now.Add(renewBefore).Before(u.Expires)
+}
+
+// upstreamMetadata is what is looked at of RFC 8414 and OpenID Connect Discovery.
+type upstreamMetadata struct {
+	Issuer    string   `json:"issuer"`
+	Authorize string   `json:"authorization_endpoint"`
+	Token     string   `json:"token_endpoint"`
+	Revoke    string   `json:"revocation_endpoint"`
+	UserInfo  string   `json:"userinfo_endpoint"`
+	Scopes    []string `json:"scopes_supported"`
+	Methods   []string `json:"token_endpoint_auth_methods_supported"`
+	Iss       bool     `json:"authorization_response_iss_parameter_supported"`
+}
+
+// upstreamAnswer is an answer of the provider's token endpoint.
+type upstreamAnswer struct {
+	Access  string `json:"access_token"`
+	Type    string `json:"token_type"`
+	Refresh string `json:"refresh_token"`
+	Expires int64  `json:"expires_in"`
+	Scope   string `json:"scope"`
+	ID      string `json:"id_token"`
+	Error   string `json:"error"`
+}
+
+// session is what is kept. Of a renewal, before is what there was.
+func (a *upstreamAnswer) session(now time.Time, before *upstreamSession) *upstreamSession {
+	u := &upstreamSession{Access: a.Access, Scheme: "Bearer", Refresh: a.Refresh, Scopes: strings.Fields(a.Scope), Confirmed: now}
+	if a.Expires > 0 {
+		u.Expires = now.Add(time.Duration(min(a.Expires, 1<<31)) * time.Second)
+	}
+	if before != nil && u.Refresh == "" {
+		u.Refresh = before.Refresh
+	}
+	if before != nil && a.Scope == "" {
+		u.Scopes = before.Scopes
+	}
+	return u
+}
+
+// upstream talks to the provider.
+type upstream struct {
+	provider *Provider
+	client   *http.Client
+
+	mu   sync.Mutex // guards all below
+	meta *upstreamMetadata
+	read time.Time
+}
+
+func newUpstreamClient() *http.Client {
+	return &http.Client{
+		Timeout: upstreamTime, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// discover returns the provider's metadata, at most ten minutes old unless it is away.
+func (u *upstream) discover(ctx context.Context) (*upstreamMetadata, error) {
+	p := u.provider
+	if p.Issuer == "" {
+		return &upstreamMetadata{Authorize: p.Authorize, Token: p.Token, Revoke: p.RevokeURL}, nil
+	}
+	u.mu.Lock()
+	meta, read := u.meta, u.read
+	u.mu.Unlock()
+	if meta != nil && time.Since(read) < metadataFresh {
+		return meta, nil
+	}
+	found := &upstreamMetadata{}
+	status, err := u.get(ctx, strings.TrimSuffix(p.Issuer, "/")+"/.well-known/openid-configuration", "", found)
+	switch {
+	case err == nil && (status != http.StatusOK || found.Issuer != p.Issuer || found.Authorize == "" || found.Token == ""):
+		err = fmt.Errorf("%w: its metadata has status %d, and is for the issuer %q", errAway, status, shownText(found.Issuer))
+	}
+	if err != nil && meta == nil {
+		return nil, err
+	}
+	if err != nil {
+		found = meta
+	}
+	u.mu.Lock()
+	u.meta, u.read = found, time.Now()
+	u.mu.Unlock()
+	return found, nil
+}
+
+// get reads JSON.
+func (u *upstream) get(ctx context.Context, address, token string, into any) (int, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return 0, err
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	return u.do(r, into)
+}
+
+func (u *upstream) do(r *http.Request, into any) (int, error) {
+	r.Header.Set("Accept", "application/json")
+	resp, err := u.client.Do(r)
+	if err != nil {
+		return 0, errors.Join(errAway, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxUpstream))
+	if err != nil {
+		return 0, errors.Join(errAway, err)
+	}
+	if err := json.Unmarshal(text, into); err != nil && resp.StatusCode == http.StatusOK {
+		return 0, fmt.Errorf("%w: its answer is not JSON", errAway)
+	}
+	return resp.StatusCode, nil
+}
+
+// post sends a form as the program that is registered at the provider.
+func (u *upstream) post(ctx context.Context, meta *upstreamMetadata, address string, form url.Values, into any) (int, error) {
+	p := u.provider
+	basic := p.ClientSecret != "" && (len(meta.Methods) == 0 || slices.Contains(meta.Methods, methodBasic))
+	if !basic {
+		form.Set("client_id", p.ClientID)
+		if p.ClientSecret != "" {
+			form.Set("client_secret", p.ClientSecret)
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if basic {
+		r.SetBasicAuth(url.QueryEscape(p.ClientID), url.QueryEscape(p.ClientSecret))
+	}
+	return u.do(r, into)
+}
+
+// token asks the provider's token endpoint. The error wraps errAway, or errRefused for a code or token
+// that is over.
+func (u *upstream) token(ctx context.Context, form url.Values) (*upstreamAnswer, error) {
+	meta, err := u.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a := &upstreamAnswer{}
+	status, err := u.post(ctx, meta, meta.Token, form, a)
+	switch {
+	case err != nil:
+		return nil, err
+	case status == http.StatusOK && a.Access != "":
+		return a, nil
+	case a.Error == "invalid_grant":
+		return nil, errRefused
+	}
+	return nil, fmt.Errorf("%w: its token endpoint answers %d %s", errAway, status, shownText(a.Error))
+}
+
+// giveBack revokes what the provider gave, if it can be.
+func (b *broker) giveBack(ctx context.Context, sealed string) {
+	var held upstreamSession
+	meta, err := b.remote.discover(ctx)
+	if err != nil || meta.Revoke == "" || b.server.sealer.open(upstreamPurpose, sealed, &held) != nil {
+		return
+	}
+	form := url.Values{"token": {held.Access}}
+	if held.Refresh != "" {
+		form = url.Values{"token": {held.Refresh}, "token_type_hint": {"refresh_token"}}
+	}
+	var ignored any
+	_, _ = b.remote.post(ctx, meta, meta.Revoke, form, &ignored) // the grant has ended here in any case
+}
+
+// vouches says whether the provider still stands for the session of a grant; ErrUnknown ends it. While
+// the provider is asked, or away, its last word is believed for twice the time.
+func (b *broker) vouches(ctx context.Context, reference string, g *grant) error {
+	started := time.Now()
+	_, err := b.held(ctx, reference, g, need{
+		enough: func(u *upstreamSession) bool { return !u.Confirmed.Before(started.Add(-b.vouch)) },
+		meanwhile: func(u *upstreamSession) bool {
+			return b.vouch > 0 && !u.Confirmed.Before(time.Now().Add(-2*b.vouch))
+		},
+	})
+	return err
+}
+
+// lookup asks the provider, at most as often as Vouch says. The user is who logged in.
+func (b *broker) lookup(ctx context.Context, reference string, g *grant) (*User, error) {
+	if err := b.vouches(ctx, reference, g); err != nil {
+		return nil, err
+	}
+	return &g.User, nil
+}
+
+// need says which session of the provider will do.
+type need struct {
+	enough    func(u *upstreamSession) bool // no need to renew it
+	meanwhile func(u *upstreamSession) bool // it will do while it cannot be renewed
+}
+
+// held returns the provider's session of a grant, renewed unless it is good enough. One process renews
+// at a time, since providers rotate refresh tokens: it takes a lease in the record, and the others wait.
+func (b *broker) held(ctx context.Context, reference string, g *grant, n need) (*upstreamSession, error) {
+	s := b.server
+	for {
+		u := &upstreamSession{}
+		if g.Dead || g.Upstream == "" {
+			return nil, ErrUnknown
+		}
+		if err := s.sealer.open(upstreamPurpose, g.Upstream, u); err != nil {
+			return nil, err
+		}
+		now := time.Now()
+		switch leased := now.Before(g.Renewing); {
+		case n.enough(u), leased && n.meanwhile(u):
+			return u, nil
+		case leased && g.Away:
+			return nil, errAway
+		case !leased:
+			mine, err := b.lease(ctx, reference, g)
+			if err != nil {
+				return nil, err
+			}
+			if mine {
+				return b.renew(ctx, reference, u, n)
+			}
+			continue
+		}
+		if err := pause(ctx, renewPoll); err != nil {
+			return nil, err
+		}
+		found, err := s.grants.get(ctx, reference)
+		if err != nil {
+			return nil, err
+		}
+		g = found
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
+
+// lease makes this process the one that renews, unless the record has changed: then g is what it is now.
+func (b *broker) lease(ctx context.Context, reference string, g *grant) (mine bool, err error) {
+	err = b.server.grants.change(ctx, reference, func(kept *grant) (time.Time, error) {
+		mine = kept.Upstream == g.Upstream && !kept.Dead && !time.Now().Before(kept.Renewing)
+		if !mine {
+			*g = *kept
+			return time.Time{}, errSame
+		}
+		kept.Renewing, kept.Away = time.Now().Add(renewLease), false
+		return kept.expires(b.server.lives.Refresh), nil
+	})
+	return mine, err
+}
+
+// renew asks the provider, and stores what it says. A client that leaves does not interrupt it: the
+// provider may have rotated its token by then.
+func (b *broker) renew(ctx context.Context, reference string, u *upstreamSession, n need) (*upstreamSession, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewLease/2)
+	defer cancel()
+	s := b.server
+	next, asked := b.confirm(ctx, u)
+	if errors.Is(asked, errRefused) {
+		_, err := s.end(ctx, reference)
+		s.tell(ctx, Event{Kind: UpstreamEnded, Grant: reference})
+		return nil, errors.Join(ErrUnknown, err)
+	}
+	if asked != nil {
+		next = u
+	}
+	sealed, err := s.sealer.seal(upstreamPurpose, next)
+	if err != nil {
+		return nil, err
+	}
+	err = s.grants.change(ctx, reference, func(g *grant) (time.Time, error) {
+		if g.Client == "" || g.Dead {
+			return time.Time{}, ErrUnknown
+		}
+		g.Upstream, g.Renewing, g.Away = sealed, time.Time{}, asked != nil
+		if g.Away {
+			g.Renewing = time.Now().Add(awayFor)
+		}
+		return g.expires(s.lives.Refresh), nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case asked == nil:
+		s.tell(ctx, Event{Kind: UpstreamRenewed, Grant: reference})
+		return next, nil
+	case n.meanwhile(u):
+		return u, nil
+	}
+	return nil, asked
+}
+
+// confirm has the provider vouch for a session.
+func (b *broker) confirm(ctx context.Context, u *upstreamSession) (*upstreamSession, error) {
+	now := time.Now()
+	confirmed := *u
+	confirmed.Confirmed = now
+	if u.Refresh != "" {
+		got, err := b.remote.token(ctx, url.Values{"grant_type": {grantRefresh}, "refresh_token": {u.Refresh}})
+		if err != nil {
+			return nil, err
+		}
+		return got.session(now, u), nil
+	}
+	if !u.Expires.IsZero() && now.After(u.Expires) {
+		return nil, errRefused
+	}
+	if b.provider.Identity != nil {
+		_, err := b.provider.Identity(ctx, u.token())
+		if errors.Is(err, ErrUnknown) {
+			err = errRefused
+		} else if err != nil {
+			err = errors.Join(errAway, err)
+		}
+		return &confirmed, err
+	}
+	meta, err := b.remote.discover(ctx)
+	if err != nil || meta.UserInfo == "" {
+		return &confirmed, err
+	}
+	var ignored any
+	status, err := b.remote.get(ctx, meta.UserInfo, u.Access, &ignored)
+	switch {
+	case err != nil:
+		return nil, err
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return nil, errRefused
+	case status != http.StatusOK:
+		return nil, fmt.Errorf("%w: its userinfo endpoint answers %d", errAway, status)
+	}
+	return &confirmed, nil
+}
+
+// Upstream is what Broker holds for the caller of a tool: a token for the provider's APIs, renewed if
+// need be. It is never the token that the client sent. The error is ErrNoUpstream in Own, and for
+// callers without a provider's session; it wraps ErrUnknown if the provider has ended that.
+func (s *Server) Upstream(ctx context.Context, p *transport.Principal) (*UpstreamToken, error) {
+	b, ok := s.mode.(*broker)
+	if !ok || p == nil || p.Issuer != s.issuer {
+		return nil, ErrNoUpstream
+	}
+	reference, _ := p.Claims["gid"].(string)
+	if reference == "" {
+		return nil, ErrNoUpstream
+	}
+	g, err := s.grants.get(ctx, reference)
+	if err != nil || g.Upstream == "" {
+		return nil, errors.Join(ErrNoUpstream, err)
+	}
+	u, err := b.held(ctx, reference, g, need{
+		enough:    func(u *upstreamSession) bool { return u.fresh(time.Now()) },
+		meanwhile: func(u *upstreamSession) bool { return time.Now().Before(u.Expires) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return u.token(), nil
+}

@@ -1,0 +1,178 @@
+package authserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Errors of ports.
+var (
+	ErrNobody     = errors.New("authserver: no user is logged in")
+	ErrUnknown    = errors.New("authserver: unknown")
+	ErrNoUpstream = errors.New("authserver: no provider session")
+)
+
+// User is who grants access.
+type User struct {
+	Subject string         `json:"subject"`          // stable, and never given to another
+	Name    string         `json:"name,omitempty"`   // shown on the consent page
+	Email   string         `json:"email,omitempty"`  // shown there, too, where there is no name
+	Claims  map[string]any `json:"claims,omitempty"` // further claims of the access token; registered names are an error
+	Scopes  []string       `json:"scopes"`           // all that this user may grant; nil: every scope
+}
+
+// Users knows who is in front of a browser.
+type Users interface {
+	// Current says who is logged in, by a cookie of the program's own; ErrNobody if no user is.
+	Current(ctx context.Context, r *http.Request) (*User, error)
+	// Login answers a browser in which no user is logged in: with a page, or a redirect to one. The
+	// program sends the browser to back, a path of this server, when it knows who it is.
+	Login(w http.ResponseWriter, r *http.Request, back string)
+	// Lookup says whether a user is still one: it is asked at each refresh. ErrUnknown ends the grant; any
+	// other error refuses this request only.
+	Lookup(ctx context.Context, subject string) (*User, error)
+}
+
+// Own lets the program's own users grant access.
+func Own(u Users) Mode { return &ownMode{users: u} }
+
+type ownMode struct {
+	users  Users
+	server *Server
+}
+
+func (o *ownMode) bind(s *Server) error {
+	switch {
+	case o.users == nil:
+		return errors.New("authserver: Own has no Users")
+	case o.server != nil:
+		return errors.New("authserver: a Mode is for one Server")
+	}
+	o.server = s
+	if l, ok := o.users.(*localUsers); ok {
+		return l.bind(s)
+	}
+	return nil
+}
+
+func (o *ownMode) routes(mux *http.ServeMux) {
+	if l, ok := o.users.(*localUsers); ok {
+		mux.HandleFunc("GET "+o.server.path("/login"), o.server.page(l.handlePage))
+		mux.HandleFunc("POST "+o.server.path("/login"), o.server.page(l.handleForm))
+	}
+}
+
+func (o *ownMode) user(r *http.Request) (*User, error) {
+	u, err := o.users.Current(r.Context(), r)
+	switch {
+	case err != nil:
+		return nil, err
+	case u == nil || u.Subject == "":
+		return nil, errors.New("authserver: Users.Current returned a user without a subject")
+	}
+	return u, o.server.judgeUser(u)
+}
+
+func (o *ownMode) ask(w http.ResponseWriter, r *http.Request, v *visit) error {
+	u, err := o.user(r)
+	if errors.Is(err, ErrNobody) {
+		o.users.Login(w, r, o.server.path("/consent")+"?visit="+url.QueryEscape(v.ID))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return o.server.showConsent(w, r, v, u, "")
+}
+
+func (o *ownMode) agreed(w http.ResponseWriter, r *http.Request, v *visit, u *User) error {
+	to, err := o.server.issueCode(r, v, u, "")
+	if err != nil {
+		return err
+	}
+	return o.server.leave(w, r, v, to)
+}
+
+func (o *ownMode) lookup(ctx context.Context, _ string, g *grant) (*User, error) {
+	u, err := o.users.Lookup(ctx, g.User.Subject)
+	if err == nil && (u == nil || u.Subject != g.User.Subject) {
+		err = errors.New("authserver: Users.Lookup returned another user")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return u, o.server.judgeUser(u)
+}
+
+// registered are the claims that only the server sets.
+var registered = []string{"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "client_id", "scope", "gid", "cnf", "act"}
+
+// judgeUser refuses claims that would change what a token says.
+func (s *Server) judgeUser(u *User) error {
+	for _, name := range registered {
+		if _, has := u.Claims[name]; has {
+			return fmt.Errorf("authserver: the claims of a User must not have %q", name)
+		}
+	}
+	return nil
+}
+
+// issueCode makes the grant of a visit, and returns the response that carries its code.
+func (s *Server) issueCode(r *http.Request, v *visit, u *User, upstream string) (string, error) {
+	ctx, now := r.Context(), time.Now()
+	handle := newHandle()
+	code, reference := newSecret(handle), referenceOf(handle)
+	g := &grant{
+		Client: v.Client, User: *u, Resource: v.Resource, Scopes: narrow(v.Scopes, u.Scopes), Key: v.Key, Until: now.Add(s.lives.Grant),
+		Code: digest(code), CodeUntil: now.Add(s.lives.Code), Redirect: v.Redirect, Challenge: v.Challenge, Upstream: upstream,
+	}
+	given := &givenConsent{v.Client, v.Redirect, v.Resource, g.Scopes, now}
+	if v.silent {
+		given = nil
+	}
+	if err := s.noteOwned(ctx, u.Subject, ownedGrant{reference, v.Client, g.CodeUntil}, given); err != nil {
+		return "", err
+	}
+	if err := s.grants.create(ctx, reference, g, g.expires(s.lives.Refresh)); err != nil {
+		return "", err
+	}
+	s.emit(r, Event{Kind: CodeIssued, Subject: u.Subject, ClientID: v.Client, Grant: reference, Resource: v.Resource, Scopes: g.Scopes})
+	return s.response(v, url.Values{"code": {code}}), nil
+}
+
+// noteOwned is addOwned, and ends the grant that makes room.
+func (s *Server) noteOwned(ctx context.Context, subject string, g ownedGrant, given *givenConsent) error {
+	ends, err := s.addOwned(ctx, subject, g, given)
+	if err == nil && ends != "" {
+		_, err = s.end(ctx, ends)
+	}
+	return err
+}
+
+// claimsOf are those of an access token.
+func (s *Server) claimsOf(reference string, g *grant, now time.Time) map[string]any {
+	claims := maps.Clone(g.User.Claims)
+	if claims == nil {
+		claims = map[string]any{}
+	}
+	maps.Copy(claims, map[string]any{
+		"iss": s.issuer, "sub": g.User.Subject, "aud": g.Resource, "client_id": g.Client, "iat": now.Unix(),
+		"exp": now.Add(s.lives.Access).Unix(), "jti": base64url(randomBytes(16)),
+	})
+	if len(g.Scopes) > 0 {
+		claims["scope"] = strings.Join(g.Scopes, " ")
+	}
+	if reference != "" {
+		claims["gid"] = reference
+	}
+	if g.Key != "" {
+		claims["cnf"] = map[string]string{"jkt": g.Key}
+	}
+	return claims
+}

@@ -1,0 +1,388 @@
+package authserver
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/session"
+)
+
+// visit is what a browser is here for: from the request of a client to the decision. It belongs to
+// the browser that has its cookie.
+type visit struct {
+	ID        string    `json:"id"`
+	Client    string    `json:"client"`
+	Redirect  string    `json:"redirect"`
+	State     string    `json:"state,omitempty"`
+	Scopes    []string  `json:"scopes"`
+	Resource  string    `json:"resource"`
+	Challenge string    `json:"challenge"`
+	Key       string    `json:"key,omitempty"` // dpop_jkt
+	Cookie    []byte    `json:"cookie"`        // digest
+	Until     time.Time `json:"until"`
+	Answer    string    `json:"answer,omitempty"` // sealed: where the browser was sent. A second answer leads to the same place
+
+	Upstream *upstreamVisit `json:"upstream,omitempty"` // at the provider, in Broker
+
+	silent bool // the user was not asked, so nothing new was agreed to
+}
+
+// request is a checked authorization request.
+type request struct {
+	client   *Client
+	redirect *url.URL
+	resource resourceScopes
+	visit    visit
+}
+
+// maxState bounds what a client may have sent back.
+const maxState = 2 << 10
+
+// handleAuthorize is the authorization endpoint (OAuth 2.1 §4.1.1).
+func (s *Server) handleAuthorize(w http.ResponseWriter, r *http.Request) error {
+	if wait := s.limited(atPages, r); wait > 0 {
+		w.Header().Set("Retry-After", seconds(wait))
+		return pageFault(http.StatusTooManyRequests, msgTooMany, nil)
+	}
+	ctx := r.Context()
+	q := r.URL.Query()
+	req, err := s.knownClient(ctx, q)
+	if err != nil {
+		return err
+	}
+	if err := s.judge(req, q); err != nil {
+		e := refusalOf(err)
+		s.emit(r, Event{Kind: VisitRefused, ClientID: req.client.ID, Reason: e.Error()})
+		http.Redirect(w, r, s.response(&req.visit, url.Values{"error": {e.code}, "error_description": {e.text}}), http.StatusSeeOther)
+		return nil
+	}
+	cookie := rand.Text()
+	v := &req.visit
+	v.ID, v.Cookie, v.Until = rand.Text(), digest(cookie), time.Now().Add(s.lives.Visit)
+	if err := s.used(ctx, req.client, time.Time{}); err != nil {
+		return err
+	}
+	if err := s.visits.create(ctx, v.ID, v, v.Until); err != nil {
+		return err
+	}
+	s.setCookie(w, r, visitCookie+v.ID, cookie, s.lives.Visit)
+	r.AddCookie(&http.Cookie{Name: s.cookieName(visitCookie + v.ID), Value: cookie})
+	s.emit(r, Event{Kind: VisitBegun, ClientID: v.Client, Resource: v.Resource, Scopes: v.Scopes})
+	return s.mode.ask(w, r, v)
+}
+
+// knownClient finds the client and judges the redirect URI. As long as either is unknown, the browser
+// must not be sent anywhere (RFC 6749 §4.1.2.1).
+func (s *Server) knownClient(ctx context.Context, q url.Values) (*request, error) {
+	if len(q["client_id"]) != 1 || len(q["redirect_uri"]) > 1 {
+		return nil, pageFault(http.StatusBadRequest, msgNoClient, nil)
+	}
+	c, err := s.client(ctx, q.Get("client_id"))
+	switch {
+	case errors.Is(err, errUnknownClient), errors.Is(err, errNotAdmitted), errors.Is(err, errDocument), errors.Is(err, errRedirect):
+		return nil, pageFault(http.StatusBadRequest, msgUnknownClient, err)
+	case err != nil:
+		return nil, err
+	case !c.may(grantCode):
+		return nil, pageFault(http.StatusBadRequest, msgUnknownClient, errNotAdmitted)
+	}
+	given := q.Get("redirect_uri")
+	if given == "" && len(c.RedirectURIs) == 1 {
+		given = c.RedirectURIs[0]
+	}
+	if !c.redirects(given) {
+		return nil, pageFault(http.StatusBadRequest, msgRedirect, nil)
+	}
+	u, err := judgeRedirect(given, s.policy.Schemes)
+	if err != nil {
+		return nil, pageFault(http.StatusBadRequest, msgRedirect, err)
+	}
+	return &request{client: c, redirect: u, visit: visit{Client: c.ID, Redirect: given, State: q.Get("state")}}, nil
+}
+
+// judge checks the rest; its errors go back to the client.
+func (s *Server) judge(req *request, q url.Values) error {
+	if err := single(q, "resource"); err != nil {
+		return err
+	}
+	challenge := q.Get("code_challenge")
+	switch {
+	case q.Get("response_type") != "code":
+		return refuse("unsupported_response_type", "The response_type is code.")
+	case q.Get("response_mode") != "" && q.Get("response_mode") != "query":
+		return refuse("invalid_request", "The response_mode is query.")
+	case q.Get("request") != "" || q.Get("request_uri") != "":
+		return refuse("request_not_supported", "Request objects are not supported.")
+	case q.Get("code_challenge_method") != "S256" || !isChallenge(challenge):
+		return refuse("invalid_request", "A code_challenge of method S256 is required.")
+	case len(q.Get("state")) > maxState:
+		req.visit.State = ""
+		return refuse("invalid_request", "The state is too long.")
+	case q.Get("prompt") == "none":
+		return refuse("consent_required", "The user is asked, always.")
+	}
+	found, err := s.resourceFor(q["resource"])
+	if err != nil {
+		return err
+	}
+	scopes, err := s.choose(q.Get("scope"), found, req.client)
+	if err != nil {
+		return err
+	}
+	req.resource = found
+	v := &req.visit
+	v.Scopes, v.Resource, v.Challenge = scopes, found.url, challenge
+	if s.dpop {
+		v.Key = q.Get("dpop_jkt")
+	}
+	return nil
+}
+
+// isChallenge says whether s is the digest of a verifier: 43 characters of base64url (RFC 7636 §4.2).
+func isChallenge(s string) bool {
+	return len(s) == 43 && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	})
+}
+
+// response is the URL of an authorization response, which names the issuer (RFC 9207).
+func (s *Server) response(v *visit, q url.Values) string {
+	if v.State != "" {
+		q.Set("state", v.State)
+	}
+	q.Set("iss", s.issuer)
+	separator := "?"
+	if strings.Contains(v.Redirect, "?") {
+		separator = "&"
+	}
+	return v.Redirect + separator + q.Encode()
+}
+
+// visitCookie is in front of the id of a visit. Each visit has a cookie of its own, so that two tabs do
+// not disturb each other.
+const (
+	visitCookie = "as-visit-"
+	maxCookies  = 8 // of visits in one browser; older ones are taken back
+)
+
+// cookieName has the prefix that keeps other hosts and http from setting the cookie, where browsers
+// know it: not over http, which is loopback.
+func (s *Server) cookieName(name string) string {
+	if s.secure() {
+		return "__Host-" + name
+	}
+	return name
+}
+
+// setCookie sets a cookie for a while; zero: as long as the browser runs.
+func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, name, value string, life time.Duration) {
+	full := s.cookieName(name)
+	if strings.HasPrefix(name, visitCookie) {
+		var old []string
+		for _, c := range r.Cookies() {
+			if strings.HasPrefix(c.Name, s.cookieName(visitCookie)) {
+				old = append(old, c.Name)
+			}
+		}
+		for _, stale := range old[:max(len(old)-maxCookies+1, 0)] {
+			http.SetCookie(w, &http.Cookie{Name: stale, Path: "/", MaxAge: -1, Secure: s.secure(), HttpOnly: true, SameSite: http.SameSiteLaxMode})
+		}
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: full, Value: value, Path: "/", MaxAge: int(life / time.Second), Secure: s.secure(), HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// cookie returns the value of a cookie; empty without it.
+func (s *Server) cookie(r *http.Request, name string) string {
+	c, err := r.Cookie(s.cookieName(name))
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}
+
+// findVisit returns the visit of this browser.
+func (s *Server) findVisit(r *http.Request, id string) (*visit, error) {
+	v, err := s.visits.get(r.Context(), id)
+	switch {
+	case errors.Is(err, session.ErrNotFound):
+		return nil, pageFault(http.StatusBadRequest, msgExpired, err)
+	case err != nil:
+		return nil, err
+	case s.cookie(r, visitCookie+id) == "":
+		return nil, pageFault(http.StatusBadRequest, msgNoCookie, nil)
+	case subtle.ConstantTimeCompare(v.Cookie, digest(s.cookie(r, visitCookie+id))) != 1:
+		return nil, pageFault(http.StatusForbidden, msgOtherBrowser, nil)
+	}
+	return v, nil
+}
+
+// handleVisit shows a visit again: after a login, or when the page is loaded once more.
+func (s *Server) handleVisit(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.findVisit(r, r.URL.Query().Get("visit"))
+	if err != nil {
+		return err
+	}
+	return s.mode.ask(w, r, v)
+}
+
+// formToken is what a page of a visit must send back. It is made of the cookie, which no other site
+// can read, and for one user.
+func (s *Server) formToken(r *http.Request, v *visit, user string) string {
+	return base64url(digest("form", s.cookie(r, visitCookie+v.ID), user))
+}
+
+// sameSite refuses a form that another site has sent. Browsers say so in one of two headers.
+func (s *Server) sameSite(r *http.Request) bool {
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
+		return site == "same-origin"
+	}
+	origin := r.Header.Get("Origin")
+	return origin == "" || origin == s.origin()
+}
+
+// showConsent asks the user, unless they agreed before and need not be asked.
+func (s *Server) showConsent(w http.ResponseWriter, r *http.Request, v *visit, u *User, provider string) error {
+	c, err := s.client(r.Context(), v.Client)
+	if err != nil {
+		return err
+	}
+	redirect, err := url.Parse(v.Redirect)
+	if err != nil {
+		return err
+	}
+	page := &Consent{
+		Client: *c, Redirect: shownHost(redirect), Loopback: isLoopback(redirect), User: *u, Resource: v.Resource,
+		Provider: provider, Action: s.path("/consent"), Approve: "approve", Deny: "deny",
+	}
+	who := shortDigest("user", u.Subject)
+	page.Form = map[string]string{"visit": v.ID, "user": who, "token": s.formToken(r, v, who)}
+	if c.Known == ByDocument {
+		if at, err := url.Parse(c.ID); err == nil {
+			page.ClientHost = at.Host
+		}
+	}
+	granted, silent := s.agreedBefore(r, v, c, u, page.Loopback)
+	if v.silent = silent; silent {
+		return s.decide(w, r, v, u)
+	}
+	resource := s.resourceNamed(v.Resource)
+	page.Scopes = s.shownScopes(narrow(v.Scopes, u.Scopes), resource)
+	page.Known = granted != nil
+	for _, scope := range page.Scopes {
+		if !slices.Contains(granted, scope.Name) {
+			page.More = append(page.More, scope)
+		}
+	}
+	return s.render(w, r, http.StatusOK, func(out *rendering) error { return out.pages.Consent(out, out.nonce, page) })
+}
+
+// resourceNamed finds a resource that was checked before.
+func (s *Server) resourceNamed(name string) resourceScopes {
+	for _, r := range s.allResources() {
+		if r.url == name {
+			return r
+		}
+	}
+	return resourceScopes{url: name}
+}
+
+// agreedBefore returns the scopes that the user granted the client before; nil if none. silent says
+// that the user need not be asked again.
+func (s *Server) agreedBefore(r *http.Request, v *visit, c *Client, u *User, loopback bool) (granted []string, silent bool) {
+	if u.Subject == "" {
+		return nil, false
+	}
+	o, err := s.owners.get(r.Context(), u.Subject)
+	if err != nil {
+		return nil, false // who cannot be remembered is asked
+	}
+	for _, given := range o.Consents {
+		if given.Client != v.Client || given.Resource != v.Resource {
+			continue
+		}
+		granted = append(granted, given.Scopes...)
+		missing := slices.ContainsFunc(narrow(v.Scopes, u.Scopes), func(name string) bool { return !slices.Contains(given.Scopes, name) })
+		if given.Redirect == v.Redirect && !missing && time.Since(given.At) < s.remember {
+			silent = true
+		}
+	}
+	site := r.Header.Get("Sec-Fetch-Site")
+	return granted, silent && !loopback && c.Known != ByRegistration && (site == "none" || site == "same-origin")
+}
+
+// handleConsent takes the decision.
+func (s *Server) handleConsent(w http.ResponseWriter, r *http.Request) error {
+	f, err := form(w, r)
+	if err != nil {
+		return pageFault(http.StatusBadRequest, msgForm, err)
+	}
+	if !s.sameSite(r) {
+		return pageFault(http.StatusForbidden, msgOtherSite, nil)
+	}
+	v, err := s.findVisit(r, f.Get("visit"))
+	if err != nil {
+		return err
+	}
+	switch {
+	case subtle.ConstantTimeCompare([]byte(f.Get("token")), []byte(s.formToken(r, v, f.Get("user")))) != 1:
+		return pageFault(http.StatusForbidden, msgOtherSite, nil)
+	case v.Answer != "":
+		return s.leave(w, r, v, "")
+	case f.Get("decision") == "deny":
+		s.emit(r, Event{Kind: Denied, ClientID: v.Client, Resource: v.Resource})
+		return s.leave(w, r, v, s.response(v, url.Values{"error": {"access_denied"}, "error_description": {"The user said no."}}))
+	case f.Get("decision") != "approve":
+		return pageFault(http.StatusBadRequest, msgForm, nil)
+	}
+	u, err := s.mode.user(r)
+	if errors.Is(err, ErrNobody) || err == nil && shortDigest("user", u.Subject) != f.Get("user") {
+		return s.mode.ask(w, r, v) // logged out since, or another user: whoever it is now is asked
+	}
+	if err != nil {
+		return err
+	}
+	return s.decide(w, r, v, u)
+}
+
+// decide goes on after the user agreed.
+func (s *Server) decide(w http.ResponseWriter, r *http.Request, v *visit, u *User) error {
+	s.emit(r, Event{Kind: Consented, Subject: u.Subject, ClientID: v.Client, Resource: v.Resource, Scopes: v.Scopes})
+	return s.mode.agreed(w, r, v, u)
+}
+
+// leave sends the browser away, always to the same place: a second answer, by the back button or a
+// double click, gets that of the first one.
+func (s *Server) leave(w http.ResponseWriter, r *http.Request, v *visit, to string) error {
+	sealed, err := s.sealer.seal("visit "+v.ID, to)
+	if err != nil {
+		return err
+	}
+	err = s.visits.change(r.Context(), v.ID, func(kept *visit) (time.Time, error) {
+		if kept.ID == "" {
+			return time.Time{}, pageFault(http.StatusBadRequest, msgExpired, nil)
+		}
+		if kept.Answer != "" {
+			sealed = kept.Answer
+			return time.Time{}, errSame
+		}
+		kept.Answer = sealed
+		return kept.Until, nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.sealer.open("visit "+v.ID, sealed, &to); err != nil {
+		return err
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}
