@@ -43,7 +43,7 @@ func HTTP(addr string, opts ...fiberhttp.Option) Option {
 	return carrier(func(r *run) (transport.Transport, error) {
 		open := make(chan struct{})
 		r.opening = append(r.opening, open)
-		return fiberhttp.New(addr, append(slices.Clip(opts), fiberhttp.OnListen(func(bound net.Addr) {
+		return fiberhttp.New(addr, append(slices.Concat(opts, r.routed()), fiberhttp.OnListen(func(bound net.Addr) {
 			r.server.Logger().Info("serving MCP over HTTP", zap.Stringer("address", bound))
 			close(open)
 		}))...), nil

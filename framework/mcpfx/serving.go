@@ -21,6 +21,7 @@ type serving struct {
 	Lifecycle fx.Lifecycle
 	Shutdown  fx.Shutdowner
 	Build     assembly
+	Routes    []route        `group:"kagami.routes"`
 	Unserved  *unserved.Mark `optional:"true"`
 }
 
@@ -37,7 +38,7 @@ func (m *module) serve(in serving) error {
 		return fmt.Errorf("the server %q has nothing to serve on: add mcpfx.HTTP(addr), mcpfx.Stdio() or mcpfx.Worker() to mcpfx.Module, "+
 			"or mcpfx.Mounted() if the program mounts it by itself", m.name)
 	}
-	r := &run{server: server, shutdown: in.Shutdown, ended: make(chan struct{})}
+	r := &run{server: server, routes: in.Routes, shutdown: in.Shutdown, ended: make(chan struct{})}
 	for _, by := range m.carriers {
 		t, err := by(r)
 		if err != nil {
@@ -52,6 +53,7 @@ func (m *module) serve(in serving) error {
 // run is one run of the server.
 type run struct {
 	server   *framework.Server
+	routes   []route
 	carriers []transport.Transport
 	opening  []<-chan struct{} // closed when an address is open
 	shutdown fx.Shutdowner

@@ -21,6 +21,7 @@ import (
 type verdict struct {
 	request *request
 	visit   front.Visit // nil: it is not judged yet
+	wanted  bool        // it is for a handler of the program's own, which wants the body
 }
 
 type verdictKey struct{}

@@ -20,7 +20,7 @@ import (
 // another host, whose endpoint has another path, for instance. At the place without a path
 // the first host answers that has any.
 func MountMetadata(app *fiber.App, host transport.Host, _ ...Option) {
-	serve := func(f *fiber.Ctx) error {
+	mountMetadata(app, func(f *fiber.Ctx) error {
 		reply := describe(host, f)
 		if reply.Status == http.StatusNotFound {
 			err := f.Next()
@@ -30,7 +30,10 @@ func MountMetadata(app *fiber.App, host transport.Host, _ ...Option) {
 		}
 		write(f.Context(), reply)
 		return nil
-	}
+	})
+}
+
+func mountMetadata(app *fiber.App, serve fiber.Handler) {
 	app.All(front.Metadata, serve)
 	app.All(front.Metadata+"/*", serve)
 }

@@ -55,7 +55,13 @@ func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 	return s.config.Serve(ctx, s.addr, host, func(f *front.Front, stopping <-chan struct{}) front.Server {
 		run := &server{carrier: newCarrier(s.config, f), stopping: stopping}
 		run.app = run.newApp()
-		MountMetadata(run.app, host)
+		mountMetadata(run.app, func(f *fiber.Ctx) error {
+			write(f.Context(), describe(host, f))
+			return nil
+		})
+		if len(s.config.Routes) > 0 {
+			run.app.Use(run.routed(f.Routes(&s.config.Config)))
+		}
 		return run
 	})
 }
@@ -105,7 +111,7 @@ func (s *server) newApp() *fiber.App {
 		})
 	}
 	s.mount(app, pattern)
-	if s.Path != "/" {
+	if s.Path != "/" && !s.Landing.Off {
 		s.route(app, "/", s.front.RootOf(&s.Config))
 	}
 	return app

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"math"
 	"net"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -179,6 +180,16 @@ func TLS(cfg *tls.Config) Option {
 // served.
 func Listener(l net.Listener) Option {
 	return optionFunc(func(c *config) { c.Listener = l })
+}
+
+// Route puts a handler of the program's own on the server of New, beside the endpoint: a page for
+// logins, a webhook. pattern is one of http.ServeMux; "/" takes everything that the server itself does
+// not serve. Its own paths come first, and so does its root unless there is NoLanding. The name in Host
+// is checked as for the endpoint; the authenticator, origins and limits of MCP have no part in it. A
+// body has at most 64 KiB. A pattern that http.ServeMux does not take, or the same one twice, is an
+// error of Serve. Programs with a mux of their own use that.
+func Route(pattern string, h http.Handler) Option {
+	return optionFunc(func(c *config) { c.Routes = append(c.Routes, front.Route{Pattern: pattern, Handler: h}) })
 }
 
 // Landing sets what the landing page says about the server, in a sentence or two: the page

@@ -90,10 +90,10 @@ func (c *config) mux(f *front.Front, stopping <-chan struct{}, metadata http.Han
 	say(front.Healthz, func(method string) *streamable.Reply { return front.Health(method, nil) })
 	say(front.Readyz, func(method string) *streamable.Reply { return front.Health(method, stopping) })
 	if c.Path != "/" {
-		mux.Handle("/{$}", &handler{config: c, limit: f.Limit(), door: f.RootOf(&c.Config)})
-		say("/", func(string) *streamable.Reply {
-			return streamable.Refusal(http.StatusNotFound, "there is nothing here")
-		})
+		if !c.Landing.Off {
+			mux.Handle("/{$}", &handler{config: c, limit: f.Limit(), door: f.RootOf(&c.Config)})
+		}
+		mux.Handle("/", f.Routes(&c.Config))
 	}
 	return mux
 }

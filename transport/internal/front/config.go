@@ -34,6 +34,7 @@ type Config struct {
 
 	OnEndpoint func(endpoint string) // is called with the URL for clients on this machine
 	Landing    Landing               // for browsers
+	Routes     []Route               // of the program's own
 
 	ReadTimeout  time.Duration // of header and body; default 30 s
 	IdleTimeout  time.Duration // of a connection between requests; default 120 s

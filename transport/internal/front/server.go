@@ -27,7 +27,7 @@ type Build func(f *Front, stopping <-chan struct{}) Server
 // accepted exchanges their grace, and closes. While they end, what comes is refused.
 // The error is that of the options, or of a listener that could not be opened, or failed.
 func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, build Build) error {
-	if err := cmp.Or(c.Fault, c.misplaced(), c.uncertified(), c.misnamed(), c.mistrusted()); err != nil {
+	if err := cmp.Or(c.Fault, c.misplaced(), c.uncertified(), c.misnamed(), c.mistrusted(), c.misrouted()); err != nil {
 		return fmt.Errorf("serving HTTP at %q: %w", addr, err)
 	}
 	l, err := c.listen(ctx, addr)

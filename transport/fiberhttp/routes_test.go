@@ -1,0 +1,153 @@
+package fiberhttp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
+)
+
+// routes are handlers that a program has beside the endpoint.
+func routes() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"/": func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprintf(w, "%s %s", r.Method, r.URL) },
+		"POST /echo/{name}": func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				w.WriteHeader(http.StatusTeapot)
+				return
+			}
+			http.SetCookie(w, &http.Cookie{Name: "a", Value: "1"})
+			http.SetCookie(w, &http.Cookie{Name: "b", Value: r.PathValue("name")})
+			w.WriteHeader(http.StatusAccepted)
+			_, _ = w.Write(body)
+		},
+		"/gone": func(http.ResponseWriter, *http.Request) { panic("geheim") },
+		"/parts": func(w http.ResponseWriter, _ *http.Request) {
+			for range 3 {
+				_, _ = io.WriteString(w, "part ")
+				_ = http.NewResponseController(w).Flush()
+			}
+		},
+		"/mcp":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) },
+		"/healthz": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) },
+	}
+}
+
+// routed serves host on both carriers, with handlers of the program's own.
+func routed(t *testing.T, fn func(t *testing.T, origin string)) {
+	t.Helper()
+	var onFiber []fiberhttp.Option
+	var onNet []nethttp.Option
+	for pattern, h := range routes() {
+		onFiber, onNet = append(onFiber, fiberhttp.Route(pattern, h)), append(onNet, nethttp.Route(pattern, h))
+	}
+	for name, carrier := range map[string]func(told func(string)) transport.Transport{
+		"fiberhttp": func(told func(string)) transport.Transport {
+			return fiberhttp.New("127.0.0.1:0", append(onFiber, fiberhttp.OnEndpoint(told))...)
+		},
+		"nethttp": func(told func(string)) transport.Transport {
+			return nethttp.New("127.0.0.1:0", append(onNet, nethttp.OnEndpoint(told))...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fn(t, strings.TrimSuffix(runs(t, greeting(t), carrier), "/mcp"))
+		})
+	}
+}
+
+// ask makes a request; a body that is no *bytes.Reader is sent in chunks.
+func askRoute(t *testing.T, method, url string, body io.Reader, change func(r *http.Request)) page {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(r)
+	}
+	kept := &http.Transport{} // a client that wants to keep the connection sees the answer to a body it has not sent whole
+	defer kept.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: kept}).Do(r)
+	if err != nil {
+		t.Fatalf("%s %s from %s with %d: %v", method, url, r.Host, r.ContentLength, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page{resp.StatusCode, resp.Header, string(text)}
+}
+
+// A program's own handlers are beside the endpoint: its paths come first, bodies are bounded, and names
+// are checked, on both carriers.
+func TestRoute(t *testing.T) {
+	t.Parallel()
+	routed(t, func(t *testing.T, origin string) {
+		t.Helper()
+		foreign := func(r *http.Request) { r.Host = "evil.example" }
+		browser := func(r *http.Request) { r.Header.Set("Accept", "text/html") }
+		large := strings.Repeat("x", 64<<10)
+		tests := map[string]struct {
+			got    page
+			status int
+			body   string
+		}{
+			"any path":     {askRoute(t, "GET", origin+"/a/b?c=%20d", nil, nil), 200, "GET /a/b?c=%20d"},
+			"any method":   {askRoute(t, "DELETE", origin+"/a", nil, nil), 200, "DELETE /a"},
+			"health":       {askRoute(t, "GET", origin+"/healthz", nil, nil), 200, "ok"},
+			"endpoint":     {askRoute(t, "DELETE", origin+"/mcp", nil, nil), 400, "ession"},
+			"metadata":     {askRoute(t, "GET", origin+"/.well-known/oauth-protected-resource", nil, nil), 404, ""},
+			"landing":      {askRoute(t, "GET", origin+"/", nil, browser), 200, "<title>"},
+			"foreign name": {askRoute(t, "GET", origin+"/a", nil, foreign), 403, ""},
+			"foreign post": {askRoute(t, "POST", origin+"/echo/x", strings.NewReader(large), foreign), 403, ""},
+			"small body":   {askRoute(t, "POST", origin+"/echo/x", strings.NewReader("hello"), nil), 202, "hello"},
+			"no body":      {askRoute(t, "POST", origin+"/echo/x", nil, nil), 202, ""},
+			"chunks":       {askRoute(t, "POST", origin+"/echo/x", io.MultiReader(strings.NewReader("hel"), strings.NewReader("lo")), nil), 202, "hello"},
+			"large body":   {askRoute(t, "POST", origin+"/echo/x", bytes.NewReader([]byte(large)), nil), 202, large},
+			"too large":    {askRoute(t, "POST", origin+"/echo/x", strings.NewReader(large+"y"), nil), 413, ""},
+			"panic":        {askRoute(t, "GET", origin+"/gone", nil, nil), 500, ""},
+			"in parts":     {askRoute(t, "GET", origin+"/parts", nil, nil), 200, "part part part "},
+			"continue":     {askRoute(t, "POST", origin+"/echo/x", strings.NewReader(large), func(r *http.Request) { r.Header.Set("Expect", "100-continue") }), 202, large},
+		}
+		for name, tt := range tests {
+			if tt.got.status != tt.status || !strings.Contains(tt.got.body, tt.body) || strings.Contains(tt.got.body, "geheim") {
+				t.Errorf("%s: %d %.200s", name, tt.got.status, tt.got.body)
+			}
+		}
+		if cookies := tests["small body"].got.header.Values("Set-Cookie"); len(cookies) != 2 || cookies[1] != "b=x" {
+			t.Errorf("cookies %v", cookies)
+		}
+		if got := askRoute(t, "POST", origin+"/echo/x", io.MultiReader(strings.NewReader(large), strings.NewReader("y")), nil); got.status != 413 && got.status != 418 {
+			t.Errorf("too large in chunks: %d", got.status) // 418: the handler was told while it read
+		}
+	})
+}
+
+// What is wrong with a route ends Serve before it begins.
+func TestRoute_Faults(t *testing.T) {
+	t.Parallel()
+	ok := http.NotFoundHandler()
+	for want, wrong := range map[string][]fiberhttp.Option{
+		`"/{"`:           {fiberhttp.Route("/{", ok)},
+		`"/x" has no`:    {fiberhttp.Route("/x", nil)},
+		`conflicts with`: {fiberhttp.Route("/x", ok), fiberhttp.Route("/x", ok)},
+		`""`:             {fiberhttp.Route("", ok)},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := fiberhttp.New("127.0.0.1:0", wrong...).Serve(ctx, greeting(t)); err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
