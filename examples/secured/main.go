@@ -2,15 +2,20 @@
 // token, sees only what its scopes allow, calls at a bounded rate, and leaves a line in
 // the audit.
 //
-//	go run ./examples/secured
+//	go -C examples/secured run .                    tokens of a toy issuer, to be copied
+//	go -C examples/secured run . --own-auth         the server is its own authorization server
+//	go -C examples/secured run . --broker ISSUER    it stands in front of an OpenID provider
 //
-// It prints commands to try it with. The flags are those of package serve, but without any
+// It prints commands to try it with. The other flags are those of package serve, but without any
 // it serves HTTP, for on stdio nobody has a token. --http is another address than
 // 127.0.0.1:8080, as is SECURED_HTTP, --inspect shows what there is, and
 // kagami inspect ./examples/secured --chain what stands in front of it.
 //
-// The tokens come from an issuer that the program starts itself (issuer.go). That one is
-// a toy: with an authorization server of your own only its URL is left of it.
+// With --broker the program must be registered at the provider, with the redirect URI
+// http://127.0.0.1:8080/callback/provider; SECURED_CLIENT_ID and SECURED_CLIENT_SECRET say as what.
+//
+// The toy issuer (issuer.go) is started by the program itself. With an authorization server of your
+// own only its URL is left of it.
 package main
 
 import (
@@ -23,6 +28,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -45,35 +51,45 @@ func main() {
 // this machine only, what strangers should not reach: the metrics, and here the issuer. The
 // commands to try and the audit go to out.
 func run(ctx context.Context, address string, args []string, out io.Writer) error {
+	chosen, args, err := choose(args)
+	if err != nil {
+		return err
+	}
 	address, options := reached(address, args), []fiberhttp.Option(nil)
 	if strings.HasSuffix(address, ":0") { // the system chooses, before the tokens are made
-		chosen, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+		free, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = chosen.Close() }() // the server does it, too, if there is one
-		address, options = chosen.Addr().String(), append(options, fiberhttp.Listener(chosen))
+		defer func() { _ = free.Close() }() // the server does it, too, if there is one
+		address, options = free.Addr().String(), append(options, fiberhttp.Listener(free))
 	}
 	private, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	idp, err := newIssuer("http://" + private.Addr().String())
+	at := "http://" + private.Addr().String()
+	door, err := chosen.open("http://"+address+"/mcp", at)
 	if err != nil {
 		return errors.Join(err, private.Close())
 	}
 	counts := newCounters()
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", counts)
-	mux.Handle("/", idp)
+	if door.beside != nil {
+		mux.Handle("/", door.beside)
+	}
 	beside := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- beside.Serve(private) }()
 
-	resource := "http://" + address + "/mcp" // what clients and tokens call this server
-	guard := newGuard(idp.url, resource)
-	err = serve.Run(ctx, newApp(guard, out, counts), append([]string{"--http", address}, args...),
-		serve.HTTP(append(options, fiberhttp.OnListen(func(net.Addr) { greet(out, idp, resource) }))...))
+	told := fiberhttp.OnListen(func(net.Addr) {
+		var text strings.Builder
+		door.greet(&text)
+		_, _ = fmt.Fprintf(out, "%sWhat was called, and how it ended: %s/metrics, and below, as an audit.\n\n", text.String(), at)
+	})
+	err = serve.Run(ctx, newApp(door.guard, out, counts), append([]string{"--http", address}, args...),
+		serve.HTTP(slices.Concat(options, door.routes, []fiberhttp.Option{told})...))
 
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -114,14 +130,12 @@ func greet(out io.Writer, idp *issuer, resource string) {
 	}
 	_, _ = fmt.Fprintf(out, `secured serves %[1]s to those who have a token. Ann may write notes:
 
-go run ./cmd/kagami call %[1]s add_note text="Buy tea" --bearer %[3]s
+go run ./cmd/kagami call %[1]s add_note text="Buy tea" --bearer %[2]s
 
 Bob may only read: he does not see the tool (kagami tools), and a call of it tells his
 client which scopes to ask for.
 
-go run ./cmd/kagami call %[1]s list_notes --bearer %[4]s
+go run ./cmd/kagami call %[1]s list_notes --bearer %[3]s
 
-What was called, and how it ended: %[2]s/metrics, and below, as an audit.
-
-`, resource, idp.url, ann, bob)
+`, resource, ann, bob)
 }

@@ -1,9 +1,11 @@
 package fiberhttp
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	"github.com/kagami-mcp/kagami/transport/internal/front"
@@ -13,7 +15,6 @@ import (
 // routed runs the handlers of the program's own. Like an endpoint it judges a request by its header
 // first, and reads a body in memory that grows with what arrives.
 func (s *server) routed(routes *front.Routes) fiber.Handler {
-	run := fasthttpadaptor.NewFastHTTPHandler(routes)
 	return func(f *fiber.Ctx) error {
 		rc := f.Context()
 		length := rc.Request.Header.ContentLength()
@@ -34,8 +35,18 @@ func (s *server) routed(routes *front.Routes) fiber.Handler {
 			write(rc, streamable.Refusal(http.StatusBadRequest, "the body cannot be read"))
 		default:
 			rc.Request.SetBody(body)
-			run(rc)
+			adapted(f.UserContext(), rc, routes)
 		}
 		return nil
 	}
+}
+
+// adapted runs a handler of net/http. The context that the adaptor gives it would be the RequestCtx,
+// whose Done must not be called while the server stops, and does not end with the request.
+func adapted(ctx context.Context, rc *fasthttp.RequestCtx, h http.Handler) {
+	fasthttpadaptor.NewFastHTTPHandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		h.ServeHTTP(w, r.WithContext(ctx))
+	})(rc)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
@@ -29,6 +30,11 @@ func routes() map[string]http.HandlerFunc {
 			http.SetCookie(w, &http.Cookie{Name: "b", Value: r.PathValue("name")})
 			w.WriteHeader(http.StatusAccepted)
 			_, _ = w.Write(body)
+		},
+		"/child": func(w http.ResponseWriter, r *http.Request) { // its watcher must end with the request
+			ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+			context.AfterFunc(r.Context(), cancel)
+			_, _ = fmt.Fprint(w, ctx.Err())
 		},
 		"/gone": func(http.ResponseWriter, *http.Request) { panic("geheim") },
 		"/parts": func(w http.ResponseWriter, _ *http.Request) {
@@ -103,22 +109,23 @@ func TestRoute(t *testing.T) {
 			status int
 			body   string
 		}{
-			"any path":     {askRoute(t, "GET", origin+"/a/b?c=%20d", nil, nil), 200, "GET /a/b?c=%20d"},
-			"any method":   {askRoute(t, "DELETE", origin+"/a", nil, nil), 200, "DELETE /a"},
-			"health":       {askRoute(t, "GET", origin+"/healthz", nil, nil), 200, "ok"},
-			"endpoint":     {askRoute(t, "DELETE", origin+"/mcp", nil, nil), 400, "ession"},
-			"metadata":     {askRoute(t, "GET", origin+"/.well-known/oauth-protected-resource", nil, nil), 404, ""},
-			"landing":      {askRoute(t, "GET", origin+"/", nil, browser), 200, "<title>"},
-			"foreign name": {askRoute(t, "GET", origin+"/a", nil, foreign), 403, ""},
-			"foreign post": {askRoute(t, "POST", origin+"/echo/x", strings.NewReader(large), foreign), 403, ""},
-			"small body":   {askRoute(t, "POST", origin+"/echo/x", strings.NewReader("hello"), nil), 202, "hello"},
-			"no body":      {askRoute(t, "POST", origin+"/echo/x", nil, nil), 202, ""},
-			"chunks":       {askRoute(t, "POST", origin+"/echo/x", io.MultiReader(strings.NewReader("hel"), strings.NewReader("lo")), nil), 202, "hello"},
-			"large body":   {askRoute(t, "POST", origin+"/echo/x", bytes.NewReader([]byte(large)), nil), 202, large},
-			"too large":    {askRoute(t, "POST", origin+"/echo/x", strings.NewReader(large+"y"), nil), 413, ""},
-			"panic":        {askRoute(t, "GET", origin+"/gone", nil, nil), 500, ""},
-			"in parts":     {askRoute(t, "GET", origin+"/parts", nil, nil), 200, "part part part "},
-			"continue":     {askRoute(t, "POST", origin+"/echo/x", strings.NewReader(large), func(r *http.Request) { r.Header.Set("Expect", "100-continue") }), 202, large},
+			"any path":      {askRoute(t, "GET", origin+"/a/b?c=%20d", nil, nil), 200, "GET /a/b?c=%20d"},
+			"any method":    {askRoute(t, "DELETE", origin+"/a", nil, nil), 200, "DELETE /a"},
+			"health":        {askRoute(t, "GET", origin+"/healthz", nil, nil), 200, "ok"},
+			"endpoint":      {askRoute(t, "DELETE", origin+"/mcp", nil, nil), 400, "ession"},
+			"metadata":      {askRoute(t, "GET", origin+"/.well-known/oauth-protected-resource", nil, nil), 404, ""},
+			"landing":       {askRoute(t, "GET", origin+"/", nil, browser), 200, "<title>"},
+			"foreign name":  {askRoute(t, "GET", origin+"/a", nil, foreign), 403, ""},
+			"foreign post":  {askRoute(t, "POST", origin+"/echo/x", strings.NewReader(large), foreign), 403, ""},
+			"small body":    {askRoute(t, "POST", origin+"/echo/x", strings.NewReader("hello"), nil), 202, "hello"},
+			"no body":       {askRoute(t, "POST", origin+"/echo/x", nil, nil), 202, ""},
+			"chunks":        {askRoute(t, "POST", origin+"/echo/x", io.MultiReader(strings.NewReader("hel"), strings.NewReader("lo")), nil), 202, "hello"},
+			"large body":    {askRoute(t, "POST", origin+"/echo/x", bytes.NewReader([]byte(large)), nil), 202, large},
+			"too large":     {askRoute(t, "POST", origin+"/echo/x", strings.NewReader(large+"y"), nil), 413, ""},
+			"child context": {askRoute(t, "GET", origin+"/child", nil, nil), 200, "<nil>"},
+			"panic":         {askRoute(t, "GET", origin+"/gone", nil, nil), 500, ""},
+			"in parts":      {askRoute(t, "GET", origin+"/parts", nil, nil), 200, "part part part "},
+			"continue":      {askRoute(t, "POST", origin+"/echo/x", strings.NewReader(large), func(r *http.Request) { r.Header.Set("Expect", "100-continue") }), 202, large},
 		}
 		for name, tt := range tests {
 			if tt.got.status != tt.status || !strings.Contains(tt.got.body, tt.body) || strings.Contains(tt.got.body, "geheim") {

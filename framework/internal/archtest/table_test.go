@@ -108,7 +108,6 @@ var table = []rule{
 	{prefix: "docs/code/proxy", internal: []string{"framework", "framework/serve", "protocol", "protocol/client"}},
 	{prefix: "docs/code/client", internal: []string{"protocol", "protocol/client"}},
 	{prefix: "docs/code/auth", internal: []string{"framework", "framework/serve", "middleware/auth", "transport", "transport/fiberhttp", "transport/nethttp"}},
-	{prefix: "examples/secured", internal: []string{"framework", "framework/serve", "middleware", "middleware/auth", "transport", "transport/fiberhttp"}, external: []string{"github.com/golang-jwt/jwt/v5"}},
 	{prefix: "framework/serve/surface/profile", internal: []string{"framework/serve/surface", "protocol"}},
 	{prefix: "framework/serve/surface/contract", internal: []string{"framework/serve/surface", "protocol", "protocol/client", "protocol/dialect", "protocol/jsontext"}},
 	// How testkit gets into a server: for testkit and framework alone.

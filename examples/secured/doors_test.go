@@ -1,0 +1,69 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+// login connects as a user who presses a button, and returns the names of the tools.
+func login(t *testing.T, url string, press ...string) (*client.Client, []string) {
+	t.Helper()
+	c, err := client.Connect(t.Context(), client.HTTP(url, oauth.Client(oauth.Keep(oauth.Memory()), oauth.Browser(testkit.Browse(t, press...)))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	var names []string
+	for tool, err := range c.Tools(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, tool.Name)
+	}
+	return c, names
+}
+
+// The server issues the tokens itself: Ann may write, Bob does not see how.
+func TestOwnAuth(t *testing.T) {
+	t.Parallel()
+	p := startBy(t, func(address string) (string, []string) { return address, []string{"--own-auth"} })
+	c, tools := login(t, p.url, "ann")
+	if said, err := client.Call[string](t.Context(), c, "add_note", map[string]string{"text": "Buy tea"}); err != nil || said != "Noted." || len(tools) != 3 {
+		t.Errorf("%q, %v; %v", said, err, tools)
+	}
+	c, tools = login(t, p.url, "bob")
+	who, err := client.Call[Identity](t.Context(), c, "whoami", nil)
+	if err != nil || who.Subject != "bob" || !slices.Equal(who.Scopes, []string{readNotes}) || slices.Contains(tools, "add_note") {
+		t.Errorf("%+v, %v; %v", who, err, tools)
+	}
+}
+
+// The server stands in front of a provider at which it is registered.
+func TestBroker(t *testing.T) {
+	idp := testkit.IdP(t)
+	idp.Client("shop", "geheim")
+	t.Setenv("SECURED_CLIENT_ID", "shop")
+	t.Setenv("SECURED_CLIENT_SECRET", "geheim")
+	p := startBy(t, func(address string) (string, []string) { return address, []string{"--broker", idp.URL()} })
+	c, _ := login(t, p.url)
+	if who, err := client.Call[Identity](t.Context(), c, "whoami", nil); err != nil || who.Subject != "ann" || who.Issuer == idp.URL() {
+		t.Errorf("%+v, %v", who, err)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	for _, wrong := range [][]string{{"--broker"}, {"--own-auth", "--broker=https://x.example"}} {
+		if _, _, err := choose(wrong); err == nil {
+			t.Errorf("%v is taken", wrong)
+		}
+	}
+	c, rest, err := choose([]string{"--http", ":1", "--broker=https://x.example", "-v"})
+	if err != nil || c.broker != "https://x.example" || !slices.Equal(rest, []string{"--http", ":1", "-v"}) {
+		t.Errorf("%+v %v %v", c, rest, err)
+	}
+}
