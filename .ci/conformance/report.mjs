@@ -35,7 +35,7 @@ function fatal(text) {
   process.exit(2);
 }
 
-// checksByScenario finds each results/[server-]SCENARIO-TIME/checks.json. Scenarios
+// checksByScenario finds each results/[[authorization-]server-]SCENARIO-TIME/checks.json. Scenarios
 // may have a slash in their names.
 function checksByScenario(dir) {
   const found = new Map();
@@ -61,7 +61,7 @@ function readRun(dir) {
   if (status > 1 || names.length === 0) fatal(`${selection}: the suite did not run (status ${status}):\n${log.slice(-4000)}`);
 
   return names.map((name) => {
-    const checks = found.get(client ? name : `server-${name}`);
+    const checks = found.get(client ? name : selection === "authorization" ? `authorization-server-${name}` : `server-${name}`);
     if (!checks) return { selection, name, checks: [failure("suite", `left no checks:\n${excerpt(log, name)}`)] };
     // A client that fails or hangs is a failure even where every check passed.
     if (single && status !== 0 && count(checks, "FAILURE") + count(checks, "WARNING") === 0)
