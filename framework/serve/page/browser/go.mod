@@ -6,6 +6,7 @@ require (
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2
 	github.com/kagami-mcp/kagami v0.0.0
+	github.com/kagami-mcp/kagami/middleware/authserver v0.0.0
 	go.uber.org/zap v1.28.0
 )
 
@@ -45,3 +46,5 @@ require (
 )
 
 replace github.com/kagami-mcp/kagami => ../../../..
+
+replace github.com/kagami-mcp/kagami/middleware/authserver => ../../../../middleware/authserver

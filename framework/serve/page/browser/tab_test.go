@@ -2,8 +2,10 @@ package browser_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -297,4 +300,15 @@ func weatherOptions(t *testing.T) page.Options {
 		t.Fatal(err)
 	}
 	return page.Options{Where: "./weather", Command: func(context.Context) (*exec.Cmd, error) { return exec.Command(path), nil }}
+}
+
+// clearCookies forgets all cookies of the profile.
+func clearCookies(ctx context.Context) error { return network.ClearBrowserCookies().Do(ctx) }
+
+// decode reads JSON.
+func decode(t *testing.T, from io.Reader, into any) {
+	t.Helper()
+	if err := json.NewDecoder(from).Decode(into); err != nil {
+		t.Fatal(err)
+	}
 }
