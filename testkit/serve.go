@@ -11,9 +11,9 @@ import (
 
 // Serve serves an app over HTTP on a port of its own, as clients outside the test see it, and returns
 // the URL of its endpoint. source gets that URL first, because an authenticator has to know it
-// (auth.Resource). The metadata of the authenticator is served beside the endpoint. It ends with the
-// test.
-func Serve(t testing.TB, source func(url string) *framework.App) (url string) {
+// (auth.Resource). The metadata of the authenticator is served beside the endpoint, and what opts say,
+// such as nethttp.Route. It ends with the test.
+func Serve(t testing.TB, source func(url string) *framework.App, opts ...nethttp.Option) (url string) {
 	t.Helper()
 	l, err := loopback(t.Context())
 	if err != nil {
@@ -30,7 +30,7 @@ func Serve(t testing.TB, source func(url string) *framework.App) (url string) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	served := make(chan error, 1)
 	go func() {
-		served <- server.Serve(ctx, nethttp.New("", nethttp.Listener(l), nethttp.Grace(time.Millisecond)))
+		served <- server.Serve(ctx, nethttp.New("", append(opts, nethttp.Listener(l), nethttp.Grace(time.Millisecond))...))
 	}()
 	t.Cleanup(func() {
 		cancel()

@@ -40,7 +40,7 @@ func (s *Server) Verifier(resource string) auth.Verifier {
 	s.addResource(resource)
 	signed := &auth.JWT{
 		Issuer: s.issuer, Audience: resource, JWKS: s.at("/jwks"), Client: &http.Client{Transport: inProcess{s}},
-		Algorithms: []string{"ES256", "EdDSA", "PS256", "RS256"}, Type: "at+jwt",
+		Algorithms: []string{"ES256", "EdDSA", "PS256", "RS256"}, Type: "at+jwt", Leeway: -1, // it is our own clock
 	}
 	return auth.VerifierFunc(func(ctx context.Context, token string) (*transport.Principal, error) {
 		p, err := signed.Verify(ctx, token)

@@ -38,6 +38,7 @@ require (
 	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/kagami-mcp/kagami v0.0.0-00010101000000-000000000000
+	github.com/kagami-mcp/kagami/middleware/authserver v0.0.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
 	github.com/segmentio/encoding v0.5.4 // indirect
@@ -51,3 +52,5 @@ require (
 )
 
 replace github.com/kagami-mcp/kagami => ../..
+
+replace github.com/kagami-mcp/kagami/middleware/authserver => ../../middleware/authserver

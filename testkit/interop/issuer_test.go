@@ -91,6 +91,7 @@ var (
 	formAction = regexp.MustCompile(`<form[^>]* action="([^"]*)"`)
 	formInput  = regexp.MustCompile(`<input[^>]*type="hidden"[^>]*>`)
 	inputName  = regexp.MustCompile(`name="([^"]*)"`)
+	formButton = regexp.MustCompile(`<button[^>]* name="([^"]*)" value="([^"]*)"`)
 	inputValue = regexp.MustCompile(`value="([^"]*)"`)
 )
 
@@ -130,6 +131,9 @@ func (i *issuer) browser(ctx context.Context, address string) error {
 			if name, value := inputName.FindSubmatch(input), inputValue.FindSubmatch(input); name != nil && value != nil {
 				form.Set(string(name[1]), html.UnescapeString(string(value[1])))
 			}
+		}
+		for _, button := range formButton.FindAllSubmatch(page, -1) { // the last one agrees
+			form.Set(string(button[1]), html.UnescapeString(string(button[2])))
 		}
 	}
 	return errors.New("ten forms, and no end")

@@ -3,6 +3,7 @@
 // It prints its issuer on a line of its own. A line on stdin is a command:
 //   refuse      clients can no longer register
 //   down, up    token requests are answered with 503, or are served again
+//   gone        all requests are answered with 503, until "up"
 import http from "node:http";
 import readline from "node:readline";
 import Provider from "oidc-provider";
@@ -12,6 +13,7 @@ const server = http.createServer().listen(0, "127.0.0.1", () => {
   const issuer = `http://127.0.0.1:${server.address().port}`;
   let refuses = false;
   let down = false;
+  let gone = false;
   const provider = new Provider(issuer, {
     cookies: { keys: ["a test"] },
     scopes: ["openid", "offline_access", "shop"],
@@ -35,8 +37,8 @@ const server = http.createServer().listen(0, "127.0.0.1", () => {
   });
   const serve = provider.callback();
   server.on("request", (req, res) => {
-    if ((down && req.url.startsWith("/token")) || (refuses && req.url.startsWith("/reg"))) {
-      res.writeHead(down ? 503 : 403, { "Content-Type": "application/json" }).end('{"error":"temporarily_unavailable"}');
+    if (gone || (down && req.url.startsWith("/token")) || (refuses && req.url.startsWith("/reg"))) {
+      res.writeHead(gone || down ? 503 : 403, { "Content-Type": "application/json" }).end('{"error":"temporarily_unavailable"}');
       return;
     }
     serve(req, res);
@@ -44,7 +46,8 @@ const server = http.createServer().listen(0, "127.0.0.1", () => {
   readline.createInterface({ input: process.stdin }).on("line", (line) => {
     if (line === "refuse") refuses = true;
     if (line === "down") down = true;
-    if (line === "up") down = false;
+    if (line === "gone") gone = true;
+    if (line === "up") down = gone = false;
     console.log("done");
   }).on("close", () => process.exit(0));
   console.log(issuer);
