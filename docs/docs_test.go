@@ -16,7 +16,7 @@ func TestPagesShowCodeThatRuns(t *testing.T) {
 	sources := map[string]string{ // page -> the directories that its blocks are taken from
 		"start.md": "code/start", "tools.md": "code/tools ../cmd/kagami/testdata/documented", "resources.md": "code/resources",
 		"prompts.md": "code/prompts", "http.md": "code/http", "asking.md": "code/asking", "tasks.md": "code/tasks", "testing.md": "code/testing",
-		"middleware.md": "code/middleware", "page.md": "../framework/serve/page", "auth.md": "code/auth",
+		"middleware.md": "code/middleware", "page.md": "../framework/serve/page", "auth.md": "code/auth ../middleware/authserver",
 		"porting.md":    "code/porting code/proxy ../testkit/interop/ported",
 		"transports.md": "../transport/stdio", "client.md": "code/client", "login.md": "../protocol/client/oauth", "files.md": "code/files", "fx.md": "code/fx", "../README.md": "../examples/hello",
 	}
@@ -102,6 +102,25 @@ func TestRulesNameTheirTests(t *testing.T) {
 	for _, name := range names {
 		if !strings.Contains(code, "func "+string(name[1])+"(") {
 			t.Errorf("login.md names %s, which is not there", name[1])
+		}
+	}
+}
+
+// TestRulesNameTests: each test that auth-rules.md links to is in its file.
+func TestRulesNameTests(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("auth-rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := regexp.MustCompile(`\[(Test\w+)\]\((\S+)\)`).FindAllSubmatch(page, -1)
+	if len(links) < 80 {
+		t.Errorf("%d links", len(links))
+	}
+	for _, link := range links {
+		file, err := os.ReadFile(string(link[2]))
+		if err != nil || !strings.Contains(string(file), "\nfunc "+string(link[1])+"(") {
+			t.Errorf("%s is not in %s: %v", link[1], link[2], err)
 		}
 	}
 }
