@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -26,6 +28,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if file := os.Getenv(envFile); file != "" {
+		fmt.Fprintln(os.Stderr, serveFile(file, os.Getenv(envAddress)))
+		os.Exit(1)
+	}
 	http.DefaultClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	goleak.VerifyTestMain(transporttest.Settled(m))
 }
