@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -69,7 +70,7 @@ func (g *grant) redeem(now time.Time, r redemption) error {
 		return errReplayed
 	case !now.Before(g.CodeUntil):
 		return errExpired
-	case g.Client != r.client, g.Challenge != challengeOf(r.verifier), r.resource != "" && r.resource != g.Resource,
+	case g.Client != r.client, !isVerifier(r.verifier), g.Challenge != challengeOf(r.verifier), r.resource != "" && r.resource != g.Resource,
 		r.redirect != g.Redirect && (r.redirect != "" || !r.oneRedirect), g.Key != "" && g.Key != r.key:
 		return errForeign
 	}
@@ -86,25 +87,28 @@ const (
 	again             // it was just rotated: the same answer is sent again
 )
 
-// refresh judges a refresh token. With errReplayed the grant is dead and must be stored.
+// refresh judges a refresh token. A token that is neither the current one nor the one before it, within
+// the grace, is a copy that was kept, whoever sends it: errReplayed, and the grant is dead and must
+// be stored.
 func (g *grant) refresh(now time.Time, token, client, resource, key string, grace time.Duration) (refreshed, error) {
-	current, previous := sameDigest(g.Current, token), sameDigest(g.Previous, token)
+	current := sameDigest(g.Current, token)
+	recent := sameDigest(g.Previous, token) && grace > 0 && now.Sub(g.Rotated) <= grace
 	switch {
 	case g.Current == nil:
 		return refused, errNoGrant
 	case g.Dead:
 		return refused, errDead
+	case !current && !recent:
+		g.Dead = true
+		return refused, errReplayed
 	case g.Client != client, resource != "" && resource != g.Resource, g.Key != key:
 		return refused, errForeign
 	case !now.Before(g.Until):
 		return refused, errExpired
-	case current:
-		return rotates, nil
-	case previous && grace > 0 && now.Sub(g.Rotated) <= grace:
+	case recent:
 		return again, nil
 	}
-	g.Dead = true
-	return refused, errReplayed
+	return rotates, nil
 }
 
 // rotate puts a new refresh token in the place of the current one.
@@ -139,6 +143,13 @@ func sameDigest(kept []byte, secret string) bool {
 func challengeOf(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64url(sum[:])
+}
+
+// isVerifier is RFC 7636 §4.1.
+func isVerifier(s string) bool {
+	return len(s) >= 43 && len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-._~", r)
+	})
 }
 
 // handleBytes are those of a handle in front of a code or a refresh token.

@@ -32,7 +32,7 @@ func serveFile(file, address string) error {
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", address) //nolint:noctx // the process is killed
+	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}

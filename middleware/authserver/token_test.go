@@ -27,6 +27,7 @@ func TestCode_Table(t *testing.T) {
 		"other client":   {[]string{"client_id", "other"}, "invalid_grant"},
 		"other redirect": {[]string{"redirect_uri", callback + "/"}, "invalid_grant"},
 		"wrong verifier": {[]string{"code_verifier", verifier + "x"}, "invalid_grant"},
+		"short verifier": {[]string{"code_verifier", verifier[:42]}, "invalid_grant"},
 		"no verifier":    {[]string{"code_verifier", "-"}, "invalid_grant"},
 		"other resource": {[]string{"resource", "https://other.example/mcp"}, "invalid_target"},
 		"no code":        {[]string{"code", "-"}, "invalid_grant"},

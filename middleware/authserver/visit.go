@@ -147,9 +147,7 @@ func (s *Server) judge(req *request, q url.Values) error {
 
 // isChallenge says whether s is the digest of a verifier: 43 characters of base64url (RFC 7636 §4.2).
 func isChallenge(s string) bool {
-	return len(s) == 43 && !strings.ContainsFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
-	})
+	return len(s) == 43 && isVerifier(s) && !strings.ContainsAny(s, ".~")
 }
 
 // response is the URL of an authorization response, which names the issuer (RFC 9207).
