@@ -37,7 +37,8 @@ func TestAuthorize_UnknownRedirectShowsAPage(t *testing.T) {
 			t.Errorf("%q: %d", to, a.status)
 		}
 	}
-	for _, ask := range []string{s.ask("nobody"), s.ask("web", "redirect_uri", "-"), s.ask("web", "client_id", "-"), s.ask("web") + "&client_id=web", s.ask("web") + "&redirect_uri=https://evil.example/"} {
+	web := s.ask("web", "redirect_uri", "https://app.example.com/cb")
+	for _, ask := range []string{s.ask("nobody"), s.ask("web", "redirect_uri", "-"), s.ask("web", "client_id", "-"), web + "&client_id=web", web + "&redirect_uri=https://evil.example/"} {
 		if a := b.do(http.MethodGet, ask, nil); a.status != http.StatusBadRequest || a.to != nil {
 			t.Errorf("%s: %d %v", ask, a.status, a.to)
 		}
@@ -147,6 +148,11 @@ func TestConsent_ForgedPost(t *testing.T) {
 		if a.status < 400 || a.to != nil {
 			t.Errorf("%s: %d %v", name, a.status, a.to)
 		}
+	}
+	guess := s.browser() // with a cookie of that name, and the form's token that belongs to it
+	form.Set("token", authserver.FormToken("guess", form.Get("user")))
+	if a := guess.do(http.MethodPost, at, form, "Sec-Fetch-Site", "same-origin", "Cookie", "as-visit-"+form.Get("visit")+"=guess"); a.status != http.StatusForbidden || a.to != nil {
+		t.Errorf("a made-up cookie: %d %v", a.status, a.to)
 	}
 	if s.happened(authserver.CodeIssued) != 0 {
 		t.Fatal("a code was issued")

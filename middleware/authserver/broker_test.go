@@ -135,6 +135,13 @@ func TestBroker_CallbackFromAnotherBrowserIsRefused(t *testing.T) {
 	if a := victim.do(http.MethodGet, back.to.String(), nil); a.status < 400 || a.to != nil {
 		t.Errorf("%d %v", a.status, a.to)
 	}
+	forged := *back.to // an attacker who knows the name of the visit, and sends the victim a code of their own
+	q := forged.Query()
+	q.Set("state", strings.Split(q.Get("state"), ".")[0]+".guess")
+	forged.RawQuery = q.Encode()
+	if a := attacker.do(http.MethodGet, forged.String(), nil); a.status < 400 || a.to != nil {
+		t.Errorf("another state: %d %v", a.status, a.to)
+	}
 	if idp.Requests("/token") != 0 || s.happened(authserver.CodeIssued) != 0 {
 		t.Error("the provider's code was used")
 	}

@@ -339,12 +339,19 @@ func TestNew_Faults(t *testing.T) {
 	}
 	for name, mode := range map[string]authserver.Mode{
 		"no mode": nil, "no users": authserver.Own(nil), "DevLogin in public": authserver.Own(authserver.DevLogin(ann())), "no lookup": authserver.Own(authserver.Passwords(nil, nil)),
-		"reserved claim": authserver.Own(authserver.DevLogin(authserver.User{Subject: "x", Claims: map[string]any{"aud": "y"}})),
-		"empty broker":   authserver.Broker(authserver.Provider{}), "http provider": authserver.Broker(authserver.Provider{Issuer: "http://idp.example", ClientID: "x"}),
+		"empty broker": authserver.Broker(authserver.Provider{}), "http provider": authserver.Broker(authserver.Provider{Issuer: "http://idp.example", ClientID: "x"}),
 	} {
 		if _, err := authserver.New("https://as.example", mode); err == nil {
 			t.Errorf("%s: no fault", name)
 		}
+	}
+	reserved := authserver.DevLogin(authserver.User{Subject: "x", Claims: map[string]any{"aud": "y"}})
+	if _, err := authserver.New("http://localhost:1", authserver.Own(reserved)); err == nil || !strings.Contains(err.Error(), "aud") {
+		t.Errorf("a reserved claim: %v", err)
+	}
+	public := authserver.Client{ID: "public", RedirectURIs: []string{callback}, Grants: []string{"authorization_code", "client_credentials"}}
+	if _, err := authserver.New("http://localhost:1", own, authserver.Clients(public)); err == nil {
+		t.Error("a public client that acts for itself")
 	}
 	if _, err := authserver.New("http://localhost:1", own); err != nil {
 		t.Errorf("%v", err)

@@ -59,11 +59,9 @@ func (c *config) assertionFaults() (faults []error) {
 	return faults
 }
 
-// byCredentials lets a client act for itself.
+// byCredentials lets a client act for itself. Only those that are registered by hand have that grant, and
+// New refuses it to those without a secret or a key; so it is with byAssertion.
 func (s *Server) byCredentials(t *tokenRequest) (*tokenAnswer, error) {
-	if t.client.Known != ByHand || t.client.Method == methodNone {
-		return nil, refuse("unauthorized_client", "The client may not use this grant_type.")
-	}
 	resource, err := s.resourceFor(t.form["resource"])
 	if err != nil {
 		return nil, err
@@ -84,9 +82,6 @@ func (s *Server) byCredentials(t *tokenRequest) (*tokenAnswer, error) {
 // grant, so that Revoke ends it.
 func (s *Server) byAssertion(t *tokenRequest) (*tokenAnswer, error) {
 	ctx, now := t.http.Context(), time.Now()
-	if t.client.Known != ByHand || t.client.Method == methodNone {
-		return nil, refuse("unauthorized_client", "The client may not use this grant_type.")
-	}
 	u, claims, err := s.asserted(ctx, t.client, t.form.Get("assertion"))
 	if errors.Is(err, auth.ErrUnavailable) {
 		return nil, refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "Try again later.", err)

@@ -118,6 +118,11 @@ func TestAssertion_Headers(t *testing.T) {
 	if a := ask(first); a.status != http.StatusOK || a.text(t, "scope") != "notes:read" {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
+	wide := s.token("grant_type", "client_credentials", "scope", "notes:read notes:write", "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+		"client_assertion", signed(t, es, key, changed(good, jwt.MapClaims{"jti": "wide"}), nil))
+	if wide.text(t, "scope") != "notes:read" {
+		t.Errorf("more than the client may ask for: %s", wide.body)
+	}
 	_, other, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)

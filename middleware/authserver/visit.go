@@ -235,8 +235,10 @@ func (s *Server) handleVisit(w http.ResponseWriter, r *http.Request) error {
 // formToken is what a page of a visit must send back. It is made of the cookie, which no other site
 // can read, and for one user.
 func (s *Server) formToken(r *http.Request, v *visit, user string) string {
-	return base64url(digest("form", s.cookie(r, visitCookie+v.ID), user))
+	return tokenOf(s.cookie(r, visitCookie+v.ID), user)
 }
+
+func tokenOf(cookie, user string) string { return base64url(digest("form", cookie, user)) }
 
 // sameSite refuses a form that another site has sent. Browsers say so in one of two headers.
 func (s *Server) sameSite(r *http.Request) bool {

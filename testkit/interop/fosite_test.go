@@ -95,7 +95,7 @@ func (o ours) authorize(t *testing.T, client, scope string) string {
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/consent", strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	for _, c := range w.Result().Cookies() { //nolint:bodyclose // a recorder's has none
+	for _, c := range w.Result().Cookies() {
 		r.AddCookie(c)
 	}
 	w = httptest.NewRecorder()
