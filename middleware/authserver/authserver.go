@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 )
 
@@ -50,8 +51,9 @@ type Server struct {
 	counters   [places]counter
 	alive      liveness
 
-	mu     sync.Mutex // guards guarded
-	guards []resourceScopes
+	mu        sync.Mutex // guards all below
+	guards    []resourceScopes
+	verifiers map[string]*auth.JWT // by resource
 }
 
 // New checks everything that can be wrong and returns all faults at once. issuer is the URL that
@@ -59,7 +61,7 @@ type Server struct {
 // compared to the byte everywhere, so it should have no slash at the end.
 func New(issuer string, m Mode, opts ...Option) (*Server, error) {
 	c, err := newConfig(opts)
-	s := &Server{config: c, issuer: issuer, mode: m, byHand: map[string]*Client{}, proofs: proof.New()}
+	s := &Server{config: c, issuer: issuer, mode: m, byHand: map[string]*Client{}, proofs: proof.New(), verifiers: map[string]*auth.JWT{}}
 	u, failed := url.Parse(issuer)
 	switch {
 	case failed != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || strings.Contains(issuer, "#") || u.Scheme != "https" && u.Scheme != "http":
@@ -141,6 +143,11 @@ func (s *Server) allResources() []resourceScopes {
 		}
 	}
 	return all
+}
+
+// hasResource says whether tokens may be for a resource.
+func (s *Server) hasResource(resource string) bool {
+	return slices.ContainsFunc(s.allResources(), func(r resourceScopes) bool { return r.url == resource })
 }
 
 var errTarget = refuse("invalid_target", "The resource is not one of this authorization server.")

@@ -194,7 +194,7 @@ func TestDocument(t *testing.T) {
 		return `{"client_id":"` + id + `","client_name":"Doc","redirect_uris":["` + callback + `"]` + more + `}`
 	}
 	w := &web{pages: map[string]string{
-		at:                              document(at, ""),
+		at:                              `{"client_id":"` + at + `","client_name":"Doc","redirect_uris":["cursor://x/cb","` + callback + `"]}`,
 		"https://client.example/other":  document(at, ""),
 		"https://client.example/secret": document("https://client.example/secret", `,"client_secret":"x"`),
 		"https://client.example/basic":  document("https://client.example/basic", `,"token_endpoint_auth_method":"client_secret_basic"`),

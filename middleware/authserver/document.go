@@ -134,6 +134,14 @@ func (s *Server) fetchClient(ctx context.Context, id string) (*Client, time.Dura
 		return nil, 0, fmt.Errorf("%w: a public document cannot have a secret", errDocument)
 	}
 	c.ID, c.Known = id, ByDocument
+	// One document is for all servers: redirect URIs that are not taken here are left out.
+	c.RedirectURIs = slices.DeleteFunc(c.RedirectURIs, func(uri string) bool {
+		_, err := judgeRedirect(uri, s.policy.Schemes)
+		return err != nil
+	})
+	if len(c.RedirectURIs) == 0 {
+		return nil, 0, errRedirect
+	}
 	if err := s.admits(ctx, c); err != nil {
 		return nil, 0, err
 	}

@@ -38,10 +38,7 @@ func (s *Server) Guard(resource string, opts ...auth.Option) transport.Authentic
 // Verifier is Guard without what clients are told.
 func (s *Server) Verifier(resource string) auth.Verifier {
 	s.addResource(resource)
-	signed := &auth.JWT{
-		Issuer: s.issuer, Audience: resource, JWKS: s.at("/jwks"), Client: &http.Client{Transport: inProcess{s}},
-		Algorithms: []string{"ES256", "EdDSA", "PS256", "RS256"}, Type: "at+jwt", Leeway: -1, // it is our own clock
-	}
+	signed := s.signed(resource)
 	return auth.VerifierFunc(func(ctx context.Context, token string) (*transport.Principal, error) {
 		p, err := signed.Verify(ctx, token)
 		if err != nil {
@@ -52,6 +49,21 @@ func (s *Server) Verifier(resource string) auth.Verifier {
 		}
 		return p, nil
 	})
+}
+
+// signed verifies what this server has signed for a resource.
+func (s *Server) signed(resource string) *auth.JWT {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.verifiers[resource]
+	if v == nil {
+		v = &auth.JWT{
+			Issuer: s.issuer, Audience: resource, JWKS: s.at("/jwks"), Client: &http.Client{Transport: inProcess{s}},
+			Algorithms: []string{"ES256", "EdDSA", "PS256", "RS256"}, Type: "at+jwt", Leeway: -1, // it is our own clock
+		}
+		s.verifiers[resource] = v
+	}
+	return v
 }
 
 // inProcess answers the request for the keys, so that the guard has no need of the network.
@@ -69,14 +81,13 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// verifyOwn verifies an access token for any resource; nil if it is not valid.
+// verifyOwn verifies an access token for any resource of this server; nil if it is not valid.
 func (s *Server) verifyOwn(ctx context.Context, token string) (*transport.Principal, error) {
 	var c jwt.RegisteredClaims
-	if _, _, err := jwt.NewParser().ParseUnverified(token, &c); err != nil || len(c.Audience) != 1 {
+	if _, _, err := jwt.NewParser().ParseUnverified(token, &c); err != nil || len(c.Audience) != 1 || !s.hasResource(c.Audience[0]) {
 		return nil, nil //nolint:nilerr // what is no token is not valid
 	}
-	v := &auth.JWT{Issuer: s.issuer, Audience: c.Audience[0], JWKS: s.at("/jwks"), Client: &http.Client{Transport: inProcess{s}}, Type: "at+jwt"}
-	p, err := v.Verify(ctx, token)
+	p, err := s.signed(c.Audience[0]).Verify(ctx, token)
 	if errors.Is(err, auth.ErrUnavailable) {
 		return nil, err
 	}
@@ -157,7 +168,7 @@ func (s *Server) state(ctx context.Context, reference string, now time.Time) (de
 		return true, now.Add(aliveFor), nil
 	}
 	b, ok := s.mode.(*broker)
-	if !ok {
+	if !ok || g.Upstream == "" { // no provider has a part in it, as for an ID-JAG
 		return false, now.Add(aliveFor), nil
 	}
 	switch err := b.vouches(ctx, reference, g); {

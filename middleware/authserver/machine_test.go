@@ -7,6 +7,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"strings"
@@ -163,6 +164,30 @@ func TestAssertion_Headers(t *testing.T) {
 		if a := ask(signed(t, es, key, fresh(jwt.MapClaims{"aud": audience}), nil)); a.status != http.StatusOK {
 			t.Errorf("%v: %d %s", audience, a.status, a.body)
 		}
+	}
+}
+
+// An ID-JAG is taken in Broker, too, where its grants have no provider's session.
+func TestX2_InBroker(t *testing.T) {
+	t.Parallel()
+	key := newKey(t)
+	issuer := (&scripted{documents: map[string][]byte{"/jwks": keySet(t, &key.PublicKey)}}).start(t)
+	agent := secretClient("client_secret_post")
+	agent.Grants = []string{"urn:ietf:params:oauth:grant-type:jwt-bearer"}
+	idp := testkit.IdP(t)
+	s := open(t, authserver.Broker(authserver.Provider{Issuer: idp.URL(), ClientID: "shop"}), authserver.Clients(agent),
+		authserver.Assertions(authserver.AssertionIssuer{Issuer: issuer, JWKS: issuer + "/jwks"}))
+	now := time.Now()
+	assertion := signed(t, jwt.SigningMethodES256, key, jwt.MapClaims{
+		"iss": issuer, "sub": "U1", "aud": s.issuer, "client_id": agent.ID, "resource": s.resource, "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "jti": "1",
+	}, map[string]any{"typ": "oauth-id-jag+jwt"})
+	a := s.token("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion", assertion, "client_id", agent.ID, "client_secret", "s3cret:& ")
+	p, ok := s.admits(a.text(t, "access_token"))
+	if !ok || p.Subject != "U1" {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	if _, err := s.server.Upstream(t.Context(), p); !errors.Is(err, authserver.ErrNoUpstream) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -108,7 +108,6 @@ func (s *Server) page(h handler) http.HandlerFunc {
 		head.Set("Referrer-Policy", "same-origin")
 		head.Set("Cache-Control", "no-store")
 		head.Set("X-Content-Type-Options", "nosniff")
-		head.Set("Cross-Origin-Opener-Policy", "same-origin")
 		err := h(w, r)
 		if err == nil {
 			return

@@ -55,7 +55,8 @@ type registration struct {
 	Issued          int64           `json:"client_id_issued_at,omitempty"`
 }
 
-// client is what the metadata describes; it is not admitted yet.
+// client is what the metadata describes; it is not admitted yet. The scope of the metadata is only told
+// back: a client that could not ask for more later could not step up, and may register anew in any case.
 func (m *registration) client() (*Client, error) {
 	c := &Client{
 		Name: shownText(m.Name), URI: shownText(m.URI), LogoURI: shownText(m.LogoURI), RedirectURIs: m.RedirectURIs,
@@ -63,9 +64,6 @@ func (m *registration) client() (*Client, error) {
 	}
 	if c.Method == "" {
 		c.Method = methodNone
-	}
-	if m.Scope != "" {
-		c.Scopes = strings.Fields(m.Scope)
 	}
 	for _, g := range m.Grants {
 		if g == grantCode || g == grantRefresh {

@@ -102,16 +102,15 @@ func (s *Server) introspect(r *http.Request, token string) (map[string]any, erro
 	if err != nil || p == nil {
 		return inactive, err
 	}
-	if named, _ := p.Claims["gid"].(string); named != "" && (g == nil || g.Dead) {
-		return inactive, nil
+	if named, _ := p.Claims["gid"].(string); named != "" {
+		if dead, _, err := s.state(r.Context(), reference, time.Now()); err != nil || g == nil || dead {
+			return inactive, err
+		}
 	}
 	answer := map[string]any{"active": true, "token_type": "Bearer"}
 	maps.Copy(answer, p.Claims)
 	if _, bound := answer["cnf"]; bound {
 		answer["token_type"] = "DPoP"
-	}
-	if time.Now().After(p.Expires) {
-		return inactive, nil
 	}
 	return answer, nil
 }

@@ -128,7 +128,7 @@ type answer struct {
 	to     *url.URL // of Location; nil without one
 }
 
-func (a *answer) json(t *testing.T) map[string]any {
+func (a *answer) json(t testing.TB) map[string]any {
 	t.Helper()
 	var v map[string]any
 	if err := json.Unmarshal([]byte(a.body), &v); err != nil {
@@ -138,7 +138,7 @@ func (a *answer) json(t *testing.T) map[string]any {
 }
 
 // text is a member of a JSON answer.
-func (a *answer) text(t *testing.T, name string) string {
+func (a *answer) text(t testing.TB, name string) string {
 	t.Helper()
 	s, _ := a.json(t)[name].(string)
 	return s
@@ -347,7 +347,7 @@ func register(t *testing.T, h http.Handler, metadata string) string {
 	return direct(t, h, "/register", "application/json", metadata)
 }
 
-func direct(t *testing.T, h http.Handler, path, kind, body string) string {
+func direct(t testing.TB, h http.Handler, path, kind, body string) string {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", kind)
