@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -27,6 +28,30 @@ type Authorizer interface {
 	// While Do works on what a server has answered, the time that a server may take to answer
 	// the first request of a connection stands still.
 	Do(c *http.Client, server *url.URL, r *http.Request) (*http.Response, error)
+}
+
+// Extender is an Authorizer that has extensions of the protocol, such as
+// "io.modelcontextprotocol/oauth-client-credentials". The client declares them among its capabilities.
+type Extender interface {
+	Authorizer
+	// Extensions returns their names.
+	Extensions() []string
+}
+
+// extensions are those of the Authorizer, as they are declared.
+func (c *httpConn) extensions() map[string]json.RawMessage {
+	e, ok := c.options.authorizer.(Extender)
+	if !ok {
+		return nil
+	}
+	var declared map[string]json.RawMessage
+	for _, name := range e.Extensions() {
+		if declared == nil {
+			declared = map[string]json.RawMessage{}
+		}
+		declared[name] = json.RawMessage("{}")
+	}
+	return declared
 }
 
 // bearer is the Authorizer of BearerToken.

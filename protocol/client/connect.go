@@ -72,12 +72,16 @@ func given(to Target, opts []Option) (config, error) {
 
 func newClient(life context.Context, cancel context.CancelFunc, conn transport.Conn, settings config) *Client {
 	c := &Client{config: settings}
+	h, overHTTP := conn.(*httpConn)
+	if overHTTP {
+		c.config.extensions = h.extensions()
+	}
 	c.can = c.config.capabilities()
 	c.link = newLink(life, cancel, conn)
 	c.link.seen = settings.frame
 	c.link.request, c.link.notice, c.link.answered = c.request, c.notice, c.progress.answered
 	c.watched.turn = make(chan struct{}, 1)
-	if h, ok := conn.(*httpConn); ok {
+	if overHTTP {
 		c.http, h.gone = h, c.renewLater
 	}
 	return c

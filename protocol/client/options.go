@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -38,6 +39,8 @@ type config struct {
 	roots  func(context.Context) ([]protocol.Root, error)
 	notify func(context.Context, protocol.Notification)
 	frame  func(context.Context, Frame)
+
+	extensions map[string]json.RawMessage // of the Authorizer; nil: none
 }
 
 func newConfig(opts []Option) config {
@@ -57,7 +60,7 @@ func newConfig(opts []Option) config {
 	return c
 }
 
-// capabilities are those that the handlers provide.
+// capabilities are those that the handlers provide, and the extensions of the Authorizer.
 func (c *config) capabilities() protocol.ClientCapabilities {
 	return protocol.ClientCapabilities{
 		Elicitation:      c.elicit != nil,
@@ -66,6 +69,7 @@ func (c *config) capabilities() protocol.ClientCapabilities {
 		SamplingTool:     c.sample != nil,
 		Roots:            c.roots != nil,
 		RootsListChanged: c.roots != nil,
+		Extensions:       c.extensions,
 	}
 }
 

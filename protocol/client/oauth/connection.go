@@ -38,7 +38,15 @@ func (k *connection) reach(server *url.URL) (*reached, error) {
 	return r, nil
 }
 
-var _ client.Authorizer = (*connection)(nil)
+var _ client.Extender = (*connection)(nil)
+
+// Extensions are those of the way in which the flow gets its tokens.
+func (k *connection) Extensions() []string {
+	if m := k.flow.config.machine; m != nil && m.extension() != "" {
+		return []string{m.extension()}
+	}
+	return nil
+}
 
 // maxAttempts bounds how often one request is sent: with a kept token, a renewed one, one of a login,
 // one of a step-up, and once more with a nonce.

@@ -476,3 +476,30 @@ func TestLogout(t *testing.T) {
 		t.Errorf("%d pages", u.seen())
 	}
 }
+
+// The client declares how it gets its tokens, on every revision; a login of a user is no extension.
+func TestExtensionsAreDeclared(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	s.issuer.Client("robot", "s3cret")
+	byUser := flow(t, u.browser(t))
+	byItself := flow(t, oauth.ClientCredentials(), oauth.Registered(oauth.Credentials{ID: "robot", Secret: "s3cret"}))
+	for _, rev := range protocol.Revisions() {
+		for f, want := range map[*oauth.Flow]bool{byUser: false, byItself: true} {
+			var mu sync.Mutex
+			var sent strings.Builder
+			mustConnect(t, f, s.url, client.Revisions(rev), client.OnFrame(func(_ context.Context, f client.Frame) {
+				mu.Lock()
+				defer mu.Unlock()
+				if f.Sent {
+					sent.Write(f.Text)
+				}
+			}))
+			mu.Lock()
+			defer mu.Unlock()
+			if strings.Contains(sent.String(), `"extensions":{"io.modelcontextprotocol/oauth-client-credentials":{}}`) != want {
+				t.Errorf("%s: %s", rev, sent.String())
+			}
+		}
+	}
+}

@@ -14,6 +14,9 @@ import (
 // that it does so as a client that was registered there.
 type machine interface {
 	needsClient() bool
+	// extension is the name of the extension of the protocol that this is; empty: of none that is
+	// declared.
+	extension() string
 	// form returns what a token request needs in addition to scope, resource and the client.
 	form(ctx context.Context, s *site, w *web, f *found, scopes []string) (url.Values, error)
 }
@@ -34,6 +37,10 @@ type clientCredentials struct{}
 
 func (clientCredentials) needsClient() bool { return true }
 
+func (clientCredentials) extension() string {
+	return "io.modelcontextprotocol/oauth-client-credentials"
+}
+
 func (clientCredentials) form(context.Context, *site, *web, *found, []string) (url.Values, error) {
 	return url.Values{"grant_type": {grantCredentials}}, nil
 }
@@ -50,6 +57,8 @@ type assertion struct {
 }
 
 func (assertion) needsClient() bool { return false }
+
+func (assertion) extension() string { return "" } // it is a draft
 
 func (m assertion) form(ctx context.Context, _ *site, _ *web, f *found, _ []string) (url.Values, error) {
 	if m.source == nil {
@@ -90,6 +99,10 @@ func EnterpriseManaged(e Enterprise) Option { return byMachine(&enterprise{e}) }
 type enterprise struct{ Enterprise }
 
 func (*enterprise) needsClient() bool { return true }
+
+func (*enterprise) extension() string {
+	return "io.modelcontextprotocol/enterprise-managed-authorization"
+}
 
 func (m *enterprise) form(ctx context.Context, s *site, w *web, f *found, scopes []string) (url.Values, error) {
 	provider, err := m.provider(ctx, w)
