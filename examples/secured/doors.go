@@ -21,7 +21,7 @@ type door struct {
 	greet  func(out io.Writer) // tells how to try the server
 }
 
-// choice is what the program's own flags say. The other flags are those of package serve.
+// choice is what the program's own flags say. Package serve has the other flags.
 type choice struct {
 	own    bool
 	broker string // the issuer of the provider

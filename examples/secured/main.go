@@ -6,7 +6,7 @@
 //	go -C examples/secured run . --own-auth         the server is its own authorization server
 //	go -C examples/secured run . --broker ISSUER    it stands in front of an OpenID provider
 //
-// It prints commands to try it with. The other flags are those of package serve, but without any
+// It prints commands to try it with. Package serve has the other flags, but without any
 // it serves HTTP, for on stdio nobody has a token. --http is another address than
 // 127.0.0.1:8080, as is SECURED_HTTP, --inspect shows what there is, and
 // kagami inspect ./examples/secured --chain what stands in front of it.

@@ -185,7 +185,7 @@ func TestConsent_OneCode(t *testing.T) {
 	}
 }
 
-// Whoever has logged in since the page was shown is asked with their own name.
+// A user who has logged in since the page was shown is asked by their own name.
 func TestConsent_AnotherUser(t *testing.T) {
 	t.Parallel()
 	s := open(t, nil)

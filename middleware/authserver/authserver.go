@@ -120,7 +120,7 @@ func (s *Server) path(path string) string { return s.base.Path + path }
 // secure says whether browsers reach the server over https.
 func (s *Server) secure() bool { return s.base.Scheme == "https" }
 
-// origin is that of the pages.
+// origin is the origin of the pages.
 func (s *Server) origin() string { return s.base.Scheme + "://" + s.base.Host }
 
 // addResource makes tokens for a resource possible.
@@ -132,7 +132,7 @@ func (s *Server) addResource(resource string) {
 	}
 }
 
-// allResources are those of the options and of the guards.
+// allResources are the resources of the options and of the guards.
 func (s *Server) allResources() []resourceScopes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,8 +272,8 @@ func (s *Server) addOwned(ctx context.Context, subject string, g ownedGrant, giv
 	return ends, err
 }
 
-// Revoke ends all grants of a user, or with client not empty those of that client. Access tokens are
-// refused by guards of this process at once, and by those of others that share the store within 5
+// Revoke ends all grants of a user, or with client not empty the grants of that client. Guards of this
+// process refuse the access tokens at once, guards of other processes that share the store within 5
 // seconds; resource servers that only check signatures take them until they expire.
 func (s *Server) Revoke(ctx context.Context, subject, client string) (ended int, err error) {
 	var going []ownedGrant

@@ -54,7 +54,7 @@ func Broker(p Provider, opts ...BrokerOption) Mode {
 }
 
 // Admit decides who may come in, and as whom; default: everybody that the provider names, with its
-// subject. claims are those of the ID token, or "sub", "name" and "email" of what Identity returned. An
+// subject. claims come from the ID token, or are "sub", "name" and "email" of what Identity returned. An
 // error keeps the user out; its text is not shown.
 func Admit(fn func(ctx context.Context, claims map[string]any) (*User, error)) BrokerOption {
 	return brokerOptionFunc(func(b *broker) { b.admit = fn })

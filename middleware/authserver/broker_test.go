@@ -191,7 +191,7 @@ func TestBroker_ProviderAwayAtTheCallback(t *testing.T) {
 	}
 }
 
-// Whoever the provider removes is out, with the access token that was still good.
+// A user whom the provider removes is out, with the access token that was still good.
 func TestBroker_RemovedUserIsOut(t *testing.T) {
 	t.Parallel()
 	s, idp := brokered(t, authserver.Provider{}, authserver.Vouch(0))

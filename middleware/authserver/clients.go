@@ -68,7 +68,7 @@ const (
 	grantAssertion   = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 )
 
-// The ways in which clients prove themselves at the token endpoint.
+// How clients prove themselves at the token endpoint.
 const (
 	methodNone  = "none"
 	methodBasic = "client_secret_basic"

@@ -43,7 +43,7 @@ const (
 type documents struct {
 	mu    sync.Mutex // guards all below
 	kept  map[string]keptDocument
-	began time.Time // of the minute in which fetches are counted
+	began time.Time // of the minute for which fetches are counted
 	count int
 }
 
@@ -162,7 +162,7 @@ func newFetcher() *publicFetcher {
 	}}
 }
 
-// public refuses an address that the Internet cannot reach, or another port than that of https.
+// public refuses an address that the Internet cannot reach, and any port but 443.
 func public(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -175,8 +175,7 @@ func public(address string) error {
 	return nil
 }
 
-// notPublic are networks that netip takes for global (RFC 6890), and those in which other addresses
-// are hidden.
+// notPublic are networks that netip takes for global (RFC 6890), or that hide other addresses.
 var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),

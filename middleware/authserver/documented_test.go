@@ -72,7 +72,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// cookies are those of a browser, as a header.
+// cookies returns the cookies of a browser, as a header.
 func cookies(t *testing.T, b *browser, at string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)

@@ -56,7 +56,7 @@ func (a Accounts) Login(w http.ResponseWriter, r *http.Request, back string) {
 	http.Redirect(w, r, a.site.LoginPage(back), http.StatusSeeOther)
 }
 
-// Lookup is asked at each renewal of a token: whoever is deleted here is out there.
+// Lookup is asked at each renewal of a token: a user who is deleted here is out there.
 func (a Accounts) Lookup(ctx context.Context, subject string) (*authserver.User, error) {
 	account, err := a.site.Account(ctx, subject)
 	if errors.Is(err, errNoAccount) {

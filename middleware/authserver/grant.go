@@ -88,7 +88,7 @@ const (
 )
 
 // refresh judges a refresh token. A token that is neither the current one nor the one before it, within
-// the grace, is a copy that was kept, whoever sends it: errReplayed, and the grant is dead and must
+// the grace, is a copy that was kept, and any client may send it: errReplayed, and the grant is dead and must
 // be stored.
 func (g *grant) refresh(now time.Time, token, client, resource, key string, grace time.Duration) (refreshed, error) {
 	current := sameDigest(g.Current, token)
@@ -152,7 +152,7 @@ func isVerifier(s string) bool {
 	})
 }
 
-// handleBytes are those of a handle in front of a code or a refresh token.
+// handleBytes is the length of the handle in front of a code or a refresh token.
 const handleBytes = 16
 
 // newHandle names a grant in its secrets.

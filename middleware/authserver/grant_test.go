@@ -11,8 +11,8 @@ import (
 )
 
 // The model: a grant is alive until a code or an old refresh token is used again. The newest token
-// rotates, the one before it gets the same answer within the grace, and any other ends the grant, whoever
-// sends it. A good one of another client changes nothing.
+// rotates, the one before it gets the same answer within the grace, and any other ends the grant, from any
+// client. A good one of another client changes nothing.
 func TestGrant_Model(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -76,7 +76,7 @@ func (k *killed) stop() {
 	}
 }
 
-// A server that is killed between any two steps locks out nobody: each step goes on where it was.
+// A server that is killed between any two steps locks no user out: each step goes on where it was.
 func TestKilledBetweenSteps(t *testing.T) {
 	t.Parallel()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -229,7 +229,7 @@ func (c *config) judge(client *Client) (faults []error) {
 	return faults
 }
 
-// allScopes are those of all resources, and of each.
+// allScopes are the scopes of all resources, and of each.
 func (c *config) allScopes() []Scope {
 	all := slices.Clone(c.scopes)
 	for _, r := range c.resources {

@@ -56,7 +56,7 @@ type registration struct {
 }
 
 // client is what the metadata describes; it is not admitted yet. The scope of the metadata is only told
-// back: a client that could not ask for more later could not step up, and may register anew in any case.
+// back: a client that could not ask for more later could not step up, and may register again in any case.
 func (m *registration) client() (*Client, error) {
 	c := &Client{
 		Name: shownText(m.Name), URI: shownText(m.URI), LogoURI: shownText(m.LogoURI), RedirectURIs: m.RedirectURIs,

@@ -13,7 +13,7 @@ import (
 )
 
 // table keeps records of one kind in the store, as JSON. Keys are not written: the id of a record is
-// a digest, so that whoever reads the store learns no code and no token from it.
+// a digest, so that a reader of the store learns no code and no token from it.
 type table[T any] struct {
 	kind  string
 	store session.Store

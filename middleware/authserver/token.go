@@ -361,7 +361,7 @@ func (s *Server) authenticate(r *http.Request, f url.Values) (*Client, error) {
 	return c, nil
 }
 
-// assertionAlgorithms are those of client assertions.
+// assertionAlgorithms are the algorithms of client assertions.
 func assertionAlgorithms() []string { return []string{"ES256", "EdDSA", "PS256", "RS256"} }
 
 // unverifiedIssuer is the client that an assertion names. It is only looked up: the assertion must be

@@ -123,7 +123,7 @@ func TestGrace_SameAnswerSameClientOnly(t *testing.T) {
 	}
 }
 
-// Refreshes at the same time, also in two processes, have one answer; nobody is logged out.
+// Refreshes at the same time, also in two processes, have one answer; no user is logged out.
 func TestGrace_AtTheSameTime(t *testing.T) {
 	t.Parallel()
 	store, key := memory.New().Sessions(), make([]byte, 32)
@@ -230,7 +230,7 @@ func TestToken_Authentication(t *testing.T) {
 	}
 }
 
-// Either token ends the grant; whoever else asks ends nothing, and learns nothing.
+// Either token ends the grant; another client ends nothing, and learns nothing.
 func TestRevoke(t *testing.T) {
 	t.Parallel()
 	s := open(t, nil, authserver.Clients(authserver.Client{ID: "other", RedirectURIs: []string{callback}}))

@@ -155,7 +155,7 @@ func (s *Server) noteOwned(ctx context.Context, subject string, g ownedGrant, gi
 	return err
 }
 
-// claimsOf are those of an access token.
+// claimsOf are the claims of an access token.
 func (s *Server) claimsOf(reference string, g *grant, now time.Time) map[string]any {
 	claims := maps.Clone(g.User.Claims)
 	if claims == nil {

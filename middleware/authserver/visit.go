@@ -345,7 +345,7 @@ func (s *Server) handleConsent(w http.ResponseWriter, r *http.Request) error {
 	}
 	u, err := s.mode.user(r)
 	if errors.Is(err, ErrNobody) || err == nil && shortDigest("user", u.Subject) != f.Get("user") {
-		return s.mode.ask(w, r, v) // logged out since, or another user: whoever it is now is asked
+		return s.mode.ask(w, r, v) // logged out since, or another user: that one is asked
 	}
 	if err != nil {
 		return err
@@ -360,7 +360,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, v *visit, u *Use
 }
 
 // leave sends the browser away, always to the same place: a second answer, by the back button or a
-// double click, gets that of the first one.
+// double click, gets the answer to the first one.
 func (s *Server) leave(w http.ResponseWriter, r *http.Request, v *visit, to string) error {
 	sealed, err := s.sealer.seal("visit "+v.ID, to)
 	if err != nil {

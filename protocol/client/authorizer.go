@@ -38,7 +38,7 @@ type Extender interface {
 	Extensions() []string
 }
 
-// extensions are those of the Authorizer, as they are declared.
+// extensions returns the extensions of the Authorizer, as they are declared.
 func (c *httpConn) extensions() map[string]json.RawMessage {
 	e, ok := c.options.authorizer.(Extender)
 	if !ok {

@@ -135,7 +135,7 @@ func TestBrokerAtOIDCProvider(t *testing.T) {
 	b.who(t, c, "ann")
 }
 
-// Whether the provider is away at the page, at the callback or at a renewal: nobody is locked out.
+// Whether the provider is away at the page, at the callback or at a renewal: no user is locked out.
 func TestBrokerProviderAway(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t, time.Minute)

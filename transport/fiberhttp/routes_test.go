@@ -71,7 +71,7 @@ func routed(t *testing.T, fn func(t *testing.T, origin string)) {
 	}
 }
 
-// ask makes a request; a body that is no *bytes.Reader is sent in chunks.
+// ask makes a request; a body that is not a *bytes.Reader is sent in chunks.
 func askRoute(t *testing.T, method, url string, body io.Reader, change func(r *http.Request)) page {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, body)

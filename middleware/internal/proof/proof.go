@@ -109,7 +109,7 @@ func (p *Checker) Check(headers []string, w Wanted) (thumbprint string, err erro
 	return thumbprint, nil
 }
 
-// claims are those of a proof, with numbers as they were written.
+// claims are the claims of a proof, with numbers as they were written.
 type claims map[string]any
 
 func (c claims) text(name string) string {

@@ -40,7 +40,7 @@ func (k *connection) reach(server *url.URL) (*reached, error) {
 
 var _ client.Extender = (*connection)(nil)
 
-// Extensions are those of the way in which the flow gets its tokens.
+// Extensions returns the extension that the flow gets its tokens by.
 func (k *connection) Extensions() []string {
 	if m := k.flow.config.machine; m != nil && m.extension() != "" {
 		return []string{m.extension()}

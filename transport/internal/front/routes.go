@@ -57,8 +57,8 @@ func (f *Front) Routes(c *Config) *Routes {
 	return r
 }
 
-// Refused judges a request by its header: the name in Host is checked as for every request, and length
-// is that of the body, negative if it is not announced.
+// Refused judges a request by its header: the name in Host is checked as for every request, and the
+// length of the body, which is negative if it is not announced.
 func (r *Routes) Refused(host string, length int64) *streamable.Reply {
 	if refused := r.front.main.RefusedHost(host); refused != nil {
 		return refused

@@ -323,7 +323,7 @@ func TestAuthServerErrors(t *testing.T) {
 	blocked.sees("main", "cookie")
 }
 
-// A browser in which nobody agreed does not finish what another began, and a second program is asked
+// A browser whose user did not agree does not finish what another began, and a second program is asked
 // about although the provider would let it in.
 func TestAuthServerBroker(t *testing.T) {
 	idp := testkit.IdP(t)
