@@ -12,11 +12,7 @@ import (
 
 // handleRevoke is RFC 7009. Either kind of token ends the grant; the answer to an unknown one is the same.
 func (s *Server) handleRevoke(w http.ResponseWriter, r *http.Request) error {
-	f, err := form(w, r)
-	if err != nil {
-		return err
-	}
-	c, err := s.authenticate(r, f)
+	f, c, err := s.asked(w, r)
 	if err != nil {
 		return err
 	}
@@ -65,11 +61,7 @@ func (s *Server) grantOf(r *http.Request, token string) (reference string, g *gr
 // handleIntrospect is RFC 7662, for clients with a secret or a key: resource servers in other processes
 // are registered by hand for it.
 func (s *Server) handleIntrospect(w http.ResponseWriter, r *http.Request) error {
-	f, err := form(w, r)
-	if err != nil {
-		return err
-	}
-	c, err := s.authenticate(r, f)
+	f, c, err := s.asked(w, r)
 	if err != nil {
 		return err
 	}

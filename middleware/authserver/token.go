@@ -34,11 +34,7 @@ type tokenRequest struct {
 
 // handleToken is the token endpoint (OAuth 2.1 §3.2).
 func (s *Server) handleToken(w http.ResponseWriter, r *http.Request) error {
-	f, err := form(w, r, "resource")
-	if err != nil {
-		return err
-	}
-	c, err := s.authenticate(r, f)
+	f, c, err := s.asked(w, r, "resource")
 	if err != nil {
 		return err
 	}
@@ -311,6 +307,16 @@ func (s *Server) narrower(ctx context.Context, reference string, g *grant, now t
 // errClient is RFC 6749 §5.2: the same for an unknown client and for a wrong secret.
 func errClient(err error) error {
 	return refusedAs(http.StatusUnauthorized, "invalid_client", "The client is not known, or has not proven itself.", err)
+}
+
+// asked reads a form, and has its client prove itself.
+func (s *Server) asked(w http.ResponseWriter, r *http.Request, several ...string) (url.Values, *Client, error) {
+	f, err := form(w, r, several...)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := s.authenticate(r, f)
+	return f, c, err
 }
 
 // authenticate finds the client of a request and has it prove itself, in the one way that it is

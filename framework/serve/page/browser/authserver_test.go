@@ -43,32 +43,24 @@ func newLogin(t *testing.T, mode authserver.Mode, opts ...authserver.Option) *lo
 	if mode == nil {
 		mode = authserver.Own(authserver.DevLogin(authserver.User{Subject: "ann", Name: "Ann"}, authserver.User{Subject: "bob"}))
 	}
-	web := httptest.NewUnstartedServer(nil)
-	l := &login{t: t, origin: "http://" + web.Listener.Addr().String()}
-	l.url = l.origin + "/mcp"
-	var err error
-	l.server, err = authserver.New(l.origin, mode, append([]authserver.Option{
-		authserver.Scopes(authserver.Scope{Name: "read", Text: "Read your notes", Default: true}, authserver.Scope{Name: "write", Text: "Write notes in your name"}),
-		authserver.OnEvent(l.note), authserver.Limit(1000, 1000, 1000, nil),
-	}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, err := framework.New("notes", "1", framework.WithLogger(zap.NewNop()), framework.WithAuth(l.server.Guard(l.url))).Add(
-		framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
-			return transport.PrincipalFrom(ctx).Subject, nil
-		}),
-	).Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", nethttp.Handler(host))
-	mux.Handle("/.well-known/oauth-protected-resource/mcp", nethttp.Metadata(host))
-	mux.Handle("/", l.server.Handler())
-	web.Config.Handler = mux
-	web.Start()
-	t.Cleanup(web.Close)
+	l := &login{t: t}
+	pages := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.server.Handler().ServeHTTP(w, r) })
+	l.url = testkit.Serve(t, func(at string) *framework.App {
+		l.origin = strings.TrimSuffix(at, "/mcp")
+		var err error
+		l.server, err = authserver.New(l.origin, mode, append([]authserver.Option{
+			authserver.Scopes(authserver.Scope{Name: "read", Text: "Read your notes", Default: true}, authserver.Scope{Name: "write", Text: "Write notes in your name"}),
+			authserver.OnEvent(l.note), authserver.Limit(1000, 1000, 1000, nil),
+		}, opts...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return framework.New("notes", "1", framework.WithLogger(zap.NewNop()), framework.WithAuth(l.server.Guard(at))).Add(
+			framework.Tool("who", func(ctx context.Context, _ struct{}) (string, error) {
+				return transport.PrincipalFrom(ctx).Subject, nil
+			}),
+		)
+	}, nethttp.Route("/", pages))
 	return l
 }
 
