@@ -177,9 +177,33 @@ func (n *normal) text(member string, c cover, value string) string {
 // part replaces, inside a text, the values with placeholders, bearer tokens and times.
 func (n *normal) part(value string) string {
 	for _, long := range n.long {
-		value = strings.ReplaceAll(value, long, n.names[long])
+		value = replaced(value, long, n.names[long])
 	}
 	return clock().ReplaceAllString(bearer().ReplaceAllString(value, Redacted), Sometime)
+}
+
+// replaced replaces a value, except for digits in the middle of a time: they are there by chance, and
+// the time itself is replaced in any case.
+func replaced(text, value, name string) string {
+	if !strings.Contains(text, value) {
+		return text
+	}
+	times := clock().FindAllStringIndex(text, -1)
+	var out strings.Builder
+	for at := 0; ; {
+		i := strings.Index(text[at:], value)
+		if i < 0 {
+			return out.String() + text[at:]
+		}
+		from, to := at+i, at+i+len(value)
+		out.WriteString(text[at:from])
+		if slices.ContainsFunc(times, func(t []int) bool { return t[0] <= from && to <= t[1] && to-from < t[1]-t[0] }) {
+			out.WriteString(value)
+		} else {
+			out.WriteString(name)
+		}
+		at = to
+	}
 }
 
 // inner replaces the hidden values in a text that is JSON, such as a structured result on

@@ -15,6 +15,7 @@ func TestWriteAndRead(t *testing.T) {
 	frames := []record.Frame{
 		{Sent: true, Text: []byte(`{"id":9007199254740993,"params":{"apiKey":"sesame","pin":1234,"city":"Kyoto"}}`)},
 		{Text: []byte(`{"id":1,"result":{"taskId":"b2f1c7d0","at":"2026-11-27T08:00:00Z","text":"key sesame, Bearer abcdefghijkl"}}`)},
+		{Text: []byte(`{"id":2,"result":{"createdAt":"2026-11-27T08:00:00.45512348Z","text":"until 2026-11-27T08:00:00.1234Z, 1234, 51234"}}`)},
 		{Text: []byte("Listening on port 80")},
 	}
 	var text bytes.Buffer
@@ -27,13 +28,13 @@ func TestWriteAndRead(t *testing.T) {
 			t.Errorf("the record has %s:\n%s", secret, text.String())
 		}
 	}
-	for _, kept := range []string{"9007199254740993", "Kyoto", record.Redacted, record.Sometime, "<taskId 1>", "red", `"Listening on port 80"`} {
+	for _, kept := range []string{"9007199254740993", "Kyoto", record.Redacted, record.Sometime, "<taskId 1>", "red", `"createdAt":"` + record.Sometime + `"`, "until " + record.Sometime + ", " + record.Redacted + ", 5" + record.Redacted, `"Listening on port 80"`} {
 		if !strings.Contains(text.String(), kept) {
 			t.Errorf("the record lacks %s:\n%s", kept, text.String())
 		}
 	}
 	got, lines, err := record.Read(text.Bytes())
-	if err != nil || got.User != "ada" || len(lines) != 3 || lines[0].Client == nil || lines[1].Server == nil {
+	if err != nil || got.User != "ada" || len(lines) != 4 || lines[0].Client == nil || lines[1].Server == nil {
 		t.Errorf("Read: %+v, %+v, %v", got, lines, err)
 	}
 	for _, broken := range []string{"", "{}", `{"testkit":2}`, `{"testkit":1}` + "\n{}", `{"testkit":1}` + "\nx"} {
