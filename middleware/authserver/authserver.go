@@ -241,7 +241,7 @@ type givenConsent struct {
 	At       time.Time `json:"at"`
 }
 
-// maxOwned bounds the grants of a user; the oldest ends when there are more.
+// maxOwned bounds the grants of a user; the one with the nearest end makes room.
 const maxOwned = 200
 
 // addOwned notes a grant of a user before it is stored, and again before its code is redeemed, so that
@@ -252,9 +252,15 @@ func (s *Server) addOwned(ctx context.Context, subject string, g ownedGrant, giv
 		now := time.Now()
 		ends = ""
 		o.Grants = slices.DeleteFunc(o.Grants, func(old ownedGrant) bool { return now.After(old.Until) || old.Reference == g.Reference })
-		if len(o.Grants) >= maxOwned {
-			ends = o.Grants[0].Reference
-			o.Grants = o.Grants[1:]
+		if len(o.Grants) >= maxOwned { // the one that would end first: short ones do not end those of a user's clients
+			first := 0
+			for i := range o.Grants {
+				if o.Grants[i].Until.Before(o.Grants[first].Until) {
+					first = i
+				}
+			}
+			ends = o.Grants[first].Reference
+			o.Grants = slices.Delete(o.Grants, first, first+1)
 		}
 		o.Grants = append(o.Grants, g)
 		if given != nil {
@@ -301,12 +307,13 @@ func (s *Server) Revoke(ctx context.Context, subject, client string) (ended int,
 	return ended, err
 }
 
-// end ends a grant, and says whether it was alive. What the provider gave is given back.
+// end ends a grant, and says whether it was alive. What the provider gave is given back, also for one
+// that ended by a replay.
 func (s *Server) end(ctx context.Context, reference string) (was bool, err error) {
 	var upstream string
 	err = s.grants.change(ctx, reference, func(g *grant) (time.Time, error) {
 		was = g.Client != "" && !g.Dead
-		if !was {
+		if !was && g.Upstream == "" {
 			return time.Time{}, errSame
 		}
 		upstream = g.Upstream

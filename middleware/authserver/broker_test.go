@@ -287,6 +287,18 @@ func TestBroker_PlainOAuth(t *testing.T) {
 	}
 }
 
+// A replay ends the provider's session, too.
+func TestBroker_ReplayGivesBack(t *testing.T) {
+	t.Parallel()
+	s, idp := brokered(t, authserver.Provider{})
+	b, id := s.browser(), s.register(plainClient)
+	code := b.do(http.MethodGet, b.arrive(id).to.String(), nil).to.Query().Get("code")
+	s.redeem(id, code)
+	if a := s.redeem(id, code); a.text(t, "error") != "invalid_grant" || idp.Requests("/revoke") != 1 {
+		t.Errorf("%s; %d revocations at the provider", a.body, idp.Requests("/revoke"))
+	}
+}
+
 func TestBroker_Admit(t *testing.T) {
 	t.Parallel()
 	s, _ := brokered(t, authserver.Provider{}, authserver.Admit(func(context.Context, map[string]any) (*authserver.User, error) {

@@ -51,6 +51,15 @@ type keptDocument struct {
 	client *Client
 	err    error
 	until  time.Time
+	good   time.Time // when it was fetched
+}
+
+// last returns a document that was good before; false if it is not known.
+func (d *documents) last(id string) (keptDocument, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k, ok := d.kept[id]
+	return k, ok && k.client != nil
 }
 
 func (d *documents) get(id string, now time.Time) (keptDocument, bool) {
@@ -98,6 +107,9 @@ func (s *Server) byDocument(ctx context.Context, id string) (*Client, error) {
 		return k.client, k.err
 	}
 	if !s.documents.allowed(now) {
+		if old, known := s.documents.last(id); known && now.Before(old.good.Add(longestFresh)) {
+			return old.client, nil
+		}
 		return nil, refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "Too many client documents are asked for. Try again later.", nil)
 	}
 	c, fresh, err := s.fetchClient(ctx, id)
@@ -106,8 +118,12 @@ func (s *Server) byDocument(ctx context.Context, id string) (*Client, error) {
 	}
 	if err != nil {
 		fresh = shortestFresh
+		if old, known := s.documents.last(id); known && now.Before(old.good.Add(longestFresh)) { // its host is away for a while
+			s.documents.put(id, keptDocument{old.client, nil, now.Add(fresh), old.good})
+			return old.client, nil
+		}
 	}
-	s.documents.put(id, keptDocument{c, err, now.Add(min(max(fresh, shortestFresh), longestFresh))})
+	s.documents.put(id, keptDocument{c, err, now.Add(min(max(fresh, shortestFresh), longestFresh)), now})
 	return c, err
 }
 
@@ -181,6 +197,7 @@ var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
 	netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
 	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/64"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2002::/16"),
+	netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("fec0::/10"), netip.MustParsePrefix("::/96"),
 }
 
 // Fetch gets a document.

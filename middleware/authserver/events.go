@@ -54,7 +54,7 @@ func OnEvent(fn func(ctx context.Context, e Event)) Option {
 }
 
 // Limit bounds requests per remote address and minute, for registration, login and token endpoint;
-// zero: 10, 10 and 120. The pages are bounded as the token endpoint is. remote says who asks, for
+// zero: 10, 10 and 120. The pages are bounded as the token endpoint is; introspection is not. remote says who asks, for
 // programs behind a proxy; nil: the address of the connection. Of IPv6 the first 64 bits count.
 func Limit(register, login, token int, remote func(*http.Request) string) Option {
 	return optionFunc(func(c *config) {

@@ -66,7 +66,7 @@ func (s *Server) Handler() http.Handler {
 	s.public(mux, "GET "+s.path("/jwks"), s.handleJWKS)
 	s.public(mux, "POST "+s.path("/token"), s.perMinute(atToken, s.handleToken))
 	s.public(mux, "POST "+s.path("/revoke"), s.perMinute(atToken, s.handleRevoke))
-	s.public(mux, "POST "+s.path("/introspect"), s.perMinute(atToken, s.handleIntrospect))
+	s.public(mux, "POST "+s.path("/introspect"), s.handleIntrospect) // for those who prove themselves, and ask for each call
 	if !s.policy.NoRegistration {
 		s.public(mux, "POST "+s.path("/register"), s.perMinute(atRegister, s.handleRegister))
 	}
@@ -212,12 +212,14 @@ func (s *Server) metadata() map[string]any {
 		grants = append(grants, grantAssertion)
 	}
 	document := map[string]any{
-		"issuer":                                           s.issuer,
-		"authorization_endpoint":                           s.at("/authorize"),
-		"token_endpoint":                                   s.at("/token"),
-		"revocation_endpoint":                              s.at("/revoke"),
-		"introspection_endpoint":                           s.at("/introspect"),
-		"jwks_uri":                                         s.at("/jwks"),
+		"issuer":                 s.issuer,
+		"authorization_endpoint": s.at("/authorize"),
+		"token_endpoint":         s.at("/token"),
+		"revocation_endpoint":    s.at("/revoke"),
+		"introspection_endpoint": s.at("/introspect"),
+		"jwks_uri":               s.at("/jwks"),
+		"revocation_endpoint_auth_methods_supported":       []string{methodNone, methodBasic, methodPost, methodKey},
+		"introspection_endpoint_auth_methods_supported":    []string{methodBasic, methodPost, methodKey},
 		"response_types_supported":                         []string{"code"},
 		"response_modes_supported":                         []string{"query"},
 		"grant_types_supported":                            grants,

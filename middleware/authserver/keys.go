@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -56,6 +57,10 @@ const (
 	publishedBefore = 24 * time.Hour
 	ringFresh       = time.Minute // how long a process uses what it has read
 	shortestKey     = time.Hour   // that Rotating takes
+
+	minRSA, maxRSA = 2048, 8192 // bits of a client's key
+	maxExponent    = 1<<24 + 1
+	maxKeys        = 10 // of a client
 )
 
 // ring is the record of the keys, the oldest first.
@@ -252,12 +257,18 @@ func readKeys(document []byte) ([]jwkset.JWK, error) {
 	}
 	var keys []jwkset.JWK
 	for _, raw := range set.Keys {
-		if key, err := proof.PublicKey(raw); err == nil {
-			keys = append(keys, key)
+		key, err := proof.PublicKey(raw)
+		if err != nil {
+			continue
 		}
+		// A client chooses its keys: one that makes verifying slow, or is too weak, is not taken.
+		if k, ok := key.Key().(*rsa.PublicKey); ok && (k.N.BitLen() < minRSA || k.N.BitLen() > maxRSA || k.E > maxExponent) {
+			continue
+		}
+		keys = append(keys, key)
 	}
-	if len(keys) == 0 {
-		return nil, errors.New("authserver: the JWK Set has no public key for signatures")
+	if len(keys) == 0 || len(keys) > maxKeys {
+		return nil, errors.New("authserver: the JWK Set has no public key for signatures that is taken, or more than ten")
 	}
 	return keys, nil
 }

@@ -162,7 +162,11 @@ func (l *localUsers) handleForm(w http.ResponseWriter, r *http.Request) error {
 	case !l.ours(back):
 		return pageFault(http.StatusBadRequest, msgForm, nil)
 	}
-	if wait := max(s.limited(atLogin, r), l.names.over(shortDigest("name", name), s.limits[atLogin], time.Now())); wait > 0 {
+	wait := s.limited(atLogin, r)
+	if wait == 0 { // an address that is over its limit does not use up that of a name
+		wait = l.names.over(shortDigest("name", name), s.limits[atLogin], time.Now())
+	}
+	if wait > 0 {
 		s.emit(r, Event{Kind: LoginFailed, Reason: "too many attempts"})
 		w.Header().Set("Retry-After", seconds(wait))
 		return l.show(w, r, back, &LoginPage{Limited: wait})

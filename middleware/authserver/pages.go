@@ -108,7 +108,13 @@ func (s *Server) page(h handler) http.HandlerFunc {
 		head.Set("Referrer-Policy", "same-origin")
 		head.Set("Cache-Control", "no-store")
 		head.Set("X-Content-Type-Options", "nosniff")
-		err := h(w, r)
+		var err error
+		if wait := s.limited(atPages, r); wait > 0 {
+			head.Set("Retry-After", seconds(wait))
+			err = pageFault(http.StatusTooManyRequests, msgTooMany, nil)
+		} else {
+			err = h(w, r)
+		}
 		if err == nil {
 			return
 		}

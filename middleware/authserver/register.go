@@ -31,7 +31,7 @@ type clientIndex struct {
 }
 
 const (
-	maxMetadata  = 64 << 10 // bytes of a registration
+	maxMetadata  = 12 << 10 // bytes of a registration: 10,000 clients fit into a store
 	maxRedirects = 10
 	maxLooked    = 16 // clients that are looked at, at most, to make room for one
 )
@@ -64,6 +64,9 @@ func (m *registration) client() (*Client, error) {
 	}
 	if c.Method == "" {
 		c.Method = methodNone
+	}
+	if c.Method != methodKey {
+		c.JWKS = nil
 	}
 	for _, g := range m.Grants {
 		if g == grantCode || g == grantRefresh {
@@ -104,7 +107,7 @@ func (s *Server) handleRegister(w http.ResponseWriter, r *http.Request) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMetadata))
 	var m registration
 	if err != nil || json.Unmarshal(body, &m) != nil {
-		return refuse("invalid_client_metadata", "The body must be a JSON object of at most 64 KiB.")
+		return refuse("invalid_client_metadata", "The body must be a JSON object of at most 12 KiB.")
 	}
 	c, err := m.client()
 	if err == nil {
@@ -153,16 +156,21 @@ func (s *Server) addClient(ctx context.Context, c *Client) error {
 		return err
 	}
 	var leaves string
+	var full error
 	err := s.index.change(ctx, "", func(x *clientIndex) (time.Time, error) {
-		leaves = ""
+		leaves, full = "", nil
 		if len(x.IDs) >= s.policy.MaxClients {
-			if leaves = s.makeRoom(ctx, x); leaves == "" {
-				return time.Time{}, refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "There are too many clients. Try again later.", nil)
+			if leaves = s.makeRoom(ctx, x); leaves == "" { // the order is stored: the next attempt looks at others
+				full = refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "There are too many clients. Try again later.", nil)
+				return time.Time{}, nil
 			}
 		}
 		x.IDs = append(x.IDs, c.ID)
 		return time.Time{}, nil
 	})
+	if err == nil {
+		err = full
+	}
 	if err != nil {
 		return errors.Join(err, s.registered.delete(ctx, c.ID))
 	}

@@ -146,10 +146,10 @@ func (s *Server) byCode(t *tokenRequest) (*tokenAnswer, error) {
 	told := Event{Kind: TokenIssued, Subject: kept.User.Subject, ClientID: t.client.ID, Grant: reference, Resource: kept.Resource, Scopes: kept.Scopes}
 	switch {
 	case errors.Is(verdict, errReplayed):
-		s.alive.dead(reference)
+		_, err := s.end(ctx, reference)
 		told.Kind, told.Reason = CodeReplayed, verdict.Error()
 		s.emit(t.http, told)
-		return nil, invalidGrant(verdict)
+		return nil, errors.Join(invalidGrant(verdict), err)
 	case verdict != nil:
 		return nil, invalidGrant(verdict)
 	}
@@ -238,7 +238,7 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 				err = errSame
 			}
 		default:
-			g.User = user
+			g.User, g.Scopes = user, narrow(g.Scopes, user.Scopes) // what the user lost, the grant loses
 			answer, err = s.answer(ctx, reference, handle, g, now, true)
 			if err == nil && f.Get("scope") != "" { // RFC 6749 §6: less for this token, not for the grant
 				answer, err = s.narrower(ctx, reference, g, now, f.Get("scope"), answer)
@@ -272,8 +272,9 @@ func (s *Server) afterRefresh(t *tokenRequest, reference string, g *grant, verdi
 	e := Event{Kind: Refreshed, Subject: g.User.Subject, ClientID: t.client.ID, Grant: reference, Resource: g.Resource, Scopes: g.Scopes}
 	switch {
 	case errors.Is(refusal, errReplayed):
-		s.alive.dead(reference)
-		e.Kind, e.Reason = RefreshReplayed, refusal.Error()
+		_, err := s.end(t.http.Context(), reference)
+		refusal = errors.Join(refusal, err)
+		e.Kind, e.Reason = RefreshReplayed, errReplayed.Error()
 	case refusal != nil:
 		return invalidGrant(refusal)
 	case verdict == again:

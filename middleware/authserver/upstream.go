@@ -345,12 +345,17 @@ func (b *broker) renew(ctx context.Context, reference string, u *upstreamSession
 	if err != nil {
 		return nil, err
 	}
+	// The provider may have rotated its token: there is time to store the new one in any case.
+	ctx, written := context.WithTimeout(context.WithoutCancel(ctx), renewLease/2)
+	defer written()
 	err = s.grants.change(ctx, reference, func(g *grant) (time.Time, error) {
 		if g.Client == "" || g.Dead {
 			return time.Time{}, ErrUnknown
 		}
-		g.Upstream, g.Renewing, g.Away = sealed, time.Time{}, asked != nil
-		if g.Away {
+		g.Renewing, g.Away = time.Time{}, asked != nil
+		if asked == nil {
+			g.Upstream = sealed
+		} else {
 			g.Renewing = time.Now().Add(awayFor)
 		}
 		return g.expires(s.lives.Refresh), nil

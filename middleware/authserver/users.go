@@ -80,6 +80,9 @@ func (o *ownMode) user(r *http.Request) (*User, error) {
 }
 
 func (o *ownMode) ask(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if v.Answer != "" && o.server.remember > 0 { // without the page, a page that is loaded again would make another grant
+		return o.server.leave(w, r, v, "")
+	}
 	u, err := o.user(r)
 	if errors.Is(err, ErrNobody) {
 		o.users.Login(w, r, o.server.path("/consent")+"?visit="+url.QueryEscape(v.ID))

@@ -27,7 +27,8 @@ type visit struct {
 	Key       string    `json:"key,omitempty"` // dpop_jkt
 	Cookie    []byte    `json:"cookie"`        // digest
 	Until     time.Time `json:"until"`
-	Answer    string    `json:"answer,omitempty"` // sealed: where the browser was sent. A second answer leads to the same place
+	Foreign   bool      `json:"foreign,omitempty"` // another site may have sent the browser here
+	Answer    string    `json:"answer,omitempty"`  // sealed: where the browser was sent. A second answer leads to the same place
 
 	Upstream *upstreamVisit `json:"upstream,omitempty"` // at the provider, in Broker
 
@@ -47,10 +48,6 @@ const maxState = 2 << 10
 
 // handleAuthorize is the authorization endpoint (OAuth 2.1 §4.1.1).
 func (s *Server) handleAuthorize(w http.ResponseWriter, r *http.Request) error {
-	if wait := s.limited(atPages, r); wait > 0 {
-		w.Header().Set("Retry-After", seconds(wait))
-		return pageFault(http.StatusTooManyRequests, msgTooMany, nil)
-	}
 	ctx := r.Context()
 	q := r.URL.Query()
 	req, err := s.knownClient(ctx, q)
@@ -66,6 +63,7 @@ func (s *Server) handleAuthorize(w http.ResponseWriter, r *http.Request) error {
 	cookie := rand.Text()
 	v := &req.visit
 	v.ID, v.Cookie, v.Until = rand.Text(), digest(cookie), time.Now().Add(s.lives.Visit)
+	v.Foreign = !sameOrTyped(r)
 	if err := s.used(ctx, req.client, time.Time{}); err != nil {
 		return err
 	}
@@ -315,8 +313,13 @@ func (s *Server) agreedBefore(r *http.Request, v *visit, c *Client, u *User, loo
 			silent = true
 		}
 	}
+	return granted, silent && !loopback && c.Known != ByRegistration && !v.Foreign && sameOrTyped(r)
+}
+
+// sameOrTyped says whether the browser says that no other site has sent it here.
+func sameOrTyped(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
-	return granted, silent && !loopback && c.Known != ByRegistration && (site == "none" || site == "same-origin")
+	return site == "none" || site == "same-origin"
 }
 
 // handleConsent takes the decision.
