@@ -90,7 +90,7 @@ func TestAuthorize_Errors(t *testing.T) {
 	}
 }
 
-// A response has state, iss and code once; without a state there is none.
+// A response has state, iss and code once. A request without state gets none back.
 func TestAuthorize_Response(t *testing.T) {
 	t.Parallel()
 	s := open(t, nil)

@@ -252,7 +252,7 @@ func (s *Server) addOwned(ctx context.Context, subject string, g ownedGrant, giv
 		now := time.Now()
 		ends = ""
 		o.Grants = slices.DeleteFunc(o.Grants, func(old ownedGrant) bool { return now.After(old.Until) || old.Reference == g.Reference })
-		if len(o.Grants) >= maxOwned { // the one that would end first: short ones do not end those of a user's clients
+		if len(o.Grants) >= maxOwned { // ends the grant with the nearest end, so that short grants do not push out long ones
 			first := 0
 			for i := range o.Grants {
 				if o.Grants[i].Until.Before(o.Grants[first].Until) {

@@ -43,7 +43,7 @@ const (
 type documents struct {
 	mu    sync.Mutex // guards all below
 	kept  map[string]keptDocument
-	began time.Time // of the minute for which fetches are counted
+	began time.Time // start of the minute that is counted
 	count int
 }
 

@@ -35,7 +35,7 @@ func (s *Server) Guard(resource string, opts ...auth.Option) transport.Authentic
 	return auth.Bearer(v, append(own, opts...)...)
 }
 
-// Verifier is Guard without what clients are told.
+// Verifier checks what Guard checks, for programs that write their own challenges and metadata.
 func (s *Server) Verifier(resource string) auth.Verifier {
 	s.addResource(resource)
 	signed := s.signed(resource)

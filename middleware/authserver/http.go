@@ -16,12 +16,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// refusal is what a client is told (RFC 6749 §5.2).
+// refusal is an error response (RFC 6749 §5.2).
 type refusal struct {
 	status int
 	code   string
 	text   string
-	err    error // for the operator; not told
+	err    error // for the operator; not sent
 }
 
 func (e *refusal) Error() string {
@@ -43,7 +43,7 @@ func refusedAs(status int, code, text string, err error) error {
 	return &refusal{status, code, text, err}
 }
 
-// refusalOf turns any error into what is told. The text of an error of the program stays here.
+// refusalOf turns any error into a response. It does not send the text of an internal error.
 func refusalOf(err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
@@ -204,13 +204,6 @@ func (s *Server) metadata() map[string]any {
 			}
 		}
 	}
-	grants := []string{grantCode, grantRefresh}
-	if s.credentials {
-		grants = append(grants, grantCredentials)
-	}
-	if len(s.assertions) > 0 {
-		grants = append(grants, grantAssertion)
-	}
 	document := map[string]any{
 		"issuer":                 s.issuer,
 		"authorization_endpoint": s.at("/authorize"),
@@ -222,7 +215,7 @@ func (s *Server) metadata() map[string]any {
 		"introspection_endpoint_auth_methods_supported":    []string{methodBasic, methodPost, methodKey},
 		"response_types_supported":                         []string{"code"},
 		"response_modes_supported":                         []string{"query"},
-		"grant_types_supported":                            grants,
+		"grant_types_supported":                            s.grantTypes(),
 		"code_challenge_methods_supported":                 []string{"S256"},
 		"token_endpoint_auth_methods_supported":            []string{methodNone, methodBasic, methodPost, methodKey},
 		"token_endpoint_auth_signing_alg_values_supported": assertionAlgorithms(),

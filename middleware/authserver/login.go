@@ -163,7 +163,7 @@ func (l *localUsers) handleForm(w http.ResponseWriter, r *http.Request) error {
 		return pageFault(http.StatusBadRequest, msgForm, nil)
 	}
 	wait := s.limited(atLogin, r)
-	if wait == 0 { // an address that is over its limit does not use up that of a name
+	if wait == 0 { // attempts that were refused for their address do not count for the name
 		wait = l.names.over(shortDigest("name", name), s.limits[atLogin], time.Now())
 	}
 	if wait > 0 {

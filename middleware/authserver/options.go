@@ -107,7 +107,7 @@ func ClientCredentialsGrant() Option { return optionFunc(func(c *config) { c.cre
 // Without it, tokens are bearer tokens, and proofs are not looked at.
 func RequireDPoP() Option { return optionFunc(func(c *config) { c.dpop = true }) }
 
-// Look replaces the pages; default: plain ones in the language of the browser, of those in Languages.
+// Look replaces the pages; default: plain ones in English, German or French, as the browser prefers.
 func Look(p Pages) Option { return optionFunc(func(c *config) { c.pages = p }) }
 
 // Remember spares users the consent page where they agreed to the same client, redirect URI, resource

@@ -55,8 +55,8 @@ type registration struct {
 	Issued          int64           `json:"client_id_issued_at,omitempty"`
 }
 
-// client is what the metadata describes; it is not admitted yet. The scope of the metadata is only told
-// back: a client that could not ask for more later could not step up, and may register again in any case.
+// client is what the metadata describes; it is not admitted yet. The scope of the metadata is repeated in
+// the answer and does not bind the client: it could not step up otherwise, and may register again anyway.
 func (m *registration) client() (*Client, error) {
 	c := &Client{
 		Name: shownText(m.Name), URI: shownText(m.URI), LogoURI: shownText(m.LogoURI), RedirectURIs: m.RedirectURIs,

@@ -22,6 +22,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/middleware/authserver"
+	"github.com/kagami-mcp/kagami/testkit"
 	"github.com/kagami-mcp/kagami/testkit/transporttest"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/nethttp"
@@ -69,36 +70,27 @@ func open(t *testing.T, mode authserver.Mode, opts ...authserver.Option) *site {
 
 func openAt(t *testing.T, path string, mode authserver.Mode, opts ...authserver.Option) *site {
 	t.Helper()
-	web := httptest.NewUnstartedServer(nil)
-	origin := "http://" + web.Listener.Addr().String()
-	s := &site{t: t, issuer: origin + path, resource: origin + "/mcp"}
 	if mode == nil {
 		mode = authserver.Own(authserver.DevLogin(ann(), bob()))
 	}
-	server, err := authserver.New(s.issuer, mode, append([]authserver.Option{
-		noteScopes(), authserver.OnEvent(s.note), authserver.Limit(1000, 1000, 100_000, nil),
-	}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.server, s.guard = server, server.Guard(s.resource)
-	app := framework.New("notes", "1", framework.WithLogger(zap.NewNop()), framework.WithAuth(s.guard)).Add(
-		framework.Tool("whoami", func(ctx context.Context, _ struct{}) (string, error) {
-			return transport.PrincipalFrom(ctx).Subject, nil
-		}),
-		framework.Tool("write", func(context.Context, struct{}) (string, error) { return "written", nil }, framework.Scopes("notes:write")),
-	)
-	host, err := app.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", nethttp.Handler(host))
-	mux.Handle("/.well-known/oauth-protected-resource/mcp", nethttp.Metadata(host))
-	mux.Handle("/", server.Handler())
-	web.Config.Handler = mux
-	web.Start()
-	t.Cleanup(web.Close)
+	s := &site{t: t}
+	pages := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.server.Handler().ServeHTTP(w, r) })
+	s.resource = testkit.Serve(t, func(at string) *framework.App {
+		s.issuer = strings.TrimSuffix(at, "/mcp") + path
+		server, err := authserver.New(s.issuer, mode, append([]authserver.Option{
+			noteScopes(), authserver.OnEvent(s.note), authserver.Limit(1000, 1000, 100_000, nil),
+		}, opts...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.server, s.guard = server, server.Guard(at)
+		return framework.New("notes", "1", framework.WithLogger(zap.NewNop()), framework.WithAuth(s.guard)).Add(
+			framework.Tool("whoami", func(ctx context.Context, _ struct{}) (string, error) {
+				return transport.PrincipalFrom(ctx).Subject, nil
+			}),
+			framework.Tool("write", func(context.Context, struct{}) (string, error) { return "written", nil }, framework.Scopes("notes:write")),
+		)
+	}, nethttp.Route("/", pages))
 	return s
 }
 

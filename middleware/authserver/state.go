@@ -97,7 +97,7 @@ func (t table[T]) delete(ctx context.Context, key string) error {
 }
 
 // digest is how secrets are kept that are only compared. They are random, so nothing slower is
-// needed. Parts are told apart by a byte that none of them has.
+// needed. A zero byte, which no part has, separates the parts.
 func digest(parts ...string) []byte {
 	h := sha256.New()
 	for _, part := range parts {

@@ -93,12 +93,12 @@ func (s *Server) proven(r *http.Request) (thumbprint string, err error) {
 	return thumbprint, err
 }
 
-// invalidGrant is what a client is told of any code or refresh token that is not taken.
+// invalidGrant is the one answer to every code or refresh token that is not accepted.
 func invalidGrant(err error) error {
 	return refusedBy("invalid_grant", "The code or token is not valid, has expired, or was made for another request.", err)
 }
 
-// resource is the resource that a token request names, as the options write it; empty without one.
+// resourceOf returns the resource that a token request names, as the options write it; empty without one.
 func (s *Server) resourceOf(f url.Values) (string, error) {
 	if !f.Has("resource") {
 		return "", nil

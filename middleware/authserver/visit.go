@@ -37,10 +37,8 @@ type visit struct {
 
 // request is a checked authorization request.
 type request struct {
-	client   *Client
-	redirect *url.URL
-	resource resourceScopes
-	visit    visit
+	client *Client
+	visit  visit
 }
 
 // maxState bounds what a client may have sent back.
@@ -98,11 +96,10 @@ func (s *Server) knownClient(ctx context.Context, q url.Values) (*request, error
 	if !c.redirects(given) {
 		return nil, pageFault(http.StatusBadRequest, msgRedirect, nil)
 	}
-	u, err := judgeRedirect(given, s.policy.Schemes)
-	if err != nil {
+	if _, err := judgeRedirect(given, s.policy.Schemes); err != nil {
 		return nil, pageFault(http.StatusBadRequest, msgRedirect, err)
 	}
-	return &request{client: c, redirect: u, visit: visit{Client: c.ID, Redirect: given, State: q.Get("state")}}, nil
+	return &request{client: c, visit: visit{Client: c.ID, Redirect: given, State: q.Get("state")}}, nil
 }
 
 // judge checks the rest; its errors go back to the client.
@@ -134,7 +131,6 @@ func (s *Server) judge(req *request, q url.Values) error {
 	if err != nil {
 		return err
 	}
-	req.resource = found
 	v := &req.visit
 	v.Scopes, v.Resource, v.Challenge = scopes, found.url, challenge
 	if s.dpop {

@@ -1,7 +1,6 @@
 package interop_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net/http"
@@ -97,18 +96,7 @@ func TestAuthServerTypeScript(t *testing.T) {
 			node.Dir = "node"
 			var errs strings.Builder
 			node.Stderr = &errs
-			stdin, err := node.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := node.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := node.Start(); err != nil {
-				t.Fatal(err)
-			}
-			lines := bufio.NewScanner(out)
+			stdin, lines := piped(t, node)
 			said := 0
 			for said < 2 && lines.Scan() {
 				if at, ok := strings.CutPrefix(lines.Text(), "open "); ok {

@@ -57,22 +57,12 @@ func (i *issuer) start(t *testing.T, resource string, seconds int) {
 	t.Helper()
 	node := exec.CommandContext(t.Context(), "node", "issuer.mjs", resource, strconv.Itoa(seconds))
 	node.Dir = "issuer"
-	stdin, err := node.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := node.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdin, lines := piped(t, node)
 	t.Cleanup(func() {
 		_ = stdin.Close() // which ends it
 		_ = node.Wait()
 	})
-	i.stdin, i.lines = stdin, bufio.NewScanner(out)
+	i.stdin, i.lines = stdin, lines
 	if !i.lines.Scan() {
 		t.Fatal("the issuer does not start")
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,6 +97,23 @@ func TestTypeScript(t *testing.T) {
 	}
 }
 
+// piped starts a process, and returns its stdin and the lines of its stdout.
+func piped(t *testing.T, cmd *exec.Cmd) (io.WriteCloser, *bufio.Scanner) {
+	t.Helper()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stdin, bufio.NewScanner(out)
+}
+
 // drive runs a script, which may ask for a crash of the server.
 func drive(t *testing.T, at *site, file string, steps int) {
 	t.Helper()
@@ -105,18 +123,8 @@ func drive(t *testing.T, at *site, file string, steps int) {
 	node.Dir = "node"
 	var errs output
 	node.Stderr = &errs
-	answers, err := node.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := node.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := node.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ok, lines := 0, bufio.NewScanner(out)
+	answers, lines := piped(t, node)
+	ok := 0
 	for lines.Scan() {
 		switch line := lines.Text(); {
 		case line == "crash":

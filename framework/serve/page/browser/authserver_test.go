@@ -293,7 +293,7 @@ func TestAuthServerRemember(t *testing.T) {
 	b.until(func() bool { return l.happened(authserver.CodeIssued) == 2 }, func() string { return "a typed address is asked about" })
 }
 
-// What is wrong is told on a page, in plain words, without a way to the client.
+// An error page says in plain words what is wrong, and has no link to the client.
 func TestAuthServerErrors(t *testing.T) {
 	l := newLogin(t, nil, authserver.Lives(authserver.Lifetimes{Visit: 2 * time.Second}))
 	p, b := l.program("Program"), newTab(t)
