@@ -16,7 +16,7 @@ const listFrame = `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_met
 
 func roundTrip(tb testing.TB, s *framework.Server, frame string) func() {
 	ctx := transport.Connect(tb.Context(), transport.Peer{Carrier: "test"})
-	sink := transport.OutboundFunc(func(context.Context, []byte) error { return nil })
+	sink := transport.OutboundFunc(func(context.Context, transport.Frame) error { return nil })
 	return func() {
 		x, err := s.Accept(ctx, []byte(frame))
 		if err != nil {

@@ -25,23 +25,23 @@ func (p *peer) with(r *transport.Request) { p.ctx = transport.WithRequest(p.ctx,
 func TestServerOfCarriers(t *testing.T) {
 	t.Parallel()
 	s := build(t, quiet())
-	if s.Authenticator() != nil {
+	if s.Services().Authenticator != nil {
 		t.Error("it demands a principal unasked")
 	}
-	if got := build(t, quiet(framework.WithAuth(door{}))).Authenticator(); got != (door{}) {
+	if got := build(t, quiet(framework.WithAuth(door{}))).Services().Authenticator; got != (door{}) {
 		t.Errorf("the authenticator is %v", got)
 	}
-	if seq, err := s.Events().Append(t.Context(), "s", []byte("x")); seq != 1 || err != nil {
+	if seq, err := s.Services().Events.Append(t.Context(), "s", []byte("x")); seq != 1 || err != nil {
 		t.Errorf("Append = %d, %v", seq, err)
 	}
-	if events, err := s.Events().After(t.Context(), "s", 0); len(events) != 1 || err != nil {
+	if events, err := s.Services().Events.After(t.Context(), "s", 0); len(events) != 1 || err != nil {
 		t.Errorf("After = %v, %v: each call of Events has a store of its own", events, err)
 	}
-	if _, err := build(t, quiet()).Events().After(t.Context(), "s", 0); err == nil {
+	if _, err := build(t, quiet()).Services().Events.After(t.Context(), "s", 0); err == nil {
 		t.Error("two servers share their events")
 	}
 	select {
-	case <-s.Closing():
+	case <-s.Services().Closing:
 		t.Error("it is closing before Shutdown")
 	default:
 	}
@@ -49,12 +49,12 @@ func TestServerOfCarriers(t *testing.T) {
 		t.Error(err)
 	}
 	select {
-	case <-s.Closing():
+	case <-s.Services().Closing:
 	default:
 		t.Error("it is not closing after Shutdown")
 	}
 	select {
-	case <-s.GaveUp():
+	case <-s.Services().Abandoned:
 		t.Error("it gave up calls, and there were none")
 	default:
 	}

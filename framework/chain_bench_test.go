@@ -32,7 +32,7 @@ func insideCall(tb testing.TB, fn func(ctx context.Context, call *Call)) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := x.Serve(ctx, transport.OutboundFunc(func(context.Context, []byte) error { return nil })); err != nil {
+	if err := x.Serve(ctx, transport.OutboundFunc(func(context.Context, transport.Frame) error { return nil })); err != nil {
 		tb.Fatal(err)
 	}
 	if !reached {

@@ -180,7 +180,7 @@ func TestNodesStartFailsOnce(t *testing.T) {
 		t.Errorf("the second frame: %v", err)
 		return
 	}
-	_ = x.Serve(t.Context(), transport.OutboundFunc(func(context.Context, []byte) error { return nil }))
+	_ = x.Serve(t.Context(), transport.OutboundFunc(func(context.Context, transport.Frame) error { return nil }))
 }
 
 // 5. stopJobs misses a job that is on its way

@@ -132,10 +132,10 @@ func (p *peer) frame(text string) {
 	}
 }
 
-func (p *peer) receive(_ context.Context, frame []byte) error {
+func (p *peer) receive(_ context.Context, frame transport.Frame) error {
 	var f wireFrame
-	if err := json.Unmarshal(frame, &f); err != nil {
-		return fmt.Errorf("reading %s: %w", frame, err)
+	if err := json.Unmarshal(frame.JSON, &f); err != nil {
+		return fmt.Errorf("reading %s: %w", frame.JSON, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -27,10 +27,6 @@ func (s *Server) Logger() *zap.Logger {
 	return s.cfg.logger
 }
 
-// Warn logs a warning of a carrier, such as that a host name was refused. It implements
-// transport.Warner.
-func (s *Server) Warn(text string) { s.Logger().Warn(text) }
-
 // Claims returns those of the store of WithStore; nil if it has none, or there is no store:
 // then whatever is counted is counted by this process alone.
 func (s *Server) Claims() claim.Store {

@@ -244,7 +244,7 @@ func TestZeroServer(t *testing.T) {
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if s.Authenticator() != nil || s.Events() != nil || s.Closing() != nil {
+	if o := s.Services(); o.Authenticator != nil || o.Events != nil || o.Closing != nil || o.Warn != nil {
 		t.Error("a server that was not built has something for carriers")
 	}
 }

@@ -213,8 +213,8 @@ func TestGrace(t *testing.T) {
 						return err
 					}
 					time.AfterFunc(time.Millisecond, cancel)
-					return x.Serve(conn, transport.OutboundFunc(func(_ context.Context, frame []byte) error {
-						answer = string(frame)
+					return x.Serve(conn, transport.OutboundFunc(func(_ context.Context, frame transport.Frame) error {
+						answer = string(frame.JSON)
 						return nil
 					}))
 				})

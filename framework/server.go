@@ -12,10 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
-	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/engine"
-	"github.com/kagami-mcp/kagami/protocol/eventlog"
-	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -232,7 +229,7 @@ func (s *Server) drain(ctx context.Context) {
 			s.cfg.logger.Warn("calls in flight were cancelled: the grace period is over", zap.Duration("grace", s.cfg.grace))
 		}
 		select {
-		case <-s.engine.GaveUp():
+		case <-s.engine.Abandoned():
 			s.cfg.logger.Warn("handlers ignore that their context has ended: the server ends without them")
 		default:
 		}
@@ -318,46 +315,28 @@ func (s *Server) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 	return s.engine.Accept(ctx, frame)
 }
 
-// Authenticator returns that of WithAuth, for HTTP carriers.
-func (s *Server) Authenticator() transport.Authenticator { return s.cfg.auth }
+// Services returns what carriers over HTTP use besides Accept: the authenticator of WithAuth, and
+// what the store of WithStore shares between processes. It makes Server a transport.Server.
+func (s *Server) Services() transport.Services {
+	if s == nil || s.engine == nil {
+		return transport.Services{}
+	}
+	return transport.Services{
+		Authenticator: s.cfg.auth, Events: s.events,
+		Closing: s.engine.Closing(), Abandoned: s.engine.Abandoned(),
+		Warn:     func(text string) { s.Logger().Warn(text) },
+		Sessions: s.sessions, Changes: s.changes, Adopt: s.adopt,
+	}
+}
 
-// Events returns the store of what was sent on resumable streams, for HTTP carriers.
-func (s *Server) Events() eventlog.Store { return s.events }
-
-// Sessions returns the store of what other processes must know to serve a session, for HTTP
-// carriers; nil without WithStore.
-func (s *Server) Sessions() session.Store { return s.sessions }
-
-// Changes returns the bus that tells processes sharing the store of WithStore what
-// happened, for HTTP carriers; nil without such a store.
-func (s *Server) Changes() change.Bus { return s.changes }
-
-// Adopt makes the server notify a session that another process has opened, though no frame
-// of it has come here yet; for HTTP carriers. The error is that of Start.
-func (s *Server) Adopt(link *transport.Connection) error {
+// adopt makes the server notify a session that another process has opened, though no frame
+// of it has come here yet. The error is that of Start.
+func (s *Server) adopt(link *transport.Connection) error {
 	if err := s.start(link.Context(), context.Background()); err != nil { //nolint:forbidigo // what starts here is not the first client's
 		return err
 	}
 	s.engine.Adopt(link)
 	return nil
-}
-
-// Closing is closed when the server begins to stop: HTTP carriers then end the streams that
-// would never end by themselves.
-func (s *Server) Closing() <-chan struct{} {
-	if s.engine == nil {
-		return nil
-	}
-	return s.engine.Closing()
-}
-
-// GaveUp is closed when Shutdown, or Serve at its end, stops waiting for calls that did not
-// end when they were cancelled.
-func (s *Server) GaveUp() <-chan struct{} {
-	if s.engine == nil {
-		return nil
-	}
-	return s.engine.GaveUp()
 }
 
 // ResourceUpdated notifies subscribers of the resource, and those of its parents. If the

@@ -113,11 +113,11 @@ func request(ctx context.Context, t testing.TB, s *framework.Server, method, met
 	}
 	var a answer
 	var mu sync.Mutex
-	err = x.Serve(ctx, transport.OutboundFunc(func(_ context.Context, frame []byte) error {
+	err = x.Serve(ctx, transport.OutboundFunc(func(_ context.Context, frame transport.Frame) error {
 		mu.Lock()
 		defer mu.Unlock()
-		a = answer{raw: string(frame)}
-		return json.Unmarshal(frame, &a)
+		a = answer{raw: string(frame.JSON)}
+		return json.Unmarshal(frame.JSON, &a)
 	}))
 	if err != nil {
 		t.Errorf("Serve(%s): %v", frame, err)

@@ -141,7 +141,7 @@ func TestRateLimitGivenUp(t *testing.T) {
 				ctx, cancel := context.WithTimeout(as(t.Context(), "x"), 100*time.Millisecond)
 				defer cancel()
 				if x, err := s.Accept(ctx, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)); err == nil {
-					_ = x.Serve(ctx, transport.OutboundFunc(func(context.Context, []byte) error { return nil }))
+					_ = x.Serve(ctx, transport.OutboundFunc(func(context.Context, transport.Frame) error { return nil }))
 				}
 			})
 		}

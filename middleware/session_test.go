@@ -33,12 +33,12 @@ func (p *session) frame(t testing.TB, text string) {
 	if err != nil {
 		t.Fatalf("Accept(%s): %v", text, err)
 	}
-	err = x.Serve(p.ctx, transport.OutboundFunc(func(_ context.Context, frame []byte) error {
+	err = x.Serve(p.ctx, transport.OutboundFunc(func(_ context.Context, frame transport.Frame) error {
 		var asked struct {
 			ID     json.RawMessage `json:"id"`
 			Method string          `json:"method"`
 		}
-		if err := json.Unmarshal(frame, &asked); err != nil {
+		if err := json.Unmarshal(frame.JSON, &asked); err != nil {
 			return err
 		}
 		switch {
@@ -48,8 +48,8 @@ func (p *session) frame(t testing.TB, text string) {
 		case asked.Method != "":
 			return nil
 		}
-		p.last = answer{raw: string(frame)}
-		return json.Unmarshal(frame, &p.last)
+		p.last = answer{raw: string(frame.JSON)}
+		return json.Unmarshal(frame.JSON, &p.last)
 	}))
 	if err != nil {
 		t.Errorf("Serve(%s): %v", text, err)

@@ -249,12 +249,14 @@ type known struct {
 // for an error about scopes without an authenticator.
 func (k *known) Unguarded() error { return nil }
 
-// Authenticator returns the authenticator that carriers use.
-func (k *known) Authenticator() transport.Authenticator {
-	if k.principal == nil {
-		return nil
+// Services returns the server's, with the session's authenticator.
+func (k *known) Services() transport.Services {
+	s := k.Server.Services()
+	s.Authenticator = nil
+	if k.principal != nil {
+		s.Authenticator = k
 	}
-	return k
+	return s
 }
 
 // Authenticate returns the session's principal.

@@ -258,9 +258,9 @@ func TestConformanceFindsFaults(t *testing.T) {
 func outgoing(fn func(frame string) []string) transport.Middleware {
 	return func(next transport.Next) transport.Next {
 		return func(ctx context.Context, frame []byte, out transport.Outbound) error {
-			return next(ctx, frame, transport.OutboundFunc(func(ctx context.Context, frame []byte) error {
-				for _, f := range fn(string(frame)) {
-					if err := out.Send(ctx, []byte(f)); err != nil {
+			return next(ctx, frame, transport.OutboundFunc(func(ctx context.Context, frame transport.Frame) error {
+				for _, f := range fn(string(frame.JSON)) {
+					if err := out.Send(ctx, transport.Frame{JSON: []byte(f), Final: frame.Final, Status: frame.Status}); err != nil {
 						return err
 					}
 				}

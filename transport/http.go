@@ -66,6 +66,9 @@ type Request struct {
 	// Stream is the response, where it may end before the answer. Nil: it cannot.
 	Stream Releaser
 
+	// Outer is the context without anything of this request; see Outlive. Nil: it is not known.
+	Outer context.Context //nolint:containedctx // what a request lets go of when it outlives itself
+
 	first carried // the context that WithRequest made first
 }
 
@@ -123,22 +126,19 @@ func RequestFrom(ctx context.Context) *Request {
 	return r
 }
 
-// Outliver is a context of an exchange that knows what is left of it when the request is
-// gone. Carriers make them; without one, work that goes on keeps all of the request alive.
-type Outliver interface {
-	context.Context
-	// Outlive is a context that has the values of the program and the connection, and
-	// neither the request's nor its end.
-	Outlive() context.Context
-}
-
-// Outlive returns the context for work that goes on after the exchange of ctx: it has the
-// same values, but no request and no end.
+// Outlive returns the context for work that goes on after the exchange of ctx: it has the same
+// values but for the request, and no end. Where the carrier has set Request.Outer, it has the
+// values of that and the connection, and keeps nothing of the request in memory.
 func Outlive(ctx context.Context) context.Context {
-	if o, ok := ctx.(Outliver); ok {
-		return o.Outlive()
+	r := RequestFrom(ctx)
+	if r == nil || r.Outer == nil {
+		return WithRequest(context.WithoutCancel(ctx), nil)
 	}
-	return WithRequest(context.WithoutCancel(ctx), nil)
+	outer := context.WithoutCancel(r.Outer)
+	if c := ConnectionFrom(ctx); c != nil {
+		outer = context.WithValue(outer, connectionKey{}, c)
+	}
+	return outer
 }
 
 // Plan is what an HTTP carrier must know about an exchange before it runs.
@@ -150,51 +150,51 @@ type Plan struct {
 	Lasts         bool // the exchange waits for something to happen, as subscriptions/listen does
 }
 
-// Planned is an Exchange that has a Plan. Without one an exchange is answered and
-// nothing else.
+// Planned is an Exchange that HTTP carriers know more about. One that is not Planned is
+// answered, and its client hears nothing if the process ends before that.
 type Planned interface {
 	Exchange
+	// Plan does not change.
 	Plan() Plan
-}
-
-// Interruptible is an Exchange whose client is told if the process ends before the answer, where
-// the carrier can still do that.
-type Interruptible interface {
-	Exchange
-	// Interrupted returns the answer for that case; nil: none is due. It may be called
-	// while Serve runs.
+	// Interrupted returns the answer for the client in case the process ends before the
+	// exchange; nil: none is due. It may be called while Serve runs.
 	Interrupted() []byte
 }
 
-// Server is a Host that offers what HTTP carriers can use. *framework.Server is one.
+// Server is a Host that offers what HTTP carriers can use besides. *framework.Server is one.
 type Server interface {
 	Host
-	// Authenticator demands a principal of every request; nil: it does not.
-	Authenticator() Authenticator
-	// Events keeps what was sent on streams that may be resumed; nil: none may.
-	Events() eventlog.Store
-	// Closing is closed when the host begins to stop.
-	Closing() <-chan struct{}
-	Sharer
+	// Services does not change once the server is built.
+	Services() Services
 }
 
-// Warner is a host that takes warnings for whoever runs it. A carrier calls Warn, perhaps
-// concurrently, and at most some hundred times in its life.
-type Warner interface{ Warn(text string) }
+// Services is what a [Server] offers to carriers over HTTP. A field that is nil is not offered.
+type Services struct {
+	// Authenticator demands a principal of every request.
+	Authenticator Authenticator
+	// Events keeps what was sent on streams that may be resumed.
+	Events eventlog.Store
+	// Closing is closed when the host begins to stop: streams that would never end by themselves
+	// are to end.
+	Closing <-chan struct{}
+	// Abandoned is closed when the host has given up on calls that do not end, although they were
+	// cancelled. A carrier that ends does not wait for those.
+	Abandoned <-chan struct{}
+	// Warn takes a warning for whoever runs the server, such as that a host name was refused. It
+	// may be called concurrently, and a carrier calls it some hundred times in its life at most.
+	Warn func(text string)
 
-// Sharer is a host whose sessions may be served by any of several processes.
-type Sharer interface {
-	// Sessions keeps what other processes must know to serve a session of this one;
-	// nil: a session is this process's alone. Where it is not, Changes and the Events of
-	// a [Server] are shared, too.
-	Sessions() session.Store
-	// Changes tells the other processes what happened; nil: there are none.
-	Changes() change.Bus
+	// Sessions keeps what other processes must know to serve a session of this one. Nil: a
+	// session is this process's alone. Otherwise Events are shared, too, and the two fields
+	// below are set.
+	Sessions session.Store
+	// Changes tells the other processes what happened.
+	Changes change.Bus
 	// Adopt tells the host of a session that another process has opened and whose client
-	// listens here: of some no frame ever comes here. What others change of it later the
-	// host hears by Changes. Called again it looks for what they have changed before. An
-	// error says that the host takes no more connections.
-	Adopt(link *Connection) error
+	// listens here: of some sessions no frame ever comes here. Of what others change in it
+	// later the host hears by Changes. Each further call looks for what they have changed before
+	// it. The error says that the host takes no more connections.
+	Adopt func(link *Connection) error
 }
 
 // AuthError is an Authenticator's refusal in terms of HTTP. Any other error of an

@@ -34,7 +34,7 @@ type Kept interface {
 	// rises with each change by whatever process. 0: nothing is kept yet.
 	//
 	// A connection whose state is there when its first frame arrives, or when it is
-	// adopted ([Sharer]), belongs to a session that another process has opened. A carrier
+	// adopted (Services.Adopt), belongs to a session that another process has opened. A carrier
 	// looks anew for each request.
 	State() (data []byte, version uint64)
 

@@ -17,38 +17,36 @@
 //
 // A carrier for clients makes a [Conn].
 //
-// Guarantees. Accept runs no user code, writes nothing and does not block. It must
-// not be called concurrently for one connection, unless each frame comes by a
-// request of its own. Serve runs user code, may be called in any goroutine, and
-// must be called exactly once for each exchange: it returns when everything the
-// frame caused has been sent, and sends nothing afterwards. Outbound.Send is
-// called from many goroutines at once; it must write frames whole and in the
-// order of the calls. Frames are single JSON texts without line breaks. Neither
-// side keeps a frame's bytes after the call that passed them returned, but for
-// the bytes given to Accept, which belong to the host from then on, and those of
-// Swapper.Swap.
+// Accept runs no user code, sends nothing, and waits for nothing but the Sessions of the
+// frame's Request. It must not be called concurrently for one connection, unless each frame
+// comes by a request of its own.
 //
-// The package carries no protocol knowledge beyond frames.
+// Serve runs user code, may be called in any goroutine, and must be called exactly once for
+// each exchange: it returns when everything the frame caused has been sent, and sends nothing
+// afterwards.
+//
+// Send is called by many goroutines at once; it must write frames whole and in the order of
+// the calls. Frames are single JSON texts without line breaks. Neither side keeps a frame's
+// bytes after the call that passed them has returned, except for those given to Accept, which
+// belong to the host from then on.
+//
+// The package carries no protocol knowledge beyond frames. A host and its exchanges offer more
+// than these methods by two optional interfaces: [Server] and [Planned].
 package transport
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
-// Host is the engine as carriers see it; *framework.Server is one.
+// Host is the engine as carriers see it; *framework.Server is one. It may be a [Server], too.
 type Host interface {
 	// Accept understands one frame. Faults of the peer are answered by the
 	// exchange; an error means that the host takes no more frames at all.
 	Accept(ctx context.Context, frame []byte) (Exchange, error)
 }
 
-// Quitter is a Host that says when it has given up on calls that do not end, although they
-// were cancelled. Carriers that end do not wait for those. *framework.Server is one.
-type Quitter interface {
-	Host
-	// GaveUp is closed then; never, if all calls ended.
-	GaveUp() <-chan struct{}
-}
-
-// Exchange is one inbound frame and all it causes.
+// Exchange is one inbound frame and all it causes. It may be [Planned], too.
 type Exchange interface {
 	// Serve runs the exchange and sends what answers it to out. The error is
 	// that of the carrier (a failed Send); the exchange itself answers all else.
@@ -57,18 +55,37 @@ type Exchange interface {
 
 // Outbound takes the frames of an exchange.
 type Outbound interface {
-	// Send writes one frame. It blocks while the peer does not read and returns
-	// an error when the peer is gone or ctx ends.
-	Send(ctx context.Context, frame []byte) error
+	// Send writes one frame. It waits while the peer does not read, and returns an error
+	// when the peer is gone, or when ctx has ended before the frame was written and the frame
+	// is not Final.
+	Send(ctx context.Context, frame Frame) error
 }
 
-// Swapper is an Outbound that may take a frame without copying it.
-type Swapper interface {
-	Outbound
-	// Swap is Send, but that frame belongs to the callee from then on, and other to the
-	// caller in its place: memory of any length, frame itself where it was not wanted.
-	Swap(ctx context.Context, frame []byte) (other []byte, err error)
+// Frame is a frame on its way to the peer, with what a carrier must know of it.
+type Frame struct {
+	JSON []byte // one JSON text without line breaks; valid until Send returns
+
+	// Final says that the frame is the answer, and the exchange's last one. It is sent even if
+	// the context of Send has ended.
+	Final bool
+
+	// The other fields are for HTTP, where a final frame before which nothing was sent is the
+	// whole response. Elsewhere they have no effect.
+	Status     int           // of the response; 0: 200
+	RetryAfter time.Duration // the client should wait that long; 0: the answer does not say
+	Challenge  string        // the field WWW-Authenticate: what the caller must show; empty: nothing
 }
+
+// Bound returns the context that a Send of f may wait for: ctx, or one that never ends if f is
+// final.
+func (f *Frame) Bound(ctx context.Context) context.Context {
+	if f.Final {
+		return endless
+	}
+	return ctx
+}
+
+var endless = context.WithoutCancel(context.Background()) //nolint:forbidigo // it is only waited for
 
 // Transport carries frames until ctx ends.
 type Transport interface {
@@ -94,11 +111,11 @@ type Next func(ctx context.Context, frame []byte, out Outbound) error
 // refuses by returning an error instead of calling next; the host answers a request with
 // that error. A middleware that returns nil without calling next must have answered the
 // request through out. It may keep frame, but not change it, since the host reads it, too;
-// what is sent is copied if it is to be kept beyond Send, whose memory is used again.
+// to keep what is sent beyond Send it must copy the bytes, whose memory is used again.
 type Middleware func(next Next) Next
 
 // OutboundFunc is a function that is an Outbound.
-type OutboundFunc func(ctx context.Context, frame []byte) error
+type OutboundFunc func(ctx context.Context, frame Frame) error
 
 // Send calls f.
-func (f OutboundFunc) Send(ctx context.Context, frame []byte) error { return f(ctx, frame) }
+func (f OutboundFunc) Send(ctx context.Context, frame Frame) error { return f(ctx, frame) }

@@ -80,7 +80,7 @@ func (a answering) Serve(ctx context.Context, out transport.Outbound) error {
 		result = discovery
 		a.principal <- transport.PrincipalFrom(ctx)
 	}
-	return out.Send(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result))
+	return out.Send(ctx, transport.Frame{JSON: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)})
 }
 
 func TestInMemory(t *testing.T) {

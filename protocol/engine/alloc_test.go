@@ -110,7 +110,7 @@ func postings() []posting {
 	}
 }
 
-var discard = transport.OutboundFunc(func(context.Context, []byte) error { return nil })
+var discard = transport.OutboundFunc(func(context.Context, transport.Frame) error { return nil })
 
 func BenchmarkExchange(b *testing.B) {
 	ctx, e, out := allocationPeer(b)

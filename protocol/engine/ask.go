@@ -151,7 +151,7 @@ func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta 
 	if x.closed || x.abandoned.Load() || x.out == nil {
 		return ErrCannotAsk
 	}
-	err = x.out.Send(ctx, jsonrpc.AppendRequest(nil, a.id, p.Method(), params))
+	err = x.out.Send(ctx, transport.Frame{JSON: jsonrpc.AppendRequest(nil, a.id, p.Method(), params)})
 	if errors.Is(err, transport.ErrNoStream) {
 		return ErrCannotAsk
 	}
@@ -192,7 +192,7 @@ func (x *exchange) wait(ctx context.Context, a *ask) (jsonrpc.Message, error) {
 func (x *exchange) withdraw(ctx context.Context, a *ask, reason string) {
 	frame, err := notification(x.dialect, &protocol.CancelledParams{ID: a.id, Reason: reason}, &protocol.RequestMeta{RelatedTask: a.task})
 	if err == nil {
-		_ = x.out.Send(context.WithoutCancel(ctx), frame) // best effort: the peer may be gone
+		_ = x.out.Send(context.WithoutCancel(ctx), transport.Frame{JSON: frame}) // best effort: the peer may be gone
 	}
 }
 

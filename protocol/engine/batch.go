@@ -122,22 +122,22 @@ type collector struct {
 }
 
 // Send sends a frame of one of the members, or keeps it.
-func (c *collector) Send(ctx context.Context, frame []byte) error {
-	status, answer := transport.FinalFrom(ctx)
-	if !answer {
+func (c *collector) Send(ctx context.Context, frame transport.Frame) error {
+	if !frame.Final {
 		return c.next.Send(ctx, frame)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.answers)+len(frame) > maxBatchAnswer {
-		frame = tooLargeFor(frame)
+	answer := frame.JSON
+	if len(c.answers)+len(answer) > maxBatchAnswer {
+		answer = tooLargeFor(answer)
 	}
 	sep := byte(',')
 	if c.answers == nil {
 		sep = '['
 	}
-	c.answers = append(append(c.answers, sep), frame...)
-	c.judge(status, transport.ChallengeFrom(ctx))
+	c.answers = append(append(c.answers, sep), answer...)
+	c.judge(frame.Status, frame.Challenge)
 	return nil
 }
 
@@ -179,9 +179,8 @@ func (c *collector) flush(ctx context.Context) error {
 	if !c.done {
 		status = c.status
 	}
-	if len(c.demands) > 0 {
-		slices.Sort(c.demands) // members run in any order
-		ctx = transport.Challenged(ctx, strings.Join(c.demands, ", "))
-	}
-	return c.next.Send(transport.Final(ctx, status), append(c.answers, ']'))
+	slices.Sort(c.demands) // members run in any order
+	return c.next.Send(ctx, transport.Frame{
+		JSON: append(c.answers, ']'), Final: true, Status: status, Challenge: strings.Join(c.demands, ", "),
+	})
 }

@@ -11,8 +11,7 @@ import (
 const maxKept = 1 << 20
 
 // buffer is the memory of an answer or a notification while it is encoded and sent. It can be
-// reused afterwards: an Outbound does not keep a frame, or gives other memory for it (see
-// transport.Swapper).
+// reused afterwards, since an Outbound does not keep a frame.
 type buffer struct {
 	b      []byte
 	report protocol.ProgressParams // room for the parameters of notifications/progress

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // Notifier sends notifications to the session of the call, also when the call has
@@ -48,5 +49,5 @@ func (f *feed) notify(ctx context.Context, p protocol.Params, m *protocol.Reques
 	if !live || out == nil {
 		return nil
 	}
-	return out.Send(ctx, frame)
+	return out.Send(ctx, transport.Frame{JSON: frame})
 }

@@ -115,16 +115,16 @@ type Engine struct {
 	callPrefix string
 	calls      atomic.Uint64
 
-	closing atomic.Bool    // Shutdown has begun
-	stopped atomic.Bool    // stopJobs has begun: tasks are told to end
-	closed  chan struct{}  // closed when closing is set
-	gaveUp  chan struct{}  // closed when Shutdown waits no longer for handlers
-	givesUp sync.Once      // closes gaveUp
-	inside  gate           // counts exchanges
-	running sync.WaitGroup // counts the goroutines that begin has counted in, and those of tasks
-	jobs    jobs
-	watches watches
-	nodes   nodes
+	closing   atomic.Bool    // Shutdown has begun
+	stopped   atomic.Bool    // stopJobs has begun: tasks are told to end
+	closed    chan struct{}  // closed when closing is set
+	abandoned chan struct{}  // closed when Shutdown waits no longer for handlers
+	givesUp   sync.Once      // closes abandoned
+	inside    gate           // counts exchanges
+	running   sync.WaitGroup // counts the goroutines that begin has counted in, and those of tasks
+	jobs      jobs
+	watches   watches
+	nodes     nodes
 
 	unreadable unreadables
 
@@ -175,7 +175,7 @@ func New(cfg Config) *Engine {
 		frames:     compose(cfg.Frames),
 		callPrefix: rand.Text()[:8] + "-",
 		closed:     make(chan struct{}),
-		gaveUp:     make(chan struct{}),
+		abandoned:  make(chan struct{}),
 		inside:     gate{idle: make(chan struct{})},
 		nodes:      newNodes(),
 		metas:      metas{seed: maphash.MakeSeed()},
@@ -306,14 +306,14 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	select {
 	case <-idle:
 	case <-timer.C:
-		e.givesUp.Do(func() { close(e.gaveUp) })
+		e.givesUp.Do(func() { close(e.abandoned) })
 	}
 	return ctx.Err()
 }
 
-// GaveUp is closed when a Shutdown has returned while handlers ran on, though they
+// Abandoned is closed when a Shutdown has returned while handlers ran on, though they
 // were cancelled.
-func (e *Engine) GaveUp() <-chan struct{} { return e.gaveUp }
+func (e *Engine) Abandoned() <-chan struct{} { return e.abandoned }
 
 // Closing is closed when Shutdown begins.
 func (e *Engine) Closing() <-chan struct{} { return e.closed }

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -57,9 +58,8 @@ type exchange struct {
 	reporting sync.Mutex
 	progress  float64 // the last that was reported; guarded by reporting
 
-	last transport.Answer // room for the context of the answer's Send
-	own  Call             // room for what call points to, except in executions of tasks
-	lent *buffer          // lent by Call.Lend, until the answer is sent; nil: none
+	own  Call    // room for what call points to, except in executions of tasks
+	lent *buffer // lent by Call.Lend, until the answer is sent; nil: none
 }
 
 type exchangeKey struct{}
@@ -173,14 +173,14 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	return err
 }
 
-// outside returns the context that the carrier gave to Serve, without what belongs to this
-// exchange. If there is frame middleware, which may have put values into the context, it returns
-// inner.
-func (x *exchange) outside(inner context.Context) context.Context {
+// outlive returns the context for work that goes on after the exchange: transport.Outlive of the
+// context that the carrier gave to Serve. If there is frame middleware, which may have put values
+// into ctx, the result has those of ctx instead, and keeps the request in memory.
+func (x *exchange) outlive(ctx context.Context) context.Context {
 	if len(x.conn.e.cfg.Frames) > 0 {
-		return inner
+		return transport.WithRequest(context.WithoutCancel(ctx), nil)
 	}
-	return x.life.Parent()
+	return transport.Outlive(x.life.Parent())
 }
 
 // launch starts the task that the call became. It is called after the answer with the task's id was
@@ -281,7 +281,7 @@ func (x *exchange) sendNotice(ctx context.Context, room *buffer, p protocol.Para
 	if x.closed || x.abandoned.Load() || x.out == nil {
 		return
 	}
-	_ = x.out.Send(ctx, room.b) // a peer that is gone shows at the answer
+	_ = x.out.Send(ctx, transport.Frame{JSON: room.b}) // a peer that is gone shows at the answer
 }
 
 // close ends the sending of the call; false if it was closed before.
@@ -305,7 +305,8 @@ func (x *exchange) answer(ctx context.Context, result protocol.Result, err error
 	if err != nil {
 		var converted *protocol.CallToolResult
 		if converted = x.argumentResult(err); converted == nil {
-			return x.sendError(x.retry(ctx, err), x.wireError(ctx, err))
+			after, _ := protocol.RetryAfter(err)
+			return x.sendErrorAfter(ctx, x.wireError(ctx, err), after)
 		}
 		result = converted
 	}
@@ -318,25 +319,7 @@ func (x *exchange) answer(ctx context.Context, result protocol.Result, err error
 	}
 	x.settled(ctx, room.b[len(head):], nil)
 	room.b = append(room.b, '}')
-	ctx, goes := x.final(ctx, http.StatusOK)
-	if !goes {
-		return nil
-	}
-	return x.hand(ctx, room)
-}
-
-// worthwhile is the length in bytes from which an answer is handed over instead of copied.
-const worthwhile = 4 << 10
-
-// hand sends the frame in room. A carrier that can keep the frame takes its memory, and gives room
-// other memory in exchange.
-func (x *exchange) hand(ctx context.Context, room *buffer) (err error) {
-	taker, ok := x.out.(transport.Swapper)
-	if !ok || len(room.b) < worthwhile {
-		return x.out.Send(ctx, room.b)
-	}
-	room.b, err = taker.Swap(ctx, room.b)
-	return err
+	return x.finish(ctx, transport.Frame{JSON: room.b})
 }
 
 // resultFrame appends the part of an answer that precedes its result.
@@ -353,7 +336,7 @@ func (x *exchange) repeat(ctx context.Context, earlier *outcomeError) error {
 	if lacking := x.call.unable(earlier.result); lacking != nil {
 		return x.sendError(ctx, x.fault(lacking))
 	}
-	return x.finish(ctx, append(append(x.resultFrame(nil), earlier.result...), '}'), http.StatusOK)
+	return x.finish(ctx, transport.Frame{JSON: append(append(x.resultFrame(nil), earlier.result...), '}')})
 }
 
 // forbid answers a caller who is not authorized, or not yet. An HTTP response that has not
@@ -363,32 +346,22 @@ func (x *exchange) forbid(ctx context.Context, refused *transport.AuthError) err
 	wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: http.StatusText(status)}
 	x.settled(ctx, nil, wire)
 	x.unopen()
-	if refused.Challenge != "" {
-		ctx = transport.Challenged(ctx, refused.Challenge)
-	}
-	return x.finish(ctx, jsonrpc.AppendError(nil, x.id, wire, false), status)
+	return x.finish(ctx, transport.Frame{
+		JSON: jsonrpc.AppendError(nil, x.id, wire, false), Status: status, Challenge: refused.Challenge,
+	})
 }
 
-// finish sends the answer, unless the call was abandoned.
-func (x *exchange) finish(ctx context.Context, frame []byte, status int) error {
-	ctx, goes := x.final(ctx, status)
-	if !goes {
-		return nil
-	}
-	return x.out.Send(ctx, frame)
-}
-
-// final closes the call and returns the context for the Send of its answer. goes is false if the
-// call was abandoned and nothing is to be sent. The id is freed before the answer is sent, because
-// the client may use it again as soon as it has the answer.
-func (x *exchange) final(ctx context.Context, status int) (_ context.Context, goes bool) {
+// finish closes the call and sends answer, unless the call was abandoned. The id is freed before
+// that, because the client may use it again as soon as it has the answer.
+func (x *exchange) finish(ctx context.Context, answer transport.Frame) error {
 	if x.abandoned.Load() || !x.close() {
-		return ctx, false
+		return nil
 	}
 	if x.filed {
 		x.conn.unfile(x)
 	}
-	return x.last.Final(ctx, status), true
+	answer.Final = true
+	return x.out.Send(ctx, answer)
 }
 
 // argumentResult converts a fault of a tool's arguments into a result, which the model sees, if the
@@ -449,6 +422,11 @@ func (x *exchange) unopen() {
 }
 
 func (x *exchange) sendError(ctx context.Context, wire *jsonrpc.Error) error {
+	return x.sendErrorAfter(ctx, wire, 0)
+}
+
+// sendErrorAfter is sendError for a client that should wait that long.
+func (x *exchange) sendErrorAfter(ctx context.Context, wire *jsonrpc.Error, after time.Duration) error {
 	x.settled(ctx, nil, wire)
 	x.unopen()
 	nullID := x.dialect != nil && x.dialect.NullErrorID()
@@ -456,5 +434,7 @@ func (x *exchange) sendError(ctx context.Context, wire *jsonrpc.Error) error {
 	if wire != x.refuse {
 		status = x.answerStatus(wire.Code)
 	}
-	return x.finish(ctx, jsonrpc.AppendError(nil, x.id, wire, nullID), status)
+	return x.finish(ctx, transport.Frame{
+		JSON: jsonrpc.AppendError(nil, x.id, wire, nullID), Status: status, RetryAfter: after,
+	})
 }

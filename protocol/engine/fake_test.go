@@ -100,11 +100,11 @@ func connect(t testing.TB, e *engine.Engine) *peer {
 	return p
 }
 
-func (p *peer) Send(_ context.Context, frame []byte) error {
-	if !json.Valid(frame) {
-		return errors.New("not JSON: " + string(frame))
+func (p *peer) Send(_ context.Context, frame transport.Frame) error {
+	if !json.Valid(frame.JSON) {
+		return errors.New("not JSON: " + string(frame.JSON))
 	}
-	p.frames <- string(frame)
+	p.frames <- string(frame.JSON)
 	return nil
 }
 

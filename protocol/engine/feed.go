@@ -210,7 +210,7 @@ func (f *feed) drain() {
 		}
 		ctx, out := f.ctx, f.out
 		f.mu.Unlock()
-		if err != nil || out.Send(ctx, next) != nil {
+		if err != nil || out.Send(ctx, transport.Frame{JSON: next}) != nil {
 			f.stop()
 		}
 	}

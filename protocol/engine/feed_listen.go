@@ -100,7 +100,7 @@ func (x *exchange) acknowledge(ctx context.Context, f *feed) error {
 	if err != nil {
 		return err
 	}
-	return x.out.Send(ctx, frame)
+	return x.out.Send(ctx, transport.Frame{JSON: frame})
 }
 
 // farewell announces the graceful end of a listen stream where one connection carries several
@@ -114,5 +114,5 @@ func (x *exchange) farewell(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return x.out.Send(ctx, frame)
+	return x.out.Send(ctx, transport.Frame{JSON: frame})
 }

@@ -466,11 +466,11 @@ func TestNoStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		var answer string
-		if err := x.Serve(p.ctx, transport.OutboundFunc(func(ctx context.Context, frame []byte) error {
-			if _, final := transport.FinalFrom(ctx); !final {
+		if err := x.Serve(p.ctx, transport.OutboundFunc(func(_ context.Context, frame transport.Frame) error {
+			if !frame.Final {
 				return transport.ErrNoStream
 			}
-			answer = string(frame)
+			answer = string(frame.JSON)
 			return nil
 		})); err != nil {
 			t.Fatal(err)

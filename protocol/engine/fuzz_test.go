@@ -30,11 +30,11 @@ func FuzzFrames(f *testing.F) {
 		ctx, hangUp := context.WithCancel(t.Context())
 		defer hangUp()
 		var last string
-		out := transport.OutboundFunc(func(_ context.Context, frame []byte) error {
-			if !json.Valid(frame) {
-				t.Errorf("sent what is not JSON: %s", frame)
+		out := transport.OutboundFunc(func(_ context.Context, frame transport.Frame) error {
+			if !json.Valid(frame.JSON) {
+				t.Errorf("sent what is not JSON: %s", frame.JSON)
 			}
-			last = string(frame)
+			last = string(frame.JSON)
 			return nil
 		})
 		ctx = transport.Connect(ctx, transport.Peer{Out: out})

@@ -38,8 +38,8 @@ func BenchmarkUpdated(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			g := grow(b)
 			heard := make(chan struct{}, 1)
-			ctx := transport.Connect(b.Context(), transport.Peer{Out: transport.OutboundFunc(func(_ context.Context, frame []byte) error {
-				if bytes.Contains(frame, []byte(`"notifications/resources/updated"`)) {
+			ctx := transport.Connect(b.Context(), transport.Peer{Out: transport.OutboundFunc(func(_ context.Context, frame transport.Frame) error {
+				if bytes.Contains(frame.JSON, []byte(`"notifications/resources/updated"`)) {
 					heard <- struct{}{}
 				}
 				return nil

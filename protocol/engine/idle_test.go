@@ -23,7 +23,7 @@ func TestStuckAmongMany(t *testing.T) {
 		e := newEngine(t, catalog{})
 		bad := connect(t, e)
 		calls, release := 0, make(chan struct{})
-		ctx := transport.Connect(bad.ctx, transport.Peer{Out: transport.OutboundFunc(func(context.Context, []byte) error {
+		ctx := transport.Connect(bad.ctx, transport.Peer{Out: transport.OutboundFunc(func(context.Context, transport.Frame) error {
 			calls++
 			<-release
 			return nil

@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	_ transport.Interruptible = (*exchange)(nil)
-	_ transport.Interruptible = (*batch)(nil)
+	_ transport.Planned = (*exchange)(nil)
+	_ transport.Planned = (*batch)(nil)
 )
 
 // interrupted is what the client of a request hears whose process has ended before the answer.

@@ -26,12 +26,12 @@ func TestInterrupted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		will, ok := x.(transport.Interruptible)
+		will, ok := x.(transport.Planned)
 		if !ok {
 			t.Fatalf("%T is not interruptible", x)
 		}
 		answer := will.Interrupted()
-		if err := x.Serve(ctx, transport.OutboundFunc(func(context.Context, []byte) error { return nil })); err != nil {
+		if err := x.Serve(ctx, transport.OutboundFunc(func(context.Context, transport.Frame) error { return nil })); err != nil {
 			t.Error(err)
 		}
 		if (answer == nil) != (want == nil) {

@@ -11,6 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // A client that does not read stops what the node hears of all others.
@@ -80,7 +81,7 @@ func (l listening) Subscribe(ctx context.Context, fn func([]byte)) error {
 // blocked is a client that does not read: its first frame waits until release is closed.
 type blocked struct{ writes, release chan struct{} }
 
-func (b blocked) Send(context.Context, []byte) error {
+func (b blocked) Send(context.Context, transport.Frame) error {
 	select {
 	case b.writes <- struct{}{}:
 	case <-b.release:

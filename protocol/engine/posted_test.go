@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -31,7 +32,7 @@ func (s *site) Find() (*transport.Connection, error) {
 }
 
 func (s *site) Open() (*transport.Connection, error) {
-	out := transport.OutboundFunc(func(context.Context, []byte) error { return nil })
+	out := transport.OutboundFunc(func(context.Context, transport.Frame) error { return nil })
 	s.session = transport.ConnectionFrom(transport.Connect(s.t.Context(), transport.Peer{Out: out}))
 	return s.session, nil
 }
@@ -61,14 +62,14 @@ func (s *site) post(frame string, header ...string) reply {
 		s.t.Fatalf("%T has no plan", x)
 	}
 	r := reply{plan: planned.Plan()}
-	err = x.Serve(ctx, transport.OutboundFunc(func(ctx context.Context, frame []byte) error {
-		if status, final := transport.FinalFrom(ctx); final {
+	err = x.Serve(ctx, transport.OutboundFunc(func(_ context.Context, frame transport.Frame) error {
+		if frame.Final {
 			if r.status != 0 {
-				s.t.Errorf("two answers: %s", frame)
+				s.t.Errorf("two answers: %s", frame.JSON)
 			}
-			r.status = status
+			r.status = cmp.Or(frame.Status, http.StatusOK)
 		}
-		r.frames = append(r.frames, string(frame))
+		r.frames = append(r.frames, string(frame.JSON))
 		return nil
 	}))
 	if err != nil {

@@ -256,7 +256,8 @@ func (e *errand) cancel(ctx context.Context) {
 	p := &protocol.CancelTaskParams{ID: e.id}
 	params, err := x.dialect.AppendParams(nil, p, &protocol.RequestMeta{})
 	if err == nil {
-		_ = x.out.Send(context.WithoutCancel(ctx), jsonrpc.AppendRequest(nil, a.id, p.Method(), params)) // best effort: the peer may be gone
+		frame := jsonrpc.AppendRequest(nil, a.id, p.Method(), params)
+		_ = x.out.Send(context.WithoutCancel(ctx), transport.Frame{JSON: frame}) // best effort: the peer may be gone
 	}
 }
 

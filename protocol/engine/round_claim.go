@@ -20,7 +20,6 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
-	"github.com/kagami-mcp/kagami/transport"
 )
 
 // A round may be sent again as it was: by a client that lost the answer, by a proxy,
@@ -181,7 +180,7 @@ func (r *record) stop() {
 
 // after returns a context for work that may continue when the request has been answered.
 func (r *record) after(ctx context.Context) context.Context {
-	return transport.Outlive(r.x.outside(ctx))
+	return r.x.outlive(ctx)
 }
 
 func (r *record) store() claim.Store { return r.x.conn.e.cfg.Claims }

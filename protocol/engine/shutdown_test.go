@@ -42,9 +42,9 @@ func TestShutdown(t *testing.T) {
 func TestShutdownGivesUp(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		takes  time.Duration // of the handler, which ignores its context
-		after  time.Duration // Shutdown returns
-		gaveUp bool
+		takes     time.Duration // of the handler, which ignores its context
+		after     time.Duration // Shutdown returns
+		abandoned bool
 	}{
 		"in time":             {500 * time.Millisecond, 500 * time.Millisecond, false},
 		"after cancelling":    {2 * time.Second, 2 * time.Second, false},
@@ -70,12 +70,12 @@ func TestShutdownGivesUp(t *testing.T) {
 					t.Errorf("Shutdown took %s, want %s", d, tt.after)
 				}
 				select {
-				case <-e.GaveUp():
-					if !tt.gaveUp {
+				case <-e.Abandoned():
+					if !tt.abandoned {
 						t.Error("it gave up a call that ended")
 					}
 				default:
-					if tt.gaveUp {
+					if tt.abandoned {
 						t.Error("it does not say that a call does not end")
 					}
 				}

@@ -15,7 +15,6 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
-	"github.com/kagami-mcp/kagami/transport"
 )
 
 // job is what this process knows of a task that is not over: what to run and whom to notify. The
@@ -69,7 +68,7 @@ var errExpired = errors.New("engine: the task has expired")
 // newJob makes and registers the job of a new task. The request ends soon: apart from the values of
 // its context, nothing of the job points into it or into the carrier's buffer.
 func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Record) *job {
-	ctx, cancel := context.WithCancelCause(transport.Outlive(x.outside(ctx)))
+	ctx, cancel := context.WithCancelCause(x.outlive(ctx))
 	j := &job{
 		e: e, id: r.ID, h: h, policy: policy(h),
 		session: x.session, dialect: x.dialect, snapshot: x.snapshot,

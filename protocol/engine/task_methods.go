@@ -11,6 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // taskStep is how many tasks of a page are read at once: each may bring megabytes of
@@ -360,7 +361,7 @@ func (x *exchange) tellOver(ctx context.Context, ids []string) error {
 		}
 		frame, err := notification(x.dialect, &protocol.TaskParams{Task: t}, &protocol.RequestMeta{SubscriptionID: x.id})
 		if err == nil {
-			err = x.out.Send(ctx, frame)
+			err = x.out.Send(ctx, transport.Frame{JSON: frame})
 		}
 		if err != nil {
 			return err

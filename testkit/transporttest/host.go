@@ -148,6 +148,9 @@ func (x *exchange) Plan() transport.Plan {
 	return transport.Plan{Answered: x.call.Method != "silent", CancelByClose: x.call.Params.CancelByClose}
 }
 
+// Interrupted implements transport.Planned.
+func (x *exchange) Interrupted() []byte { return nil }
+
 // Serve implements transport.Exchange.
 func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
 	defer x.host.ended.Add(1)
@@ -236,7 +239,7 @@ func (x *exchange) notify(ctx context.Context, out transport.Outbound, n note) e
 	if err != nil {
 		return err
 	}
-	return x.send(ctx, out, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"note","params":%s}`, params))
+	return x.send(ctx, out, transport.Frame{JSON: fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"note","params":%s}`, params)})
 }
 
 func (x *exchange) result(ctx context.Context, out transport.Outbound, text string) error {
@@ -244,15 +247,17 @@ func (x *exchange) result(ctx context.Context, out transport.Outbound, text stri
 	if err != nil {
 		return err
 	}
-	ctx = transport.Final(ctx, cmp.Or(x.call.Params.Status, http.StatusOK))
-	return x.send(ctx, out, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"result":{"text":%s}}`, x.call.ID, quoted))
+	return x.send(ctx, out, transport.Frame{
+		JSON:  fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"result":{"text":%s}}`, x.call.ID, quoted),
+		Final: true, Status: x.call.Params.Status,
+	})
 }
 
 // send gives the carrier a buffer that is overwritten as soon as Send returns.
-func (x *exchange) send(ctx context.Context, out transport.Outbound, frame []byte) error {
+func (x *exchange) send(ctx context.Context, out transport.Outbound, frame transport.Frame) error {
 	err := out.Send(ctx, frame)
-	for i := range frame {
-		frame[i] = '!'
+	for i := range frame.JSON {
+		frame.JSON[i] = '!'
 	}
 	return err
 }

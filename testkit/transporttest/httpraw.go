@@ -16,9 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kagami-mcp/kagami/protocol/change"
-	"github.com/kagami-mcp/kagami/protocol/eventlog"
-	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -26,35 +23,28 @@ import (
 // authenticator, if it is asked for, takes every bearer token as a name.
 type httpHost struct {
 	*host
-	demands bool
-	closing chan struct{}
-	once    sync.Once
+	demands   bool
+	closing   chan struct{}
+	abandoned chan struct{} // see transport.Services
+	once      sync.Once
 }
 
 func newHTTPHost(t testing.TB) *httpHost {
 	t.Helper()
-	h := &httpHost{host: newHost(), closing: make(chan struct{})}
+	h := &httpHost{host: newHost(), closing: make(chan struct{}), abandoned: make(chan struct{})}
 	h.concurrent = true
 	t.Cleanup(func() { h.check(t) }) // runs after what a SiteFunc registers
 	return h
 }
 
-// Authenticator implements transport.Server.
-func (h *httpHost) Authenticator() transport.Authenticator {
+// Services implements transport.Server.
+func (h *httpHost) Services() transport.Services {
+	s := transport.Services{Closing: h.closing, Abandoned: h.abandoned}
 	if h.demands {
-		return bearer{}
+		s.Authenticator = bearer{}
 	}
-	return nil
+	return s
 }
-
-// Events implements transport.Server.
-func (h *httpHost) Events() eventlog.Store            { return nil }
-func (h *httpHost) Sessions() session.Store           { return nil }
-func (h *httpHost) Changes() change.Bus               { return nil }
-func (h *httpHost) Adopt(*transport.Connection) error { return nil }
-
-// Closing implements transport.Server.
-func (h *httpHost) Closing() <-chan struct{} { return h.closing }
 
 func (h *httpHost) shutdown() { h.once.Do(func() { close(h.closing) }) }
 

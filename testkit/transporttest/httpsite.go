@@ -74,19 +74,10 @@ func site(addr net.Addr, secure *tls.Config, stop func()) Site {
 	return Site{URL: scheme + addr.String() + "/mcp", SSE: scheme + addr.String() + "/sse", Stop: stop}
 }
 
-// quitter is a host that does not wait for calls which do not end.
-type quitter struct {
-	*httpHost
-	gaveUp chan struct{}
-}
-
-// GaveUp implements transport.Quitter.
-func (q *quitter) GaveUp() <-chan struct{} { return q.gaveUp }
-
 // testStuck: a handler that ignores its end holds the server up until the host gives
 // it up, however long the carrier would wait.
 func testStuck(t *testing.T, serve SiteFunc) {
-	host := &quitter{httpHost: newHTTPHost(t), gaveUp: make(chan struct{})}
+	host := newHTTPHost(t)
 	site := serve(t, host, Settings{Grace: time.Hour, WriteTimeout: 50 * time.Millisecond})
 	release := sync.OnceFunc(func() { close(host.released) })
 	t.Cleanup(release) // before the server is stopped
@@ -95,7 +86,7 @@ func testStuck(t *testing.T, serve SiteFunc) {
 	within(t, "the exchange to begin", host.holding)
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); site.Stop() }()
-	close(host.gaveUp)
+	close(host.abandoned)
 	within(t, "the end of the server", stopped)
 	if n := host.ended.Load(); n > 0 {
 		t.Errorf("%d exchanges ended, want none", n)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -45,6 +44,9 @@ type scriptedCall struct {
 	Params json.RawMessage `json:"params"`
 }
 
+// Interrupted implements transport.Planned.
+func (c *scriptedCall) Interrupted() []byte { return nil }
+
 // Plan implements transport.Planned.
 func (c *scriptedCall) Plan() transport.Plan {
 	return transport.Plan{Answered: true, CancelByClose: true}
@@ -61,16 +63,16 @@ func (c *scriptedCall) Serve(ctx context.Context, out transport.Outbound) error 
 		return context.Cause(ctx)
 	case "flood":
 		for err == nil {
-			err = out.Send(ctx, []byte(`{"jsonrpc":"2.0","method":"`+strings.Repeat("x", 1<<16)+`"}`))
+			err = out.Send(ctx, transport.Frame{JSON: []byte(`{"jsonrpc":"2.0","method":"` + strings.Repeat("x", 1<<16) + `"}`)})
 		}
 		c.host.Ended <- struct{}{}
 	case "stream":
-		if err = out.Send(ctx, []byte(`{"jsonrpc":"2.0","method":"note"}`)); err == nil {
+		if err = out.Send(ctx, transport.Frame{JSON: []byte(`{"jsonrpc":"2.0","method":"note"}`)}); err == nil {
 			<-c.host.Let
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return out.Send(transport.Final(ctx, http.StatusOK), fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"result":%s}`, c.Params))
+	return out.Send(ctx, transport.Frame{JSON: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"result":%s}`, c.Params), Final: true})
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -45,12 +44,14 @@ func (h *answering) Accept(ctx context.Context, frame []byte) (transport.Exchang
 	return h, err
 }
 
+func (*answering) Interrupted() []byte { return nil }
+
 func (h *answering) Plan() transport.Plan {
 	return transport.Plan{Answered: true, Resumable: !h.modern, CancelByClose: h.modern}
 }
 
 func (h *answering) Serve(ctx context.Context, out transport.Outbound) error {
-	return out.Send(transport.Final(ctx, http.StatusOK), h.frame)
+	return out.Send(ctx, transport.Frame{JSON: h.frame, Final: true})
 }
 
 const benchedAnswer = `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"{\"sum\":5}"}],"structuredContent":{"sum":5}}}`

@@ -33,7 +33,7 @@ type forgetful struct{}
 func (forgetful) Accept(context.Context, []byte) (transport.Exchange, error) { return forgetful{}, nil }
 
 func (forgetful) Serve(ctx context.Context, out transport.Outbound) error {
-	return out.Send(transport.Final(ctx, http.StatusOK), []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
+	return out.Send(ctx, transport.Frame{JSON: []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`), Final: true})
 }
 
 func onBothWith(t *testing.T, host func() transport.Host, test func(t *testing.T, l net.Listener)) {

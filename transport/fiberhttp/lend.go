@@ -17,13 +17,9 @@ type lender struct {
 	handler *handler    // of the request, if its connection was taken; else nil
 }
 
-const (
-	// short is the longest body that goes into the connection's memory: with its header it fits
-	// into the write buffer.
-	short = writeBuffer - 1<<10
-	// kept bounds the memory that stays with a connection.
-	kept = 2 * writeBuffer
-)
+// short is the longest body that goes into the connection's memory: with its header it fits into the
+// write buffer.
+const short = writeBuffer - 1<<10
 
 // Lend implements streamable.Lender.
 func (l *lender) Lend(size int) []byte {
@@ -37,16 +33,7 @@ func (l *lender) Lend(size int) []byte {
 	return make([]byte, 0, size)
 }
 
-// Swap implements streamable.Lender.
-func (l *lender) Swap(body []byte) (other []byte) {
-	if len(body) > short || cap(body) > kept {
-		l.long = l.carrier.memory.Take(0)
-		return l.long.Swap(body)
-	}
-	return l.rc.Response.SwapBody(nil)
-}
-
-// settle makes the reply's body, which is in lent or swapped memory, the body of the response.
+// settle makes the reply's body, which is in lent memory, the body of the response.
 func (l *lender) settle(reply *streamable.Reply) {
 	if l.long == nil {
 		l.rc.Response.SwapBody(reply.Body)

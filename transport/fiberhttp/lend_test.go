@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"strconv"
@@ -42,12 +41,7 @@ type longAnswer struct {
 func (x longAnswer) Serve(ctx context.Context, out transport.Outbound) error {
 	frame := []byte(strings.Repeat(x.letter, x.length))
 	defer func() { clear(frame[:cap(frame)]) }()
-	if taker, ok := out.(transport.Swapper); ok && x.length%3 == 0 { // some
-		other, err := taker.Swap(transport.Final(ctx, http.StatusOK), frame)
-		frame = other
-		return err
-	}
-	return out.Send(transport.Final(ctx, http.StatusOK), frame)
+	return out.Send(ctx, transport.Frame{JSON: frame, Final: true})
 }
 
 func unzipped(answer response) ([]byte, error) {

@@ -15,7 +15,7 @@ import (
 // described is a host whose authenticator tells something at one path.
 type described struct{ transport.Server }
 
-func (described) Authenticator() transport.Authenticator { return teller{} }
+func (described) Services() transport.Services { return transport.Services{Authenticator: teller{}} }
 
 type teller struct{}
 
@@ -36,12 +36,12 @@ func (teller) ServeMetadata(method, path string) (int, http.Header, []byte) {
 // undescribed is one whose authenticator has nothing to tell.
 type undescribed struct{ described }
 
-func (undescribed) Authenticator() transport.Authenticator { return nil }
+func (undescribed) Services() transport.Services { return transport.Services{} }
 
 // second tells something at another path.
 type second struct{ described }
 
-func (second) Authenticator() transport.Authenticator { return other{} }
+func (second) Services() transport.Services { return transport.Services{Authenticator: other{}} }
 
 type other struct{ teller }
 

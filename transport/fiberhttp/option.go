@@ -172,7 +172,7 @@ func WriteTimeout(d time.Duration) Option {
 // Grace sets how long Serve of New waits for accepted exchanges when it ends; default 30 s.
 // Those still running are then cancelled and have two more seconds; after that, answers
 // being written, and handlers that do not end, have WriteTimeout. It waits for handlers
-// that do not end no longer than the host does: see [transport.Quitter].
+// that do not end no longer than the host does: see [transport.Services].
 func Grace(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.Grace = d })
 }

@@ -36,13 +36,15 @@ func (h acting) Accept(_ context.Context, frame []byte) (transport.Exchange, err
 	return act{m.Method, h[m.Method]}, err
 }
 
+func (act) Interrupted() []byte { return nil }
+
 func (x act) Plan() transport.Plan {
 	return transport.Plan{Answered: true, CancelByClose: true, Lasts: x.method == "last"}
 }
 
 func (x act) Serve(ctx context.Context, out transport.Outbound) error {
-	answer := x.do(func(frame string) { _ = out.Send(ctx, []byte(frame)) })
-	return out.Send(transport.Final(ctx, http.StatusOK), []byte(`"`+answer+`"`))
+	answer := x.do(func(frame string) { _ = out.Send(ctx, transport.Frame{JSON: []byte(frame)}) })
+	return out.Send(ctx, transport.Frame{JSON: []byte(`"` + answer + `"`), Final: true})
 }
 
 // where says whose goroutine a handler has.
@@ -192,6 +194,8 @@ func (h leaving) Accept(context.Context, []byte) (transport.Exchange, error) {
 }
 
 type leavingExchange struct{ leaving }
+
+func (leavingExchange) Interrupted() []byte { return nil }
 
 func (leavingExchange) Plan() transport.Plan {
 	return transport.Plan{Answered: true, CancelByClose: true}

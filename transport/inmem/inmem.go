@@ -151,7 +151,7 @@ func (c *conn) recovered(frame []byte) {
 	}
 	_, _ = fmt.Fprintf(os.Stderr, "inmem: panic in the host: %v\n%s", value, debug.Stack())
 	if answer := refusal.Panicked(frame); answer != nil {
-		_ = outbound{c}.Send(c.ctx, answer)
+		_ = outbound{c}.Send(c.ctx, transport.Frame{JSON: answer})
 	}
 }
 
@@ -202,10 +202,11 @@ type outbound struct{ c *conn }
 var errEmptyFrame = errors.New("inmem: empty frame")
 
 // Send queues a copy of frame.
-func (o outbound) Send(ctx context.Context, frame []byte) error {
-	if len(frame) == 0 {
+func (o outbound) Send(ctx context.Context, frame transport.Frame) error {
+	if len(frame.JSON) == 0 {
 		return errEmptyFrame
 	}
+	ctx = frame.Bound(ctx)
 	// select takes any case that is ready, and the queue mostly is.
 	if ctx.Err() != nil {
 		return fmt.Errorf("inmem: sending a frame: %w", context.Cause(ctx))
@@ -214,7 +215,7 @@ func (o outbound) Send(ctx context.Context, frame []byte) error {
 		return fmt.Errorf("inmem: sending a frame: %w", context.Cause(o.c.ctx))
 	}
 	select {
-	case o.c.queue <- slices.Clone(frame):
+	case o.c.queue <- slices.Clone(frame.JSON):
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("inmem: sending a frame: %w", context.Cause(ctx))

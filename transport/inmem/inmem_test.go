@@ -42,7 +42,7 @@ func (x exchange) Serve(ctx context.Context, out transport.Outbound) error {
 }
 
 func echo(ctx context.Context, frame []byte, out transport.Outbound) error {
-	return out.Send(ctx, frame)
+	return out.Send(ctx, transport.Frame{JSON: frame})
 }
 
 func TestPeer(t *testing.T) {
@@ -54,7 +54,7 @@ func TestPeer(t *testing.T) {
 			if c.Carrier != "memory" || c.Out == nil || transport.PrincipalFrom(ctx) != alice {
 				t.Errorf("Connection %+v, principal %+v", c, transport.PrincipalFrom(ctx))
 			}
-			return out.Send(ctx, frame)
+			return out.Send(ctx, transport.Frame{JSON: frame})
 		}))
 	defer func() { _ = conn.Close() }()
 	if err := conn.Write(t.Context(), []byte(`{}`)); err != nil {
@@ -109,7 +109,7 @@ func TestDrained(t *testing.T) {
 	late := make(chan struct{})
 	conn = inmem.Dial(t.Context(), hostFunc(func(ctx context.Context, frame []byte, out transport.Outbound) error {
 		defer close(late)
-		return out.Send(ctx, frame)
+		return out.Send(ctx, transport.Frame{JSON: frame})
 	}))
 	if err := conn.Write(t.Context(), []byte(sent[0])); err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestBackpressure(t *testing.T) {
 		conn := inmem.Dial(t.Context(), hostFunc(
 			func(ctx context.Context, frame []byte, out transport.Outbound) error {
 				for range frames {
-					if err := out.Send(ctx, frame); err != nil {
+					if err := out.Send(ctx, transport.Frame{JSON: frame}); err != nil {
 						return err
 					}
 					sent.Add(1)
@@ -169,7 +169,7 @@ func TestBubble(t *testing.T) {
 		conn := inmem.Dial(t.Context(), hostFunc(
 			func(ctx context.Context, frame []byte, out transport.Outbound) error {
 				time.Sleep(time.Hour)
-				return out.Send(ctx, frame)
+				return out.Send(ctx, transport.Frame{JSON: frame})
 			}))
 		defer func() { _ = conn.Close() }()
 		start := time.Now()
@@ -222,7 +222,7 @@ type constant struct{ frame []byte }
 func (c *constant) Accept(context.Context, []byte) (transport.Exchange, error) { return c, nil }
 
 func (c *constant) Serve(ctx context.Context, out transport.Outbound) error {
-	return out.Send(ctx, c.frame)
+	return out.Send(ctx, transport.Frame{JSON: c.frame})
 }
 
 // TestAllocations: a frame costs one, and its answer one: both are given away. Not

@@ -62,8 +62,8 @@ type Endpoint struct {
 	keys     map[string]*session // by key of their record
 }
 
-// New makes an endpoint for host. If host is a [transport.Server], its authenticator
-// and its shared store of sessions are used.
+// New makes an endpoint for host. If host is a [transport.Server], its services
+// are used.
 func New(host transport.Host, cfg streamable.Config) *Endpoint {
 	e := &Endpoint{
 		Gate: streamable.NewGate(host, cfg), host: host,
@@ -73,7 +73,7 @@ func New(host transport.Host, cfg streamable.Config) *Endpoint {
 	}
 	e.life, e.stop = context.WithCancelCause(context.Background()) //nolint:forbidigo // an endpoint outlives any one request
 	if server, ok := host.(transport.Server); ok {
-		e.joinNodes(server)
+		e.joinNodes(server.Services())
 	}
 	return e
 }

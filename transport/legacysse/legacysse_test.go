@@ -142,7 +142,7 @@ func TestContextOfExchanges(t *testing.T) {
 			t.Errorf("the request is %+v", r)
 		}
 		links = append(links, transport.ConnectionFrom(ctx))
-		return out.Send(transport.Final(ctx, http.StatusOK), frame)
+		return out.Send(ctx, transport.Frame{JSON: frame, Final: true})
 	}), streamable.Config{})
 	c := open(t, e, "192.0.2.1:1")
 	for _, frame := range []string{`"a"`, `"b"`} {
@@ -154,14 +154,14 @@ func TestContextOfExchanges(t *testing.T) {
 	if l := links[0]; l == nil || l != links[1] || l.Carrier != "http+sse" || l.RemoteAddr != "192.0.2.1:1" {
 		t.Fatalf("the connections are %+v", links)
 	}
-	if err := links[0].Out.Send(t.Context(), []byte(`"c"`)); err != nil || !strings.Contains(<-c.parts, `"c"`) {
+	if err := links[0].Out.Send(t.Context(), transport.Frame{JSON: []byte(`"c"`)}); err != nil || !strings.Contains(<-c.parts, `"c"`) {
 		t.Errorf("Send outside of an exchange: %v", err)
 	}
 	gone := make(chan struct{})
 	links[0].OnClose(func() { close(gone) })
 	c.leave()
 	<-gone
-	if err := links[0].Out.Send(t.Context(), []byte(`"d"`)); err == nil {
+	if err := links[0].Out.Send(t.Context(), transport.Frame{JSON: []byte(`"d"`)}); err == nil {
 		t.Error("Send succeeded after the end")
 	}
 	if reply := ask(t, e, legacysse.Messages, open(t, e, "x").query, "192.0.2.1:9", `"refuse"`); reply.Status != 503 {

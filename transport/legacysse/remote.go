@@ -32,13 +32,12 @@ const (
 )
 
 // joinNodes makes the endpoint a node if the host shares everything that this needs.
-func (e *Endpoint) joinNodes(server transport.Server) {
-	store, bus, events := server.Sessions(), server.Changes(), server.Events()
-	if store == nil || bus == nil || events == nil {
+func (e *Endpoint) joinNodes(offered transport.Services) {
+	if offered.Sessions == nil || offered.Changes == nil || offered.Events == nil {
 		return
 	}
-	e.inbox = events
-	e.node = nodes.New(store, bus, nodes.Duties{
+	e.inbox = offered.Events
+	e.node = nodes.New(offered.Sessions, offered.Changes, nodes.Duties{
 		Heard: e.heard, Look: e.look, Period: refresh, Closing: e.Closing(), Idle: e.idle,
 	})
 }

@@ -30,12 +30,12 @@ type server struct {
 	closing  chan struct{}
 }
 
-func (s *server) Authenticator() transport.Authenticator { return s.auth }
-func (s *server) Events() eventlog.Store                 { return s.events }
-func (s *server) Sessions() session.Store                { return s.sessions }
-func (s *server) Changes() change.Bus                    { return s.changes }
-func (s *server) Adopt(*transport.Connection) error      { return nil }
-func (s *server) Closing() <-chan struct{}               { return s.closing }
+func (s *server) Services() transport.Services {
+	return transport.Services{
+		Authenticator: s.auth, Events: s.events, Closing: s.closing, Sessions: s.sessions, Changes: s.changes,
+		Adopt: func(*transport.Connection) error { return nil },
+	}
+}
 
 // users are principals by the text of Authorization: name and scope.
 type users struct{}
@@ -53,7 +53,7 @@ func echo(ctx context.Context, frame []byte, out transport.Outbound) error {
 		who = p.Subject + " " + p.Scopes[0]
 	}
 	answer := fmt.Sprintf("%s of %s at %s with %q %q", frame, who, r.RemoteAddr, r.Fields.Values("x-body"), r.Fields.Header().Get("Authorization")+r.Fields.Header().Get("X-Api-Key"))
-	return out.Send(transport.Final(ctx, http.StatusOK), []byte(answer))
+	return out.Send(ctx, transport.Frame{JSON: []byte(answer), Final: true})
 }
 
 // nodes are two endpoints over one store.
@@ -375,7 +375,7 @@ func TestMounted(t *testing.T) {
 				return nil
 			}
 			<-answered
-			return out.Send(transport.Final(ctx, http.StatusOK), []byte("answer"))
+			return out.Send(ctx, transport.Frame{JSON: []byte("answer"), Final: true})
 		})
 		node := func() *server {
 			return &server{hostFunc: host, sessions: all.Sessions(), events: all.Events(), changes: all.Changes(), closing: make(chan struct{})}

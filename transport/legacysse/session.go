@@ -152,7 +152,7 @@ func (s *session) start(ctx context.Context, body []byte, exit func()) bool {
 // refuse answers a frame that was taken and cannot be served.
 func (s *session) refuse(ctx context.Context, body []byte) {
 	if answer := refusal.Panicked(body); answer != nil {
-		_ = s.out.Send(ctx, answer) // nobody is left to tell
+		_ = s.out.Send(ctx, transport.Frame{JSON: answer}) // nobody is left to tell
 	}
 }
 

@@ -149,12 +149,6 @@ func (s *sink) Lend(size int) []byte {
 	return s.lent.Bytes
 }
 
-// Swap implements streamable.Lender.
-func (s *sink) Swap(body []byte) (other []byte) {
-	s.lent = s.memory.Take(0)
-	return s.lent.Swap(body)
-}
-
 // settle gives the lent memory back when the answer is written. It does not after a failed Write,
 // because HTTP/2 may still read the memory, and must not send a part of another answer.
 func (s *sink) settle(failed error) {

@@ -172,8 +172,8 @@ type noting struct{}
 func (noting) Accept(context.Context, []byte) (transport.Exchange, error) { return noting{}, nil }
 
 func (noting) Serve(ctx context.Context, out transport.Outbound) error {
-	err := out.Send(ctx, []byte(`{"jsonrpc":"2.0","method":"note"}`))
-	return out.Send(transport.Final(ctx, http.StatusOK), fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"result":%t}`, errors.Is(err, transport.ErrNoStream)))
+	err := out.Send(ctx, transport.Frame{JSON: []byte(`{"jsonrpc":"2.0","method":"note"}`)})
+	return out.Send(ctx, transport.Frame{JSON: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"result":%t}`, errors.Is(err, transport.ErrNoStream)), Final: true})
 }
 
 // Under middleware that holds responses back nothing waits for a client that gets nothing:

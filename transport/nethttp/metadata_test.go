@@ -14,7 +14,7 @@ import (
 // described is a host whose authenticator tells something at one path.
 type described struct{ transport.Server }
 
-func (described) Authenticator() transport.Authenticator { return teller{} }
+func (described) Services() transport.Services { return transport.Services{Authenticator: teller{}} }
 
 type teller struct{}
 
@@ -35,7 +35,7 @@ func (teller) ServeMetadata(method, path string) (int, http.Header, []byte) {
 // undescribed is one whose authenticator has nothing to tell.
 type undescribed struct{ described }
 
-func (undescribed) Authenticator() transport.Authenticator { return nil }
+func (undescribed) Services() transport.Services { return transport.Services{} }
 
 func TestMetadata(t *testing.T) {
 	t.Parallel()

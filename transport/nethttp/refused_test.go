@@ -21,10 +21,12 @@ type warned struct {
 	texts []string
 }
 
-func (w *warned) Warn(text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.texts = append(w.texts, text)
+func (w *warned) Services() transport.Services {
+	return transport.Services{Warn: func(text string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.texts = append(w.texts, text)
+	}}
 }
 
 func call(h http.Handler, method string, fields map[string]string) *httptest.ResponseRecorder {

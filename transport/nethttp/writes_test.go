@@ -96,6 +96,8 @@ type silent struct{}
 
 func (silent) Accept(context.Context, []byte) (transport.Exchange, error) { return silent{}, nil }
 
+func (silent) Interrupted() []byte { return nil }
+
 func (silent) Plan() transport.Plan { return transport.Plan{Answered: true, CancelByClose: true} }
 
 func (silent) Serve(ctx context.Context, out transport.Outbound) error {
@@ -104,7 +106,7 @@ func (silent) Serve(ctx context.Context, out transport.Outbound) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return out.Send(transport.Final(ctx, http.StatusOK), []byte(`{"jsonrpc":"2.0","id":1,"result":"late"}`))
+	return out.Send(ctx, transport.Frame{JSON: []byte(`{"jsonrpc":"2.0","id":1,"result":"late"}`), Final: true})
 }
 
 // The timeouts of the program's server do not cut off a call that takes longer, be it that

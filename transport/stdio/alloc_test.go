@@ -16,7 +16,7 @@ type constant struct{ frame []byte }
 func (c *constant) Accept(context.Context, []byte) (transport.Exchange, error) { return c, nil }
 
 func (c *constant) Serve(ctx context.Context, out transport.Outbound) error {
-	return out.Send(ctx, c.frame)
+	return out.Send(ctx, transport.Frame{JSON: c.frame})
 }
 
 // TestAllocations: a frame and its answer cost one allocation, that of the frame itself,

@@ -30,7 +30,7 @@ const (
 func report(ctx context.Context, t testing.TB, out transport.Outbound, n int) {
 	t.Helper()
 	for i := range n {
-		if err := out.Send(ctx, fmt.Appendf(nil, "{%d}", i)); err != nil {
+		if err := out.Send(ctx, transport.Frame{JSON: fmt.Appendf(nil, "{%d}", i)}); err != nil {
 			t.Errorf("report %d: %v", i, err)
 		}
 	}
@@ -136,7 +136,7 @@ func TestBurstIsNoneWhileThePeerAsks(t *testing.T) {
 		go func() {
 			served <- stdio.New(stdio.Streams(r, &out), stdio.Inline()).
 				Serve(t.Context(), hostFunc(func(ctx context.Context, frame []byte, to transport.Outbound) error {
-					err := to.Send(ctx, frame)
+					err := to.Send(ctx, transport.Frame{JSON: frame})
 					if last := out.all[len(out.all)-1]; err != nil || last != string(frame)+"\n" {
 						t.Errorf("%q was sent (%v), %q was written", frame, err, last)
 					}
@@ -168,7 +168,9 @@ func TestBurstIsNotHeldForLong(t *testing.T) {
 	}{
 		{"waits", "", burstDelay, func(context.Context, transport.Outbound) { time.Sleep(time.Second) }},
 		{"ends", "", 0, func(context.Context, transport.Outbound) {}},
-		{"answers", "{answer}\n", 0, func(ctx context.Context, out transport.Outbound) { _ = out.Send(ctx, []byte("{answer}")) }},
+		{"answers", "{answer}\n", 0, func(ctx context.Context, out transport.Outbound) {
+			_ = out.Send(ctx, transport.Frame{JSON: []byte("{answer}")})
+		}},
 		{"panics", crash, 0, func(context.Context, transport.Outbound) { panic("as asked") }},
 		{"ends its goroutine", "", 0, func(context.Context, transport.Outbound) { runtime.Goexit() }},
 	} {
@@ -337,7 +339,7 @@ func TestBurstToWhoDoesNotRead(t *testing.T) {
 		sent := 0
 		host := hostFunc(func(ctx context.Context, _ []byte, out transport.Outbound) error {
 			for {
-				if err := out.Send(ctx, []byte(`{"method":"x"}`)); err != nil {
+				if err := out.Send(ctx, transport.Frame{JSON: []byte(`{"method":"x"}`)}); err != nil {
 					return err
 				}
 				sent++
@@ -394,7 +396,7 @@ func TestBurstThatCannotBeWritten(t *testing.T) {
 			served <- stdio.New(stdio.Streams(r, &out)).Serve(t.Context(), hostFunc(func(ctx context.Context, _ []byte, out transport.Outbound) error {
 				report(ctx, t, out, burstStart+1)
 				time.Sleep(burstDelay + 1)
-				if err := out.Send(ctx, []byte("{}")); !errors.Is(err, errDisk) {
+				if err := out.Send(ctx, transport.Frame{JSON: []byte("{}")}); !errors.Is(err, errDisk) {
 					t.Errorf("Send: %v", err)
 				}
 				return nil
@@ -430,7 +432,7 @@ func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
 					served <- stdio.New(stdio.Streams(r, &out)).Serve(ctx, hostFunc(func(ctx context.Context, _ []byte, _ transport.Outbound) error {
 						go func() {
 							for ; ; taken++ {
-								if err := outOf(ctx).Send(context.WithoutCancel(ctx), []byte("{}")); err != nil {
+								if err := outOf(ctx).Send(context.WithoutCancel(ctx), transport.Frame{JSON: []byte("{}")}); err != nil {
 									sent <- err
 									return
 								}
@@ -495,7 +497,7 @@ func manyBursts(t *testing.T, p pipe, opts []stdio.Option) {
 			flood(context.WithoutCancel(ctx), outOf(ctx), "b"+id, each)
 		}()
 		flood(ctx, out, "a"+id, each)
-		return out.Send(ctx, fmt.Appendf(nil, "a%s %d", id, each))
+		return out.Send(ctx, transport.Frame{JSON: fmt.Appendf(nil, "a%s %d", id, each)})
 	})
 	served := make(chan error, 1)
 	go func() {
@@ -542,7 +544,7 @@ func manyBursts(t *testing.T, p pipe, opts []stdio.Option) {
 // flood numbers what it sends.
 func flood(ctx context.Context, out transport.Outbound, id string, n int) {
 	for i := range n {
-		_ = out.Send(ctx, fmt.Appendf(nil, "%s %d", id, i))
+		_ = out.Send(ctx, transport.Frame{JSON: fmt.Appendf(nil, "%s %d", id, i)})
 		if rand.IntN(50) == 0 {
 			time.Sleep(time.Duration(rand.IntN(200)) * time.Microsecond)
 		}

@@ -129,14 +129,14 @@ func (c *conn) pump() {
 // not read must not hold up a caller whose time is over.
 func (c *conn) Write(ctx context.Context, frame []byte) error {
 	if ctx.Done() == nil {
-		return c.out.Send(ctx, frame)
+		return c.out.Send(ctx, transport.Frame{JSON: frame})
 	}
 	sent := make(chan error, 1)
 	frame = slices.Clone(frame) // the caller may be gone before it is written
 	go func() {
 		err := errNoReturn
 		defer func() { sent <- err }()
-		err = c.out.Send(ctx, frame)
+		err = c.out.Send(ctx, transport.Frame{JSON: frame})
 	}()
 	select {
 	case err := <-sent:

@@ -173,7 +173,7 @@ func TestOneWriteOneLine(t *testing.T) {
 		var out writes
 		host := hostFunc(func(ctx context.Context, _ []byte, o transport.Outbound) error {
 			sent := []byte(test.sent)
-			err := o.Send(ctx, sent)
+			err := o.Send(ctx, transport.Frame{JSON: sent})
 			if string(sent) != test.sent {
 				t.Errorf("Send changed the caller's bytes to %.80q", sent)
 			}
@@ -192,7 +192,7 @@ func TestEmptyFrameIsNotSent(t *testing.T) {
 	t.Parallel()
 	var out writes
 	host := hostFunc(func(ctx context.Context, _ []byte, o transport.Outbound) error {
-		if o.Send(ctx, nil) == nil {
+		if o.Send(ctx, transport.Frame{}) == nil {
 			t.Error("an empty frame was sent")
 		}
 		return nil

@@ -109,7 +109,7 @@ func dirty(ctx context.Context) error {
 		if err := cmd.Run(); err != nil {
 			return err
 		}
-		return out.Send(ctx, frame)
+		return out.Send(ctx, transport.Frame{JSON: frame})
 	}))
 	fmt.Println("restored")
 	return err
@@ -140,7 +140,7 @@ func (x exchange) Serve(ctx context.Context, out transport.Outbound) error {
 }
 
 func echo(ctx context.Context, frame []byte, out transport.Outbound) error {
-	return out.Send(ctx, frame)
+	return out.Send(ctx, transport.Frame{JSON: frame})
 }
 
 // pipe is two streams between a client and a server.

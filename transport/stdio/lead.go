@@ -113,7 +113,7 @@ type tooLong int
 
 // Serve answers it.
 func (limit tooLong) Serve(ctx context.Context, out transport.Outbound) error {
-	return out.Send(ctx, refusal.TooLong(int(limit)))
+	return out.Send(ctx, transport.Frame{JSON: refusal.TooLong(int(limit)), Final: true})
 }
 
 // serveHere serves the exchange in this goroutine. What it sends is held back if more frames have

@@ -66,7 +66,7 @@ func (h *unsteady) serve(ctx context.Context, frame []byte, out transport.Outbou
 	case chance < 20:
 		time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
 	case chance < 40:
-		if err := out.Send(ctx, []byte(note)); err != nil {
+		if err := out.Send(ctx, transport.Frame{JSON: []byte(note)}); err != nil {
 			return err
 		}
 	case chance < 45:
@@ -76,7 +76,7 @@ func (h *unsteady) serve(ctx context.Context, frame []byte, out transport.Outbou
 		h.lost.Add(1)
 		runtime.Goexit()
 	}
-	err := out.Send(ctx, frame)
+	err := out.Send(ctx, transport.Frame{JSON: frame})
 	for i := range frame {
 		frame[i] = '#' // it is ours
 	}

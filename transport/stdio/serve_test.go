@@ -27,7 +27,7 @@ func TestEOFWaitsForExchanges(t *testing.T) {
 		var out writes
 		host := hostFunc(func(ctx context.Context, frame []byte, o transport.Outbound) error {
 			time.Sleep(4 * time.Second)
-			return o.Send(ctx, frame)
+			return o.Send(ctx, transport.Frame{JSON: frame})
 		})
 		start := time.Now()
 		err := stdio.New(stdio.Streams(strings.NewReader("{1}\n{2}"), &out)).Serve(t.Context(), host)
@@ -225,7 +225,7 @@ func TestAnswersAfterEndOfContext(t *testing.T) {
 				host := hostFunc(func(ctx context.Context, frame []byte, out transport.Outbound) error {
 					close(began)
 					time.Sleep(time.Second)
-					return out.Send(ctx, frame)
+					return out.Send(ctx, transport.Frame{JSON: frame})
 				})
 				served := make(chan error, 1)
 				go func() { served <- stdio.New(stdio.Streams(stream, stream)).Serve(ctx, host) }()
@@ -325,8 +325,8 @@ func TestWriteFailureEndsServe(t *testing.T) {
 						causes <- context.Cause(ctx)
 						return nil
 					}
-					err := out.Send(ctx, frame)
-					if again := out.Send(ctx, frame); !errors.Is(again, err) {
+					err := out.Send(ctx, transport.Frame{JSON: frame})
+					if again := out.Send(ctx, transport.Frame{JSON: frame}); !errors.Is(again, err) {
 						t.Errorf("the second Send failed with %v, the first with %v", again, err)
 					}
 					return err
@@ -379,7 +379,7 @@ func TestSendAfterServe(t *testing.T) {
 	if err := stdio.New(stdio.Streams(strings.NewReader("{}\n"), &out)).Serve(t.Context(), host); err != nil {
 		t.Fatal(err)
 	}
-	if err := kept.Send(t.Context(), []byte("{}")); !errors.Is(err, io.ErrClosedPipe) || len(out.all) != 0 {
+	if err := kept.Send(t.Context(), transport.Frame{JSON: []byte("{}")}); !errors.Is(err, io.ErrClosedPipe) || len(out.all) != 0 {
 		t.Errorf("Send: %v; wrote %q", err, out.all)
 	}
 }
@@ -413,7 +413,7 @@ func TestTurnToWrite(t *testing.T) {
 				out.cut = cut
 				sent := make(chan error, 3)
 				for i, of := range []context.Context{ctx, first, ctx} {
-					go func() { sent <- send.Send(of, fmt.Appendf(nil, "{%d}", i)) }()
+					go func() { sent <- send.Send(of, transport.Frame{JSON: fmt.Appendf(nil, "{%d}", i)}) }()
 					synctest.Wait()
 				}
 				close(out.gate)
@@ -443,7 +443,7 @@ func TestSendWhileBlocked(t *testing.T) {
 				senders.Go(func() {
 					ctx, cancel := context.WithTimeout(ctx, time.Second)
 					defer cancel()
-					_ = out.Send(ctx, frame)
+					_ = out.Send(ctx, transport.Frame{JSON: frame})
 					returned.Add(1)
 				})
 			}

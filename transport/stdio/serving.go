@@ -150,7 +150,7 @@ func (s *serving) recovered(frame []byte) {
 	}
 	s.onPanic(value, debug.Stack())
 	if answer := refusal.Panicked(frame); answer != nil {
-		_ = s.out.Send(s.work, answer)
+		_ = s.out.Send(s.work, transport.Frame{JSON: answer})
 	}
 }
 

@@ -59,7 +59,7 @@ func TestTakeOverLetsMessagesPass(t *testing.T) {
 		host := hostFunc(func(ctx context.Context, frame []byte, out transport.Outbound) error {
 			switch string(frame) {
 			case "{ask}":
-				if err := out.Send(ctx, []byte("{question}")); err != nil {
+				if err := out.Send(ctx, transport.Frame{JSON: []byte("{question}")}); err != nil {
 					return err
 				}
 				<-came
@@ -70,7 +70,7 @@ func TestTakeOverLetsMessagesPass(t *testing.T) {
 				close(came)
 				return nil
 			}
-			return out.Send(ctx, frame)
+			return out.Send(ctx, transport.Frame{JSON: frame})
 		})
 		out := serveLines(t, host, func(w io.Writer) {
 			if _, err := io.WriteString(w, "{quick}\n{ask}\n{answer}\n{quick}\n"); err != nil {
@@ -98,7 +98,7 @@ func TestTakeOverAfterSlowAccept(t *testing.T) {
 			case "{go}":
 				close(came)
 			}
-			return out.Send(ctx, frame)
+			return out.Send(ctx, transport.Frame{JSON: frame})
 		})
 		out := serveLines(t, host, func(w io.Writer) {
 			if _, err := io.WriteString(w, "{1}\n{wait}\n{go}\n"); err != nil {
@@ -128,11 +128,11 @@ func TestTakeOverBringsOutWhatWasHeldBack(t *testing.T) {
 			if string(frame) == "{slow}" {
 				for range 2 {
 					time.Sleep(time.Second)
-					_ = out.Send(ctx, []byte("{progress}"))
+					_ = out.Send(ctx, transport.Frame{JSON: []byte("{progress}")})
 				}
 				time.Sleep(time.Second)
 			}
-			return out.Send(ctx, frame)
+			return out.Send(ctx, transport.Frame{JSON: frame})
 		})
 		out := serveLines(t, host, func(w io.Writer) {
 			if _, err := io.WriteString(w, "{1}\n{2}\n{slow}\n{3}\n"); err != nil {
@@ -170,7 +170,7 @@ func TestNothingIsHeldBackForLong(t *testing.T) {
 		host := hostFunc(func(ctx context.Context, frame []byte, out transport.Outbound) error {
 			time.Sleep(each)
 			sent = append(sent, time.Since(start))
-			return out.Send(ctx, frame)
+			return out.Send(ctx, transport.Frame{JSON: frame})
 		})
 		out := serveLines(t, host, func(w io.Writer) {
 			if _, err := io.WriteString(w, strings.Repeat("{}\n", 64)); err != nil {
@@ -199,7 +199,7 @@ func TestNotQuickEnough(t *testing.T) {
 			if string(frame) == "{slow}" {
 				time.Sleep(each)
 			}
-			return out.Send(ctx, frame)
+			return out.Send(ctx, transport.Frame{JSON: frame})
 		})
 		r, w := io.Pipe()
 		out := stamped{start: time.Now()}
@@ -228,7 +228,7 @@ func TestTakeOverOfMany(t *testing.T) {
 			if string(frame) == "{slow}" {
 				time.Sleep(time.Second)
 			}
-			return out.Send(ctx, frame)
+			return out.Send(ctx, transport.Frame{JSON: frame})
 		})
 		var out stamped
 		out.start = time.Now()
@@ -366,7 +366,7 @@ func TestGoexit(t *testing.T) {
 						time.Sleep(after)
 						runtime.Goexit()
 					}
-					return out.Send(ctx, frame)
+					return out.Send(ctx, transport.Frame{JSON: frame})
 				})
 				out := serveLines(t, host, func(w io.Writer) {
 					for _, lines := range []string{"{1}\n{exit}\n{2}\n", "{exit}\n", "{3}\n"} {
@@ -423,7 +423,7 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 				long := []byte("{" + strings.Repeat("x", size) + "}")
 				host := hostFunc(func(ctx context.Context, _ []byte, out transport.Outbound) error {
 					accepted.Add(1)
-					return out.Send(ctx, long)
+					return out.Send(ctx, transport.Frame{JSON: long})
 				})
 				served := make(chan error, 1)
 				go func() {
@@ -466,7 +466,7 @@ func TestCoalesced(t *testing.T) {
 			var senders sync.WaitGroup
 			send := func(ctx context.Context, frame string, want error) {
 				senders.Go(func() {
-					if err := o.Send(ctx, []byte(frame)); !errors.Is(err, want) {
+					if err := o.Send(ctx, transport.Frame{JSON: []byte(frame)}); !errors.Is(err, want) {
 						t.Errorf("Send(%s): %v, want %v", frame, err, want)
 					}
 				})
@@ -507,7 +507,7 @@ func TestTurnOfOneWhoGaveUp(t *testing.T) {
 				defer cancel()
 				var senders sync.WaitGroup
 				for i, ctx := range []context.Context{ctx, over, ctx} {
-					senders.Go(func() { _ = o.Send(ctx, fmt.Appendf(nil, "{%d}", i)) })
+					senders.Go(func() { _ = o.Send(ctx, transport.Frame{JSON: fmt.Appendf(nil, "{%d}", i)}) })
 					synctest.Wait()
 				}
 				senders.Go(cancel)

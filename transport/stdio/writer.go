@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 const (
@@ -56,10 +58,11 @@ func newFrameWriter(out io.Writer) *frameWriter {
 }
 
 // Send writes one frame, or holds it back until flush. It copies frame.
-func (w *frameWriter) Send(ctx context.Context, frame []byte) error {
-	if len(frame) == 0 {
+func (w *frameWriter) Send(ctx context.Context, frame transport.Frame) error {
+	if len(frame.JSON) == 0 {
 		return errEmptyFrame
 	}
+	ctx = frame.Bound(ctx)
 	// 2026-07-28 basic/transports/stdio: nothing more for a cancelled request.
 	if ctx.Err() != nil {
 		return w.late(ctx)
@@ -70,12 +73,12 @@ func (w *frameWriter) Send(ctx context.Context, frame []byte) error {
 		return w.gone.err
 	}
 	if w.writing {
-		t := &ticket{frame: frame, wake: make(chan bool, 1)}
+		t := &ticket{frame: frame.JSON, wake: make(chan bool, 1)}
 		w.queue = append(w.queue, t)
 		w.mu.Unlock()
 		return w.wait(ctx, t)
 	}
-	w.line = appendLine(w.line, frame)
+	w.line = appendLine(w.line, frame.JSON)
 	if len(w.line) < heldBack && (w.held || w.joinsBurst()) {
 		w.mu.Unlock()
 		return nil

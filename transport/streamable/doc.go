@@ -38,7 +38,7 @@
 //   - A stream that broke is resumed at any node. One that does not run its exchange
 //     reads the log until it finds the end that the other has marked; it gives up when
 //     nothing has come for SessionIdle. If the other has died, it ends the stream, with the
-//     answer that the exchange has left for that ([transport.Interruptible]).
+//     answer that the exchange has left for that ([transport.Planned]).
 //   - What belongs to no exchange is delivered by one node, where the client has asked
 //     for it last, and dropped by the others. A client that comes to another node with
 //     Last-Event-ID gets what it missed, one that comes without what happens from then.

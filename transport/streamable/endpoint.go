@@ -50,7 +50,7 @@ type Endpoint struct {
 }
 
 // New makes an endpoint for host. If host is a [transport.Server], its
-// authenticator, its event store and its shared store of sessions are used.
+// services are used.
 func New(host transport.Host, cfg Config) *Endpoint {
 	life, stop := context.WithCancelCause(context.Background()) //nolint:forbidigo // an endpoint outlives any one request
 	e := &Endpoint{
@@ -64,8 +64,8 @@ func New(host transport.Host, cfg Config) *Endpoint {
 	e.dues.began = time.Now()
 	e.young.began = e.dues.began
 	e.waiting = newWaiting(e.cfg.Patience)
-	if e.server != nil && !cfg.Stateless {
-		e.events = e.server.Events()
+	if !cfg.Stateless {
+		e.events = e.offered.Events
 		e.joinNodes()
 	}
 	return e
@@ -81,11 +81,11 @@ func (e *Endpoint) methods() string {
 
 // joinNodes makes the endpoint a node if the host shares its sessions with other processes.
 func (e *Endpoint) joinNodes() {
-	store := e.server.Sessions()
+	store := e.offered.Sessions
 	if store == nil {
 		return
 	}
-	e.node = nodes.New(store, e.server.Changes(), nodes.Duties{
+	e.node = nodes.New(store, e.offered.Changes, nodes.Duties{
 		Heard: e.heard, Look: e.look, Period: e.refresh(), Closing: e.Closing(), Idle: e.running.Idle,
 	})
 	e.sessionsByKey = make(map[string]*session)

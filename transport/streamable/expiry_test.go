@@ -33,7 +33,7 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &host{plan: polling, log: &keeper{}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
 			link, _ := transport.RequestFrom(ctx).Sessions.Find()
-			_ = link.Out.Send(ctx, []byte(`{"changed":true}`))
+			_ = link.Out.Send(ctx, transport.Frame{JSON: []byte(`{"changed":true}`)})
 			return http.StatusOK, `{"a":1}`
 		}}
 		began := time.Now()

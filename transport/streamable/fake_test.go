@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // host is a scripted transport.Server. Frames are {"id":..,"method":..}.
 type host struct {
 	plan    transport.Plan
-	will    string // of each exchange; see transport.Interruptible
+	will    string // of each exchange; see transport.Planned
 	refuses bool   // every initialize
 	auth    transport.Authenticator
 	log     eventlog.Store
@@ -37,12 +37,12 @@ type host struct {
 	handle func(ctx context.Context, method string, send func(frame string) error) (status int, answer string)
 }
 
-func (h *host) Authenticator() transport.Authenticator { return h.auth }
-func (h *host) Events() eventlog.Store                 { return h.log }
-func (h *host) Sessions() session.Store                { return h.sessions }
-func (h *host) Changes() change.Bus                    { return h.changes }
-func (h *host) Adopt(*transport.Connection) error      { return nil }
-func (h *host) Closing() <-chan struct{}               { return h.closing }
+func (h *host) Services() transport.Services {
+	return transport.Services{
+		Authenticator: h.auth, Events: h.log, Closing: h.closing, Sessions: h.sessions, Changes: h.changes,
+		Adopt: func(*transport.Connection) error { return nil },
+	}
+}
 
 type exchange struct {
 	h      *host
@@ -88,20 +88,20 @@ func (x *exchange) Interrupted() []byte { return []byte(x.h.will) }
 
 func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
 	if x.code != 0 {
-		return out.Send(transport.Final(ctx, x.code), []byte(`{"refused":true}`))
+		return out.Send(ctx, transport.Frame{JSON: []byte(`{"refused":true}`), Final: true, Status: x.code})
 	}
 	if x.method == "initialize" {
 		if kept := x.link.Kept; x.h.refuses || kept != nil && kept.Change(ctx, func([]byte) []byte { return []byte("0") }) != nil {
 			x.link.Refuse()
-			return out.Send(transport.Final(ctx, http.StatusOK), []byte(`{"initialized":false}`))
+			return out.Send(ctx, transport.Frame{JSON: []byte(`{"initialized":false}`), Final: true})
 		}
-		return out.Send(transport.Final(ctx, http.StatusOK), []byte(`{"initialized":true}`))
+		return out.Send(ctx, transport.Frame{JSON: []byte(`{"initialized":true}`), Final: true})
 	}
-	status, answer := x.h.handle(ctx, x.method, func(frame string) error { return out.Send(ctx, []byte(frame)) })
+	status, answer := x.h.handle(ctx, x.method, func(frame string) error { return out.Send(ctx, transport.Frame{JSON: []byte(frame)}) })
 	if answer == "" {
 		return nil
 	}
-	return out.Send(transport.Final(ctx, status), []byte(answer))
+	return out.Send(ctx, transport.Frame{JSON: []byte(answer), Final: true, Status: status})
 }
 
 var errCut = errors.New("cut")

@@ -42,8 +42,6 @@ type Request struct {
 type Lender interface {
 	// Lend gives room for so many bytes.
 	Lend(size int) []byte
-	// Swap takes body as if it had been lent, and gives memory of the carrier's for it.
-	Swap(body []byte) (other []byte)
 }
 
 // Gate decides which requests come in: by Host, Origin and principal. It is the
@@ -51,7 +49,7 @@ type Lender interface {
 type Gate struct {
 	cfg     Config
 	origins origins
-	server  transport.Server // nil: the host offers no more than Accept
+	offered transport.Services // of the host; empty if it offers no more than Accept
 
 	places places // of open streams; sessions count their own
 	calls  places // of calls in flight, with and without a session
@@ -64,10 +62,12 @@ type Gate struct {
 
 // NewGate guards host.
 func NewGate(host transport.Host, cfg Config) *Gate {
-	server, _ := host.(transport.Server)
-	g := &Gate{cfg: cfg.withDefaults(), server: server}
+	g := &Gate{cfg: cfg.withDefaults()}
+	if server, ok := host.(transport.Server); ok {
+		g.offered = server.Services()
+	}
 	g.origins = newOrigins(g.cfg.AllowedOrigins)
-	g.refusals.host, _ = host.(transport.Warner)
+	g.refusals.warn = g.offered.Warn
 	g.heartbeats.every, g.heartbeats.closing = g.cfg.Heartbeat, g.Closing()
 	return g
 }
@@ -83,12 +83,7 @@ func (g *Gate) Stops() bool {
 }
 
 // Closing is closed when the host begins to stop; nil for a host that never says so.
-func (g *Gate) Closing() <-chan struct{} {
-	if g.server == nil {
-		return nil
-	}
-	return g.server.Closing()
-}
+func (g *Gate) Closing() <-chan struct{} { return g.offered.Closing }
 
 // Config is the gate's, with defaults where nothing was set.
 func (g *Gate) Config() Config { return g.cfg }
@@ -215,11 +210,8 @@ func token(s string) bool {
 // authenticate asks the host's authenticator for the principal, if there is an authenticator
 // and the program's own middleware has not put a principal into ctx.
 func (g *Gate) authenticate(ctx context.Context, r *Request) (context.Context, *Reply) {
-	if g.server == nil || transport.PrincipalFrom(ctx) != nil {
-		return ctx, nil
-	}
-	auth := g.server.Authenticator()
-	if auth == nil {
+	auth := g.offered.Authenticator
+	if auth == nil || transport.PrincipalFrom(ctx) != nil {
 		return ctx, nil
 	}
 	about := ctx

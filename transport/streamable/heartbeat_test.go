@@ -148,7 +148,7 @@ func (s *stamped) Write(part []byte) error {
 // tells sends something on the session's own stream.
 func tells(ctx context.Context, _ string, _ func(string) error) (int, string) {
 	link, err := transport.RequestFrom(ctx).Sessions.Find()
-	if err != nil || link.Out.Send(ctx, []byte(`{"changed":true}`)) != nil {
+	if err != nil || link.Out.Send(ctx, transport.Frame{JSON: []byte(`{"changed":true}`)}) != nil {
 		return http.StatusInternalServerError, `{}`
 	}
 	return http.StatusOK, `{"a":1}`

@@ -147,7 +147,7 @@ func pairOver(t *testing.T, plan transport.Plan, cfg streamable.Config, all *mem
 					}
 					return http.StatusOK, "added"
 				case "tell":
-					if err := link.Out.Send(ctx, []byte(rest)); err != nil {
+					if err := link.Out.Send(ctx, transport.Frame{JSON: []byte(rest)}); err != nil {
 						return http.StatusOK, "failed"
 					}
 					return http.StatusOK, "told"

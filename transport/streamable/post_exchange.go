@@ -26,15 +26,7 @@ type postedExchange struct {
 type frameContext struct {
 	lifetime.Context
 
-	values  context.Context //nolint:containedctx // the request's; used for its values only
-	lasting context.Context //nolint:containedctx // values without the transport.Request; for Outlive
-}
-
-// Outlive implements [transport.Outliver]. The result does not keep the POST's memory.
-func (c *frameContext) Outlive() context.Context {
-	outer := &frameContext{values: c.lasting}
-	outer.Begin(c.Parent())
-	return context.WithoutCancel(outer)
+	values context.Context //nolint:containedctx // the request's; used for its values only
 }
 
 // Value asks the request, and then the parent.
@@ -58,7 +50,7 @@ func (v *Visit) run(body []byte, call *place, n int) *Reply {
 			x.release()
 		}
 	}()
-	x.request = transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr, Sessions: &x.posting}
+	x.request = transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr, Sessions: &x.posting, Outer: v.ctx}
 	ctx := transport.WithRequest(v.ctx, &x.request)
 	exchange, err := guarded.Accept(ctx, v.e.host, body)
 	if err != nil || exchange == nil {
@@ -118,7 +110,7 @@ func (x *postedExchange) within(request context.Context) {
 	if request.Done() != nil {
 		request = context.WithoutCancel(request)
 	}
-	x.ctx.values, x.ctx.lasting = request, x.v.ctx //nolint:fatcontext // no loop
+	x.ctx.values = request //nolint:fatcontext // no loop
 	parent := x.v.e.life
 	switch {
 	case x.stream.plan.CancelByClose:

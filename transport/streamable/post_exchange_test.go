@@ -127,10 +127,12 @@ type reusing struct{ *host }
 
 func (h *reusing) Accept(context.Context, []byte) (transport.Exchange, error) { return h, nil }
 
+func (*reusing) Interrupted() []byte { return nil }
+
 func (h *reusing) Plan() transport.Plan { return transport.Plan{Answered: true} }
 
 func (h *reusing) Serve(ctx context.Context, out transport.Outbound) error {
 	frame := []byte(`{"a":1}`)
 	defer clear(frame)
-	return out.Send(transport.Final(ctx, http.StatusOK), frame)
+	return out.Send(ctx, transport.Frame{JSON: frame, Final: true})
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
-	"github.com/kagami-mcp/kagami/transport"
 )
 
 // maxRefusals bounds the names that are warned of: strangers choose them.
@@ -16,7 +15,7 @@ const maxRefusals = 64
 // refusals warns whoever runs the server of names that it refuses, once for each: behind a proxy that
 // is the first thing that everybody meets.
 type refusals struct {
-	host transport.Warner // nil: nobody takes warnings
+	warn func(text string) // nil: nobody takes warnings
 
 	mu    sync.Mutex // guards names
 	names map[string]struct{}
@@ -26,14 +25,14 @@ type refusals struct {
 func (f *refusals) refuse(what, name, option string) *Reply {
 	name = jsontext.Clip(strings.ToValidUTF8(name, "?"), 100)
 	if f.isNew(what + name) {
-		f.host.Warn(fmt.Sprintf("a request was refused for its %s %q: to let it in, add it to %s", what, name, option))
+		f.warn(fmt.Sprintf("a request was refused for its %s %q: to let it in, add it to %s", what, name, option))
 	}
 	return refuse(http.StatusForbidden, fmt.Sprintf("the %s %q may not call this server", what, name))
 }
 
 // isNew reports whether name is to be warned of.
 func (f *refusals) isNew(name string) bool {
-	if f.host == nil {
+	if f.warn == nil {
 		return false
 	}
 	f.mu.Lock()

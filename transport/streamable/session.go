@@ -131,7 +131,7 @@ func (s *session) silence() {
 }
 
 // Send sends a message that belongs to no exchange. It is the connection's Peer.Out.
-func (s *session) Send(ctx context.Context, frame []byte) error {
+func (s *session) Send(ctx context.Context, frame transport.Frame) error {
 	return s.standalone().Send(ctx, frame)
 }
 

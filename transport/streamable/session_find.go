@@ -179,7 +179,7 @@ func (e *Endpoint) look(ctx context.Context) {
 		case !s.record.touch(ctx):
 			e.endSession(s, errSessionEnded)
 		case s.record.home() == e.node.ID && s.record.read(ctx) == nil:
-			_ = e.server.Adopt(s.link) // a host that takes none tells nothing, either
+			_ = e.offered.Adopt(s.link) // a host that takes none tells nothing, either
 		}
 	}
 }

@@ -50,14 +50,14 @@ func (s *session) moveIn(ctx context.Context) *Reply {
 // change in the session; by the second Adopt it sees what they changed before that. So nothing is
 // missed.
 func (s *session) settleIn(ctx context.Context) error {
-	host, r := s.e.server, s.record
-	if err := host.Adopt(s.link); err != nil {
+	adopt, r := s.e.offered.Adopt, s.record
+	if err := adopt(s.link); err != nil {
 		return err
 	}
 	if err := r.takeHome(ctx); err != nil {
 		return err
 	}
-	if err := host.Adopt(s.link); err != nil {
+	if err := adopt(s.link); err != nil {
 		return err
 	}
 	return s.standalone().catchUp(ctx)

@@ -122,7 +122,7 @@ func TestEndedSession(t *testing.T) {
 func changing() *host {
 	return &host{plan: polling, log: &keeper{}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
 		link, _ := transport.RequestFrom(ctx).Sessions.Find()
-		_ = link.Out.Send(ctx, []byte(`{"changed":true}`))
+		_ = link.Out.Send(ctx, transport.Frame{JSON: []byte(`{"changed":true}`)})
 		return http.StatusOK, `{"a":1}`
 	}}
 }

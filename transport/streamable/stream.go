@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -57,31 +58,32 @@ type stream struct {
 	flow      *flow              // nil: no event was written yet
 }
 
-// answering returns a response of one message with the marks of ctx, but without its body.
-func answering(ctx context.Context, status int, header []Field) Reply {
+// answering returns the response that f is, but without its body.
+func answering(f *transport.Frame, status int, header []Field) Reply {
 	r := Reply{Status: status, Header: header}
-	if retry := transport.RetryAfterFrom(ctx); retry > 0 {
-		seconds := int64((retry-1)/time.Second) + 1 // rounded up
+	if f.RetryAfter > 0 {
+		seconds := int64((f.RetryAfter-1)/time.Second) + 1 // rounded up
 		r.add(Field{retryAfter.Name, strconv.FormatInt(seconds, 10)})
 	} else if status == http.StatusServiceUnavailable {
 		r.add(retryAfter)
 	}
-	if challenge := transport.ChallengeFrom(ctx); challenge != "" {
-		r.add(Field{"WWW-Authenticate", challenge})
+	if f.Challenge != "" {
+		r.add(Field{"WWW-Authenticate", f.Challenge})
 	}
 	return r
 }
 
-// compose makes a copy of frame the answer, as an event if the client accepts only SSE. The caller
+// compose makes a copy of f the answer, as an event if the client accepts only SSE. The caller
 // holds st.mu.
-func (st *stream) compose(ctx context.Context, status int, frame []byte) {
+func (st *stream) compose(f *transport.Frame) {
+	status := cmp.Or(f.Status, http.StatusOK)
 	if st.json || status != http.StatusOK { // a refusal has its status whatever the client takes
-		st.answer = answering(ctx, status, jsonHeader)
-		st.answer.Body = append(st.borrow(len(frame)), frame...)
+		st.answer = answering(f, status, jsonHeader)
+		st.answer.Body = append(st.borrow(len(f.JSON)), f.JSON...)
 		return
 	}
-	st.answer = answering(ctx, status, eventsHeader)
-	st.answer.Body = appendEvent(st.borrow(len(eventStart)+len(frame)+len(eventEnd)), nil, frame)
+	st.answer = answering(f, status, eventsHeader)
+	st.answer.Body = appendEvent(st.borrow(len(eventStart)+len(f.JSON)+len(eventEnd)), nil, f.JSON)
 }
 
 // borrow returns the Lender's memory for size bytes of the answer, or, without a Lender, some that is
@@ -99,29 +101,28 @@ func (st *stream) borrow(size int) []byte {
 // that does not read blocks its own calls, until the carrier gives up on it. Frames in quick
 // succession may be written after Send has returned, but before the Send of the answer returns;
 // see flow.
-func (st *stream) Send(ctx context.Context, frame []byte) error {
-	status, final := transport.FinalFrom(ctx)
-	final = final && !st.standalone
+func (st *stream) Send(ctx context.Context, frame transport.Frame) error {
+	final := frame.Final && !st.standalone
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.ended || st.lost && st.log == nil {
 		return errEnded
 	}
 	if final && !st.streaming {
-		st.compose(ctx, status, frame)
+		st.compose(&frame)
 		return st.respond()
 	}
 	if !st.sse {
 		return transport.ErrNoStream
 	}
-	if err := st.stream(ctx); err != nil {
+	if err := st.stream(frame.Bound(ctx)); err != nil {
 		return err
 	}
 	if st.room(); st.ended || st.lost && st.log == nil {
 		return errEnded
 	}
 	st.ended = final
-	err := st.event(frame)
+	err := st.event(frame.JSON)
 	if final {
 		st.endLocked()
 	}
@@ -129,22 +130,6 @@ func (st *stream) Send(ctx context.Context, frame []byte) error {
 		err = st.forgiven(st.drain())
 	}
 	return err
-}
-
-// Swap implements transport.Swapper. An answer that is the whole response is kept instead of
-// copied, and the sender gets the Lender's memory in exchange. Any other frame is sent.
-func (st *stream) Swap(ctx context.Context, frame []byte) (other []byte, err error) {
-	status, final := transport.FinalFrom(ctx)
-	st.mu.Lock()
-	if !final || st.lender == nil || !st.json || st.streaming || st.ended {
-		st.mu.Unlock()
-		return frame, st.Send(ctx, frame)
-	}
-	defer st.mu.Unlock()
-	st.answer = answering(ctx, status, jsonHeader)
-	st.answer.Body, st.answer.Lent = frame, true
-	other, st.lender = st.lender.Swap(frame), nil
-	return other, st.respond()
 }
 
 // forgiven returns err, of writing to a connection, or nil if the log has what was not written:

@@ -247,7 +247,7 @@ func standaloneFlood(n int, told chan<- error) func(context.Context, string, fun
 	return func(ctx context.Context, _ string, _ func(string) error) (int, string) {
 		out := transport.ConnectionFrom(ctx).Out
 		for i := range n {
-			told <- out.Send(ctx, fmt.Appendf(nil, `{"n":%d}`, i))
+			told <- out.Send(ctx, transport.Frame{JSON: fmt.Appendf(nil, `{"n":%d}`, i)})
 			time.Sleep(time.Nanosecond)
 		}
 		return http.StatusOK, ""
@@ -401,9 +401,9 @@ type floods struct {
 
 func (x *floods) Serve(ctx context.Context, out transport.Outbound) error {
 	for i := range 12 {
-		_ = out.Send(ctx, fmt.Appendf(nil, `{"n":%d}`, i))
+		_ = out.Send(ctx, transport.Frame{JSON: fmt.Appendf(nil, `{"n":%d}`, i)})
 		time.Sleep(time.Nanosecond)
 	}
-	x.answered <- out.Send(transport.Final(ctx, http.StatusOK), []byte(`{"a":1}`))
+	x.answered <- out.Send(ctx, transport.Frame{JSON: []byte(`{"a":1}`), Final: true})
 	return nil
 }

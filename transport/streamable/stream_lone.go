@@ -27,7 +27,9 @@ func (g *Gate) NewLone(greeting []byte, closing, left func()) *Lone {
 }
 
 // Send writes one frame as an event.
-func (l *Lone) Send(ctx context.Context, frame []byte) error { return l.st.Send(ctx, frame) }
+func (l *Lone) Send(ctx context.Context, frame transport.Frame) error {
+	return l.st.Send(ctx, frame)
+}
 
 // Finish ends the stream, after what was sent.
 func (l *Lone) Finish() { l.st.finish() }

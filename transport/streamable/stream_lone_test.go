@@ -77,7 +77,7 @@ func TestLone(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); reply.Stream.Serve(t.Context(), &w) }()
 	for range 3 {
-		if err := l.Send(transport.Final(t.Context(), http.StatusNotFound), []byte("{}")); err != nil {
+		if err := l.Send(t.Context(), transport.Frame{JSON: []byte("{}"), Final: true, Status: http.StatusNotFound}); err != nil {
 			t.Errorf("Send: %v", err)
 		}
 	}
@@ -87,7 +87,7 @@ func TestLone(t *testing.T) {
 	if w.status != http.StatusOK || w.length != -1 {
 		t.Errorf("the response is %+v", w)
 	}
-	if err := l.Send(t.Context(), []byte("{}")); err == nil {
+	if err := l.Send(t.Context(), transport.Frame{JSON: []byte("{}")}); err == nil {
 		t.Error("Send succeeded after the end")
 	}
 }

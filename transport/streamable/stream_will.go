@@ -45,7 +45,7 @@ func (st *stream) begin() {
 
 // will returns the content of the first event; nil: none. The caller holds st.mu.
 func (st *stream) will() []byte {
-	x, ok := st.exchange.(transport.Interruptible)
+	x, ok := st.exchange.(transport.Planned)
 	if !ok {
 		return nil
 	}

@@ -163,8 +163,12 @@ func (c *Config) misnamed() error {
 // Mounted warns of options that are wrong, for a carrier that has no other way to say so.
 func (c *Config) Mounted(host transport.Host) {
 	err := cmp.Or(c.Fault, c.misnamed(), c.mistrusted())
-	if warner, ok := host.(transport.Warner); ok && err != nil {
-		warner.Warn("an option of the HTTP endpoint has no effect: " + err.Error())
+	server, ok := host.(transport.Server)
+	if !ok || err == nil {
+		return
+	}
+	if warn := server.Services().Warn; warn != nil {
+		warn("an option of the HTTP endpoint has no effect: " + err.Error())
 	}
 }
 

@@ -105,7 +105,7 @@ func (f *Front) landing(host, path string, c *Config) string {
 		lead = c.Landing.Text
 	}
 	login := ""
-	if server, ok := f.host.(transport.Server); ok && server.Authenticator() != nil {
+	if server, ok := f.host.(transport.Server); ok && server.Services().Authenticator != nil {
 		login = "<p>It needs a login. Your client asks you for it" + html.EscapeString(f.loginAt(path)) + " when it connects.</p>"
 	}
 	name := shortName(host)

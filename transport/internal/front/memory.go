@@ -44,12 +44,6 @@ var (
 	_ io.WriterTo   = (*Body)(nil)
 )
 
-// Swap makes bytes those of the body, and returns the memory that it had.
-func (b *Body) Swap(bytes []byte) (own []byte) {
-	own, b.Bytes = b.Bytes[:0], bytes
-	return own
-}
-
 // Read implements io.Reader.
 func (b *Body) Read(p []byte) (int, error) {
 	if b.at >= len(b.Bytes) {

@@ -22,7 +22,7 @@ type describer interface {
 func Describe(host transport.Host, method, path string) *streamable.Reply {
 	status, header, body := http.StatusNotFound, http.Header(nil), []byte(nil)
 	if server, ok := host.(transport.Server); ok {
-		if d, ok := server.Authenticator().(describer); ok {
+		if d, ok := server.Services().Authenticator.(describer); ok {
 			status, header, body = d.ServeMetadata(method, path)
 		}
 	}

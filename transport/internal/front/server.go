@@ -36,8 +36,8 @@ func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, bu
 	}
 	f, conns := New(host, c.Config), newConns(c.WriteTimeout)
 	r := &run{Config: c, front: f, server: build(f, ctx.Done()), conns: conns}
-	if q, ok := host.(transport.Quitter); ok {
-		r.gaveUp = q.GaveUp()
+	if server, ok := host.(transport.Server); ok {
+		r.abandoned = server.Services().Abandoned
 	}
 	return r.serve(ctx, conns.listener(l))
 }
@@ -45,10 +45,10 @@ func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, bu
 // run is one run of a stand-alone server.
 type run struct {
 	*Config
-	front  *Front
-	server Server
-	conns  *conns
-	gaveUp <-chan struct{} // of transport.Quitter; nil: the host is none
+	front     *Front
+	server    Server
+	conns     *conns
+	abandoned <-chan struct{} // of transport.Services
 }
 
 func (r *run) serve(ctx context.Context, l net.Listener) error {
@@ -69,7 +69,7 @@ func (r *run) serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	detached := context.WithoutCancel(ctx)
-	within(detached, r.Grace, r.gaveUp, func(ctx context.Context) {
+	within(detached, r.Grace, r.abandoned, func(ctx context.Context) {
 		_ = r.front.Shutdown(ctx) // what had to be cancelled knows it
 	})
 	_ = l.Close()

@@ -34,7 +34,7 @@ func Serve(ctx context.Context, x transport.Exchange, out transport.Outbound, fr
 		}
 		Report(value)
 		if answer := refusal.Panicked(frame); answer != nil {
-			_ = out.Send(transport.Final(ctx, 200), answer) // nobody is left to tell
+			_ = out.Send(ctx, transport.Frame{JSON: answer, Final: true}) // nobody is left to tell
 		}
 	}()
 	_ = x.Serve(ctx, out) // its sender knows

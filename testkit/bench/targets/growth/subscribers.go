@@ -93,7 +93,7 @@ func (a *audience) listen(ctx context.Context, i int) error {
 	}
 	a.all.Go(func() {
 		// It ends with ctx; what a server that stops says is not looked at.
-		_ = x.Serve(ctx, transport.OutboundFunc(func(context.Context, []byte) error {
+		_ = x.Serve(ctx, transport.OutboundFunc(func(context.Context, transport.Frame) error {
 			a.hear()
 			return nil
 		}))
@@ -138,5 +138,5 @@ func (a *audience) call(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return x.Serve(ctx, transport.OutboundFunc(func(context.Context, []byte) error { return nil }))
+	return x.Serve(ctx, transport.OutboundFunc(func(context.Context, transport.Frame) error { return nil }))
 }
