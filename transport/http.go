@@ -66,7 +66,7 @@ type Request struct {
 	// Stream is the response, where it may end before the answer. Nil: it cannot.
 	Stream Releaser
 
-	// Outer is the context without anything of this request; see Outlive. Nil: it is not known.
+	// Outer is the context without anything of this request; see WithoutRequest. Nil: it is not known.
 	Outer context.Context //nolint:containedctx // what a request lets go of when it outlives itself
 
 	first carried // the context that WithRequest made first
@@ -95,7 +95,7 @@ func (c *carried) Value(key any) any {
 // Sessions are a carrier's handshake sessions: each is a connection.
 type Sessions interface {
 	// Find is the session that the request names; nil where it names none, or
-	// a connection that is Single where the carrier keeps no sessions;
+	// a connection that is OneRequest where the carrier keeps no sessions;
 	// ErrNoSession where there is no such session for this principal, and
 	// ErrUnavailable while that cannot be known. It may have to ask another process:
 	// it blocks, and is called from Accept for posted frames only, which are accepted
@@ -126,10 +126,10 @@ func RequestFrom(ctx context.Context) *Request {
 	return r
 }
 
-// Outlive returns the context for work that goes on after the exchange of ctx: it has the same
+// WithoutRequest returns the context for work that goes on after the exchange of ctx: it has the same
 // values but for the request, and no end. Where the carrier has set Request.Outer, it has the
 // values of that and the connection, and keeps nothing of the request in memory.
-func Outlive(ctx context.Context) context.Context {
+func WithoutRequest(ctx context.Context) context.Context {
 	r := RequestFrom(ctx)
 	if r == nil || r.Outer == nil {
 		return WithRequest(context.WithoutCancel(ctx), nil)
@@ -147,7 +147,7 @@ type Plan struct {
 	Resumable     bool // a broken response may be resumed
 	Polls         bool // an event with an id primes the client to resume
 	CancelByClose bool // a closed response cancels the exchange
-	Lasts         bool // the exchange waits for something to happen, as subscriptions/listen does
+	LongLived     bool // the exchange waits for something to happen, as subscriptions/listen does
 }
 
 // Planned is an Exchange that HTTP carriers know more about. One that is not Planned is

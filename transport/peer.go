@@ -17,31 +17,31 @@ type Peer struct {
 	// Outbound of the exchange that opened the session.
 	Out Outbound
 
-	// Single says that the connection is that of one request, of whatever revision: there
+	// OneRequest says that the connection is that of one request, of whatever revision: there
 	// was no handshake on it, and nothing reaches the client but the answer and what comes
 	// before it.
-	Single bool
+	OneRequest bool
 
-	// Kept is where the host keeps what it knows of the session, so that another
+	// SessionState is where the host keeps what it knows of the session, so that another
 	// process can serve it. Nil: the session ends with the connection.
-	Kept Kept
+	SessionState SessionState
 }
 
-// Kept is the host's state of one session, kept by the carrier beyond this process.
+// SessionState is the host's state of one session, kept by the carrier beyond this process.
 // Safe for concurrent use. It neither keeps nor hands out a caller's slice.
-type Kept interface {
-	// State is what is kept, as this process has seen it last, and its version, which
+type SessionState interface {
+	// Load is what is kept, as this process has seen it last, and its version, which
 	// rises with each change by whatever process. 0: nothing is kept yet.
 	//
 	// A connection whose state is there when its first frame arrives, or when it is
 	// adopted (Services.Adopt), belongs to a session that another process has opened. A carrier
 	// looks anew for each request.
-	State() (data []byte, version uint64)
+	Load() (data []byte, version uint64)
 
-	// Change keeps what change makes of the newest state, and calls it again where
+	// Update keeps what change makes of the newest state, and calls it again where
 	// another process was faster; nil is nothing kept yet. An error says that nothing
 	// was kept. It blocks: not for Accept.
-	Change(ctx context.Context, change func(data []byte) []byte) error
+	Update(ctx context.Context, change func(data []byte) []byte) error
 }
 
 // Connection is the identity of one connection: equal pointers mean the same connection.

@@ -39,7 +39,7 @@ func TestOutlive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(transport.WithRequest(request, &transport.Request{Outer: test.outer}))
-			outlives := transport.Outlive(ctx)
+			outlives := transport.WithoutRequest(ctx)
 			cancel()
 			if outlives.Err() != nil || outlives.Done() != nil {
 				t.Error("it ends with the exchange")
@@ -55,7 +55,7 @@ func TestOutlive(t *testing.T) {
 			}
 		})
 	}
-	if plain := transport.Outlive(request); plain.Value(key{"request"}) != "r" {
+	if plain := transport.WithoutRequest(request); plain.Value(key{"request"}) != "r" {
 		t.Error("without a request there is nothing to let go of")
 	}
 }

@@ -22,7 +22,7 @@ import (
 // process counts as dead. The session goes on.
 func TestCallLostByKill(t *testing.T) {
 	t.Parallel()
-	const dead = 20 * time.Second // after the last sign of life; see transport/internal/nodes
+	const dead = 20 * time.Second // after the last sign of life; see transport/internal/cluster
 	stores := map[string]struct {
 		url  func(t *testing.T) string
 		late time.Duration

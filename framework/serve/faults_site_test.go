@@ -330,8 +330,8 @@ func faultBusy(stacks string) []string {
 // faultWaiting are the innermost calls of goroutines that wait for work.
 var faultWaiting = []string{
 	"github.com/valyala/fasthttp.(*workerPool).workerFunc",
-	"github.com/kagami-mcp/kagami/transport/internal/crew.(*Crew[...]).work",
-	"github.com/kagami-mcp/kagami/transport/internal/crew.(*Crew[...]).watch",
+	"github.com/kagami-mcp/kagami/transport/internal/workerpool.(*Pool[...]).work",
+	"github.com/kagami-mcp/kagami/transport/internal/workerpool.(*Pool[...]).watch",
 }
 
 // faultSettle waits until no more than base goroutines are left.

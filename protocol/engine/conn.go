@@ -31,7 +31,7 @@ type conn struct {
 	listens map[string]*feed         // of listen streams, by the key of the request's id
 	asks    map[string]*ask          // requests of ours that are not over, by the key of their id
 	lastAsk int64                    // the id of our last request
-	version uint64                   // of the kept state (transport.Kept) that the session has
+	version uint64                   // of the kept state (transport.SessionState) that the session has
 	gone    bool                     // the connection has ended: nothing more may wait for it
 
 	single bool // constant: belongs to one lone exchange, no other frame shares it; here, as gone leaves room
@@ -51,7 +51,7 @@ type session struct {
 	feed     *feed
 	opened   latch      // initialize has been answered
 	ready    latch      // notifications/initialized has come
-	altering sync.Mutex // serializes changes of a session without a transport.Kept
+	altering sync.Mutex // serializes changes of a session without a transport.SessionState
 
 	unopened atomic.Bool // initialize was answered with an error
 }
@@ -138,8 +138,8 @@ func (c *conn) unopen(s *session) {
 }
 
 // fleeting reports whether the connection is that of one request on a stateless carrier
-// (transport.Peer.Single), unlike single, which is for exchanges without any session.
-func (c *conn) fleeting() bool { return c.link != nil && c.link.Single }
+// (transport.Peer.OneRequest), unlike single, which is for exchanges without any session.
+func (c *conn) fleeting() bool { return c.link != nil && c.link.OneRequest }
 
 // assume makes a session for a request that comes without a handshake. The client's capabilities
 // are unknown, so it can be asked nothing, and nothing is logged to it.

@@ -180,7 +180,7 @@ func (x *exchange) outlive(ctx context.Context) context.Context {
 	if len(x.conn.e.cfg.Frames) > 0 {
 		return transport.WithRequest(context.WithoutCancel(ctx), nil)
 	}
-	return transport.Outlive(x.life.Parent())
+	return transport.WithoutRequest(x.life.Parent())
 }
 
 // launch starts the task that the call became. It is called after the answer with the task's id was

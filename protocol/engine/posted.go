@@ -148,7 +148,7 @@ func (p *posting) session(x *exchange) *protocol.Fault {
 		return needsSession()
 	}
 	x.conn = p.e.connection(link)
-	if link.Single {
+	if link.OneRequest {
 		x.conn.assume(p.version)
 	}
 	x.session = x.conn.current()
@@ -177,7 +177,7 @@ func (p *posting) initialize(x *exchange, b *body) *protocol.Fault {
 	if err != nil {
 		return x.notFound(err)
 	}
-	if link != nil && !link.Single {
+	if link != nil && !link.OneRequest {
 		return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
 	}
 	x.dialect = dialect.Handshake("")
@@ -338,7 +338,7 @@ func (x *exchange) header(name string) (string, bool) {
 
 // Plan tells an HTTP carrier how to respond.
 func (x *exchange) Plan() transport.Plan {
-	p := transport.Plan{Answered: x.run == nil, Lasts: x.feed != nil || x.method == protocol.MethodTaskResult}
+	p := transport.Plan{Answered: x.run == nil, LongLived: x.feed != nil || x.method == protocol.MethodTaskResult}
 	if d := x.dialect; d != nil {
 		p.Resumable, p.Polls, p.CancelByClose = d.Resumable(), d.PollStreams(), d.CancelByClose()
 	}

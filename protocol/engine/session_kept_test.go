@@ -15,13 +15,13 @@ type keeper struct {
 	version uint64
 }
 
-func (k *keeper) State() ([]byte, uint64) {
+func (k *keeper) Load() ([]byte, uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return []byte(k.data), k.version
 }
 
-func (k *keeper) Change(_ context.Context, change func([]byte) []byte) error {
+func (k *keeper) Update(_ context.Context, change func([]byte) []byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var before []byte
@@ -39,14 +39,14 @@ func TestUnreadableSession(t *testing.T) {
 	t.Parallel()
 	k := &keeper{}
 	p := connect(t, newEngine(t, catalog{}))
-	p.ctx = transport.Connect(p.ctx, transport.Peer{Out: p, Kept: k})
+	p.ctx = transport.Connect(p.ctx, transport.Peer{Out: p, SessionState: k})
 	p.initialize("2025-11-25", "{}")
 	const newer = `{"id":{"form":2}}`
 	k.mu.Lock()
 	k.data, k.version = newer, k.version+1
 	k.mu.Unlock()
 	shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://r"}}`), `"code":-32603`)
-	if data, _ := k.State(); string(data) != newer {
+	if data, _ := k.Load(); string(data) != newer {
 		t.Errorf("the state is %s now", data)
 	}
 }

@@ -24,11 +24,11 @@ type keptSession struct {
 var errKept = errors.New("engine: the kept state of a session is unreadable")
 
 // kept returns where the session's state is stored; nil: only in this process.
-func (c *conn) kept() transport.Kept {
+func (c *conn) kept() transport.SessionState {
 	if c.link == nil {
 		return nil
 	}
-	return c.link.Kept
+	return c.link.SessionState
 }
 
 // alter changes the stored state of the session, and then this node's. If the state is not stored, it
@@ -44,7 +44,7 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 		return nil
 	}
 	var unreadable error
-	err := kept.Change(ctx, func(data []byte) []byte {
+	err := kept.Update(ctx, func(data []byte) []byte {
 		var k keptSession
 		if data == nil {
 			k.ID, k.Init = s.id, json.RawMessage(s.init)
@@ -67,7 +67,7 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 // get no frame of the session before the next notification it must send. It waits for the bus: a
 // client that has the answer, of a subscription for example, is told of all later changes.
 func (c *conn) tellKept(ctx context.Context, id string) {
-	data, version := c.kept().State()
+	data, version := c.kept().Load()
 	var k keptSession
 	if c.e.cfg.Changes == nil || version <= 1 || json.Unmarshal(data, &k) != nil { // 1: nobody else knows it yet
 		return
@@ -105,7 +105,7 @@ func (c *conn) sync() {
 	if kept == nil {
 		return
 	}
-	if err := c.takeOver(kept.State()); err != nil {
+	if err := c.takeOver(kept.Load()); err != nil {
 		c.background(c.link.Context(), err)
 	}
 }

@@ -25,5 +25,5 @@ func (s settled) Run() int {
 func working() bool {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
-	return bytes.Contains(stacks, []byte("transport/internal/crew."))
+	return bytes.Contains(stacks, []byte("transport/internal/workerpool."))
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/kagami-mcp/kagami/transport/internal/front"
-	"github.com/kagami-mcp/kagami/transport/internal/tally"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
+	"github.com/kagami-mcp/kagami/transport/internal/inflight"
 )
 
 // again gives connections back to fasthttp when their stream is over: a client that has
@@ -16,24 +16,24 @@ type again struct {
 	server   *fasthttp.Server
 	idle     time.Duration // until a connection ends on which nothing comes; 0: it does not
 	stopping <-chan struct{}
-	served   *tally.Tally // connections that were given back
+	served   *inflight.Counter // connections that were given back
 }
 
 // takes reports whether a connection may be given back. One with TLS may not: to put back bytes that
 // were read early it would have to be wrapped, and fasthttp would no longer recognize TLS. When the server stops none
 // may, and the stream that begins now says so.
-func (a *again) takes(secure bool) bool { return a != nil && !secure && !front.Stops(a.stopping) }
+func (a *again) takes(secure bool) bool { return a != nil && !secure && !httpserver.Stops(a.stopping) }
 
 // begin counts a connection in, until serve has returned. It returns false once the server closes its
 // connections. While it only refuses what comes, a connection goes on: the header of its stream, which
 // may have been written long ago, did not say that it would not.
-func (a *again) begin() bool { return a.served.Begin() }
+func (a *again) begin() bool { return a.served.TryAdd() }
 
 // serve answers the requests on a connection, from which early was read already, until it is closed or
 // carries another stream.
 func (a *again) serve(conn net.Conn, early []byte) {
-	defer a.served.End()
-	front.Answering(conn, false)
+	defer a.served.Done()
+	httpserver.Answering(conn, false)
 	if len(early) == 0 {
 		early = a.next(conn)
 	}

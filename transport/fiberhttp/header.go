@@ -8,7 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
 )
 
 // fasthttp reads a body before it calls the handler, and so before anybody has judged the header.
@@ -20,8 +20,8 @@ import (
 // verdict is what was found of a request before its body was read.
 type verdict struct {
 	request *request
-	visit   front.Visit // nil: it is not judged yet
-	wanted  bool        // it is for a handler of the program's own, which wants the body
+	visit   httpserver.PendingRequest // nil: it is not judged yet
+	wanted  bool                      // it is for a handler of the program's own, which wants the body
 }
 
 type verdictKey struct{}
@@ -52,7 +52,7 @@ func (s *server) judge(rc *fasthttp.RequestCtx, route fasthttp.RequestHandler) i
 	rc.SetUserValue(verdictKey{}, first)
 	s.handle(rc, route)
 	if status := rc.Response.StatusCode(); status != http.StatusContinue {
-		front.Unread(rc.Conn())
+		httpserver.Unread(rc.Conn())
 		return status
 	}
 	rc.Response.Reset()

@@ -3,8 +3,8 @@ package fiberhttp
 import (
 	"github.com/valyala/fasthttp"
 
-	"github.com/kagami-mcp/kagami/transport/internal/front"
-	"github.com/kagami-mcp/kagami/transport/streamable"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
 // lender gives a request what belongs to its connection: the connection itself (see Take), and
@@ -13,16 +13,16 @@ import (
 type lender struct {
 	rc      *fasthttp.RequestCtx // of a request that waits while the memory is written to
 	carrier *carrier
-	long    *front.Body // nil: it was not long
-	handler *handler    // of the request, if its connection was taken; else nil
+	long    *httpserver.Body // nil: it was not long
+	handler *handler         // of the request, if its connection was taken; else nil
 }
 
 // short is the longest body that goes into the connection's memory: with its header it fits into the
 // write buffer.
 const short = writeBuffer - 1<<10
 
-// Lend implements streamable.Lender.
-func (l *lender) Lend(size int) []byte {
+// Buffer implements streamable.BufferSource.
+func (l *lender) Buffer(size int) []byte {
 	if size > short {
 		l.long = l.carrier.memory.Take(size)
 		return l.long.Bytes
@@ -41,7 +41,7 @@ func (l *lender) settle(reply *streamable.Reply) {
 	}
 	l.long.Bytes = reply.Body
 	if own, ok := l.rc.Conn().(*lent); ok {
-		l.long.Joiner = own
+		l.long.Gatherer = own
 	}
 	l.rc.Response.SetBodyStream(l.long, len(reply.Body)) // which fasthttp closes in the end
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
 )
 
 // loan says who owns a connection that fasthttp has. A stream that takes the connection over keeps it:
@@ -123,7 +123,7 @@ func (l *lent) alone() bool { return l.ahead == 0 && !l.unsent }
 // end is called when the handler has returned.
 func (l *lent) end() { l.unsent = true }
 
-// Join implements front.Joiner.
+// Join implements httpserver.GatherWriter.
 func (l *lent) Join(w *bufio.Writer, body []byte) (int, error) {
 	l.holding = true
 	err := w.Flush()
@@ -135,7 +135,7 @@ func (l *lent) Join(w *bufio.Writer, body []byte) (int, error) {
 	case head == nil: // there was nothing in w, or w does not write to l directly
 		return w.Write(body)
 	}
-	return front.Together(l.Conn, head, body)
+	return httpserver.Together(l.Conn, head, body)
 }
 
 // Close closes the connection, unless a stream keeps it.

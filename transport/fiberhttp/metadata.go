@@ -7,8 +7,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/internal/front"
-	"github.com/kagami-mcp/kagami/transport/streamable"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
 // MountMetadata serves RFC 9728 metadata at the root of the host, where Mount under a
@@ -34,16 +34,16 @@ func MountMetadata(app *fiber.App, host transport.Host, _ ...Option) {
 }
 
 func mountMetadata(app *fiber.App, serve fiber.Handler) {
-	app.All(front.Metadata, serve)
-	app.All(front.Metadata+"/*", serve)
+	app.All(httpserver.Metadata, serve)
+	app.All(httpserver.Metadata+"/*", serve)
 }
 
 // describe is the host's answer. A panic in it would end the process.
 func describe(host transport.Host, f *fiber.Ctx) (reply *streamable.Reply) {
 	defer func() {
 		if value := recover(); value != nil {
-			reply = front.Broken(value)
+			reply = httpserver.Broken(value)
 		}
 	}()
-	return front.Describe(host, string(f.Context().Method()), string(f.Context().URI().PathOriginal()))
+	return httpserver.Describe(host, string(f.Context().Method()), string(f.Context().URI().PathOriginal()))
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/internal/front"
-	"github.com/kagami-mcp/kagami/transport/internal/tally"
-	"github.com/kagami-mcp/kagami/transport/legacysse"
-	"github.com/kagami-mcp/kagami/transport/streamable"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
+	"github.com/kagami-mcp/kagami/transport/internal/inflight"
+	"github.com/kagami-mcp/kagami/transport/internal/legacysse"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
 // Mount puts the endpoint under the program's own app or group: at the router's own path,
@@ -22,35 +22,35 @@ import (
 func Mount(r fiber.Router, host transport.Host, opts ...Option) {
 	c := newConfig("/", opts)
 	c.Mounted(host)
-	newCarrier(c, front.New(host, c.Config.Config)).mount(r, func(path string) string { return path })
+	newCarrier(c, httpserver.New(host, c.Config.Config)).mount(r, func(path string) string { return path })
 }
 
 // carrier is one Mount.
 type carrier struct {
 	*config
-	front   *front.Front
-	memory  front.Memory // of long answers
-	streams *tally.Tally // that have taken a connection over
-	buffers sync.Pool    // of streams that write
-	again   *again       // what connections that were taken over go back to; nil: they are fasthttp's until they end
+	front   *httpserver.Endpoints
+	memory  httpserver.Memory // of long answers
+	streams *inflight.Counter // that have taken a connection over
+	buffers sync.Pool         // of streams that write
+	again   *again            // what connections that were taken over go back to; nil: they are fasthttp's until they end
 }
 
-func newCarrier(c *config, f *front.Front) *carrier {
-	return &carrier{config: c, front: f, streams: tally.New()}
+func newCarrier(c *config, f *httpserver.Endpoints) *carrier {
+	return &carrier{config: c, front: f, streams: inflight.New()}
 }
 
 // mount routes what is at the carrier's paths, which pattern spells for the router.
 func (c *carrier) mount(r fiber.Router, pattern func(path string) string) {
 	c.route(r, pattern(c.Path), c.front.MainOf(&c.Config))
 	if !c.NoSSE {
-		c.route(r, pattern(c.Beside(front.SSE)), c.front.Old(legacysse.Stream, front.Messages))
-		c.route(r, pattern(c.Beside(front.Messages)), c.front.Old(legacysse.Messages, front.Messages))
+		c.route(r, pattern(c.Beside(httpserver.SSE)), c.front.Old(legacysse.Stream, httpserver.Messages))
+		c.route(r, pattern(c.Beside(httpserver.Messages)), c.front.Old(legacysse.Messages, httpserver.Messages))
 	}
 }
 
 // route sends all methods to a door, which also answers those that it does not serve: otherwise Fiber
 // would run the handler of GET for HEAD.
-func (c *carrier) route(r fiber.Router, path string, door front.Door) {
+func (c *carrier) route(r fiber.Router, path string, door httpserver.Endpoint) {
 	serve := func(f *fiber.Ctx) error {
 		c.serve(f, door)
 		return nil // the app's ErrorHandler has no part in it
@@ -63,13 +63,13 @@ func (c *carrier) route(r fiber.Router, path string, door front.Door) {
 
 // serve answers one request. A panic in a handler would end the process, unless the
 // program has middleware against it.
-func (c *carrier) serve(f *fiber.Ctx, door front.Door) {
+func (c *carrier) serve(f *fiber.Ctx, door httpserver.Endpoint) {
 	rc := f.Context()
 	distrust(rc) // here too, for apps of the program's own
 	defer func() {
 		if value := recover(); value != nil {
 			rc.Response.Reset()
-			write(rc, front.Broken(value))
+			write(rc, httpserver.Broken(value))
 		}
 	}()
 	ctx := f.UserContext()
@@ -80,7 +80,7 @@ func (c *carrier) serve(f *fiber.Ctx, door front.Door) {
 	defer end()
 	defer unread(rc)
 	switch reply := c.answer(ctx, rc, door); {
-	case reply.Taken:
+	case reply.Hijacked:
 	case reply.Stream != nil:
 		c.open(context.WithoutCancel(ctx), rc, reply.Stream)
 	default:
@@ -90,7 +90,7 @@ func (c *carrier) serve(f *fiber.Ctx, door front.Door) {
 
 // admit judges a request by its header. One that was judged before its body was asked for is not
 // judged again.
-func (c *carrier) admit(ctx context.Context, rc *fasthttp.RequestCtx, door front.Door) (*request, front.Visit, *streamable.Reply) {
+func (c *carrier) admit(ctx context.Context, rc *fasthttp.RequestCtx, door httpserver.Endpoint) (*request, httpserver.PendingRequest, *streamable.Reply) {
 	first, early := rc.UserValue(verdictKey{}).(*verdict)
 	if early && first.visit != nil && ctx == context.Background() { //nolint:forbidigo // one of the program's own has ended with the first look
 		return first.request, first.visit, nil
@@ -112,7 +112,7 @@ func (c *carrier) admit(ctx context.Context, rc *fasthttp.RequestCtx, door front
 	return nil, nil, &streamable.Reply{Status: http.StatusContinue}
 }
 
-func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door front.Door) *streamable.Reply {
+func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door httpserver.Endpoint) *streamable.Reply {
 	r, visit, refused := c.admit(ctx, rc, door)
 	if refused != nil {
 		return refused
@@ -128,14 +128,14 @@ func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door fron
 		return visit.Unreadable()
 	}
 	r.lender = lender{rc: rc, carrier: c}
-	if r.Lender = &r.lender; r.lender.takes() {
-		r.Taker = &r.lender
+	if r.Buffers = &r.lender; r.lender.takes() {
+		r.Hijacker = &r.lender
 	}
 	reply := visit.Serve(body)
 	switch {
-	case reply.Lent:
+	case reply.Borrowed:
 		r.lender.settle(reply)
-	case reply.Taken:
+	case reply.Hijacked:
 		r.lender.returned()
 	}
 	r.lender = lender{} // whoever keeps the request must not keep the connection's memory
@@ -157,7 +157,7 @@ func write(rc *fasthttp.RequestCtx, reply *streamable.Reply) {
 			rc.Response.Header.Set(f.Name, f.Value)
 		}
 	}
-	if !reply.Lent { // else it is there
+	if !reply.Borrowed { // else it is there
 		rc.Response.SetBodyRaw(reply.Body)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/internal/front"
-	"github.com/kagami-mcp/kagami/transport/streamable"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
 // Option configures New and Mount. If an option is given twice, the last one counts, except
@@ -25,7 +25,7 @@ type optionFunc func(*config)
 func (f optionFunc) option(c *config) { f(c) }
 
 type config struct {
-	front.Config
+	httpserver.Config
 	context func(ctx context.Context, c *fiber.Ctx) context.Context
 }
 
@@ -33,7 +33,7 @@ func newConfig(endpoint string, opts []Option) *config {
 	var c config
 	for _, o := range opts {
 		if o == nil {
-			c.Fault = front.ErrNilOption
+			c.Fault = httpserver.ErrNilOption
 			continue
 		}
 		o.option(&c)
@@ -197,7 +197,7 @@ func Listener(l net.Listener) Option {
 // error of Serve. The handler runs on Fiber by its adaptor: it must not keep
 // the request. Programs with an app of their own use the adaptor themselves.
 func Route(pattern string, h http.Handler) Option {
-	return optionFunc(func(c *config) { c.Routes = append(c.Routes, front.Route{Pattern: pattern, Handler: h}) })
+	return optionFunc(func(c *config) { c.Routes = append(c.Routes, httpserver.Route{Pattern: pattern, Handler: h}) })
 }
 
 // Landing sets what the landing page says about the server, in a sentence or two: the page

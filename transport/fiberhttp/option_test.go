@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
 )
 
 // TestOptions: each option reaches its setting, and no other.
@@ -31,7 +31,7 @@ func TestOptions(t *testing.T) {
 		"WriteTimeout":    {WriteTimeout(time.Minute), func(c *config) { c.WriteTimeout = time.Minute }},
 		"Grace":           {Grace(time.Minute), func(c *config) { c.Grace = time.Minute }},
 		"Path":            {Path("/x"), func(c *config) { c.Path = "/x" }},
-		"nil":             {nil, func(c *config) { c.Fault = front.ErrNilOption }},
+		"nil":             {nil, func(c *config) { c.Fault = httpserver.ErrNilOption }},
 	} {
 		want := *base
 		tt.set(&want)
@@ -44,7 +44,7 @@ func TestOptions(t *testing.T) {
 // TestNilOption: a server does not start with one.
 func TestNilOption(t *testing.T) {
 	t.Parallel()
-	if err := New("127.0.0.1:0", Grace(time.Second), nil).Serve(t.Context(), nil); !errors.Is(err, front.ErrNilOption) {
+	if err := New("127.0.0.1:0", Grace(time.Second), nil).Serve(t.Context(), nil); !errors.Is(err, httpserver.ErrNilOption) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -11,12 +11,12 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
 )
 
 // request is what one request says, in one piece of memory and its text in another.
 type request struct {
-	front.Request
+	httpserver.Request
 	fields fields
 	lender lender
 }
@@ -30,7 +30,7 @@ func readRequest(rc *fasthttp.RequestCtx) (*request, bool) {
 	text.Grow(len(h.RawHeaders()) + len(host) + len(path) + len(query))
 	r := &request{}
 	r.fields.copy(&text, h)
-	r.Method, r.Fields, r.RemoteAddr = method(h.Method()), &r.fields, front.RemoteAddr(rc.Conn(), rc.RemoteAddr())
+	r.Method, r.Fields, r.RemoteAddr = method(h.Method()), &r.fields, httpserver.RemoteAddr(rc.Conn(), rc.RemoteAddr())
 	r.Host, r.Path, r.Query = text.copy(host), text.copy(path), text.copy(query)
 	return r, oneHost(h.RequestURI(), r.Host)
 }
@@ -255,5 +255,5 @@ func unread(rc *fasthttp.RequestCtx) {
 		return
 	}
 	rc.SetConnectionClose()
-	front.Unread(rc.Conn())
+	httpserver.Unread(rc.Conn())
 }

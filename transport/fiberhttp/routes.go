@@ -8,13 +8,13 @@ import (
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 
-	"github.com/kagami-mcp/kagami/transport/internal/front"
-	"github.com/kagami-mcp/kagami/transport/streamable"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
 // routed runs the handlers of the program's own. Like an endpoint it judges a request by its header
 // first, and reads a body in memory that grows with what arrives.
-func (s *server) routed(routes *front.Routes) fiber.Handler {
+func (s *server) routed(routes *httpserver.Routes) fiber.Handler {
 	return func(f *fiber.Ctx) error {
 		rc := f.Context()
 		length := rc.Request.Header.ContentLength()
@@ -27,10 +27,10 @@ func (s *server) routed(routes *front.Routes) fiber.Handler {
 			write(rc, &streamable.Reply{Status: http.StatusContinue})
 			return nil
 		}
-		body, large, err := readBody(rc, front.MaxRouteBody)
+		body, large, err := readBody(rc, httpserver.MaxRouteBody)
 		switch {
 		case large:
-			write(rc, streamable.TooLarge(front.MaxRouteBody))
+			write(rc, streamable.TooLarge(httpserver.MaxRouteBody))
 		case err != nil:
 			write(rc, streamable.Refusal(http.StatusBadRequest, "the body cannot be read"))
 		default:

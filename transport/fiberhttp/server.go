@@ -16,9 +16,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/internal/front"
-	"github.com/kagami-mcp/kagami/transport/internal/tally"
-	"github.com/kagami-mcp/kagami/transport/streamable"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
+	"github.com/kagami-mcp/kagami/transport/internal/inflight"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
 // New returns a stand-alone HTTP server: the endpoint at /mcp, the HTTP+SSE pair at /sse
@@ -52,7 +52,7 @@ func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 			return err
 		}
 	}
-	return s.config.Serve(ctx, s.addr, host, func(f *front.Front, stopping <-chan struct{}) front.Server {
+	return s.config.Serve(ctx, s.addr, host, func(f *httpserver.Endpoints, stopping <-chan struct{}) httpserver.Server {
 		run := &server{carrier: newCarrier(s.config, f), stopping: stopping}
 		run.app = run.newApp()
 		mountMetadata(run.app, func(f *fiber.Ctx) error {
@@ -89,10 +89,10 @@ func (s *server) newApp() *fiber.App {
 		// Forms are refused, and not taken apart before that.
 		DisablePreParseMultipartForm: true,
 	})
-	s.again = &again{server: app.Server(), idle: app.Config().IdleTimeout, stopping: s.stopping, served: tally.New()}
+	s.again = &again{server: app.Server(), idle: app.Config().IdleTimeout, stopping: s.stopping, served: inflight.New()}
 	app.Server().ConnState = func(conn net.Conn, state fasthttp.ConnState) {
 		if state == fasthttp.StateIdle {
-			front.Answering(conn, false)
+			httpserver.Answering(conn, false)
 		}
 	}
 	route := app.Server().Handler
@@ -104,9 +104,9 @@ func (s *server) newApp() *fiber.App {
 		s.handle(rc, route)
 	}
 	app.Server().HeaderReceived, app.Server().ExpectHandler = announced, func(rc *fasthttp.RequestCtx) int { return s.judge(rc, route) }
-	for path, stopping := range map[string]<-chan struct{}{front.Healthz: nil, front.Readyz: s.stopping} {
+	for path, stopping := range map[string]<-chan struct{}{httpserver.Healthz: nil, httpserver.Readyz: s.stopping} {
 		app.All(path, func(f *fiber.Ctx) error {
-			write(f.Context(), front.Health(f.Method(), stopping))
+			write(f.Context(), httpserver.Health(f.Method(), stopping))
 			return nil
 		})
 	}
@@ -119,15 +119,15 @@ func (s *server) newApp() *fiber.App {
 
 // handle is what fasthttp calls for each request.
 func (s *server) handle(rc *fasthttp.RequestCtx, route fasthttp.RequestHandler) {
-	front.Answering(rc.Conn(), true)
+	httpserver.Answering(rc.Conn(), true)
 	distrust(rc)
 	if !slices.Contains(fiber.DefaultMethods, method(rc.Method())) { // Fiber's own answer is plain text
-		write(rc, front.NotAllowed("GET, POST, DELETE"))
+		write(rc, httpserver.NotAllowed("GET, POST, DELETE"))
 		return
 	}
 	route(rc)
 	unread(rc)
-	if front.Stops(s.stopping) && !answered(rc.Conn()) {
+	if httpserver.Stops(s.stopping) && !answered(rc.Conn()) {
 		rc.SetConnectionClose()
 	}
 }
@@ -195,7 +195,7 @@ func (s *server) refuse(f *fiber.Ctx, err error) error {
 		status = fault.Code
 	}
 	if status == http.StatusRequestEntityTooLarge || status == http.StatusRequestHeaderFieldsTooLarge {
-		front.Unread(f.Context().Conn())
+		httpserver.Unread(f.Context().Conn())
 	}
 	reply := streamable.Refusal(status, http.StatusText(status))
 	if status == http.StatusRequestEntityTooLarge {
@@ -213,9 +213,9 @@ func (s *server) Serve(l net.Listener) error {
 // Shutdown waits for the last bytes of streams, which fasthttp does not know of, and
 // for the rest.
 func (s *server) Shutdown(ctx context.Context) error {
-	given := s.again.served.Stop() // no connection goes on after its stream any more
+	given := s.again.served.Close() // no connection goes on after its stream any more
 	select {
-	case <-s.streams.Stop():
+	case <-s.streams.Close():
 	case <-ctx.Done():
 	}
 	err := s.app.ShutdownWithContext(ctx)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/kagami-mcp/kagami/transport/internal/front"
-	"github.com/kagami-mcp/kagami/transport/streamable"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
 // sink writes a response of HTTP/1 on a connection. It has a buffer only while it writes.
@@ -54,7 +54,7 @@ func (s *sink) flush() error {
 	s.out = nil
 	err := net.ErrClosed
 	if !s.failed {
-		_, err = front.Write(s.conn, out.text, s.timeout)
+		_, err = httpserver.Write(s.conn, out.text, s.timeout)
 	}
 	s.failed = err != nil
 	if out.text = out.text[:0]; cap(out.text) <= largest {

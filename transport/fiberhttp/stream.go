@@ -11,8 +11,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/kagami-mcp/kagami/transport/internal/tally"
-	"github.com/kagami-mcp/kagami/transport/streamable"
+	"github.com/kagami-mcp/kagami/transport/internal/inflight"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
 // open takes the connection over (Hijack) when all middleware has run. fasthttp's own ways of streaming
@@ -20,11 +20,11 @@ import (
 // written by us (HijackSetNoResponse), because otherwise fasthttp ignores Hijack for a request with
 // "Connection: close".
 func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *streamable.Stream) {
-	c.streams.Join()
+	c.streams.Add()
 	last := rc.Request.Header.ConnectionClose()
 	rc.Response.Header.SetConnectionClose()
 	rc.HijackSetNoResponse(true)
-	lost := time.AfterFunc(c.WriteTimeout, func() { stream.Begin(ctx, nobody{}, c.streams.End)() })
+	lost := time.AfterFunc(c.WriteTimeout, func() { stream.Begin(ctx, nobody{}, c.streams.Done)() })
 	claim(rc.Conn(), lost)
 	rc.Hijack(func(conn net.Conn) { // a goroutine in which a panic would end the process
 		l := c.line(rc, conn, last)
@@ -32,7 +32,7 @@ func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *str
 			_ = l.conn.Close()
 			return
 		}
-		l.lasts, l.gone = stream.Lasts(), stream.Begin(ctx, l, l.over)
+		l.lasts, l.gone = stream.LongLived(), stream.Begin(ctx, l, l.over)
 		if c.again != nil {
 			go l.watch() // fasthttp has its memory back
 			return
@@ -57,7 +57,7 @@ func (nobody) Write([]byte) error { return net.ErrClosed }
 // write in their own goroutines.
 type line struct {
 	sink
-	streams *tally.Tally
+	streams *inflight.Counter
 	again   *again
 	handler *handler       // that runs in fasthttp's goroutine; nil: fasthttp has given the connection away
 	gone    func()         // tells the stream that the client has left
@@ -115,13 +115,13 @@ func (l *line) watch() {
 	goesOn := !left && l.keeps && l.opened && !l.failed
 	switch {
 	case l.handler.end(goesOn, l.early):
-		l.streams.End()
+		l.streams.Done()
 	case goesOn && l.again.begin():
-		l.streams.End()
+		l.streams.Done()
 		l.again.serve(l.conn, l.early)
 	default:
 		_ = l.conn.Close() // the client has all that there was
-		l.streams.End()
+		l.streams.Done()
 	}
 }
 

@@ -4,21 +4,21 @@ import (
 	"context"
 	"time"
 
-	"github.com/kagami-mcp/kagami/transport/streamable"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// takes reports whether the lender can implement streamable.Taker: the connection is ours, and fasthttp's
+// takes reports whether the lender can implement streamable.Hijacker: the connection is ours, and fasthttp's
 // buffers would lose nothing.
 func (l *lender) takes() bool {
 	conn, ok := l.rc.Conn().(*lent)
 	return ok && l.carrier.again != nil && conn.alone()
 }
 
-// Take implements streamable.Taker: it takes the connection while fasthttp waits for its handler. Until
+// Hijack implements streamable.Hijacker: it takes the connection while fasthttp waits for its handler. Until
 // the handler has returned, fasthttp does nothing with the connection.
-func (l *lender) Take(ctx context.Context, stream *streamable.Stream) {
+func (l *lender) Hijack(ctx context.Context, stream *streamable.Stream) {
 	c, header := l.carrier, &l.rc.Request.Header
-	c.streams.Join()
+	c.streams.Add()
 	on := &line{
 		streams: c.streams, again: c.again, handler: newHandler(),
 		sink: sink{conn: keep(l.rc.Conn()), timeout: c.WriteTimeout, buffers: &c.buffers, modern: header.IsHTTP11()},
@@ -27,7 +27,7 @@ func (l *lender) Take(ctx context.Context, stream *streamable.Stream) {
 	_ = on.conn.SetReadDeadline(time.Time{}) // that of the request; it fails only on what is closed
 	on.carried.Add(1)
 	l.handler = on.handler
-	on.lasts, on.gone = stream.Lasts(), stream.Begin(ctx, on, on.over)
+	on.lasts, on.gone = stream.LongLived(), stream.Begin(ctx, on, on.over)
 	go on.watch()
 }
 

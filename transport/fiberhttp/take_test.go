@@ -39,7 +39,7 @@ func (h acting) Accept(_ context.Context, frame []byte) (transport.Exchange, err
 func (act) Interrupted() []byte { return nil }
 
 func (x act) Plan() transport.Plan {
-	return transport.Plan{Answered: true, CancelByClose: true, Lasts: x.method == "last"}
+	return transport.Plan{Answered: true, CancelByClose: true, LongLived: x.method == "last"}
 }
 
 func (x act) Serve(ctx context.Context, out transport.Outbound) error {

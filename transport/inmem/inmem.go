@@ -30,7 +30,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/internal/refusal"
+	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
 // queued is how many frames wait for a reader before Send blocks.
@@ -150,7 +150,7 @@ func (c *conn) recovered(frame []byte) {
 		return
 	}
 	_, _ = fmt.Fprintf(os.Stderr, "inmem: panic in the host: %v\n%s", value, debug.Stack())
-	if answer := refusal.Panicked(frame); answer != nil {
+	if answer := hostcall.ErrorPanicked(frame); answer != nil {
 		_ = outbound{c}.Send(c.ctx, transport.Frame{JSON: answer})
 	}
 }

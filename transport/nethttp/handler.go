@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/internal/front"
-	"github.com/kagami-mcp/kagami/transport/legacysse"
-	"github.com/kagami-mcp/kagami/transport/streamable"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
+	"github.com/kagami-mcp/kagami/transport/internal/legacysse"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
 // Handler returns the endpoint of Streamable HTTP, for any path. The handlers' context has
@@ -25,7 +25,7 @@ import (
 func Handler(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)
 	c.Mounted(host)
-	f := front.New(host, c.Config.Config)
+	f := httpserver.New(host, c.Config.Config)
 	return &handler{config: c, limit: f.Limit(), door: f.MainOf(&c.Config)}
 }
 
@@ -34,7 +34,7 @@ func Handler(host transport.Host, opts ...Option) http.Handler {
 func SSE(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)
 	c.Mounted(host)
-	f := front.New(host, c.Config.Config)
+	f := httpserver.New(host, c.Config.Config)
 	return &handler{config: c, limit: f.Limit(), door: f.Old(legacysse.Both, "")}
 }
 
@@ -42,9 +42,9 @@ func SSE(host transport.Host, opts ...Option) http.Handler {
 type handler struct {
 	*config
 	limit  int
-	door   front.Door
-	memory front.Memory // of answers
-	warned sync.Once    // of middleware that holds responses back
+	door   httpserver.Endpoint
+	memory httpserver.Memory // of answers
+	warned sync.Once         // of middleware that holds responses back
 }
 
 // ServeHTTP answers one request.
@@ -61,7 +61,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.settle(s.whole(reply)) // a client that is gone does not matter any more
 		return
 	}
-	if r.ProtoMajor == 1 && reply.Stream.Lasts() { // then net/http ends the context at the end of what the client sends
+	if r.ProtoMajor == 1 && reply.Stream.LongLived() { // then net/http ends the context at the end of what the client sends
 		s.ctx = context.WithoutCancel(s.ctx)
 	}
 	defer s.interruptible()()
@@ -96,9 +96,9 @@ func (h *handler) answer(s *sink, r *http.Request) *streamable.Reply {
 	}
 	answering(r)
 	s.patient()
-	s.memory, asked.Lender = &h.memory, s
+	s.memory, asked.Buffers = &h.memory, s
 	reply := visit.Serve(body)
-	asked.Lender = nil // whoever keeps the request must not keep the response
+	asked.Buffers = nil // whoever keeps the request must not keep the response
 	return reply
 }
 
@@ -118,8 +118,8 @@ func parts(w http.ResponseWriter) bool {
 	}
 }
 
-func readRequest(r *http.Request) *front.Request {
-	return &front.Request{
+func readRequest(r *http.Request) *httpserver.Request {
+	return &httpserver.Request{
 		Request: streamable.Request{
 			Method: r.Method, Host: r.Host, Path: r.URL.EscapedPath(), Fields: transport.HeaderFields(r.Header), RemoteAddr: r.RemoteAddr,
 		},
@@ -134,17 +134,17 @@ type sink struct {
 	ctx     context.Context //nolint:containedctx // the request's: it ends when the client leaves
 	timeout time.Duration
 	opened  bool
-	memory  *front.Memory
-	lent    *front.Body // memory that was lent for the answer; nil: none
-	left    atomic.Bool // the client has disconnected while a stream was served
+	memory  *httpserver.Memory
+	lent    *httpserver.Body // memory that was lent for the answer; nil: none
+	left    atomic.Bool      // the client has disconnected while a stream was served
 }
 
 func newSink(w http.ResponseWriter, r *http.Request, c *config) *sink {
 	return &sink{w: w, control: http.NewResponseController(w), ctx: r.Context(), timeout: c.WriteTimeout}
 }
 
-// Lend implements streamable.Lender.
-func (s *sink) Lend(size int) []byte {
+// Buffer implements streamable.BufferSource.
+func (s *sink) Buffer(size int) []byte {
 	s.lent = s.memory.Take(size)
 	return s.lent.Bytes
 }
@@ -200,7 +200,7 @@ func (s *sink) Open(status int, header []streamable.Field, length int) error {
 // response on the same connection.
 func (s *sink) Write(part []byte) error {
 	bounded := false
-	for piece := range slices.Chunk(part, front.Piece) {
+	for piece := range slices.Chunk(part, httpserver.Piece) {
 		if s.left.Load() {
 			return net.ErrClosed
 		}
@@ -239,7 +239,7 @@ func (s *sink) recovered() {
 	if value == nil {
 		return
 	}
-	reply := front.Broken(value)
+	reply := httpserver.Broken(value)
 	if s.opened {
 		panic(http.ErrAbortHandler) // the only way to say so
 	}

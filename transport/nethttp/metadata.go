@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/internal/front"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
 )
 
 // Metadata serves RFC 9728 metadata, for the root of the host. The host's authenticator
@@ -21,6 +21,6 @@ func Metadata(host transport.Host, opts ...Option) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := newSink(w, r, c)
 		defer s.recovered()
-		_ = s.whole(front.Describe(host, r.Method, r.URL.EscapedPath())) // a client that is gone does not matter any more
+		_ = s.whole(httpserver.Describe(host, r.Method, r.URL.EscapedPath())) // a client that is gone does not matter any more
 	})
 }

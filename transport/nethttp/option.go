@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/internal/front"
-	"github.com/kagami-mcp/kagami/transport/streamable"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
 // Option configures New, Handler and SSE. If an option is given twice, the last one counts,
@@ -23,13 +23,13 @@ type optionFunc func(*config)
 
 func (f optionFunc) option(c *config) { f(c) }
 
-type config struct{ front.Config }
+type config struct{ httpserver.Config }
 
 func newConfig(opts []Option) *config {
 	var c config
 	for _, o := range opts {
 		if o == nil {
-			c.Fault = front.ErrNilOption
+			c.Fault = httpserver.ErrNilOption
 			continue
 		}
 		o.option(&c)
@@ -189,7 +189,7 @@ func Listener(l net.Listener) Option {
 // body has at most 64 KiB. A pattern that http.ServeMux does not take, or the same one twice, is an
 // error of Serve. Programs with a mux of their own use that.
 func Route(pattern string, h http.Handler) Option {
-	return optionFunc(func(c *config) { c.Routes = append(c.Routes, front.Route{Pattern: pattern, Handler: h}) })
+	return optionFunc(func(c *config) { c.Routes = append(c.Routes, httpserver.Route{Pattern: pattern, Handler: h}) })
 }
 
 // Landing sets what the landing page says about the server, in a sentence or two: the page

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/internal/front"
-	"github.com/kagami-mcp/kagami/transport/legacysse"
-	"github.com/kagami-mcp/kagami/transport/streamable"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
+	"github.com/kagami-mcp/kagami/transport/internal/legacysse"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
 // New returns a stand-alone HTTP server: the endpoint at /mcp, the HTTP+SSE pair at /sse
@@ -40,13 +40,13 @@ func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 			return err
 		}
 	}
-	return s.config.Serve(ctx, s.addr, host, func(f *front.Front, stopping <-chan struct{}) front.Server {
+	return s.config.Serve(ctx, s.addr, host, func(f *httpserver.Endpoints, stopping <-chan struct{}) httpserver.Server {
 		return s.config.server(f, stopping, Metadata(host))
 	})
 }
 
 // server is that of one run.
-func (c *config) server(f *front.Front, stopping <-chan struct{}, metadata http.Handler) front.Server {
+func (c *config) server(f *httpserver.Endpoints, stopping <-chan struct{}, metadata http.Handler) httpserver.Server {
 	return &server{http.Server{
 		Handler:           marking(c.mux(f, stopping, metadata), stopping),
 		TLSConfig:         c.Secure("h2", "http/1.1"),
@@ -60,15 +60,15 @@ func (c *config) server(f *front.Front, stopping <-chan struct{}, metadata http.
 		},
 		ConnState: func(conn net.Conn, state http.ConnState) {
 			if state == http.StateIdle {
-				front.Answering(conn, false)
+				httpserver.Answering(conn, false)
 			}
 		},
 	}}
 }
 
-func (c *config) mux(f *front.Front, stopping <-chan struct{}, metadata http.Handler) http.Handler {
+func (c *config) mux(f *httpserver.Endpoints, stopping <-chan struct{}, metadata http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	door := func(path string, d front.Door) {
+	door := func(path string, d httpserver.Endpoint) {
 		h := &handler{config: c, limit: f.Limit(), door: d}
 		mux.Handle(path, h)
 		if !strings.HasSuffix(path, "/") {
@@ -82,13 +82,13 @@ func (c *config) mux(f *front.Front, stopping <-chan struct{}, metadata http.Han
 	}
 	door(c.Path, f.MainOf(&c.Config))
 	if !c.NoSSE {
-		door(c.Beside(front.SSE), f.Old(legacysse.Stream, front.Messages))
-		door(c.Beside(front.Messages), f.Old(legacysse.Messages, front.Messages))
+		door(c.Beside(httpserver.SSE), f.Old(legacysse.Stream, httpserver.Messages))
+		door(c.Beside(httpserver.Messages), f.Old(legacysse.Messages, httpserver.Messages))
 	}
-	mux.Handle(front.Metadata, metadata)
-	mux.Handle(front.Metadata+"/", metadata)
-	say(front.Healthz, func(method string) *streamable.Reply { return front.Health(method, nil) })
-	say(front.Readyz, func(method string) *streamable.Reply { return front.Health(method, stopping) })
+	mux.Handle(httpserver.Metadata, metadata)
+	mux.Handle(httpserver.Metadata+"/", metadata)
+	say(httpserver.Healthz, func(method string) *streamable.Reply { return httpserver.Health(method, nil) })
+	say(httpserver.Readyz, func(method string) *streamable.Reply { return httpserver.Health(method, stopping) })
 	if c.Path != "/" {
 		if !c.Landing.Off {
 			mux.Handle("/{$}", &handler{config: c, limit: f.Limit(), door: f.RootOf(&c.Config)})
@@ -100,14 +100,14 @@ func (c *config) mux(f *front.Front, stopping <-chan struct{}, metadata http.Han
 
 type connKey struct{}
 
-// marking tells front which connections have a request (front.Answering). A POST counts only once its
+// marking tells front which connections have a request (httpserver.Answering). A POST counts only once its
 // body has been read, so that a stopping server does not wait for a client that stalls.
 func marking(next http.Handler, stopping <-chan struct{}) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			answering(r)
 		}
-		if front.Stops(stopping) {
+		if httpserver.Stops(stopping) {
 			w.Header().Set("Connection", "close")
 		}
 		next.ServeHTTP(w, r)
@@ -117,7 +117,7 @@ func marking(next http.Handler, stopping <-chan struct{}) http.Handler {
 // answering marks the connection of a request that was read completely.
 func answering(r *http.Request) {
 	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
-		front.Answering(conn, true)
+		httpserver.Answering(conn, true)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/internal/refusal"
+	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
 // leader is the state of the goroutine that reads and accepts, and serves the exchanges itself as long
@@ -113,7 +113,7 @@ type tooLong int
 
 // Serve answers it.
 func (limit tooLong) Serve(ctx context.Context, out transport.Outbound) error {
-	return out.Send(ctx, transport.Frame{JSON: refusal.TooLong(int(limit)), Final: true})
+	return out.Send(ctx, transport.Frame{JSON: hostcall.ErrorTooLong(int(limit)), Final: true})
 }
 
 // serveHere serves the exchange in this goroutine. What it sends is held back if more frames have
@@ -155,7 +155,7 @@ func (l *leader) look() bool {
 func (l *leader) serveApart(exchange transport.Exchange, frame []byte) bool {
 	l.apart--
 	l.slot = false
-	l.crew.Do(errand{exchange, frame})
+	l.workers.Run(acceptedFrame{exchange, frame})
 	return true
 }
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/internal/crew"
-	"github.com/kagami-mcp/kagami/transport/internal/refusal"
+	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
+	"github.com/kagami-mcp/kagami/transport/internal/workerpool"
 )
 
 var (
@@ -20,8 +20,8 @@ var (
 )
 
 // serving is one run of Serve. The goroutine of Serve waits for the end (run), another one
-// reads (see leader), and exchanges that are not served by that one have goroutines of the
-// crew.
+// reads (see leader), and exchanges that are not served by that one have goroutines of
+// workers.
 //
 // Two contexts hold the same transport.Connection: conn ends with the input, work after the
 // grace period.
@@ -38,11 +38,11 @@ type serving struct {
 	abandon context.CancelCauseFunc // ends work
 
 	turns
-	crew  *crew.Crew[errand] // serves the exchanges that do not run where frames are read
-	slots chan struct{}      // holds a token for each exchange that runs, and for each that drain has taken
-	taken int                // tokens that drain has taken: when it has all, no exchange runs
-	eof   chan struct{}      // closed when the peer has closed the input
-	input chan error         // how reading ended; 1-buffered, so that the reader never waits for Serve
+	workers *workerpool.Pool[acceptedFrame] // serves the exchanges that do not run where frames are read
+	slots   chan struct{}                   // holds a token for each exchange that runs, and for each that drain has taken
+	taken   int                             // tokens that drain has taken: when it has all, no exchange runs
+	eof     chan struct{}                   // closed when the peer has closed the input
+	input   chan error                      // how reading ended; 1-buffered, so that the reader never waits for Serve
 }
 
 func newServing(ctx context.Context, c *config, host transport.Host, in io.Reader, out io.Writer) *serving {
@@ -66,7 +66,7 @@ func newServing(ctx context.Context, c *config, host transport.Host, in io.Reade
 	s.conn, s.hangUp = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.conn = transport.Connect(s.conn, peer)
 	s.work, s.abandon = context.WithCancelCause(context.WithoutCancel(s.conn))
-	s.crew = crew.New(nil, s.errand)
+	s.workers = workerpool.New(nil, s.serveAccepted)
 	return s
 }
 
@@ -82,7 +82,7 @@ func (s *serving) run(ctx context.Context) error {
 	case <-s.out.gone.ch:
 	}
 	s.hangUp(errInputOver)
-	s.crew.Stop()
+	s.workers.Stop()
 	s.drain(ctx)
 	if reading {
 		s.endReading(setReadDeadline(s.raw))
@@ -111,14 +111,14 @@ func (s *serving) acquire() bool {
 
 func (s *serving) release() { <-s.slots }
 
-// errand is an exchange that has a slot.
-type errand struct {
+// acceptedFrame is an exchange that has a slot.
+type acceptedFrame struct {
 	exchange transport.Exchange
 	frame    []byte
 }
 
-// errand runs an exchange and gives back its slot.
-func (s *serving) errand(e errand) {
+// serveAccepted serves an exchange and gives back its slot.
+func (s *serving) serveAccepted(e acceptedFrame) {
 	defer s.release()
 	s.serve(e.exchange, e.frame)
 }
@@ -149,7 +149,7 @@ func (s *serving) recovered(frame []byte) {
 		return
 	}
 	s.onPanic(value, debug.Stack())
-	if answer := refusal.Panicked(frame); answer != nil {
+	if answer := hostcall.ErrorPanicked(frame); answer != nil {
 		_ = s.out.Send(s.work, transport.Frame{JSON: answer})
 	}
 }

@@ -25,21 +25,21 @@ var table = []rule{
 	{prefix: "transport/internal", internal: []string{"transport", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "transport/stdio", internal: []string{"transport", "transport/internal", "protocol/jsonrpc", "protocol/jsontext"}, external: []string{"golang.org/x/sys"}},
 	{prefix: "transport/inmem", internal: []string{"transport", "transport/internal", "protocol/jsonrpc"}},
-	{prefix: "transport/internal/nodes", internal: []string{"protocol/change", "protocol/session"}},
-	{prefix: "transport/streamable", internal: []string{
-		"transport", "transport/internal", "transport/internal/nodes", "protocol/dialect", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
+	{prefix: "transport/internal/cluster", internal: []string{"protocol/change", "protocol/session"}},
+	{prefix: "transport/internal/streamable", internal: []string{
+		"transport", "transport/internal", "transport/internal/cluster", "protocol/dialect", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
 		"protocol/lifetime", "protocol/session",
 	}},
-	{prefix: "transport/legacysse", internal: []string{
-		"transport", "transport/internal", "transport/internal/nodes", "transport/streamable", "protocol/eventlog", "protocol/jsonrpc", "protocol/session",
+	{prefix: "transport/internal/legacysse", internal: []string{
+		"transport", "transport/internal", "transport/internal/cluster", "transport/internal/streamable", "protocol/eventlog", "protocol/jsonrpc", "protocol/session",
 	}},
 	{prefix: "transport/fiberhttp", internal: []string{
-		"transport", "transport/internal", "transport/internal/front", "transport/streamable", "transport/legacysse",
+		"transport", "transport/internal", "transport/internal/httpserver", "transport/internal/streamable", "transport/internal/legacysse",
 	}, external: []string{"github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
 	{prefix: "transport/nethttp", internal: []string{
-		"transport", "transport/internal", "transport/internal/front", "transport/streamable", "transport/legacysse",
+		"transport", "transport/internal", "transport/internal/httpserver", "transport/internal/streamable", "transport/internal/legacysse",
 	}},
-	{prefix: "transport/internal/front", internal: []string{"transport", "transport/internal", "transport/streamable", "transport/legacysse"}},
+	{prefix: "transport/internal/httpserver", internal: []string{"transport", "transport/internal", "transport/internal/streamable", "transport/internal/legacysse"}},
 	{prefix: "protocol/engine", internal: []string{
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/lifetime", "protocol/rounds", "protocol/task",
 		"transport",

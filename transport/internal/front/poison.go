@@ -1,6 +1,0 @@
-//go:build !race
-
-package front
-
-// poison does nothing without the race detector.
-func poison([]byte) {}

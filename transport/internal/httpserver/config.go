@@ -1,0 +1,235 @@
+package httpserver
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/loopback"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
+)
+
+// Config is what the options of a carrier set. The zero value of each field is its
+// default.
+type Config struct {
+	streamable.Config
+	Fault error // of the options: a stand-alone server does not start
+
+	Path     string // of the endpoint
+	NoSSE    bool   // HTTP+SSE is left out
+	TLS      *tls.Config
+	Listener net.Listener
+	OnListen func(net.Addr)
+
+	OnEndpoint func(endpoint string) // is called with the URL for clients on this machine
+	Landing    Landing               // for browsers
+	Routes     []Route               // of the program's own
+
+	ReadTimeout  time.Duration // of header and body; default 30 s
+	IdleTimeout  time.Duration // of a connection between requests; default 120 s
+	WriteTimeout time.Duration // of a client that does not read; default 10 s
+	Grace        time.Duration // of accepted exchanges at the end; default 30 s
+}
+
+// ErrNilOption is the Fault of an option that is nil.
+var ErrNilOption = errors.New("an option is nil")
+
+// WithDefaults is c with endpoint as its path and defaults in place of what is unset.
+func (c Config) WithDefaults(endpoint string) Config {
+	if c.Path == "" {
+		c.Path = endpoint
+	}
+	c.Path = "/" + strings.TrimPrefix(c.Path, "/")
+	for _, d := range []struct {
+		v   *time.Duration
+		def time.Duration
+	}{
+		{&c.ReadTimeout, 30 * time.Second},
+		{&c.IdleTimeout, 120 * time.Second},
+		{&c.WriteTimeout, 10 * time.Second},
+		{&c.Grace, 30 * time.Second},
+	} {
+		if *d.v <= 0 {
+			*d.v = d.def
+		}
+	}
+	return c
+}
+
+// Names of the HTTP+SSE pair, and of what a stand-alone server tells of itself.
+const (
+	SSE      = "sse"
+	Messages = "messages"
+	Healthz  = "/healthz"
+	Readyz   = "/readyz"
+)
+
+// Beside is the path of a neighbour of the endpoint.
+func (c *Config) Beside(name string) string { return path.Join(path.Dir(c.Path), name) }
+
+// misplaced returns an error if the endpoint of a stand-alone server cannot be at its path: routers
+// would panic, hide one of two handlers, or never match.
+func (c *Config) misplaced() error {
+	at := c.Path
+	if len(at) > 1 {
+		at = strings.TrimSuffix(at, "/")
+	}
+	switch {
+	case strings.ContainsAny(at, "{} \t"):
+		return fmt.Errorf("path %q: it is taken literally, and cannot have braces or spaces", c.Path)
+	case strings.ContainsAny(at, "?#\\") || at != path.Clean(at):
+		return fmt.Errorf("path %q: no request has such a path", c.Path)
+	}
+	own := []string{Healthz, Readyz, Metadata}
+	if !c.NoSSE {
+		own = append(own, c.Beside(SSE), c.Beside(Messages))
+	}
+	if slices.Contains(own, at) {
+		return fmt.Errorf("path %q: the server has something else there; take another one,"+
+			" or leave the pair of HTTP+SSE out", c.Path)
+	}
+	return nil
+}
+
+// uncertified returns an error for TLS without a certificate, where no client could connect: only one
+// of the two HTTP libraries reports that.
+func (c *Config) uncertified() error {
+	if t := c.TLS; t == nil || len(t.Certificates) > 0 || t.GetCertificate != nil || t.GetConfigForClient != nil {
+		return nil
+	}
+	return errors.New("TLS: the configuration has no certificate")
+}
+
+// mistrusted returns an error for TrustedProxies that trust nobody, or a field that nobody can send.
+func (c *Config) mistrusted() error {
+	p := c.Proxies
+	switch {
+	case p.Header == "" && p.Networks == nil:
+		return nil
+	case !isFieldName(p.Header):
+		return fmt.Errorf("TrustedProxies: %q is not the name of a header field", p.Header)
+	case len(p.Networks) == 0 || slices.ContainsFunc(p.Networks, func(n netip.Prefix) bool { return !n.IsValid() }):
+		return errors.New("TrustedProxies needs the networks of the proxies, each a valid prefix")
+	}
+	return nil
+}
+
+// isFieldName is RFC 9110's token.
+func isFieldName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r) })
+}
+
+// misnamed returns an error for a host or an origin that no client can send. Empty ones, as from a
+// variable that is not set, are ignored.
+func (c *Config) misnamed() error {
+	for _, name := range slices.Concat(c.AllowedHosts, c.AllowedOrigins) {
+		if strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII }) {
+			return fmt.Errorf("AllowedHosts or AllowedOrigins: %q is never sent: clients write such a name in ASCII, as xn--bcher-kva.example", name)
+		}
+	}
+	for _, name := range c.AllowedHosts {
+		if name != "*" && strings.ContainsAny(name, "/\\@?#* \t") {
+			return fmt.Errorf("AllowedHosts: %q is no host name: it is written as mcp.example.com, with or without a port", name)
+		}
+	}
+	for _, name := range c.AllowedHeaders {
+		if !isFieldName(name) {
+			return fmt.Errorf("AllowedHeaders: %q is not the name of a header field", name)
+		}
+	}
+	for _, origin := range c.AllowedOrigins {
+		if origin == "" || origin == "null" {
+			continue
+		}
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(u.Scheme+"://"+u.Host, strings.TrimSuffix(origin, "/")) || strings.Contains(u.Host, "*") {
+			return fmt.Errorf("AllowedOrigins: %q is no origin: it is written as https://app.example.com, and each is named", origin)
+		}
+	}
+	return nil
+}
+
+// Mounted warns of options that are wrong, for a carrier that has no other way to say so.
+func (c *Config) Mounted(host transport.Host) {
+	err := cmp.Or(c.Fault, c.misnamed(), c.mistrusted())
+	server, ok := host.(transport.Server)
+	if !ok || err == nil {
+		return
+	}
+	if warn := server.Services().Warn; warn != nil {
+		warn("an option of the HTTP endpoint has no effect: " + err.Error())
+	}
+}
+
+// listen opens the address of a stand-alone server, or takes the Listener. A port
+// alone means this machine only. An address that others reach needs AllowedHosts,
+// since a page in a browser here could call it under a name of its own otherwise.
+func (c *Config) listen(ctx context.Context, addr string) (net.Listener, error) {
+	if c.Listener != nil {
+		return c.Listener, nil
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("address %q: %w", addr, err)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	if _, err := netip.ParseAddr(host); err != nil && (strings.Contains(host, ":") || strings.Trim(host, "0123456789.") == "") {
+		return nil, fmt.Errorf("address %q: %q is no IP address", addr, host)
+	}
+	named := slices.ContainsFunc(c.AllowedHosts, func(name string) bool { return name != "" })
+	if !named && !loopback.Is(host) {
+		return nil, fmt.Errorf("address %q is reachable by others: add AllowedHosts (--allow-host of package serve) with the names under which clients"+
+			" reach it (%q behind a proxy that checks them), or listen on \":%s\", which is this machine only", addr, "*", port)
+	}
+	var config net.ListenConfig
+	return config.Listen(ctx, "tcp", net.JoinHostPort(host, port)) // its error says that it is of listening, and where
+}
+
+// endpoint is the URL under which this machine reaches the endpoint.
+func (c *Config) endpoint(bound net.Addr) string {
+	host, port, err := net.SplitHostPort(bound.String())
+	if err != nil {
+		return ""
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		host = map[bool]string{true: "127.0.0.1", false: "::1"}[ip.Is4()]
+	}
+	scheme := "http"
+	if c.TLS != nil {
+		scheme = "https"
+	}
+	return urlOf(scheme, net.JoinHostPort(host, port), c.Path)
+}
+
+// urlOf is a URL with a path that may have escapes or not.
+func urlOf(scheme, host, path string) string {
+	u, err := url.Parse(path)
+	if err != nil {
+		u = &url.URL{Path: path}
+	}
+	u.Scheme, u.Host = scheme, host
+	return u.String()
+}
+
+// Secure is the configuration of TLS with these protocols and no others; nil without TLS.
+func (c *Config) Secure(protocols ...string) *tls.Config {
+	if c.TLS == nil {
+		return nil
+	}
+	secure := c.TLS.Clone()
+	secure.NextProtos = slices.Clone(protocols)
+	return secure
+}

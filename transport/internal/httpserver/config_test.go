@@ -1,0 +1,163 @@
+package httpserver_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
+)
+
+func TestBeside(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{"": "/sse", "/mcp": "/sse", "mcp": "/sse", "/": "/sse", "/a/mcp": "/a/sse", "/a/": "/a/sse"} {
+		c := httpserver.Config{Path: path}.WithDefaults("/mcp")
+		if got := c.Beside(httpserver.SSE); got != want {
+			t.Errorf("beside %q: %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestSecure(t *testing.T) {
+	t.Parallel()
+	own := &tls.Config{NextProtos: []string{"h2"}} //nolint:gosec // nobody connects
+	c := httpserver.Config{TLS: own}
+	if got := c.Secure("http/1.1"); len(got.NextProtos) != 1 || got.NextProtos[0] != "http/1.1" || own.NextProtos[0] != "h2" {
+		t.Errorf("protocols %v, and the program's are %v", got.NextProtos, own.NextProtos)
+	}
+	if (&httpserver.Config{}).Secure("h2") != nil {
+		t.Error("TLS came from nowhere")
+	}
+}
+
+// What cannot be meant is told before anybody comes.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	type config = streamable.Config
+	for want, c := range map[string]httpserver.Config{
+		"TLS":                               {TLS: &tls.Config{}}, //nolint:gosec // nobody connects
+		`"*" is no origin`:                  {Config: config{AllowedOrigins: []string{"https://a.example", "*"}}},
+		`"a.example" is no origin`:          {Config: config{AllowedOrigins: []string{"a.example"}}},
+		`"https://*.example" is no origin`:  {Config: config{AllowedOrigins: []string{"https://*.example"}}},
+		`"https://a.example/b" is no`:       {Config: config{AllowedOrigins: []string{"https://a.example/b"}}},
+		`"https://a.example" is no host`:    {Config: config{AllowedHosts: []string{"https://a.example"}}},
+		`"https://bücher.example" is never`: {Config: config{AllowedOrigins: []string{"https://bücher.example"}}},
+		`"bücher.example" is never`:         {Config: config{AllowedHosts: []string{"bücher.example"}}},
+		`"*.example" is no host`:            {Config: config{AllowedHosts: []string{"*.example"}}},
+	} {
+		c.OnListen = func(net.Addr) { t.Errorf("%s: it listens", want) }
+		c = c.WithDefaults("/mcp")
+		err := c.Serve(t.Context(), ":0", host{}, func(*httpserver.Endpoints, <-chan struct{}) httpserver.Server { return failing{} })
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Serve: %v, want one of %s", err, want)
+		}
+	}
+}
+
+type host struct{}
+
+func (host) Accept(context.Context, []byte) (transport.Exchange, error) { return nil, nil }
+
+var errFailed = errors.New("broken")
+
+type failing struct{}
+
+func (failing) Serve(net.Listener) error       { return errFailed }
+func (failing) Shutdown(context.Context) error { return nil }
+
+// ending gives up in silence, as fasthttp does where somebody else has closed the listener.
+type ending struct{ failing }
+
+func (ending) Serve(net.Listener) error { return nil }
+
+// A listener that fails ends the server at once, and is its error.
+func TestRunFails(t *testing.T) {
+	t.Parallel()
+	for want, server := range map[error]httpserver.Server{errFailed: failing{}, net.ErrClosed: ending{}} {
+		var config net.ListenConfig
+		l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := httpserver.Config{Listener: l}.WithDefaults("/mcp")
+		err = c.Serve(t.Context(), "", host{}, func(*httpserver.Endpoints, <-chan struct{}) httpserver.Server { return server })
+		if !errors.Is(err, want) {
+			t.Errorf("Serve: %v, want %v", err, want)
+		}
+		if _, err := l.Accept(); err == nil {
+			t.Error("the listener is open still")
+		}
+	}
+}
+
+// Who reads slowly is served; who does not read for the timeout is given up.
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	for _, pause := range []time.Duration{time.Second, 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			a, b := net.Pipe()
+			got := make(chan int, 1)
+			go func() {
+				total := 0
+				for buf := make([]byte, 256<<10); ; time.Sleep(pause) {
+					n, err := b.Read(buf)
+					if total += n; err != nil {
+						got <- total
+						return
+					}
+				}
+			}()
+			payload := bytes.Repeat([]byte("x"), 1<<20)
+			n, err := httpserver.Write(a, payload, 2*time.Second)
+			_ = a.Close()
+			if whole := pause < 2*time.Second; (err == nil) != whole || (n == len(payload)) != whole {
+				t.Errorf("a client that pauses for %s: %d bytes, %v", pause, n, err)
+			}
+			<-got
+		})
+	}
+}
+
+type accepting struct{ failing }
+
+// Serve takes one connection, and gives up as fasthttp does.
+func (accepting) Serve(l net.Listener) error {
+	_, err := l.Accept()
+	return err
+}
+
+// exhausted fails for want of descriptors, twice, and then for good.
+type exhausted struct {
+	net.Listener
+	calls int
+}
+
+func (*exhausted) Addr() net.Addr { return &net.TCPAddr{} }
+func (*exhausted) Close() error   { return nil }
+
+func (l *exhausted) Accept() (net.Conn, error) {
+	if l.calls++; l.calls < 3 {
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept", syscall.EMFILE)}
+	}
+	return nil, net.ErrClosed
+}
+
+func TestAcceptOutlivesWant(t *testing.T) {
+	t.Parallel()
+	l := &exhausted{}
+	c := httpserver.Config{Listener: l}.WithDefaults("/mcp")
+	err := c.Serve(t.Context(), "", host{}, func(*httpserver.Endpoints, <-chan struct{}) httpserver.Server { return accepting{} })
+	if !errors.Is(err, net.ErrClosed) || l.calls != 3 {
+		t.Errorf("%v after %d calls", err, l.calls)
+	}
+}

@@ -1,0 +1,307 @@
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// conns is the set of a stand-alone server's connections. It can close them, and their Write gives up
+// on a client that does not read.
+type conns struct {
+	timeout time.Duration
+
+	mu  sync.Mutex // guards all
+	all map[*tracked]struct{}
+}
+
+// newConns makes an empty set. timeout is how long a client may take to read a piece.
+func newConns(timeout time.Duration) *conns {
+	return &conns{timeout: timeout, all: make(map[*tracked]struct{})}
+}
+
+// listener wraps l so that its connections are in the set.
+func (c *conns) listener(l net.Listener) net.Listener { return &tracking{Listener: l, conns: c} }
+
+// Answering says whether conn, or the connection under its TLS, has a request that
+// is being answered.
+func Answering(conn net.Conn, yes bool) {
+	if t := under(conn); t != nil {
+		t.answering.Store(yes)
+		t.asked.Store(true)
+	}
+}
+
+// RemoteAddr is the text of addr, which is that of conn unless somebody knows better: it
+// was made once for all requests on a connection of the set.
+func RemoteAddr(conn net.Conn, addr net.Addr) string {
+	if tcp, ok := addr.(*net.TCPAddr); ok {
+		if t := under(conn); t != nil {
+			if own, ok := t.RemoteAddr().(*net.TCPAddr); ok && own == tcp {
+				return t.remote
+			}
+		}
+	}
+	return text(addr)
+}
+
+// text is addr.String, with fewer allocations for TCP.
+func text(addr net.Addr) string {
+	if addr == nil {
+		return ""
+	}
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || tcp == nil || !tcp.AddrPort().IsValid() {
+		return addr.String()
+	}
+	at := tcp.AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()).String()
+}
+
+// under returns conn if it is of the set, or the connection of the set that conn wraps (TLS); nil:
+// there is none.
+func under(conn net.Conn) *tracked {
+	if t, ok := conn.(*tracked); ok {
+		return t
+	}
+	if over, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		t, _ := over.NetConn().(*tracked)
+		return t
+	}
+	return nil
+}
+
+// What comes while the server closes is refused (503), and can be sent elsewhere. If its connection
+// were closed instead, the client would not know whether its request was served.
+const (
+	arrival = time.Second           // in which a new connection must have sent its first request
+	quiet   = 50 * time.Millisecond // in which nothing came on an idle connection: then they are closed
+	glance  = 5 * time.Millisecond  // between two looks at them
+)
+
+// shutdown closes new and idle connections after await, and those on which a request is being
+// answered when the answer is written, or at the latest when ctx ends. No connection may come any more.
+func (c *conns) shutdown(ctx context.Context, s Server) {
+	c.await(ctx) // before Shutdown, after which net/http reads requests and does not answer them
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		_ = s.Shutdown(ctx) // it says only that ctx has ended
+	}()
+	every(ctx, glance, func() bool { // an answer may leave its connection idle
+		c.close(func(t *tracked) bool { return !t.answering.Load() })
+		select {
+		case <-stopped:
+			return true
+		default:
+			return false
+		}
+	})
+	c.close(func(*tracked) bool { return true })
+	<-stopped
+}
+
+// await gives requests that are on their way time to come. It returns when there was one on each
+// connection, all are answered, and idle connections have been quiet, or after arrival.
+func (c *conns) await(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, arrival)
+	defer cancel()
+	last, still := -1, time.Duration(0) // the number of idle ones, and for how long it was that
+	every(ctx, glance, func() bool {
+		now := c.count()
+		if still += glance; now.idle != last { // an answer ends its connection: see Stops
+			last, still = now.idle, 0
+		}
+		return now.fresh == 0 && now.busy == 0 && (now.idle == 0 || still >= quiet)
+	})
+}
+
+// every calls do until that returns true, or ctx ends, with a pause between two calls.
+func every(ctx context.Context, pause time.Duration, do func() bool) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for !do() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// census is how many connections had no request yet, have one that is being answered, and are idle.
+type census struct{ fresh, busy, idle int }
+
+func (c *conns) count() (now census) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for t := range c.all {
+		switch {
+		case !t.asked.Load():
+			now.fresh++
+		case t.answering.Load():
+			now.busy++
+		default:
+			now.idle++
+		}
+	}
+	return now
+}
+
+// close closes the connections that which selects.
+func (c *conns) close(which func(*tracked) bool) {
+	c.mu.Lock()
+	var chosen []*tracked
+	for t := range c.all {
+		if which(t) {
+			chosen = append(chosen, t)
+		}
+	}
+	c.mu.Unlock()
+	for _, t := range chosen {
+		t.drop()
+		_ = t.Conn.Close() // it is given up
+	}
+}
+
+func (c *conns) add(t *tracked) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all[t] = struct{}{}
+}
+
+// tracking is a listener whose connections are put into a set.
+type tracking struct {
+	net.Listener
+	conns *conns
+}
+
+// Accept waits for a connection and tracks it. It waits, too, while there are no file
+// descriptors left, for which fasthttp would give the listener up.
+func (l *tracking) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if passing(err) {
+			time.Sleep(scarce)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		t := &tracked{Conn: conn, conns: l.conns, remote: text(conn.RemoteAddr())}
+		l.conns.add(t)
+		return t, nil
+	}
+}
+
+// scarce is the pause while there are no file descriptors left.
+const scarce = 20 * time.Millisecond
+
+// passing reports whether an error of Accept is temporary: there are no file descriptors left, or a
+// client has disconnected before it was accepted.
+func passing(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
+}
+
+// tracked is a connection of a set.
+type tracked struct {
+	net.Conn
+	conns     *conns
+	remote    string      // the text of its remote address
+	answering atomic.Bool // a request is being answered
+	asked     atomic.Bool // there was a request
+	unread    atomic.Bool // a part of the last request was not read
+
+	parts [2][]byte   // of together, which is not called concurrently: kept to save an allocation
+	whole net.Buffers // what of them is still to be written
+}
+
+// Write gives up on a client that does not read.
+func (t *tracked) Write(p []byte) (int, error) { return Write(t.Conn, p, t.conns.timeout) }
+
+// together writes head, which is short, and p, in one system call if the connection is a socket.
+func (t *tracked) together(head, p []byte) (int, error) {
+	first := min(len(p), Piece)
+	t.parts = [2][]byte{head, p[:first]}
+	t.whole = t.parts[:] // which becomes what is still to be written
+	defer func() { t.parts, t.whole = [2][]byte{}, nil }()
+	_ = t.SetWriteDeadline(time.Now().Add(t.conns.timeout)) // a connection without deadlines has another way out, or none
+	if _, err := t.whole.WriteTo(t.Conn); err != nil {
+		return 0, err
+	}
+	n, err := t.Write(p[first:])
+	return first + n, err
+}
+
+// Close takes the connection out of the set.
+func (t *tracked) Close() error {
+	t.drop()
+	if t.unread.Load() {
+		t.linger()
+	}
+	return t.Conn.Close()
+}
+
+func (t *tracked) drop() {
+	t.conns.mu.Lock()
+	defer t.conns.mu.Unlock()
+	delete(t.conns.all, t)
+}
+
+// Unread says that the request on conn is refused before all of it was read.
+func Unread(conn net.Conn) {
+	if t := under(conn); t != nil {
+		t.unread.Store(true)
+	}
+}
+
+// lingering is how long a client may go on sending a request that was refused.
+const lingering = 500 * time.Millisecond
+
+// linger reads what the client still sends. Closing the socket before that would reset the
+// connection, and the client could lose the refusal (RFC 9112 section 9.6).
+func (t *tracked) linger() {
+	half, ok := t.Conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || t.SetReadDeadline(time.Now().Add(lingering)) != nil {
+		return
+	}
+	_, _ = io.Copy(io.Discard, t.Conn) // until the client is done, or late
+}
+
+// Together writes head and then p. On a connection of the set that is one system call, if
+// p is not very long. n counts what was written of p, at least.
+func Together(conn net.Conn, head, p []byte) (n int, err error) {
+	if t, ok := conn.(*tracked); ok {
+		return t.together(head, p)
+	}
+	return apart(conn, head, p)
+}
+
+// apart writes head and then p, by two calls.
+func apart(conn net.Conn, head, p []byte) (int, error) {
+	if _, err := conn.Write(head); err != nil {
+		return 0, err
+	}
+	return conn.Write(p)
+}
+
+// Piece is what a client must take within one timeout.
+const Piece = 256 << 10
+
+// Write writes p, as long as the client takes a piece within timeout.
+func Write(conn net.Conn, p []byte, timeout time.Duration) (n int, err error) {
+	for n < len(p) && err == nil {
+		// A connection without deadlines has another way out, or none.
+		_ = conn.SetWriteDeadline(time.Now().Add(timeout))
+		var m int
+		m, err = conn.Write(p[n:min(len(p), n+Piece)])
+		n += m
+	}
+	return n, err
+}

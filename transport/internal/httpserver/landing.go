@@ -1,0 +1,164 @@
+package httpserver
+
+import (
+	"crypto/sha256"
+	_ "embed" // the page
+	"encoding/base64"
+	"encoding/json"
+	"html"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/loopback"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
+)
+
+// Landing is what a browser gets at the endpoint of a server: a page that says what this is
+// and how a client connects. It names nothing that the server offers, since anybody reads it.
+type Landing struct {
+	Off  bool   // a browser gets the error that every client gets
+	Text string // the author's own words; "" for none
+}
+
+//go:embed landing.html
+var landingPage string
+
+// landingPolicy allows the style of the page and nothing else.
+var landingPolicy = "default-src 'none'; style-src 'sha256-" + styleHash(landingPage) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// styleHash is that of the text between the style tags, as a policy has it.
+func styleHash(page string) string {
+	_, rest, _ := strings.Cut(page, "<style>")
+	style, _, _ := strings.Cut(rest, "</style>")
+	sum := sha256.Sum256([]byte(style))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// titled is a host that has a name for people.
+type titled interface{ Title() string }
+
+// Land is the reply to a browser that opens the endpoint, which is at path, or the root of its
+// host; nil for every other request. The name in Host is checked as for every request.
+func (f *Endpoints) Land(r *Request, c *Config, path string) *streamable.Reply {
+	if c.Landing.Off || r.Method != http.MethodGet && r.Method != http.MethodHead || !browses(r.Fields) {
+		return nil
+	}
+	if refused := f.main.RefusedHost(r.Host); refused != nil {
+		return refused
+	}
+	return &streamable.Reply{Status: http.StatusOK, Body: []byte(f.landing(r.Host, path, c)), Header: []streamable.Field{
+		{Name: "Content-Type", Value: "text/html; charset=utf-8"},
+		{Name: "Content-Security-Policy", Value: landingPolicy},
+		{Name: "Referrer-Policy", Value: "no-referrer"},
+		{Name: "X-Content-Type-Options", Value: "nosniff"},
+		{Name: "Vary", Value: "Accept"},
+	}}
+}
+
+// browses reports whether the sender prefers a page to data. A client of the protocol never names
+// text/html, and one that takes events is no browser that a user has opened.
+func browses(fields transport.Fields) bool {
+	page, data := 0.0, 0.0
+	for _, value := range fields.Values("Accept") {
+		for item := range strings.SplitSeq(value, ",") {
+			name, params, _ := strings.Cut(item, ";")
+			switch strings.ToLower(strings.TrimSpace(name)) {
+			case "text/html", "application/xhtml+xml":
+				page = max(page, quality(params))
+			case "application/json":
+				data = max(data, quality(params))
+			case "text/event-stream":
+				return false
+			}
+		}
+	}
+	return page > 0 && page >= data
+}
+
+// quality is the weight of a range in Accept (RFC 9110 section 12.4.2).
+func quality(params string) float64 {
+	for param := range strings.SplitSeq(params, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
+		if strings.EqualFold(name, "q") {
+			q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err != nil || q < 0 || q > 1 {
+				return 0
+			}
+			return q
+		}
+	}
+	return 1
+}
+
+// landing is the page for one name of the host and the path of the endpoint.
+func (f *Endpoints) landing(host, path string, c *Config) string {
+	address := urlOf(c.scheme(host), host, path)
+	title, lead := host, "A server for AI assistants. Add its address to the one that you use."
+	if t, ok := f.host.(titled); ok && t.Title() != "" {
+		title = t.Title()
+	}
+	if c.Landing.Text != "" {
+		lead = c.Landing.Text
+	}
+	login := ""
+	if server, ok := f.host.(transport.Server); ok && server.Services().Authenticator != nil {
+		login = "<p>It needs a login. Your client asks you for it" + html.EscapeString(f.loginAt(path)) + " when it connects.</p>"
+	}
+	name := shortName(host)
+	entry, _ := json.Marshal(map[string]string{"name": name, "type": "http", "url": address}) // texts always marshal
+	return strings.NewReplacer(
+		"{title}", html.EscapeString(title), "{host}", html.EscapeString(host), "{lead}", html.EscapeString(lead), "{login}", login,
+		"{address}", html.EscapeString(address), "{name}", html.EscapeString(name), "{entry}", html.EscapeString(string(entry)),
+	).Replace(landingPage)
+}
+
+// loginAt names the authorization server, which the metadata of the resource tells everybody.
+func (f *Endpoints) loginAt(path string) string {
+	var metadata struct {
+		Servers []string `json:"authorization_servers"`
+	}
+	reply := Describe(f.host, http.MethodGet, Metadata+path)
+	if reply.Status != http.StatusOK || json.Unmarshal(reply.Body, &metadata) != nil || len(metadata.Servers) == 0 {
+		return ""
+	}
+	u, err := url.Parse(metadata.Servers[0])
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return ", at " + u.Host + ","
+}
+
+// scheme is how clients reach the server under a name: a server with a public name and without
+// TLS of its own is behind a proxy that has it.
+func (c *Config) scheme(host string) string {
+	if c.TLS == nil && loopback.Is(hostOnly(host)) {
+		return "http"
+	}
+	return "https"
+}
+
+func hostOnly(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.Trim(host, "[]")
+}
+
+// shortName is a name for the server in the configuration of a client: the first label of its
+// host that says something.
+func shortName(host string) string {
+	name := hostOnly(host)
+	if loopback.Is(name) {
+		return "local"
+	}
+	for label := range strings.SplitSeq(strings.ToLower(name), ".") {
+		if label != "" && label != "mcp" && label != "www" && label != "api" && strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" {
+			return label
+		}
+	}
+	return "server"
+}

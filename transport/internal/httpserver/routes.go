@@ -1,0 +1,98 @@
+package httpserver
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
+)
+
+// MaxRouteBody bounds the body of a request to a handler of the program's own.
+const MaxRouteBody = 64 << 10
+
+// Route is a handler of the program's own on a stand-alone server.
+type Route struct {
+	Pattern string // of http.ServeMux
+	Handler http.Handler
+}
+
+// misrouted returns an error for a route without a handler, or with a pattern that http.ServeMux does
+// not take.
+func (c *Config) misrouted() (err error) {
+	pattern := ""
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("the route %q: %v", pattern, value)
+		}
+	}()
+	mux := http.NewServeMux()
+	for _, route := range c.Routes {
+		if pattern = route.Pattern; route.Handler == nil {
+			return fmt.Errorf("the route %q has no handler", pattern)
+		}
+		mux.Handle(pattern, route.Handler)
+	}
+	return nil
+}
+
+// Routes are the handlers of the program's own, and what is answered where none of them is.
+type Routes struct {
+	front *Endpoints
+	mux   *http.ServeMux
+}
+
+// Routes returns the handlers of the program's own.
+func (f *Endpoints) Routes(c *Config) *Routes {
+	r := &Routes{f, http.NewServeMux()}
+	all := false
+	for _, route := range c.Routes {
+		r.mux.Handle(route.Pattern, route.Handler)
+		all = all || route.Pattern == "/"
+	}
+	if !all {
+		r.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, streamable.Refusal(http.StatusNotFound, "there is nothing here"))
+		})
+	}
+	return r
+}
+
+// Refused judges a request by its header: the name in Host is checked as for every request, and the
+// length of the body, which is negative if it is not announced.
+func (r *Routes) Refused(host string, length int64) *streamable.Reply {
+	if refused := r.front.main.RefusedHost(host); refused != nil {
+		return refused
+	}
+	if length > MaxRouteBody {
+		return streamable.TooLarge(MaxRouteBody)
+	}
+	return nil
+}
+
+// ServeHTTP answers a request that none of the server's own paths takes.
+func (r *Routes) ServeHTTP(w http.ResponseWriter, asked *http.Request) {
+	defer func() {
+		switch value := recover(); value {
+		case nil:
+		case http.ErrAbortHandler:
+			panic(value)
+		default:
+			reply(w, Broken(value))
+		}
+	}()
+	if refused := r.Refused(asked.Host, asked.ContentLength); refused != nil {
+		reply(w, refused)
+		return
+	}
+	asked.Body = http.MaxBytesReader(w, asked.Body, MaxRouteBody)
+	r.mux.ServeHTTP(w, asked)
+}
+
+// reply writes a reply that is not a stream.
+func reply(w http.ResponseWriter, r *streamable.Reply) {
+	for _, f := range r.Header {
+		w.Header().Set(f.Name, f.Value)
+	}
+	w.WriteHeader(r.Status)
+	_, _ = w.Write(r.Body) // a client that is gone does not matter any more
+}

@@ -1,0 +1,189 @@
+package legacysse
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/cluster"
+	"github.com/kagami-mcp/kagami/transport/internal/inflight"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
+)
+
+var errStopped = errors.New("legacysse: the server stopped")
+
+// parameter is the query parameter that names a connection.
+const parameter = "sessionId"
+
+// Role is what a URL of the binding is for: the methods that it serves.
+type Role string
+
+// The roles. A pair of URLs has one each; one URL can have both.
+const (
+	Stream   Role = http.MethodGet
+	Messages Role = http.MethodPost
+	Both     Role = http.MethodGet + ", " + http.MethodPost
+)
+
+func (r Role) serves(method string) bool {
+	return method == http.MethodGet && r != Messages || method == http.MethodPost && r != Stream
+}
+
+// Request is an HTTP request but for its body, as a carrier read it.
+type Request struct {
+	streamable.Request
+	Role  Role
+	Query string // of the URI, without "?"
+
+	// Messages is where frames are posted, as a reference relative to the URL of
+	// this request and without a query; empty: to the same URL.
+	Messages string
+}
+
+// Endpoint is the pair of URLs.
+type Endpoint struct {
+	*streamable.Admitter
+	host    transport.Host
+	life    context.Context //nolint:containedctx // the parent of all connections
+	stop    context.CancelCauseFunc
+	running *inflight.Counter // requests, exchanges and streams
+
+	node  *cluster.Node  // nil: a frame must be posted where the stream is
+	inbox eventlog.Store // of frames that were posted on other nodes
+
+	mu       sync.Mutex // guards the fields below
+	sessions map[string]*session
+	keys     map[string]*session // by key of their record
+}
+
+// New makes an endpoint for host. If host is a [transport.Server], its services
+// are used.
+func New(host transport.Host, cfg streamable.Config) *Endpoint {
+	e := &Endpoint{
+		Admitter: streamable.NewAdmitter(host, cfg), host: host,
+		running:  inflight.New(),
+		sessions: make(map[string]*session),
+		keys:     make(map[string]*session),
+	}
+	e.life, e.stop = context.WithCancelCause(context.Background()) //nolint:forbidigo // an endpoint outlives any one request
+	if server, ok := host.(transport.Server); ok {
+		e.joinNodes(server.Services())
+	}
+	return e
+}
+
+// PendingRequest is a request that may come in.
+type PendingRequest struct {
+	streamable.Admission
+	e *Endpoint
+	r *Request
+}
+
+// Check decides by everything but the body. A Reply refuses; without one the
+// PendingRequest goes on with Serve.
+func (e *Endpoint) Check(ctx context.Context, r *Request) (*PendingRequest, *streamable.Reply) {
+	entry, refused := e.Admit(ctx, &r.Request, string(r.Role))
+	if refused != nil {
+		return nil, refused
+	}
+	v := &PendingRequest{Admission: entry, e: e, r: r}
+	switch {
+	case !r.Role.serves(r.Method):
+		refused = v.NotAllowed(string(r.Role))
+	case r.Method == http.MethodPost:
+		refused = v.NoJSON()
+	default:
+		refused = v.NoEvents()
+	}
+	if refused != nil {
+		return nil, refused
+	}
+	return v, nil
+}
+
+// Serve answers the request. For a POST body belongs to the endpoint from now on, for
+// a GET it is nil.
+func (v *PendingRequest) Serve(body []byte) *streamable.Reply {
+	post := v.r.Method == http.MethodPost
+	if v.e.Stops() || !v.e.running.TryAdd() {
+		if !post || streamable.Asks(body) {
+			return v.ShuttingDown()
+		}
+		v.e.running.Add() // it may answer a question of a call that was accepted
+	}
+	if !post {
+		return v.open()
+	}
+	defer v.e.running.Done()
+	id, s := v.session()
+	if s == nil {
+		return v.forward(id, body)
+	}
+	return s.take(v, body)
+}
+
+func (v *PendingRequest) noSession() *streamable.Reply {
+	return v.Refuse(http.StatusNotFound, "no such session")
+}
+
+// open begins a connection. The end of its stream counts the request out.
+func (v *PendingRequest) open() (reply *streamable.Reply) {
+	s, ok := v.e.newSession(v)
+	if !ok {
+		v.e.running.Done()
+		return v.TooMany("too many connections")
+	}
+	defer func() {
+		if reply == nil || reply.Stream == nil { // nil: the store has panicked
+			s.leave()
+		}
+	}()
+	if s.register(v.Context()) != nil {
+		return v.Unavailable()
+	}
+	return s.out.Reply(&v.Admission)
+}
+
+// session returns the id in the query, and the session if its stream is on this node and belongs to
+// this principal. With an empty id the query names no session of any node.
+func (v *PendingRequest) session() (id string, s *session) {
+	values, err := url.ParseQuery(v.r.Query)
+	if err != nil || len(values[parameter]) != 1 {
+		return "", nil
+	}
+	id = values.Get(parameter)
+	v.e.mu.Lock()
+	defer v.e.mu.Unlock()
+	s = v.e.sessions[id]
+	if s != nil && s.principal != v.Principal() {
+		return "", nil
+	}
+	return id, s
+}
+
+// Shutdown takes no more requests (503) and waits for exchanges; each stream ends
+// after the last exchange of its connection. When ctx ends they are cancelled, and
+// given two more seconds.
+func (e *Endpoint) Shutdown(ctx context.Context) error {
+	e.running.Close()
+	e.mu.Lock()
+	all := slices.Collect(maps.Values(e.sessions))
+	e.mu.Unlock()
+	for _, s := range all {
+		s.close()
+	}
+	defer e.leaveNodes()
+	defer e.stop(errStopped)
+	return e.running.Drain(ctx, func() {
+		e.stop(errStopped)
+		for _, s := range all {
+			s.out.Finish()
+		}
+	})
+}

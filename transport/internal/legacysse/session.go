@@ -1,0 +1,183 @@
+package legacysse
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
+	"github.com/kagami-mcp/kagami/transport/internal/streamable"
+)
+
+var errClientGone = errors.New("legacysse: the client closed the stream")
+
+// most bounds the exchanges of one connection that run at once.
+const most = 1024
+
+// session is a connection: it lasts as long as its stream.
+type session struct {
+	e         *Endpoint
+	id        string
+	principal string
+	client    string          // whose calls its exchanges are
+	ctx       context.Context //nolint:containedctx // the connection's own life
+	cancel    context.CancelCauseFunc
+	out       *streamable.ConnectionStream
+
+	accepting sync.Mutex // held during Host.Accept, which wants one frame at a time
+	remote    *remote    // nil: frames can be posted on this node only
+
+	mu      sync.Mutex // guards the fields below
+	running int        // exchanges that are running
+	closing bool       // the stream ends as soon as no exchange is running
+}
+
+// newSession begins a connection. It returns false if there are too many.
+func (e *Endpoint) newSession(v *PendingRequest) (*session, bool) {
+	s := &session{e: e, id: rand.Text(), principal: v.Principal(), client: strings.Clone(v.Client())} // of the request's memory
+	greeting := "event: endpoint\ndata: " + v.r.Messages + "?" + parameter + "=" + s.id + "\n\n"
+	s.out = e.NewConnectionStream([]byte(greeting), s.close, s.leave)
+	inner, cancel := context.WithCancelCause(e.life)
+	s.cancel = cancel
+	s.ctx = transport.Connect(inner, transport.Peer{
+		Carrier: "http+sse", RemoteAddr: v.r.RemoteAddr,
+		Principal: transport.PrincipalFrom(v.Context()), Out: s.out,
+	})
+	if e.node != nil {
+		s.remote = newRemote(s)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.sessions) >= e.Config().MaxSessions {
+		cancel(errStopped)
+		return nil, false
+	}
+	e.sessions[s.id] = s
+	return s, true
+}
+
+// leave ends the connection, because its stream has.
+func (s *session) leave() {
+	defer s.e.running.Done()
+	s.e.mu.Lock()
+	delete(s.e.sessions, s.id)
+	if s.remote != nil {
+		delete(s.e.keys, s.remote.key)
+	}
+	s.e.mu.Unlock()
+	s.cancel(errClientGone)
+	s.unregister()
+}
+
+// close ends the stream as soon as no exchange runs.
+func (s *session) close() {
+	s.mu.Lock()
+	s.closing = true
+	idle := s.running == 0
+	s.mu.Unlock()
+	if idle {
+		s.out.Finish()
+	}
+}
+
+// enter counts one more exchange, until exit is called. If the session runs too many, ok is false.
+// For a frame that may hold a request, ok is also false if the client runs too many calls in all its
+// sessions. Answers are not refused for that reason, because running calls wait for them.
+func (s *session) enter(body []byte) (exit func(), ok bool) {
+	leave, ok := s.e.EnterCalls(s.client, body)
+	if !ok {
+		if streamable.Asks(body) {
+			return nil, false
+		}
+		leave = func() {}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running >= most {
+		leave()
+		return nil, false
+	}
+	s.running++
+	return func() { leave(); s.exit() }, true
+}
+
+func (s *session) exit() {
+	s.mu.Lock()
+	s.running--
+	over := s.closing && s.running == 0
+	s.mu.Unlock()
+	if over {
+		s.out.Finish()
+	}
+}
+
+// take passes a frame that was posted on this node to the host, and starts its exchange.
+func (s *session) take(v *PendingRequest, body []byte) *streamable.Reply {
+	exit, ok := s.enter(body)
+	if !ok {
+		return v.TooMany("too many calls at once")
+	}
+	ctx := s.within(v.Context(), &transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr})
+	if !s.start(ctx, body, exit) {
+		return v.ShuttingDown()
+	}
+	return v.Accepted()
+}
+
+// start accepts a frame and serves it in a new goroutine, which calls exit at its end. If the host
+// accepts no more frames, start calls exit and returns false.
+func (s *session) start(ctx context.Context, body []byte, exit func()) bool {
+	exchange, err := s.accept(ctx, body)
+	if err != nil {
+		exit()
+		return false
+	}
+	s.e.running.Add()
+	go func() {
+		defer s.e.running.Done()
+		defer exit()
+		if exchange == nil { // the host panicked
+			s.refuse(ctx, body)
+			return
+		}
+		hostcall.Serve(ctx, exchange, s.out, body)
+	}()
+	return true
+}
+
+// refuse answers a frame that was taken and cannot be served.
+func (s *session) refuse(ctx context.Context, body []byte) {
+	if answer := hostcall.ErrorPanicked(body); answer != nil {
+		_ = s.out.Send(ctx, transport.Frame{JSON: answer}) // nobody is left to tell
+	}
+}
+
+// accept calls Host.Accept, one frame at a time.
+func (s *session) accept(ctx context.Context, body []byte) (transport.Exchange, error) {
+	s.accepting.Lock()
+	defer s.accepting.Unlock()
+	return hostcall.Accept(ctx, s.e.host, body)
+}
+
+// within makes the context of one frame. It ends with the connection. Values come from the POST
+// first, such as its principal, and then from the connection.
+func (s *session) within(post context.Context, r *transport.Request) context.Context {
+	return transport.WithRequest(&overlaid{Context: s.ctx, over: context.WithoutCancel(post)}, r)
+}
+
+// overlaid is a context that takes values from another context before its own.
+type overlaid struct {
+	context.Context                 //nolint:containedctx // a context itself
+	over            context.Context //nolint:containedctx // for its values only
+}
+
+// Value asks over, and then the embedded context.
+func (c *overlaid) Value(key any) any {
+	if value := c.over.Value(key); value != nil {
+		return value
+	}
+	return c.Context.Value(key)
+}

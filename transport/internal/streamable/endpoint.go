@@ -1,0 +1,254 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/cluster"
+	"github.com/kagami-mcp/kagami/transport/internal/inflight"
+	"github.com/kagami-mcp/kagami/transport/internal/workerpool"
+)
+
+var (
+	errStopped        = errors.New("streamable: the server stopped")
+	errTooManyStreams = errors.New("streamable: too many open streams")
+)
+
+// Endpoint is one URL.
+type Endpoint struct {
+	*Admitter
+	host   transport.Host
+	events eventlog.Store // nil: nothing is resumable
+
+	life context.Context //nolint:containedctx // the parent of sessions and of calls without one
+	stop context.CancelCauseFunc
+
+	running  *inflight.Counter // requests, exchanges and open streams
+	workers  *workerpool.Pool[*postedExchange]
+	apart    atomic.Bool // all exchanges get goroutines of their own; see deserted
+	timers   *responseTimers
+	expiring expiryQueue   // of idle sessions
+	young    expiryQueue   // of idle sessions in which nothing has come after initialize
+	node     *cluster.Node // nil: sessions are this process's alone
+
+	following context.Context    //nolint:containedctx // of all followers of other nodes' streams
+	unfollow  context.CancelFunc // cancels following
+
+	mu            sync.Mutex          // guards the fields below
+	sessions      map[string]*session // by id
+	sessionsByKey map[string]*session // by the key of their record; where sessions are shared
+	openers       map[string]int      // how many sessions each client has opened
+}
+
+// New makes an endpoint for host. If host is a [transport.Server], its
+// services are used.
+func New(host transport.Host, cfg Config) *Endpoint {
+	life, stop := context.WithCancelCause(context.Background()) //nolint:forbidigo // an endpoint outlives any one request
+	e := &Endpoint{
+		Admitter: NewAdmitter(host, cfg), host: host,
+		life: life, stop: stop,
+		running:  inflight.New(),
+		sessions: make(map[string]*session),
+		openers:  make(map[string]int),
+	}
+	e.workers = workerpool.New(e.Closing(), (*postedExchange).apart)
+	e.expiring.began = time.Now()
+	e.young.began = e.expiring.began
+	e.timers = newResponseTimers(e.cfg.StreamDelay)
+	if !cfg.Stateless {
+		e.events = e.offered.Events
+		e.joinNodes()
+	}
+	return e
+}
+
+// methods returns the HTTP methods that the endpoint serves, as the field Allow has them.
+func (e *Endpoint) methods() string {
+	if e.cfg.Stateless {
+		return http.MethodPost
+	}
+	return "GET, POST, DELETE"
+}
+
+// joinNodes makes the endpoint a node if the host shares its sessions with other processes.
+func (e *Endpoint) joinNodes() {
+	store := e.offered.Sessions
+	if store == nil {
+		return
+	}
+	e.node = cluster.New(store, e.offered.Changes, cluster.Handlers{
+		Receive: e.receive, Look: e.look, Period: e.refresh(), Closing: e.Closing(), Idle: e.running.Idle,
+	})
+	e.sessionsByKey = make(map[string]*session)
+	e.following, e.unfollow = context.WithCancel(e.life)
+}
+
+// PendingRequest is a request that has passed all checks but those of its body.
+type PendingRequest struct {
+	Admission
+	e         *Endpoint
+	json, sse bool       // what the client accepts as the response
+	id        string     // Mcp-Session-Id
+	ids       int        // how often it is there; more than one name no session
+	owner     quotaOwner // with which this request is counted; its session is set once limited has looked up id
+}
+
+// Check decides by everything but the body. It returns the refusal, or the PendingRequest, whose Serve
+// is called next. The PendingRequest is in the memory of r, so each Check needs an r of its own.
+func (e *Endpoint) Check(ctx context.Context, r *Request) (*PendingRequest, *Reply) {
+	entry, refused := e.Admit(ctx, r, e.methods())
+	if refused != nil {
+		return nil, refused
+	}
+	v := &r.pending
+	v.Admission, v.e = entry, e
+	if refused := v.headers(); refused != nil {
+		return nil, refused.with(v.common)
+	}
+	return v, nil
+}
+
+// headers checks the header fields that the method requires.
+func (v *PendingRequest) headers() *Reply {
+	v.json, v.sse = accepted(v.r.Fields)
+	switch v.r.Method {
+	case http.MethodPost:
+		if refused := unreadableContent(v.r.Fields); refused != nil {
+			return refused
+		}
+		if !v.json && !v.sse {
+			return refuse(http.StatusNotAcceptable, "Accept must name application/json or text/event-stream")
+		}
+		v.sse = v.sse && !v.r.Whole
+	case http.MethodGet:
+		if refused := v.sessionsOnly(); refused != nil {
+			return refused
+		}
+		if !v.sse {
+			return refuse(http.StatusNotAcceptable, "Accept must name text/event-stream")
+		}
+		if v.r.Whole { // what 2025-03-26 basic/transports has for servers without this stream
+			return refuse(http.StatusMethodNotAllowed, heldBack, Field{"Allow", "POST, DELETE"})
+		}
+	case http.MethodDelete:
+		return v.sessionsOnly()
+	default:
+		return notAllowed(v.e.methods())
+	}
+	return nil
+}
+
+// sessionsOnly refuses GET and DELETE where there are no sessions: on a stateless endpoint,
+// and for 2026-07-28 (basic/transports/streamable-http). It also refuses an unknown revision
+// (2025-11-25 basic/transports).
+func (v *PendingRequest) sessionsOnly() *Reply {
+	if v.e.cfg.Stateless {
+		return notAllowed(v.e.methods())
+	}
+	for _, version := range v.r.Fields.Values(headerVersion) {
+		if _, modern := dialect.PerRequest(version); modern {
+			return notAllowed(v.e.methods())
+		}
+		if !dialect.KnownHandshake(version) {
+			return refuse(http.StatusBadRequest, "unknown "+headerVersion)
+		}
+	}
+	return nil
+}
+
+// Header names, in the form that http.Header has them.
+const (
+	headerSession   = "Mcp-Session-Id"
+	headerVersion   = "Mcp-Protocol-Version"
+	headerLastEvent = "Last-Event-Id"
+)
+
+// Serve answers the request. It blocks until the response is decided. The body of a POST belongs to
+// the endpoint from now on; for other methods it is nil. If the context of the request is cancelled,
+// the client has disconnected.
+func (v *PendingRequest) Serve(body []byte) *Reply {
+	if v.e.Stops() || !v.e.running.TryAdd() {
+		if !v.goesOn(body) {
+			return shuttingDown().with(v.common)
+		}
+		v.e.running.Add() // the call that it belongs to is counted still
+	}
+	streams := false
+	defer func() {
+		if !streams { // also when a store has panicked
+			v.e.running.Done()
+		}
+	}()
+	reply := v.serve(body)
+	if streams = reply.streams(); streams {
+		return reply // the end of the stream counts the request out
+	}
+	return reply.with(v.common)
+}
+
+// goesOn reports whether the request may belong to a call that was accepted before the
+// endpoint stopped: it answers a question of that call, cancels it, or resumes its stream.
+func (v *PendingRequest) goesOn(body []byte) bool {
+	switch v.r.Method {
+	case http.MethodPost:
+		return !Asks(body)
+	case http.MethodGet:
+		_, ids := v.r.Fields.Value(headerLastEvent)
+		return ids > 0
+	}
+	return true
+}
+
+func (v *PendingRequest) serve(body []byte) *Reply {
+	v.id, v.ids = v.r.Fields.Value(headerSession)
+	switch v.r.Method {
+	case http.MethodPost:
+		return v.post(body)
+	case http.MethodGet:
+		return v.get()
+	default:
+		return v.remove()
+	}
+}
+
+// Shutdown refuses new requests (503), ends the streams that wait for nothing, and waits for exchanges
+// and for the streams of their answers. When ctx ends, it cancels them and waits two seconds more.
+// Sessions end with it, except those that other nodes can serve.
+func (e *Endpoint) Shutdown(ctx context.Context) error {
+	e.running.Close()
+	for _, s := range e.all() {
+		s.silence()
+	}
+	if e.node != nil {
+		e.unfollow() // another node goes on
+	}
+	defer e.endSessions()
+	return e.running.Drain(ctx, func() { e.stop(errStopped) })
+}
+
+// all returns the sessions that this node serves.
+func (e *Endpoint) all() []*session {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Values(e.sessions))
+}
+
+func (e *Endpoint) endSessions() {
+	for _, s := range e.all() {
+		e.end(s, ending{cause: errStopped, stays: s.record.made()})
+	}
+	e.stop(errStopped)
+	e.workers.Stop()
+	if e.node != nil {
+		e.node.End()
+	}
+}

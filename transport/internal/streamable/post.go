@@ -1,0 +1,135 @@
+package streamable
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+var errClientGone = errors.New("streamable: the client closed the stream")
+
+// posting is one POST. It is the transport.Sessions of its request.
+type posting struct {
+	v       *PendingRequest
+	session *session // found or opened; in use until release
+	opened  bool
+	call    atomic.Pointer[streamQuota] // counts the calls until they are over, or become a stream; nil: nothing to undo
+	calls   int                         // how many there are
+}
+
+// Find implements transport.Sessions.
+func (p *posting) Find() (*transport.Connection, error) {
+	if p.session == nil {
+		s, err := p.v.named()
+		if err != nil || s == nil {
+			return nil, err
+		}
+		p.session = s
+	}
+	return p.session.link, nil
+}
+
+// Open implements transport.Sessions. Other requests find the session only after the frame was
+// accepted; see Endpoint.keep.
+func (p *posting) Open() (*transport.Connection, error) {
+	if !p.v.e.room(p.v.Client()) {
+		return nil, errTooMany
+	}
+	p.session, p.opened = p.v.e.newSession(&p.v.Admission), true
+	return p.session.link, nil
+}
+
+func (p *posting) release() {
+	p.uncount()
+	if p.session != nil {
+		p.session.release()
+	}
+}
+
+// uncount takes the calls out of those that are counted.
+func (p *posting) uncount() {
+	if call := p.call.Swap(nil); call != nil {
+		call.leave(p.calls)
+	}
+}
+
+// discard drops a session that was opened for a frame which then was not accepted.
+func (p *posting) discard() {
+	if p.opened {
+		p.session.cancel(errSessionEnded)
+		p.session, p.opened = nil, false
+	}
+}
+
+// post serves one frame. A request is counted among the client's calls before it is accepted, so that one
+// which is refused because there are too many has not run.
+func (v *PendingRequest) post(body []byte) *Reply {
+	body = jsontext.TrimBOM(body)
+	v.limited()
+	call, n := v.e.count(v.owner.owner(), body)
+	if call == nil && Asks(body) {
+		return tooManyCalls()
+	}
+	return v.run(body, call, n)
+}
+
+// Asks reports whether a frame is a request, or may contain one. Answers to questions of
+// calls that run must not wait for a quota, and are accepted to the end.
+func Asks(body []byte) bool {
+	if jsontext.Check(body, jsontext.DefaultLimits()) != nil || jsonrpc.IsBatch(body) {
+		return true
+	}
+	msg, fault := jsonrpc.Decode(body)
+	return fault != nil || msg.Kind == jsonrpc.Request
+}
+
+// issued returns the header field with the id of the session that this request opened, if it
+// did and the host has not refused it.
+func (p *posting) issued() []Field {
+	if !p.opened || p.session.link.Refused() {
+		return nil
+	}
+	return []Field{{headerSession, p.session.id}}
+}
+
+// open makes the reply by which a carrier takes the stream over.
+func (v *PendingRequest) open(s *Stream, p *posting) *Reply {
+	e, session := v.e, p.session
+	if session != nil {
+		session.use()
+	}
+	s.header, s.leave = append(p.issued(), v.common...), func() { // must not keep the request's memory
+		if session != nil {
+			session.release()
+		}
+		e.running.Done()
+	}
+	return &Reply{Stream: s}
+}
+
+// admit is open for a GET. It refuses a client that has too many streams.
+func (v *PendingRequest) admit(s *Stream, p *posting) *Reply {
+	v.limited()
+	if !v.e.enter(&v.owner) {
+		return tooManyStreams()
+	}
+	reply := v.open(s.expiring(&v.Admission), p)
+	s.holdsQuota(v.e.Admitter, v.owner)
+	return reply
+}
+
+// limited decides whose streams and calls are counted: those of the session if the client names one of its
+// own, else of its principal or address. Other ids do not count: inventing them would evade the
+// limit.
+func (v *PendingRequest) limited() {
+	if v.ids == 1 {
+		if s := v.e.lookup(&v.Admission, v.id); s != nil {
+			v.owner = quotaOwner{session: s}
+			return
+		}
+	}
+	v.owner = quotaOwner{client: v.Client()}
+}

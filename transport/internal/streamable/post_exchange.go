@@ -1,0 +1,200 @@
+package streamable
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/lifetime"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
+)
+
+// postedExchange is a POST and its exchange, in one allocation. It is not pooled, because
+// handlers may keep their contexts, which point into it.
+type postedExchange struct {
+	posting
+	body    []byte
+	request transport.Request
+	stream  stream
+	ctx     frameContext
+}
+
+// frameContext is the context of an exchange. It ends with the exchange or with its parent, the
+// session or the endpoint. Values come from the request first, then from the parent.
+type frameContext struct {
+	lifetime.Context
+
+	values context.Context //nolint:containedctx // the request's; used for its values only
+}
+
+// Value asks the request, and then the parent.
+func (c *frameContext) Value(key any) any {
+	if value := c.values.Value(key); value != nil {
+		return value
+	}
+	return c.Context.Value(key)
+}
+
+// run has the host accept a frame, and serves it: in the calling goroutine if the carrier can take
+// the connection from there (see direct), else in one of its own, because the exchange may outlive
+// the request. Then the calling goroutine waits until it is known what the response is.
+// call counts its n calls; nil: nothing does.
+func (v *PendingRequest) run(body []byte, call *streamQuota, n int) *Reply {
+	x := &postedExchange{posting: posting{v: v, calls: n}, body: body}
+	x.call.Store(call)
+	handed := false
+	defer func() {
+		if !handed { // it is refused, or a store has panicked
+			x.release()
+		}
+	}()
+	x.request = transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr, Sessions: &x.posting, Outer: v.ctx}
+	ctx := transport.WithRequest(v.ctx, &x.request)
+	exchange, err := hostcall.Accept(ctx, v.e.host, body)
+	if err != nil || exchange == nil {
+		x.discard()
+		if err == nil {
+			return broken(body)
+		}
+		return shuttingDown()
+	}
+	x.stream.exchange = exchange
+	plan := transport.Plan{Answered: true}
+	if planned, ok := exchange.(transport.Planned); ok {
+		plan = planned.Plan()
+	}
+	if x.opened {
+		v.e.keep(x.session, plan)
+	}
+	x.plan(plan)
+	x.within(ctx)
+	handed = true
+	if plan.Answered && v.r.Hijacker != nil && !plan.LongLived && !v.e.apart.Load() {
+		return x.inline()
+	}
+	v.e.running.Add() // until apart has served it
+	if !plan.Answered {
+		v.e.workers.Run(x)
+		return &Reply{Status: http.StatusAccepted}
+	}
+	return x.await()
+}
+
+// broken is the reply to a frame on which the host panicked.
+func broken(body []byte) *Reply {
+	return &Reply{Status: http.StatusInternalServerError, Header: jsonHeader, Body: hostcall.ErrorPanicked(body)}
+}
+
+// plan sets up the stream, before any other goroutine can reach it.
+func (x *postedExchange) plan(plan transport.Plan) {
+	st := &x.stream
+	st.admitter, st.session, st.plan = x.v.e.Admitter, x.session, plan
+	st.json, st.sse = x.v.json, x.v.sse
+	if plan.Resumable && st.sse && x.session != nil {
+		st.log = x.v.e.events
+	}
+	if plan.Polls && st.log != nil {
+		x.request.Stream = st
+	}
+	if plan.Answered {
+		st.buffers = x.v.r.Buffers
+	}
+}
+
+// within makes the context of the exchange. It has the values of the request, but not its
+// cancellation: it ends with the session, or, if closing the response cancels the call
+// (transport.Plan), when the client disconnects.
+func (x *postedExchange) within(request context.Context) {
+	if request.Done() != nil {
+		request = context.WithoutCancel(request)
+	}
+	x.ctx.values = request //nolint:fatcontext // no loop
+	parent := x.v.e.life
+	switch {
+	case x.stream.plan.CancelByClose:
+		x.stream.life = &x.ctx.Context
+	case x.session != nil:
+		parent = x.session.ctx
+	}
+	x.ctx.Begin(parent)
+}
+
+// await starts the exchange and waits for the kind of its response: one whole response if the
+// answer is the first message and comes in time, else a stream that a carrier takes over.
+func (x *postedExchange) await() *Reply {
+	v, st := x.v, &x.stream
+	w := v.e.timers.add(nil)
+	st.timer = w
+	v.e.workers.Run(x)
+	w.wait(v.ctx)
+	whole := st.whole()
+	v.e.timers.remove(w)
+	if whole != nil {
+		return whole.with(x.issued())
+	}
+	if st.plan.LongLived {
+		return x.lasting()
+	}
+	return v.open(&Stream{st: st}, &x.posting)
+}
+
+// lasting opens the stream of an exchange that waits for something to happen. It is counted among the
+// client's streams, and not among its calls.
+func (x *postedExchange) lasting() *Reply {
+	x.uncount()
+	if !x.v.e.enter(&x.v.owner) {
+		x.stream.gone(errTooManyStreams)
+		return tooManyStreams()
+	}
+	s := &Stream{st: &x.stream}
+	reply := x.v.open(s, &x.posting)
+	s.holdsQuota(x.v.e.Admitter, x.v.owner)
+	return reply
+}
+
+// apart serves an exchange that is counted in by itself.
+func (x *postedExchange) apart() {
+	defer x.v.e.running.Done()
+	x.serve()
+}
+
+// serve serves the exchange to its end.
+func (x *postedExchange) serve() {
+	e := x.v.e
+	defer hostcall.Recover() // what an event store panics at the end of the stream
+	defer x.release()
+	defer e.linger(&x.stream)
+	defer x.stream.served()
+	defer x.ctx.End(nil)
+	hostcall.Serve(&x.ctx, x.stream.exchange, &x.stream, x.body)
+	x.body = nil // a resumable stream is kept for a while, and keeps x alive
+	if x.opened && x.session.link.Refused() {
+		e.endSession(x.session, errSessionEnded)
+	}
+}
+
+// farewell is how long a stopping endpoint waits for a client to come back for the answer of a
+// call whose stream was released.
+const farewell = 2 * time.Second
+
+// linger keeps the endpoint from stopping before a client that polls has fetched its answer.
+// Where other nodes share the log, the client can fetch it there.
+func (e *Endpoint) linger(st *stream) {
+	if e.node != nil || !e.Stops() || !st.waits() {
+		return
+	}
+	look := time.NewTicker(farewell / 100)
+	defer look.Stop()
+	late := time.NewTimer(farewell)
+	defer late.Stop()
+	for st.waits() {
+		select {
+		case <-look.C:
+		case <-late.C:
+			return
+		case <-e.life.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package streamable
+
+import (
+	"context"
+
+	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
+)
+
+// Hijacker is a carrier that can hijack a connection while the goroutine that reads the connection is
+// still in PendingRequest.Serve. That goroutine can then run handlers itself, because waking another
+// one costs more than a small call (ADR 20).
+type Hijacker interface {
+	// Hijack makes s the response of the request. It is called at most once, while Serve runs. Serve
+	// then returns a Reply that is Hijacked. If the handler has ended its goroutine
+	// (runtime.Goexit), Serve does not return.
+	Hijack(ctx context.Context, s *Stream)
+}
+
+// inline serves the exchange in the calling goroutine. If the exchange sends something before its
+// answer, takes longer than Config.StreamDelay, or ends the goroutine, the Hijacker hijacks the
+// connection.
+func (x *postedExchange) inline() *Reply {
+	e, st := x.v.e, &x.stream
+	st.inline = x
+	w := e.timers.add(x)
+	returned := false
+	defer func() {
+		e.timers.remove(w)
+		if !returned {
+			x.deserted()
+		}
+		if st.hijacked != nil {
+			e.running.Done() // see giveAway
+		}
+	}()
+	x.serve()
+	returned = true
+	if reply := st.whole(); reply != nil {
+		return reply.with(x.issued())
+	}
+	<-st.hijacked
+	return &Reply{Hijacked: true}
+}
+
+// overdue is called when the exchange has kept its goroutine for Config.StreamDelay.
+func (x *postedExchange) overdue() {
+	x.stream.mu.Lock()
+	defer x.stream.mu.Unlock()
+	x.stream.giveAway()
+}
+
+// deserted is called when the handler has ended the goroutine, which the carrier has lost. No other
+// handler may do the same: from now on handlers get goroutines of their own.
+func (x *postedExchange) deserted() {
+	x.v.e.apart.Store(true)
+	x.v.e.running.Add() // PendingRequest.Serve, which is ending, calls Done once, and so does the stream
+	x.overdue()
+	<-x.stream.hijacked
+}
+
+// giveAway lets the Hijacker hijack the connection, if the goroutine that reads it serves the
+// exchange and may still answer there. The caller holds st.mu, which is unlocked during the hijack.
+func (st *stream) giveAway() {
+	x := st.inline
+	if x == nil {
+		return
+	}
+	st.inline, st.buffers, st.hijacked = nil, nil, make(chan struct{})
+	x.v.e.running.Add() // PendingRequest.Serve leaves Done to the stream, which may be over before the exchange is
+	st.mu.Unlock()
+	defer st.mu.Lock()
+	x.give()
+}
+
+func (x *postedExchange) give() {
+	defer close(x.stream.hijacked)
+	defer hostcall.Recover()
+	x.v.r.Hijacker.Hijack(context.WithoutCancel(x.v.ctx), x.v.open(&Stream{st: &x.stream}, &x.posting).Stream)
+}

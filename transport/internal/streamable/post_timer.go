@@ -1,0 +1,166 @@
+package streamable
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// responseTimer limits the time until the response of one request is decided. Either the request
+// waits for wake, or its goroutine serves the exchange and overdue is called.
+type responseTimer struct {
+	in         *queue          // for good
+	wake       chan struct{}   // 1-buffered
+	inline     *postedExchange // served by the goroutine of the request; nil: that waits for wake
+	late       time.Duration   // when the time is over, since responseTimers.began
+	prev, next *responseTimer  // in the queue
+	queued     bool            // it is in the queue now
+}
+
+// fire ends the wait. It never blocks. Further calls have no effect.
+func (w *responseTimer) fire() {
+	if w.inline != nil {
+		go w.inline.overdue()
+		return
+	}
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns after fire, or when ctx ends.
+func (w *responseTimer) wait(ctx context.Context) {
+	done := ctx.Done()
+	if done == nil {
+		<-w.wake
+		return
+	}
+	select {
+	case <-w.wake:
+	case <-done:
+	}
+}
+
+// responseTimers fires timers after limit. Each request needs one, so there are many queues with a
+// lock each. A timer always uses the same queue, which other processors seldom use, because the pool
+// gives a processor the timers that it has put back itself.
+type responseTimers struct {
+	limit time.Duration
+	began time.Time
+
+	spare  sync.Pool // of *responseTimer
+	queues [16]queue
+	next   atomic.Uint32 // the queue of the next new timer
+}
+
+// queue is ordered by time, because all its timers have the same limit. One time.Timer serves them
+// all. Most requests are answered before it has to be set.
+type queue struct {
+	of *responseTimers
+
+	mu          sync.Mutex // guards the fields below, and prev, next and queued of each timer
+	first, last *responseTimer
+	timer       *time.Timer
+	running     bool
+
+	_ [16]byte // padding: one cache line per queue
+}
+
+func newResponseTimers(limit time.Duration) *responseTimers {
+	p := &responseTimers{limit: limit, began: time.Now()}
+	for i := range p.queues {
+		p.queues[i].of = p
+	}
+	return p
+}
+
+// add takes a timer from the pool and queues it. It fires after limit at the latest. inline is nil if
+// the request waits.
+func (p *responseTimers) add(inline *postedExchange) *responseTimer {
+	w, ok := p.spare.Get().(*responseTimer)
+	if !ok {
+		w = &responseTimer{wake: make(chan struct{}, 1), in: &p.queues[p.next.Add(1)%uint32(len(p.queues))]}
+	}
+	w.inline = inline
+	w.in.add(w)
+	return w
+}
+
+// remove puts a timer back into the pool. The caller has made sure that nothing can fire it any more.
+func (p *responseTimers) remove(w *responseTimer) {
+	w.in.remove(w)
+	w.inline = nil
+	select {
+	case <-w.wake:
+	default:
+	}
+	p.spare.Put(w)
+}
+
+func (q *queue) add(w *responseTimer) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	w.late = time.Since(q.of.began) + q.of.limit
+	w.prev, w.next, w.queued = q.last, nil, true
+	if q.last == nil {
+		q.first = w
+	} else {
+		q.last.next = w
+	}
+	q.last = w
+	if !q.running {
+		q.running = true
+		q.set(q.of.limit)
+	}
+}
+
+// set starts the timer. The caller holds mu.
+func (q *queue) set(after time.Duration) {
+	if q.timer == nil {
+		q.timer = time.AfterFunc(after, q.look)
+		return
+	}
+	q.timer.Reset(after)
+}
+
+func (q *queue) remove(w *responseTimer) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.unlink(w)
+}
+
+// unlink removes a timer from the queue, if it is there. The caller holds mu.
+func (q *queue) unlink(w *responseTimer) {
+	if !w.queued {
+		return
+	}
+	if w.prev == nil {
+		q.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		q.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.prev, w.next, w.queued = nil, nil, false
+}
+
+// look is called by the time.Timer. It fires the timers whose time is over, and sets the time.Timer for
+// the next one.
+func (q *queue) look() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Since(q.of.began)
+	for q.first != nil && q.first.late <= now {
+		w := q.first
+		q.unlink(w)
+		w.fire()
+	}
+	if q.running = q.first != nil; q.running {
+		q.set(q.first.late - now)
+	}
+}

@@ -1,0 +1,392 @@
+package streamable
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/cluster"
+)
+
+var (
+	errSessionEnded = errors.New("streamable: the session has ended")
+	errTooMany      = errors.New("streamable: too many sessions")
+)
+
+// session is a handshake session: a connection that is looked up by its id. It ends
+// by DELETE, after a time of idleness, and with the endpoint.
+//
+// If nodes share a store, this is one node's part of the session. The node drops it when it is
+// idle here or the endpoint ends, and restores it from the record when a request needs it again;
+// the session itself ends by DELETE, or when its record expires.
+type session struct {
+	e         *Endpoint
+	id        string
+	principal string
+	opener    string // key of the client that opened it, for the limit of sessions per client
+	life      sessionLife
+	ctx       context.Context //nolint:containedctx // life, with link in it
+	link      *transport.Connection
+	single    bool         // serves one request of a stateless endpoint, and ends with it
+	open      atomic.Int32 // streams, with requests that may become one; see Admitter.enter
+	record    *record      // nil: the session is this process's alone
+
+	mu       sync.Mutex    // guards the fields below
+	lone     *stream       // the standalone stream; nil: not needed yet
+	numbered *numbered     // nil: no event with an id was sent yet
+	until    time.Duration // when it ends if it stays idle, on the clock of the queues
+	waits    *expiryQueue  // where it is queued: Endpoint.young until a request after initialize has come, then Endpoint.expiring; nil: nowhere yet
+	uses     int32         // requests and streams that are being served
+	queued   int32         // index in waits, from 1; 0: not there; guarded by expiryQueue.mu
+	due      bool          // it is in the queue waits, or was just taken out, to call look
+	used     bool          // a request after initialize has come
+	polls    bool          // the negotiated revision lets clients poll; see transport.Plan
+	silent   bool          // the standalone stream has ended, or ends as soon as it is made
+	ended    bool
+	restored bool // from the record, and can be again; constant once other requests can find the session
+}
+
+// numbered is the part of a session that is needed only for events with ids.
+type numbered struct {
+	streams  map[uint64]*stream // those that may be resumed
+	finished []uint64           // of streams, the oldest first
+	last     uint64             // the number of the last stream
+	primed   uint64             // how many priming events the standalone stream has sent
+	tag      string             // prefix of the event ids; empty: not made yet
+}
+
+// newSession makes a session that nobody can find yet.
+func (e *Endpoint) newSession(entry *Admission) *session {
+	return e.makeSession(entry.ctx, entry.r, rand.Text(), entry.Client())
+}
+
+// singleSession makes a session for one request of a stateless endpoint. It begins with one use,
+// that of the request.
+func (e *Endpoint) singleSession(ctx context.Context, r *Request) *session {
+	s := &session{e: e, principal: principalKey(ctx), single: true, uses: 1}
+	s.life.Begin(e.life)
+	s.ctx = transport.Connect(&s.life, transport.Peer{
+		Carrier: "http", RemoteAddr: r.RemoteAddr, Principal: transport.PrincipalFrom(ctx), OneRequest: true,
+	})
+	s.link = transport.ConnectionFrom(s.ctx)
+	return s
+}
+
+func (e *Endpoint) makeSession(ctx context.Context, r *Request, id, opener string) *session {
+	s := &session{e: e, id: id, principal: principalKey(ctx), opener: opener}
+	s.life.Begin(e.life)
+	peer := transport.Peer{
+		Carrier: "http", RemoteAddr: r.RemoteAddr,
+		Principal: transport.PrincipalFrom(ctx), Out: s,
+	}
+	if e.node != nil {
+		s.record = newRecord(s)
+		peer.SessionState = s.record
+	}
+	s.ctx = transport.Connect(&s.life, peer)
+	s.link = transport.ConnectionFrom(s.ctx)
+	return s
+}
+
+// enter counts one more open stream. It returns false if there are as many as there may be.
+func (s *session) enter(most int) bool {
+	for {
+		open := s.open.Load()
+		if int(open) >= most {
+			return false
+		}
+		if s.open.CompareAndSwap(open, open+1) {
+			return true
+		}
+	}
+}
+
+// cancel ends the context of the session.
+func (s *session) cancel(cause error) { s.life.End(cause) }
+
+// standalone returns the stream for messages that belong to no exchange.
+func (s *session) standalone() *stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lone == nil {
+		s.lone = &stream{admitter: s.e.Admitter, session: s, sse: true, standalone: true, log: s.e.events, ended: s.silent}
+	}
+	return s.lone
+}
+
+// silence ends the standalone stream, even if it has not been made yet.
+func (s *session) silence() {
+	s.mu.Lock()
+	s.silent = true
+	lone := s.lone
+	s.mu.Unlock()
+	if lone != nil {
+		lone.finish()
+	}
+}
+
+// Send sends a message that belongs to no exchange. It is the connection's Peer.Out.
+func (s *session) Send(ctx context.Context, frame transport.Frame) error {
+	return s.standalone().Send(ctx, frame)
+}
+
+// keep makes a new session findable, with one use for the request that opened it.
+func (e *Endpoint) keep(s *session, plan transport.Plan) {
+	s.mu.Lock()
+	s.polls = plan.Polls
+	s.uses = 1
+	s.mu.Unlock()
+	if s.record != nil {
+		s.record.head.Polls = plan.Polls // without r.mu: the host has not used the record yet
+		e.node.Begin(e.life)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.file(s)
+}
+
+// file adds the session to the maps. The caller holds e.mu.
+func (e *Endpoint) file(s *session) {
+	e.sessions[s.id] = s
+	e.openers[s.opener]++
+	if s.record != nil {
+		e.sessionsByKey[s.record.key] = s
+	}
+}
+
+// share is how many sessions one client may have: a quarter of MaxSessions, so that one client
+// cannot use them all.
+func (e *Endpoint) share() int { return max(1, e.cfg.MaxSessions/4) }
+
+// handshakeTime is how long a session lives if nothing comes after initialize.
+const handshakeTime = time.Minute
+
+// room reports whether a client may open one more session. To make room it ends idle sessions
+// that this node can restore from their records, and at MaxSessions, another one.
+func (e *Endpoint) room(opener string) bool {
+	for {
+		e.mu.Lock()
+		free, share := e.roomFor(opener), e.openers[opener] < e.share()
+		var idle *session
+		if !free {
+			idle = e.evictable(opener)
+		}
+		e.mu.Unlock()
+		switch {
+		case free:
+			return true
+		case idle != nil:
+			e.end(idle, ending{cause: errSessionEnded, unused: true, stays: true})
+		case !share || !e.displace():
+			return false
+		}
+	}
+}
+
+// displace ends a session to make room for a new one: the oldest whose client has sent nothing after
+// initialize, or else the one that has been without calls and streams for longest. It returns false
+// if the first few sessions of both queues are in use.
+func (e *Endpoint) displace() bool {
+	const few = 64
+	for _, queue := range []*expiryQueue{&e.young, &e.expiring} {
+		for range few {
+			s := queue.first()
+			if s == nil {
+				break
+			}
+			if s.givesWay(queue == &e.young) {
+				e.end(s, ending{cause: errSessionEnded, unused: true, stays: s.record.made()})
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// givesWay reports whether the session, which was just taken out of its queue, may end for another.
+// Otherwise it is queued again.
+func (s *session) givesWay(young bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.due = false
+	switch {
+	case s.ended:
+		return false
+	case s.uses > 0: // release queues it
+		return false
+	case young && s.used:
+		s.enqueue()
+		return false
+	}
+	return true
+}
+
+// enqueue queues an idle session by the time when it ends. The caller holds s.mu.
+func (s *session) enqueue() {
+	s.waits = &s.e.expiring
+	if !s.used {
+		s.waits = &s.e.young
+	}
+	s.due = true
+	s.waits.add(s, s.until)
+}
+
+// roomFor is room without making any. The caller holds e.mu.
+func (e *Endpoint) roomFor(opener string) bool {
+	return len(e.sessions) < e.cfg.MaxSessions && e.openers[opener] < e.share()
+}
+
+// forgetSession undoes keep.
+func (e *Endpoint) forgetSession(s *session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sessions[s.id] != s {
+		return
+	}
+	delete(e.sessions, s.id)
+	if s.record != nil {
+		delete(e.sessionsByKey, s.record.key)
+	}
+	if e.openers[s.opener]--; e.openers[s.opener] <= 0 {
+		delete(e.openers, s.opener)
+	}
+}
+
+// use keeps the session from expiring until release. It returns false if the session has ended.
+func (s *session) use() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return false
+	}
+	s.uses++
+	s.used = true
+	return true
+}
+
+// release undoes use. With the last use the idle time begins.
+func (s *session) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uses--
+	if s.uses > 0 || s.ended {
+		return
+	}
+	if s.single {
+		s.ended = true
+		s.cancel(errSessionEnded)
+		return
+	}
+	life := s.e.cfg.SessionIdle
+	if !s.used {
+		life = min(life, handshakeTime)
+	}
+	s.until = s.e.expiring.now() + life
+	if !s.due {
+		s.enqueue()
+	}
+}
+
+// look is called when the session was taken out of its queue. It ends the session if
+// that has been idle for long enough, and otherwise queues it again.
+func (s *session) look() {
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return
+	}
+	s.due = false // and stays so for one in use, which release queues again
+	over := s.uses == 0 && s.until <= s.e.expiring.now()
+	if s.uses == 0 && !over {
+		s.enqueue()
+	}
+	s.mu.Unlock()
+	if over {
+		s.e.end(s, ending{cause: errSessionEnded, unused: true, due: true, stays: s.record.made()})
+	}
+}
+
+// endSession cancels what runs in the session and forgets what was kept for it.
+func (e *Endpoint) endSession(s *session, cause error) { e.end(s, ending{cause: cause}) }
+
+// ending is how a session ends here.
+type ending struct {
+	cause  error
+	unused bool // only if nobody uses it now
+	due    bool // only if it was not used since it became due
+	stays  bool // the record and the events stay, for other nodes; only this node lets the session go
+}
+
+// end ends the session, if how still allows it. That is decided under the session's lock, which
+// use takes, too: a session that a request has found does not expire.
+func (e *Endpoint) end(s *session, how ending) {
+	s.mu.Lock()
+	if s.ended || how.unused && s.uses > 0 || how.due && s.until > s.e.expiring.now() {
+		s.mu.Unlock()
+		return
+	}
+	s.ended = true
+	if s.waits != nil {
+		s.waits.remove(s)
+	}
+	streams := s.numbers().streams
+	s.numbered = nil
+	s.mu.Unlock()
+	e.forgetSession(s)
+	s.cancel(how.cause)
+	s.standalone().end(how.stays)
+	for _, st := range streams {
+		st.end(how.stays)
+	}
+}
+
+// named returns the session that the request names, in use until release; nil and no error if it
+// names none. On a stateless endpoint that is a session for this request alone.
+func (v *PendingRequest) named() (*session, error) {
+	switch {
+	case v.ids == 0 && v.e.cfg.Stateless:
+		return v.e.singleSession(v.ctx, v.r), nil
+	case v.ids == 0:
+		return nil, nil
+	case v.ids == 1:
+		return v.find(v.id)
+	}
+	return nil, transport.ErrNoSession
+}
+
+// demanded returns the session of a GET or DELETE, in use until release, or a refusal.
+func (v *PendingRequest) demanded() (*session, *Reply) {
+	s, err := v.named()
+	switch {
+	case errors.Is(err, transport.ErrUnavailable):
+		return nil, unavailable()
+	case err != nil:
+		return nil, noSession()
+	case s == nil:
+		return nil, refuse(http.StatusBadRequest, headerSession+" is missing")
+	}
+	return s, nil
+}
+
+// remove serves DELETE: it ends the session on all nodes (2025-03-26 basic/transports).
+func (v *PendingRequest) remove() *Reply {
+	s, refused := v.demanded()
+	if refused != nil {
+		return refused
+	}
+	if s.record.made() {
+		if v.e.node.Sessions.Delete(v.ctx, s.record.key) != nil {
+			s.release()
+			return unavailable()
+		}
+		// Nodes that miss the message see that the record is gone.
+		_ = v.e.node.Publish(v.ctx, cluster.Message{Kind: cluster.Ended, Session: s.record.key})
+	}
+	v.e.endSession(s, errSessionEnded)
+	return &Reply{Status: http.StatusNoContent}
+}

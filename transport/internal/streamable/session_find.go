@@ -1,0 +1,186 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	port "github.com/kagami-mcp/kagami/protocol/session"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/cluster"
+)
+
+// find returns the session with the id if it belongs to this principal. The caller must release
+// it.
+func (v *PendingRequest) find(id string) (*session, error) {
+	if v.e.node == nil {
+		s := v.owner.session
+		if s == nil {
+			s = v.e.lookup(&v.Admission, id)
+		}
+		if s != nil && s.use() {
+			return s, nil
+		}
+		return nil, transport.ErrNoSession
+	}
+	for range attempts {
+		s, due, err := v.known(id)
+		switch {
+		case err != nil:
+			return nil, err
+		case !s.use(): // it has just expired here: the next attempt restores it
+			v.e.forgetSession(s)
+			continue
+		case due && !s.record.touch(v.ctx):
+			s.release()
+			v.e.endSession(s, errSessionEnded)
+			return nil, transport.ErrNoSession
+		}
+		return s, nil
+	}
+	return nil, transport.ErrUnavailable
+}
+
+// lookup returns the session with the id if this node has it and it belongs to this principal.
+func (e *Endpoint) lookup(entry *Admission, id string) *session {
+	s := e.local(id)
+	if s == nil || s.principal != entry.Principal() {
+		return nil
+	}
+	return s
+}
+
+// local returns the session with the id if this node has it.
+func (e *Endpoint) local(id string) *session {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sessions[id]
+}
+
+// known returns the session with the id, brought up to date from the store, so that this request
+// sees what other nodes have changed. due says that the record must be touched.
+func (v *PendingRequest) known(id string) (s *session, due bool, err error) {
+	e, principal := v.e, v.Principal()
+	s = e.local(id)
+	if s != nil && s.principal != principal {
+		return nil, false, transport.ErrNoSession
+	}
+	if s != nil && !s.record.made() {
+		return s, false, nil // the host has stored nothing
+	}
+	kept, err := e.node.Sessions.Get(v.ctx, cluster.Digest(forRecord, id))
+	switch {
+	case errors.Is(err, port.ErrNotFound):
+		if s != nil {
+			e.endSession(s, errSessionEnded)
+		}
+		return nil, false, transport.ErrNoSession
+	case err != nil:
+		return nil, false, fmt.Errorf("%w: %w", transport.ErrUnavailable, err)
+	case kept.Principal != principal:
+		return nil, false, transport.ErrNoSession
+	case s == nil:
+		s, err = v.restore(id, kept)
+	default:
+		err = s.record.see(kept)
+	}
+	due = !kept.Expires.IsZero() && time.Until(kept.Expires) < e.cfg.SessionIdle
+	return s, due, err
+}
+
+// restore makes this node serve a session that another node has opened, too.
+func (v *PendingRequest) restore(id string, kept port.Record) (*session, error) {
+	s := v.e.makeSession(v.ctx, v.r, id, "")
+	s.record.settled = false
+	if err := s.record.see(kept); err != nil {
+		s.cancel(errSessionEnded)
+		return nil, fmt.Errorf("%w: %w", transport.ErrNoSession, err)
+	}
+	s.opener, s.polls = s.record.head.Opener, s.record.head.Polls
+	s.used, s.restored = true, true
+	if other := v.e.adopt(s); other != s {
+		s.cancel(errSessionEnded)
+		if other == nil {
+			return nil, fmt.Errorf("%w: %w", transport.ErrUnavailable, errTooMany)
+		}
+		return other, nil
+	}
+	return s, nil
+}
+
+// adopt makes a restored session findable. It returns s, or the session that a concurrent request
+// has restored first, or nil if there is no room.
+func (e *Endpoint) adopt(s *session) *session {
+	e.node.Begin(e.life)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if other := e.sessions[s.id]; other != nil {
+		return other
+	}
+	for !e.roomFor(s.opener) {
+		idle := e.evictable(s.opener)
+		if idle == nil {
+			return nil
+		}
+		e.mu.Unlock()
+		e.end(idle, ending{cause: errSessionEnded, unused: true, stays: true})
+		e.mu.Lock()
+	}
+	if other := e.sessions[s.id]; other != nil {
+		return other
+	}
+	e.file(s)
+	return s
+}
+
+// evictable returns an idle session that can be restored when it is needed again, and whose end
+// makes room for one more session of the client. It returns nil if there is none. The caller holds
+// e.mu.
+func (e *Endpoint) evictable(opener string) *session {
+	if e.node == nil {
+		return nil
+	}
+	shared := e.openers[opener] >= e.share()
+	for _, s := range e.sessions {
+		if s.restored && (!shared || s.opener == opener) && s.idle() {
+			return s
+		}
+	}
+	return nil
+}
+
+// idle reports whether the session is not in use.
+func (s *session) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.uses == 0 && !s.ended
+}
+
+// receive handles a message of another node. It must not block.
+func (e *Endpoint) receive(m cluster.Message) {
+	if m.Kind != cluster.Ended {
+		return
+	}
+	e.mu.Lock()
+	s := e.sessionsByKey[m.Session]
+	e.mu.Unlock()
+	if s != nil {
+		e.node.Go(func() { e.endSession(s, errSessionEnded) })
+	}
+}
+
+// look is called periodically by the node, and after messages may have been lost. It keeps
+// the records of sessions alive that are in use without requests (an open stream), ends
+// sessions that have ended on other nodes, and shows the host what other nodes have changed.
+func (e *Endpoint) look(ctx context.Context) {
+	for _, s := range e.all() {
+		switch {
+		case !s.record.made() || s.idle():
+		case !s.record.touch(ctx):
+			e.endSession(s, errSessionEnded)
+		case s.record.writerNode() == e.node.ID && s.record.read(ctx) == nil:
+			_ = e.offered.Adopt(s.link) // a host that takes no connections sends nothing, either
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package streamable
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	port "github.com/kagami-mcp/kagami/protocol/session"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/internal/cluster"
+)
+
+// The purposes for which the id of a session is digested; see [cluster.Digest].
+const (
+	forRecord = "streamable session"
+	forEvents = "streamable events"
+)
+
+// head is the carrier's part of a record. The host's state follows it.
+type head struct {
+	Home   string `json:"home"` // the node that writes the standalone stream
+	Opener string `json:"opener,omitempty"`
+	Polls  bool   `json:"polls,omitempty"`
+}
+
+// record is a session's entry in the shared store, as this node last read it. It is created by
+// the host's first Change.
+type record struct {
+	s   *session
+	key string
+
+	changing sync.Mutex // serializes update, and is held during I/O; taken before mu
+
+	mu      sync.Mutex // guards the fields below
+	head    head
+	state   []byte // the host's; never written to
+	version uint64 // of the record in the store; 0: there is none yet
+	settled bool   // this node knows the sequence number of the standalone stream; see catchUp
+}
+
+var _ transport.SessionState = (*record)(nil)
+
+// newRecord makes the record of a session that this node opens. Nothing is stored yet.
+func newRecord(s *session) *record {
+	return &record{
+		s: s, key: cluster.Digest(forRecord, s.id), settled: true,
+		head: head{Home: s.e.node.ID, Opener: s.opener},
+	}
+}
+
+// Load implements transport.SessionState.
+func (r *record) Load() ([]byte, uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return bytes.Clone(r.state), r.version
+}
+
+// Update implements transport.SessionState.
+func (r *record) Update(ctx context.Context, change func([]byte) []byte) error {
+	return r.update(ctx, func(_ *head, state []byte) []byte { return change(state) })
+}
+
+// made reports whether the record is known to be in the store. A nil record is not.
+func (r *record) made() bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.version > 0
+}
+
+// attempts is how many conflicts with other nodes an update survives.
+const attempts = 32
+
+// update writes what change makes of the newest record.
+func (r *record) update(ctx context.Context, change func(h *head, state []byte) []byte) error {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	err := r.write(ctx, change)
+	for n := 1; n < attempts && faster(err); n++ {
+		if err = r.read(ctx); err == nil {
+			err = r.write(ctx, change)
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, port.ErrNotFound):
+		return fmt.Errorf("keeping a session: %w: %w", transport.ErrNoSession, err)
+	}
+	return fmt.Errorf("keeping a session: %w", err)
+}
+
+// faster reports whether err means that a newer record was written, by another node or by an
+// earlier attempt whose response was lost: ErrExists comes from a Create that the store's client
+// has repeated.
+func faster(err error) bool {
+	return errors.Is(err, port.ErrConflict) || errors.Is(err, port.ErrExists)
+}
+
+// write stores what change makes of the record as this node knows it.
+func (r *record) write(ctx context.Context, change func(h *head, state []byte) []byte) error {
+	r.mu.Lock()
+	h, state, version := r.head, bytes.Clone(r.state), r.version
+	r.mu.Unlock()
+	state = change(&h, state)
+	data, err := cluster.Join(h, state)
+	if err != nil {
+		return err
+	}
+	kept := port.Record{ID: r.key, Principal: r.s.principal, Version: version, Expires: r.s.expires(), Data: data}
+	store := r.s.e.node.Sessions
+	if version == 0 {
+		err = store.Create(ctx, kept)
+	} else {
+		err = store.Update(ctx, kept)
+	}
+	if err == nil {
+		r.set(h, data[len(data)-len(state):], version+1)
+	}
+	return err
+}
+
+// read reads the record from the store.
+func (r *record) read(ctx context.Context) error {
+	kept, err := r.s.e.node.Sessions.Get(ctx, r.key)
+	if err != nil {
+		return err
+	}
+	return r.see(kept)
+}
+
+// see decodes kept and takes it over, unless this node knows a newer version.
+func (r *record) see(kept port.Record) error {
+	h, state, err := cluster.Split[head](kept.Data)
+	if err != nil {
+		return err
+	}
+	r.set(h, state, kept.Version)
+	return nil
+}
+
+// set takes over a newer version. An older one is ignored: it may have been read before this node
+// wrote a newer one.
+func (r *record) set(h head, state []byte, version uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if version <= r.version {
+		return
+	}
+	r.head, r.state, r.version = h, state, version
+	if h.Home != r.s.e.node.ID {
+		r.settled = false
+	}
+}
+
+// expires returns when the store may drop the record if it is not touched: a quarter of
+// SessionIdle after the session ends for idleness, because touch may come that late.
+func (s *session) expires() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.used {
+		return time.Now().Add(min(s.e.cfg.SessionIdle, handshakeTime))
+	}
+	return time.Now().Add(s.e.cfg.SessionIdle + s.e.refresh())
+}
+
+// refresh is the shortest time between two touches of the record of a session in use.
+func (e *Endpoint) refresh() time.Duration { return max(e.cfg.SessionIdle/4, time.Millisecond) }
+
+// touch extends the life of the record. It returns false if the record is gone. If the store is
+// unavailable, the next request tries again.
+func (r *record) touch(ctx context.Context) bool {
+	err := r.s.e.node.Sessions.Touch(ctx, r.key, r.s.expires())
+	return !errors.Is(err, port.ErrNotFound)
+}

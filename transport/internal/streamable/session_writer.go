@@ -1,0 +1,101 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+
+	port "github.com/kagami-mcp/kagami/protocol/session"
+)
+
+// The standalone stream of a session has the same name on all nodes, but only one node writes it:
+// the writer. At first the writer is the node that opened the session, then the node at which the
+// client has last opened the stream. The hosts of all nodes send every change. The writer delivers
+// it, and the others drop it.
+
+// writerNode returns the node that writes the standalone stream, as this node last read it.
+func (r *record) writerNode() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.head.Home
+}
+
+// writtenElsewhere reports whether another node writes the standalone stream. It reads the
+// record. While the store is unavailable it relies on what it read last.
+func (r *record) writtenElsewhere(ctx context.Context) bool {
+	if !r.made() {
+		return false
+	}
+	if errors.Is(r.read(ctx), port.ErrNotFound) {
+		return true // it has ended
+	}
+	return r.writerNode() != r.s.e.node.ID
+}
+
+// becomeWriter makes this node the writer of the session, if the session is shared. It returns the
+// reply if that fails.
+func (s *session) becomeWriter(ctx context.Context) *Reply {
+	if !s.record.made() {
+		return nil
+	}
+	err := s.claimWriter(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, port.ErrNotFound):
+		return noSession()
+	}
+	return unavailable()
+}
+
+// claimWriter makes this node the writer. From the first Adopt on, the host receives what other nodes
+// change in the session. By the second Adopt it sees what they changed before that. So nothing is
+// missed.
+func (s *session) claimWriter(ctx context.Context) error {
+	adopt, r := s.e.offered.Adopt, s.record
+	if err := adopt(s.link); err != nil {
+		return err
+	}
+	if err := r.nameWriter(ctx); err != nil {
+		return err
+	}
+	if err := adopt(s.link); err != nil {
+		return err
+	}
+	return s.standalone().catchUp(ctx)
+}
+
+// nameWriter writes this node as the writer into the record, and reads the newest record.
+func (r *record) nameWriter(ctx context.Context) error {
+	here := r.s.e.node.ID
+	if r.writerNode() == here {
+		return r.read(ctx)
+	}
+	return r.update(ctx, func(h *head, state []byte) []byte {
+		h.Home = here
+		return state
+	})
+}
+
+// catchUp finds out the sequence number of a standalone stream that other nodes have written, by
+// appending an empty event, which no client sees. Earlier events are replayed only to a client
+// that names one (Last-Event-ID).
+func (st *stream) catchUp(ctx context.Context) error {
+	r := st.session.record
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	r.mu.Lock()
+	settled := r.settled
+	r.mu.Unlock()
+	if settled || st.log == nil {
+		return nil
+	}
+	seq, err := st.log.Append(ctx, st.key(), nil)
+	if err != nil {
+		return err
+	}
+	st.seq, st.delivered = seq, seq
+	r.mu.Lock()
+	r.settled = true
+	r.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,216 @@
+package streamable
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
+)
+
+// Sink is the response of a stream, as a carrier implements it. The endpoint calls it from
+// one goroutine at a time, and not after the stream is over.
+type Sink interface {
+	// Open writes status and header; length is that of the body, -1 where it is
+	// not known.
+	Open(status int, header []Field, length int) error
+	// Write sends a part of the body at once, whole or not at all. It must give
+	// up after a while on a client that does not read.
+	Write(part []byte) error
+}
+
+// Ender is a Sink that can end the body with its last part, which saves a packet.
+type Ender interface {
+	// Last is the last Write.
+	Last(part []byte) error
+}
+
+// put writes a part of an SSE stream, preceded by the header if it is the first.
+func (a *streamConn) put(part []byte) error { return a.putPart(part, false) }
+
+// putPart is put; last says that nothing follows part.
+func (a *streamConn) putPart(part []byte, last bool) error {
+	if !a.committed {
+		a.committed = true
+		header := append(a.header, eventsHeader...)
+		a.header = nil
+		if err := a.sink.Open(http.StatusOK, header, -1); err != nil {
+			return err
+		}
+	}
+	if a.primer != nil {
+		part, a.primer = append(a.primer, part...), nil
+	}
+	a.wrote.Store(true)
+	if end, ok := a.sink.(Ender); ok && last {
+		return end.Last(part)
+	}
+	return a.sink.Write(part)
+}
+
+// write sends r as the whole response of the connection.
+func (r *Reply) write(a *streamConn) error {
+	if err := a.sink.Open(r.Status, append(a.header, r.Header...), len(r.Body)); err != nil || len(r.Body) == 0 {
+		return err
+	}
+	return a.sink.Write(r.Body)
+}
+
+// attach makes a the stream's connection and writes what the client has missed. It returns false
+// if nothing more is to be sent on a.
+func (st *stream) attach(a *streamConn, from position) bool {
+	defer st.settle()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.answer.Status != 0 {
+		_ = st.writeAnswer(a) // a client that is gone does not matter any more
+		return false
+	}
+	st.leaveOld()
+	st.at, st.lost = a, false
+	if !st.greet(a, from) || !st.replay(a, from) || st.ended || st.releasing {
+		st.releasing = false
+		st.detachLocked(a)
+		return false
+	}
+	return true
+}
+
+// leaveOld detaches the previous connection, whose end was not noticed before the client came back.
+// The caller holds st.mu, which is unlocked while leaveOld waits.
+func (st *stream) leaveOld() {
+	for st.at != nil || st.pours() {
+		if st.at != nil {
+			st.detachLocked(st.at)
+		}
+		st.rescue()
+		_ = st.drain() // what the goroutine did not write is in the log, or was rescued
+	}
+}
+
+// greet writes the header and a first event or comment if the client is waiting for them, and
+// primes a client that may poll.
+func (st *stream) greet(a *streamConn, from position) bool {
+	polls := st.sse && st.log != nil && st.plan.Polls
+	if st.standalone {
+		polls = st.log != nil && st.session.negotiatedPolls()
+	}
+	switch {
+	case polls && !from.resumed:
+		st.streaming = true
+		st.name()
+		st.begin()
+		after := uint64(0)
+		if from.fresh {
+			after = st.delivered
+		}
+		a.primer = appendPriming(make([]byte, 0, 256), st.primingID(after), st.admitter.cfg.Retry.Milliseconds())
+		if st.attached != nil { // a sender waits for this connection: its event follows at once
+			return true
+		}
+		return a.put(nil) == nil
+	case st.greeting != nil:
+		return a.put(st.greeting) == nil
+	case from.fresh, from.resumed:
+		return a.put([]byte(comment)) == nil
+	}
+	return true
+}
+
+// replay writes the events of the log that the client has not seen.
+func (st *stream) replay(a *streamConn, from position) bool {
+	if st.log == nil {
+		return st.unwritten(a)
+	}
+	after := from.after
+	if from.fresh {
+		after = st.delivered
+	}
+	if after >= st.seq {
+		return true
+	}
+	events, err := st.log.After(st.session.ctx, st.key(), after)
+	if errors.Is(err, eventlog.ErrExpired) && from.fresh {
+		return true // the missed events are lost; the client did not ask for them by an id
+	}
+	if err != nil {
+		return false
+	}
+	f := st.flows()
+	for i, event := range events {
+		last := i == len(events)-1
+		if !internal(event) {
+			f.buf, f.seq = appendEvent(f.buf, st.eventID(event.Seq), event.Frame), event.Seq
+		}
+		if len(f.buf) == 0 || len(f.buf) < crowd && !last {
+			continue
+		}
+		if st.write(a, last && st.ended) != nil || a.closed.Load() {
+			return false
+		}
+	}
+	return true
+}
+
+// unwritten writes the events that rescue has kept.
+func (st *stream) unwritten(a *streamConn) bool {
+	f := st.flow
+	if f == nil || len(f.rest) == 0 {
+		return true
+	}
+	f.buf, f.rest = f.rest, nil
+	return st.write(a, st.ended) == nil
+}
+
+// part detaches the connection after everything pending was written. If the stream has ended
+// without writing anything, part writes a response, since there must be one.
+func (st *stream) part(a *streamConn) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.flow != nil && st.flow.to == a {
+		_ = st.drain() // the sender gets the error from Send
+	}
+	switch { // a client that is gone does not matter any more
+	case a.primer != nil:
+		_ = a.putPart(nil, st.ended)
+	case !a.committed && st.ended:
+		a.committed = true
+		_ = st.nothing().write(a)
+	}
+	st.detachLocked(a)
+}
+
+// nothing returns the response of a stream that ended without a message.
+func (st *stream) nothing() *Reply {
+	if st.standalone {
+		return refuse(http.StatusNotFound, "no such session")
+	}
+	return &Reply{Status: http.StatusAccepted}
+}
+
+func (st *stream) writeAnswer(a *streamConn) error {
+	defer a.close()
+	a.committed = true
+	return st.answer.write(a)
+}
+
+func (st *stream) detachLocked(a *streamConn) {
+	a.close()
+	if st.at == a {
+		st.at = nil
+	}
+}
+
+// beat writes a comment, so that the client and proxies see that the stream is alive.
+func (a *streamConn) beat() {
+	defer a.beating.Store(false)
+	st := a.st
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.at != a || !st.sse || st.ended || st.pours() || a.wrote.Load() {
+		return
+	}
+	st.streaming = true
+	if a.put([]byte(comment)) != nil {
+		st.detachLocked(a)
+	}
+}
