@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
@@ -97,9 +96,6 @@ func (m *member) noMethod(b *builder, r reflect.Type) {
 }
 
 func methodProblem(name string) string {
-	isSpecs := func(d *dialect.Dialect) bool {
-		return d.ClientMethod(name) || d.ServerMethod(name) || d.ClientNotification(name) || d.ServerNotification(name)
-	}
 	switch {
 	case name == "":
 		return "the method has no name"
@@ -107,7 +103,7 @@ func methodProblem(name string) string {
 		return "JSON-RPC reserves names that begin with rpc."
 	case strings.HasPrefix(name, "notifications/"):
 		return "a notification has no result"
-	case slices.ContainsFunc(dialect.All(), isSpecs):
+	case dialect.Known(name):
 		return "the specification has a method of this name"
 	}
 	return unprintable(name)

@@ -72,24 +72,3 @@ func (k ListKind) Changed() string {
 		NotificationResourcesChanged, NotificationPromptsChanged,
 	}[k]
 }
-
-// MethodOf returns the name of a method as a string. It allocates only if the text is not
-// a request or notification that the specification lets a client send.
-func MethodOf(text []byte) string {
-	for _, known := range clientMethods {
-		if string(text) == known {
-			return known
-		}
-	}
-	return string(text)
-}
-
-// clientMethods are what servers are sent, the usual ones first.
-var clientMethods = [...]string{
-	MethodCallTool, MethodListTools, MethodReadResource, MethodGetPrompt, MethodPing,
-	NotificationCancelled, NotificationProgress, NotificationInitialized, MethodInitialize, MethodDiscover,
-	MethodListResources, MethodListTemplates, MethodListPrompts, MethodComplete, MethodSetLevel,
-	MethodSubscribe, MethodUnsubscribe, MethodListen,
-	MethodGetTask, MethodTaskResult, MethodListTasks, MethodCancelTask, MethodUpdateTask,
-	NotificationRootsChanged, NotificationTaskStatus,
-}

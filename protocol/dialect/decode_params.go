@@ -15,9 +15,9 @@ func (d *Dialect) DecodeParams(method string, params []byte) (protocol.Params, *
 
 // DecodeParamsObject is DecodeParams for params of which more is known.
 func (d *Dialect) DecodeParamsObject(method string, params jsontext.Object) (protocol.Params, *protocol.Fault) {
-	read := paramsOf[method]
-	if d.methods[method] == 0 {
-		read = decodeCustom(method)
+	read := decodeCustom(method)
+	if m, ok := d.methods[method]; ok {
+		read = m.params.read
 	}
 	p, f := read(d, params)
 	if f != nil {
@@ -53,66 +53,4 @@ func decodeCustom(method string) paramsReader {
 		}
 		return &protocol.CustomParams{Name: method, Raw: raw}, nil
 	}
-}
-
-func decodeList(kind protocol.ListKind) paramsReader {
-	return func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
-		p := &protocol.ListParams{Kind: kind}
-		if f := listMembers.decodeObject(d, p, o); f != nil {
-			return nil, f
-		}
-		return p, nil
-	}
-}
-
-func decodeListChanged(kind protocol.ListKind) paramsReader {
-	return func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
-		p := &protocol.ListChangedParams{Kind: kind}
-		if f := (fields[protocol.ListChangedParams]{}).decodeObject(d, p, o); f != nil {
-			return nil, f
-		}
-		return p, nil
-	}
-}
-
-// paramsOf finds the reader of every method of any revision.
-var paramsOf = map[string]paramsReader{
-	protocol.MethodInitialize:    decodeInitialize,
-	protocol.MethodDiscover:      into(fields[protocol.DiscoverParams]{}),
-	protocol.MethodPing:          into(fields[protocol.PingParams]{}),
-	protocol.MethodListTools:     decodeList(protocol.ListTools),
-	protocol.MethodCallTool:      into(callToolMembers),
-	protocol.MethodListResources: decodeList(protocol.ListResources),
-	protocol.MethodListTemplates: decodeList(protocol.ListTemplates),
-	protocol.MethodReadResource:  into(readResourceMembers),
-	protocol.MethodSubscribe:     into(subscribeMembers),
-	protocol.MethodUnsubscribe:   into(unsubscribeMembers),
-	protocol.MethodListen:        into(listenMembers),
-	protocol.MethodListPrompts:   decodeList(protocol.ListPrompts),
-	protocol.MethodGetPrompt:     into(getPromptMembers),
-	protocol.MethodComplete:      into(completeMembers),
-	protocol.MethodSetLevel:      into(setLevelMembers),
-	protocol.MethodGetTask:       into(getTaskMembers),
-	protocol.MethodTaskResult:    into(taskResultMembers),
-	protocol.MethodListTasks:     into(listTasksMembers),
-	protocol.MethodCancelTask:    into(cancelTaskMembers),
-	protocol.MethodUpdateTask:    into(updateTaskMembers),
-
-	protocol.MethodCreateMessage: into(createMessageMembers),
-	protocol.MethodListRoots:     into(fields[protocol.ListRootsParams]{}),
-	protocol.MethodElicit:        decodeElicit,
-
-	protocol.NotificationInitialized:         into(fields[protocol.InitializedParams]{}),
-	protocol.NotificationCancelled:           decodeCancelled,
-	protocol.NotificationProgress:            into(progressMembers),
-	protocol.NotificationMessage:             into(logMembers),
-	protocol.NotificationToolsChanged:        decodeListChanged(protocol.ListTools),
-	protocol.NotificationResourcesChanged:    decodeListChanged(protocol.ListResources),
-	protocol.NotificationPromptsChanged:      decodeListChanged(protocol.ListPrompts),
-	protocol.NotificationResourceUpdated:     into(resourceUpdatedMembers),
-	protocol.NotificationRootsChanged:        into(fields[protocol.RootsChangedParams]{}),
-	protocol.NotificationElicitationComplete: into(elicitationCompleteMembers),
-	protocol.NotificationTaskStatus:          decodeTaskStatus,
-	protocol.NotificationTask:                decodeTaskParams,
-	protocol.NotificationAcknowledged:        into(acknowledgedMembers),
 }

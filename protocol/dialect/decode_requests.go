@@ -26,7 +26,7 @@ func decodeInitialize(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 	if f := initializeMembers.decodeObject(d, &p, o); f != nil {
 		return nil, f
 	}
-	if f := readClientCapabilities(Handshake(p.Version), &p.Capabilities, p.capabilities); f != nil {
+	if f := readClientCapabilities(negotiated(d.all, p.Version), &p.Capabilities, p.capabilities); f != nil {
 		return nil, f.in("capabilities")
 	}
 	return &p.InitializeParams, nil

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"slices"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -18,20 +17,9 @@ func (d *Dialect) DecodeResult(method string, result []byte) (protocol.Result, *
 	if jsontext.KindOf(result) != jsontext.KindObject {
 		return nil, refuse("must be an object").fault("result")
 	}
-	read := decodeCustomResult
-	if _, ok := d.methods[method]; ok {
-		kind, f := d.resultKind(method, result)
-		if f != nil {
-			return nil, f.fault("result")
-		}
-		switch kind {
-		case "task":
-			read = decodeCreateTask
-		case "input_required":
-			read = decodeInputRequired
-		default:
-			read = d.resultReader(method)
-		}
+	read, f := d.resultReader(method, result)
+	if f != nil {
+		return nil, f.fault("result")
 	}
 	r, f := read(d, result)
 	if f != nil {
@@ -40,12 +28,32 @@ func (d *Dialect) DecodeResult(method string, result []byte) (protocol.Result, *
 	return r, nil
 }
 
-// resultKind is "complete", "task" or "input_required", the last two only where
-// the method may answer so.
-func (d *Dialect) resultKind(method string, result []byte) (string, *fail) {
+// resultReader returns the reader of a result of method.
+func (d *Dialect) resultReader(method string, result []byte) (resultReader, *fail) {
+	m, ok := d.methods[method]
+	if !ok {
+		return decodeCustomResult, nil
+	}
+	kind, f := d.resultKind(m, result)
+	switch {
+	case f != nil:
+		return nil, f
+	case kind == "task":
+		return decodeCreateTask, nil
+	case kind == "input_required":
+		return decodeInputRequired, nil
+	case m.result == nil:
+		return decodeCustomResult, nil
+	}
+	return m.result, nil
+}
+
+// resultKind returns "complete", "task" or "input_required", the last two only if the method may be
+// answered so.
+func (d *Dialect) resultKind(m sent, result []byte) (string, *fail) {
 	const complete = "complete"
 	if !d.resultType {
-		if _, ok := jsontext.Member(result, "task"); ok && d.coreTasks && augmentable(method) {
+		if _, ok := jsontext.Member(result, "task"); ok && d.coreTasks && m.task {
 			return "task", nil
 		}
 		return complete, nil
@@ -55,25 +63,15 @@ func (d *Dialect) resultKind(method string, result []byte) (string, *fail) {
 		return complete, nil
 	}
 	kind, ok := jsontext.String(v)
-	rounds := []string{protocol.MethodCallTool, protocol.MethodReadResource, protocol.MethodGetPrompt}
 	switch {
 	case !ok:
 		return "", refuse("must be a string").in("resultType")
 	case kind == complete,
-		kind == "task" && method == protocol.MethodCallTool,
-		kind == "input_required" && slices.Contains(rounds, method):
+		kind == "task" && m.client && m.task,
+		kind == "input_required" && m.rounds:
 		return kind, nil
 	}
-	return "", refuse("is not one that " + method + " may have").in("resultType")
-}
-
-// augmentable says that a request may ask for a task (2025-11-25 basic/utilities/tasks).
-func augmentable(method string) bool {
-	switch method {
-	case protocol.MethodCallTool, protocol.MethodCreateMessage, protocol.MethodElicit:
-		return true
-	}
-	return false
+	return "", refuse("is not one that " + m.name + " may have").in("resultType")
 }
 
 type resultReader func(d *Dialect, raw []byte) (protocol.Result, *fail)
@@ -99,44 +97,7 @@ func decodeCustomResult(_ *Dialect, raw []byte) (protocol.Result, *fail) {
 	return &protocol.CustomResult{Raw: raw}, nil
 }
 
-// resultReader finds the reader for a method that the revision has.
-func (d *Dialect) resultReader(method string) resultReader {
-	if method == protocol.MethodCancelTask && d.taskExtension {
-		return readEmpty
-	}
-	if r, ok := resultsOf[method]; ok {
-		return r
-	}
-	return decodeCustomResult
-}
-
 var readEmpty = resultOf(emptyMembers)
-
-// resultsOf finds the reader of every method that has a typed result.
-var resultsOf = map[string]resultReader{
-	protocol.MethodInitialize:    resultOf(initializeResultMembers),
-	protocol.MethodDiscover:      decodeDiscover,
-	protocol.MethodPing:          readEmpty,
-	protocol.MethodListTools:     resultOf(listToolsMembers),
-	protocol.MethodCallTool:      resultOf(callToolResultMembers),
-	protocol.MethodListResources: resultOf(listResourcesMembers),
-	protocol.MethodListTemplates: resultOf(listTemplatesMembers),
-	protocol.MethodReadResource:  resultOf(readResourceResultMembers),
-	protocol.MethodSubscribe:     readEmpty,
-	protocol.MethodUnsubscribe:   readEmpty,
-	protocol.MethodListen:        decodeListen,
-	protocol.MethodListPrompts:   resultOf(listPromptsMembers),
-	protocol.MethodGetPrompt:     resultOf(getPromptResultMembers),
-	protocol.MethodComplete:      resultOf(completeResultMembers),
-	protocol.MethodSetLevel:      readEmpty,
-	protocol.MethodGetTask:       decodeTaskResult,
-	protocol.MethodListTasks:     resultOf(listTasksResultMembers),
-	protocol.MethodCancelTask:    decodeTaskResult,
-	protocol.MethodUpdateTask:    readEmpty,
-	protocol.MethodCreateMessage: resultOf(createMessageResultMembers),
-	protocol.MethodListRoots:     resultOf(listRootsResultMembers),
-	protocol.MethodElicit:        resultOf(elicitResultMembers),
-}
 
 // decodeDiscover takes the server's identity out of _meta: that is where
 // 2026-07-28 server/discover puts it.
@@ -201,6 +162,14 @@ func decodeCreateTask(d *Dialect, raw []byte) (protocol.Result, *fail) {
 		delete(r.Meta, keyImmediate)
 	}
 	return r, nil
+}
+
+// decodeCancelTask: only 2025-11-25 answers with the task.
+func decodeCancelTask(d *Dialect, raw []byte) (protocol.Result, *fail) {
+	if d.taskExtension {
+		return readEmpty(d, raw)
+	}
+	return decodeTaskResult(d, raw)
 }
 
 func decodeTaskResult(d *Dialect, raw []byte) (protocol.Result, *fail) {

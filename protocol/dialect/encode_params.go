@@ -18,17 +18,18 @@ func (d *Dialect) AppendParams(dst []byte, p protocol.Params, m *protocol.Reques
 	w := d.writer(dst)
 	method := p.Method()
 	custom, isCustom := p.(*protocol.CustomParams)
-	if _, ok := d.methods[method]; !ok && !isCustom {
+	row, ok := d.methods[method]
+	if !ok && !isCustom {
 		w.fail("%s does not exist", method)
 		return w.done()
 	}
-	meta := metaOf{RequestMeta: m, request: d.ClientMethod(method)}
+	meta := metaOf{RequestMeta: m, request: ok && row.client && row.request()}
 	w.open('{')
 	if isCustom {
 		meta.raw = w.custom(custom.Raw)
 		meta.request = !strings.HasPrefix(method, "notifications/")
-	} else {
-		w.params(p)
+	} else if row.params.write != nil {
+		*w = row.params.write(*w, p)
 	}
 	w.requestMeta(meta)
 	w.shut('}')
@@ -51,85 +52,161 @@ func (w *writer) custom(raw []byte) (meta []byte) {
 	return meta
 }
 
-// params writes the members of params. A type that has none is not named.
-func (w *writer) params(p protocol.Params) {
-	switch p := p.(type) {
-	case *protocol.InitializeParams:
-		w.str("protocolVersion", p.Version)
-		w.key("capabilities")
-		w.b = w.d.AppendClientCapabilities(w.b, &p.Capabilities)
-		w.implementation("clientInfo", &p.Client)
-	case *protocol.ListParams:
-		w.textPtr("cursor", p.Cursor)
-	case *protocol.CallToolParams:
-		w.callTool(p)
-	case *protocol.ReadResourceParams:
-		w.str("uri", p.URI)
-		w.inputs(&p.Inputs)
-	case *protocol.GetPromptParams:
-		w.str("name", p.Name)
-		w.stringMap("arguments", p.Arguments)
-		w.inputs(&p.Inputs)
-	case *protocol.SubscribeParams:
-		w.str("uri", p.URI)
-	case *protocol.UnsubscribeParams:
-		w.str("uri", p.URI)
-	case *protocol.ListenParams:
-		w.filter(&p.Filter)
-	case *protocol.CompleteParams:
-		w.complete(p)
-	case *protocol.SetLevelParams:
-		w.str("level", string(p.Level))
-	case *protocol.CreateMessageParams:
-		w.createMessage(p)
-	case *protocol.ElicitParams:
-		w.elicit(p)
-		w.task(p.Task)
-	default:
-		w.taskParams(p)
-	}
+// Each of these functions writes the members of the params of one method; see codec.
+
+func writeInitialize(w writer, params protocol.Params) writer {
+	p := as[*protocol.InitializeParams](params)
+	w.str("protocolVersion", p.Version)
+	w.key("capabilities")
+	w.b = w.d.AppendClientCapabilities(w.b, &p.Capabilities)
+	w.implementation("clientInfo", &p.Client)
+	return w
 }
 
-func (w *writer) taskParams(p protocol.Params) {
-	switch p := p.(type) {
-	case *protocol.GetTaskParams:
-		w.str("taskId", p.ID)
-	case *protocol.TaskResultParams:
-		w.str("taskId", p.ID)
-	case *protocol.CancelTaskParams:
-		w.str("taskId", p.ID)
-	case *protocol.ListTasksParams:
-		w.textPtr("cursor", p.Cursor)
-	case *protocol.UpdateTaskParams:
-		w.str("taskId", p.ID)
-		w.responses(p.Responses)
-	default:
-		w.notification(p)
-	}
+func writeCallTool(w writer, params protocol.Params) writer {
+	p := as[*protocol.CallToolParams](params)
+	w.callTool(p)
+	return w
 }
 
-func (w *writer) notification(p protocol.Params) {
-	switch p := p.(type) {
-	case *protocol.CancelledParams:
-		w.cancelled(p)
-	case *protocol.ProgressParams:
-		w.progress(p)
-	case *protocol.LogParams:
-		w.str("level", string(p.Level))
-		w.text("logger", p.Logger)
-		w.key("data")
-		w.valueOrNull(p.Data)
-	case *protocol.ResourceUpdatedParams:
-		w.str("uri", p.URI)
-	case *protocol.ElicitationCompleteParams:
-		w.str("elicitationId", p.ID)
-	case *protocol.TaskStatusParams:
-		w.taskMembers(&p.Task)
-	case *protocol.TaskParams:
-		w.detailedTask(&p.Task)
-	case *protocol.AcknowledgedParams:
-		w.filter(&p.Filter)
-	}
+func writeReadResource(w writer, params protocol.Params) writer {
+	p := as[*protocol.ReadResourceParams](params)
+	w.str("uri", p.URI)
+	w.inputs(&p.Inputs)
+	return w
+}
+
+func writeSubscribe(w writer, params protocol.Params) writer {
+	p := as[*protocol.SubscribeParams](params)
+	w.str("uri", p.URI)
+	return w
+}
+
+func writeUnsubscribe(w writer, params protocol.Params) writer {
+	p := as[*protocol.UnsubscribeParams](params)
+	w.str("uri", p.URI)
+	return w
+}
+
+func writeListen(w writer, params protocol.Params) writer {
+	p := as[*protocol.ListenParams](params)
+	w.filter(&p.Filter)
+	return w
+}
+
+func writeGetPrompt(w writer, params protocol.Params) writer {
+	p := as[*protocol.GetPromptParams](params)
+	w.str("name", p.Name)
+	w.stringMap("arguments", p.Arguments)
+	w.inputs(&p.Inputs)
+	return w
+}
+
+func writeComplete(w writer, params protocol.Params) writer {
+	p := as[*protocol.CompleteParams](params)
+	w.complete(p)
+	return w
+}
+
+func writeSetLevel(w writer, params protocol.Params) writer {
+	p := as[*protocol.SetLevelParams](params)
+	w.str("level", string(p.Level))
+	return w
+}
+
+func writeGetTask(w writer, params protocol.Params) writer {
+	p := as[*protocol.GetTaskParams](params)
+	w.str("taskId", p.ID)
+	return w
+}
+
+func writeTaskResult(w writer, params protocol.Params) writer {
+	p := as[*protocol.TaskResultParams](params)
+	w.str("taskId", p.ID)
+	return w
+}
+
+func writeListTasks(w writer, params protocol.Params) writer {
+	p := as[*protocol.ListTasksParams](params)
+	w.textPtr("cursor", p.Cursor)
+	return w
+}
+
+func writeCancelTask(w writer, params protocol.Params) writer {
+	p := as[*protocol.CancelTaskParams](params)
+	w.str("taskId", p.ID)
+	return w
+}
+
+func writeUpdateTask(w writer, params protocol.Params) writer {
+	p := as[*protocol.UpdateTaskParams](params)
+	w.str("taskId", p.ID)
+	w.responses(p.Responses)
+	return w
+}
+
+func writeCreateMessage(w writer, params protocol.Params) writer {
+	p := as[*protocol.CreateMessageParams](params)
+	w.createMessage(p)
+	return w
+}
+
+func writeElicit(w writer, params protocol.Params) writer {
+	p := as[*protocol.ElicitParams](params)
+	w.elicit(p)
+	w.task(p.Task)
+	return w
+}
+
+func writeCancelled(w writer, params protocol.Params) writer {
+	p := as[*protocol.CancelledParams](params)
+	w.cancelled(p)
+	return w
+}
+
+func writeProgress(w writer, params protocol.Params) writer {
+	p := as[*protocol.ProgressParams](params)
+	w.progress(p)
+	return w
+}
+
+func writeLog(w writer, params protocol.Params) writer {
+	p := as[*protocol.LogParams](params)
+	w.str("level", string(p.Level))
+	w.text("logger", p.Logger)
+	w.key("data")
+	w.valueOrNull(p.Data)
+	return w
+}
+
+func writeResourceUpdated(w writer, params protocol.Params) writer {
+	p := as[*protocol.ResourceUpdatedParams](params)
+	w.str("uri", p.URI)
+	return w
+}
+
+func writeElicitationComplete(w writer, params protocol.Params) writer {
+	p := as[*protocol.ElicitationCompleteParams](params)
+	w.str("elicitationId", p.ID)
+	return w
+}
+
+func writeTaskStatus(w writer, params protocol.Params) writer {
+	p := as[*protocol.TaskStatusParams](params)
+	w.taskMembers(&p.Task)
+	return w
+}
+
+func writeTask(w writer, params protocol.Params) writer {
+	p := as[*protocol.TaskParams](params)
+	w.detailedTask(&p.Task)
+	return w
+}
+
+func writeAcknowledged(w writer, params protocol.Params) writer {
+	p := as[*protocol.AcknowledgedParams](params)
+	w.filter(&p.Filter)
+	return w
 }
 
 // valueOrNull writes a required member of any type.

@@ -14,7 +14,7 @@ import (
 // noise to another.
 func seeds(f *testing.F, result bool) {
 	f.Helper()
-	methods := allMethods()
+	methods := dialect.Methods()
 	for _, d := range dialect.All() {
 		for _, c := range wireCases() {
 			if !c.in(d) || (c.params == nil) != result {
@@ -38,7 +38,7 @@ func seeds(f *testing.F, result bool) {
 
 // pick maps fuzzed numbers to a revision and a method, possibly an unknown one.
 func pick(rev, method uint8) (*dialect.Dialect, string) {
-	all, methods := dialect.All(), append(allMethods(), "vendor/run")
+	all, methods := dialect.All(), append(dialect.Methods(), "vendor/run")
 	return all[int(rev)%len(all)], methods[int(method)%len(methods)]
 }
 

@@ -170,7 +170,7 @@ func TestGoldensAreComplete(t *testing.T) {
 				covered[part{d, c.method, c.params == nil}] = true
 			}
 		}
-		for _, m := range allMethods() {
+		for _, m := range dialect.Methods() {
 			asked := isRequest(d, m)
 			inside := d.ServerMethod(m) && !d.ServerRequests() // its params stand inside input_required
 			if has(d, m) && !inside && !covered[part{d, m, false}] {
@@ -196,20 +196,3 @@ func TestGoldensAreComplete(t *testing.T) {
 }
 
 // allMethods lists the methods and notifications of all revisions.
-func allMethods() []string {
-	return []string{
-		protocol.MethodInitialize, protocol.MethodDiscover, protocol.MethodPing,
-		protocol.MethodListTools, protocol.MethodCallTool,
-		protocol.MethodListResources, protocol.MethodListTemplates, protocol.MethodReadResource,
-		protocol.MethodSubscribe, protocol.MethodUnsubscribe, protocol.MethodListen,
-		protocol.MethodListPrompts, protocol.MethodGetPrompt, protocol.MethodComplete, protocol.MethodSetLevel,
-		protocol.MethodGetTask, protocol.MethodTaskResult, protocol.MethodListTasks,
-		protocol.MethodCancelTask, protocol.MethodUpdateTask,
-		protocol.MethodCreateMessage, protocol.MethodListRoots, protocol.MethodElicit,
-		protocol.NotificationInitialized, protocol.NotificationCancelled, protocol.NotificationProgress,
-		protocol.NotificationMessage, protocol.NotificationToolsChanged, protocol.NotificationResourcesChanged,
-		protocol.NotificationPromptsChanged, protocol.NotificationResourceUpdated, protocol.NotificationRootsChanged,
-		protocol.NotificationElicitationComplete, protocol.NotificationTaskStatus, protocol.NotificationTask,
-		protocol.NotificationAcknowledged,
-	}
-}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -229,15 +228,12 @@ func MirrorsName(method string, params jsontext.Object, text string) (same, ok b
 	return string(name) == text, true
 }
 
-// mirroredMember is where the name is; empty: the method has none.
+// mirroredMember returns the member with the name, or "" if the method has none.
 func mirroredMember(method string) string {
-	switch method {
-	case protocol.MethodCallTool, protocol.MethodGetPrompt:
-		return "name"
-	case protocol.MethodReadResource:
-		return "uri"
-	case protocol.MethodGetTask, protocol.MethodUpdateTask, protocol.MethodCancelTask:
-		return "taskId"
+	for i := range methods {
+		if methods[i].name == method {
+			return methods[i].mirrored
+		}
 	}
 	return ""
 }

@@ -1,8 +1,6 @@
 package dialect
 
 import (
-	"maps"
-
 	p "github.com/kagami-mcp/kagami/protocol"
 )
 
@@ -32,37 +30,27 @@ func history() []*Dialect {
 	b := since20250326(a)
 	c := since20250618(b)
 	d := since20251125(c)
-	return []*Dialect{a, b, c, d, since20260728(d)}
+	all := []*Dialect{a, b, c, d, since20260728(d)}
+	for _, d := range all {
+		d.methods, d.all = methodsOf(d.rev), all
+	}
+	return all
 }
 
 // next is a copy of d for a later revision.
 func (d *Dialect) next(rev p.Revision) *Dialect {
 	n := *d
 	n.rev = rev
-	n.methods = maps.Clone(d.methods)
 	return &n
 }
 
 // since20241105 is the first revision: sessions, HTTP with two endpoints.
 func since20241105() *Dialect {
-	d := &Dialect{rev: p.Rev20241105, methods: map[string]sides{}}
+	d := &Dialect{rev: p.Rev20241105}
 	d.handshake = true
 	d.serverRequests = true
 	d.nullErrorID = true
 	d.rootsChanged = true
-	d.add(clientAsks,
-		p.MethodInitialize, p.MethodPing, p.MethodListTools, p.MethodCallTool,
-		p.MethodListResources, p.MethodListTemplates, p.MethodReadResource,
-		p.MethodSubscribe, p.MethodUnsubscribe, p.MethodListPrompts, p.MethodGetPrompt,
-		p.MethodComplete, p.MethodSetLevel)
-	d.add(serverAsks, p.MethodPing, p.MethodCreateMessage, p.MethodListRoots)
-	d.add(clientTells,
-		p.NotificationInitialized, p.NotificationCancelled, p.NotificationProgress,
-		p.NotificationRootsChanged)
-	d.add(serverTells,
-		p.NotificationCancelled, p.NotificationProgress, p.NotificationMessage,
-		p.NotificationToolsChanged, p.NotificationResourcesChanged,
-		p.NotificationPromptsChanged, p.NotificationResourceUpdated)
 	return d
 }
 
@@ -90,7 +78,6 @@ func since20250618(before *Dialect) *Dialect {
 	d.lastModified = true
 	d.context = true
 	d.elicits = true
-	d.add(serverAsks, p.MethodElicit)
 	return d
 }
 
@@ -107,9 +94,6 @@ func since20251125(before *Dialect) *Dialect {
 	d.elicitationIDs = true
 	d.samplesWithTools = true
 	d.coreTasks = true
-	d.add(clientAsks|serverAsks, p.MethodGetTask, p.MethodTaskResult, p.MethodListTasks, p.MethodCancelTask)
-	d.add(clientTells|serverTells, p.NotificationTaskStatus)
-	d.add(serverTells, p.NotificationElicitationComplete)
 	return d
 }
 
@@ -123,13 +107,5 @@ func since20260728(before *Dialect) *Dialect {
 	d.resultType, d.anyStructured = true, true
 	d.inputRounds, d.listenStream, d.logLevelPerRequest, d.taskExtension = true, true, true, true
 	d.mirrorHeaders, d.statusByCode, d.cancelByClose = true, true, true
-	d.remove(
-		p.MethodInitialize, p.MethodPing, p.MethodSubscribe, p.MethodUnsubscribe, p.MethodSetLevel,
-		p.MethodGetTask, p.MethodTaskResult, p.MethodListTasks, p.MethodCancelTask,
-		p.NotificationInitialized, p.NotificationRootsChanged, p.NotificationProgress,
-		p.NotificationTaskStatus, p.NotificationElicitationComplete)
-	d.add(clientAsks, p.MethodDiscover, p.MethodListen)
-	d.add(clientAsks, p.MethodGetTask, p.MethodCancelTask, p.MethodUpdateTask)
-	d.add(serverTells, p.NotificationProgress, p.NotificationAcknowledged, p.NotificationTask)
 	return d
 }

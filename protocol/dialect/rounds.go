@@ -23,17 +23,18 @@ func (w *writer) inputRequests(list []protocol.InputRequest) {
 }
 
 func (w *writer) inputRequest(q protocol.InputRequest) {
-	switch q.Params.(type) {
-	case *protocol.ElicitParams, *protocol.CreateMessageParams, *protocol.ListRootsParams:
-	default:
+	m, ok := w.d.methods[q.Params.Method()]
+	if !ok || !m.server || !m.request() {
 		w.fail("input request %q: %T cannot be asked", q.Key, q.Params)
 		return
 	}
 	w.open('{')
-	w.str("method", q.Params.Method())
+	w.str("method", m.name)
 	w.key("params")
 	w.open('{')
-	w.params(q.Params)
+	if m.params.write != nil {
+		*w = m.params.write(*w, q.Params)
+	}
 	w.shut('}')
 	w.shut('}')
 }

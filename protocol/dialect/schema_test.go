@@ -64,7 +64,7 @@ func definition(d *dialect.Dialect, method string, result bool, kind string) str
 		root = "#/$defs/"
 	}
 	switch {
-	case defs[0] == "", result && defs[1] == "", d.TaskExtension() && extensionMethod(method):
+	case defs[0] == "", result && defs[1] == "", !d.InSchema(method):
 		return ""
 	case !result:
 		return root + defs[0] + "/properties/params"
@@ -76,14 +76,6 @@ func definition(d *dialect.Dialect, method string, result bool, kind string) str
 		return root + "CreateTaskResult"
 	}
 	return root + defs[1]
-}
-
-func extensionMethod(method string) bool {
-	switch method {
-	case protocol.MethodGetTask, protocol.MethodCancelTask, protocol.MethodUpdateTask, protocol.NotificationTask:
-		return true
-	}
-	return false
 }
 
 // official compiles the official schemas, once per place.

@@ -35,11 +35,20 @@ func Of(rev protocol.Revision) *Dialect {
 // asking for an unknown revision is negotiation, not an error, and a revision
 // without handshake must not leak into one (2025-11-25 basic/lifecycle
 // "Version Negotiation").
-func Handshake(requested string) *Dialect {
-	if d := named(handshakes, requested); d != nil {
-		return d
+func Handshake(requested string) *Dialect { return negotiated(dialects, requested) }
+
+// negotiated is Handshake among all dialects.
+func negotiated(all []*Dialect, requested string) (newest *Dialect) {
+	for _, d := range slices.Backward(all) {
+		switch {
+		case !d.handshake:
+		case d.rev.String() == requested:
+			return d
+		case newest == nil:
+			newest = d
+		}
 	}
-	return handshakes[len(handshakes)-1]
+	return newest
 }
 
 // Sessionless is the dialect of a request that belongs to no session, by the handshake

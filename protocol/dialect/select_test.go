@@ -1,6 +1,9 @@
 package dialect_test
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -111,58 +114,71 @@ func perRevision(is func(*dialect.Dialect) bool) string {
 	return b.String()
 }
 
-func TestMethodsOfRevisions(t *testing.T) {
+// The table of methods says the same as the official schemas, and nothing more.
+func TestMethodsOfTheSchemas(t *testing.T) {
 	t.Parallel()
-	const none = "00000"
-	want := map[string][4]string{ // client asks, server asks, client tells, server tells
-		protocol.MethodInitialize:    {"11110", none, none, none},
-		protocol.MethodDiscover:      {"00001", none, none, none},
-		protocol.MethodPing:          {"11110", "11110", none, none},
-		protocol.MethodListTools:     {"11111", none, none, none},
-		protocol.MethodCallTool:      {"11111", none, none, none},
-		protocol.MethodListResources: {"11111", none, none, none},
-		protocol.MethodListTemplates: {"11111", none, none, none},
-		protocol.MethodReadResource:  {"11111", none, none, none},
-		protocol.MethodSubscribe:     {"11110", none, none, none},
-		protocol.MethodUnsubscribe:   {"11110", none, none, none},
-		protocol.MethodListen:        {"00001", none, none, none},
-		protocol.MethodListPrompts:   {"11111", none, none, none},
-		protocol.MethodGetPrompt:     {"11111", none, none, none},
-		protocol.MethodComplete:      {"11111", none, none, none},
-		protocol.MethodSetLevel:      {"11110", none, none, none},
-		protocol.MethodGetTask:       {"00011", "00010", none, none},
-		protocol.MethodTaskResult:    {"00010", "00010", none, none},
-		protocol.MethodListTasks:     {"00010", "00010", none, none},
-		protocol.MethodCancelTask:    {"00011", "00010", none, none},
-		protocol.MethodUpdateTask:    {"00001", none, none, none},
-		protocol.MethodCreateMessage: {none, "11111", none, none},
-		protocol.MethodListRoots:     {none, "11111", none, none},
-		protocol.MethodElicit:        {none, "00111", none, none},
+	for _, d := range dialect.All() {
+		for union, has := range map[string]func(string) bool{
+			"ClientRequest": d.ClientMethod, "ServerRequest": d.ServerMethod,
+			"ClientNotification": d.ClientNotification, "ServerNotification": d.ServerNotification,
+		} {
+			if !d.ServerRequests() && union == "ServerRequest" {
+				union = "InputRequest"
+			}
+			var got []string
+			for _, name := range dialect.Methods() {
+				if has(name) && d.InSchema(name) {
+					got = append(got, name)
+				}
+			}
+			slices.Sort(got)
+			if want := schemaMethods(t, d, union); len(want) == 0 || !slices.Equal(got, want) {
+				t.Errorf("%s: %s is\n%v, want\n%v", d, union, got, want)
+			}
+		}
+		if d.ClientMethod("tools/unknown") || dialect.Known("tools/unknown") {
+			t.Errorf("%s has a method that nobody has specified", d)
+		}
+	}
+}
 
-		protocol.NotificationInitialized:         {none, none, "11110", none},
-		protocol.NotificationCancelled:           {none, none, "11111", "11111"},
-		protocol.NotificationProgress:            {none, none, "11110", "11111"},
-		protocol.NotificationMessage:             {none, none, none, "11111"},
-		protocol.NotificationToolsChanged:        {none, none, none, "11111"},
-		protocol.NotificationResourcesChanged:    {none, none, none, "11111"},
-		protocol.NotificationPromptsChanged:      {none, none, none, "11111"},
-		protocol.NotificationResourceUpdated:     {none, none, none, "11111"},
-		protocol.NotificationRootsChanged:        {none, none, "11110", none},
-		protocol.NotificationElicitationComplete: {none, none, none, "00010"},
-		protocol.NotificationTaskStatus:          {none, none, "00010", "00010"},
-		protocol.NotificationTask:                {none, none, none, "00001"},
-		protocol.NotificationAcknowledged:        {none, none, none, "00001"},
-		"tools/unknown":                          {none, none, none, none},
+// schemaMethods returns the methods in a union of the official schema, sorted.
+func schemaMethods(t *testing.T, d *dialect.Dialect, union string) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(schemaDir, d.String()+".json"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, m := range append(allMethods(), "tools/unknown") {
-		got := [4]string{
-			perRevision(func(d *dialect.Dialect) bool { return d.ClientMethod(m) }),
-			perRevision(func(d *dialect.Dialect) bool { return d.ServerMethod(m) }),
-			perRevision(func(d *dialect.Dialect) bool { return d.ClientNotification(m) }),
-			perRevision(func(d *dialect.Dialect) bool { return d.ServerNotification(m) }),
+	type definition struct {
+		Ref   string `json:"$ref"`
+		AnyOf []struct {
+			Ref string `json:"$ref"`
 		}
-		if got != want[m] {
-			t.Errorf("%s: %v, want %v", m, got, want[m])
-		}
+		Properties struct{ Method struct{ Const string } }
 	}
+	var schema struct {
+		Definitions map[string]definition
+		Defs        map[string]definition `json:"$defs"`
+	}
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	all := schema.Definitions
+	if all == nil {
+		all = schema.Defs
+	}
+	refs := []string{"/" + union}
+	if u := all[union]; u.AnyOf != nil {
+		refs = nil
+		for _, r := range u.AnyOf {
+			refs = append(refs, r.Ref)
+		}
+	} else if u.Ref != "" {
+		refs = []string{u.Ref}
+	}
+	for _, ref := range refs {
+		names = append(names, all[ref[strings.LastIndexByte(ref, '/')+1:]].Properties.Method.Const)
+	}
+	slices.Sort(names)
+	return names
 }

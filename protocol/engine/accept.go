@@ -72,7 +72,7 @@ func unreadable(err error) *jsonrpc.Error {
 
 // accept understands one message; batched says that it is part of a batch.
 func (c *conn) accept(frame jsontext.Object, request *transport.Request, batched bool) *exchange {
-	msg, fault := jsonrpc.DecodeObject(frame, protocol.MethodOf)
+	msg, fault := jsonrpc.DecodeObject(frame, dialect.MethodName)
 	if fault != nil {
 		if fault.Notification {
 			return c.silence(frame.Raw())
@@ -242,38 +242,11 @@ func (c *conn) understand(x *exchange, b *body, meta Meta, mirrored string) *pro
 // A method outside the specification is looked up when it runs.
 func (x *exchange) served() *protocol.Fault {
 	caps := x.snapshot.Capabilities()
-	ok := true
-	switch x.method {
-	case protocol.MethodListTools, protocol.MethodCallTool:
-		ok = caps.Tools
-	case protocol.MethodListPrompts, protocol.MethodGetPrompt:
-		ok = caps.Prompts
-	case protocol.MethodListResources, protocol.MethodListTemplates, protocol.MethodReadResource:
-		ok = caps.Resources
-	case protocol.MethodSubscribe, protocol.MethodUnsubscribe:
-		ok = caps.Resources && !x.conn.fleeting()
-	case protocol.MethodSetLevel:
-		ok = !x.conn.fleeting()
-	case protocol.MethodComplete:
-		ok = caps.Completions
-	case protocol.MethodGetTask, protocol.MethodTaskResult, protocol.MethodListTasks,
-		protocol.MethodCancelTask, protocol.MethodUpdateTask:
-		ok = caps.Tasks && x.conn.e.cfg.Tasks != nil
-	}
-	if ok && (x.dialect.ClientMethod(x.method) || !known(x.method)) {
+	caps.Tasks = caps.Tasks && x.conn.e.cfg.Tasks != nil
+	if x.dialect.Serves(x.method, &caps, !x.conn.fleeting()) || !dialect.Known(x.method) {
 		return nil
 	}
 	return protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(x.method, 128))
-}
-
-// known says whether any revision has the method, be it as a request or as a notification.
-func known(method string) bool {
-	for _, d := range dialect.All() {
-		if d.ClientMethod(method) || d.ServerMethod(method) || d.ClientNotification(method) || d.ServerNotification(method) {
-			return true
-		}
-	}
-	return false
 }
 
 // refusal is an exchange that only answers with an error.

@@ -56,7 +56,7 @@ func (p *posting) refusal(id jsonrpc.ID, err *jsonrpc.Error) *exchange {
 }
 
 func (p *posting) accept(frame jsontext.Object) *exchange {
-	msg, fault := jsonrpc.DecodeObject(frame, protocol.MethodOf)
+	msg, fault := jsonrpc.DecodeObject(frame, dialect.MethodName)
 	if fault != nil {
 		return p.refusal(fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
 	}

@@ -1,0 +1,329 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// method is a method of the specification: a row of methods. Everything that lists methods is
+// derived from that table.
+type method struct {
+	name   string
+	client span // the revisions in which clients send it
+	server span // the revisions in which servers send it
+	params codec
+
+	// The other fields are for requests.
+	result   resultReader // nil: a CustomResult
+	needs    capability   // what a server must declare to be asked
+	session  bool         // it changes the session: without one it does not exist
+	mirrored string       // the member that the header Mcp-Name repeats; "": none
+	task     bool         // it may be augmented with a task (2025-11-25)
+	rounds   bool         // it may be answered with input_required (2026-07-28)
+
+	extension span // the revisions in which it is not in the schema, but in that of an extension
+}
+
+// methods is the table of all methods of all revisions.
+var methods = []method{
+	{
+		name: protocol.MethodInitialize, client: sessions, result: resultOf(initializeResultMembers),
+		params: codec{decodeInitialize, writeInitialize},
+	},
+	{
+		name: protocol.MethodDiscover, client: sessionless, result: decodeDiscover,
+		params: codec{read: into(fields[protocol.DiscoverParams]{})},
+	},
+	{
+		name: protocol.MethodPing, client: sessions, server: sessions, result: readEmpty,
+		params: codec{read: into(fields[protocol.PingParams]{})},
+	},
+	{
+		name: protocol.MethodListTools, client: always, result: resultOf(listToolsMembers),
+		params: list(protocol.ListTools), needs: tools,
+	},
+	{
+		name: protocol.MethodCallTool, client: always, result: resultOf(callToolResultMembers),
+		params: codec{into(callToolMembers), writeCallTool}, needs: tools,
+		mirrored: "name", task: true, rounds: true,
+	},
+	{
+		name: protocol.MethodListResources, client: always, result: resultOf(listResourcesMembers),
+		params: list(protocol.ListResources), needs: resources,
+	},
+	{
+		name: protocol.MethodListTemplates, client: always, result: resultOf(listTemplatesMembers),
+		params: list(protocol.ListTemplates), needs: resources,
+	},
+	{
+		name: protocol.MethodReadResource, client: always, result: resultOf(readResourceResultMembers),
+		params: codec{into(readResourceMembers), writeReadResource}, needs: resources,
+		mirrored: "uri", rounds: true,
+	},
+	{
+		name: protocol.MethodSubscribe, client: sessions, result: readEmpty,
+		params: codec{into(subscribeMembers), writeSubscribe},
+		needs:  resources, session: true,
+	},
+	{
+		name: protocol.MethodUnsubscribe, client: sessions, result: readEmpty,
+		params: codec{into(unsubscribeMembers), writeUnsubscribe},
+		needs:  resources, session: true,
+	},
+	{
+		name: protocol.MethodListen, client: sessionless, result: decodeListen,
+		params: codec{into(listenMembers), writeListen},
+	},
+	{
+		name: protocol.MethodListPrompts, client: always, result: resultOf(listPromptsMembers),
+		params: list(protocol.ListPrompts), needs: prompts,
+	},
+	{
+		name: protocol.MethodGetPrompt, client: always, result: resultOf(getPromptResultMembers),
+		params: codec{into(getPromptMembers), writeGetPrompt}, needs: prompts,
+		mirrored: "name", rounds: true,
+	},
+	{
+		name: protocol.MethodComplete, client: always, result: resultOf(completeResultMembers),
+		params: codec{into(completeMembers), writeComplete}, needs: completions,
+	},
+	{
+		name: protocol.MethodSetLevel, client: sessions, result: readEmpty,
+		params:  codec{into(setLevelMembers), writeSetLevel},
+		session: true,
+	},
+
+	// Tasks: of both sides in 2025-11-25, an extension of the client's side in 2026-07-28 (SEP-2663).
+	{
+		name: protocol.MethodGetTask, client: span{first: protocol.Rev20251125}, server: coreTasks, result: decodeTaskResult,
+		params: codec{into(getTaskMembers), writeGetTask},
+		needs:  tasks, mirrored: "taskId", extension: sessionless,
+	},
+	{
+		name: protocol.MethodTaskResult, client: coreTasks, server: coreTasks,
+		params: codec{into(taskResultMembers), writeTaskResult},
+		needs:  tasks,
+	},
+	{
+		name: protocol.MethodListTasks, client: coreTasks, server: coreTasks, result: resultOf(listTasksResultMembers),
+		params: codec{into(listTasksMembers), writeListTasks},
+		needs:  tasks,
+	},
+	{
+		name: protocol.MethodCancelTask, client: span{first: protocol.Rev20251125}, server: coreTasks, result: decodeCancelTask,
+		params: codec{into(cancelTaskMembers), writeCancelTask},
+		needs:  tasks, mirrored: "taskId", extension: sessionless,
+	},
+	{
+		name: protocol.MethodUpdateTask, client: sessionless, result: readEmpty,
+		params: codec{into(updateTaskMembers), writeUpdateTask},
+		needs:  tasks, mirrored: "taskId", extension: sessionless,
+	},
+
+	// Requests of servers. In 2026-07-28 they are in results of type input_required.
+	{
+		name: protocol.MethodCreateMessage, server: always, result: resultOf(createMessageResultMembers),
+		params: codec{into(createMessageMembers), writeCreateMessage}, task: true,
+	},
+	{
+		name: protocol.MethodListRoots, server: always, result: resultOf(listRootsResultMembers),
+		params: codec{read: into(fields[protocol.ListRootsParams]{})},
+	},
+	{
+		name: protocol.MethodElicit, server: span{first: protocol.Rev20250618}, result: resultOf(elicitResultMembers),
+		params: codec{decodeElicit, writeElicit}, task: true,
+	},
+
+	{
+		name: protocol.NotificationInitialized, client: sessions,
+		params: codec{read: into(fields[protocol.InitializedParams]{})},
+	},
+	{
+		name: protocol.NotificationCancelled, client: always, server: always,
+		params: codec{decodeCancelled, writeCancelled},
+	},
+	{
+		name: protocol.NotificationProgress, client: sessions, server: always,
+		params: codec{into(progressMembers), writeProgress},
+	},
+	{
+		name: protocol.NotificationMessage, server: always,
+		params: codec{into(logMembers), writeLog},
+	},
+	{name: protocol.NotificationToolsChanged, server: always, params: listChanged(protocol.ListTools)},
+	{name: protocol.NotificationResourcesChanged, server: always, params: listChanged(protocol.ListResources)},
+	{name: protocol.NotificationPromptsChanged, server: always, params: listChanged(protocol.ListPrompts)},
+	{
+		name: protocol.NotificationResourceUpdated, server: always,
+		params: codec{into(resourceUpdatedMembers), writeResourceUpdated},
+	},
+	{
+		name: protocol.NotificationRootsChanged, client: sessions,
+		params: codec{read: into(fields[protocol.RootsChangedParams]{})},
+	},
+	{
+		name: protocol.NotificationElicitationComplete, server: coreTasks,
+		params: codec{into(elicitationCompleteMembers), writeElicitationComplete},
+	},
+	{
+		name: protocol.NotificationTaskStatus, client: coreTasks, server: coreTasks,
+		params: codec{decodeTaskStatus, writeTaskStatus},
+	},
+	{
+		name: protocol.NotificationTask, server: sessionless, extension: sessionless,
+		params: codec{decodeTaskParams, writeTask},
+	},
+	{
+		name: protocol.NotificationAcknowledged, server: sessionless,
+		params: codec{into(acknowledgedMembers), writeAcknowledged},
+	},
+}
+
+// capability is what a server declares to be asked for a method.
+type capability uint8
+
+const (
+	nothing capability = iota
+	tools
+	resources
+	prompts
+	completions
+	tasks
+)
+
+// in reports whether a server with these capabilities has c.
+func (c capability) in(has *protocol.ServerCapabilities) bool {
+	switch c {
+	case tools:
+		return has.Tools
+	case resources:
+		return has.Resources
+	case prompts:
+		return has.Prompts
+	case completions:
+		return has.Completions
+	case tasks:
+		return has.Tasks
+	default:
+		return true
+	}
+}
+
+// span is a range of revisions, both ends included. If last is zero, the range includes all later
+// revisions. The zero span is empty.
+type span struct{ first, last protocol.Revision }
+
+var (
+	always      = span{first: protocol.Rev20241105}
+	sessions    = span{protocol.Rev20241105, protocol.Rev20251125} // the revisions with a handshake
+	sessionless = span{first: protocol.Rev20260728}
+	coreTasks   = span{protocol.Rev20251125, protocol.Rev20251125}
+)
+
+// has reports whether rev is in the range.
+func (s span) has(rev protocol.Revision) bool {
+	all := protocol.Revisions()
+	at, last := slices.Index(all, rev), slices.Index(all, s.last)
+	return !s.first.IsZero() && slices.Index(all, s.first) <= at && (last < 0 || at <= last)
+}
+
+// sent is a method as one revision has it.
+type sent struct {
+	*method
+	client, server bool // who sends it
+}
+
+// request reports whether the method is a request. Otherwise it is a notification.
+func (m *method) request() bool { return !strings.HasPrefix(m.name, "notifications/") }
+
+// methodsOf returns the methods of a revision by name.
+func methodsOf(rev protocol.Revision) map[string]sent {
+	all := make(map[string]sent)
+	for i := range methods {
+		m := &methods[i]
+		if s := (sent{m, m.client.has(rev), m.server.has(rev)}); s.client || s.server {
+			all[m.name] = s
+		}
+	}
+	return all
+}
+
+// clientMethods are the names of all methods that clients send.
+var clientMethods = func() (names []string) {
+	for _, m := range methods {
+		if m.client != (span{}) {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}()
+
+// MethodName returns text as a string. It allocates only if no revision lets a client send a method
+// of that name.
+func MethodName(text []byte) string {
+	for _, known := range clientMethods {
+		if string(text) == known {
+			return known
+		}
+	}
+	return string(text)
+}
+
+// Methods returns the names of all methods, notifications included, of any revision.
+func Methods() []string {
+	names := make([]string, len(methods))
+	for i := range methods {
+		names[i] = methods[i].name
+	}
+	return names
+}
+
+// Known reports whether any revision has the method, be it as a request or as a notification.
+func Known(name string) bool {
+	return slices.ContainsFunc(methods, func(m method) bool { return m.name == name })
+}
+
+// codec reads and writes the params of a method.
+type codec struct {
+	read paramsReader
+	// write writes the members; nil: there are none. It gets and returns a copy of the writer,
+	// because a pointer that is passed to a function value would have to be on the heap.
+	write func(w writer, p protocol.Params) writer
+}
+
+// as returns p, which has that type. Methods and types of params belong together.
+func as[P protocol.Params](p protocol.Params) (typed P) {
+	typed, _ = p.(P)
+	return typed
+}
+
+// list is the codec of the params of a list.
+func list(kind protocol.ListKind) codec {
+	return codec{
+		read: func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
+			p := &protocol.ListParams{Kind: kind}
+			if f := listMembers.decodeObject(d, p, o); f != nil {
+				return nil, f
+			}
+			return p, nil
+		},
+		write: func(w writer, p protocol.Params) writer {
+			w.textPtr("cursor", as[*protocol.ListParams](p).Cursor)
+			return w
+		},
+	}
+}
+
+// listChanged is the codec of the params of a notification that a list has changed.
+func listChanged(kind protocol.ListKind) codec {
+	return codec{read: func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
+		p := &protocol.ListChangedParams{Kind: kind}
+		if f := (fields[protocol.ListChangedParams]{}).decodeObject(d, p, o); f != nil {
+			return nil, f
+		}
+		return p, nil
+	}}
+}
