@@ -3,10 +3,8 @@ package testkit
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -24,18 +22,12 @@ type bare struct {
 	ctx      context.Context //nolint:containedctx // of the test
 	server   *framework.Server
 	panicked atomic.Pointer[engine.PanicError] // the latest panic of a handler
-	patience time.Duration                     // how long a rule of Conformance may take
-	guest    guest                             // of Conformance
-
-	// Tests of Conformance break connections with these; nil: they do not.
-	bend  func(transport.Conn) transport.Conn
-	spoil func(http.RoundTripper) http.RoundTripper
 }
 
 // newBare builds and starts it.
 func newBare(t testing.TB, app *framework.App) *bare {
 	t.Helper()
-	b := &bare{ctx: t.Context(), patience: rulePatience}
+	b := &bare{ctx: t.Context()}
 	b.start(t, app, nil)
 	return b
 }

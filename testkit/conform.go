@@ -1,12 +1,10 @@
 package testkit
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -18,42 +16,48 @@ import (
 	"github.com/kagami-mcp/kagami/transport/inmem"
 )
 
-// Conformance checks a server against the rules of one revision ("2026-07-28"), frame by
-// frame, each rule in a subtest named by its number: JSON-RPC, versions, discovery, the
-// lists and their entries, what is unknown or malformed, pages, caching; then calls that
-// run: progress, logs, cancellation, questions, subscriptions, tasks; and over HTTP
-// statuses, headers and sessions. A failure names the rule and its place in the
-// specification, what was sent and what came back.
+// Conformance checks an app against the rules of one revision ("2026-07-28") that the app
+// itself can break: by its components, options, schemas, middleware or frame steps. Each
+// rule is a subtest named by its number. The rules are about the form of answers and errors,
+// initialize and discovery, the lists and their entries, pages and caching hints, and calls
+// of what is unknown, malformed or incomplete. They are checked frame by frame, in memory.
 //
-// No handler of the app runs: its tools are called only with arguments that they must
-// refuse. For calls that run tools and a resource of the testkit's own, whose names
-// begin with "testkit", are added to the server when the rules of the app's own are
-// done; the app's middleware and options hold for them, too. Who calls has the subject
-// "testkit" and all scopes, and is somebody else in each rule: a rate limit has to let a
-// caller make some thirty calls. A rule whose subject the app does not have is skipped.
+// No handler of the app runs, unless a resource template matches every URI: tools and prompts
+// are called only without arguments that they require. The rules about results add two tools,
+// "testkit-steps" and "testkit-fail", call them through the app's middleware, and remove them.
+//
+// Conformance does not check calls while they run (progress, cancellation, questions),
+// subscriptions, tasks and HTTP. Kagami's own tests check them.
+//
+// The caller has the subject "testkit", all scopes, and another issuer in each rule. A limit
+// per caller therefore counts each rule alone; it must allow some thirty calls. If the app
+// has nothing that a rule is about, the rule is skipped. A failure shows the rule, its place
+// in the specification, the frame that was sent and the answer.
 func Conformance[A AppSource](t *testing.T, app A, revision string) {
+	t.Helper()
+	conform(t, app, revision, rules())
+}
+
+// conform checks the rules that hold at the revision.
+func conform[A AppSource](t *testing.T, app A, revision string, all []rule) {
 	t.Helper()
 	d, ok := dialectOfName(revision)
 	if !ok {
-		t.Fatalf("testkit: Conformance: %q is no published revision", revision)
+		t.Fatalf("testkit: Conformance: %q is not a published revision", revision)
 	}
 	a, _ := appOf(t, app)
-	b := newBare(t, a)
-	for _, r := range rules() {
+	b, patience := newBare(t, a), rulePatience
+	for _, r := range all {
 		if !r.holds(d) {
 			continue
 		}
 		t.Run(r.number, func(t *testing.T) {
 			t.Helper()
-			complaint, err := r.judge(b, d)
-			switch {
+			switch err := r.judge(b, d, &patience); {
 			case errors.Is(err, errNoSubject):
 				t.Skip(err)
 			case err != nil:
-				complaint = err.Error()
-			}
-			if complaint != "" {
-				t.Errorf("testkit: %s (%s): %s\n%s", r.number, r.source, r.text, complaint)
+				t.Errorf("testkit: %s (%s): %s\n%v", r.number, r.source, r.text, err)
 			}
 		})
 	}
@@ -69,60 +73,42 @@ type rule struct {
 	text   string
 	at     func(*dialect.Dialect) bool // nil: at every revision
 	check  func(*probe) error          // returns how the server breaks the rule, or errNoSubject
-	fresh  bool                        // the check opens the connection itself
-	guests bool                        // the rule needs the testkit's own components
-	http   bool                        // the rule is about requests over HTTP
-	caps   string                      // capabilities of the client, as JSON; "": none
+	fresh  bool                        // the check calls open itself, or initialize
 }
 
 func (r rule) holds(d *dialect.Dialect) bool { return r.at == nil || r.at(d) }
 
-// rules returns all rules, by subject. Those with guests come last, because the guests stay.
+// rules returns the rules that an app can break, by subject.
 func rules() []rule {
-	own := slices.Concat(baseRules(), versionRules(), listRules(), toolRules(), otherRules(), webRules())
-	guests := slices.Concat(callRules(), progressRules(), logRules(), inputRules(), roundRules(), newsRules(),
-		subscriptionRules(), coreTaskRules(), taskRules(), webCallRules())
-	for i := range guests {
-		guests[i].guests = true
-	}
-	return append(own, guests...)
+	return slices.Concat(baseRules(), versionRules(), listRules(), entryRules(), refusalRules(), callRules())
 }
 
-// rulePatience is how long a rule may take. After each rule that has timed out it is halved, down
-// to leastPatience.
-const (
-	rulePatience  = 30 * time.Second
-	leastPatience = 500 * time.Millisecond
-)
+// rulePatience is how long a rule may take. Each rule that times out halves the patience with
+// the rules after it, because a test may take only ten minutes by default.
+const rulePatience = 30 * time.Second
 
 // judge checks the rule on a connection of its own and as a caller of its own, so that a rate
 // limit per caller does not count all rules together.
-func (r rule) judge(b *bare, d *dialect.Dialect) (complaint string, err error) {
-	who := *transport.PrincipalFrom(b.ctx)
-	who.Issuer = "testkit " + r.number
-	ctx, cancel := context.WithTimeout(transport.WithPrincipal(b.ctx, &who), b.patience)
+func (r rule) judge(b *bare, d *dialect.Dialect, patience *time.Duration) error {
+	caller := *transport.PrincipalFrom(b.ctx)
+	caller.Issuer = "testkit " + r.number
+	ctx, cancel := context.WithTimeout(transport.WithPrincipal(b.ctx, &caller), *patience)
 	defer cancel()
-	w := &probe{ctx: ctx, dialect: d, caps: cmp.Or(r.caps, "{}"), server: b.server, guest: &b.guest}
-	if r.guests {
-		if err := b.guest.enter(b.server); err != nil {
-			return "", err
-		}
+	w := &probe{ctx: ctx, dialect: d, server: b.server, conn: inmem.Dial(ctx, b.server), caps: "{}"}
+	var err error
+	if !r.fresh {
+		err = w.open()
 	}
-	hangUp := w.connect(b, r.http)
-	defer func() {
-		b.guest.goHome()
-		err = errors.Join(err, hangUp())
-	}()
-	if err = w.open(r.fresh); err == nil {
+	if err == nil {
 		err = r.check(w)
 	}
-	if err == nil || errors.Is(err, errNoSubject) {
-		return "", err
+	if ctx.Err() != nil {
+		*patience = max(*patience/2, time.Second/2)
 	}
-	if ctx.Err() != nil { // there are many rules, and by default a test may take ten minutes
-		b.patience = max(b.patience/2, leastPatience)
+	if err = errors.Join(err, w.conn.Close()); err == nil || errors.Is(err, errNoSubject) {
+		return err
 	}
-	return fmt.Sprintf("%v\nsent: %s\ngot:  %s", err, w.sent, w.got), nil
+	return fmt.Errorf("%w\nsent: %s\ngot:  %s", err, w.sent, w.got)
 }
 
 // probe is a connection to the server that a rule uses frame by frame.
@@ -130,9 +116,7 @@ type probe struct {
 	ctx       context.Context //nolint:containedctx // of the check
 	dialect   *dialect.Dialect
 	server    *framework.Server
-	guest     *guest
-	conn      transport.Conn             // in memory
-	web       *webProbe                  // over HTTP, in place of conn
+	conn      transport.Conn
 	caps      string                     // of the client
 	extra     string                     // more members for the _meta of requests
 	has       map[string]json.RawMessage // capabilities of the server
@@ -141,45 +125,19 @@ type probe struct {
 	id        int
 }
 
-// connect opens it, in memory or over HTTP.
-func (w *probe) connect(b *bare, http bool) (hangUp func() error) {
-	if http {
-		w.web, hangUp = newWebProbe(w.ctx, b)
-		return hangUp
-	}
-	w.conn = inmem.Dial(w.ctx, b.server)
-	if b.bend != nil {
-		w.conn = b.bend(w.conn)
-	}
-	return w.conn.Close
-}
-
 // response is a frame of the server.
 type response struct {
-	JSONRPC string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id"`
-	Method  string          `json:"method"`
-	Params  json.RawMessage `json:"params"`
-	Result  json.RawMessage `json:"result"`
-	Error   *struct {
-		Code    int             `json:"code"`
-		Message *string         `json:"message"`
-		Data    json.RawMessage `json:"data"`
-	} `json:"error"`
+	JSONRPC, Method    string
+	ID, Params, Result json.RawMessage
+	Error              *struct {
+		Code    int
+		Message *string
+		Data    json.RawMessage
+	}
 }
 
-func (r *response) code() int {
-	if r.Error == nil {
-		return 0
-	}
-	return r.Error.Code
-}
-
-// open asks for the capabilities of the server, as the revision does it.
-func (w *probe) open(fresh bool) error {
-	if fresh {
-		return nil
-	}
+// open asks for the capabilities of the server, by initialize or server/discover.
+func (w *probe) open() error {
 	hello := func() (*response, error) { return w.ask("server/discover", "{}") }
 	if w.dialect.Handshake() {
 		hello = func() (*response, error) { return w.initialize(w.dialect.String()) }
@@ -190,7 +148,7 @@ func (w *probe) open(fresh bool) error {
 	}
 	raw, _ := jsontext.Member(r.Result, "capabilities")
 	if err := json.Unmarshal(raw, &w.has); err != nil {
-		return fmt.Errorf("no capabilities\nsent: %s\ngot:  %s", w.sent, w.got)
+		return errors.New("want capabilities")
 	}
 	if w.dialect.Handshake() {
 		return w.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -205,36 +163,18 @@ func (w *probe) initialize(version string) (*response, error) {
 
 func (w *probe) send(frame string) error {
 	w.sent, w.got = []byte(frame), nil
-	if w.web != nil {
-		a, err := w.post(frame)
-		if err == nil && a.status >= http.StatusBadRequest {
-			err = errors.New("want the frame to be accepted")
-		}
-		return err
-	}
 	return w.conn.Write(w.ctx, w.sent)
 }
 
-// exchange sends a frame and reads the next one that is neither a notification nor a
-// request of the server.
+// exchange sends a frame and reads the next response.
 func (w *probe) exchange(frame string) (*response, error) {
-	if w.web != nil {
-		a, err := w.post(frame)
-		switch {
-		case err != nil:
-			return nil, err
-		case a.frame == nil:
-			return nil, errors.New("want a response")
-		}
-		return a.frame, nil
-	}
 	if err := w.send(frame); err != nil {
 		return nil, err
 	}
 	return w.answer()
 }
 
-// answer reads the next response.
+// answer reads the next response. Notifications and requests before it are kept in heard.
 func (w *probe) answer() (*response, error) {
 	for {
 		r, err := w.read()
@@ -250,19 +190,14 @@ func (w *probe) read() (*response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no answer: %w", err)
 	}
-	return w.parse(got)
-}
-
-func (w *probe) parse(got []byte) (*response, error) {
-	w.got = got
 	r := &response{}
-	if err := json.Unmarshal(got, r); err != nil {
-		return nil, fmt.Errorf("the answer is no JSON-RPC: %w", err)
+	if w.got = got; json.Unmarshal(got, r) != nil {
+		return nil, errors.New("the answer is not JSON-RPC")
 	}
 	return r, nil
 }
 
-// ask sends a request. params are an object, which gets the _meta of the revision.
+// ask sends a request. params are an object, to which the _meta of the revision is added.
 func (w *probe) ask(method, params string) (*response, error) {
 	return w.exchange(w.request(method, params))
 }
@@ -274,12 +209,9 @@ func (w *probe) request(method, params string) string {
 }
 
 func (w *probe) withMeta(params string) string {
-	meta := "{}"
+	meta := "{" + w.extra + "}"
 	if !w.dialect.Handshake() {
-		meta = w.meta(w.dialect.String())
-	}
-	if w.extra != "" {
-		meta = joined(meta, "{"+w.extra+"}")
+		meta = joined(w.meta(w.dialect.String()), meta)
 	}
 	if meta == "{}" {
 		return params
@@ -293,28 +225,33 @@ func (w *probe) meta(version string) string {
 
 // joined returns an object with the members of two.
 func joined(a, b string) string {
-	if jsontext.Len([]byte(a)) == 0 {
+	if a == "{}" {
 		return b
+	}
+	if b == "{}" {
+		return a
 	}
 	return a[:len(a)-1] + "," + b[1:]
 }
 
-// refused sends a request, which must be answered with one of the codes.
-func (w *probe) refused(method, params string, codes ...int) error {
-	r, err := w.ask(method, params)
+// refused sends a request, which must be answered with the error code.
+func (w *probe) refused(method, params string, code int) error {
+	return w.refusedFrame(w.request(method, params), code)
+}
+
+func (w *probe) refusedFrame(frame string, code int) error {
+	r, err := w.exchange(frame)
 	if err != nil {
 		return err
 	}
-	return oneOf(r, codes...)
+	return oneOf(r, code)
 }
 
 func oneOf(r *response, codes ...int) error {
-	for _, code := range codes {
-		if r.code() == code {
-			return nil
-		}
+	if r.Error == nil || !slices.Contains(codes, r.Error.Code) {
+		return fmt.Errorf("want error %v", codes)
 	}
-	return fmt.Errorf("want error %v", codes)
+	return nil
 }
 
 // served sends a request, which must be answered with a result.

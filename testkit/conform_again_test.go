@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
 // A step that calls a handler again, as one does that tries once more, breaks no rule
 // but where the handler speaks.
-func TestConformanceOfARetry(t *testing.T) {
+func TestAllRulesOfARetry(t *testing.T) {
 	t.Parallel()
 	again := framework.Middleware{Name: "again", Wrap: func(next framework.Handler) framework.Handler {
 		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
@@ -25,7 +26,7 @@ func TestConformanceOfARetry(t *testing.T) {
 		}
 	}}
 	for _, revision := range []string{live, modern} {
-		testkit.Conformance(t, newHandles().app().Use(again), revision)
+		testkit.AllRules(t, newHandles().app().Use(again), revision)
 	}
 }
 
@@ -69,6 +70,28 @@ func TestConformanceOfARefusal(t *testing.T) {
 		complaint := testkit.Broken(t, newHandles().app().Use(none), modern, number, time.Minute, testkit.Way{})
 		if !strings.Contains(complaint, "want the tool to run") || !strings.Contains(complaint, "no tenant") {
 			t.Errorf("%s: %s", number, complaint)
+		}
+	}
+}
+
+// Middleware that spoils results breaks the rules about them.
+func TestConformanceOfSpoiledResults(t *testing.T) {
+	t.Parallel()
+	type result = protocol.CallToolResult
+	for number, spoil := range map[string]func(*result, error) (*result, error){
+		"call-1": func(r *result, err error) (*result, error) { return &result{Content: r.Content, IsError: true}, err },
+		"call-2": func(r *result, err error) (*result, error) { return &result{Content: r.Content}, err },
+		"call-3": func(*result, error) (*result, error) {
+			return &result{Content: framework.Content{framework.Text("fine")}}, nil
+		},
+	} {
+		spoiling := framework.OnToolCall("spoil", func(ctx context.Context, call *framework.Call, next framework.Next[*result]) (*result, error) {
+			return spoil(next(ctx, call))
+		})
+		for _, revision := range []string{live, modern} {
+			if testkit.Broken(t, newHandles().app().Use(spoiling), revision, number, time.Minute, testkit.Way{}) == "" {
+				t.Errorf("%s at %s is kept", number, revision)
+			}
 		}
 	}
 }

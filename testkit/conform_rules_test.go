@@ -133,9 +133,9 @@ func callFaults() []fault {
 	}
 }
 
-func newsFaults() []fault {
+func notificationFaults() []fault {
 	const news = `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"testkit://news"}}`
-	spreading := wire(func(c transport.Conn) transport.Conn { // the first change comes with news
+	spreading := wire(func(c transport.Conn) transport.Conn { // an update comes before the first change
 		spread := false
 		return &bent{Conn: c, read: func(frame string) []string {
 			if spread || !strings.Contains(frame, "list_changed") {
@@ -146,9 +146,9 @@ func newsFaults() []fault {
 		}}
 	})
 	return []fault{
-		{rule: "news-1", revision: live, how: telling(`tools/list_changed`, `tools/changed`), want: "want notifications/tools/list_changed"},
-		{rule: "news-2", revision: live, how: telling(`resources/updated`, `resources/changed`), want: "want notifications/resources/updated"},
-		{rule: "news-3", revision: live, how: spreading, want: "want no notifications/resources/updated"},
+		{rule: "notifications-1", revision: live, how: telling(`tools/list_changed`, `tools/changed`), want: "want notifications/tools/list_changed"},
+		{rule: "notifications-2", revision: live, how: telling(`resources/updated`, `resources/changed`), want: "want notifications/resources/updated"},
+		{rule: "notifications-3", revision: live, how: spreading, want: "want no notifications/resources/updated"},
 		{rule: "subscription-2", revision: modern, how: since(3, `"seven"`, `"six"`), want: "want the subscriptionId"},
 		{rule: "subscription-3", revision: modern, how: hearing(`"promptsListChanged":true`, `"promptsListChanged":true,"toolsListChanged":true`), want: "want nothing acknowledged"},
 		{rule: "subscription-4", revision: modern, how: saying(`resources/updated`, `resources/changed`), want: "want notifications/resources/updated"},
@@ -217,7 +217,7 @@ func webFaults() []fault {
 // TestConformanceFindsFaults: each rule is broken on purpose, and then kept.
 func TestConformanceFindsFaults(t *testing.T) {
 	t.Parallel()
-	faults := slices.Concat(baseFaults(), callFaults(), newsFaults(), taskFaults(), webFaults())
+	faults := slices.Concat(baseFaults(), callFaults(), notificationFaults(), taskFaults(), webFaults())
 	for _, number := range testkit.Rules() {
 		if !slices.ContainsFunc(faults, func(f fault) bool { return f.rule == number }) {
 			t.Errorf("nothing shows that rule %s can be broken", number)

@@ -10,9 +10,10 @@ import (
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
+func empty() *framework.App { return framework.New("empty", "1") }
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	empty := func() *framework.App { return framework.New("empty", "1") }
 	for _, rev := range protocol.Revisions() {
 		t.Run(rev.String(), func(t *testing.T) {
 			t.Parallel()
@@ -25,8 +26,23 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// Kagami keeps all rules, those that no app can break included.
+func TestAllRules(t *testing.T) {
+	t.Parallel()
+	for _, rev := range protocol.Revisions() {
+		t.Run(rev.String(), func(t *testing.T) {
+			t.Parallel()
+			testkit.AllRules(t, newHandles().app(), rev.String())
+		})
+		t.Run(rev.String()+"/empty", func(t *testing.T) {
+			t.Parallel()
+			testkit.AllRules(t, empty, rev.String())
+		})
+	}
+}
+
 // What an app allows one caller is not used up by all rules together.
-func TestConformanceOfALimitedApp(t *testing.T) {
+func TestAllRulesOfALimitedApp(t *testing.T) {
 	t.Parallel()
 	app := func() *framework.App {
 		return newHandles().app().Use(middleware.RateLimit(middleware.Rate{Events: 30, Per: time.Hour}))
@@ -34,7 +50,15 @@ func TestConformanceOfALimitedApp(t *testing.T) {
 	for _, rev := range protocol.Revisions() {
 		t.Run(rev.String(), func(t *testing.T) {
 			t.Parallel()
-			testkit.Conformance(t, app, rev.String())
+			testkit.AllRules(t, app, rev.String())
 		})
+	}
+}
+
+// The tools that Conformance adds are removed after each rule.
+func TestConformanceLeavesNothing(t *testing.T) {
+	t.Parallel()
+	if n := testkit.Left(t, newHandles().app(), modern); n != 0 {
+		t.Errorf("%d components are left", n)
 	}
 }

@@ -37,7 +37,7 @@
 //   - who calls: [User], [Principal], [Session.As]; [IdP] makes real tokens
 //   - bad carriers: [Faults]; other versions of the server: [Session.Record], [Replay]
 //   - generated calls: [Mistakes], [FuzzTool], [FuzzAgreement]
-//   - the specification: [Conformance]
+//   - the rules of the specification that an app can break: [Conformance]
 //   - middleware alone: [Chain]
 //   - speed: [Bench]
 //

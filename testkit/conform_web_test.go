@@ -14,11 +14,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// webProbe is a probe's connection over HTTP: Fiber without a socket.
-type webProbe struct {
+// webConn is a connection over HTTP: Fiber without a socket.
+type webConn struct {
+	w       *visitor
 	client  *http.Client
 	session string // Mcp-Session-Id; "" if there is none
 	edit    func(http.Header)
+	hangUp  func() error
+	answers [][]byte // that are still to be read
 }
 
 const (
@@ -26,16 +29,49 @@ const (
 	sessionHeader = "Mcp-Session-Id"
 )
 
-func newWebProbe(ctx context.Context, b *bare) (w *webProbe, hangUp func() error) {
+// dialWeb replaces the connection in memory by one over HTTP. A nil spoil changes nothing.
+func (w *visitor) dialWeb(spoil func(http.RoundTripper) http.RoundTripper) error {
+	if err := w.conn.Close(); err != nil {
+		return err
+	}
 	memory := newPipes()
 	l := &listener{Listener: memory}
 	conns := &http.Transport{DialContext: memory.dial}
 	way := http.RoundTripper(conns)
-	if b.spoil != nil {
-		way = b.spoil(conns)
+	if spoil != nil {
+		way = spoil(conns)
 	}
-	return &webProbe{client: &http.Client{Transport: way}}, listen(ctx, b.server, fiberOn(l), l, conns)
+	w.web = &webConn{w: w, client: &http.Client{Transport: way}, hangUp: listen(w.ctx, w.server, fiberOn(l), l, conns)}
+	w.conn = w.web
+	return nil
 }
+
+// Write posts a frame. A response is kept for Read.
+func (c *webConn) Write(_ context.Context, frame []byte) error {
+	a, err := c.w.post(string(frame))
+	switch {
+	case err != nil:
+		return err
+	case a.frame != nil:
+		c.answers = append(c.answers, a.response)
+	case a.status >= http.StatusBadRequest:
+		return errors.New("want the frame to be accepted")
+	}
+	return nil
+}
+
+// Read returns the next response.
+func (c *webConn) Read(context.Context) ([]byte, error) {
+	if len(c.answers) == 0 {
+		return nil, errors.New("want a response")
+	}
+	next := c.answers[0]
+	c.answers = c.answers[1:]
+	return next, nil
+}
+
+// Close ends the server's carrier.
+func (c *webConn) Close() error { return c.hangUp() }
 
 // webAnswer is an answer to a request over HTTP.
 type webAnswer struct {
@@ -43,13 +79,17 @@ type webAnswer struct {
 	header http.Header
 	body   []byte
 	frame  *response // nil: there is none
+
+	response []byte // frame as it came
 }
 
 // post sends a frame with the headers of the revision.
-func (w *probe) post(frame string) (*webAnswer, error) { return w.over(w.ctx, http.MethodPost, frame) }
+func (w *visitor) post(frame string) (*webAnswer, error) {
+	return w.over(w.ctx, http.MethodPost, frame)
+}
 
 // over sends a request with the headers of the revision, after edit has changed them.
-func (w *probe) over(ctx context.Context, method, frame string) (*webAnswer, error) {
+func (w *visitor) over(ctx context.Context, method, frame string) (*webAnswer, error) {
 	w.sent, w.got = []byte(method+" "+frame), nil
 	req, err := http.NewRequestWithContext(ctx, method, webURL, strings.NewReader(frame))
 	if err != nil {
@@ -86,7 +126,7 @@ func mcpHeaders(h http.Header) string {
 }
 
 // headers of a request with this frame.
-func (w *probe) headers(frame string) http.Header {
+func (w *visitor) headers(frame string) http.Header {
 	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 	if w.web.session != "" {
 		h.Set(sessionHeader, w.web.session)
@@ -109,7 +149,7 @@ func (w *probe) headers(frame string) http.Header {
 }
 
 // frames reads the frames of an answer: notifications, and the response.
-func (w *probe) frames(a *webAnswer) error {
+func (w *visitor) frames(a *webAnswer) error {
 	kind, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	texts := [][]byte{a.body}
 	if kind == "text/event-stream" {
@@ -135,7 +175,7 @@ func (w *probe) frames(a *webAnswer) error {
 		case a.frame != nil:
 			return errors.New("want one response")
 		default:
-			a.frame = r
+			a.frame, a.response = r, text
 		}
 	}
 	if id := a.header.Get(sessionHeader); id != "" && w.dialect.Handshake() {
@@ -159,7 +199,7 @@ func (a *webAnswer) is(status int, codes ...int) error {
 }
 
 // edited sends a frame with other headers.
-func (w *probe) edited(frame string, edit func(http.Header)) (*webAnswer, error) {
+func (w *visitor) edited(frame string, edit func(http.Header)) (*webAnswer, error) {
 	w.web.edit = edit
 	defer func() { w.web.edit = nil }()
 	return w.post(frame)
@@ -167,7 +207,7 @@ func (w *probe) edited(frame string, edit func(http.Header)) (*webAnswer, error)
 
 // mismatches checks that the frame is refused with each of these values in the header; "" leaves
 // the header out.
-func (w *probe) mismatches(frame, header string, values ...string) error {
+func (w *visitor) mismatches(frame, header string, values ...string) error {
 	for _, value := range values {
 		a, err := w.edited(frame, func(h http.Header) {
 			h.Del(header)
@@ -186,7 +226,7 @@ func (w *probe) mismatches(frame, header string, values ...string) error {
 }
 
 // statusOf sends a request, whose answer must have a status and a code.
-func (w *probe) statusOf(frame string, status int, codes ...int) error {
+func (w *visitor) statusOf(frame string, status int, codes ...int) error {
 	a, err := w.post(frame)
 	if err == nil {
 		err = a.is(status, codes...)
@@ -195,7 +235,7 @@ func (w *probe) statusOf(frame string, status int, codes ...int) error {
 }
 
 // sessions returns errNoSubject if the server has no sessions.
-func (w *probe) sessions() error {
+func (w *visitor) sessions() error {
 	if w.web.session == "" {
 		return errNoSubject
 	}
@@ -203,7 +243,7 @@ func (w *probe) sessions() error {
 }
 
 // deadSession ends the session.
-func deadSession(w *probe) error {
+func deadSession(w *visitor) error {
 	if err := w.sessions(); err != nil {
 		return err
 	}
@@ -220,7 +260,7 @@ func deadSession(w *probe) error {
 }
 
 // sessionID checks the session id of initialize.
-func sessionID(w *probe) error {
+func sessionID(w *visitor) error {
 	if err := w.sessions(); err != nil {
 		return err
 	}
@@ -239,7 +279,7 @@ func sessionID(w *probe) error {
 }
 
 // streamed checks that an answer has a content type that clients accept.
-func streamed(w *probe) error {
+func streamed(w *visitor) error {
 	a, err := w.post(w.request(w.alive(), "{}"))
 	if err != nil {
 		return err
@@ -252,7 +292,7 @@ func streamed(w *probe) error {
 }
 
 // statuses checks errors that have an HTTP status of their own.
-func statuses(w *probe) error {
+func statuses(w *visitor) error {
 	frame := `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":` + w.meta("1999-01-01") + `}}`
 	a, err := w.edited(frame, func(h http.Header) { h.Set("Mcp-Protocol-Version", "1999-01-01") })
 	if err == nil {

@@ -12,47 +12,47 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// newsRules are about notifications of changes.
-func newsRules() []rule {
+// notificationRules are about notifications of changes.
+func notificationRules() []kagamiRule {
 	handshake := (*dialect.Dialect).Handshake
-	return []rule{
+	return []kagamiRule{
 		{
-			number: "news-1", source: "server/tools, \"List Changed Notification\"", text: "A server that declares listChanged tells its sessions when the list of tools changes.",
-			at: handshake, check: func(w *probe) error {
+			number: "notifications-1", source: "server/tools, \"List Changed Notification\"", text: "A server that declares listChanged notifies its sessions if the list of tools changes.",
+			at: handshake, check: func(w *visitor) error {
 				if err := w.declares("tools", "listChanged"); err != nil {
 					return err
 				}
-				return w.told(w.changeTools, protocol.NotificationToolsChanged)
+				return w.notifies(w.changeTools, protocol.NotificationToolsChanged)
 			},
 		},
 		{
-			number: "news-2", source: "server/resources, \"Subscriptions\"", text: "Who has subscribed to a resource is told of its updates, and after unsubscribing no more.",
+			number: "notifications-2", source: "server/resources, \"Subscriptions\"", text: "A client that has subscribed to a resource is notified of its updates until it unsubscribes.",
 			at: handshake, check: updates,
 		},
 		{
-			number: "news-3", source: "server/resources, \"Subscriptions\"", text: "Who has not subscribed to a resource is not told of its updates.",
-			check: func(w *probe) error {
-				return errors.Join(w.updateNews(), w.fence(), w.untold(protocol.NotificationResourceUpdated))
+			number: "notifications-3", source: "server/resources, \"Subscriptions\"", text: "A client that has not subscribed to a resource is not notified of its updates.",
+			check: func(w *visitor) error {
+				return errors.Join(w.updateResource(), w.fence(), w.unheard(protocol.NotificationResourceUpdated))
 			},
 		},
 	}
 }
 
 // subscriptionRules are about notifications of changes in listen streams.
-func subscriptionRules() []rule {
-	rules := []rule{
+func subscriptionRules() []kagamiRule {
+	rules := []kagamiRule{
 		{
-			number: "subscription-2", text: "A change is told to a subscription that asked for it, with its subscriptionId.",
-			check: func(w *probe) error {
+			number: "subscription-2", text: "A subscription is notified of the changes that it asked for, with its subscriptionId.",
+			check: func(w *visitor) error {
 				if err := w.listens(`"toolsListChanged":true`, "tools", "listChanged"); err != nil {
 					return err
 				}
-				return w.told(w.changeTools, protocol.NotificationToolsChanged)
+				return w.notifies(w.changeTools, protocol.NotificationToolsChanged)
 			},
 		},
 		{
-			number: "subscription-3", text: "A change is not told to a subscription that did not ask for it.",
-			check: func(w *probe) error {
+			number: "subscription-3", text: "A subscription is not notified of changes that it did not ask for.",
+			check: func(w *visitor) error {
 				if err := w.listens(`"promptsListChanged":true`, "prompts", "listChanged"); err != nil {
 					return err
 				}
@@ -62,21 +62,21 @@ func subscriptionRules() []rule {
 				if err := w.fence(); err != nil {
 					return err
 				}
-				return w.untold(protocol.NotificationToolsChanged)
+				return w.unheard(protocol.NotificationToolsChanged)
 			},
 		},
 		{
-			number: "subscription-4", text: "Updates of a resource are told to a subscription that names it, with its subscriptionId.",
-			check: func(w *probe) error {
+			number: "subscription-4", text: "A subscription that names a resource is notified of its updates, with its subscriptionId.",
+			check: func(w *visitor) error {
 				if err := w.listens(`"resourceSubscriptions":["`+guestURI+`"]`, "resources", "subscribe"); err != nil {
 					return err
 				}
-				return w.told(w.updateNews, protocol.NotificationResourceUpdated)
+				return w.notifies(w.updateResource, protocol.NotificationResourceUpdated)
 			},
 		},
 		{
 			number: "subscription-5", text: "A subscription that was cancelled is over: another one may have its id.",
-			check: func(w *probe) error {
+			check: func(w *visitor) error {
 				if err := w.listens(`"toolsListChanged":true`, "tools", "listChanged"); err != nil {
 					return err
 				}
@@ -94,7 +94,7 @@ func subscriptionRules() []rule {
 }
 
 // declares returns errNoSubject if the server does not declare this part of a capability.
-func (w *probe) declares(capability, part string) error {
+func (w *visitor) declares(capability, part string) error {
 	if raw, _ := jsontext.Member(w.has[capability], part); string(raw) != "true" {
 		return errNoSubject
 	}
@@ -102,7 +102,7 @@ func (w *probe) declares(capability, part string) error {
 }
 
 // changeTools adds a tool and takes it away.
-func (w *probe) changeTools() error {
+func (w *visitor) changeTools() error {
 	late := framework.Tool(guestLate, func(context.Context, struct{}) (string, error) { return "", nil })
 	if err := w.server.Add(late); err != nil {
 		return fmt.Errorf("adding a tool: %w", err)
@@ -111,13 +111,13 @@ func (w *probe) changeTools() error {
 	return nil
 }
 
-func (w *probe) updateNews() error {
+func (w *visitor) updateResource() error {
 	w.server.ResourceUpdated(w.ctx, guestURI)
 	return nil
 }
 
-// told makes a change, whose notification must come next.
-func (w *probe) told(change func() error, method string) error {
+// notifies makes a change, whose notification must come next.
+func (w *visitor) notifies(change func() error, method string) error {
 	if err := change(); err != nil {
 		return err
 	}
@@ -140,25 +140,25 @@ func subscriptionOf(r *response) (string, bool) {
 	return string(id), ok
 }
 
-func updates(w *probe) error {
+func updates(w *visitor) error {
 	if err := w.declares("resources", "subscribe"); err != nil {
 		return err
 	}
 	if _, err := w.served("resources/subscribe", `{"uri":"`+guestURI+`"}`); err != nil {
 		return err
 	}
-	if err := w.told(w.updateNews, protocol.NotificationResourceUpdated); err != nil {
+	if err := w.notifies(w.updateResource, protocol.NotificationResourceUpdated); err != nil {
 		return err
 	}
 	if _, err := w.served("resources/unsubscribe", `{"uri":"`+guestURI+`"}`); err != nil {
 		return err
 	}
 	w.heard = nil // what was on its way
-	return errors.Join(w.updateNews(), w.fence(), w.untold(protocol.NotificationResourceUpdated))
+	return errors.Join(w.updateResource(), w.fence(), w.unheard(protocol.NotificationResourceUpdated))
 }
 
 // listens opens the subscription "seven", which must be acknowledged with what it asks.
-func (w *probe) listens(filter, capability, part string) error {
+func (w *visitor) listens(filter, capability, part string) error {
 	if err := w.declares(capability, part); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (w *probe) listens(filter, capability, part string) error {
 
 // fence makes a change and reads until its notification has come: by then, all notifications of
 // earlier changes have come, too.
-func (w *probe) fence() error {
+func (w *visitor) fence() error {
 	if w.dialect.ListenStream() {
 		err := w.send(`{"jsonrpc":"2.0","id":"fence","method":"subscriptions/listen","params":` + w.withMeta(`{"notifications":{"toolsListChanged":true}}`) + `}`)
 		if err != nil {
@@ -194,7 +194,7 @@ func (w *probe) fence() error {
 }
 
 // passes reads until the notification of the fence.
-func (w *probe) passes() error {
+func (w *visitor) passes() error {
 	for {
 		r, err := w.read()
 		if err != nil {
@@ -210,7 +210,7 @@ func (w *probe) passes() error {
 
 // freed waits until the id of a cancelled subscription can be used again. The server refuses it
 // until it has handled the cancellation.
-func (w *probe) freed() error {
+func (w *visitor) freed() error {
 	for {
 		again, err := w.listensAgain()
 		switch {
@@ -222,7 +222,7 @@ func (w *probe) freed() error {
 	}
 }
 
-func (w *probe) listensAgain() (acknowledged bool, err error) {
+func (w *visitor) listensAgain() (acknowledged bool, err error) {
 	err = w.send(`{"jsonrpc":"2.0","id":"seven","method":"subscriptions/listen","params":` + w.withMeta(`{"notifications":{"toolsListChanged":true}}`) + `}`)
 	for err == nil {
 		var r *response

@@ -32,24 +32,18 @@ type visit struct {
 
 // Names of the guests.
 const (
-	guestWait  = "testkit-wait"  // waits until the rule lets it leave
-	guestSteps = "testkit-steps" // sends progress and logs, and returns a structured result
-	guestFail  = "testkit-fail"  // fails with an error for the model
-	guestAsk   = "testkit-ask"   // asks the user a form
-	guestAt    = "testkit-at"    // has an argument that is mirrored in a header
-	guestTask  = "testkit-task"  // like guestWait; may be a task
-	guestMust  = "testkit-must"  // like guestWait; is always a task
-	guestPoll  = "testkit-poll"  // like guestAsk; may be a task
-	guestLate  = "testkit-late"  // is added and removed, to change the list of tools
-	guestURI   = "testkit://news"
+	guestWait = "testkit-wait" // waits until the rule lets it leave
+	guestAsk  = "testkit-ask"  // asks the user a form
+	guestAt   = "testkit-at"   // has an argument that is mirrored in a header
+	guestTask = "testkit-task" // like guestWait; may be a task
+	guestMust = "testkit-must" // like guestWait; is always a task
+	guestPoll = "testkit-poll" // like guestAsk; may be a task
+	guestLate = "testkit-late" // is added and removed, to change the list of tools
+	guestURI  = "testkit://news"
 )
 
 type ticketIn struct {
 	Ticket string `json:"ticket"`
-}
-
-type stepsOut struct {
-	Steps int `json:"steps"`
 }
 
 type regionIn struct {
@@ -75,8 +69,8 @@ func (g *guest) components() []framework.Component {
 	ask := func(ctx context.Context, _ none) (string, error) { return framework.Elicit[string](ctx, question) }
 	return []framework.Component{
 		framework.Tool(guestWait, g.wait),
-		framework.Tool(guestSteps, saySteps),
-		framework.Tool(guestFail, func(context.Context, none) (string, error) { return "", framework.UserErrorf("out of tea") }),
+		framework.Tool(toolSteps, saySteps),
+		framework.Tool(toolFail, func(context.Context, none) (string, error) { return "", framework.UserErrorf("out of tea") }),
 		framework.Tool(guestAsk, func(ctx context.Context, in none) (string, error) { return ask(ctx, in) }),
 		framework.Tool(guestAt, func(_ context.Context, in regionIn) (string, error) { return "in " + in.Region, nil }),
 		framework.Tool(guestTask, g.wait, framework.Task(framework.TaskOptional, framework.TTL(time.Hour))),

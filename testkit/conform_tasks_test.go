@@ -12,8 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// coreTaskRules are those of tasks that clients ask for (2025-11-25 basic/utilities/tasks).
-func coreTaskRules() []rule {
+// coreTaskRules are about tasks that clients ask for (2025-11-25 basic/utilities/tasks).
+func coreTaskRules() []kagamiRule {
 	rules := slices.Concat(coreTaskLives(), coreTaskRefusals())
 	for i := range rules {
 		rules[i].source, rules[i].at = "basic/utilities/tasks", (*dialect.Dialect).CoreTasks
@@ -22,11 +22,11 @@ func coreTaskRules() []rule {
 	return rules
 }
 
-func coreTaskLives() []rule {
-	return []rule{
+func coreTaskLives() []kagamiRule {
+	return []kagamiRule{
 		{
 			number: "task-1", text: "A call as a task is answered at once with the task: an id, working, when it was made, for how long.",
-			check: func(w *probe) error {
+			check: func(w *visitor) error {
 				job, err := w.begun()
 				if err != nil {
 					return err
@@ -45,11 +45,11 @@ func coreTaskLives() []rule {
 	}
 }
 
-func coreTaskRefusals() []rule {
-	return []rule{
+func coreTaskRefusals() []kagamiRule {
+	return []kagamiRule{
 		{
 			number: "task-4", text: "A task that is over is not cancelled: -32602.",
-			check: func(w *probe) error {
+			check: func(w *visitor) error {
 				job, err := w.ended()
 				if err != nil {
 					return err
@@ -59,11 +59,11 @@ func coreTaskRefusals() []rule {
 		},
 		{
 			number: "task-5", text: "A task that is not there is refused with -32602.",
-			check: func(w *probe) error { return w.noTask("tasks/get", "tasks/result", "tasks/cancel") },
+			check: func(w *visitor) error { return w.noTask("tasks/get", "tasks/result", "tasks/cancel") },
 		},
 		{
 			number: "task-6", text: "notifications/cancelled does not cancel a task.",
-			check: func(w *probe) error {
+			check: func(w *visitor) error {
 				job, err := w.begun()
 				if err == nil {
 					err = w.cancel(job.id)
@@ -80,12 +80,12 @@ func coreTaskRefusals() []rule {
 			},
 		},
 		{
-			number: "task-7", text: "A tool that is a task always, called as none, or the other way round, is refused with -32601.",
-			check: func(w *probe) error {
+			number: "task-7", text: "A tool that is always a task cannot be called without one, nor the other way round: -32601.",
+			check: func(w *visitor) error {
 				if err := w.refused("tools/call", callOf(guestMust, ticketOf("none")), jsonrpc.CodeMethodNotFound); err != nil {
 					return err
 				}
-				return w.refused("tools/call", joined(callOf(guestSteps, "{}"), `{"task":{}}`), jsonrpc.CodeMethodNotFound)
+				return w.refused("tools/call", joined(callOf(toolSteps, "{}"), `{"task":{}}`), jsonrpc.CodeMethodNotFound)
 			},
 		},
 		{
@@ -96,8 +96,8 @@ func coreTaskRefusals() []rule {
 }
 
 // ifTasks skips a rule if the server has no tasks.
-func ifTasks(check func(*probe) error) func(*probe) error {
-	return func(w *probe) error {
+func ifTasks(check func(*visitor) error) func(*visitor) error {
+	return func(w *visitor) error {
 		if _, ok := jsontext.Member(w.has["extensions"], taskExtension); !ok && !w.declared("tasks") {
 			return errNoSubject
 		}
@@ -115,7 +115,7 @@ type job struct {
 func (j *job) params() string { return fmt.Sprintf(`{"taskId":%q}`, j.task) }
 
 // begun makes a task that waits.
-func (w *probe) begun() (*job, error) {
+func (w *visitor) begun() (*job, error) {
 	ticket, v := w.guest.expect()
 	params := callOf(guestTask, ticketOf(ticket))
 	if w.dialect.CoreTasks() {
@@ -141,7 +141,7 @@ func (w *probe) begun() (*job, error) {
 
 // works waits until the handler of a task is running. If the task is over first, the handler
 // will never run.
-func (w *probe) works(j *job) error {
+func (w *visitor) works(j *job) error {
 	for j.v.begun(nil) != nil {
 		r, err := w.served("tasks/get", j.params())
 		if err != nil {
@@ -156,7 +156,7 @@ func (w *probe) works(j *job) error {
 }
 
 // isTask checks that a task has its required members and this status, and returns its id.
-func (w *probe) isTask(raw json.RawMessage, status string) (id string, err error) {
+func (w *visitor) isTask(raw json.RawMessage, status string) (id string, err error) {
 	var t struct {
 		TaskID                   string
 		Status                   string
@@ -177,7 +177,7 @@ func (w *probe) isTask(raw json.RawMessage, status string) (id string, err error
 }
 
 // ended makes a task that is over.
-func (w *probe) ended() (*job, error) {
+func (w *visitor) ended() (*job, error) {
 	job, err := w.begun()
 	if err == nil {
 		err = job.v.leaves(w.ctx)
@@ -190,7 +190,7 @@ func (w *probe) ended() (*job, error) {
 
 // becomes polls a task until it has a status. Until then it may have the statuses through: the
 // end of a task, or an answer, takes effect a moment later.
-func (w *probe) becomes(j *job, status string, through ...string) (json.RawMessage, error) {
+func (w *visitor) becomes(j *job, status string, through ...string) (json.RawMessage, error) {
 	for {
 		r, err := w.served("tasks/get", j.params())
 		if err != nil {
@@ -206,7 +206,7 @@ func (w *probe) becomes(j *job, status string, through ...string) (json.RawMessa
 	}
 }
 
-func awaited(w *probe) error {
+func awaited(w *visitor) error {
 	job, err := w.begun()
 	if err != nil {
 		return err
@@ -232,7 +232,7 @@ func awaited(w *probe) error {
 	return nil
 }
 
-func cancelled(w *probe) error {
+func cancelled(w *visitor) error {
 	job, err := w.begun()
 	if err != nil {
 		return err
@@ -254,7 +254,7 @@ func cancelled(w *probe) error {
 }
 
 // noTask asks for a task that is not there.
-func (w *probe) noTask(methods ...string) error {
+func (w *visitor) noTask(methods ...string) error {
 	for _, method := range methods {
 		params := `{"taskId":"testkit-none"}`
 		if method == "tasks/update" {
@@ -267,7 +267,7 @@ func (w *probe) noTask(methods ...string) error {
 	return nil
 }
 
-func listedTask(w *probe) error {
+func listedTask(w *visitor) error {
 	if raw, _ := jsontext.Member(w.has["tasks"], "list"); raw == nil {
 		return errNoSubject
 	}
@@ -303,16 +303,16 @@ const (
 	takesTasks    = `{"elicitation":{},"extensions":{"` + taskExtension + `":{}}}`
 )
 
-// taskRules are those of tasks that servers decide on (SEP-2663).
-func taskRules() []rule {
-	rules := []rule{
+// taskRules are about tasks that servers decide on (SEP-2663).
+func taskRules() []kagamiRule {
+	rules := []kagamiRule{
 		{
 			number: "task-11", caps: takesTasks, text: "A task is answered with resultType task, and is there from then on; tasks/get is complete, and has the result when there is one.",
 			check: inlined,
 		},
 		{
-			number: "task-12", text: "Who does not declare the extension gets no task, and -32021 for what is one always.",
-			check: func(w *probe) error {
+			number: "task-12", text: "A client without the extension gets no task, and -32021 for a tool that is always a task.",
+			check: func(w *visitor) error {
 				ticket, v := w.guest.expect()
 				v.free()
 				r, err := w.served("tools/call", callOf(guestTask, ticketOf(ticket)))
@@ -326,8 +326,8 @@ func taskRules() []rule {
 			},
 		},
 		{
-			number: "task-13", text: "Who does not declare the extension is refused with -32021 by the methods of tasks.",
-			check: func(w *probe) error {
+			number: "task-13", text: "The methods of tasks refuse a client without the extension with -32021.",
+			check: func(w *visitor) error {
 				for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
 					if err := w.refused(method, `{"taskId":"testkit-none","inputResponses":{}}`, codeMissingCapability); err != nil {
 						return err
@@ -338,11 +338,11 @@ func taskRules() []rule {
 		},
 		{
 			number: "task-14", caps: takesTasks, text: "A task that is not there is refused with -32602.",
-			check: func(w *probe) error { return w.noTask("tasks/get", "tasks/update", "tasks/cancel") },
+			check: func(w *visitor) error { return w.noTask("tasks/get", "tasks/update", "tasks/cancel") },
 		},
 		{
 			number: "task-15", caps: takesTasks, text: "tasks/cancel is acknowledged, ends the work, and is acknowledged again when the task is over.",
-			check: func(w *probe) error {
+			check: func(w *visitor) error {
 				if err := cancelled(w); err != nil {
 					return err
 				}
@@ -365,7 +365,7 @@ func taskRules() []rule {
 	return rules
 }
 
-func inlined(w *probe) error {
+func inlined(w *visitor) error {
 	job, err := w.ended()
 	if err != nil {
 		return err
@@ -382,7 +382,7 @@ func inlined(w *probe) error {
 	return nil
 }
 
-func updated(w *probe) error {
+func updated(w *visitor) error {
 	r, err := w.served("tools/call", callOf(guestPoll, "{}"))
 	if err != nil {
 		return err

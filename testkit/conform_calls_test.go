@@ -5,32 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/kagami-mcp/kagami/framework/rehearsal"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
-	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// callRules are about calls that run.
-func callRules() []rule {
-	return []rule{
-		{
-			number: "call-1", source: "schema, CallToolResult", text: "The result of a tool has content, in blocks of types that there are, and one that succeeds no isError.",
-			check: func(w *probe) error { _, err := w.toolResult(guestSteps, false); return err },
-		},
-		{
-			number: "call-2", source: "server/tools, \"Structured Content\"", text: "A tool with an output schema answers with structured content that conforms to it, and with the same as text.",
-			at: (*dialect.Dialect).StructuredContent, check: structuredTwice,
-		},
-		{
-			number: "call-3", source: "server/tools, \"Error Handling\"", text: "What goes wrong in a tool is a result with isError and content, no error of the protocol.",
-			check: func(w *probe) error { _, err := w.toolResult(guestFail, true); return err },
-		},
+// flightRules are about requests that run at the same time.
+func flightRules() []kagamiRule {
+	return []kagamiRule{
 		{
 			number: "call-4", source: "basic", text: "While one request is served others are answered.",
 			check: interleaved,
@@ -42,24 +27,24 @@ func callRules() []rule {
 	}
 }
 
-// progressRules are about what is said of a call, and about its end before its time.
-func progressRules() []rule {
-	return []rule{
+// progressRules are about progress and cancellation of calls.
+func progressRules() []kagamiRule {
+	return []kagamiRule{
 		{
 			number: "progress-1", source: "basic, progress", text: "Progress carries the token of its request in its JSON type, and rises.",
 			check: progresses,
 		},
 		{
-			number: "progress-2", source: "basic, progress", text: "No progress is told to who gave no token.",
-			check: func(w *probe) error {
-				if _, err := w.toolResult(guestSteps, false); err != nil {
+			number: "progress-2", source: "basic, progress", text: "A request without a progress token gets no progress.",
+			check: func(w *visitor) error {
+				if _, err := w.calls(toolSteps, false); err != nil {
 					return err
 				}
-				return w.untold(protocol.NotificationProgress)
+				return w.unheard(protocol.NotificationProgress)
 			},
 		},
 		{
-			number: "progress-3", source: "basic, progress", text: "Nothing is said of a call after its response.",
+			number: "progress-3", source: "basic, progress", text: "No notification of a call follows its response.",
 			check: silentAfter,
 		},
 		{
@@ -74,11 +59,11 @@ func progressRules() []rule {
 }
 
 // logRules are about messages of calls.
-func logRules() []rule {
-	return []rule{
+func logRules() []kagamiRule {
+	return []kagamiRule{
 		{
 			number: "logging-2", source: "server/utilities/logging", text: "Messages below the level that was set are not sent, others are.",
-			at: func(d *dialect.Dialect) bool { return !d.LogLevelPerRequest() }, check: func(w *probe) error {
+			at: func(d *dialect.Dialect) bool { return !d.LogLevelPerRequest() }, check: func(w *visitor) error {
 				if !w.declared("logging") {
 					return errNoSubject
 				}
@@ -90,7 +75,7 @@ func logRules() []rule {
 		},
 		{
 			number: "logging-3", source: "server/utilities/logging", text: "A request that names a log level gets messages of that level and above.",
-			at: (*dialect.Dialect).LogLevelPerRequest, check: func(w *probe) error {
+			at: (*dialect.Dialect).LogLevelPerRequest, check: func(w *visitor) error {
 				if !w.declared("logging") {
 					return errNoSubject
 				}
@@ -99,8 +84,8 @@ func logRules() []rule {
 			},
 		},
 		{
-			number: "logging-4", source: "server/utilities/logging", text: "A request that names no log level gets no messages.",
-			at: (*dialect.Dialect).LogLevelPerRequest, check: func(w *probe) error { return w.logs() },
+			number: "logging-4", source: "server/utilities/logging", text: "A request without a log level gets no messages.",
+			at: (*dialect.Dialect).LogLevelPerRequest, check: func(w *visitor) error { return w.logs() },
 		},
 	}
 }
@@ -112,68 +97,8 @@ func callOf(name, arguments string) string {
 
 func ticketOf(ticket string) string { return fmt.Sprintf(`{"ticket":%q}`, ticket) }
 
-// toolResult calls a guest, which must fail or not, and checks the form of the result.
-func (w *probe) toolResult(name string, fails bool) (json.RawMessage, error) {
-	r, err := w.served("tools/call", callOf(name, "{}"))
-	if err != nil {
-		return nil, err
-	}
-	content, _ := jsontext.Member(r.Result, "content")
-	failed, _ := jsontext.Member(r.Result, "isError")
-	switch {
-	case jsontext.KindOf(content) != jsontext.KindArray:
-		err = errors.New("want content")
-	case !blocks(content):
-		err = errors.New("want content of text, images, audio, resources or links")
-	case (string(failed) == "true") != fails:
-		err = fmt.Errorf("want isError to be %t", fails)
-	}
-	return r.Result, err
-}
-
-// blocks reports whether all items of content have known types.
-func blocks(content json.RawMessage) bool {
-	var all []struct{ Type string }
-	err := json.Unmarshal(content, &all)
-	return err == nil && !slices.ContainsFunc(all, func(b struct{ Type string }) bool {
-		return !slices.Contains([]string{"text", "image", "audio", "resource", "resource_link"}, b.Type)
-	})
-}
-
-func structuredTwice(w *probe) error {
-	result, err := w.toolResult(guestSteps, false)
-	if err != nil {
-		return err
-	}
-	structured, _ := jsontext.Member(result, "structuredContent")
-	if string(jsontext.Compact(nil, structured)) != `{"steps":3}` {
-		return errors.New(`want structuredContent {"steps":3}`)
-	}
-	var found struct{ Content []struct{ Type, Text string } }
-	if json.Unmarshal(result, &found) != nil || len(found.Content) == 0 || !sameJSON(structured, []byte(found.Content[0].Text)) {
-		return errors.New("want the structured content as text")
-	}
-	return w.conforms(guestSteps, structured)
-}
-
-// conforms judges structured content by the output schema in the target's list.
-func (w *probe) conforms(name string, structured json.RawMessage) error {
-	return w.tools(func(tool json.RawMessage) error {
-		quoted, _ := jsontext.Member(tool, "name")
-		schema, has := jsontext.Member(tool, "outputSchema")
-		if listed, _ := jsontext.String(quoted); listed != name || !has {
-			return nil
-		}
-		check, err := rehearsal.Schema(schema)
-		if err == nil {
-			err = check(structured)
-		}
-		return err
-	})
-}
-
 // begin calls a tool that waits, and returns when it does.
-func (w *probe) begin() (id int, v *visit, err error) {
+func (w *visitor) begin() (id int, v *visit, err error) {
 	ticket, v := w.guest.expect()
 	if err := w.send(w.request("tools/call", callOf(guestWait, ticketOf(ticket)))); err != nil {
 		return 0, nil, err
@@ -183,7 +108,7 @@ func (w *probe) begin() (id int, v *visit, err error) {
 
 // runs waits until the handler of the last call is running. If the response comes first, the
 // handler will never run.
-func (w *probe) runs(v *visit) error {
+func (w *visitor) runs(v *visit) error {
 	ctx, stop := context.WithCancel(w.ctx)
 	defer stop()
 	go func() {
@@ -210,7 +135,7 @@ func (w *probe) runs(v *visit) error {
 }
 
 // idle checks that nothing comes before the answers to other requests.
-func (w *probe) idle() error {
+func (w *visitor) idle() error {
 	before := len(w.heard)
 	for range 2 { // the frame that must not come may be late
 		r, err := w.served(w.alive(), "{}")
@@ -227,7 +152,7 @@ func (w *probe) idle() error {
 }
 
 // answered reads the response to a request that was begun.
-func (w *probe) answered(id int) error {
+func (w *visitor) answered(id int) error {
 	r, err := w.answer()
 	if err == nil && (string(r.ID) != strconv.Itoa(id) || r.Result == nil) {
 		err = fmt.Errorf("want the result of request %d", id)
@@ -235,7 +160,7 @@ func (w *probe) answered(id int) error {
 	return err
 }
 
-func interleaved(w *probe) error {
+func interleaved(w *visitor) error {
 	id, v, err := w.begin()
 	if err != nil {
 		return err
@@ -243,7 +168,7 @@ func interleaved(w *probe) error {
 	return errors.Join(w.idle(), v.leaves(w.ctx), w.answered(id))
 }
 
-func sameID(w *probe) error {
+func sameID(w *visitor) error {
 	id, v, err := w.begin()
 	if err != nil {
 		return err
@@ -259,10 +184,10 @@ func sameID(w *probe) error {
 	return w.answered(id)
 }
 
-func progresses(w *probe) error {
+func progresses(w *visitor) error {
 	for _, token := range []string{`"seven"`, "7"} {
 		w.extra, w.heard = `"progressToken":`+token, nil
-		if _, err := w.toolResult(guestSteps, false); err != nil {
+		if _, err := w.calls(toolSteps, false); err != nil {
 			return err
 		}
 		last := 0.0
@@ -286,8 +211,8 @@ func progresses(w *probe) error {
 	return nil
 }
 
-// untold checks that no notification of a method came.
-func (w *probe) untold(method string) error {
+// unheard checks that no notification of a method came.
+func (w *visitor) unheard(method string) error {
 	for _, n := range w.heard {
 		if n.Method == method {
 			return fmt.Errorf("want no %s: %s", method, n.Params)
@@ -297,23 +222,23 @@ func (w *probe) untold(method string) error {
 }
 
 // silentAfter checks that nothing follows a call that has sent progress and logs.
-func silentAfter(w *probe) error {
+func silentAfter(w *visitor) error {
 	w.extra = `"progressToken":1`
 	if w.dialect.LogLevelPerRequest() {
 		w.extra += `,"io.modelcontextprotocol/logLevel":"debug"`
 	}
-	if _, err := w.toolResult(guestSteps, false); err != nil {
+	if _, err := w.calls(toolSteps, false); err != nil {
 		return err
 	}
 	w.extra = ""
 	return w.idle()
 }
 
-func (w *probe) cancel(id int) error {
+func (w *visitor) cancel(id int) error {
 	return w.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
 }
 
-func cancels(w *probe) error {
+func cancels(w *visitor) error {
 	id, v, err := w.begin()
 	if err == nil {
 		err = w.cancel(id)
@@ -327,8 +252,8 @@ func cancels(w *probe) error {
 	return w.idle()
 }
 
-func cancelsNothing(w *probe) error {
-	if _, err := w.toolResult(guestSteps, false); err != nil {
+func cancelsNothing(w *visitor) error {
+	if _, err := w.calls(toolSteps, false); err != nil {
 		return err
 	}
 	ended := w.id
@@ -343,8 +268,8 @@ func cancelsNothing(w *probe) error {
 }
 
 // logs checks which log messages a call sends.
-func (w *probe) logs(want ...string) error {
-	if _, err := w.toolResult(guestSteps, false); err != nil {
+func (w *visitor) logs(want ...string) error {
+	if _, err := w.calls(toolSteps, false); err != nil {
 		return err
 	}
 	var got []string

@@ -12,19 +12,19 @@ import (
 )
 
 // webRules are about requests over Streamable HTTP.
-func webRules() []rule {
+func webRules() []kagamiRule {
 	return overWeb(slices.Concat(webAnswers(), webSessions(), webHeaders()))
 }
 
-func webAnswers() []rule {
-	return []rule{
+func webAnswers() []kagamiRule {
+	return []kagamiRule{
 		{
 			number: "http-1", text: "A request is answered with 200 and the response, as application/json or text/event-stream.",
 			check: streamed,
 		},
 		{
 			number: "http-2", text: "A notification is accepted with 202 and no body.",
-			check: func(w *probe) error {
+			check: func(w *visitor) error {
 				a, err := w.post(`{"jsonrpc":"2.0","method":"notifications/testkit"}`)
 				if err == nil && len(a.body) > 0 {
 					err = errors.New("want no body")
@@ -37,7 +37,7 @@ func webAnswers() []rule {
 		},
 		{
 			number: "http-3", text: "A request from a page of another site is refused with 403.",
-			check: func(w *probe) error {
+			check: func(w *visitor) error {
 				a, err := w.edited(w.request(w.alive(), "{}"), func(h http.Header) { h.Set("Origin", "https://testkit.invalid") })
 				if err == nil {
 					err = a.is(http.StatusForbidden)
@@ -48,15 +48,15 @@ func webAnswers() []rule {
 	}
 }
 
-func webSessions() []rule {
-	return []rule{
+func webSessions() []kagamiRule {
+	return []kagamiRule{
 		{
 			number: "http-4", text: "A session id is visible ASCII, and each session has another.",
 			at: (*dialect.Dialect).Handshake, check: sessionID,
 		},
 		{
 			number: "http-5", text: "A request without its session id is refused with 400, one of a session that is not there with 404.",
-			at: (*dialect.Dialect).Handshake, check: func(w *probe) error {
+			at: (*dialect.Dialect).Handshake, check: func(w *visitor) error {
 				if err := w.sessions(); err != nil {
 					return err
 				}
@@ -76,12 +76,12 @@ func webSessions() []rule {
 	}
 }
 
-func webHeaders() []rule {
+func webHeaders() []kagamiRule {
 	versioned := func(d *dialect.Dialect) bool { return d.Handshake() && d.VersionHeader() }
-	return []rule{
+	return []kagamiRule{
 		{
 			number: "http-7", text: "An unsupported MCP-Protocol-Version is refused with 400.",
-			at: versioned, check: func(w *probe) error {
+			at: versioned, check: func(w *visitor) error {
 				a, err := w.edited(w.request("ping", "{}"), func(h http.Header) { h.Set("Mcp-Protocol-Version", "1999-01-01") })
 				if err == nil {
 					err = a.is(http.StatusBadRequest)
@@ -91,13 +91,13 @@ func webHeaders() []rule {
 		},
 		{
 			number: "http-8", text: "MCP-Protocol-Version that is missing, or not that of the body, is refused with 400 and -32020.",
-			at: (*dialect.Dialect).MirrorHeaders, check: func(w *probe) error {
+			at: (*dialect.Dialect).MirrorHeaders, check: func(w *visitor) error {
 				return w.mismatches(w.request(w.alive(), "{}"), "Mcp-Protocol-Version", "", "2025-11-25")
 			},
 		},
 		{
 			number: "http-9", text: "Mcp-Method that is missing, or not that of the body in its letter case, is refused with 400 and -32020.",
-			at: (*dialect.Dialect).MirrorHeaders, check: func(w *probe) error {
+			at: (*dialect.Dialect).MirrorHeaders, check: func(w *visitor) error {
 				return w.mismatches(w.request(w.alive(), "{}"), "Mcp-Method", "", "tools/list", "SERVER/DISCOVER")
 			},
 		},
@@ -107,7 +107,7 @@ func webHeaders() []rule {
 		},
 		{
 			number: "http-11", text: "There are no sessions: a session id is ignored, and none is given.",
-			at: (*dialect.Dialect).CancelByClose, check: func(w *probe) error {
+			at: (*dialect.Dialect).CancelByClose, check: func(w *visitor) error {
 				a, err := w.edited(w.request(w.alive(), "{}"), func(h http.Header) { h.Set(sessionHeader, "testkit-none") })
 				if err == nil && a.header.Get(sessionHeader) != "" {
 					err = errors.New("want no session id")
@@ -122,7 +122,7 @@ func webHeaders() []rule {
 }
 
 // overWeb makes rules about requests over HTTP, at the revisions that have Streamable HTTP.
-func overWeb(rules []rule) []rule {
+func overWeb(rules []kagamiRule) []kagamiRule {
 	for i, r := range rules {
 		rules[i].http, rules[i].source = true, "basic/transports, \"Streamable HTTP\""
 		rules[i].at = func(d *dialect.Dialect) bool {
@@ -133,16 +133,16 @@ func overWeb(rules []rule) []rule {
 }
 
 // webCallRules are about calls over Streamable HTTP.
-func webCallRules() []rule {
-	return overWeb([]rule{
+func webCallRules() []kagamiRule {
+	return overWeb([]kagamiRule{
 		{
 			number: "http-12", text: "Mcp-Name that is missing, or not that of the body, is refused with 400 and -32020; one in base64 is read.",
-			at: (*dialect.Dialect).MirrorHeaders, check: func(w *probe) error {
-				frame := w.request("tools/call", callOf(guestSteps, "{}"))
-				if err := w.mismatches(frame, "Mcp-Name", "", guestFail, "=?base64?!!?="); err != nil {
+			at: (*dialect.Dialect).MirrorHeaders, check: func(w *visitor) error {
+				frame := w.request("tools/call", callOf(toolSteps, "{}"))
+				if err := w.mismatches(frame, "Mcp-Name", "", toolFail, "=?base64?!!?="); err != nil {
 					return err
 				}
-				encoded := "=?base64?" + base64.StdEncoding.EncodeToString([]byte(guestSteps)) + "?="
+				encoded := "=?base64?" + base64.StdEncoding.EncodeToString([]byte(toolSteps)) + "?="
 				a, err := w.edited(frame, func(h http.Header) { h.Set("Mcp-Name", encoded) })
 				if err == nil {
 					err = a.is(http.StatusOK)
@@ -152,7 +152,7 @@ func webCallRules() []rule {
 		},
 		{
 			number: "http-13", text: "An argument that belongs in a header, and is not there, or another, is refused with 400 and -32020.",
-			at: (*dialect.Dialect).MirrorHeaders, check: func(w *probe) error {
+			at: (*dialect.Dialect).MirrorHeaders, check: func(w *visitor) error {
 				const header = "Mcp-Param-Testkit-Region"
 				frame := w.request("tools/call", callOf(guestAt, `{"region":"Oslo"}`))
 				if err := w.mismatches(frame, header, "", "Kyoto"); err != nil {
@@ -167,7 +167,7 @@ func webCallRules() []rule {
 		},
 		{
 			number: "http-14", text: "A client that cannot do what a call needs is refused with 400 and -32021.",
-			at: (*dialect.Dialect).StatusByCode, check: func(w *probe) error {
+			at: (*dialect.Dialect).StatusByCode, check: func(w *visitor) error {
 				return w.statusOf(w.request("tools/call", callOf(guestAsk, "{}")), http.StatusBadRequest, codeMissingCapability)
 			},
 		},
@@ -183,7 +183,7 @@ func webCallRules() []rule {
 }
 
 // closes closes the response in the middle of a call.
-func closes(w *probe) error {
+func closes(w *visitor) error {
 	ticket, v := w.guest.expect()
 	ctx, leave := context.WithCancel(w.ctx)
 	defer leave()

@@ -14,7 +14,7 @@ import (
 // asksForms declares a client that shows forms.
 const asksForms = `{"elicitation":{}}`
 
-// Codes of 2026-07-28 basic, "Error Codes".
+// Error codes of 2026-07-28 (basic, "Error Codes").
 const (
 	codeHeaderMismatch     = -32020
 	codeMissingCapability  = -32021
@@ -22,45 +22,45 @@ const (
 )
 
 // inputRules are about questions to the client's user.
-func inputRules() []rule {
+func inputRules() []kagamiRule {
 	live := func(d *dialect.Dialect) bool { return d.Handshake() && d.Elicits() }
-	return []rule{
+	return []kagamiRule{
 		{
 			number: "input-1", source: "client/elicitation", text: "A client that can be asked is asked by elicitation/create, and its answer reaches the tool.",
 			at: live, caps: asksForms, check: asksLive,
 		},
 		{
 			number: "input-2", source: "client/elicitation", text: "A client that cannot be asked is not.",
-			at: (*dialect.Dialect).Handshake, check: func(w *probe) error {
+			at: (*dialect.Dialect).Handshake, check: func(w *visitor) error {
 				if _, err := w.ask("tools/call", callOf(guestAsk, "{}")); err != nil {
 					return err
 				}
-				return w.untold(protocol.MethodElicit)
+				return w.unheard(protocol.MethodElicit)
 			},
 		},
 		{
-			number: "input-3", source: "basic, \"Error Codes\"", text: "Where a client would have to be asked that cannot be, the call is refused with -32021, which says what is missing.",
+			number: "input-3", source: "basic, \"Error Codes\"", text: "If a call asks a client that cannot be asked, it is refused with -32021, which names the missing capability.",
 			at: (*dialect.Dialect).InputRounds, check: lacksCapability,
 		},
 	}
 }
 
 // roundRules are about calls that go in rounds.
-func roundRules() []rule {
-	rules := []rule{
+func roundRules() []kagamiRule {
+	rules := []kagamiRule{
 		{
 			number: "input-4", text: "A call that asks is answered with input_required: requests of a method and params, no cache hints.",
-			check: inRounds(func(*probe, *inputRound) error { return nil }),
+			check: inRounds(func(*visitor, *inputRound) error { return nil }),
 		},
 		{
-			number: "input-5", text: "The call with the answers and the state goes on; answers that nobody asked for do not matter.",
-			check: inRounds(func(w *probe, round *inputRound) error {
+			number: "input-5", text: "The call with the answers and the state goes on; answers to other questions are ignored.",
+			check: inRounds(func(w *visitor, round *inputRound) error {
 				return w.concludes(round.with(said, `"testkit":{"action":"decline"}`))
 			}),
 		},
 		{
 			number: "input-6", text: "A state that was tampered with is refused.",
-			check: inRounds(func(w *probe, round *inputRound) error {
+			check: inRounds(func(w *visitor, round *inputRound) error {
 				if round.state == "" {
 					return errNoSubject
 				}
@@ -70,7 +70,7 @@ func roundRules() []rule {
 		},
 		{
 			number: "input-7", text: "A state belongs to its call: with another one it is refused.",
-			check: inRounds(func(w *probe, round *inputRound) error {
+			check: inRounds(func(w *visitor, round *inputRound) error {
 				if round.state == "" {
 					return errNoSubject
 				}
@@ -79,15 +79,15 @@ func roundRules() []rule {
 			}),
 		},
 		{
-			number: "input-8", text: "Where an answer is missing it is asked for again.",
-			check: inRounds(func(w *probe, round *inputRound) error {
+			number: "input-8", text: "If an answer is missing, it is asked for again.",
+			check: inRounds(func(w *visitor, round *inputRound) error {
 				_, err := w.required(round.with(""))
 				return err
 			}),
 		},
 		{
-			number: "input-9", text: "Answers that are none are refused, and never taken for a result.",
-			check: inRounds(func(w *probe, round *inputRound) error {
+			number: "input-9", text: "Values that are not answers are refused, and never taken for a result.",
+			check: inRounds(func(w *visitor, round *inputRound) error {
 				return errors.Join(w.refuses(round.with("7")), w.refuses(round.with("null")), w.refuses(round.with(`"Ann"`)))
 			}),
 		},
@@ -101,7 +101,7 @@ func roundRules() []rule {
 // said is the answer to question.
 const said = `{"action":"accept","content":{"value":"Ann"}}`
 
-func asksLive(w *probe) error {
+func asksLive(w *visitor) error {
 	if err := w.send(w.request("tools/call", callOf(guestAsk, "{}"))); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func mentionsAnn(r *response) error {
 	return nil
 }
 
-func lacksCapability(w *probe) error {
+func lacksCapability(w *visitor) error {
 	r, err := w.ask("tools/call", callOf(guestAsk, "{}"))
 	if err == nil {
 		err = oneOf(r, codeMissingCapability)
@@ -150,8 +150,8 @@ func lacksCapability(w *probe) error {
 type inputRound struct{ call, key, state string }
 
 // inRounds begins a call that asks.
-func inRounds(check func(*probe, *inputRound) error) func(*probe) error {
-	return func(w *probe) error {
+func inRounds(check func(*visitor, *inputRound) error) func(*visitor) error {
+	return func(w *visitor) error {
 		round, err := w.required(`"name":"` + guestAsk + `"`)
 		if err != nil {
 			return err
@@ -161,7 +161,7 @@ func inRounds(check func(*probe, *inputRound) error) func(*probe) error {
 }
 
 // required sends a call, which must be answered with the question.
-func (w *probe) required(params string) (*inputRound, error) {
+func (w *visitor) required(params string) (*inputRound, error) {
 	r, err := w.served("tools/call", "{"+params+"}")
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (r *inputRound) with(answer string, more ...string) string {
 }
 
 // concludes sends a round, which must end the call with the answer as its result.
-func (w *probe) concludes(params string) error {
+func (w *visitor) concludes(params string) error {
 	r, err := w.served("tools/call", "{"+params+"}")
 	if err == nil {
 		err = mentionsAnn(r)
@@ -218,6 +218,6 @@ func (w *probe) concludes(params string) error {
 }
 
 // refuses sends a round, which must be answered with error -32602.
-func (w *probe) refuses(params string) error {
+func (w *visitor) refuses(params string) error {
 	return w.refused("tools/call", "{"+params+"}", jsonrpc.CodeInvalidParams)
 }
