@@ -18,7 +18,7 @@
 //   - After a stream a server of New goes on with the connection, unless it has TLS or the client
 //     speaks HTTP/1.0; a mounted one closes it.
 //   - A server of New without TLS runs handlers in the goroutine that reads the connection, and
-//     lets others go on with the connection when a handler takes long (ADR 20).
+//     lets others go on with the connection when a handler takes long (ADR 34).
 //   - Nothing of fasthttp's memory leaves the handler; it works with any fiber.Config. Nor does
 //     fasthttp's own context, if the UserContext derives from it: see Context.
 //   - Errors are written as JSON-RPC, and never reach the app's ErrorHandler. That of

@@ -1,5 +1,5 @@
 // Package workerpool uses goroutines again. Their stacks have grown already, and growing the stack
-// of a new goroutine costs more than all else that a carrier does for a request (ADR 28).
+// of a new goroutine costs more than all else that a carrier does for a request (ADR 34).
 //
 //	p := workerpool.New(closing, func(i *item) { ... })
 //	p.Run(i) // for each item
