@@ -7,24 +7,25 @@ import (
 	"time"
 )
 
-// Authenticator decides who calls, before the body is read, and for each request anew, so
-// that a session is not a credential. middleware/auth makes them. HTTP carriers say in ctx
-// which request it is ([TargetFrom]). A stream that was opened by GET, or that only
-// listens, ends at the Principal's Expires; calls that were accepted go on.
+// Authenticator finds the principal of a request, before its body is read. It is called again for each
+// request, so that a session is not a credential. Package middleware/auth makes authenticators. HTTP
+// carriers put the request into ctx ([TargetFrom]). A stream that was opened by GET, or that only
+// listens, ends when the Principal expires. Calls that were accepted go on.
 //
-// It is called concurrently, and must not change header. Returning neither a principal nor
-// an error is answered with 401, as is any error that is not an [*AuthError].
+// It is called concurrently, and must not change header. If it returns neither a principal nor an
+// error, or an error that is not an [*AuthError], the answer is 401.
 //
-// It may have two more methods. Ready() error says why it can let nobody in, before anything
-// is served. InsufficientScope(scopes []string) *AuthError is the answer to a caller who
-// names a component and lacks some of its scopes; nil: to that caller it does not exist.
+// An Authenticator may have two more methods. Ready() error returns why it cannot let any caller in,
+// before the server serves. InsufficientScope(scopes []string) *AuthError returns the answer to a
+// caller who names a component and lacks some of its scopes. If it returns nil, the component does
+// not exist for that caller.
 type Authenticator interface {
 	Authenticate(ctx context.Context, header http.Header) (*Principal, error)
 }
 
-// Principal is who calls. Read-only once it is in a context. Claims are JSON values as Go has
-// them: a task that runs at another node finds them as they were, with json.Number or float64,
-// but values of other types as what they become in JSON.
+// Principal is the caller. It is read-only once it is in a context. Claims are JSON values as Go decodes
+// them. A task that runs at another node gets numbers as json.Number or float64, and values of other
+// types as JSON makes them.
 type Principal struct {
 	Subject string
 	Issuer  string
@@ -39,36 +40,34 @@ func (p *Principal) Has(scope string) bool { return p != nil && slices.Contains(
 // Target is the HTTP request that an Authenticator decides about.
 type Target struct {
 	Method string
-	// URL is the path, escaped and without the query, as the request named it: no header
-	// that a client or a proxy can send decides it. A program may say the whole URL.
+	// URL is the path, escaped and without the query, as the request names it. Header fields do not
+	// change it. A program may set the whole URL.
 	URL string
 }
 
 type targetKey struct{}
 
-// WithTarget is how HTTP carriers tell the Authenticator which request it decides about.
-// What a program's own HTTP middleware has set before takes precedence.
+// WithTarget returns a context with the request that an Authenticator decides about, for HTTP carriers.
+// They keep a target that the program's own HTTP middleware has set.
 func WithTarget(ctx context.Context, t Target) context.Context {
 	return context.WithValue(ctx, targetKey{}, t)
 }
 
-// TargetFrom returns what WithTarget put there, and whether it did.
-func TargetFrom(ctx context.Context) (t Target, told bool) {
-	t, told = ctx.Value(targetKey{}).(Target)
-	return t, told
+// TargetFrom returns the target of WithTarget, and whether ctx has one.
+func TargetFrom(ctx context.Context) (t Target, ok bool) {
+	t, ok = ctx.Value(targetKey{}).(Target)
+	return t, ok
 }
 
 type principalKey struct{}
 
-// WithPrincipal is for programs whose own HTTP middleware knows the caller: it takes the
-// place of an authenticator. With nil the host's authenticator is asked, if it has one. p
-// must not be changed afterwards.
+// WithPrincipal returns a context with the caller, for programs whose own HTTP middleware authenticates.
+// The host's authenticator is then not called, unless p is nil. p must not be changed afterwards.
 func WithPrincipal(ctx context.Context, p *Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// PrincipalFrom returns who calls, or nil: what WithPrincipal put there, else the
-// connection's.
+// PrincipalFrom returns the caller: the principal of WithPrincipal, or else of the connection, or nil.
 func PrincipalFrom(ctx context.Context) *Principal {
 	if p, ok := ctx.Value(principalKey{}).(*Principal); ok {
 		return p

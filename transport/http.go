@@ -10,31 +10,30 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// ErrNoSession is what Sessions.Find returns for an id that was never issued, has ended or
-// belongs to another principal: callers cannot tell which.
+// ErrNoSession is the error of Sessions.Find for an id that was never issued, has ended or belongs to
+// another principal. The caller cannot find out which.
 var ErrNoSession = errors.New("transport: no such session")
 
-// ErrUnavailable is what Sessions.Find returns while sessions cannot be looked up: the
-// client keeps its session, and tries again.
+// ErrUnavailable is the error of Sessions.Find while sessions cannot be looked up. The client keeps
+// its session, and tries again.
 var ErrUnavailable = errors.New("transport: sessions cannot be looked up now")
 
-// ErrNoStream is what Send returns for a frame before the answer if the client takes one
-// JSON answer and no stream (Accept), or cannot be sent a stream.
+// ErrNoStream is the error of Send for a frame before the answer, if the client accepts only one JSON
+// answer, or if the carrier cannot send a stream.
 var ErrNoStream = errors.New("transport: the client takes no stream")
 
-// Fields are the header fields of one HTTP request. They are read-only, and remain valid
-// for as long as anything holds them.
+// Fields are the header fields of one HTTP request. They are read-only, safe for concurrent use, and
+// stay valid as long as they are referenced. Names are in any case.
 type Fields interface {
-	// Value is the first value of a field, and how often the request has the field; name in
-	// any case.
+	// Value returns the first value of a field, and how often the request has the field.
 	Value(name string) (first string, times int)
-	// Values are those of one field, in order of arrival; name in any case.
+	// Values returns all values of a field, in order of arrival.
 	Values(name string) []string
-	// Header is all of them, built at most once.
+	// Header returns all fields. It is built at most once.
 	Header() http.Header
 }
 
-// HeaderFields are the Fields of a header that is not changed any more.
+// HeaderFields makes Fields of a header. The header must not be changed any more.
 type HeaderFields http.Header
 
 // Value implements Fields.
@@ -52,39 +51,39 @@ func (f HeaderFields) Values(name string) []string { return http.Header(f).Value
 // Header implements Fields.
 func (f HeaderFields) Header() http.Header { return http.Header(f) }
 
-// Request is the HTTP request that carries a frame. It goes into the context of
-// Accept and of Serve; carriers without requests have none. Immutable, once it is in one.
+// Request is the HTTP request that carries a frame. An HTTP carrier puts it into the context of Accept
+// and of Serve. It is immutable from then on.
 type Request struct {
 	Fields     Fields // never nil
 	RemoteAddr string
 
-	// Sessions finds the connection that the frame belongs to, once the host has
-	// seen what kind of frame it is. Nil: the frame belongs to the connection of
-	// the context, as on HTTP+SSE, and no header speaks of the frame.
+	// Sessions finds the connection of the frame, once the host has seen what kind of frame it is.
+	// If it is nil, the frame belongs to the connection of the context, as on HTTP+SSE, and the
+	// header does not describe the frame.
 	Sessions Sessions
 
-	// Stream is the response, where it may end before the answer. Nil: it cannot.
+	// Stream is the response, if it may end before the answer; otherwise nil.
 	Stream Releaser
 
-	// Outer is the context without anything of this request; see WithoutRequest. Nil: it is not known.
+	// Outer is the context without anything of this request; see WithoutRequest. It may be nil.
 	Outer context.Context //nolint:containedctx // what a request lets go of when it outlives itself
 
 	first carried // the context that WithRequest made first
 }
 
-// Releaser is a response that may end early, because the client comes back for the rest
-// (2025-11-25 basic/transports, SEP-1699). Release may be called by any goroutine, and at any
-// time; more than once has no effect.
+// Releaser is a response that may end early, because the client comes back for the rest (2025-11-25
+// basic/transports, SEP-1699). Release may be called by any goroutine, at any time. Further calls have
+// no effect.
 type Releaser interface{ Release() }
 
-// carried is a context that carries a Request. It is part of the Request, which saves an
-// allocation: most requests are put into exactly one context.
+// carried is a context with a Request. It is part of the Request, which saves an allocation, because
+// most requests are put into exactly one context.
 type carried struct {
 	context.Context //nolint:containedctx // it is a context itself
 	r               *Request
 }
 
-// Value returns the request for requestKey; other keys are left to the wrapped context.
+// Value returns the request for requestKey, and asks the wrapped context for other keys.
 func (c *carried) Value(key any) any {
 	if key == (requestKey{}) {
 		return c.r
@@ -92,26 +91,23 @@ func (c *carried) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Sessions are a carrier's handshake sessions: each is a connection.
+// Sessions are the handshake sessions of a carrier. Each is a connection.
 type Sessions interface {
-	// Find is the session that the request names; nil where it names none, or
-	// a connection that is OneRequest where the carrier keeps no sessions;
-	// ErrNoSession where there is no such session for this principal, and
-	// ErrUnavailable while that cannot be known. It may have to ask another process:
-	// it blocks, and is called from Accept for posted frames only, which are accepted
-	// concurrently.
+	// Find returns the session that the request names. If the request does not name one, Find
+	// returns nil; a carrier without sessions returns a connection that is OneRequest. The error
+	// is ErrNoSession or ErrUnavailable. Find may have to ask another process. Accept waits for
+	// it, which holds nothing up, because frames with a Request are accepted concurrently.
 	Find() (*Connection, error)
-	// Open makes the connection of a new session. It is called at most once for
-	// a request, when its initialize has been understood. The error says that
-	// there is no room. A session that the host refuses after all
-	// (Connection.Refuse) ends with its request.
+	// Open makes the connection of a new session. It is called at most once for a request, when its
+	// initialize has been decoded. It returns an error if there are too many sessions. A session that
+	// the host refuses after that (Connection.Refuse) ends with its request.
 	Open() (*Connection, error)
 }
 
 type requestKey struct{}
 
-// WithRequest is for carriers: it makes ctx carry r. The first context made for r is in r's
-// own memory, so two goroutines must not make it at once.
+// WithRequest returns a context with r, for carriers. The first context with r is in r's own memory, so
+// two goroutines must not make it at the same time.
 func WithRequest(ctx context.Context, r *Request) context.Context {
 	if r == nil || r.first.Context != nil {
 		return context.WithValue(ctx, requestKey{}, r)
@@ -120,13 +116,13 @@ func WithRequest(ctx context.Context, r *Request) context.Context {
 	return &r.first
 }
 
-// RequestFrom returns the HTTP request that ctx belongs to, or nil.
+// RequestFrom returns the HTTP request of ctx, or nil.
 func RequestFrom(ctx context.Context) *Request {
 	r, _ := ctx.Value(requestKey{}).(*Request)
 	return r
 }
 
-// WithoutRequest returns the context for work that goes on after the exchange of ctx: it has the same
+// WithoutRequest returns a context for work that goes on after the exchange of ctx: it has the same
 // values but for the request, and no end. Where the carrier has set Request.Outer, it has the
 // values of that and the connection, and keeps nothing of the request in memory.
 func WithoutRequest(ctx context.Context) context.Context {
@@ -141,73 +137,71 @@ func WithoutRequest(ctx context.Context) context.Context {
 	return outer
 }
 
-// Plan is what an HTTP carrier must know about an exchange before it runs.
+// Plan describes an exchange to an HTTP carrier, before the exchange runs.
 type Plan struct {
-	Answered      bool // there will be an answer; otherwise 202 and no body
+	Answered      bool // there will be an answer; otherwise the response is 202 without a body
 	Resumable     bool // a broken response may be resumed
 	Polls         bool // an event with an id primes the client to resume
 	CancelByClose bool // a closed response cancels the exchange
 	LongLived     bool // the exchange waits for something to happen, as subscriptions/listen does
 }
 
-// Planned is an Exchange that HTTP carriers know more about. One that is not Planned is
-// answered, and its client hears nothing if the process ends before that.
+// Planned is an Exchange with a Plan. HTTP carriers expect an answer from an exchange that is not
+// Planned, and cannot answer its client if the process ends before that.
 type Planned interface {
 	Exchange
-	// Plan does not change.
+	// Plan returns the plan, which does not change.
 	Plan() Plan
-	// Interrupted returns the answer for the client in case the process ends before the
-	// exchange; nil: none is due. It may be called while Serve runs.
+	// Interrupted returns the answer for the client if the process ends before the exchange does;
+	// nil if the frame is not answered. It may be called while Serve runs.
 	Interrupted() []byte
 }
 
-// Server is a Host that offers what HTTP carriers can use besides. *framework.Server is one.
+// Server is a Host with services for HTTP carriers. *framework.Server is one.
 type Server interface {
 	Host
-	// Services does not change once the server is built.
+	// Services returns the services, which do not change.
 	Services() Services
 }
 
-// Services is what a [Server] offers to carriers over HTTP. A field that is nil is not offered.
+// Services are what HTTP carriers use of a [Server] besides Accept. Each field may be nil.
 type Services struct {
-	// Authenticator demands a principal of every request.
+	// Authenticator returns the principal of each request, or refuses it.
 	Authenticator Authenticator
-	// Events keeps what was sent on streams that may be resumed.
+	// Events stores the frames of streams that may be resumed.
 	Events eventlog.Store
-	// Closing is closed when the host begins to stop: streams that would never end by themselves
-	// are to end.
+	// Closing is closed when the host begins to stop. The carrier then ends the streams that would
+	// not end by themselves.
 	Closing <-chan struct{}
-	// Abandoned is closed when the host has given up on calls that do not end, although they were
-	// cancelled. A carrier that ends does not wait for those.
+	// Abandoned is closed when the host does not wait any longer for cancelled calls. A carrier that
+	// stops does not wait for them, either.
 	Abandoned <-chan struct{}
-	// Warn takes a warning for whoever runs the server, such as that a host name was refused. It
-	// may be called concurrently, and a carrier calls it some hundred times in its life at most.
+	// Warn logs a warning, such as that a host name was refused. It is safe for concurrent use. A
+	// carrier logs some hundred warnings at most.
 	Warn func(text string)
 
-	// Sessions keeps what other processes must know to serve a session of this one. Nil: a
-	// session is this process's alone. Otherwise Events are shared, too, and the two fields
-	// below are set.
+	// Sessions stores what other processes need to serve a session of this one. If it is nil, only
+	// this process serves its sessions. Otherwise Events is also shared, and the two fields below
+	// are set.
 	Sessions session.Store
-	// Changes tells the other processes what happened.
+	// Changes carries messages to the other processes.
 	Changes change.Bus
-	// Adopt tells the host of a session that another process has opened and whose client
-	// listens here: of some sessions no frame ever comes here. Of what others change in it
-	// later the host hears by Changes. Each further call looks for what they have changed before
-	// it. The error says that the host takes no more connections.
+	// Adopt makes the host serve a session that another process has opened and whose client listens
+	// here, even if a frame of the session never comes here. The host receives later changes of the
+	// session by Changes; each further call of Adopt finds the changes before it. Adopt returns an
+	// error if the host does not accept connections any more.
 	Adopt func(link *Connection) error
 }
 
-// AuthError is an Authenticator's refusal in terms of HTTP. Any other error of an
-// Authenticator is 401 with the challenge "Bearer". The text of Err is not shown to the
-// client.
+// AuthError is the refusal of an Authenticator, as an HTTP response. Any other error of an
+// Authenticator is sent as 401 with the challenge "Bearer". The client does not see the text of Err.
 type AuthError struct {
 	Status    int    // 400, 401, 403 or 503; one that refuses nothing is sent as 401
 	Challenge string // of WWW-Authenticate; empty: none
 	Err       error
 }
 
-// HTTPStatus is Status, or 401 where that is none, or none that refuses: the connection would
-// break, or the client believe that it was heard.
+// HTTPStatus returns Status, or 401 if Status is not a status of HTTP that refuses a request.
 func (e *AuthError) HTTPStatus() int {
 	if e.Status < http.StatusBadRequest || http.StatusText(e.Status) == "" {
 		return http.StatusUnauthorized

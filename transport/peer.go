@@ -5,67 +5,65 @@ import (
 	"sync/atomic"
 )
 
-// Peer is who is at the other end of one connection, as far as the carrier
-// knows. The engine keeps the state of a handshake session with the
-// connection; it is dropped when the context given to Connect ends.
+// Peer describes the other end of a connection. The engine keeps the state of a handshake session with
+// the connection, and drops it when the context given to Connect ends.
 type Peer struct {
 	Carrier    string     // "stdio", "memory", ...; for logs
 	RemoteAddr string     // empty: not a network
-	Principal  *Principal // nil: nobody is known
+	Principal  *Principal // nil: the caller is unknown
 
-	// Out takes what belongs to no exchange, such as list_changed. Nil: the
-	// Outbound of the exchange that opened the session.
+	// Out takes frames that do not belong to an exchange, such as list_changed. If it is nil, they go
+	// to the Outbound of the exchange that opened the session.
 	Out Outbound
 
-	// OneRequest says that the connection is that of one request, of whatever revision: there
-	// was no handshake on it, and nothing reaches the client but the answer and what comes
-	// before it.
+	// OneRequest is set if the connection exists for one request of any revision. It has not had a
+	// handshake, and only the answer and the frames before it reach the client.
 	OneRequest bool
 
-	// SessionState is where the host keeps what it knows of the session, so that another
-	// process can serve it. Nil: the session ends with the connection.
+	// SessionState stores the host's state of the session, so that another process can serve it. If it
+	// is nil, the session ends with the connection.
 	SessionState SessionState
 }
 
-// SessionState is the host's state of one session, kept by the carrier beyond this process.
-// Safe for concurrent use. It neither keeps nor hands out a caller's slice.
+// SessionState stores the host's state of one session beyond this process. It is safe for concurrent
+// use. It copies the slices that it gets and returns.
 type SessionState interface {
-	// Load is what is kept, as this process has seen it last, and its version, which
-	// rises with each change by whatever process. 0: nothing is kept yet.
+	// Load returns the state as this process last read it, and its version. Each change by any
+	// process increases the version; 0 means that there is no state yet. A carrier reads the state
+	// again for each request.
 	//
-	// A connection whose state is there when its first frame arrives, or when it is
-	// adopted (Services.Adopt), belongs to a session that another process has opened. A carrier
-	// looks anew for each request.
+	// If there is a state when the first frame of a connection arrives, or when the connection is
+	// adopted (Services.Adopt), another process has opened the session.
 	Load() (data []byte, version uint64)
 
-	// Update keeps what change makes of the newest state, and calls it again where
-	// another process was faster; nil is nothing kept yet. An error says that nothing
-	// was kept. It blocks: not for Accept.
+	// Update stores the result of change, which gets the newest state, or nil if there is none. If
+	// another process was faster, Update calls change again. After an error nothing was stored. It
+	// blocks, so Accept must not call it.
 	Update(ctx context.Context, change func(data []byte) []byte) error
 }
 
-// Connection is the identity of one connection: equal pointers mean the same connection.
+// Connection identifies a connection: equal pointers are the same connection.
 type Connection struct {
 	Peer
 	ctx     context.Context //nolint:containedctx // the connection's own life, which outlasts each of its frames
 	refused atomic.Bool
 }
 
-// Refuse says that the host answers with an error to the initialize for which the
-// connection was made: it has no session. It comes before that answer is sent.
+// Refuse marks the connection as one whose initialize the host answers with an error, so that it does
+// not get a session. The host calls it before it sends that answer.
 func (c *Connection) Refuse() { c.refused.Store(true) }
 
-// Refused says whether Refuse was called. A carrier that makes connections for sessions
-// ([Sessions.Open]) ends one that was refused, and tells the client of none.
+// Refused reports whether Refuse was called. A carrier that makes connections for sessions
+// ([Sessions.Open]) ends such a connection, and does not send its id to the client.
 func (c *Connection) Refused() bool { return c.refused.Load() }
 
-// Context returns the connection's own context: it ends with the connection, and holds
-// nothing of any frame.
+// Context returns the context of the connection. It ends with the connection, and has no values of a
+// frame.
 func (c *Connection) Context() context.Context { return c.ctx }
 
-// OnClose has fn run in a goroutine of its own when the connection is gone.
+// OnClose runs fn in a goroutine of its own when the connection is gone.
 func (c *Connection) OnClose(fn func()) {
-	// A carrier's own context type may offer a cheaper AfterFunc than package context.
+	// A carrier's own type of context may have a cheaper AfterFunc than package context.
 	if own, ok := c.ctx.(interface{ AfterFunc(f func()) func() bool }); ok {
 		own.AfterFunc(fn)
 		return
@@ -75,14 +73,14 @@ func (c *Connection) OnClose(fn func()) {
 
 type connectionKey struct{}
 
-// Connect marks ctx as that of a new connection. A carrier calls it once per connection and
-// passes the result to each Accept and Serve of that connection; the connection is gone
-// when ctx ends. A carrier that never calls it has one connection for all its frames.
+// Connect returns a context with a new connection. A carrier calls it once for each connection, and
+// passes the context to each Accept and Serve of the connection. The connection is gone when ctx
+// ends. A carrier that never calls Connect has one connection for all its frames.
 func Connect(ctx context.Context, p Peer) context.Context {
 	return context.WithValue(ctx, connectionKey{}, &Connection{Peer: p, ctx: ctx})
 }
 
-// ConnectionFrom returns the connection that ctx belongs to, or nil.
+// ConnectionFrom returns the connection of ctx, or nil.
 func ConnectionFrom(ctx context.Context) *Connection {
 	c, _ := ctx.Value(connectionKey{}).(*Connection)
 	return c
