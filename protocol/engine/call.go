@@ -32,8 +32,9 @@ type Call struct {
 	Round   int // of the logical call; 0 is the first
 
 	x      *exchange
-	number uint64 // counts the logical calls that began in this engine
-	id     string // of a logical call that began in an earlier round, or on another node; empty: see number
+	run    *execution // of the task whose handler runs; nil: the handler of a request
+	number uint64     // counts the logical calls that began in this engine
+	id     string     // of a logical call that began in an earlier round, or on another node; empty: see number
 
 	round atomic.Pointer[round]   // nil until the client is asked in rounds, or answers
 	once  atomic.Pointer[effects] // see effects; nil: nothing has used them
@@ -171,24 +172,20 @@ func (c *Call) Principal(ctx context.Context) *transport.Principal {
 // infinite, are dropped: the specification wants each to be greater than the one before
 // (basic/utilities/progress).
 func (c *Call) Progress(ctx context.Context, done float64, total *float64, message string) {
-	if j := c.x.job; j != nil && c.Dialect.TaskExtension() {
+	if c.run != nil && c.Dialect.TaskExtension() {
 		if message != "" && !c.silent {
-			j.setMessage(ctx, j.began, message)
+			c.run.setMessage(ctx, c.run.began, message)
 		}
 		return
 	}
 	if c.Meta.ProgressToken.IsZero() || c.silent || !finite(done) {
 		return
 	}
-	if total != nil && !finite(*total) {
-		total = nil
+	known := math.NaN()
+	if total != nil && finite(*total) {
+		known = *total
 	}
-	c.x.reporting.Lock()
-	defer c.x.reporting.Unlock()
-	if !c.x.advance(done) {
-		return
-	}
-	c.x.report(ctx, c.Meta.ProgressToken, done, total, message)
+	c.outlet().progress(ctx, c.Meta.ProgressToken, done, known, message)
 }
 
 // finite reports whether f has a form in JSON.
@@ -197,7 +194,7 @@ func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 // WantsProgress says whether the client asked for progress. In a task of 2026-07-28
 // it always does: the message is that of the task's status.
 func (c *Call) WantsProgress() bool {
-	return !c.Meta.ProgressToken.IsZero() || c.x.job != nil && c.Dialect.TaskExtension()
+	return !c.Meta.ProgressToken.IsZero() || c.run != nil && c.Dialect.TaskExtension()
 }
 
 // Logs says whether the client wants log messages of this level from this call:
@@ -221,7 +218,7 @@ func (c *Call) Log(ctx context.Context, level protocol.Level, logger string, dat
 		c.x.conn.e.failed(ctx, c, fmt.Errorf("engine: the data of a log message is no JSON: %w", err))
 		return
 	}
-	c.x.notify(ctx, &protocol.LogParams{Level: level, Logger: logger, Data: data})
+	c.outlet().notify(ctx, &protocol.LogParams{Level: level, Logger: logger, Data: data})
 }
 
 // Ask sends a request of our own to the client, on the stream of this call, and
@@ -321,7 +318,7 @@ func (c *Call) Begin(ctx context.Context) error {
 // result. An effect that fails has not happened. ErrPending: a question is pending,
 // and nothing new may happen in this round. The value is shared: read-only.
 func (c *Call) Once(ctx context.Context, key string, effect func(context.Context) ([]byte, error)) ([]byte, error) {
-	if j := c.x.job; j != nil {
+	if j := c.run; j != nil {
 		if err := j.own(); err != nil {
 			return nil, err
 		}
@@ -347,7 +344,7 @@ func (c *Call) reported(key string, effect func(context.Context) ([]byte, error)
 		}
 		if crash := performed(ctx, key); crash != nil {
 			c.crashed.CompareAndSwap(nil, &crash)
-			c.x.end(ErrPending)
+			c.outlet().end(ErrPending)
 			return nil, ErrPending
 		}
 		return value, nil

@@ -28,7 +28,7 @@ func (c *Call) effects() *effects {
 		return f
 	}
 	f := &effects{}
-	if c.x.job == nil && c.Dialect.InputRounds() && inputs(c.Params) != nil {
+	if c.run == nil && c.Dialect.InputRounds() && inputs(c.Params) != nil {
 		f.limit = c.x.conn.e.stateLimit()
 	}
 	c.once.CompareAndSwap(nil, f) // else another goroutine was first

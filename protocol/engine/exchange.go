@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -34,14 +35,13 @@ type exchange struct {
 	feed      *feed              // of a listen request; nil for all others
 	request   *transport.Request // the HTTP request that carried the frame; nil on other carriers
 	record    *record            // the claim of this round; nil: its outcome is not recorded
-	job       *execution         // of a task, for which the exchange was made; nil: the client's request itself
 	created   *job               // the task that the call became; it is started after the answer
 
 	refuse *jsonrpc.Error // decided by Accept: the only answer
 	status int            // the HTTP status of refuse
 	run    step           // what a notification or a response does; nil for requests
 
-	out transport.Outbound // of Serve; nil before, and in executions of tasks
+	out transport.Outbound // of Serve; nil before, and in runs of tasks
 
 	// sending is read-locked while a notification or a request of this call is
 	// being written, and locked to close the call: the answer goes out after
@@ -56,7 +56,7 @@ type exchange struct {
 	// reporting is held from the check that progress increases until it is
 	// written, so that reports of two goroutines cannot overtake each other.
 	reporting sync.Mutex
-	progress  float64 // the last that was reported; guarded by reporting
+	done      float64 // the last that was reported; guarded by reporting
 
 	own  Call    // room for what call points to, except in executions of tasks
 	lent *buffer // lent by Call.Lend, until the answer is sent; nil: none
@@ -210,14 +210,8 @@ func (x *exchange) await(ctx context.Context) *protocol.Fault {
 	return nil
 }
 
-// end ends the context of the call. The handler returns then, and is answered.
-func (x *exchange) end(cause error) {
-	if x.job != nil {
-		x.job.end(cause)
-		return
-	}
-	x.life.End(cause)
-}
+// end implements outlet. The handler returns then, and the request is answered.
+func (x *exchange) end(cause error) { x.life.End(cause) }
 
 // abandon stops the call and sends nothing more for it: the client said that it
 // is not interested (2026-07-28 basic/transports/stdio: MUST NOT send any
@@ -229,43 +223,28 @@ func (x *exchange) abandon(cause error) {
 	x.close()
 }
 
-// advance notes progress. It returns false if done is not an increase. The caller holds
-// x.reporting.
-func (x *exchange) advance(done float64) bool {
-	if x.job != nil {
-		return x.job.advance(done)
-	}
-	if x.reported && done <= x.progress {
-		return false
-	}
-	x.reported, x.progress = true, done
-	return true
-}
-
-// notify sends a notification that belongs to the call, unless the call was answered.
+// notify implements outlet. It sends nothing if the call was answered.
 func (x *exchange) notify(ctx context.Context, p protocol.Params) {
-	if x.job != nil {
-		x.job.tell(ctx, p)
-		return
-	}
 	room := x.conn.e.buffers.take()
 	defer x.conn.e.buffers.give(room)
 	x.sendNotice(ctx, room, p)
 }
 
-// report is notify for progress. It does not allocate, because handlers may report in a loop: the
-// parameters are in the pooled buffer.
-func (x *exchange) report(ctx context.Context, token jsonrpc.ID, done float64, total *float64, message string) {
+// progress implements outlet. It does not allocate, because handlers may report in a loop: the
+// parameters are copied into the pooled buffer.
+func (x *exchange) progress(ctx context.Context, token jsonrpc.ID, done, total float64, message string) {
+	x.reporting.Lock()
+	defer x.reporting.Unlock()
+	if x.reported && done <= x.done {
+		return
+	}
+	x.reported, x.done = true, done
 	room := x.conn.e.buffers.take()
 	defer x.conn.e.buffers.give(room)
 	room.report = protocol.ProgressParams{Token: token, Done: done, Message: message}
-	if total != nil {
-		room.total = *total
+	if !math.IsNaN(total) {
+		room.total = total
 		room.report.Total = &room.total
-	}
-	if x.job != nil {
-		x.job.tell(ctx, &room.report)
-		return
 	}
 	x.sendNotice(ctx, room, &room.report)
 }

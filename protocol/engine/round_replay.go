@@ -27,7 +27,7 @@ const replayPatience = 5 * time.Second
 func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	probe := &Call{
 		Params: x.call.Params, Dialect: x.call.Dialect, Meta: x.call.Meta, Round: x.call.Round,
-		x: x, id: x.call.ID(), silent: true,
+		x: x, run: x.call.run, id: x.call.ID(), silent: true,
 	}
 	probe.effects().done, probe.effects().only = x.call.effects().all(), true
 	limit, stop := context.WithTimeout(context.WithoutCancel(ctx), replayPatience)

@@ -160,33 +160,33 @@ func needsTasks(why string) error {
 // error is ErrPending then: the handler will run again in the task, with the same
 // answers and effects, and shall return now. Otherwise it does nothing.
 func (c *Call) Detach() error {
-	if !c.detachable || c.x.job != nil {
+	if !c.detachable || c.run != nil {
 		return nil
 	}
 	if r := c.round.Load(); r != nil && r.pending() {
 		return ErrPending
 	}
 	c.detached.Store(true)
-	c.x.end(ErrPending)
+	c.outlet().end(ErrPending)
 	return ErrPending
 }
 
 // Task names the task that the call runs in; empty outside of one.
 func (c *Call) Task() string {
-	if c.x.job == nil {
+	if c.run == nil {
 		return ""
 	}
-	return c.x.job.id
+	return c.run.id
 }
 
 // Replays says that answers come from a journal: the handler runs again for each,
 // in rounds or in a task.
-func (c *Call) Replays() bool { return c.Dialect.InputRounds() || c.x.job != nil }
+func (c *Call) Replays() bool { return c.Dialect.InputRounds() || c.run != nil }
 
 // WillRetry says that a task runs again if its handler ends by an error of its own
 // now, one that is neither the client's nor the protocol's.
 func (c *Call) WillRetry() bool {
-	return c.x.job != nil && c.x.job.began < c.x.job.policy.Retries
+	return c.run != nil && c.run.began < c.run.policy.Retries
 }
 
 // owner returns the owner of the tasks that this exchange may see: its principal, else its session,

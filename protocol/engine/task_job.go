@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -50,11 +51,34 @@ type job struct {
 	progress *float64    // reported last, over all runs; nil: none
 }
 
-// execution is one run of a task's handler.
+// execution is one run of a task's handler. It is the outlet of its call.
 type execution struct {
 	*job
-	end   context.CancelCauseFunc // of its context
-	began int                     // Record.Runs when it began
+	cancel context.CancelCauseFunc // of the context of the run
+	began  int                     // Record.Runs when it began
+
+	reporting sync.Mutex // held from the check that progress increases until it is sent
+}
+
+// end implements outlet.
+func (r *execution) end(cause error) { r.cancel(cause) }
+
+// notify implements outlet: the notification goes to the session that created the task, if there is
+// one. 2026-07-28 has no way for it, because listen streams must not carry it (SEP-2663).
+func (r *execution) notify(ctx context.Context, p protocol.Params) { r.tell(ctx, p) }
+
+// progress implements outlet. Progress increases over all runs of the task.
+func (r *execution) progress(ctx context.Context, token jsonrpc.ID, done, total float64, message string) {
+	r.reporting.Lock()
+	defer r.reporting.Unlock()
+	if !r.advance(done) {
+		return
+	}
+	p := &protocol.ProgressParams{Token: token, Done: done, Message: message}
+	if !math.IsNaN(total) {
+		p.Total = &total
+	}
+	r.tell(ctx, p)
 }
 
 // jobs are the tasks of this process that are not over.
@@ -307,8 +331,7 @@ func (e *Engine) publishToSession(r *task.Record) {
 	}
 }
 
-// tell sends a notification that belongs to the task to the session that created it.
-// 2026-07-28 has no way for it: listen streams must not carry such (SEP-2663).
+// tell sends a notification of the task to the session that created it.
 func (j *job) tell(ctx context.Context, p protocol.Params) {
 	j.telling.RLock()
 	defer j.telling.RUnlock()

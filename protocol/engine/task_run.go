@@ -72,7 +72,7 @@ func (j *job) run() bool {
 	ctx = context.WithValue(ctx, callKey{}, c)
 	defer func() { // a handler may end its goroutine
 		if !c.returned.Load() {
-			j.fail(ctx, c.x.job.began, &PanicError{Value: errGoexit})
+			j.fail(ctx, c.run.began, &PanicError{Value: errGoexit})
 		}
 	}()
 	result, err := guarded(ctx, j.h, c)
@@ -94,15 +94,15 @@ func (j *job) run() bool {
 	return j.settle(ctx, c, result, err)
 }
 
-// newCall makes the call that the task's handler sees. The request is gone, so there is no stream to
-// send on.
+// newCall makes the call that the task's handler sees. The request is gone: its exchange is closed, and
+// what the handler causes goes to the execution; see outlet.
 func (j *job) newCall(params protocol.Params, journal *rounds.Journal, runs int, cancel context.CancelCauseFunc) *Call {
 	x := &exchange{
 		conn: j.connection(), id: j.request, method: protocol.MethodCallTool, dialect: j.dialect, session: j.session,
-		snapshot: j.snapshot, job: &execution{job: j, end: cancel, began: runs}, closed: true,
+		snapshot: j.snapshot, closed: true,
 	}
 	journal.Effects = j.takeUpProgress(journal.Effects)
-	c := &Call{Params: params, Dialect: j.dialect, Round: journal.Round, x: x, id: journal.Call}
+	c := &Call{Params: params, Dialect: j.dialect, Round: journal.Round, x: x, run: &execution{job: j, cancel: cancel, began: runs}, id: journal.Call}
 	c.effects().done, c.effects().kept = journal.Effects, len(journal.Effects)
 	journal.Open = nil
 	c.newRound(journal)
@@ -123,7 +123,7 @@ func (j *job) settle(ctx context.Context, c *Call, result protocol.Result, err e
 	if c.x.fault(err) == nil && c.WillRetry() {
 		return j.retry(ctx, c, err)
 	}
-	j.fail(ctx, c.x.job.began, err)
+	j.fail(ctx, c.run.began, err)
 	return false
 }
 
@@ -132,15 +132,15 @@ func (j *job) settle(ctx context.Context, c *Call, result protocol.Result, err e
 func (j *job) complete(ctx context.Context, c *Call, result protocol.Result) {
 	text, err := j.dialect.AppendResult(nil, result, nil)
 	if err != nil {
-		j.fail(ctx, c.x.job.began, err)
+		j.fail(ctx, c.run.began, err)
 		return
 	}
 	event := task.Event{Kind: task.Complete, Result: text}
 	if tool, ok := result.(*protocol.CallToolResult); ok && tool.IsError && j.dialect.CoreTasks() {
 		event.Kind, event.Message = task.Fail, textOf(tool.Content)
 	}
-	if err := j.apply(ctx, c.x.job.began, event); errors.Is(err, task.ErrLimit) {
-		j.fail(ctx, c.x.job.began, protocol.Faultf(protocol.FaultInternal, "the result is too large to be kept"))
+	if err := j.apply(ctx, c.run.began, event); errors.Is(err, task.ErrLimit) {
+		j.fail(ctx, c.run.began, protocol.Faultf(protocol.FaultInternal, "the result is too large to be kept"))
 	} else {
 		j.report(ctx, err)
 	}
@@ -233,17 +233,17 @@ func tooMuch(err error) bool { return errors.Is(err, task.ErrLimit) || errors.Is
 // the task fails, because they must not happen again.
 func (j *job) retry(ctx context.Context, c *Call, cause error) bool {
 	j.e.failed(ctx, c, cause)
-	err := j.apply(ctx, c.x.job.began, task.Event{Kind: task.Resume, Journal: c.journal(0).Append(nil)})
+	err := j.apply(ctx, c.run.began, task.Event{Kind: task.Resume, Journal: c.journal(0).Append(nil)})
 	if tooMuch(err) {
-		j.fail(ctx, c.x.job.began, err)
+		j.fail(ctx, c.run.began, err)
 		return false
 	}
 	if err != nil {
 		j.report(ctx, err)
 		return false
 	}
-	j.runs = c.x.job.began + 1
-	return pause(j.ctx, min(retryPause<<min(c.x.job.began, 16), maxRetryPause)) == nil
+	j.runs = c.run.began + 1
+	return pause(j.ctx, min(retryPause<<min(c.run.began, 16), maxRetryPause)) == nil
 }
 
 // journal returns the call's journal with its effects and open questions, rounds later.
@@ -253,8 +253,8 @@ func (c *Call) journal(rounds int) *rounds.Journal {
 	defer r.mu.Unlock()
 	j := r.journal.Clone()
 	j.Effects, j.Open, j.Round = c.effects().all(), r.open, j.Round+rounds
-	if c.x.job != nil {
-		j.Effects = c.x.job.progressed(j.Effects)
+	if c.run != nil {
+		j.Effects = c.run.progressed(j.Effects)
 	}
 	return j
 }
@@ -275,19 +275,19 @@ func (j *job) ask(ctx context.Context, c *Call, returned error) {
 	}
 	journal := c.journal(1)
 	if most := j.e.cfg.MaxRounds; journal.Round > most {
-		j.fail(j.ctx, c.x.job.began, fmt.Errorf("engine: the task has asked in %d rounds", most))
+		j.fail(j.ctx, c.run.began, fmt.Errorf("engine: the task has asked in %d rounds", most))
 		return
 	}
 	filed, err := j.filed(c.round.Load().filed)
 	if err != nil {
-		j.fail(j.ctx, c.x.job.began, err)
+		j.fail(j.ctx, c.run.began, err)
 		return
 	}
-	err = j.change(ctx, c.x.job.began, func(r *task.Record) task.Event {
+	err = j.change(ctx, c.run.began, func(r *task.Record) task.Event {
 		return task.Event{Kind: task.Ask, Questions: unused(r, filed), Journal: journal.Append(nil)}
 	})
 	if tooMuch(err) || errors.Is(err, task.ErrEvent) {
-		j.fail(j.ctx, c.x.job.began, err)
+		j.fail(j.ctx, c.run.began, err)
 		return
 	}
 	j.report(j.ctx, err)
@@ -330,11 +330,11 @@ func (j *job) keep(ctx context.Context, c *Call) error {
 	if !c.effects().news() {
 		return nil
 	}
-	err := j.change(ctx, c.x.job.began, func(*task.Record) task.Event {
+	err := j.change(ctx, c.run.began, func(*task.Record) task.Event {
 		return task.Event{Kind: task.Progress, Journal: c.journal(0).Append(nil)}
 	})
 	if errors.Is(err, task.ErrLimit) {
-		j.fail(ctx, c.x.job.began, err)
+		j.fail(ctx, c.run.began, err)
 		return err
 	}
 	j.report(ctx, err)
