@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
-	"github.com/kagami-mcp/kagami/framework/internal/place"
-	"github.com/kagami-mcp/kagami/framework/rehearsal"
+	"github.com/kagami-mcp/kagami/framework/testhook"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/transport"
@@ -36,7 +36,7 @@ type addition struct {
 
 // New starts an app. What is wrong with the arguments is reported by Build.
 func New(name, version string, opts ...AppOption) *App {
-	return NewFrom(place.Caller(1), name, version, opts...)
+	return NewFrom(callsite.Caller(1), name, version, opts...)
 }
 
 // NewFrom is New for code that builds an app on behalf of other code; reports show where as
@@ -68,7 +68,7 @@ func (a *App) fault(where, problem, fix string) {
 
 // Add adds components. Build reports their faults.
 func (a *App) Add(components ...Component) *App {
-	return a.addAt(place.Caller(1), components)
+	return a.addAt(callsite.Caller(1), components)
 }
 
 // AddFrom adds the components of a provider on behalf of other code; reports and
@@ -94,7 +94,7 @@ func (a *App) addAt(where string, components []Component) *App {
 
 // Use wraps every component. Middleware is ordered by phase; within a phase the first given
 // is outermost. The group's come next, then the component's own.
-func (a *App) Use(mw ...Middleware) *App { return a.UseFrom(place.Caller(1), mw...) }
+func (a *App) Use(mw ...Middleware) *App { return a.UseFrom(callsite.Caller(1), mw...) }
 
 // UseFrom is Use on behalf of other code; reports show where as the place.
 func (a *App) UseFrom(where string, mw ...Middleware) *App {
@@ -113,7 +113,7 @@ func (a *App) UseFrom(where string, mw ...Middleware) *App {
 // context derived from the one it got. It is called concurrently. If it returns an error
 // instead of calling next, that answers a request as the same error of a handler would.
 func (a *App) UseFrames(mw ...transport.Middleware) *App {
-	at := place.Caller(1)
+	at := callsite.Caller(1)
 	for _, m := range mw {
 		if m == nil {
 			a.fault(at, "a frame middleware is nil", "Remove it")
@@ -172,7 +172,7 @@ func spoken(err error) error {
 // function would wait for itself.
 func (a *App) OnStart(fn func(ctx context.Context, s *Server) error) *App {
 	if fn == nil {
-		a.fault(place.Caller(1), "OnStart: the function is nil", "Remove it")
+		a.fault(callsite.Caller(1), "OnStart: the function is nil", "Remove it")
 		return a
 	}
 	a.onStart = append(a.onStart, fn)
@@ -184,7 +184,7 @@ func (a *App) OnStart(fn func(ctx context.Context, s *Server) error) *App {
 // does not end.
 func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
 	if fn == nil {
-		a.fault(place.Caller(1), "OnStop: the function is nil", "Remove it")
+		a.fault(callsite.Caller(1), "OnStop: the function is nil", "Remove it")
 		return a
 	}
 	a.onStop = append(a.onStop, fn)
@@ -195,7 +195,7 @@ func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
 // run in order, and concurrently for different clients. A panic is logged.
 func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 	if fn == nil {
-		a.fault(place.Caller(1), "OnRootsChanged: the function is nil", "Remove it")
+		a.fault(callsite.Caller(1), "OnRootsChanged: the function is nil", "Remove it")
 		return a
 	}
 	a.onRoots = append(a.onRoots, fn)
@@ -205,9 +205,9 @@ func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 // Build reflects, checks and freezes. The error is a *BuildError with every fault of every
 // component. If there are only warnings, Serve logs them. The server shares nothing with
 // the app: what is added to the app afterwards is for the next Build.
-func (a *App) Build() (*Server, error) { return a.build(&rehearsal.Stage{}) }
+func (a *App) Build() (*Server, error) { return a.build(&testhook.Hooks{}) }
 
-func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
+func (a *App) build(hooks *testhook.Hooks) (*Server, error) {
 	s := &Server{
 		name:     a.name,
 		cfg:      a.cfg,
@@ -218,7 +218,7 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		starting: make(chan struct{}, 1),
 	}
 	s.ports = portsOf(a.cfg.store, s.storePanicked)
-	if err := s.enter(stage); err != nil {
+	if err := s.applyHooks(hooks); err != nil {
 		return nil, err
 	}
 	frames, faults := framed(a.frames)
@@ -250,12 +250,12 @@ func (a *App) build(stage *rehearsal.Stage) (*Server, error) {
 		return nil, err
 	}
 	s.warnings = b.faults
-	s.engine = engine.New(a.engineConfig(s, stage, frames))
+	s.engine = engine.New(a.engineConfig(s, hooks, frames))
 	return s, nil
 }
 
 // engineConfig is what the engine of the server needs.
-func (a *App) engineConfig(s *Server, stage *rehearsal.Stage, frames []transport.Middleware) engine.Config {
+func (a *App) engineConfig(s *Server, hooks *testhook.Hooks, frames []transport.Middleware) engine.Config {
 	return engine.Config{
 		Info:           a.info(),
 		Instructions:   a.cfg.instructions,
@@ -266,20 +266,20 @@ func (a *App) engineConfig(s *Server, stage *rehearsal.Stage, frames []transport
 		RootsChanged:   s.roots.forget,
 		Visit:          s.visits.take,
 		OnRootsChanged: s.rootsChanged(slices.Clone(a.onRoots)),
-		Failed:         s.reporter(stage),
+		Failed:         s.reporter(hooks),
 		Detail:         a.cfg.detail,
 		States:         s.cfg.states,
 		StateTTL:       a.cfg.stateTTL,
 		AskTimeout:     a.cfg.askTimeout,
-		ReplayCheck:    a.cfg.replayCheck || stage.Differs != nil,
+		ReplayCheck:    a.cfg.replayCheck || hooks.Differs != nil,
 		Claims:         s.claims,
 		SharedClaims:   s.shared,
-		Performed:      stage.Performed,
+		Performed:      hooks.Performed,
 		Tasks:          s.tasks,
 		TaskLimits:     a.cfg.tasks,
 		Queue:          s.queue,
 		Changes:        s.changes,
-		Now:            stage.Now,
+		Now:            hooks.Now,
 	}
 }
 

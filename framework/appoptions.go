@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
-	"github.com/kagami-mcp/kagami/framework/internal/place"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
@@ -175,7 +175,7 @@ func WithLogger(l *zap.Logger) AppOption {
 // WithLogger. A nil logger is reported by Build.
 func (a *App) UseLogger(l *zap.Logger) *App {
 	if l == nil {
-		a.fault(place.Caller(1), "UseLogger: the logger is nil; zap.NewNop() logs nothing", "")
+		a.fault(callsite.Caller(1), "UseLogger: the logger is nil; zap.NewNop() logs nothing", "")
 		return a
 	}
 	a.cfg.logger, a.cfg.logs = l, true

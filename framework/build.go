@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
-	"github.com/kagami-mcp/kagami/framework/internal/place"
 )
 
 // BuildError lists every fault. Error is the report for people, its JSON the one for
@@ -419,7 +419,7 @@ func (m *member) report(b *builder, f Fault) {
 // adopt records the faults that binding has found.
 func (m *member) adopt(b *builder, faults []binding.Fault) {
 	for _, f := range faults {
-		if f.Enum != nil && !place.Constants(place.Beside(m.where, m.pkg, f.Enum.PkgPath()), f.Enum.Name()) {
+		if f.Enum != nil && !callsite.Constants(callsite.Beside(m.where, m.pkg, f.Enum.PkgPath()), f.Enum.Name()) {
 			continue
 		}
 		m.failed = m.failed || !f.Warning
@@ -434,7 +434,7 @@ func (m *member) fieldPlace(f binding.Fault) string {
 		return ""
 	}
 	name, _, _ := strings.Cut(f.Owner.Name(), "[") // of a generic type
-	return place.Field(place.Beside(m.where, m.pkg, f.Owner.PkgPath()), name, f.Member)
+	return callsite.Field(callsite.Beside(m.where, m.pkg, f.Owner.PkgPath()), name, f.Member)
 }
 
 // commit publishes the built entries in place of the removed ones, all or nothing.

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kagami-mcp/kagami/framework/internal/place"
+	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 )
 
 // Group names its members "prefix_name". URIs and methods keep their names. Groups nest;
 // with an empty prefix names stay as they are, and the group only carries options.
 func Group(prefix string, components ...Component) *Set {
-	return &Set{prefix: prefix, members: slices.Clone(components), where: place.Caller(1), head: fmt.Sprintf("group %q", prefix)}
+	return &Set{prefix: prefix, members: slices.Clone(components), where: callsite.Caller(1), head: fmt.Sprintf("group %q", prefix)}
 }
 
 // Set is a group.

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/kagami-mcp/kagami/framework/internal/place"
+	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 )
 
 // Methods registers every exported method of receiver as a tool, named by the
@@ -34,7 +34,7 @@ import (
 // Options apply to every tool, like those of Set.With. The tools share receiver
 // and are called concurrently.
 func Methods(receiver any, opts ...Option) Component {
-	s := &Set{where: place.Caller(1)}
+	s := &Set{where: callsite.Caller(1)}
 	v := reflect.ValueOf(receiver)
 	s.head = "methods"
 	if v.IsValid() {

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/kagami-mcp/kagami/framework/internal/place"
+	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 )
 
 // Component is a tool, a resource, a template, a prompt or a set of them. Sealed.
@@ -87,7 +87,7 @@ func (d *declaration) called() string {
 // declare finds the place of the program's function. A nil function is a problem that Build
 // reports at the line of the registration (skip callers above this one).
 func declare(k kind, name string, fn any, opts []Option) *declaration {
-	d := &declaration{kind: k, name: name, opts: opts, made: place.Caller(2)}
+	d := &declaration{kind: k, name: name, opts: opts, made: callsite.Caller(2)}
 	v := reflect.ValueOf(fn)
 	switch {
 	case !v.IsValid() || v.Kind() == reflect.Func && v.IsNil():
@@ -98,7 +98,7 @@ func declare(k kind, name string, fn any, opts []Option) *declaration {
 		d.problem, d.fix = "got a value of type "+v.Type().String()+", not a function", "Register a function"
 	default:
 		d.where, d.function = functionPlace(v)
-		d.pkg = place.Package(v)
+		d.pkg = callsite.Package(v)
 		if d.where == "" { // of a method value only the wrapper is known, which has no place
 			d.where = d.made
 		}
@@ -109,7 +109,7 @@ func declare(k kind, name string, fn any, opts []Option) *declaration {
 // functionPlace is where the function is declared, and its name without the package; the place
 // is "" if it is not known.
 func functionPlace(fn reflect.Value) (where, name string) {
-	where, full := place.Func(fn)
+	where, full := callsite.Func(fn)
 	if _, after, ok := strings.Cut(full, "."); ok {
 		return where, after
 	}

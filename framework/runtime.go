@@ -3,21 +3,21 @@ package framework
 import (
 	"slices"
 
+	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
-	"github.com/kagami-mcp/kagami/framework/internal/place"
 )
 
 // Add adds components at run time; clients are told by list_changed. The error is a
 // *BuildError, and then nothing was added; the zero Server returns another error.
 func (s *Server) Add(components ...Component) error {
-	return s.change(nil, components, place.Caller(1), "Nothing was added.")
+	return s.change(nil, components, callsite.Caller(1), "Nothing was added.")
 }
 
 // Put adds components, each in place of the one with its name or URI, if there is one: for
 // components that come from elsewhere and may have changed there. Like Replace it is one
 // step, and its error is that of Add.
 func (s *Server) Put(components ...Component) error {
-	at := place.Caller(1)
+	at := callsite.Caller(1)
 	return s.commit("Nothing was put.", func() *builder { return newBuilder(s, nil, nil).yielding().with(components, at) })
 }
 
@@ -25,7 +25,7 @@ func (s *Server) Put(components ...Component) error {
 // A new component with the name of an old one takes its place in the list. Old components
 // that the server does not have are ignored. The error is that of Add.
 func (s *Server) Replace(old, replacement []Component) error {
-	return s.change(old, replacement, place.Caller(1), "Nothing was replaced.")
+	return s.change(old, replacement, callsite.Caller(1), "Nothing was replaced.")
 }
 
 // Remove removes components at run time, by the values that were added. Unknown components

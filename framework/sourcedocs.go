@@ -3,7 +3,7 @@ package framework
 import (
 	"runtime"
 
-	"github.com/kagami-mcp/kagami/framework/internal/place"
+	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 	"github.com/kagami-mcp/kagami/framework/internal/sourcedoc"
 )
 
@@ -22,7 +22,7 @@ func RegisterDocs(docs map[string]string) {
 	if !ok {
 		return
 	}
-	sourcedoc.Add(place.PackageOf(runtime.FuncForPC(pc)), docs)
+	sourcedoc.Add(callsite.PackageOf(runtime.FuncForPC(pc)), docs)
 }
 
 // sourceDoc returns the doc comment of the function that the component is made from, or "".

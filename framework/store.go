@@ -5,8 +5,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/kagami-mcp/kagami/framework/internal/place"
-	"github.com/kagami-mcp/kagami/framework/internal/shield"
+	"github.com/kagami-mcp/kagami/framework/internal/callsite"
+	"github.com/kagami-mcp/kagami/framework/internal/safestore"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
@@ -58,7 +58,7 @@ func isNilPointer(held any) bool {
 // WithStore. nil removes the store.
 func (a *App) UseStore(s Store) *App {
 	if isNilPointer(s) {
-		a.fault(place.Caller(1), "UseStore: the store is nil", "Look at the error of what opens it")
+		a.fault(callsite.Caller(1), "UseStore: the store is nil", "Look at the error of what opens it")
 		return a
 	}
 	a.cfg.store = s
@@ -105,31 +105,31 @@ type ports struct {
 	changes  change.Bus    // nil: there are no other servers to tell
 }
 
-// portsOf are those of the store, whose panics are told and become errors, completed by ports in
-// memory.
-func portsOf(given Store, tell shield.Tell) ports {
+// portsOf returns the ports of the given store. Panics in them are reported and become errors.
+// If the store lacks a port that a server needs, portsOf uses one in memory.
+func portsOf(given Store, report safestore.PanicReporter) ports {
 	own := memory.New()
 	p := ports{events: own.Events(), tasks: own.Tasks(), claims: own.Claims()}
 	if given == nil {
 		return p
 	}
 	if events := given.Events(); events != nil {
-		p.events = shield.Events(events, tell)
+		p.events = safestore.Events(events, report)
 	}
 	if tasks := given.Tasks(); tasks != nil {
-		p.tasks = shield.Tasks(tasks, tell)
+		p.tasks = safestore.Tasks(tasks, report)
 		if queue, ok := tasks.(task.Queue); ok {
-			p.queue = shield.Queue(queue, tell)
+			p.queue = safestore.Queue(queue, report)
 		}
 	}
 	if with, ok := given.(interface{ Claims() claim.Store }); ok && with.Claims() != nil {
-		p.claims, p.shared = shield.Claims(with.Claims(), tell), true
+		p.claims, p.shared = safestore.Claims(with.Claims(), report), true
 	}
 	if sessions := given.Sessions(); sessions != nil {
-		p.sessions = shield.Sessions(sessions, tell)
+		p.sessions = safestore.Sessions(sessions, report)
 	}
 	if changes := given.Changes(); changes != nil {
-		p.changes = shield.Changes(changes, tell)
+		p.changes = safestore.Changes(changes, report)
 	}
 	return p
 }

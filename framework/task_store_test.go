@@ -18,8 +18,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/kagami-mcp/kagami/framework"
-	"github.com/kagami-mcp/kagami/framework/rehearsal"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/framework/testhook"
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
@@ -189,7 +189,7 @@ func TestTasksClockJumpsBack(t *testing.T) {
 				return "done", nil
 			}
 		}, framework.Describe("d"), framework.Task(framework.TaskOptional, framework.TTL(time.Hour))))
-		s, err := app.BuildFor(&rehearsal.Stage{Now: func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }})
+		s, err := app.BuildForTest(&testhook.Hooks{Now: func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework"
-	"github.com/kagami-mcp/kagami/framework/rehearsal"
+	"github.com/kagami-mcp/kagami/framework/testhook"
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/engine"
@@ -36,7 +36,7 @@ func newBare(t testing.TB, app *framework.App) *bare {
 // the app that it was last built in; nil: the app has its own.
 func (b *bare) start(t testing.TB, app *framework.App, types framework.Component) {
 	t.Helper()
-	server, err := app.BuildFor(&rehearsal.Stage{Logger: newJournal(t).logger(), Types: types})
+	server, err := app.BuildForTest(&testhook.Hooks{Logger: newJournal(t).logger(), Types: types})
 	if err != nil {
 		t.Fatalf("testkit: the app does not build: %v", err)
 		return

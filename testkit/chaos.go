@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/framework"
-	"github.com/kagami-mcp/kagami/framework/rehearsal"
+	"github.com/kagami-mcp/kagami/framework/testhook"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/client"
@@ -143,7 +143,7 @@ func (c *chaos) run(ctx context.Context, method string, params json.RawMessage, 
 	s := c.s
 	s.t.Helper()
 	st := &stage{after: after}
-	server, err := s.site.source().BuildFor(&rehearsal.Stage{
+	server, err := s.site.source().BuildForTest(&testhook.Hooks{
 		Logger: s.site.journal.logger(), Secret: c.secret, Claims: c.claims, Differs: s.site.differs, Performed: st.performed, Now: s.site.now,
 	})
 	if err != nil {

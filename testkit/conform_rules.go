@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/kagami-mcp/kagami/framework"
-	"github.com/kagami-mcp/kagami/framework/rehearsal"
+	"github.com/kagami-mcp/kagami/framework/testhook"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
@@ -517,7 +517,7 @@ func structuredTwice(w *probe) error {
 		if !has || string(name) != `"`+toolSteps+`"` {
 			return nil
 		}
-		check, err := rehearsal.Schema(schema)
+		check, err := testhook.Schema(schema)
 		if err == nil {
 			err = check(result.StructuredContent)
 		}

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/kagami-mcp/kagami/framework"
-	"github.com/kagami-mcp/kagami/framework/rehearsal"
+	"github.com/kagami-mcp/kagami/framework/testhook"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -26,7 +26,7 @@ func (o *outputs) check(schema json.RawMessage) (func(json.RawMessage) error, er
 	if check := o.checks[string(schema)]; check != nil {
 		return check, nil
 	}
-	check, err := rehearsal.Schema(schema)
+	check, err := testhook.Schema(schema)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
-	"github.com/kagami-mcp/kagami/framework/rehearsal"
+	"github.com/kagami-mcp/kagami/framework/testhook"
 )
 
 // site is a server under test, and what is needed to make more servers like it.
@@ -55,7 +55,7 @@ func (st *site) open(t testing.TB, store framework.Store) (err error) {
 	if store != nil {
 		app = on(app, join())
 	}
-	if st.server, err = st.build(app, func() rehearsal.Store { return join() }); err != nil {
+	if st.server, err = st.build(app, func() testhook.Store { return join() }); err != nil {
 		return err
 	}
 	return st.start(t, st.server)
@@ -68,8 +68,8 @@ func on(app *framework.App, store framework.Store) *framework.App {
 }
 
 // build makes a server. store makes the store of an app that has none.
-func (st *site) build(app *framework.App, store func() rehearsal.Store) (*framework.Server, error) {
-	server, err := app.BuildFor(&rehearsal.Stage{
+func (st *site) build(app *framework.App, store func() testhook.Store) (*framework.Server, error) {
+	server, err := app.BuildForTest(&testhook.Hooks{
 		Logger:  st.journal.logger(),
 		Store:   store,
 		Now:     st.now,

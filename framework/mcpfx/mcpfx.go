@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework"
-	"github.com/kagami-mcp/kagami/framework/internal/outlive"
-	"github.com/kagami-mcp/kagami/framework/internal/place"
+	"github.com/kagami-mcp/kagami/framework/internal/callsite"
+	"github.com/kagami-mcp/kagami/framework/internal/sigpipe"
 	"github.com/kagami-mcp/kagami/framework/mcpfx/internal/events"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
@@ -64,7 +64,7 @@ func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
 		t = wrap(t)
 	}
 	return carrier(func(*run) (transport.Transport, error) {
-		outlive.Readers()
+		sigpipe.Catch()
 		return t, nil
 	})
 }
@@ -112,7 +112,7 @@ func (o appOptions) option(m *module) { m.options = append(m.options, o...) }
 // Module provides *framework.Server and serves it. A program has one Module. fx.New reports
 // an error if there is nothing to serve on, or if an option or a carrier is nil.
 func Module(name, version string, opts ...Option) fx.Option {
-	m := &module{name: name, version: version, from: "mcpfx.Module at " + place.Caller(1)}
+	m := &module{name: name, version: version, from: "mcpfx.Module at " + callsite.Caller(1)}
 	for _, o := range opts {
 		if o == nil {
 			return fx.Error(fmt.Errorf("%s: an option is nil", m.from))

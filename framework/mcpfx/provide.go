@@ -10,7 +10,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/kagami-mcp/kagami/framework"
-	"github.com/kagami-mcp/kagami/framework/internal/place"
+	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 )
 
 // provided is a provider with its sort key and its origin.
@@ -35,7 +35,7 @@ func Provide(constructors ...any) fx.Option {
 			all = append(all, contribution(t, c))
 		}
 	}
-	return provide("mcpfx.Provide at "+place.Caller(1), all)
+	return provide("mcpfx.Provide at "+callsite.Caller(1), all)
 }
 
 // provide is one fx.Provide for all of them, since each call looks through the stack of its
@@ -52,7 +52,7 @@ func provide(from string, constructors []any) fx.Option {
 
 // contribution passes the value of that type on to the app.
 func contribution(t reflect.Type, constructor any) any {
-	from := place.Describe(constructor)
+	from := callsite.Describe(constructor)
 	name := strings.TrimPrefix(t.String(), "*") + " of " + from // two packages may have the same name
 	return annotate(constructor, func(p framework.Provider) provided { return provided{p, name, from} },
 		fx.From(reflect.New(t).Interface()), fx.ResultTags(`group:"kagami.providers"`))
@@ -74,7 +74,7 @@ func annotate(constructor, fn any, as ...fx.Annotation) any {
 // Use wraps every component in middleware, in order. Several Use and UseProvided apply in
 // their order, those in an fx.Module after those outside it.
 func Use(mw ...framework.Middleware) fx.Option {
-	from := "mcpfx.Use at " + place.Caller(1)
+	from := "mcpfx.Use at " + callsite.Caller(1)
 	var all []any
 	for _, m := range mw {
 		all = append(all, use(func() framework.Middleware { return m }, from)...)
@@ -90,9 +90,9 @@ func UseProvided(constructors ...any) fx.Option {
 		if _, err := resultsOf[framework.Middleware](c); err != nil {
 			return fx.Error(fmt.Errorf("mcpfx.UseProvided: %w", err))
 		}
-		all = append(all, use(c, place.Describe(c))...)
+		all = append(all, use(c, callsite.Describe(c))...)
 	}
-	return provide("mcpfx.UseProvided at "+place.Caller(1), all)
+	return provide("mcpfx.UseProvided at "+callsite.Caller(1), all)
 }
 
 // step is a middleware with its place among the others.
@@ -131,7 +131,7 @@ func resultsOf[T any](constructor any) (found []reflect.Type, err error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s is a %s: it returns no %s", place.Describe(constructor), v.Type(), reflect.TypeFor[T]())
+		return nil, fmt.Errorf("%s is a %s: it returns no %s", callsite.Describe(constructor), v.Type(), reflect.TypeFor[T]())
 	}
 	return found, nil
 }

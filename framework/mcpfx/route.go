@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/fx"
 
-	"github.com/kagami-mcp/kagami/framework/internal/place"
+	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
@@ -27,7 +27,7 @@ func Route(pattern string, constructor any) fx.Option {
 		return fx.Error(fmt.Errorf("mcpfx.Route: %w", err))
 	}
 	unique := rand.Text()
-	return provide("mcpfx.Route at "+place.Caller(1), []any{
+	return provide("mcpfx.Route at "+callsite.Caller(1), []any{
 		fx.Annotated{Name: unique, Target: constructor},
 		annotate(constructor, func(h http.Handler) route { return route{pattern, h} },
 			fx.From(reflect.New(found[0]).Interface()), fx.ParamTags(`name:"`+unique+`"`), fx.ResultTags(`group:"kagami.routes"`)),

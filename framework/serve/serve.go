@@ -15,7 +15,7 @@ import (
 	"syscall"
 
 	"github.com/kagami-mcp/kagami/framework"
-	"github.com/kagami-mcp/kagami/framework/internal/outlive"
+	"github.com/kagami-mcp/kagami/framework/internal/sigpipe"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 	"github.com/kagami-mcp/kagami/transport/stdio"
@@ -86,7 +86,7 @@ func Run(ctx context.Context, app *framework.App, args []string, opts ...Option)
 		return errors.New("serve: no app")
 	}
 	if s.program && !f.looks() {
-		outlive.Readers()
+		sigpipe.Catch()
 	}
 	if f.store == "" || f.looks() {
 		return s.run(ctx, app, f)

@@ -1,11 +1,11 @@
 package engine
 
-import "github.com/kagami-mcp/kagami/protocol/lifetime"
+import "github.com/kagami-mcp/kagami/protocol/lazyctx"
 
 // callContext is the context of one request: it ends when the client cancels, the carrier
 // ends, or the call is over.
 type callContext struct {
-	lifetime.Context
+	lazyctx.Context
 	x *exchange
 }
 

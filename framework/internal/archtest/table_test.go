@@ -18,7 +18,7 @@ var table = []rule{
 	{prefix: "protocol/claim"},
 	{prefix: "protocol/session"},
 	{prefix: "protocol/change"},
-	{prefix: "protocol/lifetime"},
+	{prefix: "protocol/lazyctx"},
 	{prefix: "protocol/rounds"},
 	{prefix: "protocol/task", internal: []string{"protocol"}},
 	{prefix: "transport", internal: []string{"protocol/change", "protocol/eventlog", "protocol/session"}},
@@ -28,7 +28,7 @@ var table = []rule{
 	{prefix: "transport/internal/cluster", internal: []string{"protocol/change", "protocol/session"}},
 	{prefix: "transport/internal/streamable", internal: []string{
 		"transport", "transport/internal", "transport/internal/cluster", "protocol/dialect", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
-		"protocol/lifetime", "protocol/session",
+		"protocol/lazyctx", "protocol/session",
 	}},
 	{prefix: "transport/internal/legacysse", internal: []string{
 		"transport", "transport/internal", "transport/internal/cluster", "transport/internal/streamable", "protocol/eventlog", "protocol/jsonrpc", "protocol/session",
@@ -41,7 +41,7 @@ var table = []rule{
 	}},
 	{prefix: "transport/internal/httpserver", internal: []string{"transport", "transport/internal", "transport/internal/streamable", "transport/internal/legacysse"}},
 	{prefix: "protocol/engine", internal: []string{
-		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/lifetime", "protocol/rounds", "protocol/task",
+		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/lazyctx", "protocol/rounds", "protocol/task",
 		"transport",
 	}},
 	{prefix: "protocol/client", internal: []string{
@@ -65,8 +65,8 @@ var table = []rule{
 	{prefix: "framework", internal: []string{
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
 		"protocol/rounds", "protocol/session", "protocol/task", "transport",
-		"framework/internal/binding", "framework/internal/catalog", "framework/internal/effectlog", "framework/internal/place", "framework/internal/secretname", "framework/internal/shield", "framework/internal/sourcedoc", "framework/internal/uritemplate", "framework/store/memory",
-		"framework/rehearsal",
+		"framework/internal/binding", "framework/internal/catalog", "framework/internal/effectlog", "framework/internal/callsite", "framework/internal/secretname", "framework/internal/safestore", "framework/internal/sourcedoc", "framework/internal/uritemplate", "framework/store/memory",
+		"framework/testhook",
 	}, external: []string{"go.uber.org/zap"}},
 	{prefix: "framework/store", internal: []string{"protocol/change", "protocol/eventlog", "protocol/session", "protocol/task"}},
 	{prefix: "framework/store/memory", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task"}},
@@ -74,14 +74,14 @@ var table = []rule{
 	{prefix: "framework/store/redisstore", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task", "framework/store", "framework/store/internal/record"}, external: []string{"github.com/redis/go-redis/v9"}},
 	{prefix: "framework/store/internal/record", internal: []string{"protocol", "protocol/session", "protocol/task"}},
 	{prefix: "framework/internal/redisserver"},
-	{prefix: "framework/internal/place"},
+	{prefix: "framework/internal/callsite"},
 	{prefix: "framework/internal/sourcedoc"},
-	{prefix: "framework/internal/outlive"},
-	{prefix: "framework/internal/shield", internal: []string{
+	{prefix: "framework/internal/sigpipe"},
+	{prefix: "framework/internal/safestore", internal: []string{
 		"protocol/change", "protocol/claim", "protocol/engine", "protocol/eventlog", "protocol/session", "protocol/task",
 	}},
 	{prefix: "framework/serve", internal: []string{
-		"framework", "framework/internal/outlive", "framework/serve/page", "framework/serve/surface", "framework/store", "framework/store/memory", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
+		"framework", "framework/internal/sigpipe", "framework/serve/page", "framework/serve/surface", "framework/store", "framework/store/memory", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
 	{prefix: "framework/internal/effectlog"},
 	{prefix: "framework/serve/page", internal: []string{
@@ -97,11 +97,11 @@ var table = []rule{
 		"github.com/golang-jwt/jwt/v5", "github.com/MicahParks/jwkset",
 	}},
 	{prefix: "framework/mcpfx", internal: []string{
-		"framework", "framework/internal/outlive", "framework/internal/place", "framework/mcpfx/internal/events", "framework/mcpfx/internal/unserved", "transport", "transport/fiberhttp", "transport/stdio",
+		"framework", "framework/internal/sigpipe", "framework/internal/callsite", "framework/mcpfx/internal/events", "framework/mcpfx/internal/unserved", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/fx", "go.uber.org/zap"}},
 	{prefix: "framework/mcpfx/internal/unserved"},
 	{prefix: "framework/mcpfx/internal/events", internal: []string{"framework"}, external: []string{"go.uber.org/fx", "go.uber.org/zap"}},
-	{prefix: "framework/mcpfx/mcpfxtest", internal: []string{"framework", "framework/internal/place", "framework/mcpfx/internal/unserved"}, external: []string{"go.uber.org/fx"}},
+	{prefix: "framework/mcpfx/mcpfxtest", internal: []string{"framework", "framework/internal/callsite", "framework/mcpfx/internal/unserved"}, external: []string{"go.uber.org/fx"}},
 	{prefix: "docs/code/tasks", internal: []string{"framework", "framework/serve", "framework/store/boltstore", "framework/store/redisstore", "protocol"}},
 	{prefix: "docs/code/fx", internal: []string{"framework", "framework/mcpfx"}, external: []string{"go.uber.org/fx"}},
 	{prefix: "docs/code/middleware", internal: []string{"framework", "framework/serve", "middleware", "protocol"}},
@@ -110,12 +110,12 @@ var table = []rule{
 	{prefix: "docs/code/auth", internal: []string{"framework", "framework/serve", "middleware/auth", "transport", "transport/fiberhttp", "transport/nethttp"}},
 	{prefix: "framework/serve/surface/profile", internal: []string{"framework/serve/surface", "protocol"}},
 	{prefix: "framework/serve/surface/contract", internal: []string{"framework/serve/surface", "protocol", "protocol/client", "protocol/dialect", "protocol/jsontext"}},
-	// How testkit gets into a server: for testkit and framework alone.
-	{prefix: "framework/rehearsal", internal: []string{
+	// Hooks for tests: only framework and testkit import them.
+	{prefix: "framework/testhook", internal: []string{
 		"framework/internal/binding", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task",
 	}, external: []string{"go.uber.org/zap"}},
 	{prefix: "testkit", internal: []string{
-		"framework", "framework/rehearsal", "framework/serve/record", "framework/serve/surface", "framework/serve/surface/contract", "framework/store/memory",
+		"framework", "framework/testhook", "framework/serve/record", "framework/serve/surface", "framework/serve/surface/contract", "framework/store/memory",
 		"protocol", "protocol/change", "protocol/claim", "protocol/client", "protocol/dialect", "protocol/engine", "protocol/eventlog",
 		"protocol/jsonrpc", "protocol/jsontext", "protocol/session", "protocol/task",
 		"transport", "transport/fiberhttp", "transport/inmem", "transport/nethttp", "transport/stdio",

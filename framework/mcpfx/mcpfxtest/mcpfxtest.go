@@ -24,7 +24,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/kagami-mcp/kagami/framework"
-	"github.com/kagami-mcp/kagami/framework/internal/place"
+	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 	"github.com/kagami-mcp/kagami/framework/mcpfx/internal/unserved"
 )
 
@@ -82,7 +82,7 @@ type replacement struct {
 // what is replaced does not run. T is the type that constructors take, which may be an
 // interface.
 func Replace[T any](v T) fx.Option {
-	what, at := reflect.TypeFor[T]().String(), place.Caller(1)
+	what, at := reflect.TypeFor[T]().String(), callsite.Caller(1)
 	tag := `name:"` + rand.Text() + `"` // each Replace knows its own
 	return fx.Options(
 		fx.Provide(

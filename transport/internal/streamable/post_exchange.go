@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/kagami-mcp/kagami/protocol/lifetime"
+	"github.com/kagami-mcp/kagami/protocol/lazyctx"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
@@ -23,7 +23,7 @@ type postedExchange struct {
 // frameContext is the context of an exchange. It ends with the exchange or with its parent, the
 // session or the endpoint. Values come from the request first, then from the parent.
 type frameContext struct {
-	lifetime.Context
+	lazyctx.Context
 
 	values context.Context //nolint:containedctx // the request's; used for its values only
 }

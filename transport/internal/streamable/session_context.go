@@ -3,14 +3,14 @@ package streamable
 import (
 	"sync"
 
-	"github.com/kagami-mcp/kagami/protocol/lifetime"
+	"github.com/kagami-mcp/kagami/protocol/lazyctx"
 )
 
 // sessionLife is the context of a session. AfterFunc registers a function here instead of waiting
 // for Done, which would cost a goroutine or an inner context. That is enough because the endpoint
 // calls End for all sessions when the parent, its own context, ends.
 type sessionLife struct {
-	lifetime.Context
+	lazyctx.Context
 
 	mu    sync.Mutex // guards after
 	after *after

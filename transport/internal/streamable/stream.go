@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
-	"github.com/kagami-mcp/kagami/protocol/lifetime"
+	"github.com/kagami-mcp/kagami/protocol/lazyctx"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -29,12 +29,12 @@ type stream struct {
 	admitter   *Admitter
 	session    *session // nil without one
 	plan       transport.Plan
-	standalone bool              // it belongs to no exchange
-	json, sse  bool              // response types that the client accepts
-	log        eventlog.Store    // nil: not resumable
-	onClosing  func()            // called when the host begins to stop or the token expires, instead of ending the connection; nil: that ends
-	greeting   []byte            // the first bytes of a standalone stream; nil: a comment
-	life       *lifetime.Context // the exchange's, ended when the client disconnects; nil: the exchange goes on
+	standalone bool             // it belongs to no exchange
+	json, sse  bool             // response types that the client accepts
+	log        eventlog.Store   // nil: not resumable
+	onClosing  func()           // called when the host begins to stop or the token expires, instead of ending the connection; nil: that ends
+	greeting   []byte           // the first bytes of a standalone stream; nil: a comment
+	life       *lazyctx.Context // the exchange's, ended when the client disconnects; nil: the exchange goes on
 
 	mu        sync.Mutex         // guards the fields below, and the order of what is written
 	settled   bool               // a carrier has attached, or never will

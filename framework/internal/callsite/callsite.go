@@ -1,5 +1,5 @@
-// Package place says where in a user's source something is, for reports and logs.
-package place
+// Package callsite returns positions in the source code of the program, for reports and logs.
+package callsite
 
 import (
 	"os"
@@ -12,8 +12,9 @@ import (
 	"sync"
 )
 
-// Caller is the line that called the function skip calls above the caller of Caller;
-// empty where it is not known.
+// Caller returns the file and line of a call on the stack. With skip 0 it is the call of Caller
+// itself, with skip 1 the call of the function that contains it. Caller returns "" if the
+// position is unknown.
 func Caller(skip int) string {
 	_, file, line, ok := runtime.Caller(skip + 1)
 	if !ok {
@@ -22,8 +23,8 @@ func Caller(skip int) string {
 	return of(file, line)
 }
 
-// Func is where the function is declared, and its name with the last part of the
-// package's: "shop.NewOrders". Of a method value, and of nil, the place is empty.
+// Func returns the file and line of the function's declaration, and its name with the last
+// part of the package path: "shop.NewOrders". For a method value, and for nil, where is "".
 func Func(fn reflect.Value) (where, name string) {
 	f := runtime.FuncForPC(fn.Pointer())
 	if f == nil {
@@ -37,7 +38,7 @@ func Func(fn reflect.Value) (where, name string) {
 	return of(file, line), name
 }
 
-// Describe names a function and its place: "shop.NewOrders (shop/orders.go:31)".
+// Describe returns the name of a function and its position: "shop.NewOrders (shop/orders.go:31)".
 func Describe(fn any) string {
 	where, name := Func(reflect.ValueOf(fn))
 	if where == "" {

@@ -1,4 +1,4 @@
-package shield_test
+package safestore_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kagami-mcp/kagami/framework/internal/shield"
+	"github.com/kagami-mcp/kagami/framework/internal/safestore"
 	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/engine"
@@ -19,36 +19,36 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// TestPanics: every operation of every port that panics returns an error without a stack, and
-// tells the panic once, with one. Ports without an implementation panic always.
+// TestPanics: if an operation of a port panics, it returns an error without a stack, and the
+// panic is reported once, with its stack. Ports without an implementation always panic.
 func TestPanics(t *testing.T) {
 	t.Parallel()
-	var told []error
-	tell := func(err error) { told = append(told, err) }
+	var reported []error
+	report := func(err error) { reported = append(reported, err) }
 	for name, port := range map[string]reflect.Value{
-		"Sessions": reflect.ValueOf(shield.Sessions(struct{ session.Store }{}, tell)),
-		"Events":   reflect.ValueOf(shield.Events(struct{ eventlog.Store }{}, tell)),
-		"Claims":   reflect.ValueOf(shield.Claims(struct{ claim.Store }{}, tell)),
-		"Tasks":    reflect.ValueOf(shield.Tasks(struct{ task.Store }{}, tell)),
-		"Queue":    reflect.ValueOf(shield.Queue(struct{ task.Queue }{}, tell)),
-		"Changes":  reflect.ValueOf(shield.Changes(struct{ change.Bus }{}, tell)),
+		"Sessions": reflect.ValueOf(safestore.Sessions(struct{ session.Store }{}, report)),
+		"Events":   reflect.ValueOf(safestore.Events(struct{ eventlog.Store }{}, report)),
+		"Claims":   reflect.ValueOf(safestore.Claims(struct{ claim.Store }{}, report)),
+		"Tasks":    reflect.ValueOf(safestore.Tasks(struct{ task.Store }{}, report)),
+		"Queue":    reflect.ValueOf(safestore.Queue(struct{ task.Queue }{}, report)),
+		"Changes":  reflect.ValueOf(safestore.Changes(struct{ change.Bus }{}, report)),
 	} {
 		for i := range port.NumMethod() {
 			operation := port.Type().Method(i).Name
 			if operation == "Subscribe" { // see TestSubscribesAgain
 				continue
 			}
-			told = nil
+			reported = nil
 			results := port.Method(i).Call(arguments(port.Method(i).Type()))
 			err, _ := reflect.TypeAssert[error](results[len(results)-1])
 			if err == nil || !strings.Contains(err.Error(), operation+" has panicked") {
 				t.Errorf("%s.%s returned %v", name, operation, err)
 			}
-			if len(told) != 1 {
-				t.Fatalf("%s.%s told %v", name, operation, told)
+			if len(reported) != 1 {
+				t.Fatalf("%s.%s reported %v", name, operation, reported)
 			}
-			if p, ok := errors.AsType[*engine.PanicError](told[0]); !ok || !strings.Contains(string(p.Stack), "."+operation) {
-				t.Errorf("%s.%s told %v", name, operation, told[0])
+			if p, ok := errors.AsType[*engine.PanicError](reported[0]); !ok || !strings.Contains(string(p.Stack), "."+operation) {
+				t.Errorf("%s.%s reported %v", name, operation, reported[0])
 			}
 		}
 	}
@@ -79,20 +79,21 @@ func (b *failingBus) Subscribe(_ context.Context, fn func([]byte)) error {
 	return b.err
 }
 
-// TestSubscribesAgain: after a panic, and not after an error; the end of the context ends the pause.
+// TestSubscribesAgain: Subscribe subscribes again after a panic, and returns after an error. The end
+// of the context ends the pause.
 func TestSubscribesAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var told, looks int
+		var panics, looks int
 		bus := &failingBus{err: errors.New("over")}
-		shielded := shield.Changes(bus, func(error) { told++ })
-		if err := shielded.Subscribe(t.Context(), func([]byte) { looks++ }); !errors.Is(err, bus.err) || told != 1 || looks != 2 {
-			t.Errorf("%v; %d panics told, %d subscriptions", err, told, looks)
+		safe := safestore.Changes(bus, func(error) { panics++ })
+		if err := safe.Subscribe(t.Context(), func([]byte) { looks++ }); !errors.Is(err, bus.err) || panics != 1 || looks != 2 {
+			t.Errorf("%v; %d panics reported, %d subscriptions", err, panics, looks)
 		}
 		bus.began.Store(0)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if err := shielded.Subscribe(ctx, func([]byte) {}); !errors.Is(err, context.DeadlineExceeded) || bus.began.Load() != 1 {
+		if err := safe.Subscribe(ctx, func([]byte) {}); !errors.Is(err, context.DeadlineExceeded) || bus.began.Load() != 1 {
 			t.Errorf("%v after %d subscriptions", err, bus.began.Load())
 		}
 	})
@@ -102,14 +103,14 @@ type locked struct{ session.Store }
 
 func (locked) Opening() string { return "today" }
 
-// TestExclusive: a shielded store is as exclusive as it was.
+// TestExclusive: a wrapped store is a session.Exclusive if and only if the store is.
 func TestExclusive(t *testing.T) {
 	t.Parallel()
-	x, ok := shield.Sessions(locked{}, nil).(session.Exclusive)
+	x, ok := safestore.Sessions(locked{}, nil).(session.Exclusive)
 	if !ok || x.Opening() != "today" {
 		t.Errorf("%v, %v", x, ok)
 	}
-	if x, ok := shield.Sessions(struct{ session.Store }{}, nil).(session.Exclusive); ok {
+	if x, ok := safestore.Sessions(struct{ session.Store }{}, nil).(session.Exclusive); ok {
 		t.Errorf("%v", x)
 	}
 }

@@ -1,10 +1,10 @@
-// Package shield stands between a server and the ports of a store: a panic in a port costs
-// the operation, which returns an error instead, and not the process. Much of what a server
-// does with a store it does in goroutines of its own, where no handler's recovery reaches.
+// Package safestore wraps the ports of a store, so that a panic in a port does not end the
+// process: the operation returns an error instead. A server uses its store mostly in
+// goroutines of its own, where the recovery around handlers does not apply.
 //
-// What is told is the panic with its stack, once; what the operation returns has no stack.
-// A shielded port is as safe for concurrent use as the port itself.
-package shield
+// Each panic is reported once, with its stack. The error that the operation returns does not
+// contain the stack. A wrapped port may be used concurrently if the port itself may be.
+package safestore
 
 import (
 	"context"
@@ -19,30 +19,31 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// Tell takes what went wrong in a port. It may be called concurrently.
-type Tell func(error)
+// PanicReporter receives the panics of a port, each as an error with its stack. It may be
+// called concurrently.
+type PanicReporter func(error)
 
-// caught is deferred by an operation, and turns its panic into its error.
-func (tell Tell) caught(operation string, err *error) {
+// caught turns a panic of an operation, which defers it, into the operation's error.
+func (report PanicReporter) caught(operation string, err *error) {
 	if v := recover(); v != nil {
-		tell(fmt.Errorf("store: %s: %w", operation, &engine.PanicError{Value: v, Stack: debug.Stack()}))
+		report(fmt.Errorf("store: %s: %w", operation, &engine.PanicError{Value: v, Stack: debug.Stack()}))
 		*err = fmt.Errorf("store: %s has panicked", operation)
 	}
 }
 
-// Sessions shields a session.Store. The result is a session.Exclusive if s is, with the opening
-// that s has now.
-func Sessions(s session.Store, tell Tell) session.Store {
-	shielded := sessions{s, tell}
+// Sessions wraps a session.Store. If s is a session.Exclusive, so is the result, with the
+// opening that s has at the time of the call.
+func Sessions(s session.Store, report PanicReporter) session.Store {
+	safe := sessions{s, report}
 	if x, ok := s.(session.Exclusive); ok {
-		return exclusive{shielded, x.Opening()}
+		return exclusive{safe, x.Opening()}
 	}
-	return shielded
+	return safe
 }
 
 type sessions struct {
 	session.Store
-	tell Tell
+	report PanicReporter
 }
 
 type exclusive struct {
@@ -53,105 +54,105 @@ type exclusive struct {
 func (e exclusive) Opening() string { return e.opening }
 
 func (s sessions) Create(ctx context.Context, r session.Record) (err error) {
-	defer s.tell.caught("Sessions.Create", &err)
+	defer s.report.caught("Sessions.Create", &err)
 	return s.Store.Create(ctx, r)
 }
 
 func (s sessions) Get(ctx context.Context, id string) (r session.Record, err error) {
-	defer s.tell.caught("Sessions.Get", &err)
+	defer s.report.caught("Sessions.Get", &err)
 	return s.Store.Get(ctx, id)
 }
 
 func (s sessions) Update(ctx context.Context, r session.Record) (err error) {
-	defer s.tell.caught("Sessions.Update", &err)
+	defer s.report.caught("Sessions.Update", &err)
 	return s.Store.Update(ctx, r)
 }
 
 func (s sessions) Touch(ctx context.Context, id string, expires time.Time) (err error) {
-	defer s.tell.caught("Sessions.Touch", &err)
+	defer s.report.caught("Sessions.Touch", &err)
 	return s.Store.Touch(ctx, id, expires)
 }
 
 func (s sessions) Delete(ctx context.Context, id string) (err error) {
-	defer s.tell.caught("Sessions.Delete", &err)
+	defer s.report.caught("Sessions.Delete", &err)
 	return s.Store.Delete(ctx, id)
 }
 
-// Events shields an eventlog.Store.
-func Events(s eventlog.Store, tell Tell) eventlog.Store { return events{s, tell} }
+// Events wraps an eventlog.Store.
+func Events(s eventlog.Store, report PanicReporter) eventlog.Store { return events{s, report} }
 
 type events struct {
 	eventlog.Store
-	tell Tell
+	report PanicReporter
 }
 
 func (e events) Append(ctx context.Context, stream string, frame []byte) (seq uint64, err error) {
-	defer e.tell.caught("Events.Append", &err)
+	defer e.report.caught("Events.Append", &err)
 	return e.Store.Append(ctx, stream, frame)
 }
 
 func (e events) After(ctx context.Context, stream string, seq uint64) (after []eventlog.Event, err error) {
-	defer e.tell.caught("Events.After", &err)
+	defer e.report.caught("Events.After", &err)
 	return e.Store.After(ctx, stream, seq)
 }
 
 func (e events) Drop(ctx context.Context, stream string) (err error) {
-	defer e.tell.caught("Events.Drop", &err)
+	defer e.report.caught("Events.Drop", &err)
 	return e.Store.Drop(ctx, stream)
 }
 
-// Claims shields a claim.Store.
-func Claims(s claim.Store, tell Tell) claim.Store { return claims{s, tell} }
+// Claims wraps a claim.Store.
+func Claims(s claim.Store, report PanicReporter) claim.Store { return claims{s, report} }
 
 type claims struct {
 	claim.Store
-	tell Tell
+	report PanicReporter
 }
 
 func (c claims) Claim(ctx context.Context, key string, value []byte, life time.Duration) (held []byte, mine bool, err error) {
-	defer c.tell.caught("Claims.Claim", &err)
+	defer c.report.caught("Claims.Claim", &err)
 	return c.Store.Claim(ctx, key, value, life)
 }
 
 func (c claims) Swap(ctx context.Context, key string, old, value []byte, life time.Duration) (swapped bool, err error) {
-	defer c.tell.caught("Claims.Swap", &err)
+	defer c.report.caught("Claims.Swap", &err)
 	return c.Store.Swap(ctx, key, old, value, life)
 }
 
 func (c claims) Get(ctx context.Context, key string) (value []byte, err error) {
-	defer c.tell.caught("Claims.Get", &err)
+	defer c.report.caught("Claims.Get", &err)
 	return c.Store.Get(ctx, key)
 }
 
 func (c claims) Delete(ctx context.Context, key string, old []byte) (err error) {
-	defer c.tell.caught("Claims.Delete", &err)
+	defer c.report.caught("Claims.Delete", &err)
 	return c.Store.Delete(ctx, key, old)
 }
 
 func (c claims) Add(ctx context.Context, key string, n int64, life time.Duration) (sum int64, err error) {
-	defer c.tell.caught("Claims.Add", &err)
+	defer c.report.caught("Claims.Add", &err)
 	return c.Store.Add(ctx, key, n, life)
 }
 
-// Changes shields a change.Bus.
-func Changes(b change.Bus, tell Tell) change.Bus { return changes{b, tell} }
+// Changes wraps a change.Bus.
+func Changes(b change.Bus, report PanicReporter) change.Bus { return changes{b, report} }
 
 type changes struct {
 	change.Bus
-	tell Tell
+	report PanicReporter
 }
 
 func (c changes) Publish(ctx context.Context, message []byte) (err error) {
-	defer c.tell.caught("Changes.Publish", &err)
+	defer c.report.caught("Changes.Publish", &err)
 	return c.Bus.Publish(ctx, message)
 }
 
-// again is the pause before a subscription that ended too early is made anew.
+// again is the pause between a panic of Subscribe and the next attempt.
 const again = time.Second
 
-// Subscribe subscribes again after a panic: it would miss what other processes say for the
-// rest of the server's life. The subscriber learns of what it missed by the first call of
-// each subscription.
+// Subscribe subscribes again after a panic. Without that, the server would never again receive
+// messages of other processes. A subscription begins with a call of fn, from which the
+// subscriber sees that it may have missed messages.
 func (c changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
 	for {
 		returned, err := c.subscribe(ctx, fn)
@@ -175,9 +176,9 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// subscribe says whether the port's Subscribe returned, rather than panicked.
+// subscribe reports whether the port's Subscribe returned. If it panicked, returned is false.
 func (c changes) subscribe(ctx context.Context, fn func(message []byte)) (returned bool, err error) {
-	defer c.tell.caught("Changes.Subscribe", &err)
+	defer c.report.caught("Changes.Subscribe", &err)
 	err = c.Bus.Subscribe(ctx, fn)
 	return true, err
 }

@@ -1,4 +1,4 @@
-package place_test
+package callsite_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kagami-mcp/kagami/framework/internal/place"
+	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 )
 
 const source = `package shop
@@ -52,21 +52,21 @@ func TestField(t *testing.T) {
 		if want != "" {
 			want = filepath.Join(dir, want)
 		}
-		if got := place.Field(filepath.Join(dir, "main.go")+":7", structName, name); got != want {
+		if got := callsite.Field(filepath.Join(dir, "main.go")+":7", structName, name); got != want {
 			t.Errorf("%s is at %q, want %q", field, got, want)
 		}
 	}
-	if got := place.Field(place.Beside("cmd/shop/main.go:7", "example.com/m/cmd/shop", "example.com/m/order"), "Order", "ID"); got != "" {
+	if got := callsite.Field(callsite.Beside("cmd/shop/main.go:7", "example.com/m/cmd/shop", "example.com/m/order"), "Order", "ID"); got != "" {
 		t.Errorf("found %q where there is nothing", got)
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "cmd", "shop"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	main := filepath.Join(dir, "cmd", "shop", "main.go") + ":7"
-	if got, want := place.Field(place.Beside(main, "example.com/m/cmd/shop", "example.com/m"), "Order", "ID"), filepath.Join(dir, "order.go:4"); got != want {
+	if got, want := callsite.Field(callsite.Beside(main, "example.com/m/cmd/shop", "example.com/m"), "Order", "ID"), filepath.Join(dir, "order.go:4"); got != want {
 		t.Errorf("a type of another package is at %q, want %q", got, want)
 	}
-	if got := place.Field("", "Order", "ID") + place.Field("/no/such/place.go:3", "Order", "ID") + place.Field("nowhere", "Order", "ID"); got != "" {
+	if got := callsite.Field("", "Order", "ID") + callsite.Field("/no/such/file.go:3", "Order", "ID") + callsite.Field("nowhere", "Order", "ID"); got != "" {
 		t.Errorf("found %q where there is nothing", got)
 	}
 }
@@ -97,11 +97,11 @@ const Web Port = 80
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"Color": true, "Finish": true, "Gloss": false, "Shape": false, "Fin": false, "Port": false} {
-		if got := place.Constants(filepath.Join(dir, "main.go")+":7", name); got != want {
+		if got := callsite.Constants(filepath.Join(dir, "main.go")+":7", name); got != want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
-	if place.Constants(filepath.Join(dir, "gone", "main.go")+":7", "Color") || place.Constants("", "Color") {
+	if callsite.Constants(filepath.Join(dir, "gone", "main.go")+":7", "Color") || callsite.Constants("", "Color") {
 		t.Error("found constants where there is nothing")
 	}
 }

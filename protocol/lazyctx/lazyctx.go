@@ -1,6 +1,6 @@
-// Package lifetime is a context for what is usually over before anybody waits for its end:
-// a request, an HTTP exchange, a session.
-package lifetime
+// Package lazyctx provides a context that registers with its parent only when something waits
+// for its end. Use it for what usually ends before that: a request, an HTTP exchange, a session.
+package lazyctx
 
 import (
 	"context"
@@ -10,29 +10,30 @@ import (
 )
 
 // Context behaves like context.WithCancelCause on its parent, but it is part of its owner's
-// memory, and it does not register with the parent before somebody waits for its end. From
-// then on a context of the standard library (inner) does the work, so that derived contexts
-// and context.Cause find the type that they expect.
+// memory. It registers with the parent only when something waits for its end or derives from
+// it. After that a context of the standard library (inner) does the work, so that derived
+// contexts and context.Cause find the type that they expect.
 //
-// Begin comes before everything but End. The methods may be called by many goroutines at
-// once. A Context must not be copied.
+// Call Begin before any other method except End. The methods may be called concurrently. A
+// Context must not be copied.
 type Context struct {
 	parent context.Context            //nolint:containedctx // it is a context itself; nil before Begin
-	inner  atomic.Pointer[cancelable] // nil: as the parent is; unnoticed: ended before it
-	mu     sync.Mutex                 // held while parent and inner are set
+	inner  atomic.Pointer[cancelable] // nil: not made, the parent decides; unnoticed: ended before the parent
+	mu     sync.Mutex                 // held while parent or inner is set
 }
 
 type cancelable struct {
-	ctx    context.Context //nolint:containedctx // of a context; nil before Begin
+	ctx    context.Context //nolint:containedctx // it is a part of a context; nil before Begin
 	cancel context.CancelCauseFunc
 	early  error // the cause of an End before Begin
 }
 
-// unnoticed is the inner of a context that ended without a cause, before its parent did, and
-// for whose end nobody has waited.
+// unnoticed marks a context that ended without a cause, before its parent and before anything
+// waited for its end.
 var unnoticed = new(cancelable)
 
-// Begin gives the context its parent, once. If End was called before, it has ended at once.
+// Begin sets the parent. It must be called once. If End was called before, the context ends
+// at once.
 func (c *Context) Begin(parent context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,8 +44,8 @@ func (c *Context) Begin(parent context.Context) {
 	}
 }
 
-// End ends the context; only the first cause counts, and nil is context.Canceled. The end of
-// the parent ends it, too.
+// End ends the context with a cause; nil stands for context.Canceled. Only the first call has
+// an effect. The end of the parent also ends the context.
 func (c *Context) End(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +62,8 @@ func (c *Context) End(cause error) {
 	}
 }
 
-// waited is inner, for callers who wait for the end or derive from it.
+// waited returns the inner context, and makes it if there is none. It is for callers that wait
+// for the end or derive from the context.
 func (c *Context) waited() context.Context {
 	if inner := c.inner.Load(); inner != nil && inner != unnoticed {
 		return inner.ctx
@@ -71,14 +73,14 @@ func (c *Context) waited() context.Context {
 	return c.realize().ctx
 }
 
-// realize makes inner, if there is none. Under mu.
+// realize returns inner, and makes it if there is none. The caller holds mu.
 func (c *Context) realize() *cancelable {
 	inner := c.inner.Load()
 	if inner != nil && inner != unnoticed {
 		return inner
 	}
 	made := new(cancelable)
-	if inner == unnoticed { // what has happened to the parent since does not count
+	if inner == unnoticed { // the parent may have ended since; that does not count
 		made.ctx, made.cancel = context.WithCancelCause(context.WithoutCancel(c.parent))
 		made.cancel(nil)
 	} else {
@@ -88,16 +90,17 @@ func (c *Context) realize() *cancelable {
 	return made
 }
 
-// Parent is what Begin was given.
+// Parent returns the parent that Begin set, or nil before Begin.
 func (c *Context) Parent() context.Context { return c.parent }
 
-// Deadline is the parent's.
+// Deadline returns the parent's deadline.
 func (c *Context) Deadline() (time.Time, bool) { return c.parent.Deadline() }
 
-// Done is closed at the end.
+// Done returns a channel that is closed when the context ends.
 func (c *Context) Done() <-chan struct{} { return c.waited().Done() }
 
-// Err says whether Done is closed.
+// Err returns nil while the context goes on, and then context.Canceled or the error of the
+// parent.
 func (c *Context) Err() error {
 	switch inner := c.inner.Load(); inner {
 	case nil:
@@ -109,8 +112,8 @@ func (c *Context) Err() error {
 	}
 }
 
-// Value is the parent's. Package context looks for an enclosing cancel context by a key of its
-// own: once there is an inner one, that key must lead to it.
+// Value returns the parent's value for key. Once there is an inner context, the lookup goes
+// through it, because package context finds the nearest cancelable ancestor with a private key.
 func (c *Context) Value(key any) any {
 	if c.inner.Load() == nil {
 		return c.parent.Value(key)

@@ -1,4 +1,4 @@
-package rehearsal
+package testhook
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package shield
+package safestore
 
 import (
 	"context"
@@ -6,63 +6,63 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// Tasks shields a task.Store. The result is no task.Queue: see Queue.
-func Tasks(s task.Store, tell Tell) task.Store { return tasks{s, tell} }
+// Tasks wraps a task.Store. The result is not a task.Queue: see Queue.
+func Tasks(s task.Store, report PanicReporter) task.Store { return tasks{s, report} }
 
 type tasks struct {
 	task.Store
-	tell Tell
+	report PanicReporter
 }
 
 func (t tasks) Create(ctx context.Context, r task.Record) (err error) {
-	defer t.tell.caught("Tasks.Create", &err)
+	defer t.report.caught("Tasks.Create", &err)
 	return t.Store.Create(ctx, r)
 }
 
 func (t tasks) Get(ctx context.Context, id string) (r task.Record, err error) {
-	defer t.tell.caught("Tasks.Get", &err)
+	defer t.report.caught("Tasks.Get", &err)
 	return t.Store.Get(ctx, id)
 }
 
 func (t tasks) Update(ctx context.Context, r task.Record) (err error) {
-	defer t.tell.caught("Tasks.Update", &err)
+	defer t.report.caught("Tasks.Update", &err)
 	return t.Store.Update(ctx, r)
 }
 
 func (t tasks) Delete(ctx context.Context, id string) (err error) {
-	defer t.tell.caught("Tasks.Delete", &err)
+	defer t.report.caught("Tasks.Delete", &err)
 	return t.Store.Delete(ctx, id)
 }
 
 func (t tasks) List(ctx context.Context, owner, after string, limit int) (page []task.Record, err error) {
-	defer t.tell.caught("Tasks.List", &err)
+	defer t.report.caught("Tasks.List", &err)
 	return t.Store.List(ctx, owner, after, limit)
 }
 
 func (t tasks) Count(ctx context.Context, owner string) (n int, err error) {
-	defer t.tell.caught("Tasks.Count", &err)
+	defer t.report.caught("Tasks.Count", &err)
 	return t.Store.Count(ctx, owner)
 }
 
-// Queue shields a task.Queue.
-func Queue(q task.Queue, tell Tell) task.Queue { return queue{q, tell} }
+// Queue wraps a task.Queue.
+func Queue(q task.Queue, report PanicReporter) task.Queue { return queue{q, report} }
 
 type queue struct {
 	task.Queue
-	tell Tell
+	report PanicReporter
 }
 
 func (q queue) Take(ctx context.Context) (l task.Lease, err error) {
-	defer q.tell.caught("Tasks.Take", &err)
+	defer q.report.caught("Tasks.Take", &err)
 	return q.Queue.Take(ctx)
 }
 
 func (q queue) Renew(ctx context.Context, l task.Lease) (err error) {
-	defer q.tell.caught("Tasks.Renew", &err)
+	defer q.report.caught("Tasks.Renew", &err)
 	return q.Queue.Renew(ctx, l)
 }
 
 func (q queue) Release(ctx context.Context, l task.Lease) (err error) {
-	defer q.tell.caught("Tasks.Release", &err)
+	defer q.report.caught("Tasks.Release", &err)
 	return q.Queue.Release(ctx, l)
 }

@@ -1,4 +1,4 @@
-package place
+package callsite
 
 import (
 	"os"
@@ -60,7 +60,7 @@ func fieldLine(lines []string, begins, declares *regexp.Regexp) (line, types int
 	return line, types
 }
 
-// Beside returns a place in the package other, given the place of anything in the package pkg. The
+// Beside returns a position in the package other, given the position of anything in the package pkg. The
 // result is right if the two lie in one tree as their import paths do, such as in one module.
 func Beside(where, pkg, other string) string {
 	file, found := fileOf(where)

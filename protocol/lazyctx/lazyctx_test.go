@@ -1,4 +1,4 @@
-package lifetime_test
+package lazyctx_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/kagami-mcp/kagami/protocol/lifetime"
+	"github.com/kagami-mcp/kagami/protocol/lazyctx"
 )
 
 type (
@@ -17,17 +17,17 @@ type (
 	otherKey  struct{}
 )
 
-// life is a context, and what package context would have made instead.
+// life is a context under test, with the function that ends it.
 type life struct {
 	ctx context.Context
 	end func(cause error)
 }
 
 func lives(parent context.Context) map[string]life {
-	var l lifetime.Context
+	var l lazyctx.Context
 	l.Begin(parent)
 	ctx, cancel := context.WithCancelCause(parent)
-	return map[string]life{"lifetime": {&l, l.End}, "standard": {ctx, cancel}}
+	return map[string]life{"lazy": {&l, l.End}, "standard": {ctx, cancel}}
 }
 
 var errOfOwner, errOfParent = errors.New("of the owner"), errors.New("of the parent")
@@ -40,8 +40,8 @@ var lifeSteps = map[string]func(l life, parent context.CancelCauseFunc){
 	"somebody asks": func(l life, _ context.CancelCauseFunc) { l.ctx.Done() },
 }
 
-// What is seen of it is what is seen of the context of the standard library, in
-// whatever order things happen, and whether anybody has looked before or not.
+// TestIsAContext: a Context looks the same as a context of the standard library, in any order
+// of events, whether or not its state was read before.
 func TestIsAContext(t *testing.T) {
 	t.Parallel()
 	for a := range lifeSteps {
@@ -52,7 +52,7 @@ func TestIsAContext(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						for _, looks := range []bool{false, true} {
 							want := lifeStory(t, "standard", looks, a, b, c)
-							if got := lifeStory(t, "lifetime", looks, a, b, c); got != want {
+							if got := lifeStory(t, "lazy", looks, a, b, c); got != want {
 								t.Errorf("looking %v: %s\nwant %s", looks, got, want)
 							}
 						}
@@ -101,11 +101,12 @@ func seen(ctx context.Context) string {
 		time.Until(deadline), timed, ctx.Value(parentKey{}), context.Cause(context.WithoutCancel(ctx)))
 }
 
-// A child ends with it, without a goroutine of its own, whenever it was made.
+// TestEndsItsChildren: the end of a Context ends its children at once, because they need no
+// goroutine.
 func TestEndsItsChildren(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := lives(t.Context())["lifetime"]
+		l := lives(t.Context())["lazy"]
 		child, stop := context.WithTimeout(l.ctx, time.Hour)
 		defer stop()
 		l.end(errOfOwner)
@@ -115,10 +116,10 @@ func TestEndsItsChildren(t *testing.T) {
 	})
 }
 
-// What is ended before it begins is over when it does.
+// TestEndsBeforeItBegins: after an early End, the context has ended as soon as Begin returns.
 func TestEndsBeforeItBegins(t *testing.T) {
 	t.Parallel()
-	var l lifetime.Context
+	var l lazyctx.Context
 	l.End(errOfOwner)
 	l.End(errOfParent)
 	l.Begin(t.Context())
@@ -127,12 +128,12 @@ func TestEndsBeforeItBegins(t *testing.T) {
 	}
 }
 
-// All may happen at once. This is for the race detector.
+// TestUnderRace: all methods may run concurrently. It is for the race detector.
 func TestUnderRace(t *testing.T) {
 	t.Parallel()
 	for range 200 {
 		parent, cancel := context.WithCancelCause(t.Context())
-		l := lives(parent)["lifetime"]
+		l := lives(parent)["lazy"]
 		var all sync.WaitGroup
 		for _, do := range []func(){
 			func() { <-l.ctx.Done() },
@@ -151,11 +152,11 @@ func TestUnderRace(t *testing.T) {
 	}
 }
 
-// Where nobody waits for the end it costs no memory but its owner's.
+// TestAllocations: a Context allocates nothing if nothing waits for its end.
 func TestAllocations(t *testing.T) {
 	parent, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	owners := make([]lifetime.Context, 101)
+	owners := make([]lazyctx.Context, 101)
 	next := 0
 	if n := testing.AllocsPerRun(100, func() {
 		l := &owners[next]
