@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Print is a fingerprint of a question: its method and text.
-type Print [8]byte
+// Fingerprint identifies a question by a hash of its method and text.
+type Fingerprint [8]byte
 
-// PrintOf is the fingerprint of a question.
-func PrintOf(method string, params []byte) Print {
+// FingerprintOf returns the fingerprint of the question with this method and these parameters.
+func FingerprintOf(method string, params []byte) Fingerprint {
 	h := sha256.New()
 	h.Write([]byte(method))
 	h.Write([]byte{0})
 	h.Write(params)
-	var p Print
+	var p Fingerprint
 	copy(p[:], h.Sum(nil))
 	return p
 }
@@ -33,11 +33,11 @@ const (
 	Roots
 )
 
-// Question is one that was asked.
+// Question is a question that a handler asked.
 type Question struct {
-	Key   string
-	Kind  Kind
-	Print Print
+	Key         string
+	Kind        Kind
+	Fingerprint Fingerprint
 }
 
 // Answer is a question and what the client said: a bare result.
@@ -96,7 +96,7 @@ func appendText(dst []byte, s string) []byte {
 
 func appendQuestion(dst []byte, q Question) []byte {
 	dst = append(appendText(dst, q.Key), byte(q.Kind))
-	return append(dst, q.Print[:]...)
+	return append(dst, q.Fingerprint[:]...)
 }
 
 // Parse reads what Append wrote. The journal keeps nothing of text.
@@ -180,12 +180,12 @@ func (r *reader) text() []byte {
 
 func (r *reader) question() Question {
 	q := Question{Key: string(r.text()), Kind: Kind(r.octet())}
-	if len(r.rest) < len(q.Print) || q.Kind > Roots {
+	if len(r.rest) < len(q.Fingerprint) || q.Kind > Roots {
 		r.fail()
 		return q
 	}
-	copy(q.Print[:], r.rest)
-	r.rest = r.rest[len(q.Print):]
+	copy(q.Fingerprint[:], r.rest)
+	r.rest = r.rest[len(q.Fingerprint):]
 	return q
 }
 

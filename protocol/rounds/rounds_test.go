@@ -15,7 +15,7 @@ import (
 
 func sample() *rounds.Journal {
 	q := func(key string, kind rounds.Kind) rounds.Question {
-		return rounds.Question{Key: key, Kind: kind, Print: rounds.PrintOf("elicitation/create", []byte(key))}
+		return rounds.Question{Key: key, Kind: kind, Fingerprint: rounds.FingerprintOf("elicitation/create", []byte(key))}
 	}
 	return &rounds.Journal{
 		Call: "ABCDEFGH-1z", Round: 3, Expires: time.Unix(1_800_000_000, 0),
