@@ -17,7 +17,7 @@ func (s *Server) ElicitationComplete(ctx context.Context, id string) error {
 	send := s.visits.take(id)
 	if send == nil {
 		if s.engine != nil {
-			s.engine.Visited(id)
+			s.engine.ElicitationComplete(id)
 		}
 		return nil
 	}

@@ -42,10 +42,10 @@ type Config struct {
 	// RootsChanged is told at once, in the order of arrival, that a session's roots are
 	// not what they were; it must not block; may be nil.
 	RootsChanged func(session string)
-	// Visit takes out what tells the client of this node that was sent to the page of an
-	// elicitation, when another node has said that it is done (Engine.Visited); nil: there is
-	// none. It must not block; may be nil.
-	Visit func(id string) func(ctx context.Context, p protocol.Params) error
+	// ElicitationComplete is called when another node has reported that the page of an
+	// elicitation is done (Engine.ElicitationComplete). It removes and returns the function
+	// that notifies the client, or nil if this node did not ask. It must not block; may be nil.
+	ElicitationComplete func(id string) func(ctx context.Context, p protocol.Params) error
 	// OnRootsChanged runs when a client says that its roots changed; may be nil.
 	OnRootsChanged func(ctx context.Context)
 	// Failed reports errors that are answered without their text, panics

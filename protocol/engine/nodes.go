@@ -24,7 +24,7 @@ const (
 	newsNotify  newsKind = "notify"  // Frame is for the client of Session
 	newsRoots   newsKind = "roots"   // the roots of the client of Session changed
 	newsKept    newsKind = "kept"    // the kept state of Session changed: to Frame, at Version
-	newsVisited newsKind = "visited" // the page of the elicitation Visit is done
+	newsVisited newsKind = "visited" // the page of the elicitation with the id Visit is done
 	newsLost    newsKind = "lost"    // the node has lost messages before they were on the bus
 )
 
@@ -273,7 +273,7 @@ func (e *Engine) heard(message []byte) {
 			e.cfg.RootsChanged(n.Session)
 		}
 	case newsVisited:
-		e.visited(n.Visit)
+		e.notifyElicitationComplete(n.Visit)
 	case newsLost:
 		e.lookAtAll(true)
 	}
@@ -289,17 +289,17 @@ func (e *Engine) lookAtAll(doubt bool) {
 	signal(e.nodes.look)
 }
 
-// Visited lets the other nodes know that the page of an elicitation is done: the one that
-// has asked tells its client. It never blocks.
-func (e *Engine) Visited(id string) { e.tell(news{Kind: newsVisited, Visit: id}) }
+// ElicitationComplete notifies the other nodes that the page of an elicitation is done. The node
+// that asked then notifies its client. ElicitationComplete never blocks.
+func (e *Engine) ElicitationComplete(id string) { e.tell(news{Kind: newsVisited, Visit: id}) }
 
-// visited tells the client, if it was this node that asked. It does so in a goroutine, because
-// sending may block.
-func (e *Engine) visited(id string) {
-	if e.cfg.Visit == nil {
+// notifyElicitationComplete notifies the client if this node asked. It does so in a goroutine,
+// because sending may block.
+func (e *Engine) notifyElicitationComplete(id string) {
+	if e.cfg.ElicitationComplete == nil {
 		return
 	}
-	send := e.cfg.Visit(id)
+	send := e.cfg.ElicitationComplete(id)
 	if send == nil || !e.begin() {
 		return
 	}
@@ -308,7 +308,7 @@ func (e *Engine) visited(id string) {
 		ctx, cancel := context.WithTimeout(context.Background(), tellTimeout) //nolint:forbidigo // what is forwarded answers nothing
 		defer cancel()
 		if err := send(ctx, &protocol.ElicitationCompleteParams{ID: id}); err != nil {
-			e.failed(ctx, nil, fmt.Errorf("engine: telling a client that an elicitation is complete: %w", err))
+			e.failed(ctx, nil, fmt.Errorf("engine: notifying a client that an elicitation is complete: %w", err))
 		}
 	}()
 }
