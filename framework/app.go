@@ -28,7 +28,7 @@ type App struct {
 
 type hook = func(ctx context.Context, s *Server) error
 
-// addition is one component, and the line that added it.
+// addition is one component, and the call site that added it.
 type addition struct {
 	component Component
 	at        string
@@ -36,12 +36,12 @@ type addition struct {
 
 // New starts an app. What is wrong with the arguments is reported by Build.
 func New(name, version string, opts ...AppOption) *App {
-	return NewFrom(callsite.Caller(1), name, version, opts...)
+	return NewAt(callsite.Caller(1), name, version, opts...)
 }
 
-// NewFrom is New for code that builds an app on behalf of other code; reports show where as
-// the place.
-func NewFrom(where, name, version string, opts ...AppOption) *App {
+// NewAt is like New, for code that builds an app on behalf of other code. Reports show where
+// as the call site.
+func NewAt(where, name, version string, opts ...AppOption) *App {
 	a := &App{name: name, version: version, cfg: defaultConfig()}
 	if name == "" {
 		a.fault(where, "the server has no name", "Give New a name")
@@ -71,9 +71,9 @@ func (a *App) Add(components ...Component) *App {
 	return a.addAt(callsite.Caller(1), components)
 }
 
-// AddFrom adds the components of a provider on behalf of other code; reports and
-// inspections show where as the place: "shop.NewOrders (shop/orders.go:31)".
-func (a *App) AddFrom(where string, p Provider) *App {
+// AddAt adds the components of a provider on behalf of other code. Reports and inspections
+// show where as the call site, for example "shop.NewOrders (shop/orders.go:31)".
+func (a *App) AddAt(where string, p Provider) *App {
 	if p == nil || isNilPointer(p) {
 		a.fault(where, "the provider is nil", "Return one, or an error")
 		return a
@@ -94,10 +94,10 @@ func (a *App) addAt(where string, components []Component) *App {
 
 // Use wraps every component. Middleware is ordered by phase; within a phase the first given
 // is outermost. The group's come next, then the component's own.
-func (a *App) Use(mw ...Middleware) *App { return a.UseFrom(callsite.Caller(1), mw...) }
+func (a *App) Use(mw ...Middleware) *App { return a.UseAt(callsite.Caller(1), mw...) }
 
-// UseFrom is Use on behalf of other code; reports show where as the place.
-func (a *App) UseFrom(where string, mw ...Middleware) *App {
+// UseAt is like Use, on behalf of other code. Reports show where as the call site.
+func (a *App) UseAt(where string, mw ...Middleware) *App {
 	for _, m := range mw {
 		if problem := m.problem(); problem != "" {
 			a.fault(where, problem, "")

@@ -152,7 +152,7 @@ type builder struct {
 	remove  []*catalog.Entry // entries that are removed in the same step
 	faults  []Fault
 	entries []*catalog.Entry
-	yield   map[identity]*catalog.Entry // entries that are replaced by a new one of their name; see Server.Put
+	yield   map[identity]*catalog.Entry // entries that a new one of the same name replaces; see Server.AddOrReplace
 	taken   map[identity]string         // where the component of that name is registered
 	handles map[*declaration]string     // where each handle was added
 	plans   binding.Set
@@ -190,7 +190,8 @@ func newBuilder(s *Server, remove []*catalog.Entry, faults []Fault) *builder {
 	return b
 }
 
-// yielding lets new components replace those of the server that have their name.
+// yielding makes new components replace registered components of the same kind and name, instead
+// of conflicting with them.
 func (b *builder) yielding() *builder {
 	b.yield = make(map[identity]*catalog.Entry)
 	for _, e := range b.server.registry.Entries() {

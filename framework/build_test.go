@@ -332,7 +332,7 @@ func TestAppFaults(t *testing.T) {
 		"nil store":            {framework.New("a", "1", framework.WithStore(nil)), "WithStore: the store is nil"},
 		"store that is nil":    {framework.New("a", "1", framework.WithStore((*memory.Store)(nil))), "WithStore: the store is nil"},
 		"other store is nil":   {framework.New("a", "1").UseStore((*memory.Store)(nil)), "UseStore: the store is nil"},
-		"panicking provider":   {framework.New("a", "1").AddFrom("build_test.go:1", explosive{}), "Components: panic: boom"},
+		"panicking provider":   {framework.New("a", "1").AddAt("build_test.go:1", explosive{}), "Components: panic: boom"},
 		"unready by panic":     {framework.New("a", "1", framework.WithStrict(), framework.WithAuth(explosive{})), "WithAuth: panic: boom"},
 		"nil mapper":           {framework.New("a", "1", framework.WithErrorMapper(nil)), "WithErrorMapper"},
 		"negative grace":       {framework.New("a", "1", framework.WithShutdownGrace(-1)), "WithShutdownGrace"},

@@ -75,10 +75,10 @@ func TestChainAllocatesNothing(t *testing.T) {
 					t.Error(err)
 				}
 			},
-			"BriefOf":   func() { _ = BriefOf(ctx) },
-			"Asked":     func() { _ = Asked(ctx) },
-			"Masked":    func() { _, _ = Masked(ctx, call.Arguments) },
-			"OutcomeOf": func() { _ = OutcomeOf(ctx, &Result{}, nil) },
+			"CallerLite":      func() { _ = CallerLite(ctx) },
+			"HasAsked":        func() { _ = HasAsked(ctx) },
+			"RedactArguments": func() { _, _ = RedactArguments(ctx, call.Arguments) },
+			"OutcomeOf":       func() { _ = OutcomeOf(ctx, &Result{}, nil) },
 		} {
 			if got := testing.AllocsPerRun(100, fn); got != 0 {
 				t.Errorf("%s makes %v allocations", name, got)

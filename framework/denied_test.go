@@ -26,15 +26,15 @@ func (w *witness) step(phase framework.Phase) framework.Middleware {
 	return framework.Middleware{Name: "witness", Phase: phase, Wrap: func(next framework.Handler) framework.Handler {
 		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 			result, err := next(ctx, call)
-			brief := framework.BriefOf(ctx)
+			lite := framework.CallerLite(ctx)
 			who := "nobody"
-			if brief.Principal != nil {
-				who = brief.Principal.Subject
+			if lite.Principal != nil {
+				who = lite.Principal.Subject
 			}
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.seen = append(w.seen, fmt.Sprintf("%s: %s %s%s %s", who, call.Method, call.Name, call.Arguments, framework.OutcomeOf(ctx, result, err)))
-			if call.ID == "" || call.Component.Name == "" || brief.Revision == "" {
+			if call.ID == "" || call.Component.Name == "" || lite.Revision == "" {
 				w.seen = append(w.seen, fmt.Sprintf("%+v", call))
 			}
 			return w.answer(result, err)

@@ -350,9 +350,9 @@ func withStack(fields []zap.Field, err error) []zap.Field {
 // failure is err for the log, without the arguments that are secret by their tag or name.
 func failure(ctx context.Context, err error) zap.Field {
 	if h := handlingFrom(ctx); h != nil {
-		masked, hidden := Masked(ctx, h.seen.Arguments)
-		if hidden = appendSecrets(hidden, masked); len(hidden) > 0 {
-			return zap.String("error", WithoutSecrets(fmt.Sprint(err), hidden))
+		redacted, hidden := RedactArguments(ctx, h.seen.Arguments)
+		if hidden = appendSecrets(hidden, redacted); len(hidden) > 0 {
+			return zap.String("error", RedactText(fmt.Sprint(err), hidden))
 		}
 	}
 	return zap.Error(err)

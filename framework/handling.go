@@ -65,7 +65,7 @@ type handling struct {
 
 	passed atomic.Pointer[passed]    // the innermost step of OncePerCall that has called next; nil: none
 	roots  atomic.Pointer[callRoots] // of Roots; nil: not asked yet; only in the outermost handling
-	asks   atomic.Bool               // a question was asked; see Asked; only in the outermost handling
+	asks   atomic.Bool               // a question was asked; see HasAsked; only in the outermost handling
 	keying sync.Mutex                // guards keys
 	keys   map[string]bool           // of all questions of the call; nil: none yet; only in the outermost handling
 }

@@ -17,7 +17,7 @@ import (
 
 // Log never returns nil. In a handler it is the app's logger, which also sends to the
 // client what the client asked for: by the level of the request on 2026-07-28, by that of
-// the session before. Members that look like secrets ([SecretName]) are masked for the
+// the session before. Members with the name of a secret ([IsSecretName]) are redacted for the
 // client, at any depth, and a flood is cut to 20 messages plus 10 per second. The tag
 // secret has no effect here: a struct that is logged as a whole (zap.Any) shows its secret
 // members. In a function of OnStart, OnStop or OnRootsChanged it is the app's logger;

@@ -34,7 +34,7 @@ const (
 func OutcomeOf(ctx context.Context, result *Result, err error) Outcome {
 	h := handlingFrom(ctx)
 	switch {
-	case errors.Is(err, ErrPending) || h != nil && h.call != nil && (h.call.Pending() || h.call.Probes()):
+	case errors.Is(err, ErrPending) || h != nil && h.call != nil && (h.call.Pending() || h.call.InReplayCheck()):
 		return OutcomePending
 	case err != nil:
 		return outcomeOfError(ctx, h, err)

@@ -15,11 +15,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// What middleware can use for every call at little cost. Caller parses _meta each time; nothing
-// here does.
+// This file has what middleware can use for every call at little cost: unlike Caller, nothing
+// here parses _meta.
 
-// Logger returns the app's own logger, that of WithLogger: unlike Log, it sends nothing to
-// clients. It is never nil.
+// Logger returns the logger set with WithLogger. Unlike Log, it sends nothing to clients. It is
+// never nil.
 func (s *Server) Logger() *zap.Logger {
 	if s.cfg.logger == nil {
 		return zap.NewNop()
@@ -27,8 +27,8 @@ func (s *Server) Logger() *zap.Logger {
 	return s.cfg.logger
 }
 
-// Claims returns those of the store of WithStore; nil if it has none, or there is no store:
-// then whatever is counted is counted by this process alone.
+// Claims returns the claim store of the store set with WithStore. If there is no store, or it
+// has no claims, Claims returns nil; counters then apply to this process only.
 func (s *Server) Claims() claim.Store {
 	if !s.shared {
 		return nil
@@ -36,20 +36,20 @@ func (s *Server) Claims() claim.Store {
 	return s.claims
 }
 
-// Brief is the part of CallInfo that costs nothing to get.
-type Brief struct {
-	Principal  *Principal
-	Session    string // see CallInfo
-	Revision   string // for logs only
-	RemoteAddr string
-	Task       string
-	Probe      bool            // set in the check of WithReplayCheck: nothing of this execution counts
-	Meta       json.RawMessage // as received, read-only; nil: none
+// CallInfoLite is the part of CallInfo that costs nothing to get.
+type CallInfoLite struct {
+	Principal   *Principal
+	Session     string // see CallInfo
+	Revision    string // for logs only
+	RemoteAddr  string
+	Task        string
+	ReplayCheck bool            // set in the check of WithReplayCheck: see InReplayCheck
+	Meta        json.RawMessage // as received, read-only; nil: none
 }
 
-// BriefOf returns what is known of the caller of ctx; outside a call that is the principal
-// at most.
-func BriefOf(ctx context.Context) (b Brief) {
+// CallerLite returns what is known about the caller of ctx at no cost. Outside a call it
+// returns at most the principal.
+func CallerLite(ctx context.Context) (b CallInfoLite) {
 	b.Principal = transport.PrincipalFrom(ctx)
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil {
@@ -57,27 +57,29 @@ func BriefOf(ctx context.Context) (b Brief) {
 	}
 	c := h.call
 	b.Session, b.RemoteAddr, b.Task, b.Meta = c.Session(), c.RemoteAddr(), c.Task(), c.Meta.Raw
-	b.Revision, b.Probe = c.Dialect.String(), c.Probes()
+	b.Revision, b.ReplayCheck = c.Dialect.String(), c.InReplayCheck()
 	return b
 }
 
-// RevisionOf is BriefOf's Revision by itself.
-func RevisionOf(ctx context.Context) string {
+// CallRevision returns the revision of the call, or "" outside a call. Like
+// CallInfoLite.Revision, it is for logs only.
+func CallRevision(ctx context.Context) string {
 	if h := handlingFrom(ctx); h != nil && h.call != nil {
 		return h.call.Dialect.String()
 	}
 	return ""
 }
 
-// Probing is BriefOf's Probe by itself.
-func Probing(ctx context.Context) bool {
+// InReplayCheck reports whether this execution only checks that the one before it can be
+// replayed (WithReplayCheck). Nothing of such an execution counts.
+func InReplayCheck(ctx context.Context) bool {
 	h := handlingFrom(ctx)
-	return h != nil && h.call != nil && h.call.Probes()
+	return h != nil && h.call != nil && h.call.InReplayCheck()
 }
 
-// Asked reports whether the call has asked the client for anything so far, or was answered
-// by a model: its result then depends on more than its arguments.
-func Asked(ctx context.Context) bool {
+// HasAsked reports whether the call has asked the client for anything so far, or got an answer
+// from a model. The result of such a call depends on more than its arguments.
+func HasAsked(ctx context.Context) bool {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil {
 		return false
@@ -86,10 +88,10 @@ func Asked(ctx context.Context) bool {
 	return top.asks.Load() || top.roots.Load() != nil || h.call.Round > 0
 }
 
-// Masked returns the arguments of ctx's call as they may be logged: without what the tag
-// secret hides. hidden are the texts that were hidden, so that they can be looked for in
-// the text of an error; for a template these are its secret variables, and the URI.
-func Masked(ctx context.Context, arguments json.RawMessage) (masked json.RawMessage, hidden []string) {
+// RedactArguments returns the arguments of ctx's call without the values that the tag secret
+// hides, so that they may be logged. It also returns the hidden texts, for RedactText. For a
+// template these are the URI and its secret variables.
+func RedactArguments(ctx context.Context, arguments json.RawMessage) (redacted json.RawMessage, hidden []string) {
 	m := maskOf(ctx)
 	if m == nil {
 		return arguments, nil
@@ -107,9 +109,9 @@ func Masked(ctx context.Context, arguments json.RawMessage) (masked json.RawMess
 	return m.Append(nil, arguments, hiddenText, found), hidden
 }
 
-// MaskedName returns the call's Name as it may be logged: the URI template instead of the
-// URI if a variable has the tag secret.
-func MaskedName(ctx context.Context, call *Call) string {
+// RedactName returns the call's Name in a form that may be logged. If a variable of a URI
+// template has the tag secret, that is the template instead of the URI.
+func RedactName(ctx context.Context, call *Call) string {
 	if call.Component.Kind == kindTemplate.String() && maskOf(ctx) != nil {
 		return call.Component.Name
 	}
@@ -125,14 +127,14 @@ func maskOf(ctx context.Context) *binding.Mask {
 
 const hiddenText = "[hidden]"
 
-// SecretName reports whether Log hides a member or field of this name from clients:
+// IsSecretName reports whether Log hides a member or field of this name from clients:
 // password, token, api_key and the like.
-func SecretName(name string) bool { return secretname.Is(name) }
+func IsSecretName(name string) bool { return secretname.Is(name) }
 
 // OutputChecker returns a function that checks results of the tool that ctx calls against its
-// output schema. Both the result and the schema are those of the call's revision: some revisions
-// wrap lists and scalars in an object. OutputChecker compiles the schema, so middleware should
-// keep the function, one for each component and RevisionOf. If the revision lists no output
+// output schema. It takes both in the form of the call's revision, because some revisions wrap
+// lists and scalars in an object. OutputChecker compiles the schema, so middleware should keep
+// the function, one for each component and CallRevision. If the revision does not list an output
 // schema, the function is nil.
 func OutputChecker(ctx context.Context) (check func(structured json.RawMessage) error, err error) {
 	h := handlingFrom(ctx)

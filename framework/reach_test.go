@@ -41,30 +41,30 @@ func seeing(see func(ctx context.Context, call *framework.Call)) framework.Middl
 	}}
 }
 
-// Brief agrees with Caller.
-func TestBrief(t *testing.T) {
+// TestCallerLite: CallerLite agrees with Caller.
+func TestCallerLite(t *testing.T) {
 	t.Parallel()
 	bothEras(t, func(t *testing.T, rev protocol.Revision) {
-		var brief framework.Brief
+		var lite framework.CallInfoLite
 		var info *framework.CallInfo
 		s := build(t, quiet().Use(seeing(func(ctx context.Context, _ *framework.Call) {
-			brief, info = framework.BriefOf(ctx), framework.Caller(ctx)
-			if framework.RevisionOf(ctx) != brief.Revision || framework.Probing(ctx) {
-				t.Errorf("alone: %q, %t", framework.RevisionOf(ctx), framework.Probing(ctx))
+			lite, info = framework.CallerLite(ctx), framework.Caller(ctx)
+			if framework.CallRevision(ctx) != lite.Revision || framework.InReplayCheck(ctx) {
+				t.Errorf("CallRevision %q, InReplayCheck %t", framework.CallRevision(ctx), framework.InReplayCheck(ctx))
 			}
 		})).Add(framework.Tool("t", none)))
 		p := dial(t, s, rev, as(&framework.Principal{Subject: "ann"}), withMeta("a", `1`))
 		p.with(&transport.Request{Fields: transport.HeaderFields{}, RemoteAddr: "192.0.2.1:1"})
 		p.tool("t", `{}`).ok()
-		if brief.Principal != info.Principal || brief.Session != info.Session || brief.Revision != info.Revision ||
-			brief.RemoteAddr != info.RemoteAddr || brief.Task != info.Task || brief.Meta == nil || brief.Probe {
-			t.Errorf("%+v\n%+v", brief, info)
+		if lite.Principal != info.Principal || lite.Session != info.Session || lite.Revision != info.Revision ||
+			lite.RemoteAddr != info.RemoteAddr || lite.Task != info.Task || lite.Meta == nil || lite.ReplayCheck {
+			t.Errorf("%+v\n%+v", lite, info)
 		}
 	})
-	if framework.RevisionOf(t.Context()) != "" || framework.Probing(t.Context()) {
-		t.Error("outside of a call there is a revision, or a probe")
+	if framework.CallRevision(t.Context()) != "" || framework.InReplayCheck(t.Context()) {
+		t.Error("outside of a call there is a revision, or a replay check")
 	}
-	if got := framework.BriefOf(transport.WithPrincipal(t.Context(), &framework.Principal{Subject: "ann"})); got.Principal.Subject != "ann" || got.Session != "" {
+	if got := framework.CallerLite(transport.WithPrincipal(t.Context(), &framework.Principal{Subject: "ann"})); got.Principal.Subject != "ann" || got.Session != "" {
 		t.Errorf("outside of a call: %+v", got)
 	}
 }
@@ -93,7 +93,7 @@ func TestAsked(t *testing.T) {
 	} {
 		bothEras(t, func(t *testing.T, rev protocol.Revision) {
 			asked := false
-			s := build(t, quiet().Use(seeing(func(ctx context.Context, _ *framework.Call) { asked = framework.Asked(ctx) })).Add(doing(tt.fn)))
+			s := build(t, quiet().Use(seeing(func(ctx context.Context, _ *framework.Call) { asked = framework.HasAsked(ctx) })).Add(doing(tt.fn)))
 			p := dial(t, s, rev, withCaps(`{"elicitation":{},"roots":{"listChanged":true}}`), answering(func(method string, _ rawJSON) string {
 				if method == "roots/list" {
 					return `"result":{"roots":[]}`
@@ -108,7 +108,7 @@ func TestAsked(t *testing.T) {
 			}
 		})
 	}
-	if framework.Asked(t.Context()) {
+	if framework.HasAsked(t.Context()) {
 		t.Error("asked outside of a call")
 	}
 }
@@ -143,7 +143,7 @@ func TestFailuresWithoutSecrets(t *testing.T) {
 	}
 }
 
-func TestWithoutSecrets(t *testing.T) {
+func TestRedactText(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		text, want string
@@ -164,13 +164,13 @@ func TestWithoutSecrets(t *testing.T) {
 		{`"a\u003cb\u003e\u0026c"`, `"[hidden]"`, []string{"a<b>&c"}}, // as encoding/json writes it
 		{`"a<b>&\u0007c" "a<b>&\ac"`, `"[hidden]" "[hidden]"`, []string{"a<b>&\ac"}},
 	} {
-		if got := framework.WithoutSecrets(tt.text, tt.hidden); got != tt.want {
+		if got := framework.RedactText(tt.text, tt.hidden); got != tt.want {
 			t.Errorf("%.100q without %.100q: %.100q, want %.100q", tt.text, tt.hidden, got, tt.want)
 		}
 	}
 }
 
-func TestMasked(t *testing.T) {
+func TestRedactArguments(t *testing.T) {
 	t.Parallel()
 	type in struct {
 		User string `json:"user,omitempty"`
@@ -184,11 +184,11 @@ func TestMasked(t *testing.T) {
 		User string
 		Word string `secret:"true"`
 	}
-	var masked, name string
+	var redacted, name string
 	var hidden []string
 	s := build(t, quiet().Use(seeing(func(ctx context.Context, call *framework.Call) {
-		raw, texts := framework.Masked(ctx, call.Arguments)
-		masked, hidden, name = string(raw), texts, framework.MaskedName(ctx, call)
+		raw, texts := framework.RedactArguments(ctx, call.Arguments)
+		redacted, hidden, name = string(raw), texts, framework.RedactName(ctx, call)
 	})).Add(
 		framework.Tool("t", func(context.Context, in) (string, error) { return "", nil }),
 		framework.Func("f", func(in) {}),
@@ -199,7 +199,7 @@ func TestMasked(t *testing.T) {
 		framework.Tool("open", search),
 	))
 	p := dial(t, s, protocol.Rev20260728)
-	for _, tt := range []struct{ method, params, masked, name, hidden string }{
+	for _, tt := range []struct{ method, params, redacted, name, hidden string }{
 		{"tools/call", `{"name":"t","arguments":{"user":"ann","word":["s",{"a":1}]}}`, `{"user":"ann","word":"[hidden]"}`, "t", "[s 1]"},
 		{"tools/call", `{"name":"f","arguments":{"word":"s"}}`, `{"word":"[hidden]"}`, "f", "[s]"},
 		{"tools/call", `{"name":"open","arguments":{"query":"go"}}`, `{"query":"go"}`, "open", "[]"},
@@ -209,18 +209,18 @@ func TestMasked(t *testing.T) {
 		{"resources/read", `{"uri":"a://ann/s"}`, ``, "a://{user}/{word}", "[a://ann/s s]"},
 		{"resources/read", `{"uri":"b://ann"}`, ``, "b://ann", "[]"},
 	} {
-		masked, hidden, name = "", nil, ""
+		redacted, hidden, name = "", nil, ""
 		p.call(tt.method, tt.params)
-		if masked != tt.masked || name != tt.name || fmt.Sprint(hidden) != tt.hidden {
-			t.Errorf("%s: %s, name %s, hidden %v", tt.params, masked, name, hidden)
+		if redacted != tt.redacted || name != tt.name || fmt.Sprint(hidden) != tt.hidden {
+			t.Errorf("%s: %s, name %s, hidden %v", tt.params, redacted, name, hidden)
 		}
 	}
-	if raw, hidden := framework.Masked(t.Context(), rawJSON(`{"word":1}`)); string(raw) != `{"word":1}` || hidden != nil {
+	if raw, hidden := framework.RedactArguments(t.Context(), rawJSON(`{"word":1}`)); string(raw) != `{"word":1}` || hidden != nil {
 		t.Errorf("outside of a call: %s, %v", raw, hidden)
 	}
 	for name, want := range map[string]bool{"API-Key": true, "pass_phrase": true, "session.cookie": true, "query": false} {
-		if framework.SecretName(name) != want {
-			t.Errorf("SecretName(%q) is not %v", name, want)
+		if framework.IsSecretName(name) != want {
+			t.Errorf("IsSecretName(%q) is not %v", name, want)
 		}
 	}
 }

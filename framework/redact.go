@@ -13,15 +13,16 @@ import (
 // leastHidden is the length of the shortest secret that is looked for in texts.
 const leastHidden = 4
 
-// maxSearch bounds the search for secrets in bytes. Whoever sends the arguments can send a
-// hundred thousand secrets, and long texts that errors repeat.
+// maxSearch bounds the search for secrets in bytes. A client can send a hundred thousand
+// secrets as arguments, and long texts that errors repeat.
 const maxSearch = 64 << 20
 
-// WithoutSecrets returns a text, such as that of an error, without what Masked has hidden,
-// whether plain or as %q and JSON write it. Secrets of less than 4 bytes are not looked
-// for: every text is full of "1". Where there are so many secrets, and so much text, that the
-// search would take long, all of the text is hidden.
-func WithoutSecrets(text string, hidden []string) string {
+// RedactText replaces each of the hidden texts in text, such as the text of an error, with
+// "[hidden]". Pass the hidden texts that RedactArguments returned. RedactText also finds them as
+// %q and JSON write them. It does not look for secrets of less than 4 bytes, because every text
+// is full of "1". If secrets and text are so long that the search would take long, it hides all
+// of text.
+func RedactText(text string, hidden []string) string {
 	if len(hidden) > 0 && len(text) > maxSearch/len(hidden) {
 		return hiddenText
 	}

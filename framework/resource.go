@@ -197,7 +197,7 @@ func (r *reading) answer(ctx context.Context, uri string, v reflect.Value) (*Res
 		return nil, NotFoundf("resource not found")
 	}
 	cache := r.cache
-	if Asked(ctx) { // what one user has answered is not for others
+	if HasAsked(ctx) { // what one user has answered is not for others
 		cache = protocol.CacheHints{Private: true}
 	}
 	return &Result{Body: &protocol.ReadResourceResult{Contents: items, Cache: cache}}, nil

@@ -13,12 +13,12 @@ func (s *Server) Add(components ...Component) error {
 	return s.change(nil, components, callsite.Caller(1), "Nothing was added.")
 }
 
-// Put adds components, each in place of the one with its name or URI, if there is one: for
-// components that come from elsewhere and may have changed there. Like Replace it is one
-// step, and its error is that of Add.
-func (s *Server) Put(components ...Component) error {
+// AddOrReplace adds components and replaces registered ones that have the same name or URI. Use
+// it to mirror components from another source. Like Replace, it takes effect as one change; it
+// returns the same errors as Add.
+func (s *Server) AddOrReplace(components ...Component) error {
 	at := callsite.Caller(1)
-	return s.commit("Nothing was put.", func() *builder { return newBuilder(s, nil, nil).yielding().with(components, at) })
+	return s.commit("Nothing was added or replaced.", func() *builder { return newBuilder(s, nil, nil).yielding().with(components, at) })
 }
 
 // Replace removes and adds in one step: one new snapshot, one list_changed, all or nothing.

@@ -128,7 +128,7 @@ func TestChangesAtRunTime(t *testing.T) {
 	}
 }
 
-func TestPut(t *testing.T) {
+func TestAddOrReplace(t *testing.T) {
 	t.Parallel()
 	says := func(name, text string) framework.Component {
 		return framework.Tool(name, func(context.Context, struct{}) (string, error) { return text, nil }, framework.Describe(text))
@@ -136,17 +136,17 @@ func TestPut(t *testing.T) {
 	first, note := says("first", "old"), framework.Resource("a://b", text)
 	s := build(t, quiet().Add(first, says("last", "old"), framework.Group("g", says("one", "old")), note))
 	p := dial(t, s, protocol.Rev20260728)
-	if err := s.Put(says("first", "new"), says("new", "new"), framework.Group("g", says("one", "new")), framework.Resource("a://b", text)); err != nil {
+	if err := s.AddOrReplace(says("first", "new"), says("new", "new"), framework.Group("g", says("one", "new")), framework.Resource("a://b", text)); err != nil {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(p.call("tools/list", "").names("tools", "name")); got != "[first last g_one new]" {
-		t.Errorf("after Put: %s", got)
+		t.Errorf("after AddOrReplace: %s", got)
 	}
 	for name, want := range map[string]string{"first": "new", "last": "old", "g_one": "new"} {
 		p.tool(name, `{}`).mentions(want)
 	}
 	for range 2 { // in its own place, too
-		if err := s.Put(first); err != nil {
+		if err := s.AddOrReplace(first); err != nil {
 			t.Error(err)
 		}
 	}
@@ -156,8 +156,8 @@ func TestPut(t *testing.T) {
 		"a handle under another name": {framework.Group("h", first)},
 	} {
 		var report *framework.BuildError
-		if err := s.Put(components...); !errors.As(err, &report) || !strings.Contains(err.Error(), "Nothing was put.") {
-			t.Errorf("Put of %s = %v", what, err)
+		if err := s.AddOrReplace(components...); !errors.As(err, &report) || !strings.Contains(err.Error(), "Nothing was added or replaced.") {
+			t.Errorf("AddOrReplace of %s = %v", what, err)
 		}
 	}
 	p.tool("last", `{}`).mentions("old")
@@ -235,7 +235,7 @@ func TestZeroServer(t *testing.T) {
 	}
 	_, acceptErr := s.Accept(t.Context(), []byte(`{}`))
 	for name, err := range map[string]error{
-		"Add": s.Add(framework.Tool("t", none)), "Replace": s.Replace(nil, nil), "Put": s.Put(), "Serve": s.Serve(t.Context()), "Start": s.Start(t.Context()), "Accept": acceptErr,
+		"Add": s.Add(framework.Tool("t", none)), "Replace": s.Replace(nil, nil), "AddOrReplace": s.AddOrReplace(), "Serve": s.Serve(t.Context()), "Start": s.Start(t.Context()), "Accept": acceptErr,
 	} {
 		if err == nil {
 			t.Errorf("%s of a server that was not built succeeds", name)

@@ -102,10 +102,10 @@ func (s *Server) denied(ctx context.Context, c *engine.Call, e *catalog.Entry, n
 	return absent
 }
 
-// Unguarded returns why carriers that serve the public must refuse to serve the app: a
-// component needs scopes and nobody could have any, or the authenticator is not set up and
-// would let nobody in. It is nil if they may.
-func (s *Server) Unguarded() error {
+// CheckServable returns an error if carriers that serve the public must refuse to serve the
+// app. There are two such cases: the authenticator is not set up and would refuse every
+// request, or a component needs scopes and the app has no authenticator.
+func (s *Server) CheckServable() error {
 	if err := s.cfg.unready(); err != nil {
 		return fmt.Errorf("framework: WithAuth: %w", err)
 	}

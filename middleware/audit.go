@@ -63,17 +63,17 @@ func (a *audit) wrap(next framework.Handler) framework.Handler {
 }
 
 func (a *audit) write(ctx context.Context, l *auditLine) {
-	brief := framework.BriefOf(ctx)
-	if err := a.put(l, framework.MaskedName(ctx, l.call), &brief); err != nil {
+	lite := framework.CallerLite(ctx)
+	if err := a.put(l, framework.RedactName(ctx, l.call), &lite); err != nil {
 		framework.ServerFrom(ctx).Logger().Error("a line of the audit was not written",
 			zap.String("call", l.call.ID), zap.String("outcome", string(l.outcome)), zap.Error(err))
 	}
 }
 
-func (a *audit) put(l *auditLine, name string, brief *framework.Brief) error {
+func (a *audit) put(l *auditLine, name string, lite *framework.CallInfoLite) error {
 	a.mu.Lock()
 	defer a.mu.Unlock() // deferred, so that a panic of the writer costs one call and not all that follow
-	a.buf = append(l.append(a.buf[:0], name, brief), '\n')
+	a.buf = append(l.append(a.buf[:0], name, lite), '\n')
 	_, err := a.w.Write(a.buf)
 	return err
 }
@@ -86,7 +86,7 @@ type auditLine struct {
 	err     error
 }
 
-func (l *auditLine) append(dst []byte, name string, b *framework.Brief) []byte {
+func (l *auditLine) append(dst []byte, name string, b *framework.CallInfoLite) []byte {
 	text := func(key, value string) {
 		if value != "" {
 			dst = append(append(append(dst, '"'), key...), '"', ':')

@@ -73,7 +73,7 @@ func (c *cache) wrap(next framework.Handler) framework.Handler {
 			return &framework.Result{Body: known}, nil
 		}
 		result, err := next(ctx, call)
-		if framework.OutcomeOf(ctx, result, err) != framework.OutcomeOK || framework.Asked(ctx) {
+		if framework.OutcomeOf(ctx, result, err) != framework.OutcomeOK || framework.HasAsked(ctx) {
 			return result, err
 		}
 		if tool, ok := result.Body.(*protocol.CallToolResult); ok && sizeOf(tool) <= maxCached {
@@ -122,7 +122,7 @@ func own(r *protocol.CallToolResult) *protocol.CallToolResult {
 func keyOf(ctx context.Context, call *framework.Call) [sha256.Size]byte {
 	text := make([]byte, 0, 256)
 	part := func(s string) { text = append(append(strconv.AppendInt(text, int64(len(s)), 10), ':'), s...) }
-	if p := framework.BriefOf(ctx).Principal; p != nil {
+	if p := framework.CallerLite(ctx).Principal; p != nil {
 		part(p.Issuer)
 		part(p.Subject)
 		for _, scope := range p.Scopes {

@@ -19,7 +19,7 @@ type caller struct {
 }
 
 // callerOf is the principal, else the session, else the address.
-func callerOf(b *framework.Brief) caller {
+func callerOf(b *framework.CallInfoLite) caller {
 	switch p := b.Principal; {
 	case p != nil:
 		return caller{'p', p.Issuer, p.Subject}

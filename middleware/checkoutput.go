@@ -47,7 +47,7 @@ type outputCheck struct {
 func (c *outputCheck) of(ctx context.Context) (func(json.RawMessage) error, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	revision := framework.RevisionOf(ctx)
+	revision := framework.CallRevision(ctx)
 	if check, known := c.checks[revision]; known {
 		return check, nil
 	}

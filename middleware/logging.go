@@ -22,8 +22,8 @@ type logOption func(*logging)
 func (logOption) logOption() {}
 
 // Redact hides members of arguments by name, at any depth; case, "_", "-" and "." make no
-// difference. Names that speak for themselves (framework.SecretName) and fields with the
-// tag secret:"true" are hidden anyway. Variables of a URI are not members: only the tag
+// difference. Members with the name of a secret (framework.IsSecretName) and fields with the
+// tag secret:"true" are always hidden. Variables of a URI are not members: only the tag
 // hides them.
 func Redact(names ...string) LogOption {
 	return logOption(func(l *logging) {
@@ -132,21 +132,21 @@ func levelOf(outcome framework.Outcome) zapcore.Level {
 
 func (l *logging) fields(ctx context.Context, call *framework.Call, outcome framework.Outcome, took time.Duration, err error) []zap.Field {
 	name, arguments, secrets := l.redact.call(ctx, call, l.arguments || err != nil) // the text of err may repeat secrets of the arguments
-	brief := framework.BriefOf(ctx)
+	lite := framework.CallerLite(ctx)
 	fields := append(make([]zap.Field, 0, 12),
 		zap.String("method", call.Method), zap.String("name", name), zap.String("outcome", string(outcome)),
 		zap.Duration("duration", took), zap.String("call", call.ID))
 	if call.Round > 0 {
 		fields = append(fields, zap.Int("rounds", call.Round+1))
 	}
-	if brief.Task != "" {
-		fields = append(fields, zap.String("task", brief.Task))
+	if lite.Task != "" {
+		fields = append(fields, zap.String("task", lite.Task))
 	}
-	if p := brief.Principal; p != nil {
+	if p := lite.Principal; p != nil {
 		fields = append(fields, zap.String("subject", bounded(p.Subject, maxName)))
 	}
-	if brief.RemoteAddr != "" {
-		fields = append(fields, zap.String("address", brief.RemoteAddr))
+	if lite.RemoteAddr != "" {
+		fields = append(fields, zap.String("address", lite.RemoteAddr))
 	}
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
 		fields = append(fields, zap.Stringer("trace", span.TraceID()), zap.Stringer("span", span.SpanID()))

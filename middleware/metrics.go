@@ -74,7 +74,7 @@ func (m *measuring) around(next framework.Handler) framework.Handler {
 		outcome := outcomePanic
 		defer func() { // deferred, because the engine recovers panics: a call that panics is counted, too
 			if outcome != framework.OutcomePending {
-				l := labels{call.Method, framework.RevisionOf(ctx), outcome}
+				l := labels{call.Method, framework.CallRevision(ctx), outcome}
 				m.duration.Record(ctx, time.Since(began).Seconds(), m.options(l, call)...)
 			}
 		}()

@@ -110,15 +110,15 @@ type limiter struct {
 
 func (l *limiter) wrap(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
-		brief := framework.BriefOf(ctx)
-		if !l.paid(ctx, &brief, call) {
-			if after, ok := l.take(ctx, &brief, call); !ok {
+		lite := framework.CallerLite(ctx)
+		if !l.paid(ctx, &lite, call) {
+			if after, ok := l.take(ctx, &lite, call); !ok {
 				after = max(after, time.Millisecond)
 				return nil, protocol.TooMany(after, "too many calls: try again in %s", rounded(after))
 			}
 		}
 		result, err := next(ctx, call)
-		if call.Round == 0 && brief.Task == "" && !brief.Probe && framework.OutcomeOf(ctx, result, err) == framework.OutcomePending {
+		if call.Round == 0 && lite.Task == "" && !lite.ReplayCheck && framework.OutcomeOf(ctx, result, err) == framework.OutcomePending {
 			l.counted(ctx, call.ID)
 		}
 		return result, err
@@ -143,15 +143,15 @@ func rounded(d time.Duration) time.Duration {
 
 // paid says whether the execution belongs to a logical call that was counted already. A client
 // cannot pretend to send a later round: its number is in the sealed state.
-func (l *limiter) paid(ctx context.Context, brief *framework.Brief, call *framework.Call) bool {
+func (l *limiter) paid(ctx context.Context, lite *framework.CallInfoLite, call *framework.Call) bool {
 	switch {
-	case brief.Probe:
+	case lite.ReplayCheck:
 		return true
-	case call.Round == 0 && brief.Task == "":
+	case call.Round == 0 && lite.Task == "":
 		return false
 	}
 	first := l.first(ctx, execution{call.ID, call.Round})
-	if brief.Task != "" { // a task is repeated by the server itself
+	if lite.Task != "" { // a task is repeated by the server itself
 		return call.Round > 0 || !first
 	}
 	return first
@@ -179,8 +179,8 @@ func (l *limiter) first(ctx context.Context, e execution) bool {
 }
 
 // take takes one event from the bucket, or says when there will be one.
-func (l *limiter) take(ctx context.Context, brief *framework.Brief, call *framework.Call) (after time.Duration, ok bool) {
-	who := callerOf(brief)
+func (l *limiter) take(ctx context.Context, lite *framework.CallInfoLite, call *framework.Call) (after time.Duration, ok bool) {
+	who := callerOf(lite)
 	if l.rate.By != nil {
 		who = caller{kind: 'b', a: l.rate.By(framework.Caller(ctx), call.Name)}
 		if len(who.a) > maxName { // a text that the client has chosen must not fill the memory

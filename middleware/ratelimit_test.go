@@ -137,7 +137,7 @@ func TestRateLimitLateComer(t *testing.T) {
 		slow := framework.Middleware{Name: "slow", Phase: framework.PhaseTrace, Wrap: func(next framework.Handler) framework.Handler {
 			return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 				call.Began()
-				if framework.BriefOf(ctx).RemoteAddr == "slow" {
+				if framework.CallerLite(ctx).RemoteAddr == "slow" {
 					time.Sleep(11 * time.Second)
 				}
 				return next(ctx, call)

@@ -33,13 +33,13 @@ type redactor struct {
 // call returns what may be logged of a call's name and arguments, and the texts that were
 // hidden.
 func (r *redactor) call(ctx context.Context, call *framework.Call, withArguments bool) (name string, arguments []byte, secrets []string) {
-	name = r.bounded(framework.MaskedName(ctx, call), maxName, nil)
-	masked, secrets := framework.Masked(ctx, call.Arguments)
-	if !withArguments || len(masked) == 0 {
+	name = r.bounded(framework.RedactName(ctx, call), maxName, nil)
+	redacted, secrets := framework.RedactArguments(ctx, call.Arguments)
+	if !withArguments || len(redacted) == 0 {
 		return name, nil, secrets
 	}
 	seen := redaction{redactor: r, secrets: secrets, left: maxRedacted}
-	seen.value(masked)
+	seen.value(redacted)
 	return name, seen.dst, seen.secrets
 }
 
@@ -54,7 +54,7 @@ const maxRedacted = 32 << 10
 
 // text hides what looks like a secret, and the secrets of the call.
 func (r *redactor) text(text string, secrets []string) string {
-	text = framework.WithoutSecrets(text, secrets)
+	text = framework.RedactText(text, secrets)
 	text = secretText.ReplaceAllString(text, hidden)
 	for _, p := range r.patterns {
 		text = p.ReplaceAllLiteralString(text, hidden)
@@ -123,7 +123,7 @@ func (r *redaction) quote(text string) {
 }
 
 func (r *redactor) secretName(name string) bool {
-	return framework.SecretName(name) || len(r.names) > 0 && slices.Contains(r.names, fold(name))
+	return framework.IsSecretName(name) || len(r.names) > 0 && slices.Contains(r.names, fold(name))
 }
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "")

@@ -66,11 +66,11 @@ func (t *tracing) wrap(tracer trace.Tracer, next framework.Handler) framework.Ha
 	var name atomic.Pointer[string] // the name of the component's spans
 	plain := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
 	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
-		brief := framework.BriefOf(ctx)
-		if brief.Probe {
+		lite := framework.CallerLite(ctx)
+		if lite.ReplayCheck {
 			return next(ctx, call)
 		}
-		parent, link := t.parent(ctx, brief.Meta)
+		parent, link := t.parent(ctx, lite.Meta)
 		opts := plain
 		if link.IsValid() {
 			opts = append(plain[:1:1], trace.WithLinks(trace.Link{SpanContext: link}))
@@ -147,7 +147,7 @@ func spanAttributes(ctx context.Context, call *framework.Call) []attribute.KeyVa
 		add(attrPrompt, call.Component.Name)
 	case "resource", "template":
 		var r redactor
-		add(attrResource, r.bounded(framework.MaskedName(ctx, call), maxName, nil))
+		add(attrResource, r.bounded(framework.RedactName(ctx, call), maxName, nil))
 	}
 	if info.Session != "" {
 		add(attrSession, digest(info.Session))

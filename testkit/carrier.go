@@ -245,9 +245,9 @@ type known struct {
 	principal *transport.Principal
 }
 
-// Unguarded returns nil: a session without a principal is anonymous on purpose, and no reason
-// for an error about scopes without an authenticator.
-func (k *known) Unguarded() error { return nil }
+// CheckServable returns nil. A session without a principal is anonymous on purpose, so scopes
+// without an authenticator are not an error.
+func (k *known) CheckServable() error { return nil }
 
 // Services returns the server's, with the session's authenticator.
 func (k *known) Services() transport.Services {

@@ -130,7 +130,7 @@ func (c *Chained) build() (*framework.Server, error) {
 		framework.Method(chainMethod, func(context.Context, none) (none, error) { return none{}, nil }),
 	).
 		Use(framework.Middleware{Name: "testkit", Phase: framework.PhaseTrace, Wrap: begin}).
-		UseFrom(c.where, c.steps...).
+		UseAt(c.where, c.steps...).
 		Use(framework.Middleware{Name: "end", Wrap: finish}).
 		Build()
 }

@@ -42,7 +42,7 @@ func caller(h record.Head) *framework.Principal {
 // session from its beginning, one per line. It begins with who called: subject, issuer, scopes and
 // claims.
 //
-// Redacted are: strings under names that speak of secrets (framework.SecretName) and under
+// Redacted are: strings under names of secrets (framework.IsSecretName) and under
 // the names of [Redact], also in JSON inside a text; the same strings wherever else they
 // occur, if they have at least four characters; and whatever looks like a bearer token.
 // What differs in each run is replaced by a name: ids of tasks and of questions, states of

@@ -158,14 +158,14 @@ func (m *module) newApp(p parts) *framework.App {
 	if p.Auth != nil {
 		opts = append(opts, framework.WithAuth(p.Auth))
 	}
-	app := framework.NewFrom(m.from, m.name, m.version, append(opts, m.options...)...)
+	app := framework.NewAt(m.from, m.name, m.version, append(opts, m.options...)...)
 	slices.SortFunc(p.Steps, func(a, b step) int { return a.place - b.place })
 	for _, s := range p.Steps {
-		app.UseFrom(s.from, s.mw)
+		app.UseAt(s.from, s.mw)
 	}
 	slices.SortFunc(p.Providers, func(a, b provided) int { return strings.Compare(a.name, b.name) })
 	for _, given := range p.Providers {
-		app.AddFrom(given.from, given.Provider)
+		app.AddAt(given.from, given.Provider)
 	}
 	return app
 }

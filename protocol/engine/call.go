@@ -367,9 +367,9 @@ func (c *Call) Pending() bool {
 	return r != nil && r.pending() || c.crashed.Load() != nil || c.resumed.outcome() != nil || c.detached.Load()
 }
 
-// Probes says that this execution checks whether the one before it can be replayed
-// (Config.ReplayCheck): nothing of it counts.
-func (c *Call) Probes() bool { return c.silent }
+// InReplayCheck reports whether this execution only checks that the one before it can be
+// replayed (Config.ReplayCheck). Nothing of such an execution counts.
+func (c *Call) InReplayCheck() bool { return c.silent }
 
 // MayAsk says whether the revision lets this call ask the client anything: live, or, by three
 // methods, in rounds (2026-07-28 basic/patterns/mrtr). What the client has declared is not

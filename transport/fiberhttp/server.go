@@ -47,8 +47,8 @@ const writeBuffer = 8 << 10
 
 // Serve takes requests until ctx ends; see package transport.
 func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
-	if g, ok := host.(interface{ Unguarded() error }); ok {
-		if err := g.Unguarded(); err != nil {
+	if g, ok := host.(interface{ CheckServable() error }); ok {
+		if err := g.CheckServable(); err != nil {
 			return err
 		}
 	}

@@ -35,8 +35,8 @@ const maxHeader = 32 << 10
 
 // Serve takes requests until ctx ends; see package transport.
 func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
-	if g, ok := host.(interface{ Unguarded() error }); ok {
-		if err := g.Unguarded(); err != nil {
+	if g, ok := host.(interface{ CheckServable() error }); ok {
+		if err := g.CheckServable(); err != nil {
 			return err
 		}
 	}

@@ -124,7 +124,7 @@ func TestOrder(t *testing.T) {
 // A hidden tool is one that does not exist: not in the list, not by its name, not by one like it.
 func TestHide(t *testing.T) {
 	guests := func(ctx context.Context, tool framework.ComponentInfo) bool {
-		return tool.Name == "refund" && framework.BriefOf(ctx).Principal.Subject == "guest"
+		return tool.Name == "refund" && framework.CallerLite(ctx).Principal.Subject == "guest"
 	}
 	app := framework.New("shop", "1.0.0").Use(Hide(guests)...).Add(
 		framework.Tool("price", shop().Price, framework.Describe("Say the price.")),

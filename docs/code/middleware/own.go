@@ -18,7 +18,7 @@ func Tenant(bySubject map[string]string) framework.Middleware {
 		Wrap: func(next framework.Handler) framework.Handler {
 			return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 				var who string
-				if p := framework.BriefOf(ctx).Principal; p != nil {
+				if p := framework.CallerLite(ctx).Principal; p != nil {
 					who = p.Subject
 				}
 				tenant, known := bySubject[who]
