@@ -8,10 +8,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// located gives contents that have no URI one, wherever in the chain they were made: all
-// revisions demand it, and clients refuse the whole result for one that is empty. What
-// was read has the URI that was asked for, what is embedded one that says where it came
-// from. A result that other calls may have, too, is not changed.
+// located fills in missing resource URIs, whichever step of the chain made the contents. All
+// revisions require a URI, and clients reject the whole result without one. Contents of a read
+// get the requested URI; embedded contents get one derived from the component's name. The result
+// is copied before it is changed, because other calls may share it.
 func located(r protocol.Result, name string) protocol.Result {
 	switch r := r.(type) {
 	case *protocol.CallToolResult:

@@ -8,11 +8,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// ElicitationComplete tells the client that was sent to a page by ElicitURL or URLRequired
-// that the page is done (2025-11-25 client/elicitation: to this client only). If the id is
-// not known (any more), or the client's revision has no such message, it does nothing. The
-// error is that of sending. If processes share a store (see [Store]), it may be called in
-// any of them: the one that asked tells the client.
+// ElicitationComplete notifies the client that the page of ElicitURL or URLRequired is done. Only
+// the client that was sent to the page gets the notification (2025-11-25 client/elicitation). If
+// the id is unknown, or the client's revision has no such notification, ElicitationComplete does
+// nothing. It returns an error if sending fails. If processes share a store (see [Store]), any of
+// them may call it: the process that asked notifies the client.
 func (s *Server) ElicitationComplete(ctx context.Context, id string) error {
 	send := s.visits.take(id)
 	if send == nil {
@@ -22,7 +22,7 @@ func (s *Server) ElicitationComplete(ctx context.Context, id string) error {
 		return nil
 	}
 	if err := send(ctx, &protocol.ElicitationCompleteParams{ID: id}); err != nil {
-		return fmt.Errorf("telling the client that the elicitation is complete: %w", err)
+		return fmt.Errorf("notifying the client that the elicitation is complete: %w", err)
 	}
 	return nil
 }

@@ -104,7 +104,8 @@ func (b *bound) Handle(ctx context.Context, c *engine.Call) (protocol.Result, er
 	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", c.Params.Method())
 }
 
-// TaskPolicy is that of the Task option, or nil.
+// TaskPolicy returns the policy set with the Task option, or nil if calls of the component never
+// become tasks.
 func (b *bound) TaskPolicy() *engine.TaskPolicy { return b.policy }
 
 // errTimeout is the cause of a context that ended because of the component's Timeout.
