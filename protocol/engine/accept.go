@@ -40,8 +40,8 @@ func (e *Engine) admit(c *conn, x *exchange) (transport.Exchange, error) {
 		return x, nil
 	}
 	if !e.enter(c) {
-		if x.filed {
-			c.unfile(x)
+		if x.registered {
+			c.unregister(x)
 		}
 		return nil, ErrShutdown
 	}
@@ -94,15 +94,15 @@ func (c *conn) accept(frame jsontext.Object, request *transport.Request, batched
 	return x
 }
 
-// body is the params of a request, with what decides about its dialect.
-type body struct {
+// requestParams is the params of a request, with what decides about its dialect.
+type requestParams struct {
 	params, meta jsontext.Object // meta is the _meta in params, absent where there is none
 	version      string          // the revision that meta names; see claimed
 	claimed      bool            // meta names a revision
 }
 
-func peek(params jsontext.Object) body {
-	b := body{params: params, meta: dialect.MetaOf(params)}
+func peek(params jsontext.Object) requestParams {
+	b := requestParams{params: params, meta: dialect.MetaOf(params)}
 	b.version, b.claimed = dialect.PeekMeta(b.meta)
 	return b
 }
@@ -113,7 +113,7 @@ func peek(params jsontext.Object) body {
 // A request whose _meta names a revision is served under that revision alone,
 // whatever else lives on the connection; initialize opens a session; any other
 // belongs to the session. Before a session only ping is answered.
-func (c *conn) classify(x *exchange, b *body, batched bool) *protocol.Fault {
+func (c *conn) classify(x *exchange, b *requestParams, batched bool) *protocol.Fault {
 	s := c.current()
 	switch {
 	case b.claimed:
@@ -138,7 +138,7 @@ func needsSession() *protocol.Fault {
 
 // classifyModern checks in the order that the official suite expects: missing
 // _meta members, then the version, then the method.
-func (c *conn) classifyModern(x *exchange, b *body, version string) *protocol.Fault {
+func (c *conn) classifyModern(x *exchange, b *requestParams, version string) *protocol.Fault {
 	d, known := dialect.PerRequest(version)
 	if !known {
 		x.dialect, _ = dialect.PerRequest(dialect.PerRequestVersions()[0])
@@ -159,7 +159,7 @@ func (c *conn) classifyModern(x *exchange, b *body, version string) *protocol.Fa
 	if fault != nil {
 		return fault
 	}
-	return c.understand(x, b, Meta{meta, b.meta.Raw()}, name)
+	return c.prepare(x, b, Meta{meta, b.meta.Raw()}, name)
 }
 
 // Bounds of the parameters of initialize, in bytes and in members and items: a session keeps
@@ -170,7 +170,7 @@ const (
 )
 
 // decodeInitialize reads the parameters of initialize, within their bounds.
-func (x *exchange) decodeInitialize(b *body) (protocol.Params, *protocol.Fault) {
+func (x *exchange) decodeInitialize(b *requestParams) (protocol.Params, *protocol.Fault) {
 	raw := b.params.Raw()
 	if len(raw) > maxHandshake {
 		return nil, protocol.Faultf(protocol.FaultInvalidParams, "the parameters of initialize have more than %d bytes", maxHandshake)
@@ -181,7 +181,7 @@ func (x *exchange) decodeInitialize(b *body) (protocol.Params, *protocol.Fault) 
 	return x.dialect.DecodeParamsObject(x.method, b.params)
 }
 
-func (c *conn) classifyInitialize(x *exchange, b *body, batched bool) *protocol.Fault {
+func (c *conn) classifyInitialize(x *exchange, b *requestParams, batched bool) *protocol.Fault {
 	x.dialect = dialect.Handshake("")
 	if batched { // 2025-03-26 basic/lifecycle: initialize MUST NOT be part of a batch
 		return protocol.Faultf(protocol.FaultInvalidRequest, "initialize must not be part of a batch")
@@ -190,14 +190,14 @@ func (c *conn) classifyInitialize(x *exchange, b *body, batched bool) *protocol.
 	if fault != nil {
 		return fault
 	}
-	if fault := x.file(); fault != nil { // first: a refused request must not leave a session behind
+	if fault := x.register(); fault != nil { // first: a refused request must not leave a session behind
 		return fault
 	}
 	init, _ := p.(*protocol.InitializeParams)
 	s, fresh := c.open(init, b.params.Raw())
 	if !fresh {
-		c.unfile(x)
-		x.filed = false
+		c.unregister(x)
+		x.registered = false
 		return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
 	}
 	x.session, x.dialect, x.call = s, s.dialect, x.newCall(p, noMeta)
@@ -205,17 +205,17 @@ func (c *conn) classifyInitialize(x *exchange, b *body, batched bool) *protocol.
 }
 
 // inSession understands a request whose dialect is the session's.
-func (c *conn) inSession(x *exchange, b *body) *protocol.Fault {
+func (c *conn) inSession(x *exchange, b *requestParams) *protocol.Fault {
 	meta, fault := x.dialect.DecodeMetaObject(b.meta)
 	if fault != nil {
 		return fault
 	}
-	return c.understand(x, b, Meta{meta, b.meta.Raw()}, "")
+	return c.prepare(x, b, Meta{meta, b.meta.Raw()}, "")
 }
 
-// understand decodes a request for the dialect that was chosen, and files it. mirrored is
+// prepare decodes a request for the dialect that was chosen, and files it. mirrored is
 // the name that the Mcp-Name header repeats; see exchange.mirrored.
-func (c *conn) understand(x *exchange, b *body, meta Meta, mirrored string) *protocol.Fault {
+func (c *conn) prepare(x *exchange, b *requestParams, meta Meta, mirrored string) *protocol.Fault {
 	x.snapshot = c.e.cfg.Catalog.Snapshot()
 	if fault := x.served(); fault != nil {
 		return fault
@@ -228,7 +228,7 @@ func (c *conn) understand(x *exchange, b *body, meta Meta, mirrored string) *pro
 		return fault
 	}
 	x.call = x.newCall(p, meta)
-	if fault := x.file(); fault != nil {
+	if fault := x.register(); fault != nil {
 		return fault
 	}
 	if listen, ok := p.(*protocol.ListenParams); ok {

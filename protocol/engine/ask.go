@@ -24,9 +24,9 @@ type ask struct {
 	alive    chan struct{}        // 1-buffered: progress was reported
 	look     chan struct{}        // 1-buffered: another node may have left the answer in the store
 	progress func(protocol.Progress)
-	turn     *turn   // its place among requests that are sent together; nil: it is alone
-	task     string  // the id of our task that the request belongs to; empty: none
-	errand   *errand // follows the client's task that the request became; nil: it became none; guarded by conn.mu
+	turn     *sendOrder     // its place among requests that are sent together; nil: it is alone
+	task     string         // the id of our task that the request belongs to; empty: none
+	errand   *serverRequest // follows the client's task that the request became; nil: it became none; guarded by conn.mu
 }
 
 func (a *ask) deliver(msg jsonrpc.Message) { a.answer <- msg }
@@ -35,7 +35,7 @@ func (a *ask) fail(err error) { a.failure <- err }
 
 // ask sends a request on the call's own stream, in its turn, and waits for the answer. Ids are
 // never reused within a session (2025-11-25 basic).
-func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *turn) (protocol.Result, error) {
+func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *sendOrder) (protocol.Result, error) {
 	if with := x.augmented(ctx, p); with != nil {
 		return x.askAsTask(ctx, with, progress, t)
 	}
@@ -61,7 +61,7 @@ func (x *exchange) read(method string, msg jsonrpc.Message) (protocol.Result, er
 
 // put sends a request of ours, waits for the answer, and returns it undecoded.
 func (x *exchange) put(
-	ctx context.Context, p protocol.Params, meta *protocol.RequestMeta, progress func(protocol.Progress), t *turn,
+	ctx context.Context, p protocol.Params, meta *protocol.RequestMeta, progress func(protocol.Progress), t *sendOrder,
 ) (jsonrpc.Message, error) {
 	if err := x.session.settled(ctx); err != nil {
 		return jsonrpc.Message{}, err

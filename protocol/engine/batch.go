@@ -48,8 +48,8 @@ func (c *conn) acceptBatch(frame []byte, request *transport.Request) (transport.
 	}
 	if !c.e.enter(c) {
 		for _, x := range b.members {
-			if x.filed {
-				c.unfile(x)
+			if x.registered {
+				c.unregister(x)
 			}
 		}
 		return nil, ErrShutdown

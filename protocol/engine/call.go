@@ -231,7 +231,7 @@ func (c *Call) Ask(ctx context.Context, p protocol.Params, progress func(protoco
 	return c.askInTurn(ctx, p, progress, nil)
 }
 
-func (c *Call) askInTurn(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *turn) (protocol.Result, error) {
+func (c *Call) askInTurn(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *sendOrder) (protocol.Result, error) {
 	if !c.Dialect.ServerRequests() || !c.canAsk(p) {
 		return nil, ErrCannotAsk
 	}
@@ -272,7 +272,7 @@ func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 		return c.newRound(&rounds.Journal{Call: c.ID()}).questions(all)
 	}
 	replies := make([]Reply, len(all))
-	inTurn(len(all), func(i int, t *turn) {
+	inTurn(len(all), func(i int, t *sendOrder) {
 		replies[i].Result, replies[i].Err = c.askInTurn(ctx, all[i].Params, all[i].Progress, t)
 	})
 	return replies

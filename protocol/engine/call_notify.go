@@ -39,7 +39,7 @@ func (f *feed) notify(ctx context.Context, p protocol.Params, m *protocol.Reques
 		return err
 	}
 	if f.session != "" { // another node may have the stream of the session
-		f.e.tell(news{Kind: newsNotify, Session: f.session, Frame: frame})
+		f.e.broadcast(nodeMessage{Kind: nodeNotify, Session: f.session, Frame: frame})
 	}
 	// The feed of a task that was taken from the queue has no stream; the session's own,
 	// if it is served here, has.

@@ -14,12 +14,12 @@ import (
 // effects are the keys and results of what a logical call has done by Once. In rounds and in tasks
 // they are part of the journal; otherwise they live as long as the call.
 type effects struct {
-	mu     sync.Mutex      // guards the fields below
-	only   bool            // nothing new may happen: this execution checks the replay
-	done   []rounds.Effect // effects that have happened, in order
-	kept   int             // how many of done are in the record of the task
-	limit  int             // of the size of all keys and results, in bytes; 0: none
-	wanted *wanted         // nil: Once was not called in this execution
+	mu     sync.Mutex        // guards the fields below
+	only   bool              // nothing new may happen: this execution checks the replay
+	done   []rounds.Effect   // effects that have happened, in order
+	kept   int               // how many of done are in the record of the task
+	limit  int               // of the size of all keys and results, in bytes; 0: none
+	wanted *requestedEffects // nil: Once was not called in this execution
 }
 
 // effects returns those of the call, in memory that most calls never need.
@@ -35,8 +35,8 @@ func (c *Call) effects() *effects {
 	return c.once.Load()
 }
 
-// wanted are the effects that a handler asked for in this execution.
-type wanted struct {
+// requestedEffects are the effects that a handler asked for in this execution.
+type requestedEffects struct {
 	keys []string                 // in order
 	busy map[string]chan struct{} // effects that are running, by key; closed when they have ended
 }
@@ -69,7 +69,7 @@ func (f *effects) claim(key string, pending func() bool) (value []byte, turn cha
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.wanted == nil {
-		f.wanted = &wanted{busy: make(map[string]chan struct{})}
+		f.wanted = &requestedEffects{busy: make(map[string]chan struct{})}
 	}
 	if !slices.Contains(f.wanted.keys, key) {
 		f.wanted.keys = append(f.wanted.keys, key)

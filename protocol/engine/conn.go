@@ -36,14 +36,14 @@ type conn struct {
 
 	single bool // constant: belongs to one lone exchange, no other frame shares it; here, as gone leaves room
 
-	expected *expected // early notifications of tasks that our requests may become; nil: none can be
+	expected *earlyTaskUpdates // early notifications of tasks that our requests may become; nil: none can be
 
 	left *leftAnswers // counts the answers that were left for other nodes; nil: none
 }
 
 // session is a handshake session. Immutable except for its atomics, latches and locks.
 type session struct {
-	*introduction
+	*clientProfile
 	id       string
 	init     string // the parameters of initialize, for other nodes; empty if there are no other nodes
 	dialect  *dialect.Dialect
@@ -157,8 +157,8 @@ func (c *conn) assume(version string) {
 func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte) *session {
 	d := dialect.Handshake(p.Version)
 	s := &session{
-		introduction: e.introductions.of(p, raw),
-		id:           id, dialect: d, feed: newFeed(e, d),
+		clientProfile: e.introductions.of(p, raw),
+		id:            id, dialect: d, feed: newFeed(e, d),
 	}
 	if e.shares() {
 		s.init, s.feed.session = string(raw), id
@@ -169,9 +169,9 @@ func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte)
 // current is the session of the connection; nil: none is open.
 func (c *conn) current() *session { return c.session.Load() }
 
-// file puts a request in flight. It is a fault if the id is in use, or if MaxInFlight
+// register puts a request in flight. It is a fault if the id is in use, or if MaxInFlight
 // requests are in flight already.
-func (c *conn) file(x *exchange) *protocol.Fault {
+func (c *conn) register(x *exchange) *protocol.Fault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.only == nil && c.calls == nil {
@@ -191,10 +191,10 @@ func (c *conn) file(x *exchange) *protocol.Fault {
 	return nil
 }
 
-// unfile takes a request out of flight. Only the first call has an effect: afterwards the id may
+// unregister takes a request out of flight. Only the first call has an effect: afterwards the id may
 // belong to another request.
-func (c *conn) unfile(x *exchange) {
-	if x.unfiled.Swap(true) {
+func (c *conn) unregister(x *exchange) {
+	if x.unregistered.Swap(true) {
 		return
 	}
 	c.mu.Lock()

@@ -14,7 +14,7 @@ import (
 // node, field by field, and reads it back. A field that is added to one, and not written, fails it.
 func TestWhatCrossesComesOutAsItWentIn(t *testing.T) {
 	t.Parallel()
-	for _, v := range []any{&recordedCall{}, &recordedPrincipal{}, &keptSession{}, &news{}, &asked{}} {
+	for _, v := range []any{&recordedCall{}, &recordedPrincipal{}, &keptSession{}, &nodeMessage{}, &asked{}} {
 		in := reflect.ValueOf(v).Elem()
 		t.Run(in.Type().Name(), func(t *testing.T) {
 			t.Parallel()

@@ -79,7 +79,7 @@ func (x *exchange) initialize(ctx context.Context) (protocol.Result, error) {
 		caps.Logging = false
 		caps.TaskList = caps.TaskList && transport.PrincipalFrom(ctx) != nil
 	} else {
-		x.hear(ctx)
+		x.attachFeed(ctx)
 	}
 	return &protocol.InitializeResult{
 		Version:      x.dialect.Revision().String(),
@@ -89,8 +89,8 @@ func (x *exchange) initialize(ctx context.Context) (protocol.Result, error) {
 	}, nil
 }
 
-// hear attaches the session's feed, by which the client is told of what belongs to no exchange.
-func (x *exchange) hear(ctx context.Context) {
+// attachFeed attaches the session's feed, by which the client is told of what belongs to no exchange.
+func (x *exchange) attachFeed(ctx context.Context) {
 	out := x.out
 	ctx = context.WithoutCancel(ctx)
 	if link := x.conn.link; link != nil && link.Out != nil {

@@ -115,13 +115,13 @@ type Engine struct {
 	callPrefix string
 	calls      atomic.Uint64
 
-	closing   atomic.Bool    // Shutdown has begun
-	stopped   atomic.Bool    // stopJobs has begun: tasks are told to end
-	closed    chan struct{}  // closed when closing is set
-	abandoned chan struct{}  // closed when Shutdown waits no longer for handlers
-	givesUp   sync.Once      // closes abandoned
-	inside    gate           // counts exchanges
-	running   sync.WaitGroup // counts the goroutines that begin has counted in, and those of tasks
+	closing   atomic.Bool     // Shutdown has begun
+	stopped   atomic.Bool     // stopJobs has begun: tasks are told to end
+	closed    chan struct{}   // closed when closing is set
+	abandoned chan struct{}   // closed when Shutdown waits no longer for handlers
+	givesUp   sync.Once       // closes abandoned
+	inside    inflightCounter // counts exchanges
+	running   sync.WaitGroup  // counts the goroutines that begin has counted in, and those of tasks
 	jobs      jobs
 	watches   watches
 	nodes     nodes
@@ -133,14 +133,14 @@ type Engine struct {
 	learned   atomic.Uint64 // incremented when a session begins to watch something; see echoed
 
 	links    sync.Map // of *transport.Connection to *conn
-	loners   loners
+	loners   sessionlessSet
 	outlines outlines
 	buffers  buffers
 
 	mu       sync.Mutex       // guards what follows, and the step from open to closing
 	sessions map[string]*conn // by the id of their session, where other nodes may know it
 
-	introductions introductions
+	introductions clientProfiles
 	metas         metas
 }
 
@@ -176,7 +176,7 @@ func New(cfg Config) *Engine {
 		callPrefix: rand.Text()[:8] + "-",
 		closed:     make(chan struct{}),
 		abandoned:  make(chan struct{}),
-		inside:     gate{idle: make(chan struct{})},
+		inside:     inflightCounter{idle: make(chan struct{})},
 		nodes:      newNodes(),
 		metas:      metas{seed: maphash.MakeSeed()},
 	}
@@ -220,19 +220,19 @@ func (e *Engine) Changed(kinds ...protocol.ListKind) {
 func (e *Engine) Updated(uri string) {
 	learned := e.learned.Load()
 	e.updated(uri)
-	e.tell(news{Kind: newsUpdated, URI: uri, Version: learned})
+	e.broadcast(nodeMessage{Kind: nodeUpdated, URI: uri, Version: learned})
 }
 
 func (e *Engine) updated(uri string) {
-	for _, h := range e.toldOf(uri) {
+	for _, h := range e.recipients(uri) {
 		h.feed.updated(h.watched, h.uri)
 	}
 }
 
-// toldOf returns the feeds to be told of an update of uri, and of which resource each is told. If
+// recipients returns the feeds to be told of an update of uri, and of which resource each is told. If
 // not everybody may know of uri (Config.Secret), a feed that watches a resource above it is told
 // of that resource instead.
-func (e *Engine) toldOf(uri string) []hit {
+func (e *Engine) recipients(uri string) []recipient {
 	hits, normal := e.resources.covering(uri), protocol.NormalURI(uri)
 	secret := len(hits) > 0 && e.cfg.Secret != nil && e.cfg.Secret(uri)
 	for i, h := range hits {

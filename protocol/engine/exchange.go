@@ -19,23 +19,23 @@ import (
 // exchange is one inbound message and all it causes. Accept fills it; Serve runs
 // it in any goroutine.
 type exchange struct {
-	conn     *conn
-	frame    []byte
-	id       jsonrpc.ID
-	method   string
-	dialect  *dialect.Dialect // nil: not known yet
-	session  *session         // nil on 2026-07-28 and before initialize
-	snapshot Snapshot
-	call     *Call // nil for responses, for requests that were refused, and for most notifications
-	filed    bool  // Accept has put the request in flight
+	conn       *conn
+	frame      []byte
+	id         jsonrpc.ID
+	method     string
+	dialect    *dialect.Dialect // nil: not known yet
+	session    *session         // nil on 2026-07-28 and before initialize
+	snapshot   Snapshot
+	call       *Call // nil for responses, for requests that were refused, and for most notifications
+	registered bool  // Accept has put the request in flight
 
-	uncounted bool               // accepted while the server stops: Shutdown does not wait for it
-	forwarded bool               // another node has received it from the client
-	unfiled   atomic.Bool        // it has been taken out of flight again; see conn.unfile
-	feed      *feed              // of a listen request; nil for all others
-	request   *transport.Request // the HTTP request that carried the frame; nil on other carriers
-	record    *record            // the claim of this round; nil: its outcome is not recorded
-	created   *job               // the task that the call became; it is started after the answer
+	uncounted    bool               // accepted while the server stops: Shutdown does not wait for it
+	forwarded    bool               // another node has received it from the client
+	unregistered atomic.Bool        // it has been taken out of flight again; see conn.unfile
+	feed         *feed              // of a listen request; nil for all others
+	request      *transport.Request // the HTTP request that carried the frame; nil on other carriers
+	record       *record            // the claim of this round; nil: its outcome is not recorded
+	created      *job               // the task that the call became; it is started after the answer
 
 	refuse *jsonrpc.Error // decided by Accept: the only answer
 	status int            // the HTTP status of refuse
@@ -70,9 +70,9 @@ func (x *exchange) newCall(p protocol.Params, m Meta) *Call {
 	return c
 }
 
-func (x *exchange) file() *protocol.Fault {
-	fault := x.conn.file(x)
-	x.filed = fault == nil
+func (x *exchange) register() *protocol.Fault {
+	fault := x.conn.register(x)
+	x.registered = fault == nil
 	return fault
 }
 
@@ -88,7 +88,7 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 	returned := false
 	defer func() { x.rescue(ctx, out, recover(), returned, &err) }()
 	switch {
-	case x.filed:
+	case x.registered:
 		defer x.over()
 		x.life.x = x
 		x.life.Begin(ctx)
@@ -107,7 +107,7 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 
 // stopped answers a request that frame middleware refused with err instead of calling next.
 func (x *exchange) stopped(ctx context.Context, out transport.Outbound, err error) error {
-	if err == nil || x.out != nil || !x.filed && x.refuse == nil {
+	if err == nil || x.out != nil || !x.registered && x.refuse == nil {
 		return err
 	}
 	if x.out = out; x.refuse != nil {
@@ -123,7 +123,7 @@ func (x *exchange) over() {
 	if x.method == protocol.MethodInitialize {
 		x.session.opened.release()
 	}
-	x.conn.unfile(x)
+	x.conn.unregister(x)
 }
 
 // errGoexit is the panic of a handler that has ended its goroutine.
@@ -139,7 +139,7 @@ func (x *exchange) rescue(ctx context.Context, out transport.Outbound, v any, re
 		v = errGoexit
 	}
 	panicked := &PanicError{Value: v, Stack: debug.Stack()}
-	if !x.filed { // a notification or a response: nobody waits for an answer
+	if !x.registered { // a notification or a response: nobody waits for an answer
 		x.conn.e.failed(ctx, x.call, panicked)
 		return
 	}
@@ -219,7 +219,7 @@ func (x *exchange) end(cause error) { x.life.End(cause) }
 func (x *exchange) abandon(cause error) {
 	x.abandoned.Store(true) // before the handler hears of it, and answers
 	x.end(cause)
-	x.conn.unfile(x) // first: close waits for what is being written
+	x.conn.unregister(x) // first: close waits for what is being written
 	x.close()
 }
 
@@ -336,8 +336,8 @@ func (x *exchange) finish(ctx context.Context, answer transport.Frame) error {
 	if x.abandoned.Load() || !x.close() {
 		return nil
 	}
-	if x.filed {
-		x.conn.unfile(x)
+	if x.registered {
+		x.conn.unregister(x)
 	}
 	answer.Final = true
 	return x.out.Send(ctx, answer)
@@ -395,7 +395,7 @@ func (x *exchange) fault(err error) *jsonrpc.Error {
 
 // unopen removes the session again if this is an initialize that is answered with an error.
 func (x *exchange) unopen() {
-	if x.filed && x.method == protocol.MethodInitialize {
+	if x.registered && x.method == protocol.MethodInitialize {
 		x.conn.unopen(x.session)
 	}
 }

@@ -9,14 +9,14 @@ import (
 // backlog holds the pending changes for one client, merged. The zero value is empty. feed.mu guards
 // it.
 type backlog struct {
-	lists  [4]bool    // by protocol.ListKind: the list has changed
-	uris   []string   // of resources that have changed, each once
-	tasks  []taskNews // the latest state of each task
-	frames [][]byte   // notifications that other nodes have made for the session
+	lists  [4]bool        // by protocol.ListKind: the list has changed
+	uris   []string       // of resources that have changed, each once
+	tasks  []taskMessages // the latest state of each task
+	frames [][]byte       // notifications that other nodes have made for the session
 }
 
-// taskNews is the latest state of a task, to be sent.
-type taskNews struct {
+// taskMessages is the latest state of a task, to be sent.
+type taskMessages struct {
 	id   string
 	news protocol.Params
 }
@@ -39,11 +39,11 @@ func (b *backlog) update(watched, uri string) {
 // task replaces the pending state of the task. If too many tasks are pending, the oldest is dropped:
 // in both designs notifications are optional, and clients poll for the state.
 func (b *backlog) task(id string, news protocol.Params) {
-	b.tasks = slices.DeleteFunc(b.tasks, func(t taskNews) bool { return t.id == id })
+	b.tasks = slices.DeleteFunc(b.tasks, func(t taskMessages) bool { return t.id == id })
 	if len(b.tasks) >= maxPending {
 		b.tasks = b.tasks[1:]
 	}
-	b.tasks = append(b.tasks, taskNews{id, news})
+	b.tasks = append(b.tasks, taskMessages{id, news})
 }
 
 // frame adds a notification of another node. If too many are pending, the oldest is dropped.
@@ -59,7 +59,7 @@ func (b *backlog) narrow(f *protocol.SubscriptionFilter) {
 	for k := range b.lists {
 		b.lists[k] = b.lists[k] && wants(f, protocol.ListKind(k))
 	}
-	b.tasks = slices.DeleteFunc(b.tasks, func(t taskNews) bool { return !slices.Contains(f.Tasks, t.id) })
+	b.tasks = slices.DeleteFunc(b.tasks, func(t taskMessages) bool { return !slices.Contains(f.Tasks, t.id) })
 	b.uris = slices.DeleteFunc(b.uris, func(uri string) bool {
 		return !slices.ContainsFunc(f.URIs, func(watched string) bool { return covers(watched, uri) })
 	})

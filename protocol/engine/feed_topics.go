@@ -15,21 +15,21 @@ import (
 // together with the filter, under feed.mu.
 type topics struct {
 	mu     sync.RWMutex // guards byName and what is in it; taken after feed.mu
-	byName map[string]audience
+	byName map[string]feedSet
 
 	// odd has the names in byName that are URIs in another spelling than the normal form, by that. Few
 	// clients use one, and they mean the same resource.
 	odd map[string][]string
 }
 
-// audience is the set of feeds that watch one topic. Most topics have one feed, which needs no map.
-type audience struct {
+// feedSet is the set of feeds that watch one topic. Most topics have one feed, which needs no map.
+type feedSet struct {
 	one  *feed
 	more map[*feed]struct{} // all others; nil: none
 }
 
-// hit is a feed that is to be told of a change.
-type hit struct {
+// recipient is a feed that is to be told of a change.
+type recipient struct {
 	feed    *feed
 	watched string // the name that it watches
 	uri     string // the resource that it is told of; set by Engine.toldOf
@@ -57,7 +57,7 @@ func (t *topics) replace(f *feed, before, after []string) {
 // add makes the feed one that watches the name. Under t.mu.
 func (t *topics) add(f *feed, name string) {
 	if t.byName == nil {
-		t.byName = make(map[string]audience)
+		t.byName = make(map[string]feedSet)
 	}
 	a := t.byName[name]
 	switch {
@@ -127,7 +127,7 @@ func (t *topics) names() []string {
 }
 
 // of returns the feeds that watch the name. A feed may have stopped watching it when it is told.
-func (t *topics) of(name string) []hit {
+func (t *topics) of(name string) []recipient {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.byName[name].appendTo(nil, name)
@@ -135,13 +135,13 @@ func (t *topics) of(name string) []hit {
 
 // covering returns the feeds that watch the resource or one above it, each once, and once more for each
 // other spelling of its URI that it watches.
-func (t *topics) covering(uri string) []hit {
+func (t *topics) covering(uri string) []recipient {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if len(t.byName) == 0 {
 		return nil
 	}
-	var hits []hit
+	var hits []recipient
 	names := 0
 	for name := range t.spellings(uri) {
 		before := len(hits)
@@ -157,7 +157,7 @@ func (t *topics) covering(uri string) []hit {
 		as   string // another spelling of the uri, of which the feed is told besides
 	}
 	seen, normal := make(map[told]struct{}, len(hits)), protocol.NormalURI(uri)
-	return slices.DeleteFunc(hits, func(h hit) bool {
+	return slices.DeleteFunc(hits, func(h recipient) bool {
 		t := told{feed: h.feed}
 		if h.watched != uri && protocol.NormalURI(h.watched) == normal {
 			t.as = h.watched
@@ -201,13 +201,13 @@ func (t *topics) namesAlike(uri, normal, name string, yield func(string) bool) b
 	return true
 }
 
-func (a audience) appendTo(hits []hit, name string) []hit {
+func (a feedSet) appendTo(hits []recipient, name string) []recipient {
 	if a.one != nil {
-		hits = append(hits, hit{feed: a.one, watched: name})
+		hits = append(hits, recipient{feed: a.one, watched: name})
 	}
 	hits = slices.Grow(hits, len(a.more))
 	for f := range a.more {
-		hits = append(hits, hit{feed: f, watched: name})
+		hits = append(hits, recipient{feed: f, watched: name})
 	}
 	return hits
 }

@@ -5,16 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// gate counts exchanges in and out until it is shut. It is an atomic counter, because all exchanges
+// inflightCounter counts exchanges in and out until it is shut. It is an atomic counter, because all exchanges
 // would contend for a lock.
-type gate struct {
+type inflightCounter struct {
 	n    atomic.Int64  // 2 for each exchange inside, plus 1 when the gate is shut
 	idle chan struct{} // closed when the gate is shut and nothing is inside
 	once sync.Once     // closes idle
 }
 
 // enter counts an exchange in. It returns false if the gate is shut.
-func (g *gate) enter() bool {
+func (g *inflightCounter) enter() bool {
 	if g.n.Add(2)&1 == 0 {
 		return true
 	}
@@ -23,14 +23,14 @@ func (g *gate) enter() bool {
 }
 
 // leave undoes enter.
-func (g *gate) leave() {
+func (g *inflightCounter) leave() {
 	if g.n.Add(-2) == 1 {
 		g.once.Do(func() { close(g.idle) })
 	}
 }
 
 // shut lets nothing more in. It does not wait: idle is closed when all have left.
-func (g *gate) shut() {
+func (g *inflightCounter) shut() {
 	if g.n.Or(1) == 0 {
 		g.once.Do(func() { close(g.idle) })
 	}

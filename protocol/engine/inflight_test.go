@@ -7,7 +7,7 @@ import (
 
 func TestGate(t *testing.T) {
 	t.Parallel()
-	g := gate{idle: make(chan struct{})}
+	g := inflightCounter{idle: make(chan struct{})}
 	for range 2 {
 		if !g.enter() {
 			t.Fatal("an open gate refuses")
@@ -35,7 +35,7 @@ func TestGate(t *testing.T) {
 func TestGateUnderRace(t *testing.T) {
 	t.Parallel()
 	for range 200 {
-		g := gate{idle: make(chan struct{})}
+		g := inflightCounter{idle: make(chan struct{})}
 		inside := make([]bool, 8)
 		var all sync.WaitGroup
 		for i := range inside {
@@ -63,7 +63,7 @@ func TestLoners(t *testing.T) {
 	e := &Engine{}
 	var all []*conn
 	for range 100 {
-		c := &e.lone().alone
+		c := &e.newSessionless().alone
 		e.loners.add(c)
 		all = append(all, c)
 	}

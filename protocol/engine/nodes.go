@@ -14,25 +14,25 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 )
 
-// newsKind says what a message between nodes is about.
-type newsKind string
+// nodeMessageKind says what a message between nodes is about.
+type nodeMessageKind string
 
 const (
-	newsTask    newsKind = "task"    // the record of Task changed
-	newsUpdated newsKind = "updated" // the resource URI changed, when Engine.learned was at Version
-	newsFrame   newsKind = "frame"   // Frame came from the client of Session; some node may wait for it
-	newsNotify  newsKind = "notify"  // Frame is for the client of Session
-	newsRoots   newsKind = "roots"   // the roots of the client of Session changed
-	newsKept    newsKind = "kept"    // the kept state of Session changed: to Frame, at Version
-	newsVisited newsKind = "visited" // the page of the elicitation with the id Visit is done
-	newsLost    newsKind = "lost"    // the node has lost messages before they were on the bus
+	nodeTask    nodeMessageKind = "task"    // the record of Task changed
+	nodeUpdated nodeMessageKind = "updated" // the resource URI changed, when Engine.learned was at Version
+	nodeFrame   nodeMessageKind = "frame"   // Frame came from the client of Session; some node may wait for it
+	nodeNotify  nodeMessageKind = "notify"  // Frame is for the client of Session
+	nodeRoots   nodeMessageKind = "roots"   // the roots of the client of Session changed
+	nodeKept    nodeMessageKind = "kept"    // the kept state of Session changed: to Frame, at Version
+	nodeVisited nodeMessageKind = "visited" // the page of the elicitation with the id Visit is done
+	nodeLost    nodeMessageKind = "lost"    // the node has lost messages before they were on the bus
 )
 
-// news is a message between the nodes that share a store. It says where to look, or what to do now.
+// nodeMessage is a message between the nodes that share a store. It says where to look, or what to do now.
 // Messages may be lost, so what must not be missed is also polled for. After a loss that is noticed,
 // whatever a message could have been about is taken to have changed.
-type news struct {
-	Kind    newsKind        `json:"engine"` // a bus carries messages of others, too
+type nodeMessage struct {
+	Kind    nodeMessageKind `json:"engine"` // a bus carries messages of others, too
 	Node    string          `json:"node"`
 	Task    string          `json:"task,omitempty"`
 	Session string          `json:"session,omitempty"`
@@ -69,7 +69,7 @@ type nodes struct {
 	gap    bool            // messages of the outbox were lost, and the others do not know
 	dirty  map[string]bool // tasks to look at
 	all    bool            // messages may have been lost: look at everything
-	doubt  bool            // and tell the clients so
+	resync bool            // and tell the clients so
 	out    chan struct{}   // 1-buffered: there is something in the outbox
 	look   chan struct{}   // 1-buffered: there is something to look at
 }
@@ -148,8 +148,8 @@ func (e *Engine) agreeOnSecret(ctx context.Context) error {
 	return nil
 }
 
-// tell queues a message for the other nodes. It never blocks.
-func (e *Engine) tell(n news) {
+// broadcast queues a message for the other nodes. It never blocks.
+func (e *Engine) broadcast(n nodeMessage) {
 	if e.cfg.Changes == nil {
 		return
 	}
@@ -161,7 +161,7 @@ func (e *Engine) tell(n news) {
 	s := &e.nodes
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n.Kind == newsFrame && (len(s.outbox) >= maxOutbox/frameShare || s.bytes >= outboxBytes/frameShare) {
+	if n.Kind == nodeFrame && (len(s.outbox) >= maxOutbox/frameShare || s.bytes >= outboxBytes/frameShare) {
 		return
 	}
 	s.outbox, s.bytes = append(s.outbox, message), s.bytes+len(message)
@@ -173,7 +173,7 @@ func (e *Engine) tell(n news) {
 }
 
 // tellNow sends a message and waits until the bus has taken it.
-func (e *Engine) tellNow(ctx context.Context, n news) error {
+func (e *Engine) tellNow(ctx context.Context, n nodeMessage) error {
 	n.Node = e.nodes.id
 	message, err := json.Marshal(n)
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *nodes) next() []byte {
 	defer s.mu.Unlock()
 	if s.gap {
 		s.gap = false
-		message, _ := json.Marshal(news{Kind: newsLost, Node: s.id}) // of texts that are valid
+		message, _ := json.Marshal(nodeMessage{Kind: nodeLost, Node: s.id}) // of texts that are valid
 		return message
 	}
 	if len(s.outbox) == 0 {
@@ -245,7 +245,7 @@ func (e *Engine) heard(message []byte) {
 		e.lookAtAll(e.nodes.listening.Swap(true)) // before the first call nobody has told this node anything
 		return
 	}
-	var n news
+	var n nodeMessage
 	if json.Unmarshal(message, &n) != nil {
 		return
 	}
@@ -254,27 +254,27 @@ func (e *Engine) heard(message []byte) {
 		return
 	}
 	switch n.Kind {
-	case newsTask:
+	case nodeTask:
 		e.lookAt(n.Task)
-	case newsUpdated:
+	case nodeUpdated:
 		e.updated(n.URI)
-	case newsFrame:
+	case nodeFrame:
 		e.delivered(n.Session, n.Frame)
-	case newsNotify:
+	case nodeNotify:
 		if s := e.sessionOf(n.Session); s != nil {
 			s.feed.push(n.Frame)
 		}
-	case newsKept:
+	case nodeKept:
 		if c := e.connOf(n.Session); c != nil {
 			c.learn(n.Frame, n.Version)
 		}
-	case newsRoots:
+	case nodeRoots:
 		if e.cfg.RootsChanged != nil {
 			e.cfg.RootsChanged(n.Session)
 		}
-	case newsVisited:
+	case nodeVisited:
 		e.notifyElicitationComplete(n.Visit)
-	case newsLost:
+	case nodeLost:
 		e.lookAtAll(true)
 	}
 }
@@ -284,14 +284,16 @@ func (e *Engine) heard(message []byte) {
 func (e *Engine) lookAtAll(doubt bool) {
 	e.nodes.mu.Lock()
 	e.nodes.all = true
-	e.nodes.doubt = e.nodes.doubt || doubt
+	e.nodes.resync = e.nodes.resync || doubt
 	e.nodes.mu.Unlock()
 	signal(e.nodes.look)
 }
 
 // ElicitationComplete notifies the other nodes that the page of an elicitation is done. The node
 // that asked then notifies its client. ElicitationComplete never blocks.
-func (e *Engine) ElicitationComplete(id string) { e.tell(news{Kind: newsVisited, Visit: id}) }
+func (e *Engine) ElicitationComplete(id string) {
+	e.broadcast(nodeMessage{Kind: nodeVisited, Visit: id})
+}
 
 // notifyElicitationComplete notifies the client if this node asked. It does so in a goroutine,
 // because sending may block.
@@ -317,11 +319,11 @@ func (e *Engine) notifyElicitationComplete(id string) {
 // feeds of this node before the bus had the message. In between, another node may have accepted a
 // subscription for a session whose feed is here. The bus keeps the order, so this node knows of the
 // subscription by now, and tells that feed of the change.
-func (e *Engine) echoed(n *news) {
-	if n.Kind != newsUpdated {
+func (e *Engine) echoed(n *nodeMessage) {
+	if n.Kind != nodeUpdated {
 		return
 	}
-	for _, h := range e.toldOf(n.URI) {
+	for _, h := range e.recipients(n.URI) {
 		h.feed.updatedSince(n.Version, h.watched, h.uri)
 	}
 }
@@ -387,8 +389,8 @@ func (e *Engine) looking(ctx context.Context) {
 		}
 		s := &e.nodes
 		s.mu.Lock()
-		dirty, all, doubts := s.dirty, s.all, s.doubt
-		s.dirty, s.all, s.doubt = nil, false, false
+		dirty, all, doubts := s.dirty, s.all, s.resync
+		s.dirty, s.all, s.resync = nil, false, false
 		s.mu.Unlock()
 		if all {
 			dirty = e.everything(dirty)
@@ -396,7 +398,7 @@ func (e *Engine) looking(ctx context.Context) {
 		for id := range dirty {
 			e.reread(ctx, id)
 		}
-		if doubts && e.doubt() {
+		if doubts && e.notifyAllWatched() {
 			_ = pause(ctx, doubtPause) // the next wait ends the loop
 		}
 	}
@@ -405,9 +407,9 @@ func (e *Engine) looking(ctx context.Context) {
 // doubtPause keeps a bus that loses messages all the time from making clients read all the time.
 const doubtPause = time.Second
 
-// doubt tells all feeds of the resources that they watch: each may have changed, and nobody would say
+// notifyAllWatched tells all feeds of the resources that they watch: each may have changed, and nobody would say
 // so again. It returns false if there is nothing to tell.
-func (e *Engine) doubt() bool {
+func (e *Engine) notifyAllWatched() bool {
 	names := e.resources.names()
 	for _, name := range names {
 		for _, h := range e.resources.of(name) {

@@ -86,7 +86,7 @@ func (c *conn) initialized(s *session) step {
 func (c *conn) rootsChanged(x *exchange, s *session) step {
 	if s != nil && c.e.cfg.RootsChanged != nil {
 		c.e.cfg.RootsChanged(s.id)
-		c.e.tell(news{Kind: newsRoots, Session: s.id})
+		c.e.broadcast(nodeMessage{Kind: nodeRoots, Session: s.id})
 	}
 	if s == nil || c.e.cfg.OnRootsChanged == nil {
 		return ignore

@@ -52,7 +52,7 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	second.end()
 	asked, again := first.deeds(), second.deeds()
 	// The second run does not enter an effect: it has its result, or stops before it.
-	within := func(d deed) bool { return x.call.effects().inside(d.key) }
+	within := func(d recordedAction) bool { return x.call.effects().inside(d.key) }
 	asked, again = slices.DeleteFunc(asked, within), slices.DeleteFunc(again, within)
 	if len(again) > 0 { // questions with names may come in any order
 		asked, again = alike(asked, again), alike(again, asked)
@@ -67,10 +67,10 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	}
 }
 
-// deed is a question that was filed, or an effect that was asked for, with its line in the report.
-type deed struct{ key, line string }
+// recordedAction is a question that was filed, or an effect that was asked for, with its line in the report.
+type recordedAction struct{ key, line string }
 
-func lines(deeds []deed) []string {
+func lines(deeds []recordedAction) []string {
 	all := make([]string, len(deeds))
 	for i, d := range deeds {
 		all[i] = d.line
@@ -80,9 +80,9 @@ func lines(deeds []deed) []string {
 
 // alike returns the deeds that can be compared with the other run: all that are identified by their
 // place in the order, and those with a key of their own that the other run has, too.
-func alike(deeds, other []deed) []deed {
-	return slices.DeleteFunc(slices.Clone(deeds), func(d deed) bool {
-		return named(d.key) && !slices.ContainsFunc(other, func(o deed) bool { return o.key == d.key })
+func alike(deeds, other []recordedAction) []recordedAction {
+	return slices.DeleteFunc(slices.Clone(deeds), func(d recordedAction) bool {
+		return named(d.key) && !slices.ContainsFunc(other, func(o recordedAction) bool { return o.key == d.key })
 	})
 }
 
@@ -95,16 +95,16 @@ func named(key string) bool {
 }
 
 // deeds returns the questions that were filed.
-func (r *round) deeds() []deed {
+func (r *round) deeds() []recordedAction {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	deeds := make([]deed, len(r.filed))
+	deeds := make([]recordedAction, len(r.filed))
 	for i, q := range r.filed {
 		text, err := r.x.dialect.AppendParams(nil, q.Params, nil)
 		if err != nil {
 			text = []byte(err.Error())
 		}
-		deeds[i] = deed{q.Key, "asks " + q.Key + ": " + q.Params.Method() + " " + string(text)}
+		deeds[i] = recordedAction{q.Key, "asks " + q.Key + ": " + q.Params.Method() + " " + string(text)}
 	}
 	return deeds
 }
@@ -117,15 +117,15 @@ func (f *effects) inside(key string) bool {
 }
 
 // deeds returns the effects that were asked for.
-func (f *effects) deeds() []deed {
+func (f *effects) deeds() []recordedAction {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.wanted == nil {
 		return nil
 	}
-	deeds := make([]deed, len(f.wanted.keys))
+	deeds := make([]recordedAction, len(f.wanted.keys))
 	for i, key := range f.wanted.keys {
-		deeds[i] = deed{key, "does " + key}
+		deeds[i] = recordedAction{key, "does " + key}
 	}
 	return deeds
 }

@@ -75,7 +75,7 @@ func (c *conn) tellKept(ctx context.Context, id string) {
 	k.Init = nil // they have it
 	state, err := json.Marshal(k)
 	if err == nil {
-		err = c.e.tellNow(ctx, news{Kind: newsKept, Session: id, Frame: state, Version: version})
+		err = c.e.tellNow(ctx, nodeMessage{Kind: nodeKept, Session: id, Frame: state, Version: version})
 	}
 	if err != nil { // they read the state with the session's next frame
 		c.background(ctx, fmt.Errorf("engine: telling the other nodes: %w", err))

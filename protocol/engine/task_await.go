@@ -111,7 +111,7 @@ func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 	var watching sync.WaitGroup
 	watching.Go(func() { x.untilOver(until, r.ID, stop) })
 	errs := make([]error, len(mine))
-	inTurn(len(mine), func(i int, t *turn) { errs[i] = x.inquireOne(until, r.ID, mine[i], t) })
+	inTurn(len(mine), func(i int, t *sendOrder) { errs[i] = x.inquireOne(until, r.ID, mine[i], t) })
 	over := until.Err() != nil && ctx.Err() == nil
 	stop()
 	watching.Wait()
@@ -170,7 +170,7 @@ func protocolFault(err error) bool {
 
 // inquireOne puts one question to the client and brings the answer to the task, even if it
 // is an error.
-func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question, t *turn) error {
+func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question, t *sendOrder) error {
 	defer x.conn.e.watches.release(id, q.Key)
 	_, params, err := questionOf(q, x.dialect)
 	if err != nil {

@@ -81,12 +81,12 @@ func (l TaskLimits) orDefaults() TaskLimits {
 // defaultPoll is how often a client may ask for a task.
 const defaultPoll = time.Second
 
-// way is how a call runs: in its request, or as a task.
-type way byte
+// runMode is how a call runs: in its request, or as a task.
+type runMode byte
 
 const (
-	inline     way = iota
-	detachable     // inline, until the handler detaches
+	inline     runMode = iota
+	detachable         // inline, until the handler detaches
 	asTask
 )
 
@@ -99,7 +99,7 @@ func policy(h Handler) *TaskPolicy {
 }
 
 // wayOf decides whether a call becomes a task.
-func (x *exchange) wayOf(ctx context.Context, h Handler, p protocol.Params) (way, error) {
+func (x *exchange) wayOf(ctx context.Context, h Handler, p protocol.Params) (runMode, error) {
 	call, ok := p.(*protocol.CallToolParams)
 	if !ok || x.conn.e.cfg.Tasks == nil {
 		return inline, nil
@@ -118,7 +118,7 @@ func (x *exchange) wayOf(ctx context.Context, h Handler, p protocol.Params) (way
 
 // wayByClient is the way on 2025-11-25, where the client asks for a task
 // (basic/utilities/tasks "Tool-Level Negotiation").
-func (x *exchange) wayByClient(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (way, error) {
+func (x *exchange) wayByClient(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (runMode, error) {
 	switch {
 	case p.Task == nil && rule.Required:
 		return inline, protocol.Faultf(protocol.FaultMethodNotFound, "the tool %q must be called as a task", p.Name)
@@ -135,7 +135,7 @@ func (x *exchange) wayByClient(ctx context.Context, p *protocol.CallToolParams, 
 // wayByServer is the way on 2026-07-28, where the server decides and the client only
 // says that it understands (the tasks extension, SEP-2663). A call that was asked in
 // rounds before goes on as it began.
-func (x *exchange) wayByServer(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (way, error) {
+func (x *exchange) wayByServer(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (runMode, error) {
 	switch {
 	case rule.When != nil && !rule.When(ctx, p.Arguments):
 		return inline, nil

@@ -65,7 +65,7 @@ func (r *execution) end(cause error) { r.cancel(cause) }
 
 // notify implements outlet: the notification goes to the session that created the task, if there is
 // one. 2026-07-28 has no way for it, because listen streams must not carry it (SEP-2663).
-func (r *execution) notify(ctx context.Context, p protocol.Params) { r.tell(ctx, p) }
+func (r *execution) notify(ctx context.Context, p protocol.Params) { r.notifySession(ctx, p) }
 
 // progress implements outlet. Progress increases over all runs of the task.
 func (r *execution) progress(ctx context.Context, token jsonrpc.ID, done, total float64, message string) {
@@ -78,7 +78,7 @@ func (r *execution) progress(ctx context.Context, token jsonrpc.ID, done, total 
 	if !math.IsNaN(total) {
 		p.Total = &total
 	}
-	r.tell(ctx, p)
+	r.notifySession(ctx, p)
 }
 
 // jobs are the tasks of this process that are not over.
@@ -260,7 +260,7 @@ func (e *Engine) happened(j *job, before, after *task.Record) {
 func (e *Engine) spread(id string) {
 	if e.shares() {
 		e.lookAt(id)
-		e.tell(news{Kind: newsTask, Task: id})
+		e.broadcast(nodeMessage{Kind: nodeTask, Task: id})
 	}
 }
 
@@ -331,8 +331,8 @@ func (e *Engine) publishToSession(r *task.Record) {
 	}
 }
 
-// tell sends a notification of the task to the session that created it.
-func (j *job) tell(ctx context.Context, p protocol.Params) {
+// notifySession sends a notification of the task to the session that created it.
+func (j *job) notifySession(ctx context.Context, p protocol.Params) {
 	j.telling.RLock()
 	defer j.telling.RUnlock()
 	if j.over || j.session == nil || j.ctx.Err() != nil { // another node may have ended it

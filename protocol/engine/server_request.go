@@ -21,11 +21,11 @@ const (
 // task: a task can be cancelled only if its id is known.
 const createGrace = time.Second
 
-// errand is a request of ours that the client may turn into a task (2025-11-25
+// serverRequest is a request of ours that the client may turn into a task (2025-11-25
 // basic/utilities/tasks, with us as the requestor): a person may take hours, and no request stays
 // open meanwhile. The goroutine of the asking handler runs it; told is called by goroutines that
 // serve the client's notifications.
-type errand struct {
+type serverRequest struct {
 	x        *exchange
 	method   string
 	ask      *ask
@@ -73,10 +73,10 @@ func (x *exchange) wish(ctx context.Context) *protocol.TaskRequest {
 
 // askAsTask is ask for an augmented request. The client may also answer it at once, as it
 // answers any other.
-func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *turn) (protocol.Result, error) {
+func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *sendOrder) (protocol.Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	e := &errand{x: x, method: p.Method(), due: make(chan struct{}, 1), over: make(chan struct{}, 1)}
+	e := &serverRequest{x: x, method: p.Method(), due: make(chan struct{}, 1), over: make(chan struct{}, 1)}
 	e.patience = time.AfterFunc(x.conn.e.cfg.AskTimeout, func() { stop(ErrNoAnswer) })
 	defer e.patience.Stop()
 	if err := x.session.settled(ctx); err != nil {
@@ -103,7 +103,7 @@ func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress fu
 
 // watching wraps progress so that each report also counts as a sign of life. The progress token is
 // valid as long as the task lives ("Task Progress Notifications").
-func (e *errand) watching(progress func(protocol.Progress)) func(protocol.Progress) {
+func (e *serverRequest) watching(progress func(protocol.Progress)) func(protocol.Progress) {
 	if progress == nil {
 		return nil
 	}
@@ -113,12 +113,12 @@ func (e *errand) watching(progress func(protocol.Progress)) func(protocol.Progre
 	}
 }
 
-func (e *errand) alive() { e.patience.Reset(e.x.conn.e.cfg.AskTimeout) }
+func (e *serverRequest) alive() { e.patience.Reset(e.x.conn.e.cfg.AskTimeout) }
 
 // create sends the request and waits for the answer, a result or a task. When ctx ends it waits
 // createGrace longer: if the request becomes a task in that time, the task has to be cancelled by
 // tasks/cancel, not by notifications/cancelled (2025-11-25 basic/utilities/cancellation).
-func (e *errand) create(ctx context.Context, p protocol.Params) (jsonrpc.Message, error) {
+func (e *serverRequest) create(ctx context.Context, p protocol.Params) (jsonrpc.Message, error) {
 	if ctx.Err() != nil {
 		return jsonrpc.Message{}, context.Cause(ctx)
 	}
@@ -134,7 +134,7 @@ func (e *errand) create(ctx context.Context, p protocol.Params) (jsonrpc.Message
 }
 
 // follow waits for the outcome of the task. It cancels the task if ctx ends first.
-func (e *errand) follow(ctx context.Context, t protocol.Task) (protocol.Result, error) {
+func (e *serverRequest) follow(ctx context.Context, t protocol.Task) (protocol.Result, error) {
 	if err := e.x.conn.follow(e, t.ID); err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (e *errand) follow(ctx context.Context, t protocol.Task) (protocol.Result, 
 
 // outcome polls the task until it has stopped working, and then asks for its result: the task is
 // over, or the client needs our tasks/result to continue ("Input Required Status").
-func (e *errand) outcome(ctx context.Context, t protocol.Task) (protocol.Result, error) {
+func (e *serverRequest) outcome(ctx context.Context, t protocol.Task) (protocol.Result, error) {
 	for {
 		if t.Status != protocol.TaskWorking {
 			result, err := e.fetch(ctx, t)
@@ -172,7 +172,7 @@ func (e *errand) outcome(ctx context.Context, t protocol.Task) (protocol.Result,
 
 // look sends tasks/get. It names the task only in its parameters ("Associating Task-Related
 // Messages").
-func (e *errand) look(ctx context.Context, id string) (protocol.Task, error) {
+func (e *serverRequest) look(ctx context.Context, id string) (protocol.Task, error) {
 	p := &protocol.GetTaskParams{ID: id}
 	msg, err := e.x.put(ctx, p, &protocol.RequestMeta{}, nil, nil)
 	if err != nil {
@@ -191,7 +191,7 @@ func (e *errand) look(ctx context.Context, id string) (protocol.Task, error) {
 
 // fetch sends tasks/result, whose answer is that of the original request. The answer for a
 // cancelled task is not specified: an error is taken as the user's refusal.
-func (e *errand) fetch(ctx context.Context, t protocol.Task) (protocol.Result, error) {
+func (e *serverRequest) fetch(ctx context.Context, t protocol.Task) (protocol.Result, error) {
 	msg, err := e.x.put(ctx, &protocol.TaskResultParams{ID: t.ID}, &protocol.RequestMeta{}, nil, nil)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (e *errand) fetch(ctx context.Context, t protocol.Task) (protocol.Result, e
 // rest waits until the next look is due: after interval (in milliseconds, within bounds), or earlier
 // if a notification comes, but not before minLook. A notification that the task has stopped working
 // ends that minimum, too, but only once, so that a client cannot keep us busy.
-func (e *errand) rest(ctx context.Context, interval int64) error {
+func (e *serverRequest) rest(ctx context.Context, interval int64) error {
 	if e.missed {
 		e.missed = false
 		return nil
@@ -227,7 +227,7 @@ func (e *errand) rest(ctx context.Context, interval int64) error {
 }
 
 // sleep waits for d, or until news can be received; early says that it was news.
-func (e *errand) sleep(ctx context.Context, d time.Duration, news <-chan struct{}) (early bool, err error) {
+func (e *serverRequest) sleep(ctx context.Context, d time.Duration, news <-chan struct{}) (early bool, err error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -243,7 +243,7 @@ func (e *errand) sleep(ctx context.Context, d time.Duration, news <-chan struct{
 }
 
 // cancel sends tasks/cancel, and does not wait for the answer.
-func (e *errand) cancel(ctx context.Context) {
+func (e *serverRequest) cancel(ctx context.Context) {
 	x := e.x
 	if !x.call.Capabilities().TaskCancel {
 		return
@@ -263,7 +263,7 @@ func (e *errand) cancel(ctx context.Context) {
 
 // follow registers the answered request again: progress and notifications of the task must find it,
 // and it must fail when the connection ends.
-func (c *conn) follow(e *errand, id string) error {
+func (c *conn) follow(e *serverRequest, id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.gone {
@@ -281,25 +281,25 @@ func (c *conn) follow(e *errand, id string) error {
 	return nil
 }
 
-// expected keeps notifications of tasks that arrive before the answers by which those tasks are
+// earlyTaskUpdates keeps notifications of tasks that arrive before the answers by which those tasks are
 // created, since the two may be read in any order. Guarded by conn.mu.
-type expected struct {
-	errands map[*errand]struct{}           // those whose requests may still become tasks
+type earlyTaskUpdates struct {
+	errands map[*serverRequest]struct{}    // those whose requests may still become tasks
 	news    map[string]protocol.TaskStatus // the newest status of each unknown task
 }
 
 // expect makes conn keep notifications of unknown tasks: e's request may become one of them.
-func (c *conn) expect(e *errand) {
+func (c *conn) expect(e *serverRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.expected == nil {
-		c.expected = &expected{errands: make(map[*errand]struct{}, 1), news: make(map[string]protocol.TaskStatus)}
+		c.expected = &earlyTaskUpdates{errands: make(map[*serverRequest]struct{}, 1), news: make(map[string]protocol.TaskStatus)}
 	}
 	c.expected.errands[e] = struct{}{}
 }
 
 // unexpect undoes expect.
-func (c *conn) unexpect(e *errand) {
+func (c *conn) unexpect(e *serverRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.decided(e)
@@ -307,7 +307,7 @@ func (c *conn) unexpect(e *errand) {
 
 // decided is called when it is known whether e's request has become a task. When that is known for
 // all requests, the kept notifications are dropped. The caller holds conn.mu.
-func (c *conn) decided(e *errand) {
+func (c *conn) decided(e *serverRequest) {
 	if c.expected == nil {
 		return
 	}
@@ -339,7 +339,7 @@ func (c *conn) keepNews(t *protocol.Task) {
 }
 
 // told handles a notification of the task. The caller holds conn.mu.
-func (e *errand) told(status protocol.TaskStatus) {
+func (e *serverRequest) told(status protocol.TaskStatus) {
 	e.alive()
 	signal(e.due)
 	if status != protocol.TaskWorking {

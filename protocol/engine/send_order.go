@@ -2,23 +2,23 @@ package engine
 
 import "sync"
 
-// turn is the place of a request of ours among several that are sent together. It makes them go
-// out in order, which is the order in which a person sees them. A nil turn does not wait.
-type turn struct {
+// sendOrder is the place of a request of ours among several that are sent together. It makes them go
+// out in order, which is the order in which a person sees them. A nil sendOrder does not wait.
+type sendOrder struct {
 	before <-chan struct{} // closed when the request before has been sent or has failed
 	after  chan struct{}   // the same for this request
 	passed sync.Once
 }
 
 // await waits for the turn.
-func (t *turn) await() {
+func (t *sendOrder) await() {
 	if t != nil {
 		<-t.before
 	}
 }
 
 // pass gives the turn to the next request, after waiting for it. Further calls have no effect.
-func (t *turn) pass() {
+func (t *sendOrder) pass() {
 	if t != nil {
 		t.await()
 		t.passed.Do(func() { close(t.after) })
@@ -26,7 +26,7 @@ func (t *turn) pass() {
 }
 
 // inTurn runs do n times concurrently, each with its turn, and returns when all have returned.
-func inTurn(n int, do func(i int, t *turn)) {
+func inTurn(n int, do func(i int, t *sendOrder)) {
 	if n == 1 {
 		do(0, nil)
 		return
@@ -35,7 +35,7 @@ func inTurn(n int, do func(i int, t *turn)) {
 	close(first)
 	var running sync.WaitGroup
 	for i, before := 0, first; i < n; i++ {
-		t := &turn{before: before, after: make(chan struct{})}
+		t := &sendOrder{before: before, after: make(chan struct{})}
 		running.Go(func() {
 			defer t.pass()
 			do(i, t)

@@ -11,9 +11,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// introduction is what a client said about itself in the handshake. Immutable, and shared by the
+// clientProfile is what a client said about itself in the handshake. Immutable, and shared by the
 // sessions of clients that said the same.
-type introduction struct {
+type clientProfile struct {
 	client       protocol.Implementation
 	capabilities protocol.ClientCapabilities
 }
@@ -24,25 +24,25 @@ const (
 	maxIntroduction = 4 << 10
 )
 
-// introductions shares equal introductions among sessions, by the parameters of initialize.
-type introductions struct {
+// clientProfiles shares equal clientProfiles among sessions, by the parameters of initialize.
+type clientProfiles struct {
 	mu    sync.Mutex // guards byRaw
-	byRaw map[string]*introduction
+	byRaw map[string]*clientProfile
 }
 
 // of returns the introduction of a client that sent p, whose text is raw.
-func (s *introductions) of(p *protocol.InitializeParams, raw []byte) *introduction {
+func (s *clientProfiles) of(p *protocol.InitializeParams, raw []byte) *clientProfile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.byRaw[string(raw)]; known != nil {
 		return known
 	}
-	i := &introduction{p.Client, p.Capabilities}
+	i := &clientProfile{p.Client, p.Capabilities}
 	if len(raw) > maxIntroduction || lends(&i.client, &i.capabilities) {
 		return i
 	}
 	if s.byRaw == nil || len(s.byRaw) >= maxIntroduced {
-		s.byRaw = make(map[string]*introduction) // full: start over, since frequent clients come again
+		s.byRaw = make(map[string]*clientProfile) // full: start over, since frequent clients come again
 	}
 	s.byRaw[string(raw)] = i
 	return i

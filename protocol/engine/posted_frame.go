@@ -19,9 +19,9 @@ const (
 	headerName    = "Mcp-Name"
 )
 
-// posting is a frame that came by an HTTP request of its own. The kind of frame decides which
+// postedFrame is a frame that came by an HTTP request of its own. The kind of frame decides which
 // connection it belongs to, if any.
-type posting struct {
+type postedFrame struct {
 	e       *Engine
 	request *transport.Request
 	version string           // in the header; empty without one
@@ -30,7 +30,7 @@ type posting struct {
 }
 
 func (e *Engine) acceptPosted(r *transport.Request, frame []byte) (transport.Exchange, error) {
-	p := posting{e: e, request: r}
+	p := postedFrame{e: e, request: r}
 	if version, times := r.Fields.Value(headerVersion); times > 0 {
 		p.version = strings.Trim(version, " \t")
 		p.unclear = times > 1 || p.version == ""
@@ -47,15 +47,15 @@ func (e *Engine) acceptPosted(r *transport.Request, frame []byte) (transport.Exc
 	return p.admit(p.accept(outline.Object()))
 }
 
-func (p *posting) admit(x *exchange) (transport.Exchange, error) { return p.e.admit(x.conn, x) }
+func (p *postedFrame) admit(x *exchange) (transport.Exchange, error) { return p.e.admit(x.conn, x) }
 
-func (p *posting) refusal(id jsonrpc.ID, err *jsonrpc.Error) *exchange {
-	x := &p.e.lone().exchange
+func (p *postedFrame) refusal(id jsonrpc.ID, err *jsonrpc.Error) *exchange {
+	x := &p.e.newSessionless().exchange
 	x.request, x.id, x.refuse, x.status = p.request, id, err, http.StatusBadRequest
 	return x
 }
 
-func (p *posting) accept(frame jsontext.Object) *exchange {
+func (p *postedFrame) accept(frame jsontext.Object) *exchange {
 	msg, fault := jsonrpc.DecodeObject(frame, dialect.MethodName)
 	if fault != nil {
 		return p.refusal(fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
@@ -75,18 +75,18 @@ func (p *posting) accept(frame jsontext.Object) *exchange {
 }
 
 // exchange makes a lone exchange, or one whose session is still to be found.
-func (p *posting) exchange(alone bool) *exchange {
+func (p *postedFrame) exchange(alone bool) *exchange {
 	if !alone {
 		return &exchange{request: p.request}
 	}
-	x := &p.e.lone().exchange
+	x := &p.e.newSessionless().exchange
 	x.request = p.request
 	return x
 }
 
 // classify decides by the body first: the header is a cross-check (2026-07-28
 // basic/versioning; the order of the checks is that of the official suite).
-func (p *posting) classify(x *exchange, b *body) *protocol.Fault {
+func (p *postedFrame) classify(x *exchange, b *requestParams) *protocol.Fault {
 	switch {
 	case b.claimed:
 		if p.unclear || p.version != b.version {
@@ -130,7 +130,7 @@ func unlike(r *transport.Request, header, what string) *protocol.Fault {
 
 // handshakeVersion accepts the date of any handshake revision, because a client in the wild sends
 // another one than it negotiated. Without the header the session decides.
-func (p *posting) handshakeVersion() *protocol.Fault {
+func (p *postedFrame) handshakeVersion() *protocol.Fault {
 	if p.unclear || p.version != "" && !dialect.KnownHandshake(p.version) {
 		return protocol.Faultf(protocol.FaultInvalidRequest, "unknown %s", headerVersion)
 	}
@@ -139,7 +139,7 @@ func (p *posting) handshakeVersion() *protocol.Fault {
 
 // session finds the session that the request names (2025-03-26 basic/transports "Session
 // Management"). Without a name the fault is 400; for an unknown session it is 404.
-func (p *posting) session(x *exchange) *protocol.Fault {
+func (p *postedFrame) session(x *exchange) *protocol.Fault {
 	link, err := p.request.Sessions.Find()
 	if err != nil {
 		return x.notFound(err)
@@ -172,7 +172,7 @@ func (x *exchange) notFound(err error) *protocol.Fault {
 }
 
 // initialize opens a session, once its parameters are understood.
-func (p *posting) initialize(x *exchange, b *body) *protocol.Fault {
+func (p *postedFrame) initialize(x *exchange, b *requestParams) *protocol.Fault {
 	link, err := p.request.Sessions.Find()
 	if err != nil {
 		return x.notFound(err)
@@ -197,7 +197,7 @@ func (p *posting) initialize(x *exchange, b *body) *protocol.Fault {
 
 // oneWay accepts notifications and responses. They get no answer, except the HTTP status if there is
 // no such session. On 2026-07-28 they have no meaning and are dropped.
-func (p *posting) oneWay(x *exchange, msg jsonrpc.Message) {
+func (p *postedFrame) oneWay(x *exchange, msg jsonrpc.Message) {
 	if x.conn != nil { // a lone exchange
 		x.run = ignore
 		return
@@ -218,7 +218,7 @@ func (p *posting) oneWay(x *exchange, msg jsonrpc.Message) {
 	x.run = x.conn.answered(x, msg)
 }
 
-func (p *posting) batch(frame []byte) (transport.Exchange, error) {
+func (p *postedFrame) batch(frame []byte) (transport.Exchange, error) {
 	if p.modern != nil && !p.unclear {
 		return p.admit(p.refusal(jsonrpc.ID{}, errNoBatches))
 	}

@@ -5,23 +5,23 @@ import (
 	"sync"
 )
 
-// lone is an exchange that belongs to no session, together with its own conn, in one allocation.
-type lone struct {
+// sessionless is an exchange that belongs to no session, together with its own conn, in one allocation.
+type sessionless struct {
 	exchange
 	alone conn
 }
 
-func (e *Engine) lone() *lone {
-	l := new(lone)
+func (e *Engine) newSessionless() *sessionless {
+	l := new(sessionless)
 	l.alone.e, l.alone.single = e, true
 	l.conn = &l.alone
 	return l
 }
 
-// loners is the list of the lone exchanges that are being served, which changes and Shutdown must
+// sessionlessSet is the list of the lone exchanges that are being served, which changes and Shutdown must
 // reach. Every POST of a stateless client is one, so the list is split into parts with a lock each,
 // to avoid contention. It is linked through the conns, which needs no allocation.
-type loners struct{ parts [16]part }
+type sessionlessSet struct{ parts [16]part }
 
 type part struct {
 	mu    sync.Mutex // guards first, and prev and next of all that are in the list
@@ -35,7 +35,7 @@ type place struct {
 	prev, next *conn
 }
 
-func (l *loners) add(c *conn) {
+func (l *sessionlessSet) add(c *conn) {
 	p := &l.parts[rand.IntN(len(l.parts))] //nolint:gosec // for even load, not for security
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +46,7 @@ func (l *loners) add(c *conn) {
 	p.first = c
 }
 
-func (l *loners) remove(c *conn) {
+func (l *sessionlessSet) remove(c *conn) {
 	p := c.place.in
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *loners) remove(c *conn) {
 }
 
 // appendTo appends them all.
-func (l *loners) appendTo(all []*conn) []*conn {
+func (l *sessionlessSet) appendTo(all []*conn) []*conn {
 	for i := range l.parts {
 		p := &l.parts[i]
 		p.mu.Lock()

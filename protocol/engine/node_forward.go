@@ -23,7 +23,7 @@ func (c *conn) forward(x *exchange) step {
 		return ignore
 	}
 	return func(context.Context, transport.Outbound) error {
-		c.e.tell(news{Kind: newsFrame, Session: s.id, Frame: x.frame})
+		c.e.broadcast(nodeMessage{Kind: nodeFrame, Session: s.id, Frame: x.frame})
 		return nil
 	}
 }
@@ -43,7 +43,7 @@ func (c *conn) leaveAnswer(ctx context.Context, id jsonrpc.ID, frame []byte) {
 			e.failed(ctx, nil, fmt.Errorf("engine: leaving an answer for another node: %w", err))
 		}
 	}
-	e.tell(news{Kind: newsFrame, Session: s.id, Frame: frame})
+	e.broadcast(nodeMessage{Kind: nodeFrame, Session: s.id, Frame: frame})
 }
 
 // maxLeft bounds the answers that one connection may store within AskTimeout: a client can invent
