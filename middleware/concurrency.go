@@ -28,39 +28,24 @@ func Concurrency(running, waiting int) framework.Middleware {
 	b := &bulkhead{free: running, room: waiting}
 	return framework.Middleware{Name: "concurrency", Phase: framework.PhaseLimit, Wrap: func(next framework.Handler) framework.Handler {
 		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
-			if ctx.Value(b) != nil || framework.InReplayCheck(ctx) { // inside of a call that has a place already
+			if ctx.Value(b) != nil || framework.InReplayCheck(ctx) { // inside a call that has a place already
 				return next(ctx, call)
 			}
 			if err := b.enter(ctx); err != nil {
 				return nil, err
 			}
 			defer b.leave()
-			return next(&placed{ctx, b}, call)
+			return next(context.WithValue(ctx, b, true), call)
 		}
 	}}
 }
 
-// retryBusy is when a refused caller may try again. It is a guess: nobody knows how long calls
-// take.
+// retryBusy is when a refused caller may try again. It is a guess, because how long calls take is
+// unknown.
 const retryBusy = time.Second
 
-// placed is a context that says that the call has a place in b. It is cheaper than
-// context.WithValue.
-type placed struct {
-	context.Context //nolint:containedctx // it is a context
-
-	b *bulkhead
-}
-
-// Value returns a value for the bulkhead as key: the call has a place in it.
-func (p *placed) Value(key any) any {
-	if key == p.b {
-		return p.b
-	}
-	return p.Context.Value(key)
-}
-
-// bulkhead is a bounded number of places with a bounded queue.
+// bulkhead is a number of places with a bounded queue. Its address is the key under which a context
+// has the mark of a call with a place.
 type bulkhead struct {
 	mu    sync.Mutex // guards all below
 	free  int
@@ -70,7 +55,7 @@ type bulkhead struct {
 
 func (b *bulkhead) enter(ctx context.Context) error {
 	b.mu.Lock()
-	if b.free > 0 { // then nobody waits
+	if b.free > 0 { // the queue is empty then
 		b.free--
 		b.mu.Unlock()
 		return nil
@@ -104,7 +89,7 @@ func (b *bulkhead) leave() {
 	b.pass()
 }
 
-// pass hands a place to the one that has waited longest.
+// pass gives a place to the call that has waited longest.
 func (b *bulkhead) pass() {
 	first := b.queue.Front()
 	if first == nil {
