@@ -329,8 +329,8 @@ func (s *Server) Services() transport.Services {
 	}
 }
 
-// adopt makes the server notify a session that another process has opened, though no frame
-// of it has come here yet. The error is that of Start.
+// adopt makes the server notify a session that another process has opened, even before a frame of
+// the session comes here. It returns the error of Start.
 func (s *Server) adopt(link *transport.Connection) error {
 	if err := s.start(link.Context(), context.Background()); err != nil { //nolint:forbidigo // what starts here is not the first client's
 		return err

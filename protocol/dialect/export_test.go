@@ -12,8 +12,8 @@ func (d *Dialect) ServerNotification(method string) bool {
 	return ok && m.server && !m.request()
 }
 
-// InSchema reports whether the method is in the schema of the revision, and not in that of an
-// extension.
+// InSchema reports whether the method is in the schema of the revision. Methods of extensions are
+// not.
 func (d *Dialect) InSchema(method string) bool {
 	m, ok := d.methods[method]
 	return ok && !m.extension.has(d.rev)

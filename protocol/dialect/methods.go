@@ -12,8 +12,8 @@ import (
 // derived from that table.
 type method struct {
 	name   string
-	client span // the revisions in which clients send it
-	server span // the revisions in which servers send it
+	client span // clients send it in these revisions
+	server span // servers send it in these revisions
 	params codec
 
 	// The other fields are for requests.
@@ -24,7 +24,7 @@ type method struct {
 	task     bool         // it may be augmented with a task (2025-11-25)
 	rounds   bool         // it may be answered with input_required (2026-07-28)
 
-	extension span // the revisions in which it is not in the schema, but in that of an extension
+	extension span // the revisions whose schema lacks it, because an extension specifies it
 }
 
 // methods is the table of all methods of all revisions.

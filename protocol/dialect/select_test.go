@@ -137,7 +137,7 @@ func TestMethodsOfTheSchemas(t *testing.T) {
 			}
 		}
 		if d.ClientMethod("tools/unknown") || dialect.Known("tools/unknown") {
-			t.Errorf("%s has a method that nobody has specified", d)
+			t.Errorf("%s has a method that is not specified", d)
 		}
 	}
 }

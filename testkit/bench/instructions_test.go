@@ -21,7 +21,7 @@ import (
 const (
 	warmUp   = 500  // calls before the count begins
 	measured = 1000 // calls of a window
-	windows  = 3    // of which the least counts: the scheduler's idle rounds are chance
+	windows  = 3    // the least of them counts, because the idle rounds of the scheduler are chance
 	slack    = 1.03 // how much more than the figure on file is accepted
 )
 
@@ -29,7 +29,7 @@ const figures = "testdata/instructions.json"
 
 // TestInstructions counts the user-mode instructions of one call over HTTP, by callgrind: they do not
 // depend on what else the machine does. A count that is more than 3 % above the figure on file fails.
-// One that is more than 3 % below says so: then the file is to be written anew, by KAGAMI_UPDATE=1.
+// If one is more than 3 % below, the log says so: write the file again with KAGAMI_UPDATE=1.
 func TestInstructions(t *testing.T) {
 	if os.Getenv("KAGAMI_FULL") == "" {
 		t.Skip("it takes a minute, and needs valgrind: KAGAMI_FULL=1 runs it")
@@ -76,7 +76,7 @@ func compare(t *testing.T, counted map[string]int) {
 		case ratio > slack:
 			t.Errorf("%s: %d instructions, %.1f %% more than the %d on file", id, now, 100*(ratio-1), was)
 		case ratio < 1/slack:
-			t.Logf("%s: %d instructions, fewer than the %d on file: write them anew with KAGAMI_UPDATE=1", id, now, was)
+			t.Logf("%s: %d instructions, fewer than the %d on file: write them again with KAGAMI_UPDATE=1", id, now, was)
 		default:
 			t.Logf("%s: %d instructions, %d on file", id, now, was)
 		}
