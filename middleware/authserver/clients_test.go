@@ -204,7 +204,8 @@ func TestDocument(t *testing.T) {
 		"https://client.example/big":    document("https://client.example/big", `,"x":"`+strings.Repeat("x", 6000)+`"`),
 		"https://evil.example/meta":     document("https://evil.example/meta", ""),
 	}}
-	s := open(t, nil, authserver.Documents(w), authserver.Admission(authserver.Policy{Domains: []string{"client.example"}}))
+	s := open(t, nil, authserver.Documents(w), authserver.Admission(authserver.Policy{Domains: []string{"client.example"}}),
+		authserver.Limit(100, 100, 1000, func(r *http.Request) string { return r.Header.Get("X-From") }))
 	b := s.browser()
 	page := b.login(s.ask(at), "ann")
 	if !strings.Contains(page.body, "<strong>Doc</strong>") || !strings.Contains(page.body, "<strong>client.example</strong>") || !strings.Contains(page.body, "your own machine") {
@@ -238,7 +239,17 @@ func TestDocument(t *testing.T) {
 		b.do(http.MethodGet, s.ask(fmt.Sprintf("https://client.example/flood%d", i)), nil)
 	}
 	if w.fetched > 20 {
-		t.Errorf("%d fetches in a minute", w.fetched)
+		t.Errorf("%d fetches in a minute for one address", w.fetched)
+	}
+	before := w.fetched
+	if a := b.do(http.MethodGet, s.ask("https://client.example/late"), nil, "X-From", "another"); a.status != http.StatusBadRequest || w.fetched != before+1 {
+		t.Errorf("a client at another address: %d, %d fetches", a.status, w.fetched-before)
+	}
+	for i := range 200 {
+		b.do(http.MethodGet, s.ask(fmt.Sprintf("https://client.example/spread%d", i)), nil, "X-From", fmt.Sprint(i))
+	}
+	if w.fetched > 100 {
+		t.Errorf("%d fetches in a minute for all", w.fetched)
 	}
 }
 

@@ -34,7 +34,8 @@ const (
 	maxDocument   = 5 << 10
 	maxDocuments  = 1000 // that are kept
 	fetchTime     = 5 * time.Second
-	fetchesMinute = 20
+	fetchesMinute = 100 // of all clients
+	fetchesOfOne  = 20  // in a minute, for requests of one address
 	shortestFresh = time.Minute
 	longestFresh  = 24 * time.Hour
 )
@@ -45,6 +46,8 @@ type documents struct {
 	kept  map[string]keptDocument
 	began time.Time // start of the minute that is counted
 	count int
+
+	addresses counter // counts fetches by the address of the request
 }
 
 type keptDocument struct {
@@ -78,8 +81,16 @@ func (d *documents) put(id string, k keptDocument) {
 	d.kept[id] = k
 }
 
-// allowed counts a fetch.
-func (d *documents) allowed(now time.Time) bool {
+// remoteKey is the key of the address of a request in its context.
+type remoteKey struct{}
+
+// allowed counts a fetch. It returns false if there are too many in this minute, of the request's
+// address or of all together: one address must not use up what others need.
+func (d *documents) allowed(ctx context.Context, now time.Time) bool {
+	remote, _ := ctx.Value(remoteKey{}).(string)
+	if d.addresses.over(remote, fetchesOfOne, now) > 0 {
+		return false
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if now.Sub(d.began) >= time.Minute {
@@ -106,7 +117,7 @@ func (s *Server) byDocument(ctx context.Context, id string) (*Client, error) {
 	if k, ok := s.documents.get(id, now); ok {
 		return k.client, k.err
 	}
-	if !s.documents.allowed(now) {
+	if !s.documents.allowed(ctx, now) {
 		if old, known := s.documents.last(id); known && now.Before(old.good.Add(longestFresh)) {
 			return old.client, nil
 		}

@@ -83,7 +83,8 @@ func (s *Server) Handler() http.Handler {
 	return s.caught(mux)
 }
 
-// caught answers when the program's part of a handler panics.
+// caught answers if the program's part of a handler panics. It puts the address of the request into
+// its context; see documents.allowed.
 func (s *Server) caught(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -94,7 +95,7 @@ func (s *Server) caught(next http.Handler) http.Handler {
 			s.emit(r, Event{Kind: VisitRefused, Reason: fmt.Sprintf("panic: %T", p)})
 			s.writeRefusal(w, r, refusalOf(errPanic))
 		}()
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), remoteKey{}, s.remote(r))))
 	})
 }
 
