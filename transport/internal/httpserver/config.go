@@ -20,32 +20,32 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// Config is what the options of a carrier set. The zero value of each field is its
-// default.
+// Config holds the options of a carrier. In each field the zero value selects the default.
 type Config struct {
 	streamable.Config
-	Fault error // of the options: a stand-alone server does not start
+	Fault error // error in the options: a stand-alone server does not start
 
 	Path     string // of the endpoint
-	NoSSE    bool   // HTTP+SSE is left out
+	NoSSE    bool   // without HTTP+SSE
 	TLS      *tls.Config
 	Listener net.Listener
 	OnListen func(net.Addr)
 
-	OnEndpoint func(endpoint string) // is called with the URL for clients on this machine
-	Landing    Landing               // for browsers
-	Routes     []Route               // of the program's own
+	OnEndpoint func(endpoint string) // called with the URL for clients on this machine
+	Landing    Landing               // page for browsers
+	Routes     []Route               // handlers of the program
 
-	ReadTimeout  time.Duration // of header and body; default 30 s
-	IdleTimeout  time.Duration // of a connection between requests; default 120 s
-	WriteTimeout time.Duration // of a client that does not read; default 10 s
-	Grace        time.Duration // of accepted exchanges at the end; default 30 s
+	ReadTimeout  time.Duration // to read the header and body; default 30 s
+	IdleTimeout  time.Duration // of a connection between two requests; default 120 s
+	WriteTimeout time.Duration // for a client that does not read; default 10 s
+	Grace        time.Duration // for accepted exchanges at the end; default 30 s
 }
 
-// ErrNilOption is the Fault of an option that is nil.
+// ErrNilOption is the Fault if an option is nil.
 var ErrNilOption = errors.New("an option is nil")
 
-// WithDefaults is c with endpoint as its path and defaults in place of what is unset.
+// WithDefaults returns c with defaults for the fields that are not set. The default path is
+// endpoint.
 func (c Config) WithDefaults(endpoint string) Config {
 	if c.Path == "" {
 		c.Path = endpoint
@@ -67,7 +67,7 @@ func (c Config) WithDefaults(endpoint string) Config {
 	return c
 }
 
-// Names of the HTTP+SSE pair, and of what a stand-alone server tells of itself.
+// Paths of the HTTP+SSE pair, relative to the endpoint, and of the health checks.
 const (
 	SSE      = "sse"
 	Messages = "messages"
@@ -75,11 +75,11 @@ const (
 	Readyz   = "/readyz"
 )
 
-// Beside is the path of a neighbour of the endpoint.
+// Beside returns the path of name in the same directory as the endpoint.
 func (c *Config) Beside(name string) string { return path.Join(path.Dir(c.Path), name) }
 
-// misplaced returns an error if the endpoint of a stand-alone server cannot be at its path: routers
-// would panic, hide one of two handlers, or never match.
+// misplaced returns an error if the endpoint of a stand-alone server cannot be at its path. There,
+// routers would panic, hide one of two handlers, or never match.
 func (c *Config) misplaced() error {
 	at := c.Path
 	if len(at) > 1 {
@@ -102,8 +102,8 @@ func (c *Config) misplaced() error {
 	return nil
 }
 
-// uncertified returns an error for TLS without a certificate, where no client could connect: only one
-// of the two HTTP libraries reports that.
+// uncertified returns an error for TLS without a certificate, because no client could connect. Only
+// one of the two HTTP libraries reports that.
 func (c *Config) uncertified() error {
 	if t := c.TLS; t == nil || len(t.Certificates) > 0 || t.GetCertificate != nil || t.GetConfigForClient != nil {
 		return nil
@@ -111,7 +111,7 @@ func (c *Config) uncertified() error {
 	return errors.New("TLS: the configuration has no certificate")
 }
 
-// mistrusted returns an error for TrustedProxies that trust nobody, or a field that nobody can send.
+// mistrusted returns an error for TrustedProxies without a network, or with an invalid field name.
 func (c *Config) mistrusted() error {
 	p := c.Proxies
 	switch {
@@ -125,13 +125,13 @@ func (c *Config) mistrusted() error {
 	return nil
 }
 
-// isFieldName is RFC 9110's token.
+// isFieldName reports whether name is a token as RFC 9110 defines it.
 func isFieldName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r) })
 }
 
-// misnamed returns an error for a host or an origin that no client can send. Empty ones, as from a
-// variable that is not set, are ignored.
+// misnamed returns an error for a host, an origin or a field name that no client can send. Empty
+// hosts and origins are ignored, because they come from variables that are not set.
 func (c *Config) misnamed() error {
 	for _, name := range slices.Concat(c.AllowedHosts, c.AllowedOrigins) {
 		if strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII }) {
@@ -160,7 +160,7 @@ func (c *Config) misnamed() error {
 	return nil
 }
 
-// Mounted warns of options that are wrong, for a carrier that has no other way to say so.
+// Mounted logs a warning if an option is wrong, for a carrier that cannot return an error.
 func (c *Config) Mounted(host transport.Host) {
 	err := cmp.Or(c.Fault, c.misnamed(), c.mistrusted())
 	server, ok := host.(transport.Server)
@@ -172,9 +172,9 @@ func (c *Config) Mounted(host transport.Host) {
 	}
 }
 
-// listen opens the address of a stand-alone server, or takes the Listener. A port
-// alone means this machine only. An address that others reach needs AllowedHosts,
-// since a page in a browser here could call it under a name of its own otherwise.
+// listen opens the address of a stand-alone server, or returns the Listener. A port alone means
+// this machine only. An address that others can reach needs AllowedHosts. Otherwise a page in a
+// browser on this machine could call the server under a host name of the page's own.
 func (c *Config) listen(ctx context.Context, addr string) (net.Listener, error) {
 	if c.Listener != nil {
 		return c.Listener, nil
@@ -195,10 +195,10 @@ func (c *Config) listen(ctx context.Context, addr string) (net.Listener, error) 
 			" reach it (%q behind a proxy that checks them), or listen on \":%s\", which is this machine only", addr, "*", port)
 	}
 	var config net.ListenConfig
-	return config.Listen(ctx, "tcp", net.JoinHostPort(host, port)) // its error says that it is of listening, and where
+	return config.Listen(ctx, "tcp", net.JoinHostPort(host, port)) // the error contains the operation and the address
 }
 
-// endpoint is the URL under which this machine reaches the endpoint.
+// endpoint returns the URL for clients on this machine.
 func (c *Config) endpoint(bound net.Addr) string {
 	host, port, err := net.SplitHostPort(bound.String())
 	if err != nil {
@@ -214,7 +214,7 @@ func (c *Config) endpoint(bound net.Addr) string {
 	return urlOf(scheme, net.JoinHostPort(host, port), c.Path)
 }
 
-// urlOf is a URL with a path that may have escapes or not.
+// urlOf returns a URL; path may be escaped or not.
 func urlOf(scheme, host, path string) string {
 	u, err := url.Parse(path)
 	if err != nil {
@@ -224,7 +224,7 @@ func urlOf(scheme, host, path string) string {
 	return u.String()
 }
 
-// Secure is the configuration of TLS with these protocols and no others; nil without TLS.
+// Secure returns a TLS configuration with exactly these protocols, or nil without TLS.
 func (c *Config) Secure(protocols ...string) *tls.Config {
 	if c.TLS == nil {
 		return nil

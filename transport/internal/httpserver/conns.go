@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// conns is the set of a stand-alone server's connections. It can close them, and their Write gives up
-// on a client that does not read.
+// conns is the set of the connections of a stand-alone server, so that the server can close them.
+// Write on such a connection fails if the client does not read.
 type conns struct {
 	timeout time.Duration
 
@@ -21,16 +21,16 @@ type conns struct {
 	all map[*tracked]struct{}
 }
 
-// newConns makes an empty set. timeout is how long a client may take to read a piece.
+// newConns returns an empty set. A client must read a piece within timeout; see Piece.
 func newConns(timeout time.Duration) *conns {
 	return &conns{timeout: timeout, all: make(map[*tracked]struct{})}
 }
 
-// listener wraps l so that its connections are in the set.
+// listener wraps l, so that its connections are in the set.
 func (c *conns) listener(l net.Listener) net.Listener { return &tracking{Listener: l, conns: c} }
 
-// Answering says whether conn, or the connection under its TLS, has a request that
-// is being answered.
+// Answering records whether a request is being answered on conn, or on the connection under its
+// TLS. After the first call, the connection does not count as new any more.
 func Answering(conn net.Conn, yes bool) {
 	if t := under(conn); t != nil {
 		t.answering.Store(yes)
@@ -38,8 +38,8 @@ func Answering(conn net.Conn, yes bool) {
 	}
 }
 
-// RemoteAddr is the text of addr, which is that of conn unless somebody knows better: it
-// was made once for all requests on a connection of the set.
+// RemoteAddr returns the text of addr. If addr is the remote address of conn, it returns the text
+// that was made once for the connection.
 func RemoteAddr(conn net.Conn, addr net.Addr) string {
 	if tcp, ok := addr.(*net.TCPAddr); ok {
 		if t := under(conn); t != nil {
@@ -51,7 +51,7 @@ func RemoteAddr(conn net.Conn, addr net.Addr) string {
 	return text(addr)
 }
 
-// text is addr.String, with fewer allocations for TCP.
+// text returns addr.String, with fewer allocations for TCP.
 func text(addr net.Addr) string {
 	if addr == nil {
 		return ""
@@ -64,8 +64,7 @@ func text(addr net.Addr) string {
 	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()).String()
 }
 
-// under returns conn if it is of the set, or the connection of the set that conn wraps (TLS); nil:
-// there is none.
+// under returns conn if it is in a set, or the connection that conn wraps (TLS); otherwise nil.
 func under(conn net.Conn) *tracked {
 	if t, ok := conn.(*tracked); ok {
 		return t
@@ -77,22 +76,23 @@ func under(conn net.Conn) *tracked {
 	return nil
 }
 
-// What comes while the server closes is refused (503), and can be sent elsewhere. If its connection
-// were closed instead, the client would not know whether its request was served.
+// While the server closes, new requests are refused with 503, and the client can send them
+// elsewhere. If the connection were closed instead, the client would not know whether its request
+// was served.
 const (
-	arrival = time.Second           // in which a new connection must have sent its first request
-	quiet   = 50 * time.Millisecond // in which nothing came on an idle connection: then they are closed
-	glance  = 5 * time.Millisecond  // between two looks at them
+	arrival = time.Second           // a new connection must send its first request within this time
+	quiet   = 50 * time.Millisecond // idle connections are closed if nothing came on them for this time
+	glance  = 5 * time.Millisecond  // between two looks at the connections
 )
 
-// shutdown closes new and idle connections after await, and those on which a request is being
-// answered when the answer is written, or at the latest when ctx ends. No connection may come any more.
+// shutdown closes new and idle connections after await. A connection with a request is closed when
+// its answer is written, or when ctx ends. The listener must be closed before.
 func (c *conns) shutdown(ctx context.Context, s Server) {
 	c.await(ctx) // before Shutdown, after which net/http reads requests and does not answer them
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		_ = s.Shutdown(ctx) // it says only that ctx has ended
+		_ = s.Shutdown(ctx) // the error is only that ctx has ended
 	}()
 	every(ctx, glance, func() bool { // an answer may leave its connection idle
 		c.close(func(t *tracked) bool { return !t.answering.Load() })
@@ -107,12 +107,13 @@ func (c *conns) shutdown(ctx context.Context, s Server) {
 	<-stopped
 }
 
-// await gives requests that are on their way time to come. It returns when there was one on each
-// connection, all are answered, and idle connections have been quiet, or after arrival.
+// await waits for requests that are on their way. It returns when each connection has had a
+// request, all requests are answered, and idle connections have been quiet. It returns after
+// arrival at the latest.
 func (c *conns) await(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, arrival)
 	defer cancel()
-	last, still := -1, time.Duration(0) // the number of idle ones, and for how long it was that
+	last, still := -1, time.Duration(0) // the number of idle connections, and how long it has not changed
 	every(ctx, glance, func() bool {
 		now := c.count()
 		if still += glance; now.idle != last { // an answer ends its connection: see Stops
@@ -122,7 +123,7 @@ func (c *conns) await(ctx context.Context) {
 	})
 }
 
-// every calls do until that returns true, or ctx ends, with a pause between two calls.
+// every calls do until it returns true or ctx ends, with a pause between two calls.
 func every(ctx context.Context, pause time.Duration, do func() bool) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
@@ -135,7 +136,8 @@ func every(ctx context.Context, pause time.Duration, do func() bool) {
 	}
 }
 
-// census is how many connections had no request yet, have one that is being answered, and are idle.
+// census counts the connections that have had no request yet, that have a request, and that are
+// idle.
 type census struct{ fresh, busy, idle int }
 
 func (c *conns) count() (now census) {
@@ -154,7 +156,7 @@ func (c *conns) count() (now census) {
 	return now
 }
 
-// close closes the connections that which selects.
+// close closes the connections for which the function which returns true.
 func (c *conns) close(which func(*tracked) bool) {
 	c.mu.Lock()
 	var chosen []*tracked
@@ -166,7 +168,7 @@ func (c *conns) close(which func(*tracked) bool) {
 	c.mu.Unlock()
 	for _, t := range chosen {
 		t.drop()
-		_ = t.Conn.Close() // it is given up
+		_ = t.Conn.Close() // its error does not matter any more
 	}
 }
 
@@ -176,14 +178,14 @@ func (c *conns) add(t *tracked) {
 	c.all[t] = struct{}{}
 }
 
-// tracking is a listener whose connections are put into a set.
+// tracking is a listener that puts its connections into a set.
 type tracking struct {
 	net.Listener
 	conns *conns
 }
 
-// Accept waits for a connection and tracks it. It waits, too, while there are no file
-// descriptors left, for which fasthttp would give the listener up.
+// Accept waits for a connection and adds it to the set. While there are no file descriptors left,
+// it also waits, because fasthttp would stop serving after that error.
 func (l *tracking) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -204,34 +206,34 @@ func (l *tracking) Accept() (net.Conn, error) {
 const scarce = 20 * time.Millisecond
 
 // passing reports whether an error of Accept is temporary: there are no file descriptors left, or a
-// client has disconnected before it was accepted.
+// client disconnected before it was accepted.
 func passing(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
 }
 
-// tracked is a connection of a set.
+// tracked is a connection in a set.
 type tracked struct {
 	net.Conn
 	conns     *conns
-	remote    string      // the text of its remote address
+	remote    string      // text of the remote address
 	answering atomic.Bool // a request is being answered
 	asked     atomic.Bool // there was a request
 	unread    atomic.Bool // a part of the last request was not read
 
-	parts [2][]byte   // of together, which is not called concurrently: kept to save an allocation
-	whole net.Buffers // what of them is still to be written
+	parts [2][]byte   // used by together, which is not called concurrently; kept here to save an allocation
+	whole net.Buffers // the bytes of parts that are still to be written
 }
 
-// Write gives up on a client that does not read.
+// Write fails if the client does not read; see Piece.
 func (t *tracked) Write(p []byte) (int, error) { return Write(t.Conn, p, t.conns.timeout) }
 
 // together writes head, which is short, and p, in one system call if the connection is a socket.
 func (t *tracked) together(head, p []byte) (int, error) {
 	first := min(len(p), Piece)
 	t.parts = [2][]byte{head, p[:first]}
-	t.whole = t.parts[:] // which becomes what is still to be written
+	t.whole = t.parts[:] // WriteTo removes what it has written
 	defer func() { t.parts, t.whole = [2][]byte{}, nil }()
-	_ = t.SetWriteDeadline(time.Now().Add(t.conns.timeout)) // a connection without deadlines has another way out, or none
+	_ = t.SetWriteDeadline(time.Now().Add(t.conns.timeout)) // it fails on connections without deadlines, which are written without one
 	if _, err := t.whole.WriteTo(t.Conn); err != nil {
 		return 0, err
 	}
@@ -239,7 +241,7 @@ func (t *tracked) together(head, p []byte) (int, error) {
 	return first + n, err
 }
 
-// Close takes the connection out of the set.
+// Close removes the connection from the set and closes it.
 func (t *tracked) Close() error {
 	t.drop()
 	if t.unread.Load() {
@@ -254,7 +256,7 @@ func (t *tracked) drop() {
 	delete(t.conns.all, t)
 }
 
-// Unread says that the request on conn is refused before all of it was read.
+// Unread records that the request on conn is refused before all of it was read.
 func Unread(conn net.Conn) {
 	if t := under(conn); t != nil {
 		t.unread.Store(true)
@@ -264,18 +266,18 @@ func Unread(conn net.Conn) {
 // lingering is how long a client may go on sending a request that was refused.
 const lingering = 500 * time.Millisecond
 
-// linger reads what the client still sends. Closing the socket before that would reset the
-// connection, and the client could lose the refusal (RFC 9112 section 9.6).
+// linger reads what the client still sends. Closing the socket earlier would reset the connection,
+// and the client could lose the refusal (RFC 9112 section 9.6).
 func (t *tracked) linger() {
 	half, ok := t.Conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil || t.SetReadDeadline(time.Now().Add(lingering)) != nil {
 		return
 	}
-	_, _ = io.Copy(io.Discard, t.Conn) // until the client is done, or late
+	_, _ = io.Copy(io.Discard, t.Conn) // until the client is done, or the deadline
 }
 
-// Together writes head and then p. On a connection of the set that is one system call, if
-// p is not very long. n counts what was written of p, at least.
+// Together writes head and then p. On a connection of a set this is one system call, unless p is
+// long. At least n bytes of p were written.
 func Together(conn net.Conn, head, p []byte) (n int, err error) {
 	if t, ok := conn.(*tracked); ok {
 		return t.together(head, p)
@@ -283,7 +285,7 @@ func Together(conn net.Conn, head, p []byte) (n int, err error) {
 	return apart(conn, head, p)
 }
 
-// apart writes head and then p, by two calls.
+// apart writes head and then p with two calls.
 func apart(conn net.Conn, head, p []byte) (int, error) {
 	if _, err := conn.Write(head); err != nil {
 		return 0, err
@@ -291,13 +293,13 @@ func apart(conn net.Conn, head, p []byte) (int, error) {
 	return conn.Write(p)
 }
 
-// Piece is what a client must take within one timeout.
+// Piece is the number of bytes that a client must read within one timeout.
 const Piece = 256 << 10
 
-// Write writes p, as long as the client takes a piece within timeout.
+// Write writes p. It fails if the client does not read a piece of it within timeout.
 func Write(conn net.Conn, p []byte, timeout time.Duration) (n int, err error) {
 	for n < len(p) && err == nil {
-		// A connection without deadlines has another way out, or none.
+		// This fails on connections without deadlines, which are written without one.
 		_ = conn.SetWriteDeadline(time.Now().Add(timeout))
 		var m int
 		m, err = conn.Write(p[n:min(len(p), n+Piece)])

@@ -1,7 +1,6 @@
-// Package httpserver is what carriers over HTTP have in common beside the rules: their
-// settings, the endpoints behind their URLs, and the order in which a stand-alone
-// server ends. A carrier reads requests into a [Request], asks a [Endpoint], and writes
-// the reply.
+// Package httpserver has what the HTTP carriers share, except for the rules of MCP: their settings,
+// the endpoints of their URLs, and the shutdown of a stand-alone server. A carrier reads a request
+// into a [Request], calls an [Endpoint], and writes the reply.
 package httpserver
 
 import (
@@ -17,24 +16,27 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// Request is an HTTP request but for its body. Its strings are its own.
+// Request is an HTTP request without its body. Its strings do not share memory with the HTTP
+// library.
 type Request struct {
 	streamable.Request
 	Query string
 }
 
-// PendingRequest is a request that came in.
+// PendingRequest is a request whose header was accepted and whose body has not been read. The
+// caller calls exactly one of the methods.
 type PendingRequest interface {
-	// Serve answers; body belongs to the endpoint from now on.
+	// Serve answers the request. The endpoint owns body from then on.
 	Serve(body []byte) *streamable.Reply
 	TooLarge(limit int) *streamable.Reply
 	Unreadable() *streamable.Reply
 }
 
-// Endpoint is one URL: a Reply refuses.
+// Endpoint checks the header of a request to one URL. If the Reply is not nil, the request is
+// refused.
 type Endpoint func(ctx context.Context, r *Request) (PendingRequest, *streamable.Reply)
 
-// Endpoints is all endpoints of a carrier for one host.
+// Endpoints are all endpoints of a carrier for one host.
 type Endpoints struct {
 	host  transport.Host
 	limit int
@@ -42,17 +44,17 @@ type Endpoints struct {
 	old   *legacysse.Endpoint
 }
 
-// New makes the endpoints.
+// New returns the endpoints for host.
 func New(host transport.Host, cfg streamable.Config) *Endpoints {
 	f := &Endpoints{host: host, main: streamable.New(host, cfg), old: legacysse.New(host, cfg)}
 	f.limit = f.main.Config().BodyLimit
 	return f
 }
 
-// Limit is how large a body may be.
+// Limit returns the largest size of a body in bytes.
 func (f *Endpoints) Limit() int { return f.limit }
 
-// MainOf is the URL of Streamable HTTP, where a browser gets the landing page.
+// MainOf returns the endpoint of Streamable HTTP, which sends the landing page to a browser.
 func (f *Endpoints) MainOf(c *Config) Endpoint {
 	return func(ctx context.Context, r *Request) (PendingRequest, *streamable.Reply) {
 		if r.Method != http.MethodPost {
@@ -64,8 +66,8 @@ func (f *Endpoints) MainOf(c *Config) Endpoint {
 	}
 }
 
-// RootOf is the root of a stand-alone server whose endpoint is elsewhere: a browser gets the
-// landing page, and there is nothing else.
+// RootOf returns the endpoint for the root of a stand-alone server whose MCP endpoint is elsewhere.
+// It sends the landing page to a browser, and 404 to other clients.
 func (f *Endpoints) RootOf(c *Config) Endpoint {
 	return func(_ context.Context, r *Request) (PendingRequest, *streamable.Reply) {
 		if page := f.Land(r, c, c.Path); page != nil {
@@ -75,26 +77,26 @@ func (f *Endpoints) RootOf(c *Config) Endpoint {
 	}
 }
 
-// Main is the URL of Streamable HTTP.
+// Main is the endpoint of Streamable HTTP.
 func (f *Endpoints) Main(ctx context.Context, r *Request) (PendingRequest, *streamable.Reply) {
 	v, refused := f.main.Check(ctx, &r.Request)
 	return v, refused
 }
 
-// Old is a URL of HTTP+SSE. Its clients post to the neighbour of that name, or, if it
-// is empty, to the URL itself.
+// Old returns an endpoint of HTTP+SSE. Its clients post to the path neighbour beside the URL or, if
+// neighbour is empty, to the URL itself.
 func (f *Endpoints) Old(role legacysse.Role, neighbour string) Endpoint {
 	return func(ctx context.Context, r *Request) (PendingRequest, *streamable.Reply) {
 		messages := neighbour
 		if messages != "" && strings.HasSuffix(r.Path, "/") {
-			messages = "../" + messages // the slash makes one level more
+			messages = "../" + messages // a path with a trailing slash is one level deeper
 		}
 		v, refused := f.old.Check(ctx, &legacysse.Request{Request: r.Request, Role: role, Query: r.Query, Messages: messages})
 		return v, refused
 	}
 }
 
-// Shutdown ends all endpoints at once; see [streamable.Endpoint.Shutdown].
+// Shutdown ends all endpoints at the same time; see [streamable.Endpoint.Shutdown].
 func (f *Endpoints) Shutdown(ctx context.Context) error {
 	var old error
 	var both sync.WaitGroup
@@ -104,7 +106,7 @@ func (f *Endpoints) Shutdown(ctx context.Context) error {
 	return errors.Join(err, old)
 }
 
-// Broken is the reply to a request on which something panicked.
+// Broken reports the panic value, and returns the reply to the request that panicked.
 func Broken(value any) *streamable.Reply {
 	hostcall.Report(value)
 	return streamable.Refusal(http.StatusInternalServerError, "internal error")

@@ -17,20 +17,22 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// Landing is what a browser gets at the endpoint of a server: a page that says what this is
-// and how a client connects. It names nothing that the server offers, since anybody reads it.
+// Landing configures the landing page: the page that a browser gets at the endpoint of a server.
+// The page says what the server is and how a client connects. Anybody can read it, so it does not
+// name anything that the server offers.
 type Landing struct {
-	Off  bool   // a browser gets the error that every client gets
-	Text string // the author's own words; "" for none
+	Off  bool   // a browser gets the same error as other clients
+	Text string // the author's text; may be empty
 }
 
 //go:embed landing.html
 var landingPage string
 
-// landingPolicy allows the style of the page and nothing else.
+// landingPolicy allows only the style sheet of the page.
 var landingPolicy = "default-src 'none'; style-src 'sha256-" + styleHash(landingPage) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// styleHash is that of the text between the style tags, as a policy has it.
+// styleHash returns the hash of the text between the style tags, as Content-Security-Policy needs
+// it.
 func styleHash(page string) string {
 	_, rest, _ := strings.Cut(page, "<style>")
 	style, _, _ := strings.Cut(rest, "</style>")
@@ -38,11 +40,12 @@ func styleHash(page string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// titled is a host that has a name for people.
+// titled is a host with a title for users.
 type titled interface{ Title() string }
 
-// Land is the reply to a browser that opens the endpoint, which is at path, or the root of its
-// host; nil for every other request. The name in Host is checked as for every request.
+// Land returns the reply to a browser that opens the endpoint, whose path is path, or the root of
+// the server. For every other request it returns nil. The Host field is checked as for every
+// request.
 func (f *Endpoints) Land(r *Request, c *Config, path string) *streamable.Reply {
 	if c.Landing.Off || r.Method != http.MethodGet && r.Method != http.MethodHead || !browses(r.Fields) {
 		return nil
@@ -59,8 +62,8 @@ func (f *Endpoints) Land(r *Request, c *Config, path string) *streamable.Reply {
 	}}
 }
 
-// browses reports whether the sender prefers a page to data. A client of the protocol never names
-// text/html, and one that takes events is no browser that a user has opened.
+// browses reports whether the client prefers a page to data. MCP clients never accept text/html. A
+// client that accepts an event stream is not a browser window.
 func browses(fields transport.Fields) bool {
 	page, data := 0.0, 0.0
 	for _, value := range fields.Values("Accept") {
@@ -79,7 +82,7 @@ func browses(fields transport.Fields) bool {
 	return page > 0 && page >= data
 }
 
-// quality is the weight of a range in Accept (RFC 9110 section 12.4.2).
+// quality returns the weight of a media range in Accept (RFC 9110 section 12.4.2).
 func quality(params string) float64 {
 	for param := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
@@ -94,7 +97,7 @@ func quality(params string) float64 {
 	return 1
 }
 
-// landing is the page for one name of the host and the path of the endpoint.
+// landing returns the page for one host name and the path of the endpoint.
 func (f *Endpoints) landing(host, path string, c *Config) string {
 	address := urlOf(c.scheme(host), host, path)
 	title, lead := host, "A server for AI assistants. Add its address to the one that you use."
@@ -116,7 +119,8 @@ func (f *Endpoints) landing(host, path string, c *Config) string {
 	).Replace(landingPage)
 }
 
-// loginAt names the authorization server, which the metadata of the resource tells everybody.
+// loginAt returns text that names the authorization server, which the public metadata of the
+// resource also names.
 func (f *Endpoints) loginAt(path string) string {
 	var metadata struct {
 		Servers []string `json:"authorization_servers"`
@@ -132,8 +136,8 @@ func (f *Endpoints) loginAt(path string) string {
 	return ", at " + u.Host + ","
 }
 
-// scheme is how clients reach the server under a name: a server with a public name and without
-// TLS of its own is behind a proxy that has it.
+// scheme returns the scheme with which clients reach the server under a host name. A server with a
+// public name and without TLS of its own is behind a proxy with TLS.
 func (c *Config) scheme(host string) string {
 	if c.TLS == nil && loopback.Is(hostOnly(host)) {
 		return "http"
@@ -148,8 +152,8 @@ func hostOnly(host string) string {
 	return strings.Trim(host, "[]")
 }
 
-// shortName is a name for the server in the configuration of a client: the first label of its
-// host that says something.
+// shortName returns a name for the server in a client's configuration: the first label of the host
+// name that is not generic, such as "www" or "mcp".
 func shortName(host string) string {
 	name := hostOnly(host)
 	if loopback.Is(name) {

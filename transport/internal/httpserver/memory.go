@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// Memory is what bodies of replies are written into. Safe for concurrent use.
+// Memory is a pool of buffers for the bodies of replies. It is safe for concurrent use.
 type Memory struct{ pool sync.Pool }
 
-// most is the largest memory, in bytes, that is kept for later bodies.
+// most is the size in bytes of the largest buffer that the pool keeps.
 const most = 1 << 20
 
-// Take has room for size bytes, until Close.
+// Take returns a Body with room for size bytes. The caller owns it until Close.
 func (m *Memory) Take(size int) *Body {
 	b, ok := m.pool.Get().(*Body)
 	if !ok {
@@ -24,17 +24,17 @@ func (m *Memory) Take(size int) *Body {
 	return b
 }
 
-// Body is one body. It is a reader of itself, so that a library closes it when it has
-// been written.
+// Body is one body, and a reader of itself. An HTTP library that writes it also closes it, which
+// returns the buffer to the pool.
 type Body struct {
 	Bytes    []byte
-	Gatherer GatherWriter // nil: there is none
+	Gatherer GatherWriter // may be nil
 	at       int
 	memory   *Memory
 }
 
-// GatherWriter is a connection that can write what is still in w, which writes to it, and body in
-// one system call. n is what it has written of body.
+// GatherWriter is a connection that can write the buffered bytes of w and body in one system call.
+// The writer w must write to the connection. n is the number of bytes of body that were written.
 type GatherWriter interface {
 	Join(w *bufio.Writer, body []byte) (n int, err error)
 }
@@ -54,8 +54,8 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo writes what has not been read, without another copy, and together with its header
-// where that is still in w and has left no room for the body.
+// WriteTo writes the unread bytes without copying them. If w still buffers the header and the body
+// does not fit into w, the Gatherer writes both together.
 func (b *Body) WriteTo(w io.Writer) (int64, error) {
 	n, err := b.write(w, b.Bytes[b.at:])
 	b.at += n
@@ -69,7 +69,7 @@ func (b *Body) write(w io.Writer, rest []byte) (int, error) {
 	return w.Write(rest)
 }
 
-// Close gives the memory back. Further calls do nothing.
+// Close returns the buffer to the pool. Further calls have no effect.
 func (b *Body) Close() error {
 	m := b.memory
 	if m == nil {

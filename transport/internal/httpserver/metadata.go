@@ -8,17 +8,18 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// Metadata is where clients look for metadata (RFC 9728 §3): there, and below with the path
-// of the endpoint.
+// Metadata is the path of resource metadata (RFC 9728 §3). Clients also append the path of the
+// endpoint.
 const Metadata = "/.well-known/oauth-protected-resource"
 
-// describer is an authenticator that tells clients where to get tokens. An answer
-// without a body is an error, whose body is the carrier's, or nothing at all.
+// describer is an authenticator that tells clients where to get tokens. For an error it returns no
+// body, and the carrier writes its own.
 type describer interface {
 	ServeMetadata(method, path string) (status int, header http.Header, body []byte)
 }
 
-// Describe is the reply to a request for metadata: what the host's authenticator says.
+// Describe returns the reply to a request for metadata. The host's authenticator provides it;
+// without one, the reply is 404.
 func Describe(host transport.Host, method, path string) *streamable.Reply {
 	status, header, body := http.StatusNotFound, http.Header(nil), []byte(nil)
 	if server, ok := host.(transport.Server); ok {

@@ -2,7 +2,7 @@
 
 package httpserver
 
-// poison makes a body that was kept too long show in a test.
+// poison overwrites a body, so that a test fails if the body is used after Close.
 func poison(b []byte) {
 	for i := range b {
 		b[i] = '!'

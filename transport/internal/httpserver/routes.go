@@ -7,17 +7,17 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// MaxRouteBody bounds the body of a request to a handler of the program's own.
+// MaxRouteBody bounds the body of a request to a handler of the program.
 const MaxRouteBody = 64 << 10
 
-// Route is a handler of the program's own on a stand-alone server.
+// Route is a handler of the program on a stand-alone server.
 type Route struct {
-	Pattern string // of http.ServeMux
+	Pattern string // pattern of http.ServeMux
 	Handler http.Handler
 }
 
-// misrouted returns an error for a route without a handler, or with a pattern that http.ServeMux does
-// not take.
+// misrouted returns an error for a route without a handler, or with a pattern that http.ServeMux
+// does not accept.
 func (c *Config) misrouted() (err error) {
 	pattern := ""
 	defer func() {
@@ -35,13 +35,13 @@ func (c *Config) misrouted() (err error) {
 	return nil
 }
 
-// Routes are the handlers of the program's own, and what is answered where none of them is.
+// Routes serves the handlers of the program, and answers 404 for paths without a handler.
 type Routes struct {
 	front *Endpoints
 	mux   *http.ServeMux
 }
 
-// Routes returns the handlers of the program's own.
+// Routes returns the handlers of the program.
 func (f *Endpoints) Routes(c *Config) *Routes {
 	r := &Routes{f, http.NewServeMux()}
 	all := false
@@ -57,8 +57,8 @@ func (f *Endpoints) Routes(c *Config) *Routes {
 	return r
 }
 
-// Refused judges a request by its header: the name in Host is checked as for every request, and the
-// length of the body, which is negative if it is not announced.
+// Refused checks the header of a request and returns the refusal, or nil. It checks the Host field,
+// and the length of the body; length is negative if it is not announced.
 func (r *Routes) Refused(host string, length int64) *streamable.Reply {
 	if refused := r.front.main.RefusedHost(host); refused != nil {
 		return refused
@@ -69,7 +69,7 @@ func (r *Routes) Refused(host string, length int64) *streamable.Reply {
 	return nil
 }
 
-// ServeHTTP answers a request that none of the server's own paths takes.
+// ServeHTTP answers a request for a path that the server itself does not serve.
 func (r *Routes) ServeHTTP(w http.ResponseWriter, asked *http.Request) {
 	defer func() {
 		switch value := recover(); value {
@@ -94,5 +94,5 @@ func reply(w http.ResponseWriter, r *streamable.Reply) {
 		w.Header().Set(f.Name, f.Value)
 	}
 	w.WriteHeader(r.Status)
-	_, _ = w.Write(r.Body) // a client that is gone does not matter any more
+	_, _ = w.Write(r.Body) // the client may have disconnected, which does not matter here
 }

@@ -12,20 +12,22 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// Server is an HTTP library's server.
+// Server is the server of an HTTP library.
 type Server interface {
-	// Serve takes connections until its listener is closed; those it has may go on then.
+	// Serve accepts connections until its listener is closed. Accepted connections may go on after
+	// that.
 	Serve(l net.Listener) error
-	// Shutdown closes what is idle, and waits for the rest until ctx ends.
+	// Shutdown closes idle connections, and waits for the others until ctx ends.
 	Shutdown(ctx context.Context) error
 }
 
-// NewServer makes the server of one run. stopping is closed when it begins to stop.
+// NewServer makes the server of one run. The channel stopping is closed when the run begins to
+// stop.
 type NewServer func(f *Endpoints, stopping <-chan struct{}) Server
 
-// Serve is a stand-alone server at addr: it takes connections until ctx ends, gives
-// accepted exchanges their grace, and closes. While they end, what comes is refused.
-// The error is that of the options, or of a listener that could not be opened, or failed.
+// Serve runs a stand-alone server at addr. When ctx ends, it refuses new requests, waits at most
+// Grace for accepted exchanges, and closes the connections. It returns an error for wrong options,
+// and if the listener cannot be opened or fails.
 func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, build NewServer) error {
 	if err := cmp.Or(c.Fault, c.misplaced(), c.uncertified(), c.misnamed(), c.mistrusted(), c.misrouted()); err != nil {
 		return fmt.Errorf("serving HTTP at %q: %w", addr, err)
@@ -48,7 +50,7 @@ type run struct {
 	endpoints *Endpoints
 	server    Server
 	conns     *conns
-	abandoned <-chan struct{} // of transport.Services
+	abandoned <-chan struct{} // see transport.Services
 }
 
 func (r *run) serve(ctx context.Context, l net.Listener) error {
@@ -63,17 +65,17 @@ func (r *run) serve(ctx context.Context, l net.Listener) error {
 	go func() { defer close(served); ended = r.server.Serve(l) }()
 	select {
 	case <-served:
-		if ctx.Err() == nil { // without being told to end, and perhaps without a word of why
+		if ctx.Err() == nil { // the server ended by itself, and may have returned no error
 			failure = cmp.Or(ended, net.ErrClosed)
 		}
 	case <-ctx.Done():
 	}
 	detached := context.WithoutCancel(ctx)
 	within(detached, r.Grace, r.abandoned, func(ctx context.Context) {
-		_ = r.endpoints.Shutdown(ctx) // what had to be cancelled knows it
+		_ = r.endpoints.Shutdown(ctx) // cancelled exchanges have reported the error themselves
 	})
 	_ = l.Close()
-	<-served // now all connections that were accepted are in the set
+	<-served // now conns has all connections that were accepted
 	within(detached, r.WriteTimeout, nil, func(ctx context.Context) {
 		r.conns.shutdown(ctx, r.server)
 	})
@@ -83,7 +85,7 @@ func (r *run) serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// within runs do with a context that ends after d, and with stop.
+// within runs do with a context that ends after d, or when stop is closed.
 func within(ctx context.Context, d time.Duration, stop <-chan struct{}, do func(context.Context)) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -97,8 +99,9 @@ func within(ctx context.Context, d time.Duration, stop <-chan struct{}, do func(
 	do(ctx)
 }
 
-// Health is the reply of Healthz (stopping is nil) and of Readyz to GET and HEAD: 200, or
-// 503 once stopping is closed. Hosts are not checked, since load balancers call addresses.
+// Health returns the reply to a request for Healthz or Readyz. GET and HEAD get 200, or 503 once
+// stopping is closed; for Healthz stopping is nil. The Host field is not checked, because load
+// balancers use addresses.
 func Health(method string, stopping <-chan struct{}) *streamable.Reply {
 	if method != http.MethodGet && method != http.MethodHead {
 		return NotAllowed("GET, HEAD")
@@ -109,9 +112,9 @@ func Health(method string, stopping <-chan struct{}) *streamable.Reply {
 	return &streamable.Reply{Status: 200, Header: []streamable.Field{{Name: "Content-Type", Value: "text/plain"}}, Body: []byte("ok\n")}
 }
 
-// Stops reports whether a server stops. Its answers then end their connections: on one that
-// is kept, the next request could meet the end, and nobody would know whether it was served
-// (RFC 9112 section 9.6).
+// Stops reports whether a server is stopping. Its answers then close their connections. On a
+// connection that stayed open, the next request could meet the close, and the client could not know
+// whether it was served (RFC 9112 section 9.6).
 func Stops(stopping <-chan struct{}) bool {
 	select {
 	case <-stopping:
@@ -121,7 +124,7 @@ func Stops(stopping <-chan struct{}) bool {
 	}
 }
 
-// NotAllowed is the reply of a server to a method that is not among methods.
+// NotAllowed returns the reply to a method that is not among methods.
 func NotAllowed(methods string) *streamable.Reply {
 	reply := streamable.Refusal(http.StatusMethodNotAllowed, "this method is not served here")
 	reply.Header = append(reply.Header, streamable.Field{Name: "Allow", Value: methods})
