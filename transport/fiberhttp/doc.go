@@ -1,5 +1,5 @@
-// Package fiberhttp carries Streamable HTTP and HTTP+SSE on Fiber v2: as a server of its
-// own, or under the program's app.
+// Package fiberhttp serves Streamable HTTP and HTTP+SSE with Fiber v2: as a server of its own, or
+// under the program's app.
 //
 //	err := server.Serve(ctx, fiberhttp.New(":8080")) // http://127.0.0.1:8080/mcp
 //
@@ -7,30 +7,30 @@
 //	app.Use(recover.New(), cors.New())
 //	fiberhttp.Mount(app.Group("/mcp"), server) // /mcp, and /mcp/sse with /mcp/messages
 //
-// What holds besides the rules of packages streamable and legacysse:
+// In addition to the rules of packages streamable and legacysse, the following holds:
 //
-//   - Short answers are ordinary responses on a connection that is kept. Whatever stays open
-//     takes its connection over, so that middleware neither buffers it nor cuts it off. Header
-//     fields that middleware set are sent. Middleware that compresses does not see streams.
-//   - A client that does not read is dropped after WriteTimeout. One that leaves is seen at once
-//     where that ends its call or its stream. Elsewhere it may have closed only its sending half;
-//     that it has left is noticed when something is written.
-//   - After a stream a server of New goes on with the connection, unless it has TLS or the client
-//     speaks HTTP/1.0; a mounted one closes it.
-//   - A server of New without TLS runs handlers in the goroutine that reads the connection, and
-//     lets others go on with the connection when a handler takes long (ADR 34).
-//   - Nothing of fasthttp's memory leaves the handler; it works with any fiber.Config. Nor does
-//     fasthttp's own context, if the UserContext derives from it: see Context.
-//   - Errors are written as JSON-RPC, and never reach the app's ErrorHandler. That of
-//     a mounted app still answers what Fiber refuses before routing: its own BodyLimit,
-//     and header fields beyond its ReadBufferSize of 4 KiB by default.
-//   - The Host field is checked as it was sent, not what a proxy claims.
+//   - Short answers are ordinary responses on a connection that stays open. A stream takes over its
+//     connection, so that middleware can neither buffer the stream nor cut it off. Header fields
+//     that middleware has set are sent. Middleware that compresses does not see streams.
+//   - A client that does not read is disconnected after WriteTimeout. A disconnect is noticed at
+//     once if it ends the client's call or stream. Otherwise the client may have closed only its
+//     sending half, and a disconnect is noticed at the next write.
+//   - After a stream, a server of New keeps the connection open, unless it has TLS or the client
+//     speaks HTTP/1.0. A mounted endpoint closes it.
+//   - A server of New without TLS runs a handler in the goroutine that reads the connection. If the
+//     handler takes long, another goroutine continues with the connection (ADR 34).
+//   - Memory of fasthttp does not leave the handler, with any fiber.Config. Nor does fasthttp's own
+//     context, even if the UserContext derives from it; see Context.
+//   - Errors are JSON-RPC errors and do not reach the app's ErrorHandler. The ErrorHandler of a
+//     mounted app still answers requests that Fiber refuses before routing: bodies beyond Fiber's
+//     own BodyLimit, and headers beyond its ReadBufferSize (4 KiB by default).
+//   - The Host field is checked as the client sent it. Fields that a proxy sets do not replace it.
 //
-// New's Serve ends as package transport says. The host ends what Mount made:
-// [framework.Server.Shutdown] lets its streams end, and then the app can be shut down.
+// Serve of New ends as package transport describes. An endpoint of Mount ends with its host:
+// [framework.Server.Shutdown] ends its streams, and then the app can be shut down.
 //
-// It does not work under adaptor.FiberApp, with app.Test where a stream is answered,
-// nor with Prefork, since sessions are in memory. There is no HTTP/2: see nethttp.
+// The package does not work under adaptor.FiberApp, with app.Test for answers that are streams, or
+// with Prefork, because sessions are in memory. It does not support HTTP/2; use nethttp for that.
 //
 // [framework.Server.Shutdown]: https://pkg.go.dev/github.com/kagami-mcp/kagami/framework#Server.Shutdown
 package fiberhttp

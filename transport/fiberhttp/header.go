@@ -11,17 +11,18 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
 )
 
-// fasthttp reads a body before it calls the handler, and so before anybody has judged the header.
-// Only a request that expects "100 Continue" is shown to the program first. A server of its own
-// therefore treats each request whose body is not small as one that does ([announced]), judges it by
-// its header ([server.judge]), and swallows the "100 Continue" if the client did not ask for it
-// ([swallowing.rest]). The handler then finds the verdict in the request, and reads the body.
+// fasthttp reads a body before it calls the handler, so the handler cannot refuse a request by its
+// header alone. fasthttp calls the program before the body only if the request expects "100
+// Continue". A server of New therefore adds that field to each request whose body is not small
+// ([announced]) and judges the request by its header ([server.judge]). If the client did not send
+// the field, the server drops the "100 Continue" ([swallowing.rest]). The handler then finds the
+// verdict and reads the body.
 
-// verdict is what was found of a request before its body was read.
+// verdict is the result of the checks before the body of a request is read.
 type verdict struct {
 	request *request
-	visit   httpserver.PendingRequest // nil: it is not judged yet
-	wanted  bool                      // it is for a handler of the program's own, which wants the body
+	visit   httpserver.PendingRequest // nil until the request was judged
+	wanted  bool                      // a handler of the program wants the body
 }
 
 type verdictKey struct{}
@@ -32,8 +33,8 @@ const (
 	continues = "HTTP/1.1 100 Continue\r\n\r\n" // as fasthttp writes it
 )
 
-// announced has a request judged before its body is read, if that is longer than what fasthttp reads
-// ahead, or of unknown length.
+// announced makes fasthttp call judge before it reads the body, if the body is longer than
+// prefetched or of unknown length.
 func announced(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if length := h.ContentLength(); length > prefetched || length == -1 {
 		h.Set(expect, goAhead)
@@ -41,8 +42,8 @@ func announced(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	return fasthttp.RequestConfig{}
 }
 
-// judge is called for a request before its body is read. It answers one that would be refused, and
-// returns the status; 100 means that the body is wanted.
+// judge is called for a request before its body is read. It answers a request that is refused and
+// returns the status. Status 100 means that the body is to be read.
 func (s *server) judge(rc *fasthttp.RequestCtx, route fasthttp.RequestHandler) int {
 	asked := sent(&rc.Request.Header, expect)
 	if !asked {
@@ -67,7 +68,7 @@ type swallowing struct{ next bool }
 
 func (s *swallowing) swallow() { s.next = true }
 
-// rest returns what is to be written of p.
+// rest returns the part of p to be written.
 func (s *swallowing) rest(p []byte) []byte {
 	if !s.next {
 		return p
@@ -76,16 +77,17 @@ func (s *swallowing) rest(p []byte) []byte {
 	return bytes.TrimSuffix(p, []byte(continues))
 }
 
-// ending knows whether the client has said that it sends no more. The stream of a body in chunks ends
-// in the same way after its last chunk and where the connection ends between two.
+// ending records whether the client has ended its sending half. This tells apart a body in chunks
+// that is whole and one that broke off between two chunks; fasthttp ends the stream of both in the
+// same way.
 type ending struct{ read bool }
 
 func (e *ending) note(err error) { e.read = e.read || errors.Is(err, io.EOF) }
 
 func (e *ending) sendsNoMore() bool { return e.read }
 
-// broken reports whether the connection has ended before the body was whole, once the stream of a body
-// in chunks has ended. A connection of a program's own server does not tell.
+// broken reports whether the connection ended before the body was whole. It is called when the
+// stream of a body in chunks has ended. On a mounted endpoint it always returns false.
 func broken(rc *fasthttp.RequestCtx) bool {
 	c, ok := rc.Conn().(interface{ sendsNoMore() bool })
 	return ok && c.sendsNoMore()

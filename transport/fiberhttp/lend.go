@@ -7,18 +7,19 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// lender gives a request what belongs to its connection: the connection itself (see Take), and
-// memory for the body of the response. That is what the connection keeps, or, for a long body, some
-// that goes back when it is written, lest each connection keep as much as its longest answer.
+// lender lends a request what belongs to its connection: the connection itself (see Hijack), and
+// memory for the body of the response. A short body is written into memory that the connection
+// keeps. A long body gets memory of a pool, so that a connection does not keep as much memory as
+// its longest answer.
 type lender struct {
-	rc      *fasthttp.RequestCtx // of a request that waits while the memory is written to
+	rc      *fasthttp.RequestCtx // of a request that waits while the memory is written
 	carrier *carrier
-	long    *httpserver.Body // nil: it was not long
-	handler *handler         // of the request, if its connection was taken; else nil
+	long    *httpserver.Body // nil if the body is short
+	handler *handler         // of the request, if its connection was taken; otherwise nil
 }
 
-// short is the longest body that goes into the connection's memory: with its header it fits into the
-// write buffer.
+// short is the size in bytes of the longest body that is written into the connection's memory. The
+// body and its header fit into the write buffer.
 const short = writeBuffer - 1<<10
 
 // Buffer implements streamable.BufferSource.
@@ -43,5 +44,5 @@ func (l *lender) settle(reply *streamable.Reply) {
 	if own, ok := l.rc.Conn().(*lent); ok {
 		l.long.Gatherer = own
 	}
-	l.rc.Response.SetBodyStream(l.long, len(reply.Body)) // which fasthttp closes in the end
+	l.rc.Response.SetBodyStream(l.long, len(reply.Body)) // fasthttp closes the Body after it has written it
 }

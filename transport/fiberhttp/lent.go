@@ -12,27 +12,27 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
 )
 
-// loan says who owns a connection that fasthttp has. A stream that takes the connection over keeps it:
-// when fasthttp then closes its wrapper to get its memory back, the connection stays open.
+// loan records who owns a connection that fasthttp serves. A stream that takes over the connection
+// keeps it: fasthttp then closes its wrapper to reuse its memory, and the connection stays open.
 type loan struct {
 	kept atomic.Bool
-	lost atomic.Pointer[time.Timer] // of a stream that is to keep it; nil: none is
+	lost atomic.Pointer[time.Timer] // timer of a stream that is about to keep the connection; otherwise nil
 }
 
-// over reports whether closing the wrapper closes the connection. If a stream was still to take the
-// connection over, over makes its timer fire now.
+// over reports whether closing the wrapper closes the connection. If a stream was about to take
+// over the connection, over makes its timer fire at once.
 func (l *loan) over() bool {
 	if l.kept.Load() {
 		return false
 	}
-	if lost := l.lost.Swap(nil); lost != nil && lost.Stop() { // else it has run
+	if lost := l.lost.Swap(nil); lost != nil && lost.Stop() { // otherwise it has fired
 		lost.Reset(0)
 	}
 	return true
 }
 
-// claim is called for a stream that is to take conn over: lost fires at once if fasthttp closes conn
-// before that.
+// claim is called for a stream that is about to take over conn. If fasthttp closes conn before
+// that, the timer lost fires at once.
 func claim(conn net.Conn, lost *time.Timer) {
 	switch c := conn.(type) {
 	case *lent:
@@ -42,24 +42,31 @@ func claim(conn net.Conn, lost *time.Timer) {
 	}
 }
 
-// lent is a connection as fasthttp has it. When a stream has taken it from a handler that still runs,
-// what fasthttp does at the end of the handler has no effect: it writes a response, which is
-// discarded, and closes the connection, unless that was given back.
+// lent is a connection while fasthttp serves it. A stream may take it from a handler that is still
+// running. What fasthttp then does at the end of the handler has no effect: its response is
+// discarded, and its Close does not close the connection. If the stream gives the connection back,
+// fasthttp serves it again.
+//
+// A lent is in one of three states. Normally, Read and Write pass through. While a stream owns the
+// connection (kept), Write discards and Close does nothing. After goOn (mute), Write discards the
+// one response that fasthttp still owes. The fields of loan are atomic, because streams use them in
+// other goroutines. The other fields are used only by the goroutine in which fasthttp serves the
+// connection.
 type lent struct {
 	net.Conn
 	loan
 	swallowing
 	ending
-	early []byte // what was read from it before
+	early []byte // bytes that were read earlier
 
-	ahead   int    // how much more was read than the requests so far have; see alone
+	ahead   int    // number of bytes read beyond the requests so far; see alone
 	unsent  bool   // nothing was written since the last handler returned
-	mute    bool   // the next Write is of a response that a stream has sent already
-	holding bool   // Write holds what it gets
-	held    []byte // by it
+	mute    bool   // drop the next Write, a response that a stream has already sent
+	holding bool   // Write keeps its argument in held
+	held    []byte // the bytes of Write while holding
 }
 
-// Read returns what was read early, and then reads the connection.
+// Read returns the early bytes, and then reads the connection.
 func (l *lent) Read(p []byte) (n int, err error) {
 	if len(l.early) == 0 {
 		n, err = l.Conn.Read(p)
@@ -94,30 +101,30 @@ func (l *lent) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// goOn lets fasthttp have the connection again, from which early was read. It writes its response, an
-// empty one, at once, since nothing else is in its buffers; see alone.
+// goOn returns the connection to fasthttp; early has the bytes that were already read. fasthttp
+// writes its empty response at once, because its buffers are otherwise empty; see alone.
 func (l *lent) goOn(early []byte) {
 	l.early, l.mute = early, true
 	l.kept.Store(false)
-	_ = l.SetReadDeadline(time.Time{}) // the one that has ended the stream's reading; it fails only on what is closed
+	_ = l.SetReadDeadline(time.Time{}) // the stream has set a deadline to end its reading; this fails only on a closed connection
 }
 
-// answered reports whether a stream was the response to the request on conn, and has given conn back: it
-// is too late to tell the client that the connection ends.
+// answered reports whether a stream was the response to the request on conn and has given conn
+// back. It is then too late to announce that the connection is closed.
 func answered(conn net.Conn) bool {
 	l, ok := conn.(*lent)
 	return ok && l.mute
 }
 
-// begin counts a request, for which fasthttp calls its handler.
+// begin counts the bytes of a request. It is called before fasthttp's handler.
 func (l *lent) begin(r *fasthttp.Request) {
 	h := &r.Header
 	l.ahead -= len(h.Method()) + len(" ") + len(h.RequestURI()) + len(" HTTP/1.1\r\n") + len(h.RawHeaders()) + h.ContentLength()
 }
 
-// alone reports whether fasthttp's buffers have nothing but the request of the handler that runs: no
-// part of a next one, and no earlier answer. Where requests have unusual forms (chunks, empty
-// lines before them) it is false from then on.
+// alone reports whether fasthttp's buffers hold only the request of the handler that is running: no
+// part of a next request, and no earlier answer. After a request in an unusual form, such as chunks
+// or empty lines before it, alone returns false from then on.
 func (l *lent) alone() bool { return l.ahead == 0 && !l.unsent }
 
 // end is called when the handler has returned.
@@ -132,7 +139,7 @@ func (l *lent) Join(w *bufio.Writer, body []byte) (int, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case head == nil: // there was nothing in w, or w does not write to l directly
+	case head == nil: // w was empty, or does not write directly to l
 		return w.Write(body)
 	}
 	return httpserver.Together(l.Conn, head, body)
@@ -146,10 +153,10 @@ func (l *lent) Close() error {
 	return l.Conn.Close()
 }
 
-// NetConn is the connection.
+// NetConn returns the wrapped connection.
 func (l *lent) NetConn() net.Conn { return l.Conn }
 
-// lentSecurely is lent for TLS. It embeds *tls.Conn, by which fasthttp recognizes TLS.
+// lentSecurely is lent for TLS. It embeds *tls.Conn, because fasthttp then recognizes TLS.
 type lentSecurely struct {
 	*tls.Conn
 	loan
@@ -164,7 +171,7 @@ func (l *lentSecurely) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write writes p without what is swallowed of it.
+// Write writes p, except for a "100 Continue" that is to be dropped.
 func (l *lentSecurely) Write(p []byte) (int, error) {
 	rest := l.rest(p)
 	if len(rest) == 0 {
@@ -184,7 +191,7 @@ func (l *lentSecurely) Close() error {
 	return l.Conn.Close()
 }
 
-// keep takes the connection over from fasthttp.
+// keep takes the connection over from fasthttp and returns it without its wrapper.
 func keep(conn net.Conn) net.Conn {
 	switch c := conn.(type) {
 	case *lent:
@@ -197,10 +204,10 @@ func keep(conn net.Conn) net.Conn {
 	return conn
 }
 
-// lending lends connections to fasthttp.
+// lending is a listener that wraps its connections for fasthttp.
 type lending struct {
 	net.Listener
-	secure *tls.Config // nil: without TLS
+	secure *tls.Config // nil without TLS
 }
 
 // Accept waits for a connection.

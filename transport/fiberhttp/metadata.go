@@ -11,14 +11,14 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// MountMetadata serves RFC 9728 metadata at the root of the host, where Mount under a
-// prefix cannot reach. The host's authenticator provides it, as those of middleware/auth
-// do; with one that does not, it is 404. Servers of New have it already.
+// MountMetadata serves RFC 9728 metadata at the root of the host, which Mount under a prefix cannot
+// reach. The host's authenticator provides the metadata, as the authenticators of middleware/auth
+// do. If it does not, the answer is 404. Servers of New serve the metadata without MountMetadata.
 //
-// The metadata is for everybody, so hosts and origins are not checked: the options have no
-// effect. Where the host has no metadata, the app's next route that matches answers: that of
-// another host, whose endpoint has another path, for instance. At the place without a path
-// the first host answers that has any.
+// The metadata is public, so hosts and origins are not checked, and the options have no effect. If
+// the host has no metadata for a path, the app's next matching route answers, such as another host
+// whose endpoint has another path. For the path without an endpoint, the first host with metadata
+// answers.
 func MountMetadata(app *fiber.App, host transport.Host, _ ...Option) {
 	mountMetadata(app, func(f *fiber.Ctx) error {
 		reply := describe(host, f)
@@ -38,7 +38,7 @@ func mountMetadata(app *fiber.App, serve fiber.Handler) {
 	app.All(httpserver.Metadata+"/*", serve)
 }
 
-// describe is the host's answer. A panic in it would end the process.
+// describe returns the host's answer. It recovers a panic, which would end the process.
 func describe(host transport.Host, f *fiber.Ctx) (reply *streamable.Reply) {
 	defer func() {
 		if value := recover(); value != nil {

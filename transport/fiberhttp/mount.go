@@ -15,31 +15,31 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// Mount puts the endpoint under the program's own app or group: at the router's own path,
-// or at Path, with the HTTP+SSE pair beside it. The app may itself be mounted in another.
+// Mount serves the endpoint under the program's own app or group: at the router's own path or at
+// Path, with the HTTP+SSE pair beside it. The app may itself be mounted in another app.
 //
-// Options for a server have no effect: the app has its own.
+// Options for a server have no effect, because the app has its own.
 func Mount(r fiber.Router, host transport.Host, opts ...Option) {
 	c := newConfig("/", opts)
 	c.Mounted(host)
 	newCarrier(c, httpserver.New(host, c.Config.Config)).mount(r, func(path string) string { return path })
 }
 
-// carrier is one Mount.
+// carrier is one endpoint with its HTTP+SSE pair.
 type carrier struct {
 	*config
 	front   *httpserver.Endpoints
-	memory  httpserver.Memory // of long answers
-	streams *inflight.Counter // that have taken a connection over
-	buffers sync.Pool         // of streams that write
-	again   *again            // what connections that were taken over go back to; nil: they are fasthttp's until they end
+	memory  httpserver.Memory // for long answers
+	streams *inflight.Counter // streams that have taken over a connection
+	buffers sync.Pool         // buffers of streams, while they write
+	again   *again            // returns connections to fasthttp after a stream; nil under Mount, which closes them
 }
 
 func newCarrier(c *config, f *httpserver.Endpoints) *carrier {
 	return &carrier{config: c, front: f, streams: inflight.New()}
 }
 
-// mount routes what is at the carrier's paths, which pattern spells for the router.
+// mount adds routes for the carrier's paths. pattern spells a path for the router.
 func (c *carrier) mount(r fiber.Router, pattern func(path string) string) {
 	c.route(r, pattern(c.Path), c.front.MainOf(&c.Config))
 	if !c.NoSSE {
@@ -48,24 +48,24 @@ func (c *carrier) mount(r fiber.Router, pattern func(path string) string) {
 	}
 }
 
-// route sends all methods to a door, which also answers those that it does not serve: otherwise Fiber
-// would run the handler of GET for HEAD.
+// route sends all methods to the endpoint, which also answers the methods that it does not serve.
+// Otherwise Fiber would run the handler of GET for HEAD.
 func (c *carrier) route(r fiber.Router, path string, door httpserver.Endpoint) {
 	serve := func(f *fiber.Ctx) error {
 		c.serve(f, door)
-		return nil // the app's ErrorHandler has no part in it
+		return nil // errors do not reach the app's ErrorHandler
 	}
 	r.All(path, serve)
 	if _, group := r.(*fiber.Group); group && path == "/" {
-		r.All("", serve) // which StrictRouting tells apart
+		r.All("", serve) // StrictRouting distinguishes the two paths
 	}
 }
 
-// serve answers one request. A panic in a handler would end the process, unless the
-// program has middleware against it.
+// serve answers one request. It recovers a panic of a handler, which would end the process unless
+// the program has middleware that recovers.
 func (c *carrier) serve(f *fiber.Ctx, door httpserver.Endpoint) {
 	rc := f.Context()
-	distrust(rc) // here too, for apps of the program's own
+	distrust(rc) // again, for apps of the program
 	defer func() {
 		if value := recover(); value != nil {
 			rc.Response.Reset()
@@ -88,11 +88,11 @@ func (c *carrier) serve(f *fiber.Ctx, door httpserver.Endpoint) {
 	}
 }
 
-// admit judges a request by its header. One that was judged before its body was asked for is not
-// judged again.
+// admit checks the header of a request. It does not check a request again that was judged before
+// its body was read. If this is that early check, the Reply has status 100.
 func (c *carrier) admit(ctx context.Context, rc *fasthttp.RequestCtx, door httpserver.Endpoint) (*request, httpserver.PendingRequest, *streamable.Reply) {
 	first, early := rc.UserValue(verdictKey{}).(*verdict)
-	if early && first.visit != nil && ctx == context.Background() { //nolint:forbidigo // one of the program's own has ended with the first look
+	if early && first.visit != nil && ctx == context.Background() { //nolint:forbidigo // a context of the program has ended with the early check
 		return first.request, first.visit, nil
 	}
 	r, ok := readRequest(rc)
@@ -138,7 +138,7 @@ func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door http
 	case reply.Hijacked:
 		r.lender.returned()
 	}
-	r.lender = lender{} // whoever keeps the request must not keep the connection's memory
+	r.lender = lender{} // the request may be kept, but the connection's memory must not be
 	return reply
 }
 
@@ -150,14 +150,14 @@ func write(rc *fasthttp.RequestCtx, reply *streamable.Reply) {
 		case "Content-Type":
 			rc.Response.Header.SetContentType(f.Value)
 		case "Vary":
-			rc.Response.Header.Add(f.Name, f.Value) // middleware has its own reasons
-		case "Cache-Control", "X-Accel-Buffering": // of each event stream, and canonical already
+			rc.Response.Header.Add(f.Name, f.Value) // keeps the values of middleware
+		case "Cache-Control", "X-Accel-Buffering": // of each event stream; the names are already canonical
 			rc.Response.Header.SetCanonical([]byte(f.Name), []byte(f.Value))
 		default:
 			rc.Response.Header.Set(f.Name, f.Value)
 		}
 	}
-	if !reply.Borrowed { // else it is there
+	if !reply.Borrowed { // a borrowed body is already in the response
 		rc.Response.SetBodyRaw(reply.Body)
 	}
 }

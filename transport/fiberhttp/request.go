@@ -14,15 +14,15 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
 )
 
-// request is what one request says, in one piece of memory and its text in another.
+// request is one request in two allocations: this struct, and the text of its strings.
 type request struct {
 	httpserver.Request
 	fields fields
 	lender lender
 }
 
-// readRequest copies a request out of fasthttp's memory. It returns false if the request names two
-// hosts.
+// readRequest copies a request out of fasthttp's memory. It returns false if the target names
+// another host than the Host field.
 func readRequest(rc *fasthttp.RequestCtx) (*request, bool) {
 	h := &rc.Request.Header
 	host, path, query := h.Host(), rc.URI().PathOriginal(), rc.URI().QueryString()
@@ -35,7 +35,7 @@ func readRequest(rc *fasthttp.RequestCtx) (*request, bool) {
 	return r, oneHost(h.RequestURI(), r.Host)
 }
 
-// method is the name without memory of its own, where it is one that is served.
+// method returns the name of a method. A method that is served takes no memory.
 func method(name []byte) string {
 	switch string(name) {
 	case http.MethodPost:
@@ -50,7 +50,7 @@ func method(name []byte) string {
 	return string(name)
 }
 
-// copier makes strings in one piece of memory.
+// copier makes strings that share one allocation.
 type copier struct{ strings.Builder }
 
 func (c *copier) copy(b []byte) string {
@@ -58,14 +58,14 @@ func (c *copier) copy(b []byte) string {
 	return c.String()[from:end]
 }
 
-// add appends b, and returns where it ends.
+// add appends b, and returns the offset of its end.
 func (c *copier) add(b []byte) uint32 {
-	_, _ = c.Write(b)      // never fails
+	_, _ = c.Write(b)      // Write never fails
 	return uint32(c.Len()) //nolint:gosec // a header is not that long
 }
 
-// oneHost reports whether a target in absolute form names the same host as the Host field: fasthttp
-// would use that of the target.
+// oneHost reports whether a target in absolute form names the same host as the Host field. fasthttp
+// would use the host of the target.
 func oneHost(target []byte, host string) bool {
 	if len(target) > 0 && target[0] == '/' || string(target) == "*" {
 		return true
@@ -74,30 +74,31 @@ func oneHost(target []byte, host string) bool {
 	return err == nil && strings.EqualFold(u.Host, host)
 }
 
-// usual is how many fields need no memory besides the request's, which is of a size that is allocated
-// without waste.
+// usual is the number of fields that fit into the request itself. With it the request fills its
+// size class of the allocator.
 const usual = 14
 
-// fields are the header fields of one request, in order of arrival. Where they are in the text takes
-// less memory than strings would.
+// fields are the header fields of one request, in order of arrival. Offsets into one text take less
+// memory than strings.
 type fields struct {
-	text   string  // each name and then its value, without anything between
-	places []place // of each of them, in text
+	text   string  // names and values of all fields, without separators
+	places []place // of the fields, in text
 	few    [usual]place
 	once   sync.Once
 	all    http.Header
 }
 
-// place is where a field is in the text: after the one before.
+// place is the position of a field in the text. It begins where the previous field ends.
 type place struct {
-	name uint32 // how long the name is
-	end  uint32 // of the value
+	name uint32 // length of the name
+	end  uint32 // offset of the end of the value
 }
 
-// copy takes the fields into text, which is empty yet: as middleware left them, not as they were
-// sent, since a program may rely on having removed one. Host is not among them, as net/http has it, nor are fields
-// that came behind the chunks of a body, where fasthttp has put them: proxies and firewalls go by what comes before
-// it (RFC 9110 section 6.5.1).
+// copy fills the fields, and appends their names and values to text, which must be empty. It takes
+// the fields as middleware has left them, because a program may have removed one. Host is left out,
+// as in net/http. Trailer fields after the chunks of a body are also left out, although fasthttp
+// has added them to the header: proxies and firewalls have checked only the header (RFC 9110
+// section 6.5.1).
 func (f *fields) copy(text *copier, h *fasthttp.RequestHeader) {
 	f.places = f.few[:0]
 	var left map[string]int
@@ -118,23 +119,23 @@ func (f *fields) copy(text *copier, h *fasthttp.RequestHeader) {
 func count(h *fasthttp.RequestHeader) map[string]int {
 	left := make(map[string]int)
 	for field := range lines(h) {
-		left[string(bytes.ToLower(bytes.TrimRight(field, " \t")))]++ // one that begins with a space goes on with the line before
+		left[string(bytes.ToLower(bytes.TrimRight(field, " \t")))]++ // a line that begins with a space continues the previous line
 	}
 	return left
 }
 
-// take takes one field of that name; false: none is left.
+// take counts one field with the name down. It returns false if none is left.
 func take(left map[string]int, name []byte) bool {
 	key := string(bytes.ToLower(name))
 	left[key]--
 	return left[key] >= 0
 }
 
-// Value is the first value of a field, and how often the field is there.
+// Value implements transport.Fields.
 func (f *fields) Value(name string) (first string, times int) {
 	from := uint32(0)
 	for _, p := range f.places {
-		if int(p.name) == len(name) && same(f.text[from:from+p.name], name) { // few share the length
+		if int(p.name) == len(name) && same(f.text[from:from+p.name], name) { // few names have the same length
 			if times++; times == 1 {
 				first = f.text[from+p.name : p.end]
 			}
@@ -144,7 +145,7 @@ func (f *fields) Value(name string) (first string, times int) {
 	return first, times
 }
 
-// Values are those of one field.
+// Values implements transport.Fields.
 func (f *fields) Values(name string) (values []string) {
 	for each, value := range f.each {
 		if len(each) == len(name) && same(each, name) {
@@ -165,11 +166,11 @@ func (f *fields) each(yield func(name, value string) bool) {
 	}
 }
 
-// same compares names of equal length; names of different lengths could be equal only by case folding
-// outside ASCII.
+// same compares names of equal length. Names of different lengths can be equal only by Unicode case
+// folding, which field names do not have.
 func same(a, b string) bool { return a == b || strings.EqualFold(a, b) }
 
-// Header is all of them.
+// Header implements transport.Fields.
 func (f *fields) Header() http.Header {
 	f.once.Do(func() {
 		f.all = make(http.Header, len(f.places))
@@ -180,16 +181,16 @@ func (f *fields) Header() http.Header {
 	return f.all
 }
 
-// prefetched is how much of a body that is handed on as a stream fasthttp reads before it calls the
+// prefetched is the number of bytes that fasthttp reads of a streamed body before it calls the
 // handler.
 const prefetched = 8 << 10
 
-// firstRoom is what is made ready for a body before any of it has arrived: the rest grows with what
-// comes, so that a client cannot reserve memory by announcing a long one.
+// firstRoom is the largest buffer that is allocated before any of a body has arrived. The buffer
+// grows with the data, so that a client cannot reserve memory by announcing a long body.
 const firstRoom = 64 << 10
 
-// readBody copies the body; large says that it is beyond limit, which an announced length says before
-// anything is read.
+// readBody copies the body. large reports whether the body exceeds limit. If the announced length
+// exceeds it, nothing is read.
 func readBody(rc *fasthttp.RequestCtx, limit int) (body []byte, large bool, err error) {
 	length := rc.Request.Header.ContentLength()
 	if length > limit {
@@ -207,12 +208,12 @@ func readBody(rc *fasthttp.RequestCtx, limit int) (body []byte, large bool, err 
 		err = io.ErrUnexpectedEOF
 	}
 	if err == nil && len(body) <= limit {
-		err = rc.Request.CloseBodyStream() // it is read: see unread
+		err = rc.Request.CloseBodyStream() // the body was read to its end; see unread
 	}
 	return body, len(body) > limit, err
 }
 
-// readStream reads at most limit+1 bytes, of which length are announced; length is negative if the body
+// readStream reads at most limit+1 bytes. length is the announced length, or negative if the body
 // comes in chunks.
 func readStream(from io.Reader, length, limit int) ([]byte, error) {
 	room := length
@@ -221,7 +222,7 @@ func readStream(from io.Reader, length, limit int) ([]byte, error) {
 	}
 	body := make([]byte, 0, min(room, firstRoom))
 	for len(body) <= limit && (length < 0 || len(body) < length) {
-		if len(body) == cap(body) { // four times as much as has arrived, or all that is still to come
+		if len(body) == cap(body) { // four times what has arrived, or all that is still to come
 			more := 3 * len(body)
 			if length >= 0 {
 				more = min(more, length-len(body))
@@ -244,9 +245,9 @@ func readStream(from io.Reader, length, limit int) ([]byte, error) {
 	return body, nil
 }
 
-// unread ends the connection with this request if the body is not read to its end: what follows on it
-// would be taken for the next request. The client may go on sending for a moment, so that it sees the
-// answer.
+// unread makes the connection end with this request if the body was not read to its end. The rest
+// of the body would be taken for the next request. The client may go on sending for a moment, so
+// that it receives the answer.
 func unread(rc *fasthttp.RequestCtx) {
 	if !rc.Request.IsBodyStream() {
 		return

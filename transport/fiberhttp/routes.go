@@ -12,8 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// routed runs the handlers of the program's own. Like an endpoint it judges a request by its header
-// first, and reads a body in memory that grows with what arrives.
+// routed runs the handlers of the program. Like an endpoint, it checks the header of a request
+// first, and reads the body into memory that grows with the data.
 func (s *server) routed(routes *httpserver.Routes) fiber.Handler {
 	return func(f *fiber.Ctx) error {
 		rc := f.Context()
@@ -41,8 +41,9 @@ func (s *server) routed(routes *httpserver.Routes) fiber.Handler {
 	}
 }
 
-// adapted runs a handler of net/http. The context that the adaptor gives it would be the RequestCtx,
-// whose Done must not be called while the server stops, and does not end with the request.
+// adapted runs a handler of net/http with ctx. The adaptor would pass the RequestCtx as the
+// context. Its Done must not be called while the server stops, and it does not end with the
+// request.
 func adapted(ctx context.Context, rc *fasthttp.RequestCtx, h http.Handler) {
 	fasthttpadaptor.NewFastHTTPHandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancel(ctx)

@@ -21,10 +21,12 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// New returns a stand-alone HTTP server: the endpoint at /mcp, the HTTP+SSE pair at /sse
-// and /messages, the authenticator's metadata at /.well-known/oauth-protected-resource,
-// /healthz, and /readyz, which is 503 once the server stops. addr is host:port; ":8080" is
-// port 8080 of this machine only, and an address that others can reach needs AllowedHosts.
+// New returns a stand-alone HTTP server. It serves the endpoint at /mcp, the HTTP+SSE pair at /sse
+// and /messages, and the authenticator's metadata at /.well-known/oauth-protected-resource.
+// /healthz and /readyz are health checks; /readyz is 503 once the server stops.
+//
+// addr is host:port. ":8080" is port 8080 of this machine only. An address that other machines can
+// reach needs AllowedHosts.
 //
 // Serve may be called again after it has returned, unless there is a Listener.
 func New(addr string, opts ...Option) transport.Transport {
@@ -36,16 +38,16 @@ type standalone struct {
 	config *config
 }
 
-// readBuffer bounds the header of a request: tokens may be long. Each connection between
-// requests has one, so it is not longer than that.
+// readBuffer bounds the header of a request in bytes; tokens may be long. Each connection that
+// fasthttp serves keeps such a buffer, so it is not larger.
 const readBuffer = 16 << 10
 
-// writeBuffer is where an answer and its header are put together: most are a few KB, of
-// which half is the copy as text. It stays with a connection, too. What is longer is written
-// from where it is, together with the header: see [lent.Join].
+// writeBuffer is the size in bytes of the buffer for an answer and its header. Most answers have a
+// few KB, half of them for the copy as text. Each connection keeps such a buffer. A longer answer
+// is written from its own memory, together with the header; see [lent.Join].
 const writeBuffer = 8 << 10
 
-// Serve takes requests until ctx ends; see package transport.
+// Serve accepts requests until ctx ends; see package transport.
 func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 	if g, ok := host.(interface{ CheckServable() error }); ok {
 		if err := g.CheckServable(); err != nil {
@@ -83,10 +85,10 @@ func (s *server) newApp() *fiber.App {
 		ReadTimeout:           s.ReadTimeout,
 		IdleTimeout:           s.IdleTimeout,
 		ErrorHandler:          s.refuse,
-		// Requests are judged by their header. A body that is not small is read by the handler, in
-		// memory that grows with what arrives.
+		// Requests are checked by their header. The handler reads a body that is not small, into
+		// memory that grows with the data.
 		StreamRequestBody: true,
-		// Forms are refused, and not taken apart before that.
+		// Forms are refused without being parsed.
 		DisablePreParseMultipartForm: true,
 	})
 	s.again = &again{server: app.Server(), idle: app.Config().IdleTimeout, stopping: s.stopping, served: inflight.New()}
@@ -117,11 +119,11 @@ func (s *server) newApp() *fiber.App {
 	return app
 }
 
-// handle is what fasthttp calls for each request.
+// handle is called by fasthttp for each request.
 func (s *server) handle(rc *fasthttp.RequestCtx, route fasthttp.RequestHandler) {
 	httpserver.Answering(rc.Conn(), true)
 	distrust(rc)
-	if !slices.Contains(fiber.DefaultMethods, method(rc.Method())) { // Fiber's own answer is plain text
+	if !slices.Contains(fiber.DefaultMethods, method(rc.Method())) { // Fiber would answer in plain text
 		write(rc, httpserver.NotAllowed("GET, POST, DELETE"))
 		return
 	}
@@ -132,11 +134,11 @@ func (s *server) handle(rc *fasthttp.RequestCtx, route fasthttp.RequestHandler) 
 	}
 }
 
-// escapes of bytes in a path.
+// escapes matches the escaped or non-ASCII bytes in a path.
 var escapes = regexp.MustCompile(`%[0-9A-Fa-f]{2}|[^\x00-\x7F]+`)
 
-// pattern is a path for Fiber's router, which goes by the bytes that arrive: what is not
-// ASCII comes with escapes, and what looks like a pattern shall be none.
+// pattern returns path for Fiber's router, which compares it with the bytes of the request.
+// Non-ASCII bytes arrive escaped. Characters that are special in a pattern are quoted.
 func pattern(path string) string {
 	path = escapes.ReplaceAllStringFunc(path, func(part string) string {
 		if part[0] == '%' {
@@ -147,26 +149,27 @@ func pattern(path string) string {
 	return strings.NewReplacer(":", `\:`, "*", `\*`, "+", `\+`).Replace(path)
 }
 
-// distrust makes the connection end with this request if the request's end is doubtful.
+// distrust makes the connection end with this request if it is doubtful where the request ends.
 func distrust(rc *fasthttp.RequestCtx) {
 	if doubtful(&rc.Request.Header) {
-		rc.Request.Header.SetConnectionClose() // for what takes the connection over
+		rc.Request.Header.SetConnectionClose() // for a stream that takes over the connection
 		rc.SetConnectionClose()
 	}
 }
 
-// doubtful reports whether a proxy in front may disagree about where the request ends with fasthttp,
-// which goes by the chunks (request smuggling): what follows on the connection may belong to somebody
-// else, so the connection must end (RFC 9112 section 6.1).
+// doubtful reports whether a proxy may disagree with fasthttp about the end of the request (request
+// smuggling); fasthttp goes by the chunks. The bytes that follow may then belong to another client,
+// so the connection must end (RFC 9112 section 6.1).
 func doubtful(h *fasthttp.RequestHeader) bool {
-	// With chunks it is -1, or 0 where there were none: then fasthttp has dropped the field.
+	// With chunks the length is -1, or 0 if there were none; then fasthttp has removed the field.
 	if h.ContentLength() > 0 || !sent(h, "Transfer-Encoding") {
 		return false
 	}
 	return !h.IsHTTP11() || sent(h, "Content-Length")
 }
 
-// sent says whether the client has sent a field in the header, whatever fasthttp has made of it.
+// sent reports whether the client has sent a header field, even if fasthttp has removed or changed
+// it.
 func sent(h *fasthttp.RequestHeader, name string) bool {
 	for field := range lines(h) {
 		if strings.EqualFold(string(bytes.TrimSpace(field)), name) {
@@ -176,7 +179,7 @@ func sent(h *fasthttp.RequestHeader, name string) bool {
 	return false
 }
 
-// lines yields what each line of the header has before its colon.
+// lines yields the text before the colon of each header line.
 func lines(h *fasthttp.RequestHeader) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for line := range bytes.SplitSeq(h.RawHeaders(), []byte("\n")) {
@@ -187,8 +190,8 @@ func lines(h *fasthttp.RequestHeader) iter.Seq[[]byte] {
 	}
 }
 
-// refuse answers what never came to an endpoint. Fiber's own texts repeat bytes of
-// the request.
+// refuse answers requests that did not reach an endpoint. Fiber's own texts repeat bytes of the
+// request.
 func (s *server) refuse(f *fiber.Ctx, err error) error {
 	status := http.StatusInternalServerError
 	if fault, ok := errors.AsType[*fiber.Error](err); ok {
@@ -205,15 +208,15 @@ func (s *server) refuse(f *fiber.Ctx, err error) error {
 	return nil
 }
 
-// Serve takes connections.
+// Serve accepts connections.
 func (s *server) Serve(l net.Listener) error {
-	return s.app.Listener(&lending{Listener: l, secure: s.Secure("http/1.1")}) // fasthttp has no other
+	return s.app.Listener(&lending{Listener: l, secure: s.Secure("http/1.1")}) // fasthttp has no other method for a listener
 }
 
-// Shutdown waits for the last bytes of streams, which fasthttp does not know of, and
-// for the rest.
+// Shutdown waits for the end of streams, which fasthttp does not count, and then shuts fasthttp
+// down.
 func (s *server) Shutdown(ctx context.Context) error {
-	given := s.again.served.Close() // no connection goes on after its stream any more
+	given := s.again.served.Close() // from now on connections close after their stream
 	select {
 	case <-s.streams.Close():
 	case <-ctx.Done():

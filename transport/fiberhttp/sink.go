@@ -15,27 +15,27 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// sink writes a response of HTTP/1 on a connection. It has a buffer only while it writes.
+// sink writes an HTTP/1 response to a connection. It has a buffer only while it writes.
 type sink struct {
 	conn      net.Conn
 	timeout   time.Duration
-	buffers   *sync.Pool // of *buffer
-	inherited []byte     // lines of the header that middleware set
+	buffers   *sync.Pool // pool of *buffer
+	inherited []byte     // header lines that middleware has set
 	modern    bool       // HTTP/1.1
 	keeps     bool       // the connection can be used again after the body
 	opened    bool
 	chunked   bool
 	failed    bool
-	out       *buffer // what is to be written; nil: nothing
+	out       *buffer // bytes to be written; may be nil
 }
 
-// buffer is text in the making.
+// buffer is text that is being composed.
 type buffer struct{ text []byte }
 
-// largest buffer that is used again.
+// largest is the capacity in bytes up to which a buffer is reused.
 const largest = 64 << 10
 
-// begin is the text that the next flush writes.
+// begin returns the buffer that the next flush writes.
 func (s *sink) begin() *buffer {
 	if s.out == nil {
 		s.out, _ = s.buffers.Get().(*buffer)
@@ -63,7 +63,7 @@ func (s *sink) flush() error {
 	return err
 }
 
-// Open puts the header before the first part of the body, so that both are one packet.
+// Open buffers the header, so that it is sent in one packet with the first part of the body.
 func (s *sink) Open(status int, header []streamable.Field, length int) error {
 	s.chunked, s.opened = length < 0 && s.modern, true
 	b := s.begin()
@@ -91,13 +91,13 @@ func (s *sink) Open(status int, header []streamable.Field, length int) error {
 	return nil
 }
 
-// Write sends a part as one chunk.
+// Write sends a part of the body as one chunk.
 func (s *sink) Write(part []byte) error {
 	s.chunk(part)
 	return s.flush()
 }
 
-// Last sends a part as the last chunk, and the end of the body with it.
+// Last sends a part of the body as the last chunk, together with the end of the body.
 func (s *sink) Last(part []byte) error {
 	s.readNoMore()
 	s.chunk(part)
@@ -117,7 +117,7 @@ func (s *sink) chunk(part []byte) {
 	}
 }
 
-// end puts the last chunk of a body that has not ended, which is empty (RFC 9112 §7.1).
+// end appends the empty last chunk, unless the body has ended (RFC 9112 §7.1).
 func (s *sink) end() {
 	if s.chunked {
 		b := s.begin()
@@ -126,22 +126,22 @@ func (s *sink) end() {
 	s.chunked = false
 }
 
-// readNoMore ends the Read that waits for the client to disconnect. It is called before the end of the
-// body is written, after which the client may send its next request: a Read of an in-memory
-// connection, unlike one of a socket, notices a deadline only when something comes.
+// readNoMore ends the Read that waits for the client to disconnect. It is called before the end of
+// the body is written, because the client may then send its next request. A Read of an in-memory
+// connection, unlike that of a socket, notices the deadline only when data arrives.
 func (s *sink) readNoMore() {
-	_ = s.conn.SetReadDeadline(time.Unix(1, 0)) // it fails only on what is closed
+	_ = s.conn.SetReadDeadline(time.Unix(1, 0)) // fails only on a closed connection
 }
 
 // finish ends the body, unless it has ended.
 func (s *sink) finish() {
 	s.readNoMore()
 	s.end()
-	_ = s.flush() // the last: nobody else is to be told
+	_ = s.flush() // the last write: there is no caller that its error matters to
 }
 
-// inherited returns the header fields that middleware has set, except those that describe a body. They
-// are copied, since fasthttp reuses its memory.
+// inherited returns the header fields that middleware has set, except those that describe a body.
+// It copies them, because fasthttp reuses its memory.
 func inherited(h *fasthttp.ResponseHeader) []byte {
 	var b buffer
 	for name, value := range h.All() {
@@ -163,7 +163,8 @@ func describes(name []byte) bool {
 	return false
 }
 
-// inherit writes the fields that middleware has set, except those that the response sets itself.
+// inherit appends the fields of middleware, except those that the response sets itself. It adds a
+// Date if there is none.
 func (b *buffer) inherit(lines []byte, header []streamable.Field) {
 	dated := false
 	for line := range bytes.Lines(lines) {
@@ -194,5 +195,5 @@ func (b *buffer) field(name, value string) {
 	b.line(value)
 }
 
-// line ends a line with text.
+// line appends text and a line break.
 func (b *buffer) line(text string) { b.text = append(append(b.text, text...), "\r\n"...) }

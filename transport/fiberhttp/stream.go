@@ -15,10 +15,10 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// open takes the connection over (Hijack) when all middleware has run. fasthttp's own ways of streaming
-// never notice that an idle client disconnects, and are cut off by WriteTimeout. The response is
-// written by us (HijackSetNoResponse), because otherwise fasthttp ignores Hijack for a request with
-// "Connection: close".
+// open takes over the connection (Hijack) when all middleware has returned. fasthttp's own streams
+// do not notice that an idle client disconnects, and are cut off by WriteTimeout. The carrier
+// writes the response itself (HijackSetNoResponse). Otherwise fasthttp would ignore Hijack for a
+// request with "Connection: close".
 func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *streamable.Stream) {
 	c.streams.Add()
 	last := rc.Request.Header.ConnectionClose()
@@ -26,7 +26,7 @@ func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *str
 	rc.HijackSetNoResponse(true)
 	lost := time.AfterFunc(c.WriteTimeout, func() { stream.Begin(ctx, nobody{}, c.streams.Done)() })
 	claim(rc.Conn(), lost)
-	rc.Hijack(func(conn net.Conn) { // a goroutine in which a panic would end the process
+	rc.Hijack(func(conn net.Conn) { // runs in a goroutine of its own, where a panic would end the process
 		l := c.line(rc, conn, last)
 		if !lost.Stop() {
 			_ = l.conn.Close()
@@ -34,17 +34,17 @@ func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *str
 		}
 		l.lasts, l.gone = stream.LongLived(), stream.Begin(ctx, l, l.over)
 		if c.again != nil {
-			go l.watch() // fasthttp has its memory back
+			go l.watch() // lets fasthttp reuse its memory
 			return
 		}
 		l.watch()
 	})
 }
 
-// nobody is the sink of a stream that never gets its connection. fasthttp drops a Hijack if an earlier
-// write has failed, as of answers to pipelined requests of a client that has gone, or if its own
-// middleware has answered meanwhile (TimeoutHandler). Without this sink the stream would wait as long
-// as the server runs.
+// nobody is the sink of a stream that never received its connection. fasthttp drops a Hijack if an
+// earlier write has failed, for example to a pipelining client that has disconnected, or if its
+// TimeoutHandler has already responded. Without this sink the stream would wait as long as the
+// server runs.
 type nobody struct{}
 
 // Open implements streamable.Sink.
@@ -53,18 +53,19 @@ func (nobody) Open(int, []streamable.Field, int) error { return net.ErrClosed }
 // Write implements streamable.Sink.
 func (nobody) Write([]byte) error { return net.ErrClosed }
 
-// line is a connection that carries a stream. One goroutine waits for the client to disconnect; senders
-// write in their own goroutines.
+// line is a connection that carries a stream. One goroutine (watch) reads the connection and waits
+// for the client to disconnect. Senders write in their own goroutines. After the stream, watch
+// closes the connection or serves the next request on it.
 type line struct {
 	sink
 	streams *inflight.Counter
 	again   *again
-	handler *handler       // that runs in fasthttp's goroutine; nil: fasthttp has given the connection away
-	gone    func()         // tells the stream that the client has left
-	lasts   bool           // the client may have closed only its sending half; see streamable.Stream.Lasts
-	carried sync.WaitGroup // the stream
+	handler *handler       // runs in fasthttp's goroutine; nil if fasthttp has given up the connection
+	gone    func()         // notifies the stream that the client has disconnected
+	lasts   bool           // see streamable.Stream.LongLived: the client may have closed only its sending half
+	carried sync.WaitGroup // waits for the end of the stream
 	read    [16]byte
-	early   []byte // what the client sent while the stream was open
+	early   []byte // bytes that the client sent while the stream was open
 }
 
 func (c *carrier) line(rc *fasthttp.RequestCtx, conn net.Conn, last bool) *line {
@@ -81,8 +82,8 @@ func (c *carrier) line(rc *fasthttp.RequestCtx, conn net.Conn, last bool) *line 
 	return l
 }
 
-// takeBuffered takes what the client has sent after its request from fasthttp's buffer;
-// false: it is more than may be kept.
+// takeBuffered moves what the client has sent after its request out of fasthttp's buffer. It
+// returns false if that is more than ignored.
 func (l *line) takeBuffered(conn net.Conn) bool {
 	_ = l.conn.SetReadDeadline(time.Unix(1, 0)) // without waiting for more
 	for err := error(nil); err == nil && len(l.early) <= ignored; {
@@ -93,18 +94,19 @@ func (l *line) takeBuffered(conn net.Conn) bool {
 	return l.conn.SetReadDeadline(time.Time{}) == nil && len(l.early) <= ignored
 }
 
-// over ends the body and makes the reading goroutine go on.
+// over ends the body, and ends the wait of watch.
 func (l *line) over() {
 	defer l.carried.Done()
 	l.finish()
 }
 
-// ignored is how much a client may send after its request before nothing more is read: what it
-// pipelined is answered after the stream, or not at all where the connection ends with it.
+// ignored is the number of bytes after which nothing more is read from a client during a stream.
+// Requests that it pipelined are answered after the stream, or not at all if the connection ends
+// with the stream.
 const ignored = 64 << 10
 
-// watch reads, only to see that the client has disconnected, and ends a write that waits for it. When
-// nothing is left of the stream the connection is over, or goes on with its next request.
+// watch waits for the end of the stream or a disconnect, which also ends a blocked write. After the
+// stream it closes the connection, or continues with the next request.
 func (l *line) watch() {
 	left := l.wait()
 	if left {
@@ -120,13 +122,13 @@ func (l *line) watch() {
 		l.streams.Done()
 		l.again.serve(l.conn, l.early)
 	default:
-		_ = l.conn.Close() // the client has all that there was
+		_ = l.conn.Close() // the client has received everything
 		l.streams.Done()
 	}
 }
 
-// wait returns when the client has disconnected (left), the stream is over, or there is nothing more to
-// see: then a client that has left makes a write fail.
+// wait returns when the client has disconnected (left) or the stream is over. It also returns when
+// reading can tell nothing more; a disconnect then makes a write fail.
 func (l *line) wait() (left bool) {
 	for total := len(l.early); total <= ignored; {
 		n, err := l.conn.Read(l.read[:])

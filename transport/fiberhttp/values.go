@@ -8,20 +8,20 @@ import (
 )
 
 // borrowed is a context that derives from fasthttp's own (fiber.Ctx.Context), as tracers make it.
-// fasthttp uses that one again for the requests of other clients, while calls may still run. So
-// after the request only those values are found that were looked for before.
+// fasthttp reuses its context for the requests of other clients while calls may still run. After
+// the request, Value therefore returns only values that were looked up during the request.
 type borrowed struct {
 	context.Context //nolint:containedctx // it is a context itself
 
-	mu    sync.Mutex // held during a look-up, for which end waits; guards all below
+	mu    sync.Mutex // held during a look-up, so that end waits for it; guards the fields below
 	over  bool
-	found map[any]any // by key
+	found map[any]any // values that were looked up
 }
 
-// borrow returns ctx for use beyond the request of rc, and a function to be called at the end of
-// that request.
+// borrow returns a context that may be used after the request of rc, and a function that must be
+// called at the end of the request.
 func borrow(ctx context.Context, rc *fasthttp.RequestCtx) (lasting context.Context, end func()) {
-	if ctx == context.Background() || !derives(ctx, rc) { //nolint:forbidigo // what Fiber has unless the program sets another
+	if ctx == context.Background() || !derives(ctx, rc) { //nolint:forbidigo // Fiber's default, unless the program sets another
 		return ctx, func() {}
 	}
 	b := &borrowed{Context: ctx, found: make(map[any]any)}
@@ -37,7 +37,7 @@ func derives(ctx context.Context, rc *fasthttp.RequestCtx) bool {
 	return ctx.Value(markKey{}) == rc
 }
 
-// Value returns what was found before or, during the request, what there is.
+// Value returns a value that was found before. During the request it also looks for new ones.
 func (b *borrowed) Value(key any) any {
 	b.mu.Lock()
 	defer b.mu.Unlock()
