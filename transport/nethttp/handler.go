@@ -20,8 +20,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// Handler returns the endpoint of Streamable HTTP, for any path. The handlers' context has
-// the values of the request's.
+// Handler returns the endpoint of Streamable HTTP, for any path. The handlers' context has the
+// values of the request's context.
 func Handler(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)
 	c.Mounted(host)
@@ -29,8 +29,8 @@ func Handler(host transport.Host, opts ...Option) http.Handler {
 	return &handler{config: c, limit: f.Limit(), door: f.MainOf(&c.Config)}
 }
 
-// SSE returns the endpoint of HTTP+SSE, for any path: clients open their stream with GET,
-// and post to the same path with the query that they are told there.
+// SSE returns the endpoint of HTTP+SSE, for any path. Clients open their stream with GET. They post
+// to the same path, with the query that the first event of the stream contains.
 func SSE(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)
 	c.Mounted(host)
@@ -38,30 +38,30 @@ func SSE(host transport.Host, opts ...Option) http.Handler {
 	return &handler{config: c, limit: f.Limit(), door: f.Old(legacysse.Both, "")}
 }
 
-// handler is one URL.
+// handler serves one URL.
 type handler struct {
 	*config
 	limit  int
 	door   httpserver.Endpoint
-	memory httpserver.Memory // of answers
-	warned sync.Once         // of middleware that holds responses back
+	memory httpserver.Memory // for answers
+	warned sync.Once         // for the warning about middleware that cannot flush
 }
 
 // ServeHTTP answers one request.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := newSink(w, r, h.config)
 	defer s.recovered()
-	// The program's server may have no deadline for the body, or one that is too near.
+	// The program's server may have no deadline for the body, or a deadline that is too near.
 	_ = s.control.SetReadDeadline(time.Now().Add(h.ReadTimeout))
-	if r.ProtoMajor > 1 { // where its WriteTimeout ends a stream on which nothing is being written
+	if r.ProtoMajor > 1 { // on HTTP/2 the server's WriteTimeout would also end an idle stream
 		_ = s.control.SetWriteDeadline(time.Time{})
 	}
 	reply := h.answer(s, r)
 	if reply.Stream == nil {
-		s.settle(s.whole(reply)) // a client that is gone does not matter any more
+		s.settle(s.whole(reply)) // the client may have disconnected, which does not matter here
 		return
 	}
-	if r.ProtoMajor == 1 && reply.Stream.LongLived() { // then net/http ends the context at the end of what the client sends
+	if r.ProtoMajor == 1 && reply.Stream.LongLived() { // on HTTP/1 net/http cancels the context when the client closes only its sending half
 		s.ctx = context.WithoutCancel(s.ctx)
 	}
 	defer s.interruptible()()
@@ -98,13 +98,13 @@ func (h *handler) answer(s *sink, r *http.Request) *streamable.Reply {
 	s.patient()
 	s.memory, asked.Buffers = &h.memory, s
 	reply := visit.Serve(body)
-	asked.Buffers = nil // whoever keeps the request must not keep the response
+	asked.Buffers = nil // the request may be kept, but the response must not be
 	return reply
 }
 
-// parts says whether a response can be written in parts, as http.ResponseController finds out.
-// Middleware whose writer has no way to flush, such as http.TimeoutHandler, or a recorder of the
-// status without Unwrap, keeps it until it ends.
+// parts reports whether a response can be written in parts, as http.ResponseController finds out.
+// If the writer of middleware has neither a way to flush nor Unwrap, it keeps the response until
+// the end.
 func parts(w http.ResponseWriter) bool {
 	for {
 		switch under := w.(type) {
@@ -127,15 +127,15 @@ func readRequest(r *http.Request) *httpserver.Request {
 	}
 }
 
-// sink writes a response.
+// sink writes a response. It implements streamable.Sink.
 type sink struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	ctx     context.Context //nolint:containedctx // the request's: it ends when the client leaves
+	ctx     context.Context //nolint:containedctx // context of the request; ends when the client disconnects
 	timeout time.Duration
 	opened  bool
 	memory  *httpserver.Memory
-	lent    *httpserver.Body // memory that was lent for the answer; nil: none
+	lent    *httpserver.Body // memory that was lent for the answer; may be nil
 	left    atomic.Bool      // the client has disconnected while a stream was served
 }
 
@@ -149,20 +149,20 @@ func (s *sink) Buffer(size int) []byte {
 	return s.lent.Bytes
 }
 
-// settle gives the lent memory back when the answer is written. It does not after a failed Write,
-// because HTTP/2 may still read the memory, and must not send a part of another answer.
+// settle returns the lent memory when the answer was written. After a failed Write it does not,
+// because HTTP/2 may still read the memory and would send a part of another answer.
 func (s *sink) settle(failed error) {
 	if s.lent != nil && failed == nil {
-		_ = s.lent.Close() // it cannot fail
+		_ = s.lent.Close() // Close never fails
 	}
 }
 
-// patient removes the read deadline of the body: net/http would take its expiry for a disconnected
-// client.
+// patient removes the read deadline of the body. When it expires, net/http would report a
+// disconnected client.
 func (s *sink) patient() { _ = s.control.SetReadDeadline(time.Time{}) }
 
-// interruptible makes a blocked write end when the client disconnects. The returned function must be
-// called before the request ends.
+// interruptible makes a blocked write end when the client disconnects. The caller must call done
+// before the request ends.
 func (s *sink) interruptible() (done func()) {
 	over := make(chan struct{})
 	stop := context.AfterFunc(s.ctx, func() {
@@ -177,27 +177,27 @@ func (s *sink) interruptible() (done func()) {
 	}
 }
 
-// Open writes the header, which leaves with the first part of the body.
+// Open writes the header, which is sent with the first part of the body.
 func (s *sink) Open(status int, header []streamable.Field, length int) error {
 	s.opened = true
 	h := s.w.Header()
 	for _, f := range header {
 		if f.Name == "Vary" {
-			h.Add(f.Name, f.Value) // middleware has its own reasons
+			h.Add(f.Name, f.Value) // keeps the values of middleware
 			continue
 		}
 		h.Set(f.Name, f.Value)
 	}
-	if length > 0 && h.Get("Content-Encoding") == "" { // else middleware makes it another length
+	if length > 0 && h.Get("Content-Encoding") == "" { // with an encoding, middleware changes the length
 		h.Set("Content-Length", strconv.Itoa(length))
 	}
 	s.w.WriteHeader(status)
 	return nil
 }
 
-// Write sends a part at once, as long as the client takes a piece of it within the timeout.
-// No deadline is left behind: HTTP/2 would end the stream by it, and HTTP/1 a later
-// response on the same connection.
+// Write sends a part at once. It fails if the client does not read a piece of it within the
+// timeout. It removes its deadline at the end: otherwise the deadline would end an HTTP/2 stream,
+// or a later HTTP/1 response on the same connection.
 func (s *sink) Write(part []byte) error {
 	bounded := false
 	for piece := range slices.Chunk(part, httpserver.Piece) {
@@ -216,7 +216,7 @@ func (s *sink) Write(part []byte) error {
 	return err
 }
 
-// flush does not fail under middleware that cannot.
+// flush flushes the response. It does not fail if the writer of middleware cannot flush.
 func (s *sink) flush() error {
 	if err := s.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
@@ -232,8 +232,8 @@ func (s *sink) whole(reply *streamable.Reply) error {
 	return s.Write(reply.Body)
 }
 
-// recovered ends a request on which something panicked: with an error if there is room
-// for one, else by breaking the response off. It is to be deferred.
+// recovered must be deferred. It recovers a panic and answers with an error. If the response has
+// begun, it aborts the response instead.
 func (s *sink) recovered() {
 	value := recover()
 	if value == nil {
@@ -241,7 +241,7 @@ func (s *sink) recovered() {
 	}
 	reply := httpserver.Broken(value)
 	if s.opened {
-		panic(http.ErrAbortHandler) // the only way to say so
+		panic(http.ErrAbortHandler) // net/http then closes the connection
 	}
 	_ = s.whole(reply)
 }

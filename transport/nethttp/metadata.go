@@ -7,20 +7,20 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
 )
 
-// Metadata serves RFC 9728 metadata, for the root of the host. The host's authenticator
-// provides it, as those of middleware/auth do; with one that does not, it is 404. Servers
-// of New have it already.
+// Metadata serves RFC 9728 metadata, for the root of the host. The host's authenticator provides
+// the metadata, as the authenticators of middleware/auth do. If it does not, the answer is 404.
+// Servers of New serve the metadata without it.
 //
 //	mux.Handle("/.well-known/oauth-protected-resource", metadata)
 //	mux.Handle("/.well-known/oauth-protected-resource/", metadata)
 //
-// The metadata is for everybody, so hosts and origins are not checked: the options have no
-// effect.
+// The metadata is public, so hosts and origins are not checked, and the options have no effect
+// except WriteTimeout.
 func Metadata(host transport.Host, opts ...Option) http.Handler {
 	c := newConfig(opts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := newSink(w, r, c)
 		defer s.recovered()
-		_ = s.whole(httpserver.Describe(host, r.Method, r.URL.EscapedPath())) // a client that is gone does not matter any more
+		_ = s.whole(httpserver.Describe(host, r.Method, r.URL.EscapedPath())) // the client may have disconnected, which does not matter here
 	})
 }

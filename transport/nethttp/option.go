@@ -13,10 +13,10 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// Option configures New, Handler and SSE. If an option is given twice, the last one counts,
-// except that hosts, origins and functions of OnListen and OnEndpoint add up; zero or less stands for the
-// default. A nil option is an error of Serve; Handler and SSE, which have no error, ignore
-// it.
+// Option configures New, Handler and SSE. If an option is given twice, the last one counts; hosts,
+// origins, header fields, routes, and functions of OnListen and OnEndpoint accumulate. For numbers
+// and durations, zero or less selects the default. A nil option makes Serve return an error;
+// Handler and SSE ignore it and log a warning.
 type Option interface{ option(*config) }
 
 type optionFunc func(*config)
@@ -38,176 +38,181 @@ func newConfig(opts []Option) *config {
 	return &c
 }
 
-// Path sets the path of the endpoint of New, taken literally, with or without the escapes of
-// a URL; default "/mcp". The HTTP+SSE pair is beside it: "/sse" and "/messages". A path that
-// no request can have, or where the server has something else, is an error of Serve.
+// Path sets the path of the endpoint of New; default "/mcp". It is taken literally, with or without
+// the escapes of a URL. The HTTP+SSE pair is beside it: "/sse" and "/messages". Serve returns an
+// error if no request can have the path, or if the server has something else there.
 func Path(path string) Option {
 	return optionFunc(func(c *config) { c.Path = path })
 }
 
-// AllowedOrigins sets the pages that may call besides those of loopback and of the server's
-// own host: "https://app.example.com". They get CORS header fields. Each must be named:
-// there is no "*", and what is not an origin is an error of Serve. Handler, which
-// has no error, logs it as a warning.
+// AllowedOrigins sets origins whose pages may call, such as "https://app.example.com". They also
+// get CORS header fields. Pages of loopback hosts and of the server's own host may always call.
+// Name each origin; there is no "*". If a value is not an origin, Serve returns an error, and
+// Handler and SSE log a warning.
 func AllowedOrigins(origins ...string) Option {
 	return optionFunc(func(c *config) { c.AllowedOrigins = append(c.AllowedOrigins, origins...) })
 }
 
-// AllowedHosts sets the names under which clients reach the server besides those of
-// loopback; a name without a port stands for any port. "*" is any name, for servers behind
-// a proxy that checks. Empty names are ignored, and what is not a host name, such as a URL,
-// is an error of Serve.
+// AllowedHosts sets the host names under which clients reach the server, in addition to loopback
+// names. A name without a port matches any port. "*" matches any name, for servers behind a proxy
+// that checks the name. Empty names are ignored. If a value is not a host name, such as a URL,
+// Serve returns an error, and Handler and SSE log a warning.
 func AllowedHosts(hosts ...string) Option {
 	return optionFunc(func(c *config) { c.AllowedHosts = append(c.AllowedHosts, hosts...) })
 }
 
-// AllowedHeaders lets pages of AllowedOrigins send header fields of the program's own, such as
-// "X-Tenant", besides those of the protocol. Field names that HTTP does not allow are an error
-// of Serve.
+// AllowedHeaders lets pages of AllowedOrigins send header fields of the program, such as
+// "X-Tenant", in addition to the fields of the protocol. If a name is not valid in HTTP, Serve
+// returns an error, and Handler and SSE log a warning.
 func AllowedHeaders(names ...string) Option {
 	return optionFunc(func(c *config) { c.AllowedHeaders = append(c.AllowedHeaders, names...) })
 }
 
-// TrustedProxies says that the proxies in networks set header, such as "X-Forwarded-For", to the
-// addresses that a request has passed. The last of them that is no such proxy is the client's: it
-// counts for limits, and is what logs, audits and rate limits see. Without it all clients behind
-// a proxy share its address. Do not name a network from which clients call directly.
+// TrustedProxies sets the networks of proxies whose header field, such as "X-Forwarded-For", lists
+// the addresses that a request has passed. The client's address is the last one in the list that is
+// not in networks. Limits, logs, audits and rate limits use it. Without this option all clients
+// behind a proxy share its address. Do not name a network from which clients call directly.
 func TrustedProxies(header string, networks ...netip.Prefix) Option {
 	return optionFunc(func(c *config) { c.Proxies = streamable.Proxies{Header: header, Networks: networks} })
 }
 
-// ClientKey sets who a client without a principal is for the limits of sessions and streams, such
-// as a tenant that a gateway names. Clients with one key share the places of one. The default, and
-// what counts for an empty key, is the address, of IPv6 its /64. key is called concurrently, for
-// each request, and must not keep fields.
+// ClientKey sets a function that identifies a client without a principal, for limits: for example
+// the tenant that a gateway names. Clients with the same key share the limits of one client. By
+// default, or if the key is empty, the address identifies the client; for IPv6 its /64. key is
+// called concurrently, possibly more than once for a request, and must not keep fields.
 func ClientKey(key func(remoteAddr string, fields transport.Fields) string) Option {
 	return optionFunc(func(c *config) { c.ClientKey = key })
 }
 
-// LoopbackOrigins lets pages of this machine call from any port, as if they were in
-// AllowedOrigins: for development, with tools such as the MCP Inspector in direct mode. Do not
-// use it where others have pages on the same machine.
+// LoopbackOrigins lets pages of this machine call from any port, as if they were in AllowedOrigins.
+// It is for development, with tools such as the MCP Inspector in direct mode. Do not use it on a
+// machine where other users serve pages.
 func LoopbackOrigins() Option {
 	return optionFunc(func(c *config) { c.LoopbackOrigins = true })
 }
 
-// BodyLimit sets the limit of a POST's body in bytes; default 4 MiB, at most 2 GiB.
+// BodyLimit sets the largest body of a POST in bytes; default 4 MiB, at most 2 GiB.
 func BodyLimit(n int64) Option {
 	return optionFunc(func(c *config) { c.BodyLimit = int(min(n, math.MaxInt32)) })
 }
 
-// Heartbeat sets how long a stream may be silent: a comment is sent before that time is over;
-// default 15 s. Choose less than the read timeout of a proxy.
+// Heartbeat sets how long a stream may be silent; a comment is sent before that time is over. The
+// default is 15 s. Choose less than the read timeout of a proxy.
 func Heartbeat(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.Heartbeat = d })
 }
 
-// Retry sets how long clients are told to wait before they resume; default 500 ms.
+// Retry sets how long clients should wait before they resume; default 500 ms.
 func Retry(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.Retry = d })
 }
 
-// SessionIdle sets how long a session lives without requests and streams; default 30
-// minutes. One in which nothing comes after initialize lives for at most a minute.
+// SessionIdle sets how long a session lives without requests and streams; default 30 minutes. A
+// session with no request after initialize lives for one minute at most.
 func SessionIdle(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.SessionIdle = d })
 }
 
-// Stateless keeps no sessions, so that any of several processes takes any request without a
-// shared store: what was said in initialize is forgotten, and clients of the handshake
-// revisions get no session id. Handlers cannot ask them anything (ErrUnsupported), a call
-// cannot be cancelled, there is no stream of GET, no subscription, no list_changed and no
-// log message, a response that breaks is lost, and HTTP+SSE is left out. 2026-07-28, which
-// has no sessions, is not affected. A task without a principal belongs to whoever knows its
-// id; several processes need a store for tasks, and WithStateSecrets for questions on
-// 2026-07-28.
+// Stateless serves each request without a session, so that any of several processes can serve any
+// request without a shared store. The server does not remember initialize, and clients of the
+// handshake revisions get no session id. For these clients the following does not work:
+//
+//   - Handlers cannot ask the client anything (ErrUnsupported).
+//   - Calls cannot be cancelled, and a response that breaks is lost.
+//   - There are no streams of GET, subscriptions, list_changed notifications or log messages.
+//   - HTTP+SSE is not served.
+//
+// Revision 2026-07-28 has no sessions and is not affected. Any client that has the id of a task
+// without a principal can use the task. Several processes need a store for tasks, and
+// WithStateSecrets for questions on 2026-07-28.
 func Stateless() Option {
 	return optionFunc(func(c *config) { c.Stateless, c.NoSSE = true, true })
 }
 
-// MaxSessions limits the sessions of each of the two bindings; default 65,536. One client,
-// which is a principal or else an address, may have a quarter of those of Streamable HTTP.
+// MaxSessions limits the number of sessions, separately for Streamable HTTP and HTTP+SSE; default
+// 65,536. A client is a principal or else an address. On Streamable HTTP one client may have a
+// quarter of the sessions.
 func MaxSessions(n int) Option {
 	return optionFunc(func(c *config) { c.MaxSessions = n })
 }
 
-// MaxStreams limits the streams open at once for one session, principal or else address: of GET and of
-// subscriptions/listen; default 1,024. The stream of a call counts as that call: see MaxCalls.
+// MaxStreams limits the streams of GET and of subscriptions/listen that are open at the same time;
+// default 1,024. It applies to each session and, without a session, to each principal or else
+// address. The stream of a call counts as a call; see MaxCalls.
 func MaxStreams(n int) Option {
 	return optionFunc(func(c *config) { c.MaxStreams = n })
 }
 
-// MaxCalls limits the calls in flight at once for one principal or else address, in all its sessions and
-// without one, whether the client still waits for them or not; default 4,096. A batch
-// counts as many as it has messages. Streams that wait for something to happen are not calls: see
-// MaxStreams.
+// MaxCalls limits the calls that run at the same time for one principal or else address, with and
+// without sessions; default 4,096. A call counts even if the client does not wait for it any more.
+// A batch counts as many calls as it has messages. Streams that wait for something to happen are
+// not calls; see MaxStreams.
 func MaxCalls(n int) Option {
 	return optionFunc(func(c *config) { c.MaxCalls = n })
 }
 
-// ReadTimeout limits the time to read the body of a request and, for New, its header;
-// default 30 s.
+// ReadTimeout limits the time to read the body of a request and, for New, its header; default 30 s.
 func ReadTimeout(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.ReadTimeout = d })
 }
 
-// IdleTimeout limits the time of a connection of New between two requests; default 120 s.
+// IdleTimeout limits the time between two requests on a connection of New; default 120 s.
 func IdleTimeout(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.IdleTimeout = d })
 }
 
-// WriteTimeout sets when a client that does not read is given up; default 10 s. It does not
+// WriteTimeout sets when a client that does not read is disconnected; default 10 s. It does not
 // limit a whole response.
 func WriteTimeout(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.WriteTimeout = d })
 }
 
 // Grace sets how long Serve of New waits for accepted exchanges when it ends; default 30 s.
-// Those still running are then cancelled and have two more seconds; after that, answers
-// being written, and handlers that do not end, have WriteTimeout. It waits for handlers
-// that do not end no longer than the host does: see [transport.Services].
+// Exchanges that still run are then cancelled and have two more seconds. After that, answers that
+// are being written, and handlers that do not return, have WriteTimeout. Serve does not wait longer
+// for such handlers than the host does; see [transport.Services].
 func Grace(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.Grace = d })
 }
 
-// TLS makes New serve https. A configuration without a certificate is an error of Serve.
+// TLS makes New serve HTTPS. If cfg has no certificate, Serve returns an error.
 func TLS(cfg *tls.Config) Option {
 	return optionFunc(func(c *config) { c.TLS = cfg })
 }
 
-// Listener replaces the address of New, which closes it in the end. AllowedHosts is not
-// required even if others can reach the listener, but without it only names of loopback are
-// served.
+// Listener sets a listener that New uses instead of its address, and closes when it ends.
+// AllowedHosts is not required even if other machines can reach the listener, but without it only
+// loopback names are served.
 func Listener(l net.Listener) Option {
 	return optionFunc(func(c *config) { c.Listener = l })
 }
 
-// Route puts a handler of the program's own on the server of New, beside the endpoint: a page for
-// logins, a webhook. pattern is one of http.ServeMux; "/" takes everything that the server itself does
-// not serve. Its own paths come first, and so does its root unless there is NoLanding. The name in Host
-// is checked as for the endpoint; the authenticator, origins and limits of MCP have no part in it. A
-// body has at most 64 KiB. A pattern that http.ServeMux does not take, or the same one twice, is an
-// error of Serve. Programs with a mux of their own use that.
+// Route serves a handler of the program on the server of New, such as a login page or a webhook.
+// pattern is a pattern of http.ServeMux; "/" takes every path that the server itself does not
+// serve. The server's own paths take precedence, and so does its root unless NoLanding is given.
+//
+// The Host field is checked as for the endpoint. The authenticator, origins and limits of MCP do
+// not apply. A body has at most 64 KiB. If http.ServeMux does not accept a pattern, or two are the
+// same, Serve returns an error. Programs with a mux of their own add the handler there.
 func Route(pattern string, h http.Handler) Option {
 	return optionFunc(func(c *config) { c.Routes = append(c.Routes, httpserver.Route{Pattern: pattern, Handler: h}) })
 }
 
-// Landing sets what the landing page says about the server, in a sentence or two: the page
-// that a browser gets at the root of New and at the endpoint. The page has the server's
-// title, its address, and how clients connect. Anybody can read it, so it lists nothing that
-// the server offers.
+// Landing sets a sentence or two about the server for the landing page. A browser gets this page at
+// the root of New and at the endpoint. The page also has the server's title, its address, and how
+// clients connect. Anybody can read it, so it lists nothing that the server offers.
 func Landing(text string) Option {
 	return optionFunc(func(c *config) { c.Landing.Text = text })
 }
 
-// NoLanding leaves the landing page out: a browser gets the error that every client gets.
+// NoLanding removes the landing page; a browser gets the same error as other clients.
 func NoLanding() Option {
 	return optionFunc(func(c *config) { c.Landing.Off = true })
 }
 
-// OnEndpoint has fn called with the URL under which this machine reaches the endpoint of New,
-// such as "http://127.0.0.1:8080/mcp", before the first connection is accepted. Several are
-// called in turn.
+// OnEndpoint sets a function that is called with the URL of the endpoint of New, before the first
+// connection is accepted. The URL is for clients on this machine, such as
+// "http://127.0.0.1:8080/mcp". Several functions are called in order.
 func OnEndpoint(fn func(endpoint string)) Option {
 	return optionFunc(func(c *config) {
 		before := c.OnEndpoint
@@ -222,8 +227,8 @@ func OnEndpoint(fn func(endpoint string)) Option {
 	})
 }
 
-// OnListen has fn called with the address that New is bound to, before the first connection
-// is accepted. Several are called in turn.
+// OnListen sets a function that is called with the address of New before the first connection is
+// accepted. Several functions are called in order.
 func OnListen(fn func(net.Addr)) Option {
 	return optionFunc(func(c *config) {
 		before := c.OnListen
@@ -237,7 +242,7 @@ func OnListen(fn func(net.Addr)) Option {
 	})
 }
 
-// WithoutHTTPSSE leaves the pair of 2024-11-05 out.
+// WithoutHTTPSSE does not serve HTTP+SSE, the transport of 2024-11-05.
 func WithoutHTTPSSE() Option {
 	return optionFunc(func(c *config) { c.NoSSE = true })
 }

@@ -14,11 +14,12 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// New returns a stand-alone HTTP server: the endpoint at /mcp, the HTTP+SSE pair at /sse
-// and /messages, the authenticator's metadata at /.well-known/oauth-protected-resource,
-// /healthz, and /readyz, which is 503 once the server stops. addr is host:port; ":8080" is
-// port 8080 of this machine only, and an address that others can reach needs AllowedHosts.
-// With TLS it speaks HTTP/2, too.
+// New returns a stand-alone HTTP server. It serves the endpoint at /mcp, the HTTP+SSE pair at /sse
+// and /messages, and the authenticator's metadata at /.well-known/oauth-protected-resource.
+// /healthz and /readyz are health checks; /readyz is 503 once the server stops.
+//
+// addr is host:port. ":8080" is port 8080 of this machine only. An address that other machines can
+// reach needs AllowedHosts. With TLS the server also speaks HTTP/2.
 //
 // Serve may be called again after it has returned, unless there is a Listener.
 func New(addr string, opts ...Option) transport.Transport {
@@ -30,10 +31,10 @@ type standalone struct {
 	config *config
 }
 
-// maxHeader bounds the header of a request: tokens may be long.
+// maxHeader bounds the header of a request in bytes; tokens may be long.
 const maxHeader = 32 << 10
 
-// Serve takes requests until ctx ends; see package transport.
+// Serve accepts requests until ctx ends; see package transport.
 func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 	if g, ok := host.(interface{ CheckServable() error }); ok {
 		if err := g.CheckServable(); err != nil {
@@ -45,7 +46,7 @@ func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 	})
 }
 
-// server is that of one run.
+// server returns the HTTP server of one run.
 func (c *config) server(f *httpserver.Endpoints, stopping <-chan struct{}, metadata http.Handler) httpserver.Server {
 	return &server{http.Server{
 		Handler:           marking(c.mux(f, stopping, metadata), stopping),
@@ -54,7 +55,7 @@ func (c *config) server(f *httpserver.Endpoints, stopping <-chan struct{}, metad
 		ReadTimeout:       c.ReadTimeout,
 		IdleTimeout:       c.IdleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          log.New(io.Discard, "", 0), //nolint:forbidigo // net/http would report faults of clients
+		ErrorLog:          log.New(io.Discard, "", 0), //nolint:forbidigo // net/http would log errors that clients cause
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, conn)
 		},
@@ -72,12 +73,12 @@ func (c *config) mux(f *httpserver.Endpoints, stopping <-chan struct{}, metadata
 		h := &handler{config: c, limit: f.Limit(), door: d}
 		mux.Handle(path, h)
 		if !strings.HasSuffix(path, "/") {
-			mux.Handle(path+"/{$}", h) // which means the same to most people who configure a client
+			mux.Handle(path+"/{$}", h) // most users expect both paths to work
 		}
 	}
 	say := func(path string, reply func(method string) *streamable.Reply) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			_ = newSink(w, r, c).whole(reply(r.Method)) // a client that is gone does not matter any more
+			_ = newSink(w, r, c).whole(reply(r.Method)) // the client may have disconnected, which does not matter here
 		})
 	}
 	door(c.Path, f.MainOf(&c.Config))
@@ -100,8 +101,8 @@ func (c *config) mux(f *httpserver.Endpoints, stopping <-chan struct{}, metadata
 
 type connKey struct{}
 
-// marking tells front which connections have a request (httpserver.Answering). A POST counts only once its
-// body has been read, so that a stopping server does not wait for a client that stalls.
+// marking marks the connections that have a request (httpserver.Answering). A POST is marked only
+// when its body has been read, so that a stopping server does not wait for a client that stalls.
 func marking(next http.Handler, stopping <-chan struct{}) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -124,7 +125,7 @@ func answering(r *http.Request) {
 // server is one run of a stand-alone server.
 type server struct{ http.Server }
 
-// Serve takes connections.
+// Serve accepts connections.
 func (s *server) Serve(l net.Listener) error {
 	if s.TLSConfig != nil {
 		return s.ServeTLS(l, "", "")
