@@ -6,26 +6,26 @@ import (
 )
 
 const (
-	burstStart = 8                      // so many frames in a row are no burst yet
-	burstGap   = quick                  // when no frame comes for this long, a burst is over
-	burstDelay = 100 * time.Microsecond // a frame of a burst is held back for this long at most
+	burstStart = 8                      // up to this many consecutive frames are not a burst
+	burstGap   = quick                  // a burst is over when no frame was sent for this long
+	burstDelay = 100 * time.Microsecond // longest time for which a frame of a burst is held back
 )
 
-// burst recognizes frames that are sent in quick succession while nothing is read, such as progress
-// reported in a loop: a Write for each would be most of the work. The first ones are written at
-// once. The rest is held back until burstDelay is over, the exchange that sends them ends, or there
-// is enough to write.
+// burst recognizes frames that are sent in quick succession while no frame is read, such as
+// progress reports in a loop. One Write for each frame would be most of the work. The first frames
+// of a burst are written at once. The rest is held back until burstDelay is over, the exchange that
+// sends them ends, or heldBack bytes are waiting.
 type burst struct {
 	unasked atomic.Int32 // frames of the current burst since a frame was read; not counted while frames are held
 	pending atomic.Bool  // frames of a burst are held back
 
 	// Guarded by frameWriter.mu.
-	epoch time.Time     // last is relative to it; zero: nothing is held back
-	last  time.Duration // when the last frame was appended to line, or written
+	epoch time.Time     // last is relative to it; if zero, nothing is held back
+	last  time.Duration // time of the last append to line, or of the last Write
 	timer *time.Timer   // calls flushBurst; nil until it is needed
 }
 
-// joinsBurst says whether the frame that was just appended to line may stay there. The caller
+// joinsBurst reports whether the frame that was just appended to line may stay there. The caller
 // holds w.mu.
 func (w *frameWriter) joinsBurst() bool {
 	if w.epoch.IsZero() || w.unasked.Add(1) == 1 {
@@ -50,15 +50,16 @@ func (w *frameWriter) joinsBurst() bool {
 	return true
 }
 
-// noteWritten is called after each Write: the time that the Write took does not count as a gap between
-// two frames. The caller holds w.mu.
+// noteWritten is called after each Write, so that the time of the Write does not count as a gap
+// between two frames. The caller holds w.mu.
 func (w *frameWriter) noteWritten() {
 	if !w.epoch.IsZero() {
 		w.last = time.Since(w.epoch)
 	}
 }
 
-// flushBurst writes what a burst holds back. It is called by the timer and at the end of an exchange.
+// flushBurst writes the frames of a burst. It is called by the timer and at the end of each
+// exchange.
 func (w *frameWriter) flushBurst() {
 	if !w.pending.Load() {
 		return

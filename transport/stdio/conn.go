@@ -13,15 +13,15 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// NewConn returns a client's end over any pair of streams. The option that applies is
-// [MaxFrame]. closeStreams is called once, by Close, and must make a Read of r that is in
-// progress return; nil closes r and w if they can be closed. A nil stream is an error of
-// Read, or of Write.
+// NewConn returns a client's connection over any pair of streams. The only option that applies is
+// [MaxFrame]. Close calls closeStreams once; closeStreams must make a Read of r that is in progress
+// return. If it is nil, Close closes w and r if they have Close. If a stream is nil, Read or Write
+// returns an error.
 //
-// Read loses no frame: one that arrives while its context ends is returned by the next
-// Read. A frame that is too long is skipped and reported as [ErrFrameTooLong]; the
-// connection goes on. Write returns when its context ends, but half a frame cannot be taken
-// back: a frame that was begun is written before anything else, or ends with Close.
+// Read does not lose a frame: if one arrives while the context of Read ends, the next Read returns
+// it. Read skips a frame that is too long, and returns [ErrFrameTooLong]; the connection goes on.
+// Write returns when its context ends, but the frame may already be partly written. It is then
+// written to its end before the next frame, unless Close ends the connection.
 func NewConn(r io.Reader, w io.Writer, closeStreams func() error, opts ...Option) transport.Conn {
 	c := newConfig(opts)
 	if closeStreams == nil {
@@ -48,8 +48,8 @@ func NewConn(r io.Reader, w io.Writer, closeStreams func() error, opts ...Option
 
 var errNilStream = errors.New("stdio: the stream is nil")
 
-// faulty is a stream that only returns an error: in place of a nil stream, or of both streams if an
-// option is wrong.
+// faulty is a stream whose Read and Write return an error. It replaces a nil stream, or both
+// streams if an option is wrong.
 type faulty struct{ error }
 
 func (f faulty) Read([]byte) (int, error)  { return 0, f.error }
@@ -67,25 +67,25 @@ type incoming struct {
 	err   error
 }
 
-// conn reads in a goroutine of its own, because a Read of a stream does not end
-// with a context. It is started by the first Read and joined by Close.
+// conn is a client's connection. A goroutine (pump) reads, because a Read of a stream does not end
+// with a context. The first Read starts pump, or else Close. Close waits for it.
 type conn struct {
 	in  *frameReader
 	out *frameWriter
 
 	start   sync.Once
-	frames  chan incoming // closed by pump, when readErr is set
-	readErr error         // to be read when frames is closed
-	pumped  chan struct{} // closed by pump, for join, since only Read may receive from frames
+	frames  chan incoming // closed by pump, after readErr was set
+	readErr error         // may be read when frames is closed
+	pumped  chan struct{} // closed by pump, for join; only Read may receive from frames
 
 	stop         sync.Once
 	closed       chan struct{} // closed by Close
 	closeStreams func() error
-	closeErr     error // set under stop
+	closeErr     error // set in stop
 }
 
-// Read returns the next frame, io.EOF when the server is gone or after Close, or
-// an error when ctx ends.
+// Read returns the next frame. It returns io.EOF if the server has closed its output, or after
+// Close, and an error when ctx ends.
 func (c *conn) Read(ctx context.Context) ([]byte, error) {
 	select {
 	case <-c.closed:
@@ -106,8 +106,8 @@ func (c *conn) Read(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// pump is the reading goroutine: it reads to the end of the stream. After Close it drops
-// what it reads: a server that says good-bye must not block because nobody listens.
+// pump reads to the end of the stream. After Close it drops what it reads, so that a server that
+// writes before it exits does not block.
 func (c *conn) pump() {
 	defer close(c.pumped)
 	defer close(c.frames)
@@ -124,15 +124,15 @@ func (c *conn) pump() {
 	}
 }
 
-// Write sends one frame. Frames of concurrent calls do not mix. It has a goroutine of its
-// own, because a Write of a stream does not end with a context either: a server that does
-// not read must not hold up a caller whose time is over.
+// Write sends one frame. Frames of concurrent calls do not mix. If ctx can end, a goroutine writes,
+// because a Write of a stream does not end with a context. The caller then returns when ctx ends,
+// even if the server does not read.
 func (c *conn) Write(ctx context.Context, frame []byte) error {
 	if ctx.Done() == nil {
 		return c.out.Send(ctx, transport.Frame{JSON: frame})
 	}
 	sent := make(chan error, 1)
-	frame = slices.Clone(frame) // the caller may be gone before it is written
+	frame = slices.Clone(frame) // the caller may return before it is written
 	go func() {
 		err := errNoReturn
 		defer func() { sent <- err }()
@@ -146,8 +146,8 @@ func (c *conn) Write(ctx context.Context, frame []byte) error {
 	}
 }
 
-// Close closes the streams and ends a Read and a Write that are in progress.
-// Calling it again returns what the first call returned.
+// Close closes the streams, and ends a Read and a Write that are in progress. Further calls return
+// the error of the first call.
 func (c *conn) Close() error {
 	c.stop.Do(func() {
 		close(c.closed)
@@ -159,8 +159,8 @@ func (c *conn) Close() error {
 	return c.closeErr
 }
 
-// join waits for pump, but not for ever: it depends on the caller's closeStreams whether a Read in
-// progress returns.
+// join waits for pump, for settle at the longest, because the caller's closeStreams may not end a
+// Read.
 func (c *conn) join() {
 	timer := time.NewTimer(settle)
 	defer timer.Stop()

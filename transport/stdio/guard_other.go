@@ -9,25 +9,25 @@ import (
 	"sync"
 )
 
-// GuardStdout keeps the standard output for the protocol. On this system it can
-// only replace os.Stdout by os.Stderr: child processes are not covered.
+// GuardStdout reserves the standard output for the protocol. On this system it can only replace
+// os.Stdout by os.Stderr; it does not affect child processes. protocol is the original standard
+// output.
 //
-// restore undoes it; calling it again does nothing. Guards are the whole
-// process's: not for concurrent use, and to be restored in reverse order. Because
-// os.Stdout is replaced, put it in place before other goroutines print.
+// restore undoes the guard; further calls have no effect. A guard affects the whole process. Guards
+// must not be used concurrently, and must be restored in reverse order. Call GuardStdout before
+// other goroutines print, because it replaces os.Stdout.
 func GuardStdout() (protocol *os.File, restore func(), err error) {
 	protocol, os.Stdout = os.Stdout, os.Stderr
 	var once sync.Once
 	return protocol, func() { once.Do(func() { os.Stdout = protocol }) }, nil
 }
 
-// GuardStdin keeps the standard input for the protocol. protocol is what was the standard
-// input; from now on os.Stdin and the standard input that child processes inherit are the null device.
-// Without it a child that inherits os.Stdin, or code that reads it, takes frames of the
-// client away.
+// GuardStdin reserves the standard input for the protocol. protocol is the original standard input.
+// os.Stdin, and the standard input that child processes inherit from it, become the null device.
+// Otherwise a child process, or code that reads os.Stdin, would consume frames of the client.
 //
-// restore undoes it; calling it again does nothing. A guard affects the whole process, as that
-// of [GuardStdout] does. A Read of protocol that is in progress goes on after restore.
+// restore undoes the guard; further calls have no effect. A guard affects the whole process, in the
+// same way as [GuardStdout]. A Read of protocol that is in progress goes on after restore.
 func GuardStdin() (protocol io.Reader, restore func(), err error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// GuardStdout keeps the standard output for the protocol (2026-07-28
-// basic/transports/stdio: nothing but messages on stdout). protocol is what was the
-// standard output; from now on os.Stdout, its file descriptor and the standard output that
-// child processes inherit lead to the standard error stream. On systems where file
-// descriptors cannot be exchanged, only os.Stdout is replaced.
+// GuardStdout reserves the standard output for the protocol (2026-07-28 basic/transports/stdio:
+// only messages on stdout). protocol is the original standard output. os.Stdout, its file
+// descriptor, and the standard output that child processes inherit become the standard error
+// stream. On systems where file descriptors cannot be exchanged, GuardStdout only replaces
+// os.Stdout.
 //
-// restore undoes it and closes protocol; calling it again does nothing. A guard affects the
-// whole process: it is not for concurrent use, and several must be restored in reverse
-// order. The file itself stays open for a Write that is in progress.
+// restore undoes the guard and closes protocol; further calls have no effect. A guard affects the
+// whole process. Guards must not be used concurrently, and must be restored in reverse order. The
+// file stays open until a Write that is in progress returns.
 func GuardStdout() (protocol *os.File, restore func(), err error) {
 	stdout, stderr := unix.Stdout, unix.Stderr
-	// Close-on-exec: a child must not get hold of the protocol under another
-	// number, or the client would not see the end of the output with ours.
+	// Close-on-exec: if a child inherited the protocol under another number, the client would not
+	// see the end of the output when this process ends.
 	fd, err := unix.FcntlInt(uintptr(stdout), unix.F_DUPFD_CLOEXEC, stderr+1)
 	if err != nil {
 		return nil, nil, fmt.Errorf("duplicating the standard output: %w", err)
@@ -44,14 +44,13 @@ func GuardStdout() (protocol *os.File, restore func(), err error) {
 	return protocol, restore, nil
 }
 
-// GuardStdin keeps the standard input for the protocol. protocol is what was the standard
-// input; from now on os.Stdin, its file descriptor
-// and the standard input that child processes inherit are the null device.
-// Without it a child that inherits os.Stdin, or code that reads it, takes frames of the
-// client away.
+// GuardStdin reserves the standard input for the protocol. protocol is the original standard input.
+// os.Stdin, its file descriptor, and the standard input that child processes inherit become the
+// null device. Otherwise a child process, or code that reads os.Stdin, would consume frames of the
+// client.
 //
-// restore undoes it; calling it again does nothing. A guard affects the whole process, as that
-// of [GuardStdout] does. A Read of protocol that is in progress goes on after restore.
+// restore undoes the guard; further calls have no effect. A guard affects the whole process, in the
+// same way as [GuardStdout]. A Read of protocol that is in progress goes on after restore.
 func GuardStdin() (protocol io.Reader, restore func(), err error) {
 	stdin := unix.Stdin
 	fd, err := unix.FcntlInt(uintptr(stdin), unix.F_DUPFD_CLOEXEC, unix.Stderr+1)

@@ -11,14 +11,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// GuardStdout keeps the standard output for the protocol (2026-07-28
-// basic/transports/stdio: nothing but messages on stdout). protocol is what was
-// the standard output; from now on os.Stdout and the process's standard handle,
-// which child processes inherit, lead to the standard error stream.
+// GuardStdout reserves the standard output for the protocol (2026-07-28 basic/transports/stdio:
+// only messages on stdout). protocol is the original standard output. os.Stdout, and the process's
+// standard handle, which child processes inherit, become the standard error stream.
 //
-// restore undoes it; calling it again does nothing. Guards are the whole
-// process's: not for concurrent use, and to be restored in reverse order. Because
-// os.Stdout is replaced, put it in place before other goroutines print.
+// restore undoes the guard; further calls have no effect. A guard affects the whole process. Guards
+// must not be used concurrently, and must be restored in reverse order. Call GuardStdout before
+// other goroutines print, because it replaces os.Stdout.
 func GuardStdout() (protocol *os.File, restore func(), err error) {
 	handle, err := windows.GetStdHandle(windows.STD_OUTPUT_HANDLE)
 	if err != nil {
@@ -39,14 +38,13 @@ func GuardStdout() (protocol *os.File, restore func(), err error) {
 	return protocol, restore, nil
 }
 
-// GuardStdin keeps the standard input for the protocol. protocol is what was the standard
-// input; from now on os.Stdin, the process's standard handle
-// and the standard input that child processes inherit are the null device.
-// Without it a child that inherits os.Stdin, or code that reads it, takes frames of the
-// client away.
+// GuardStdin reserves the standard input for the protocol. protocol is the original standard input.
+// os.Stdin, the process's standard handle, and the standard input that child processes inherit
+// become the null device. Otherwise a child process, or code that reads os.Stdin, would consume
+// frames of the client.
 //
-// restore undoes it; calling it again does nothing. A guard affects the whole process, as that
-// of [GuardStdout] does. A Read of protocol that is in progress goes on after restore.
+// restore undoes the guard; further calls have no effect. A guard affects the whole process, in the
+// same way as [GuardStdout]. A Read of protocol that is in progress goes on after restore.
 func GuardStdin() (protocol io.Reader, restore func(), err error) {
 	handle, err := windows.GetStdHandle(windows.STD_INPUT_HANDLE)
 	if err != nil {

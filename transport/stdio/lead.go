@@ -11,29 +11,29 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
-// leader is the state of the goroutine that reads and accepts, and serves the exchanges itself as long
-// as they are quick: waking another goroutine for an exchange takes longer than most exchanges. If
-// an exchange is slow, its goroutine stays with it, and another one takes the lead; see turns. Only
-// that goroutine uses a leader.
+// leader is the state of the goroutine that reads and accepts frames, and serves the exchanges
+// itself as long as they are quick. Waking another goroutine takes longer than most exchanges. If
+// an exchange is slow, its goroutine stays with it, and another goroutine takes the lead; see
+// turns. Only the goroutine in lead uses a leader.
 //
-// While frames are held back the leader holds a slot, so that everything sent has been written when
-// all slots are free.
+// While frames are held back the leader holds a slot. When all slots are free, everything that was
+// sent has therefore been written.
 type leader struct {
 	*serving
-	turn  uint64        // its number, in turns
-	more  bool          // the next frame is in the reader's buffer already
-	slot  bool          // it holds a slot
-	held  bool          // frames that are sent may be held back
-	since time.Duration // when held was set
+	turn  uint64        // of this leader, in turns.number
+	more  bool          // the reader's buffer contains the next frame
+	slot  bool          // the leader holds a slot
+	held  bool          // sent frames may be held back
+	since time.Duration // time when held was set
 
-	now     time.Duration // when the clock was last read; kept up to date only while held
+	now     time.Duration // time when the clock was last read; kept up to date only while held
 	late    bool          // the previous exchange was not quick
 	writes  uint64        // frameWriter.writes before the exchange
 	watched bool          // the timer is set
 	armed   time.Duration // the value of now when the timer was set
 }
 
-// lead reads and accepts until the input or the connection ends, or another goroutine takes
+// lead reads and accepts frames until the input or the connection ends, or another goroutine takes
 // the lead.
 func (l *leader) lead() {
 	returned := false
@@ -47,8 +47,8 @@ func (l *leader) lead() {
 	returned = true
 }
 
-// handOver is called when a host ends the goroutine (runtime.Goexit): if it still was the
-// leader, a new goroutine goes on in its place.
+// handOver is called when a host has ended the goroutine (runtime.Goexit). If this goroutine was
+// still the leader, a new goroutine continues in its place.
 func (l *leader) handOver() {
 	if l.number.Load()%oneTurn != busy && l.number.Load()/oneTurn == l.turn/oneTurn || l.back() {
 		next := *l
@@ -100,7 +100,7 @@ func (l *leader) step() bool {
 	}
 }
 
-// readFailure returns the error that ended the input; nil: the peer is gone.
+// readFailure returns the error that ended the input, or nil if the peer has closed it.
 func readFailure(err error) error {
 	if peerGone(err) {
 		return nil
@@ -108,16 +108,16 @@ func readFailure(err error) error {
 	return fmt.Errorf("reading frames: %w", err)
 }
 
-// tooLong is the exchange of a frame that was skipped.
+// tooLong is the exchange of a frame that was skipped because it is longer than the limit.
 type tooLong int
 
-// Serve answers it.
+// Serve sends an error.
 func (limit tooLong) Serve(ctx context.Context, out transport.Outbound) error {
 	return out.Send(ctx, transport.Frame{JSON: hostcall.ErrorTooLong(int(limit)), Final: true})
 }
 
-// serveHere serves the exchange in this goroutine. What it sends is held back if more frames have
-// been read already. It returns false if another goroutine leads now.
+// serveHere serves the exchange in this goroutine. If more frames have already been read, it holds
+// back what the exchange sends. It returns false if another goroutine leads now.
 func (l *leader) serveHere(exchange transport.Exchange, frame []byte) bool {
 	if l.more && !l.held {
 		l.now = time.Since(l.epoch)
@@ -135,13 +135,13 @@ func (l *leader) serveHere(exchange transport.Exchange, frame []byte) bool {
 	return !l.held || l.look()
 }
 
-// look flushes what has been held back for long enough. It returns false if another goroutine leads
-// now.
+// look flushes frames that have been held back for long enough. It returns false if another
+// goroutine leads now.
 func (l *leader) look() bool {
 	before := l.now
 	l.now = time.Since(l.epoch)
 	late := l.now-before > quick && l.out.writes.Load() == l.writes // after a write the peer may be the slow one
-	if late && l.late {                                             // a single one may be due to the machine
+	if late && l.late {                                             // a single slow exchange may be due to the machine
 		l.noteSlow()
 	}
 	l.late = late
@@ -170,8 +170,8 @@ func (l *leader) rest() bool {
 	return true
 }
 
-// flush writes what is held back. It returns false if that took so long that another goroutine leads
-// now.
+// flush writes the frames that are held back. It returns false if another goroutine has taken the
+// lead during the Write.
 func (l *leader) flush() bool {
 	if !l.held {
 		return true
@@ -186,19 +186,19 @@ func (l *leader) flush() bool {
 	return false
 }
 
-// take acquires a slot. It returns false if the connection takes no more.
+// take acquires a slot. It returns false if the connection accepts no more frames.
 func (l *leader) take() bool {
 	if l.slot {
 		return l.conn.Err() == nil
 	}
-	if len(l.slots) == cap(l.slots) { // it may have to wait for long
+	if len(l.slots) == cap(l.slots) { // acquire may wait for a long time
 		l.idle()
 	}
 	l.slot = l.acquire()
 	return l.slot
 }
 
-// drop gives back the slot, if the leader holds one.
+// drop releases the slot, if the leader holds one.
 func (l *leader) drop() {
 	if l.slot {
 		l.slot = false

@@ -18,12 +18,12 @@ const (
 	defaultExit          = 2 * time.Second // of a child process, at each step of Close
 	unset                = time.Duration(-1)
 
-	// settle is how long cancelled work may take to notice before it is left behind.
+	// settle is how long cancelled work may take to return before it is left behind.
 	settle = time.Second
 )
 
-// Option configures New, NewConn and Dial. A nil option is an error of Serve, of Dial, and
-// of Read and Write of what NewConn makes.
+// Option configures New, NewConn and Dial. A nil option makes Serve and Dial return an error, and
+// Read and Write of a connection of NewConn.
 type Option interface{ option(*config) }
 
 type optionFunc func(*config)
@@ -31,15 +31,15 @@ type optionFunc func(*config)
 func (f optionFunc) option(c *config) { f(c) }
 
 type config struct {
-	fault         error     // of the options
-	in            io.Reader // nil: the process's own, and so for out
+	fault         error     // error in the options
+	in            io.Reader // nil: the standard input; likewise out
 	out           io.Writer
 	maxFrame      int
 	maxConcurrent int
 	grace         time.Duration
 	peer          transport.Peer
 	onPanic       func(value any, stack []byte)
-	fewApart      int // exchanges that have goroutines of their own after a slow one
+	fewApart      int // number of exchanges that get goroutines of their own after a slow one
 }
 
 var errNilOption = errors.New("stdio: an option is nil")
@@ -70,14 +70,14 @@ func (c *config) graceOr(d time.Duration) time.Duration {
 	return c.grace
 }
 
-// Streams replaces os.Stdin and os.Stdout. The streams belong to the carrier while Serve
-// runs and cannot be used afterwards; it does not close out. A nil one is not replaced.
+// Streams replaces os.Stdin and os.Stdout. The streams belong to the carrier while Serve runs, and
+// cannot be used afterwards. Serve does not close out. A nil stream is not replaced.
 func Streams(in io.Reader, out io.Writer) Option {
 	return optionFunc(func(c *config) { c.in, c.out = in, out })
 }
 
-// MaxFrame bounds an incoming frame to n bytes; the default is 16 MiB. Zero or
-// less is the default.
+// MaxFrame bounds an incoming frame to n bytes; the default is 16 MiB. Zero or less selects the
+// default.
 func MaxFrame(n int) Option {
 	return optionFunc(func(c *config) {
 		if n > 0 {
@@ -86,8 +86,8 @@ func MaxFrame(n int) Option {
 	})
 }
 
-// MaxConcurrent bounds the exchanges that run at once to n; the default is 1024,
-// the most is 65536. Zero or less is the default.
+// MaxConcurrent bounds the exchanges that run at the same time to n; the default is 1024, the
+// maximum 65536. Zero or less selects the default.
 func MaxConcurrent(n int) Option {
 	return optionFunc(func(c *config) {
 		if n > 0 {
@@ -96,23 +96,23 @@ func MaxConcurrent(n int) Option {
 	})
 }
 
-// Grace sets how long accepted exchanges may go on after the end of the input or of ctx
-// before their contexts are cancelled; the default is 5 s. For Dial it is how long each
-// step of ending the process may take; the default is 2 s. With zero or less the contexts
-// are cancelled, and the process is killed, at once.
+// Grace sets how long accepted exchanges may go on after the input or ctx has ended; the default is
+// 5 s. Then their contexts are cancelled. For Dial it sets how long each step of ending the process
+// may take; the default is 2 s. With zero or less, the contexts are cancelled, and the process is
+// killed, at once.
 func Grace(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.grace = max(d, 0) })
 }
 
-// Peer says who is at the other end, for carriers built on this one, such as one for Unix
-// sockets. If Peer.Out is nil, it is this connection's own.
+// Peer describes the other end, for carriers that are built on this one, such as a carrier for Unix
+// sockets. If p.Out is nil, the connection's own Outbound is used.
 func Peer(p transport.Peer) Option {
 	return optionFunc(func(c *config) { c.peer = p })
 }
 
-// OnPanic has f called with a panic that the host let through, possibly from many
-// goroutines at once. The request is answered and the connection goes on either way. The
-// default, also for nil, writes value and stack to the standard error stream.
+// OnPanic sets a function that is called with a panic of the host, possibly by several goroutines
+// at the same time. In every case the request is answered and the connection goes on. The default,
+// also for nil, writes the value and the stack to the standard error stream.
 func OnPanic(f func(value any, stack []byte)) Option {
 	return optionFunc(func(c *config) {
 		if f != nil {
@@ -121,7 +121,7 @@ func OnPanic(f func(value any, stack []byte)) Option {
 	})
 }
 
-// reportPanic writes at once, so that two reports do not mix.
+// reportPanic writes with one call, so that two reports do not mix.
 func reportPanic(value any, stack []byte) {
 	_, _ = fmt.Fprintf(os.Stderr, "stdio: panic in the host: %v\n%s", value, stack)
 }

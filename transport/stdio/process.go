@@ -13,16 +13,18 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Dial starts a server and connects to its standard streams. cmd must have neither Stdin
-// nor Stdout; a nil cmd.Stderr becomes os.Stderr, so that the server's log is seen. ctx
-// bounds only the start; for a process that ends with a context, make cmd by
-// exec.CommandContext. The options that apply are [MaxFrame] and [Grace].
+// Dial starts a server process and connects to its standard streams. cmd must not have Stdin or
+// Stdout. If cmd.Stderr is nil, it becomes os.Stderr, so that the server's log is visible. ctx
+// bounds only the start; for a process that ends with a context, make cmd with exec.CommandContext.
+// The options that apply are [MaxFrame] and [Grace].
 //
-// Close ends the process as 2026-07-28 basic/transports/stdio demands: it closes the
-// process's standard input, waits, sends SIGTERM (where there is one), waits, and kills it.
-// It returns an error if the process ended badly by itself or had to be killed. Without
-// Close the process and two goroutines stay. Read returns io.EOF when the process is gone,
-// and all children to which it has left its standard output.
+// Close ends the process as 2026-07-28 basic/transports/stdio requires: it closes the process's
+// standard input, waits, sends SIGTERM if the system has it, waits, and kills the process. It
+// returns an error if the process failed by itself or had to be killed. Without Close the process
+// and two goroutines remain.
+//
+// Read returns io.EOF when the process has ended, and all children that have inherited its standard
+// output.
 func Dial(ctx context.Context, cmd *exec.Cmd, opts ...Option) (transport.Conn, error) {
 	if cmd == nil {
 		return nil, errors.New("stdio: there is no command to start: it is nil")
@@ -44,18 +46,18 @@ func Dial(ctx context.Context, cmd *exec.Cmd, opts ...Option) (transport.Conn, e
 	}, opts...), nil
 }
 
-// process is a running child. A goroutine waits for it from the start, so that it
-// never is a zombie.
+// process is a running child process. A goroutine waits for it from the start, so that it never
+// remains a zombie.
 type process struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
 	grace  time.Duration
 	exited chan struct{} // closed when Wait has returned
-	err    error         // of Wait; to be read when exited is closed
+	err    error         // error of Wait; may be read when exited is closed
 }
 
-// start uses a pipe of its own for the output: that of cmd.StdoutPipe would be
-// closed by Wait before the last frames are read.
+// start starts the process. It makes the pipe for the output itself, because Wait closes the pipe
+// of cmd.StdoutPipe before the last frames are read.
 func start(cmd *exec.Cmd) (*process, *os.File, error) {
 	if cmd.Stdout != nil {
 		return nil, nil, errors.New("exec: Stdout already set")
@@ -73,7 +75,7 @@ func start(cmd *exec.Cmd) (*process, *os.File, error) {
 		cmd.Stderr = os.Stderr
 	}
 	if cmd.WaitDelay == 0 {
-		cmd.WaitDelay = settle // a grandchild that holds stderr must not hold us
+		cmd.WaitDelay = settle // a grandchild with the same stderr must not delay Wait
 	}
 	err = cmd.Start()
 	_ = theirs.Close()
@@ -88,14 +90,14 @@ func start(cmd *exec.Cmd) (*process, *os.File, error) {
 	return p, ours, nil
 }
 
-// end makes the process end and waits for it.
+// end ends the process and waits for it.
 func (p *process) end() error {
-	_ = p.stdin.Close() // fails only if the process is gone already
+	_ = p.stdin.Close() // fails only if the process has ended
 	if p.waited() {
 		return p.failure()
 	}
 	if p.cmd.Process.Signal(syscall.SIGTERM) == nil && p.waited() {
-		return nil // it ended because we asked
+		return nil // it ended because of the signal
 	}
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("killing the server process: %w", err)
@@ -104,7 +106,8 @@ func (p *process) end() error {
 	return errors.New("stdio: the server process had to be killed")
 }
 
-// waited waits for the end of the process, for the grace period; false: it runs still.
+// waited waits for the process, for the grace period. It returns false if the process is still
+// running.
 func (p *process) waited() bool {
 	timer := time.NewTimer(p.grace)
 	defer timer.Stop()
@@ -116,7 +119,7 @@ func (p *process) waited() bool {
 	}
 }
 
-// failure is how the process has ended by itself; nil: well.
+// failure returns the error with which the process ended by itself, or nil.
 func (p *process) failure() error {
 	if p.err == nil || errors.Is(p.err, exec.ErrWaitDelay) {
 		return nil

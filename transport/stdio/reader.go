@@ -9,25 +9,25 @@ import (
 	"os"
 )
 
-// ErrFrameTooLong is returned by Read of a client's connection for a frame that is longer
-// than MaxFrame. The frame is skipped; the connection goes on.
+// ErrFrameTooLong is returned by Read of a client's connection for a frame that is longer than
+// MaxFrame. The frame is skipped, and the connection goes on.
 var ErrFrameTooLong = errors.New("stdio: frame too long")
 
 const readBuffer = 32 << 10
 
-// frameReader cuts a byte stream into frames. Not for concurrent use.
+// frameReader cuts a byte stream into frames. It is not safe for concurrent use.
 type frameReader struct {
 	in  *bufio.Reader
 	max int
-	err error // the error that ended the stream; nil before
+	err error // error that ended the stream; nil before
 }
 
 func newFrameReader(in io.Reader, limit int) *frameReader {
 	return &frameReader{in: bufio.NewReaderSize(in, readBuffer), max: limit}
 }
 
-// next returns the next frame, which is the caller's; ErrFrameTooLong, after which
-// it may be called again; or the error that ended the stream, io.EOF as a rule.
+// next returns the next frame, and the caller owns it. After ErrFrameTooLong, next may be called
+// again. Any other error has ended the stream; usually it is io.EOF.
 func (r *frameReader) next() ([]byte, error) {
 	for r.err == nil {
 		frame, err := r.line()
@@ -41,7 +41,7 @@ func (r *frameReader) next() ([]byte, error) {
 // ready reports whether next can return a frame without reading from the stream.
 func (r *frameReader) ready() bool {
 	for {
-		rest, _ := r.in.Peek(r.in.Buffered()) // never fails: so much is buffered
+		rest, _ := r.in.Peek(r.in.Buffered()) // never fails for the buffered length
 		end := bytes.IndexByte(rest, '\n') + 1
 		if end == 0 || len(trimEnd(rest[:end])) > 0 {
 			return end > 0
@@ -50,14 +50,14 @@ func (r *frameReader) ready() bool {
 	}
 }
 
-// line reads to the end of the line. An error of the stream is stored in r.err. A last line without a
-// line end is a frame if the stream ended by io.EOF, and is dropped after another error.
+// line reads to the end of the line. It stores an error of the stream in r.err. A last line without
+// a line end is a frame if the stream ended with io.EOF, and is dropped after another error.
 func (r *frameReader) line() ([]byte, error) {
 	var frame []byte
 	long := false
 	for {
 		part, err := r.in.ReadSlice('\n')
-		// The line's own end may take two bytes more.
+		// The line end may take two more bytes.
 		if long = long || len(frame)+len(part)-len("\r\n") > r.max; long {
 			frame = nil
 		} else {
@@ -84,7 +84,7 @@ func trimEnd(line []byte) []byte {
 	return bytes.TrimSuffix(line, []byte("\r"))
 }
 
-// streamEnd is err, or io.EOF if err says that this process has closed its end of the stream.
+// streamEnd returns err, or io.EOF if err means that this process has closed its end of the stream.
 func streamEnd(err error) error {
 	for _, closed := range []error{io.ErrClosedPipe, os.ErrClosed, net.ErrClosed} {
 		if errors.Is(err, closed) {

@@ -19,12 +19,12 @@ var (
 	errGraceOver = errors.New("stdio: the grace period of the connection is over")
 )
 
-// serving is one run of Serve. The goroutine of Serve waits for the end (run), another one
-// reads (see leader), and exchanges that are not served by that one have goroutines of
+// serving is one run of Serve. The goroutine of Serve waits for the end (run). Another goroutine
+// reads (see leader). Exchanges that the reading goroutine does not serve have goroutines of
 // workers.
 //
-// Two contexts hold the same transport.Connection: conn ends with the input, work after the
-// grace period.
+// Two contexts have the same transport.Connection: conn ends with the input, and work ends after
+// the grace period.
 type serving struct {
 	*config
 	host transport.Host
@@ -32,15 +32,15 @@ type serving struct {
 	in   *frameReader
 	out  *frameWriter
 
-	conn    context.Context         //nolint:containedctx // the connection's: it ends with the input
+	conn    context.Context         //nolint:containedctx // context of the connection; ends with the input
 	hangUp  context.CancelCauseFunc // ends conn
-	work    context.Context         //nolint:containedctx // the exchanges': it ends when the grace is over
+	work    context.Context         //nolint:containedctx // context of the exchanges; ends when the grace period is over
 	abandon context.CancelCauseFunc // ends work
 
 	turns
-	workers *workerpool.Pool[acceptedFrame] // serves the exchanges that do not run where frames are read
-	slots   chan struct{}                   // holds a token for each exchange that runs, and for each that drain has taken
-	taken   int                             // tokens that drain has taken: when it has all, no exchange runs
+	workers *workerpool.Pool[acceptedFrame] // serves the exchanges that the reading goroutine does not serve
+	slots   chan struct{}                   // has a token for each running exchange, and for each slot that drain has taken
+	taken   int                             // tokens that drain has taken; when it has all, no exchange runs
 	eof     chan struct{}                   // closed when the peer has closed the input
 	input   chan error                      // how reading ended; 1-buffered, so that the reader never waits for Serve
 }
@@ -62,7 +62,7 @@ func newServing(ctx context.Context, c *config, host transport.Host, in io.Reade
 	if peer.Out == nil {
 		peer.Out = s.out
 	}
-	// The end of ctx is the start of the grace period, not the end of the work.
+	// When ctx ends, the grace period begins, and work goes on.
 	s.conn, s.hangUp = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.conn = transport.Connect(s.conn, peer)
 	s.work, s.abandon = context.WithCancelCause(context.WithoutCancel(s.conn))
@@ -93,15 +93,15 @@ func (s *serving) run(ctx context.Context) error {
 	return err
 }
 
-// acquire waits for a slot. False: the connection takes no more.
+// acquire waits for a slot. It returns false if the connection accepts no more frames.
 func (s *serving) acquire() bool {
 	select {
 	case s.slots <- struct{}{}:
 	case <-s.conn.Done():
 		return false
 	}
-	// Both may have been ready: an exchange that Serve has left behind gives its
-	// slot back when nothing may be accepted any more.
+	// Both may have been ready: an exchange that Serve has left behind releases its slot when
+	// nothing may be accepted any more.
 	if s.conn.Err() != nil {
 		s.release()
 		return false
@@ -117,22 +117,22 @@ type acceptedFrame struct {
 	frame    []byte
 }
 
-// serveAccepted serves an exchange and gives back its slot.
+// serveAccepted serves an exchange and releases its slot.
 func (s *serving) serveAccepted(e acceptedFrame) {
 	defer s.release()
 	s.serve(e.exchange, e.frame)
 }
 
-// serve runs an exchange, and survives its panic.
+// serve runs an exchange, and recovers its panic.
 func (s *serving) serve(exchange transport.Exchange, frame []byte) {
 	defer s.out.flushBurst()
 	defer s.recovered(frame)
-	// The error is that of a failed Send, which has ended the connection.
+	// Serve fails only if Send failed, and a failed Send has already closed the connection.
 	_ = exchange.Serve(s.work, s.out)
 }
 
-// understand is Host.Accept. It returns nothing at all after a panic, which is
-// the fault of one frame and does not end the connection.
+// understand calls Host.Accept. After a panic it returns neither an exchange nor an error: the
+// panic concerns one frame and does not end the connection.
 func (s *serving) understand(frame []byte) (exchange transport.Exchange, err error) {
 	defer s.recovered(frame)
 	exchange, err = s.host.Accept(s.work, frame)
@@ -142,7 +142,8 @@ func (s *serving) understand(frame []byte) (exchange transport.Exchange, err err
 	return exchange, nil
 }
 
-// recovered is to be deferred around the host: it answers a panic in place of the exchange.
+// recovered must be deferred around calls of the host. After a panic it sends an answer in place of
+// the exchange.
 func (s *serving) recovered(frame []byte) {
 	value := recover()
 	if value == nil {
@@ -154,14 +155,14 @@ func (s *serving) recovered(frame []byte) {
 	}
 }
 
-// drain waits for the exchanges, cancels those that are left after the grace period, or when both
-// the input and ctx have ended, and closes the connection for writing: who has closed the input and
-// then wants an end does not wait for the grace period.
+// drain waits for the exchanges. It cancels those that still run after the grace period, or when
+// the input and ctx have both ended, and closes the connection for writing. A client that closes
+// the input and then ends ctx, for example with a signal, does not wait for the grace period.
 func (s *serving) drain(ctx context.Context) {
 	patience := settle
 	if !s.ended(s.graceOr(defaultGrace), s.out.gone.ch, ctx.Done(), s.eof) {
 		s.abandon(errGraceOver)
-		// One that blocks in Write does not see its context.
+		// An exchange that blocks in Write does not notice that its context has ended.
 		if d, ok := s.out.out.(interface{ SetWriteDeadline(time.Time) error }); ok {
 			_ = d.SetWriteDeadline(time.Now().Add(settle))
 		}
@@ -173,12 +174,12 @@ func (s *serving) drain(ctx context.Context) {
 	s.out.close(patience)
 }
 
-// ended takes all slots, that is, waits until no exchange runs; for at most d, or
-// until gone, or both of the others, are closed.
+// ended waits until no exchange runs, by taking all slots. It returns false after d, when gone is
+// closed, or when both over and eof are closed.
 func (s *serving) ended(d time.Duration, gone, over, eof <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	first := true // of over and eof
+	first := true // true until over or eof is closed
 	for s.taken < cap(s.slots) {
 		select {
 		case s.slots <- struct{}{}:
@@ -207,14 +208,14 @@ func (s *serving) ended(d time.Duration, gone, over, eof <-chan struct{}) bool {
 	return true
 }
 
-// setReadDeadline interrupts a Read where that can be done without closing the
-// stream, which may be the one that the answers go to.
+// setReadDeadline interrupts a Read without closing the stream, to which answers may still be
+// written. It reports whether that is possible.
 func setReadDeadline(in io.Reader) bool {
 	d, ok := in.(interface{ SetReadDeadline(time.Time) error })
 	return ok && d.SetReadDeadline(time.Unix(1, 0)) == nil
 }
 
-// endReading waits for the reading goroutine where it can be made to end.
+// endReading waits for the reading goroutine, if its Read can be ended.
 func (s *serving) endReading(interrupted bool) {
 	if !interrupted && !closeReader(s.raw) {
 		return
@@ -222,15 +223,15 @@ func (s *serving) endReading(interrupted bool) {
 	timer := time.NewTimer(settle)
 	defer timer.Stop()
 	select {
-	case <-s.input: //nolint:errcheck // that reading ended is all that counts here
+	case <-s.input: //nolint:errcheck // only the end of reading matters here
 	case <-timer.C:
 	}
 }
 
 func closeReader(in io.Reader) bool {
 	c, ok := in.(io.Closer)
-	// Closing the standard input does not end a Read, and what is opened next
-	// would get its number.
+	// Closing the standard input does not end a Read, and the next file to be opened would get its
+	// number.
 	if !ok || in == io.Reader(os.Stdin) {
 		return false
 	}

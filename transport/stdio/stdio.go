@@ -12,12 +12,12 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// New carries frames over the process's standard streams, or over those of
-// [Streams]. Its Serve runs one connection, and may be called again or
-// concurrently only with streams of its own each time.
+// New returns a transport over the process's standard streams, or the streams of [Streams]. Serve
+// runs one connection. It may be called again, or concurrently, only with its own streams each
+// time.
 //
-// Serve returns nil when the input or ctx has ended or the peer reads no more, and
-// otherwise the first error of reading, of writing, or of Host.Accept.
+// Serve returns nil when the input or ctx has ended, or when the peer does not read any more.
+// Otherwise it returns the first error of reading, of writing, or of Host.Accept.
 func New(opts ...Option) transport.Transport {
 	return &carrier{config: newConfig(opts)}
 }
@@ -49,18 +49,18 @@ func (c *carrier) Serve(ctx context.Context, host transport.Host) error {
 	return newServing(ctx, &c.config, host, in, out).run(ctx)
 }
 
-// peerGone says whether an error of a stream means only that nobody is at its
-// other end any more, or that the end of Serve has cut it off.
+// peerGone reports whether an error of a stream only means that the peer has closed it, or that the
+// end of Serve has interrupted it.
 func peerGone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(streamEnd(err), io.EOF)
 }
 
-// lasting is what was the standard input. It has no Close, which would not end a Read that
+// lasting is the original standard input. It has no Close, because Close would not end a Read that
 // waits for a terminal or a blocking pipe.
 type lasting struct{ file *os.File }
 
-// SetReadDeadline interrupts a Read where the system can do that.
+// SetReadDeadline interrupts a Read if the system supports that.
 func (l lasting) SetReadDeadline(t time.Time) error { return l.file.SetReadDeadline(t) }
 
 // Read reads the file.

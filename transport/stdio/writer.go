@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	keptBuffer = 64 << 10 // the largest buffer, in bytes, that is kept between two Writes
-	heldBack   = 16 << 10 // from this many bytes on frames are not held back
+	keptBuffer = 64 << 10 // size in bytes of the largest buffer that is kept between two Writes
+	heldBack   = 16 << 10 // size in bytes from which frames are not held back
 )
 
 var (
@@ -25,31 +25,33 @@ var (
 	errNoReturn   = errors.New("stdio: Write did not return")
 )
 
-// frameWriter writes whole frames in the order of the calls of Send: one Write at a
-// time, with all the frames that have come while the last one lasted. It is an Outbound.
+// frameWriter writes whole frames in the order of the calls of Send. It makes one Write at a time,
+// with all frames that were sent during the previous Write. It is a transport.Outbound.
 //
-// A Send that finds nobody writing writes; the others queue. When a Write ends, the first of
-// the queue gets the turn, and writes the frames of all that wait. A Write in progress
-// cannot be abandoned: half a frame would be the end of the connection.
+// While writing is false, line has the frames that are held back, and a Send writes line itself.
+// While writing is true, each Send appends a ticket to the queue and waits. When a Write ends, the
+// first ticket of the queue gets the turn (passOn), and its Send writes the frames of the waiting
+// tickets. mu is not held during a Write. A Write in progress cannot be abandoned, because half a
+// frame would end the connection.
 type frameWriter struct {
 	out  io.Writer
 	gone *end // set by the first error, or when the connection is over
 
-	mu      sync.Mutex    // guards the rest
+	mu      sync.Mutex    // guards the fields below
 	writing bool          // line is being written, or a ticket has been given the turn to write
-	line    []byte        // while writing, the frames that are; else those that are held back
+	line    []byte        // the frames being written, if writing; otherwise the frames held back
 	held    bool          // frames may stay in line until flush
-	queue   []*ticket     // the Sends that wait, in order; empty unless writing
-	idle    chan struct{} // not nil: close waits for it, and it is closed after the Write in progress
+	queue   []*ticket     // the waiting Sends, in order; empty unless writing
+	idle    chan struct{} // closed after the Write in progress, if close waits for it; otherwise nil
 
 	burst
 	writes atomic.Uint64 // odd while a Write is in progress
 }
 
-// ticket is a Send that waits.
+// ticket is a waiting Send.
 type ticket struct {
-	frame []byte    // of the waiting caller, and valid while in the queue
-	wake  chan bool // 1-buffered, used once: true: the frame was written; false: it is this Send's turn
+	frame []byte    // memory of the caller, valid while the ticket is in the queue
+	wake  chan bool // 1-buffered, used once: true if the frame was written, false if this Send has the turn
 	turn  bool      // false was sent on wake; guarded by mu
 }
 
@@ -63,7 +65,7 @@ func (w *frameWriter) Send(ctx context.Context, frame transport.Frame) error {
 		return errEmptyFrame
 	}
 	ctx = frame.Bound(ctx)
-	// 2026-07-28 basic/transports/stdio: nothing more for a cancelled request.
+	// 2026-07-28 basic/transports/stdio: nothing is sent for a request after its cancellation.
 	if ctx.Err() != nil {
 		return w.late(ctx)
 	}
@@ -87,7 +89,7 @@ func (w *frameWriter) Send(ctx context.Context, frame transport.Frame) error {
 }
 
 func (w *frameWriter) late(ctx context.Context) error {
-	if w.gone.is() { // which is why the context ended
+	if w.gone.is() { // then the context ended because of that
 		return w.gone.err
 	}
 	return fmt.Errorf("sending a frame: %w", context.Cause(ctx))
@@ -99,7 +101,7 @@ func (w *frameWriter) wait(ctx context.Context, t *ticket) error {
 		if written {
 			return nil
 		}
-		// select takes any case that is ready.
+		// Several cases may have been ready.
 		if ctx.Err() == nil && !w.gone.is() {
 			return w.writeQueue(t)
 		}
@@ -112,8 +114,8 @@ func (w *frameWriter) wait(ctx context.Context, t *ticket) error {
 	return w.late(ctx)
 }
 
-// withdraw takes back the ticket of a Send that gives up: afterwards nobody reads its frame. It returns
-// true if it came too late and the frame was written.
+// withdraw removes the ticket of a Send that gives up, so that its frame is not read any more. It
+// returns true if the frame was already written.
 func (w *frameWriter) withdraw(t *ticket) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +132,7 @@ func (w *frameWriter) withdraw(t *ticket) bool {
 	}
 }
 
-// passOn gives the turn to the first of the queue, if there is one. The caller holds w.mu.
+// passOn gives the turn to the first ticket of the queue, if there is one. The caller holds w.mu.
 func (w *frameWriter) passOn() {
 	if w.writing = len(w.queue) > 0; !w.writing {
 		return
@@ -141,11 +143,11 @@ func (w *frameWriter) passOn() {
 	next.wake <- false
 }
 
-// writeQueue writes the frame of t, whose turn it is, and those of the tickets behind it, up
-// to about keptBuffer.
+// writeQueue writes the frame of t, which has the turn, and the frames of the tickets behind it, up
+// to about keptBuffer bytes.
 func (w *frameWriter) writeQueue(t *ticket) error {
 	w.mu.Lock()
-	if w.gone.is() { // nothing may begin after close
+	if w.gone.is() { // no Write may begin after close
 		w.mu.Unlock()
 		return w.gone.err
 	}
@@ -159,8 +161,8 @@ func (w *frameWriter) writeQueue(t *ticket) error {
 	return w.write(taken)
 }
 
-// write writes line, which contains the frames of taken. The caller holds w.mu, and nobody
-// writes; write unlocks w.mu.
+// write writes line, which contains the frames of taken. The caller holds w.mu, and no Write is in
+// progress. write unlocks w.mu.
 func (w *frameWriter) write(taken []*ticket) (err error) {
 	w.writing = true
 	w.pending.Store(false)
@@ -192,7 +194,7 @@ func (w *frameWriter) written(taken []*ticket, err error) {
 		w.line = nil
 	}
 	if err != nil {
-		w.gone.set(err) // which ends all that wait
+		w.gone.set(err) // wakes all waiting Sends
 		return
 	}
 	for _, t := range taken {
@@ -201,21 +203,21 @@ func (w *frameWriter) written(taken []*ticket, err error) {
 	w.passOn()
 }
 
-// hold lets frames stay behind until flush, which must follow.
+// hold lets frames stay in line until flush, which must follow.
 func (w *frameWriter) hold() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.held = true
 }
 
-// flush ends hold and writes what is held back. It waits for its own Write only.
+// flush ends hold and writes the frames that are held back. It waits only for its own Write.
 func (w *frameWriter) flush() {
 	w.mu.Lock()
 	w.held = false
 	w.writeRest()
 }
 
-// writeRest writes what is held back; while somebody writes nothing is. The caller holds
+// writeRest writes the frames that are held back. During a Write there are none. The caller holds
 // w.mu; writeRest unlocks it.
 func (w *frameWriter) writeRest() {
 	if w.writing || len(w.line) == 0 || w.gone.is() {
@@ -225,8 +227,8 @@ func (w *frameWriter) writeRest() {
 	_ = w.write(nil) // an error has ended the connection
 }
 
-// close ends the connection for writing: it writes what is held back, and waits for a
-// Write in progress, since afterwards the stream is somebody else's; but no longer than d.
+// close ends the connection for writing. It writes the frames that are held back, and waits at most
+// d for a Write in progress, because the caller may use the stream afterwards.
 func (w *frameWriter) close(d time.Duration) {
 	late := make(chan struct{})
 	defer time.AfterFunc(d, func() { close(late) }).Stop()
@@ -237,7 +239,7 @@ func (w *frameWriter) close(d time.Duration) {
 		}
 	}
 	w.mu.Lock()
-	w.epoch = time.Time{} // what comes now is not held back
+	w.epoch = time.Time{} // frames that are sent from now on are not held back
 	w.mu.Unlock()
 	if w.pending.Load() {
 		flushed := make(chan struct{})
@@ -259,8 +261,8 @@ func (w *frameWriter) close(d time.Duration) {
 	wait(idle)
 }
 
-// appendLine appends frame as one line. Encoders leave no raw line breaks in JSON; should there be one,
-// a space replaces it, so that the peer does not see two frames.
+// appendLine appends frame as one line. JSON encoders do not write raw line breaks. If there is
+// one, a space replaces it, so that the peer does not see two frames.
 func appendLine(dst, frame []byte) []byte {
 	start := len(dst)
 	dst = append(dst, frame...)
@@ -278,7 +280,7 @@ func appendLine(dst, frame []byte) []byte {
 type end struct {
 	once sync.Once
 	ch   chan struct{} // closed by set
-	err  error         // to be read when ch is closed
+	err  error         // may be read when ch is closed
 }
 
 func newEnd() *end { return &end{ch: make(chan struct{})} }
