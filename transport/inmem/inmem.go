@@ -1,21 +1,19 @@
-// Package inmem joins two ends in one process: a client's [transport.Conn] and a
-// host, without streams, sockets or timers between them.
+// Package inmem connects a client's [transport.Conn] and a host in one process, without streams,
+// sockets or timers.
 //
 //	conn := inmem.Dial(ctx, host)
 //	defer conn.Close()
 //
-// Guarantees. Frames are accepted in the order of the calls of Write and delivered in the
-// order of the calls of Send; both sides get copies. Each exchange is served in a goroutine
-// of the connection; Close cancels them and waits for them, so that nothing remains of a
-// closed connection. At most 1024 frames wait to be read; beyond that Send blocks until
-// somebody reads or the connection ends.
+// Frames are accepted in the order of the calls of Write, and delivered in the order of the calls
+// of Send. Both sides get copies. Each exchange is served in a goroutine of the connection. Close
+// cancels the exchanges and waits for them, so that no goroutine of the connection remains. At most
+// 1024 frames wait to be read; then Send blocks until a frame is read or the connection ends.
 //
-// Everything is made for each connection, and nothing looks at a clock: a
-// connection works inside a testing/synctest bubble, if it is dialled there.
+// A connection shares nothing with other connections and does not use a clock. It works inside a
+// testing/synctest bubble if it is dialed there.
 //
-// The package does not bound the size of frames or the number of exchanges: the
-// client is the same program. Principals come with the context that is given to
-// Dial (transport.WithPrincipal).
+// The package does not bound the size of frames or the number of exchanges, because the client is
+// the same program. The context of Dial may have a principal (transport.WithPrincipal).
 package inmem
 
 import (
@@ -33,18 +31,18 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
-// queued is how many frames wait for a reader before Send blocks.
+// queued is the number of frames that wait for a reader before Send blocks.
 const queued = 1024
 
 var errClosed = fmt.Errorf("inmem: connection closed: %w", io.ErrClosedPipe)
 
-// Dial connects to host. The connection lasts until Close or the end of ctx, whose values
-// the host sees. It is also the host's Outbound for what belongs to no exchange
-// (transport.Peer).
+// Dial connects to host. The connection lasts until Close or the end of ctx. The host sees the
+// values of ctx. The connection is also the host's Outbound for frames that do not belong to an
+// exchange (transport.Peer).
 //
-// Write fails when the host takes no more frames; the exchanges it has accepted go on, and
-// Read returns io.EOF after them. Close may be called more than once, but not from an
-// exchange of the connection, for which it would wait.
+// If the host accepts no more frames, Write returns its error. Exchanges that were accepted go on,
+// and after them Read returns io.EOF. Close may be called more than once. An exchange of the
+// connection must not call Close, which would wait for the exchange.
 func Dial(ctx context.Context, host transport.Host) transport.Conn {
 	c := &conn{host: host, queue: make(chan []byte, queued)}
 	ctx, c.cancel = context.WithCancelCause(ctx)
@@ -54,19 +52,19 @@ func Dial(ctx context.Context, host transport.Host) transport.Conn {
 
 type conn struct {
 	host   transport.Host
-	ctx    context.Context //nolint:containedctx // of the connection and of its exchanges, which outlast single calls
+	ctx    context.Context //nolint:containedctx // of the connection and its exchanges, which outlast single calls
 	cancel context.CancelCauseFunc
-	queue  chan []byte // never closed: senders may come late
+	queue  chan []byte // never closed, because Send may be called after the end
 
-	mu      sync.Mutex // one Accept at a time; guards refused
-	refused error      // not nil: nothing is accepted any more
+	mu      sync.Mutex // held during Accept; guards refused
+	refused error      // if not nil, no more frames are accepted
 
-	exchanges sync.WaitGroup      // added to under mu, while refused is nil
-	spare     atomic.Pointer[job] // of an exchange that has ended
-	last      sync.WaitGroup      // the goroutine that ends a refused connection
+	exchanges sync.WaitGroup      // Add is called under mu, while refused is nil
+	spare     atomic.Pointer[job] // job of an exchange that has ended; may be nil
+	last      sync.WaitGroup      // waits for the goroutine that ends a refused connection
 }
 
-// Write gives a copy of frame to the host.
+// Write passes a copy of frame to the host.
 func (c *conn) Write(ctx context.Context, frame []byte) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("inmem: writing a frame: %w", context.Cause(ctx))
@@ -91,15 +89,14 @@ func (c *conn) Write(ctx context.Context, frame []byte) error {
 	return nil
 }
 
-// job is an exchange and the frame that it came of. It is used again, for what a
-// goroutine begins with is allocated.
+// job is an exchange and its frame. It is reused, because the function of a goroutine is allocated.
 type job struct {
 	exchange transport.Exchange
 	frame    []byte
 	run      func()
 }
 
-// start serves the exchange in a goroutine of its own. c.mu is held.
+// start serves the exchange in a goroutine of its own. The caller holds c.mu.
 func (c *conn) start(exchange transport.Exchange, frame []byte) {
 	j := c.spare.Swap(nil)
 	if j == nil {
@@ -114,8 +111,8 @@ func (c *conn) start(exchange transport.Exchange, frame []byte) {
 	go j.run()
 }
 
-// accept is Host.Accept. A panic is the fault of one frame and does not end the
-// connection: there is neither exchange nor error then.
+// accept calls Host.Accept. After a panic it returns neither an exchange nor an error: the panic
+// concerns one frame and does not end the connection.
 func (c *conn) accept(frame []byte) (exchange transport.Exchange, err error) {
 	defer c.recovered(frame)
 	exchange, err = c.host.Accept(c.ctx, frame)
@@ -125,7 +122,7 @@ func (c *conn) accept(frame []byte) (exchange transport.Exchange, err error) {
 	return exchange, nil
 }
 
-// refuse ends the connection once the accepted exchanges have ended. c.mu is held.
+// refuse ends the connection when the accepted exchanges have ended. The caller holds c.mu.
 func (c *conn) refuse(err error) {
 	c.refused = err
 	c.last.Go(func() {
@@ -139,11 +136,11 @@ func (c *conn) serve(j *job) {
 	j.exchange, j.frame = nil, nil
 	c.spare.Store(j)
 	defer c.recovered(frame)
-	// The error is that of a Send that came too late, and its sender knows.
+	// Serve fails only if a Send failed after the end, and the caller of Send has that error.
 	_ = exchange.Serve(c.ctx, outbound{c})
 }
 
-// recovered is to be deferred. It answers in place of the exchange.
+// recovered must be deferred. After a panic it sends an answer in place of the exchange.
 func (c *conn) recovered(frame []byte) {
 	value := recover()
 	if value == nil {
@@ -155,8 +152,8 @@ func (c *conn) recovered(frame []byte) {
 	}
 }
 
-// Read returns the next frame; when the connection has ended, the frames that were
-// sent before, and then io.EOF.
+// Read returns the next frame. When the connection has ended, it returns the frames that were sent
+// before, and then io.EOF.
 func (c *conn) Read(ctx context.Context) ([]byte, error) {
 	select {
 	case frame := <-c.queue:
@@ -173,7 +170,7 @@ func (c *conn) Read(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// rest is Read after the end.
+// rest is called by Read when the connection has ended.
 func (c *conn) rest() ([]byte, error) {
 	select {
 	case frame := <-c.queue:
@@ -196,7 +193,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// outbound is the server's half of the connection.
+// outbound is the server's end of the connection.
 type outbound struct{ c *conn }
 
 var errEmptyFrame = errors.New("inmem: empty frame")
@@ -207,7 +204,7 @@ func (o outbound) Send(ctx context.Context, frame transport.Frame) error {
 		return errEmptyFrame
 	}
 	ctx = frame.Bound(ctx)
-	// select takes any case that is ready, and the queue mostly is.
+	// A select with several ready cases could still queue the frame.
 	if ctx.Err() != nil {
 		return fmt.Errorf("inmem: sending a frame: %w", context.Cause(ctx))
 	}
