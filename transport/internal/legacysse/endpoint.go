@@ -18,13 +18,13 @@ import (
 
 var errStopped = errors.New("legacysse: the server stopped")
 
-// parameter is the query parameter that names a connection.
+// parameter is the query parameter that identifies a connection.
 const parameter = "sessionId"
 
-// Role is what a URL of the binding is for: the methods that it serves.
+// Role is the set of methods that a URL of HTTP+SSE serves.
 type Role string
 
-// The roles. A pair of URLs has one each; one URL can have both.
+// The roles. A pair of URLs has one role each; a single URL can have both.
 const (
 	Stream   Role = http.MethodGet
 	Messages Role = http.MethodPost
@@ -35,18 +35,18 @@ func (r Role) serves(method string) bool {
 	return method == http.MethodGet && r != Messages || method == http.MethodPost && r != Stream
 }
 
-// Request is an HTTP request but for its body, as a carrier read it.
+// Request is an HTTP request without its body, as a carrier read it.
 type Request struct {
 	streamable.Request
 	Role  Role
 	Query string // of the URI, without "?"
 
-	// Messages is where frames are posted, as a reference relative to the URL of
-	// this request and without a query; empty: to the same URL.
+	// Messages is the reference to which clients post their frames, relative to the URL of this
+	// request and without a query. If it is empty, they post to the same URL.
 	Messages string
 }
 
-// Endpoint is the pair of URLs.
+// Endpoint is a pair of URLs of HTTP+SSE, or one URL with both roles.
 type Endpoint struct {
 	*streamable.Admitter
 	host    transport.Host
@@ -54,16 +54,16 @@ type Endpoint struct {
 	stop    context.CancelCauseFunc
 	running *inflight.Counter // requests, exchanges and streams
 
-	node  *cluster.Node  // nil: a frame must be posted where the stream is
-	inbox eventlog.Store // of frames that were posted on other nodes
+	node  *cluster.Node  // if nil, a frame must be posted on the node with the stream
+	inbox eventlog.Store // frames that were posted on other nodes
 
 	mu       sync.Mutex // guards the fields below
 	sessions map[string]*session
-	keys     map[string]*session // by key of their record
+	keys     map[string]*session // by the key of their record
 }
 
-// New makes an endpoint for host. If host is a [transport.Server], its services
-// are used.
+// New returns an endpoint for host. If host is a [transport.Server], the endpoint uses its
+// services.
 func New(host transport.Host, cfg streamable.Config) *Endpoint {
 	e := &Endpoint{
 		Admitter: streamable.NewAdmitter(host, cfg), host: host,
@@ -78,15 +78,16 @@ func New(host transport.Host, cfg streamable.Config) *Endpoint {
 	return e
 }
 
-// PendingRequest is a request that may come in.
+// PendingRequest is a request whose method, header and caller were accepted, and whose body has not
+// been read.
 type PendingRequest struct {
 	streamable.Admission
 	e *Endpoint
 	r *Request
 }
 
-// Check decides by everything but the body. A Reply refuses; without one the
-// PendingRequest goes on with Serve.
+// Check checks everything except the body. It returns a refusal, or a PendingRequest, whose Serve
+// is called next.
 func (e *Endpoint) Check(ctx context.Context, r *Request) (*PendingRequest, *streamable.Reply) {
 	entry, refused := e.Admit(ctx, &r.Request, string(r.Role))
 	if refused != nil {
@@ -107,8 +108,8 @@ func (e *Endpoint) Check(ctx context.Context, r *Request) (*PendingRequest, *str
 	return v, nil
 }
 
-// Serve answers the request. For a POST body belongs to the endpoint from now on, for
-// a GET it is nil.
+// Serve answers the request. The endpoint owns the body of a POST from then on; for a GET body is
+// nil.
 func (v *PendingRequest) Serve(body []byte) *streamable.Reply {
 	post := v.r.Method == http.MethodPost
 	if v.e.Stops() || !v.e.running.TryAdd() {
@@ -132,7 +133,7 @@ func (v *PendingRequest) noSession() *streamable.Reply {
 	return v.Refuse(http.StatusNotFound, "no such session")
 }
 
-// open begins a connection. The end of its stream counts the request out.
+// open begins a connection. The end of its stream calls running.Done for the request.
 func (v *PendingRequest) open() (reply *streamable.Reply) {
 	s, ok := v.e.newSession(v)
 	if !ok {
@@ -140,7 +141,7 @@ func (v *PendingRequest) open() (reply *streamable.Reply) {
 		return v.TooMany("too many connections")
 	}
 	defer func() {
-		if reply == nil || reply.Stream == nil { // nil: the store has panicked
+		if reply == nil || reply.Stream == nil { // reply is nil if the store has panicked
 			s.leave()
 		}
 	}()
@@ -150,8 +151,9 @@ func (v *PendingRequest) open() (reply *streamable.Reply) {
 	return s.out.Reply(&v.Admission)
 }
 
-// session returns the id in the query, and the session if its stream is on this node and belongs to
-// this principal. With an empty id the query names no session of any node.
+// session returns the id in the query. It also returns the session, if its stream is on this node
+// and the session belongs to this principal. If the id is empty, the query does not identify a
+// session of any node.
 func (v *PendingRequest) session() (id string, s *session) {
 	values, err := url.ParseQuery(v.r.Query)
 	if err != nil || len(values[parameter]) != 1 {
@@ -167,9 +169,9 @@ func (v *PendingRequest) session() (id string, s *session) {
 	return id, s
 }
 
-// Shutdown takes no more requests (503) and waits for exchanges; each stream ends
-// after the last exchange of its connection. When ctx ends they are cancelled, and
-// given two more seconds.
+// Shutdown refuses new requests (503) and waits for exchanges. Each stream ends after the last
+// exchange of its connection. When ctx ends, Shutdown cancels the exchanges and waits two more
+// seconds.
 func (e *Endpoint) Shutdown(ctx context.Context) error {
 	e.running.Close()
 	e.mu.Lock()

@@ -16,22 +16,22 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// A frame may be posted on another node than the one that has the stream. Then it is appended to the
-// event log, under a name that only its connection reads (the inbox). A message on the bus tells when
-// to read it; if the message is lost, the frame is not. As long as the stream is open, a record says
-// which principal the connection belongs to.
+// A frame may be posted on another node than the node with the stream. That node appends it to the
+// event log, under a name that only its connection reads (the inbox). A message on the bus
+// announces the frame. If the message is lost, the frame is still read later. While the stream is
+// open, a record contains the principal of the connection.
 
 // forRecord is the purpose for which the id of a connection is digested; see [cluster.Digest].
 const forRecord = "http+sse connection"
 
 const (
-	refresh  = time.Minute     // how often the record of an open stream is touched
-	lifetime = 3 * refresh     // of a record whose node is gone
-	patience = 5 * time.Second // for cleaning up in the store after a connection
-	retry    = time.Second     // the pause after the log could not be read
+	refresh  = time.Minute     // time between two touches of the record of an open stream
+	lifetime = 3 * refresh     // lifetime of a record after its node has died
+	patience = 5 * time.Second // for removing a connection from the store
+	retry    = time.Second     // pause after the log could not be read
 )
 
-// joinNodes makes the endpoint a node if the host shares everything that this needs.
+// joinNodes makes the endpoint a node if the host shares sessions, changes and events.
 func (e *Endpoint) joinNodes(offered transport.Services) {
 	if offered.Sessions == nil || offered.Changes == nil || offered.Events == nil {
 		return
@@ -42,8 +42,8 @@ func (e *Endpoint) joinNodes(offered transport.Services) {
 	})
 }
 
-// idle reports whether no stream is open. While one is, calls that end as the host stops may still
-// need frames that are posted on other nodes.
+// idle reports whether no stream is open. While a stream is open, calls that end while the host
+// stops may still need frames that are posted on other nodes.
 func (e *Endpoint) idle() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -80,45 +80,49 @@ func (e *Endpoint) look(ctx context.Context) {
 	for _, s := range all {
 		err := e.node.Sessions.Touch(ctx, s.remote.key, time.Now().Add(lifetime))
 		if errors.Is(err, port.ErrNotFound) && s.ctx.Err() == nil {
-			_ = e.node.Sessions.Create(ctx, s.remote.record()) // the store has lost it; an error is retried next time
+			_ = e.node.Sessions.Create(ctx, s.remote.record()) // the store has lost the record; the next look retries after an error
 		}
 		s.remote.wake(false)
 	}
 }
 
-// remote is a connection as other nodes see it.
+// remote is a connection that frames from other nodes can reach.
+//
+// At most one goroutine (read) reads the inbox, so that the frames keep their order. wake starts
+// it, or sets again if it is already running. It ends when more finds again unset or gone set.
+// unregister sets gone.
 type remote struct {
 	s   *session
 	key string
 
 	mu      sync.Mutex // guards the fields below
 	reading bool       // a goroutine reads the inbox
-	again   bool       // the goroutine is to read once more
-	told    bool       // a message has said that there is a frame
+	again   bool       // the goroutine must read once more
+	told    bool       // a message has announced a frame
 	gone    bool       // the connection has ended
-	taken   uint64     // number of the last frame; used by the goroutine only
+	taken   uint64     // number of the last frame; used only by the goroutine
 }
 
 func newRemote(s *session) *remote {
 	return &remote{s: s, key: cluster.Digest(forRecord, s.id)}
 }
 
-// home is the content of a record: the node that has the stream.
+// home is the content of a record: the node with the stream.
 type home struct {
 	Node string `json:"node"`
 }
 
 func (r *remote) record() port.Record {
-	data, _ := cluster.Join(home{Node: r.s.e.node.ID}, nil) // a string is no failure
+	data, _ := cluster.Join(home{Node: r.s.e.node.ID}, nil) // a string always marshals
 	return port.Record{ID: r.key, Principal: r.s.principal, Expires: time.Now().Add(lifetime), Data: data}
 }
 
-// register stores the connection for the other nodes, before the client learns its id.
+// register stores the connection for the other nodes, before the client receives its id.
 func (s *session) register(ctx context.Context) error {
 	if s.remote == nil {
 		return nil
 	}
-	// ErrExists is of a Create that the store's client has sent twice: ids are random.
+	// ErrExists means that the store's client has repeated a Create, because ids are random.
 	if err := s.e.node.Sessions.Create(ctx, s.remote.record()); err != nil && !errors.Is(err, port.ErrExists) {
 		return err
 	}
@@ -140,23 +144,24 @@ func (s *session) unregister() {
 	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
 	defer cancel()
-	_ = s.e.node.Sessions.Delete(ctx, r.key) // it expires by itself
+	_ = s.e.node.Sessions.Delete(ctx, r.key) // otherwise the record expires
 	_ = s.e.inbox.Drop(ctx, r.inbox())
 }
 
 func (r *remote) inbox() string { return inbox(r.key) }
 
-// inbox returns the name under which a connection's frames are in the log.
+// inbox returns the name of a connection's inbox in the log.
 func inbox(key string) string { return key + ".posted" }
 
-// posted goes with a frame from the node where it was posted.
+// posted is what the node with the POST sends along with a frame.
 type posted struct {
 	Remote    string               `json:"remote,omitempty"`
 	Header    http.Header          `json:"header,omitempty"`
 	Principal *transport.Principal `json:"principal,omitempty"`
 }
 
-// forward puts a frame into the inbox of a connection of another node, if there is such a connection.
+// forward puts a frame into the inbox of a connection on another node, if there is such a
+// connection.
 func (v *PendingRequest) forward(id string, body []byte) *streamable.Reply {
 	e := v.e
 	if id == "" || e.node == nil {
@@ -180,13 +185,14 @@ func (v *PendingRequest) forward(id string, body []byte) *streamable.Reply {
 	if _, err := e.inbox.Append(v.Context(), inbox(key), data); err != nil {
 		return v.Unavailable()
 	}
-	// If the message is lost, the next look finds the frame: a retry would run it twice.
+	// If the message is lost, the next look finds the frame. A retry by the client would run it
+	// twice.
 	_ = e.node.Publish(v.Context(), cluster.Message{Kind: cluster.Post, Session: key})
 	return v.Accepted()
 }
 
-// proves reports whether a header field may hold a credential. Gateways and programs have many names
-// for them.
+// proves reports whether a header field may hold a credential, for which gateways and programs use
+// many names.
 func proves(field string) bool {
 	field = strings.ToLower(field)
 	for _, part := range []string{"auth", "cookie", "key", "token", "secret", "password", "credential", "signature", "assertion", "dpop", "session", "cert"} {
@@ -197,8 +203,8 @@ func proves(field string) bool {
 	return false
 }
 
-// wake makes a goroutine read the inbox, one at a time to keep the order of the frames. told says that
-// a message has announced a frame.
+// wake makes a goroutine read the inbox, one at a time to keep the order of the frames. told
+// reports whether a message has announced a frame.
 func (r *remote) wake(told bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -223,11 +229,11 @@ func (r *remote) read() {
 	for again, told := r.more(); again; again, told = r.more() {
 		events, err := r.s.e.inbox.After(r.s.ctx, r.inbox(), r.taken)
 		if errors.Is(err, eventlog.ErrExpired) {
-			// Nothing was posted yet, or the log has forgotten the inbox and begins anew.
+			// Nothing was posted yet, or the log has dropped the inbox and numbers it from 1 again.
 			events, err = r.s.e.inbox.After(r.s.ctx, r.inbox(), 0)
 		}
 		if told && errors.Is(err, eventlog.ErrExpired) {
-			r.s.out.Finish() // a frame is lost: the client must notice
+			r.s.out.Finish() // a frame is lost, and the client must notice
 		}
 		if err != nil && !errors.Is(err, eventlog.ErrExpired) && r.later() {
 			continue
@@ -255,19 +261,19 @@ func (r *remote) later() bool {
 	return true
 }
 
-// takePosted passes a frame that was posted on another node to the host. The client has got its 202,
-// so a frame that cannot be served is answered on the stream.
+// takePosted passes a frame that was posted on another node to the host. The client has already
+// received 202, so a frame that cannot be served is answered on the stream.
 func (s *session) takePosted(data []byte) {
 	p, body, err := cluster.Split[posted](data)
 	if err != nil {
-		return // not written by this program
+		return // another program has written it
 	}
 	ctx := s.ctx
 	if p.Principal != nil {
 		ctx = transport.WithPrincipal(ctx, p.Principal)
 	}
 	ctx = s.within(ctx, &transport.Request{Fields: transport.HeaderFields(p.Header), RemoteAddr: p.Remote})
-	body = append([]byte(nil), body...) // the log's are shared, this is the host's
+	body = append([]byte(nil), body...) // the log shares its memory, but the host owns a frame
 	if exit, ok := s.enter(body); !ok || !s.start(ctx, body, exit) {
 		s.refuse(ctx, body)
 	}

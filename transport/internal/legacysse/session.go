@@ -14,21 +14,25 @@ import (
 
 var errClientGone = errors.New("legacysse: the client closed the stream")
 
-// most bounds the exchanges of one connection that run at once.
+// most bounds the exchanges of one connection that run at the same time.
 const most = 1024
 
-// session is a connection: it lasts as long as its stream.
+// session is one connection. It lasts as long as its stream.
+//
+// mu guards the number of running exchanges. enter and exit change it. close sets closing; from
+// then on the stream ends when the number is 0, by close itself or by the last exit. leave is
+// called when the stream has ended, and ends the session.
 type session struct {
 	e         *Endpoint
 	id        string
 	principal string
-	client    string          // whose calls its exchanges are
-	ctx       context.Context //nolint:containedctx // the connection's own life
+	client    string          // key of the client for the limit of calls
+	ctx       context.Context //nolint:containedctx // context of the connection
 	cancel    context.CancelCauseFunc
 	out       *streamable.ConnectionStream
 
-	accepting sync.Mutex // held during Host.Accept, which wants one frame at a time
-	remote    *remote    // nil: frames can be posted on this node only
+	accepting sync.Mutex // held during Host.Accept, which takes one frame at a time
+	remote    *remote    // if nil, frames can be posted on this node only
 
 	mu      sync.Mutex // guards the fields below
 	running int        // exchanges that are running
@@ -37,7 +41,7 @@ type session struct {
 
 // newSession begins a connection. It returns false if there are too many.
 func (e *Endpoint) newSession(v *PendingRequest) (*session, bool) {
-	s := &session{e: e, id: rand.Text(), principal: v.Principal(), client: strings.Clone(v.Client())} // of the request's memory
+	s := &session{e: e, id: rand.Text(), principal: v.Principal(), client: strings.Clone(v.Client())} // Client may return part of the request's memory
 	greeting := "event: endpoint\ndata: " + v.r.Messages + "?" + parameter + "=" + s.id + "\n\n"
 	s.out = e.NewConnectionStream([]byte(greeting), s.close, s.leave)
 	inner, cancel := context.WithCancelCause(e.life)
@@ -59,7 +63,7 @@ func (e *Endpoint) newSession(v *PendingRequest) (*session, bool) {
 	return s, true
 }
 
-// leave ends the connection, because its stream has.
+// leave ends the connection, because its stream has ended.
 func (s *session) leave() {
 	defer s.e.running.Done()
 	s.e.mu.Lock()
@@ -72,7 +76,7 @@ func (s *session) leave() {
 	s.unregister()
 }
 
-// close ends the stream as soon as no exchange runs.
+// close ends the stream as soon as no exchange is running.
 func (s *session) close() {
 	s.mu.Lock()
 	s.closing = true
@@ -83,9 +87,10 @@ func (s *session) close() {
 	}
 }
 
-// enter counts one more exchange, until exit is called. If the session runs too many, ok is false.
-// For a frame that may hold a request, ok is also false if the client runs too many calls in all its
-// sessions. Answers are not refused for that reason, because running calls wait for them.
+// enter counts one more exchange, until exit is called. If the session has too many exchanges, ok
+// is false. For a frame that may hold a request, ok is also false if the client has too many calls
+// in all its sessions. Answers are not refused for that reason, because running calls wait for
+// them.
 func (s *session) enter(body []byte) (exit func(), ok bool) {
 	leave, ok := s.e.EnterCalls(s.client, body)
 	if !ok {
@@ -148,10 +153,10 @@ func (s *session) start(ctx context.Context, body []byte, exit func()) bool {
 	return true
 }
 
-// refuse answers a frame that was taken and cannot be served.
+// refuse answers a frame that was accepted and cannot be served.
 func (s *session) refuse(ctx context.Context, body []byte) {
 	if answer := hostcall.ErrorPanicked(body); answer != nil {
-		_ = s.out.Send(ctx, transport.Frame{JSON: answer}) // nobody is left to tell
+		_ = s.out.Send(ctx, transport.Frame{JSON: answer}) // the connection has ended, so that the client cannot get the answer
 	}
 }
 
@@ -162,16 +167,16 @@ func (s *session) accept(ctx context.Context, body []byte) (transport.Exchange, 
 	return hostcall.Accept(ctx, s.e.host, body)
 }
 
-// within makes the context of one frame. It ends with the connection. Values come from the POST
-// first, such as its principal, and then from the connection.
+// within returns the context of one frame. It ends with the connection. Values, such as the
+// principal, come from the POST first, and then from the connection.
 func (s *session) within(post context.Context, r *transport.Request) context.Context {
 	return transport.WithRequest(&overlaid{Context: s.ctx, over: context.WithoutCancel(post)}, r)
 }
 
-// overlaid is a context that takes values from another context before its own.
+// overlaid is a context that looks up values in another context before its own.
 type overlaid struct {
 	context.Context                 //nolint:containedctx // a context itself
-	over            context.Context //nolint:containedctx // for its values only
+	over            context.Context //nolint:containedctx // used only for its values
 }
 
 // Value asks over, and then the embedded context.
