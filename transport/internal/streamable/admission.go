@@ -100,12 +100,12 @@ func principalKey(ctx context.Context) string {
 	return p.Issuer + "\x00" + p.Subject
 }
 
-// usualAccept is what most clients send, as 2025-03-26 basic/transports demands.
+// usualAccept is the Accept of most clients, as 2025-03-26 basic/transports requires.
 const usualAccept = typeJSON + ", " + typeSSE
 
-// accepted reports which response types the client accepts. Without Accept, as from some
-// clients and from curl, it is both. A named type takes precedence over a range that includes
-// it (RFC 9110 section 12.5.1).
+// accepted reports which response types the client accepts. Without Accept, as from curl and some
+// clients, it accepts both. A named type takes precedence over a range that includes it (RFC 9110
+// section 12.5.1).
 func accepted(f transport.Fields) (json, sse bool) {
 	value, times := f.Value("Accept")
 	switch {
@@ -137,7 +137,7 @@ func accepted(f transport.Fields) (json, sse bool) {
 	return j.takes, s.takes
 }
 
-// wish is what Accept says about one media type: the most specific range decides.
+// wish is the result of Accept for one media type. The most specific range decides.
 type wish struct {
 	precision int
 	takes     bool
@@ -149,8 +149,8 @@ func (w *wish) say(precision int, takes bool) {
 	}
 }
 
-// weighsNothing reports whether the parameters contain q=0, "not acceptable" (RFC 9110
-// section 12.4.2).
+// weighsNothing reports whether the parameters contain q=0, "not acceptable" (RFC 9110 section
+// 12.4.2).
 func weighsNothing(params string) bool {
 	for param := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(param, "=")
@@ -162,8 +162,8 @@ func weighsNothing(params string) bool {
 	return false
 }
 
-// contentIsJSON reports whether the body is JSON in UTF-8. Bodies of some other types are
-// refused for safety, too: browsers send those cross-origin without a preflight.
+// contentIsJSON reports whether the body is JSON in UTF-8. Other types are also refused for
+// security: browsers send some of them cross-origin without a preflight.
 func contentIsJSON(f transport.Fields) bool {
 	value, times := f.Value("Content-Type")
 	if times != 1 {
@@ -177,8 +177,8 @@ func contentIsJSON(f transport.Fields) bool {
 	return err == nil && name == typeJSON && (charset == "" || strings.EqualFold(charset, "utf-8"))
 }
 
-// unreadableContent refuses a body of another type or with a Content-Encoding, before it is
-// read. Nil: the body can be read.
+// unreadableContent returns the refusal of a body of another type or with a Content-Encoding,
+// before the body is read. It returns nil if the body can be read.
 func unreadableContent(f transport.Fields) *Reply {
 	if !contentIsJSON(f) {
 		return refuse(http.StatusUnsupportedMediaType, "Content-Type must be application/json")

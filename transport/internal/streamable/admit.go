@@ -14,10 +14,10 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/loopback"
 )
 
-// Request is an HTTP request but for its body, as a carrier read it.
+// Request is an HTTP request without its body, as a carrier read it.
 type Request struct {
 	Method     string
-	Host       string // as sent: what proxies claim does not count
+	Host       string // as the client sent it; fields of proxies do not replace it
 	Path       string // escaped
 	Fields     transport.Fields
 	RemoteAddr string
@@ -49,15 +49,15 @@ type BufferSource interface {
 type Admitter struct {
 	cfg     Config
 	origins origins
-	offered transport.Services // of the host; empty if it offers no more than Accept
+	offered transport.Services // services of the host; empty if it only has Accept
 
-	quotas     streamQuotas // of open streams; sessions count their own
-	callQuotas streamQuotas // of calls in flight, with and without a session
+	quotas     streamQuotas // counts open streams; sessions count their own
+	callQuotas streamQuotas // counts running calls, with and without a session
 
-	heartbeats heartbeats // of the streams
+	heartbeats heartbeats // of all streams
 	refusals   refusals
 
-	host atomic.Pointer[string] // the Host that was last allowed; a cache, since most requests have the same
+	host atomic.Pointer[string] // the last Host that was allowed; a cache, because most requests have the same
 }
 
 // NewAdmitter returns the Admitter of host.
@@ -148,9 +148,9 @@ func (a *Admitter) hostListed(host string) bool {
 	})
 }
 
-// origin checks Origin on every method (2025-11-25 basic/transports): it refuses pages of other
-// origins, and answers a preflight. A request without Origin does not come from a page. The
-// fields belong into every reply to this request.
+// origin checks Origin for every method (2025-11-25 basic/transports). It refuses pages of other
+// origins, and answers a preflight. A request without Origin does not come from a page. Every reply
+// to the request must have the returned fields.
 func (a *Admitter) origin(r *Request, methods string) ([]Field, *Reply) {
 	origin, times := r.Fields.Value("Origin")
 	if times == 0 {
@@ -179,8 +179,8 @@ func (a *Admitter) origin(r *Request, methods string) ([]Field, *Reply) {
 }
 
 // allowedHeaders returns the Access-Control-Allow-Headers of a preflight: the fields of the
-// protocol, DPoP (RFC 9449) and trace context included, and those fields for mirrored
-// arguments (Mcp-Param-*) that the browser asks for; and those of AllowedHeaders.
+// protocol with DPoP (RFC 9449) and trace context, the fields more, and the fields for mirrored
+// arguments (Mcp-Param-*) that the browser asks for.
 func allowedHeaders(f transport.Fields, more []string) string {
 	list := append([]string{
 		"Authorization", "DPoP", "Traceparent", "Tracestate", "Content-Type", "Accept", "Last-Event-ID",
@@ -207,8 +207,8 @@ func token(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(",:;\"()<>@[]{}?=/\\", r) })
 }
 
-// authenticate asks the host's authenticator for the principal, if there is an authenticator
-// and the program's own middleware has not put a principal into ctx.
+// authenticate calls the host's authenticator, if there is one and the program's own middleware has
+// not put a principal into ctx.
 func (a *Admitter) authenticate(ctx context.Context, r *Request) (context.Context, *Reply) {
 	auth := a.offered.Authenticator
 	if auth == nil || transport.PrincipalFrom(ctx) != nil {
@@ -232,8 +232,8 @@ func (a *Admitter) authenticate(ctx context.Context, r *Request) (context.Contex
 	return ctx, refuse(status, http.StatusText(status), Field{"WWW-Authenticate", challenge})
 }
 
-// unauthorized returns the status and the challenge by which err, of an authenticator, is
-// answered.
+// unauthorized returns the status and the challenge of the reply for err, an error of an
+// authenticator.
 func unauthorized(err error) (status int, challenge string) {
 	refused, ok := errors.AsType[*transport.AuthError](err)
 	if !ok {

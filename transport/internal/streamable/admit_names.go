@@ -9,11 +9,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/loopback"
 )
 
-// origins is the set of origins that may call, in the form that browsers send.
+// origins is the set of allowed origins, in the form that browsers send.
 type origins map[string]struct{}
 
-// newOrigins normalizes the origins of a configuration. Empty ones, as from a variable that is
-// not set, are ignored.
+// newOrigins normalizes the origins of a configuration. It ignores empty ones, which come from
+// variables that are not set.
 func newOrigins(list []string) origins {
 	all := make(origins, len(list))
 	for _, each := range list {
@@ -46,7 +46,7 @@ func plainOrigin(origin string) string {
 	return u.Scheme + "://" + plainHost(u.Scheme, u.Host)
 }
 
-// defaultPorts has the schemes of pages that this server may have served itself.
+// defaultPorts has the default ports of the schemes of pages.
 var defaultPorts = map[string]string{"http": "80", "https": "443"} //nolint:gochecknoglobals // a table
 
 // plainHost normalizes a host with or without a port: lower case, without the default port of
@@ -63,8 +63,8 @@ func plainHost(scheme, host string) string {
 	return name + port
 }
 
-// own reports whether origin is on this machine or is the host that was called: such a call is
-// not cross-origin.
+// own reports whether the page of origin is on this machine or on the host that was called. Such a
+// call is not cross-origin.
 func own(origin, host string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || defaultPorts[u.Scheme] == "" {
@@ -73,14 +73,15 @@ func own(origin, host string) bool {
 	return loopback.Is(u.Hostname()) || plainHost(u.Scheme, u.Host) == plainHost(u.Scheme, host)
 }
 
-// onThisMachine reports whether origin is that of a page which a server on this machine has served.
+// onThisMachine reports whether a server on this machine has served the page of origin.
 func onThisMachine(origin string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && defaultPorts[u.Scheme] != "" && loopback.Is(u.Hostname())
 }
 
-// named reports whether allowed, of AllowedHosts, matches host, whose name is name. Clients leave
-// out a default port, and only a proxy knows whether that was 80 or 443: both match.
+// named reports whether allowed, an entry of AllowedHosts, matches host, whose name is name.
+// Clients leave out a default port, and only a proxy knows whether that was 80 or 443. An entry
+// with either port therefore matches a host without a port.
 func named(allowed, host, name string) bool {
 	if strings.EqualFold(allowed, host) || strings.EqualFold(strings.Trim(allowed, "[]"), name) {
 		return true
@@ -94,7 +95,7 @@ func hasPort(host string) bool {
 	return err == nil
 }
 
-// hostname returns host without port and brackets; empty if host is malformed.
+// hostname returns host without port and brackets, or "" if host is malformed.
 func hostname(host string) string {
 	if strings.ContainsAny(host, "/\\@?# \t") {
 		return ""

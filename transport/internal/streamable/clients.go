@@ -9,17 +9,17 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Proxies are those whose word about the address of a client counts.
+// Proxies are proxies that are trusted to report the address of a client.
 type Proxies struct {
-	Header   string // "X-Forwarded-For", or another that they set
+	Header   string // "X-Forwarded-For", or another field that they set
 	Networks []netip.Prefix
 }
 
-// client is the address of the client of a request that came from remote, as host:port; remote
-// itself if that is no trusted proxy, or says nothing that is an address.
+// client returns the address of the client of a request from remote, as host:port. If remote is not
+// a trusted proxy, or its field has no address, client returns remote.
 //
-// Each proxy appends the address that it was called from. The last one that is no trusted proxy is
-// the client; what stands before it the client may have made up.
+// Each proxy appends the address of its own client. The last address that is not a trusted proxy is
+// the client's. The client may have forged the addresses before it.
 func (p *Proxies) client(remote string, f transport.Fields) string {
 	from, err := netip.ParseAddrPort(remote)
 	if p.Header == "" || err != nil || !p.trusts(from.Addr()) {
@@ -49,7 +49,7 @@ func (p *Proxies) trusts(addr netip.Addr) bool {
 	return slices.ContainsFunc(p.Networks, func(n netip.Prefix) bool { return n.Contains(addr.Unmap()) })
 }
 
-// addressIn reads an address, with or without a port.
+// addressIn parses an address, with or without a port.
 func addressIn(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	if with, err := netip.ParseAddrPort(text); err == nil {
@@ -59,8 +59,8 @@ func addressIn(text string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), err == nil
 }
 
-// addressKey is the key of an address, as host:port: an IPv6 client has a /64 of its own, so that
-// is counted, and not the addresses in it.
+// addressKey returns the key of an address, given as host:port. An IPv6 client has a whole /64, so
+// its key is the network.
 func addressKey(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
@@ -73,6 +73,6 @@ func addressKey(remote string) string {
 	if err != nil || addr.Is4In6() {
 		return host
 	}
-	network, _ := addr.WithZone("").Prefix(64) // which every such address has
+	network, _ := addr.WithZone("").Prefix(64) // never fails for an IPv6 address
 	return network.String()
 }

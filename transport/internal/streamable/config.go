@@ -6,45 +6,45 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Config of an Endpoint. The zero value of each field is its default.
+// Config configures an Endpoint. In each field the zero value selects the default.
 type Config struct {
-	// AllowedOrigins may call from a browser, besides pages of loopback hosts and
-	// of the server's own host: "https://app.example.com", in any case, with or without
-	// its default port and a slash at the end. They get CORS headers.
+	// AllowedOrigins are origins whose pages may call, besides pages of loopback hosts and of the
+	// server's own host: "https://app.example.com". Case, the default port and a trailing slash do
+	// not matter. These pages get CORS header fields.
 	AllowedOrigins []string
-	// AllowedHosts are names under which the server is reached, besides those of
-	// loopback; without port any port is meant, and 80 and 443 may be left out by who
-	// calls. "*" is any host: for servers behind a proxy that checks.
+	// AllowedHosts are the host names under which clients reach the server, besides loopback names.
+	// A name without a port matches any port. Clients may leave out the ports 80 and 443. "*"
+	// matches any host, for servers behind a proxy that checks the name.
 	AllowedHosts []string
 
-	// AllowedHeaders may be sent by pages of AllowedOrigins besides the fields of the protocol.
+	// AllowedHeaders are header fields that pages of AllowedOrigins may send besides those of the
+	// protocol.
 	AllowedHeaders []string
-	// LoopbackOrigins gives pages of loopback hosts the CORS headers that those of AllowedOrigins
-	// get, whatever their port: for development.
+	// LoopbackOrigins gives pages of loopback hosts, on any port, the same CORS header fields as
+	// pages of AllowedOrigins. It is for development.
 	LoopbackOrigins bool
 
-	// ClientKey says who a client without a principal is, for the limits of sessions and streams;
-	// nil, or an empty key: its address, of IPv6 the /64.
+	// ClientKey returns the key of a client without a principal, for the limits of sessions and
+	// streams. If it is nil, or returns an empty key, the address counts; for IPv6 its /64.
 	ClientKey func(remoteAddr string, fields transport.Fields) string
-	// Proxies are trusted to say which address a client has.
+	// Proxies are trusted to report the address of a client.
 	Proxies Proxies
 
-	// Stateless keeps no sessions: each request of a handshake revision is served by
-	// itself, and any process can serve it. What needs a client that is known or comes
-	// back is not there: questions, the stream of GET, resumption.
+	// Stateless serves each request of a handshake revision without a session, so that any process
+	// can serve it. Questions to the client, the stream of GET and resumption do not work then.
 	Stateless bool
 
-	BodyLimit   int           // bytes of a POST; default 4 MiB
-	Heartbeat   time.Duration // of streams on which nothing else is sent; default 15 s
-	StreamDelay time.Duration // until an answer that is not there makes a stream; default 25 ms
-	Retry       time.Duration // after which clients shall resume; default 500 ms
-	SessionIdle time.Duration // until a session without requests and streams ends; default 30 min; one minute at most while only initialize has come
-	MaxSessions int           // served here; default 65,536; a client may have a quarter of them
-	MaxStreams  int           // open at once for one session, principal or else address; default 1,024
-	MaxCalls    int           // in flight at once for one principal or else address, in all its sessions, whether it waits for them or not; default 4,096
+	BodyLimit   int           // largest body of a POST in bytes; default 4 MiB
+	Heartbeat   time.Duration // interval for streams on which nothing else is sent; default 15 s
+	StreamDelay time.Duration // time after which a response without an answer becomes a stream; default 25 ms
+	Retry       time.Duration // time after which clients should resume; default 500 ms
+	SessionIdle time.Duration // time until a session without requests and streams ends; default 30 min; at most one minute until a request after initialize has come
+	MaxSessions int           // sessions on this node; default 65,536; one client may have a quarter of them
+	MaxStreams  int           // open at the same time for one session, principal or else address; default 1,024
+	MaxCalls    int           // running at the same time for one principal or else address, in all its sessions, even if the client does not wait for them; default 4,096
 }
 
-// kept is how many finished streams of one session stay resumable.
+// kept is the number of finished streams of one session that stay resumable.
 const kept = 64
 
 func (c Config) withDefaults() Config {

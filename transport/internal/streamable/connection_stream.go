@@ -17,8 +17,8 @@ type ConnectionStream struct {
 var _ transport.Outbound = (*ConnectionStream)(nil)
 
 // NewConnectionStream returns a stream that begins with greeting, the bytes of an event. It calls
-// closing when the host begins to stop, and left when the connection is gone. The caller calls Reply
-// once.
+// closing when the host begins to stop or the client's token expires, and left when the connection
+// is gone. The caller calls Reply once.
 func (a *Admitter) NewConnectionStream(greeting []byte, closing, left func()) *ConnectionStream {
 	return &ConnectionStream{left: left, st: &stream{
 		admitter: a, sse: true, standalone: true,
@@ -31,7 +31,7 @@ func (l *ConnectionStream) Send(ctx context.Context, frame transport.Frame) erro
 	return l.st.Send(ctx, frame)
 }
 
-// Finish ends the stream, after what was sent.
+// Finish ends the stream after the frames that were sent.
 func (l *ConnectionStream) Finish() { l.st.finish() }
 
 // Reply hands the stream over to the carrier. If the client has too many streams, Reply returns a

@@ -1,54 +1,56 @@
-// Package streamable holds the rules of Streamable HTTP for all revisions on one
-// URL, without an HTTP library: carriers such as fiberhttp and nethttp read a
-// request, ask the endpoint, and write what it says.
+// Package streamable implements the rules of Streamable HTTP for all revisions on one URL, without
+// an HTTP library. Carriers such as fiberhttp and nethttp read a request, call the endpoint, and
+// write its reply.
 //
 //	pending, refused := endpoint.Check(ctx, &streamable.Request{Method: ..., Host: ..., Fields: ...})
 //	if refused != nil { write(refused); return }
-//	reply := pending.Serve(body)          // blocks until there is something to say
+//	reply := pending.Serve(body)          // blocks until the response is decided
 //	if reply.Stream == nil { write(reply); return }
 //	reply.Stream.Serve(gone, sink)      // takes the connection over; or Begin, without a goroutine
 //
-// What holds whatever carries it:
+// With every carrier the following holds:
 //
-//   - A status is not committed before the first byte: an answer that comes first
-//     decides it, however late (2026-07-28: 404 for an unknown method, 400 for a
-//     missing capability). A response becomes an SSE stream when the first other
-//     message exists; on 2025-11-25 when the answer is not there at once, so that
-//     the client can resume. For a client that takes nothing but SSE an answer that
-//     comes first is one event with a length, on a connection that may be kept; like
-//     an answer in JSON it is whole, and cannot be resumed.
+//   - The status is decided by the first byte of the response. If the answer comes first, it
+//     decides the status, however late it comes (2026-07-28: 404 for an unknown method, 400 for a
+//     missing capability).
+//   - A response becomes an SSE stream when another message is sent before the answer. On
+//     2025-11-25 it also does if the answer takes longer than StreamDelay, so that the client can
+//     resume. For a client that accepts only SSE, an answer that comes first is one event with a
+//     length, on a connection that may stay open. Like an answer in JSON it is whole, and cannot be
+//     resumed.
 //   - Every refusal has a JSON-RPC error as its body.
-//   - A handshake session is a [transport.Connection] under a random id, bound to
-//     the principal that opened it, ended by DELETE or after a while of idleness.
-//   - What is sent on a resumable stream is numbered and kept in the host's
-//     [eventlog.Store]; a client that comes back with Last-Event-ID gets what
-//     it missed, from that stream only.
-//   - The handler's context outlives the HTTP request on handshake revisions and
-//     ends with it on 2026-07-28.
+//   - A handshake session is a [transport.Connection] with a random id. It belongs to the principal
+//     that opened it. It ends by DELETE, or after SessionIdle without requests and streams.
+//   - The events of a resumable stream are numbered and stored in the host's [eventlog.Store]. A
+//     client that comes back with Last-Event-ID gets the events that it missed, of that stream
+//     only.
+//   - On handshake revisions the handler's context outlives the HTTP request. On 2026-07-28 it ends
+//     with the request.
 //
-// Where the host shares a store ([transport.Server] Sessions, Events and Changes), any
-// of its processes serves any session:
+// If the host shares a store ([transport.Server] Sessions, Events and Changes), any of its
+// processes, the nodes, serves any session:
 //
-//   - The store has a record under a digest of the session's id, which it never sees.
-//     Each request looks at it once: what another node has changed is seen, and a
-//     session that has ended anywhere is 404 everywhere. While the store is away the
-//     answer is 503, and the session stays.
-//   - A node holds what it serves of a session until it is idle here. DELETE, or
+//   - The store has a record of the session under a digest of its id; it does not get the id. Each
+//     request reads the record once. It sees what another node has changed, and a session that has
+//     ended on any node is 404 on every node. While the store is unavailable the answer is 503, and
+//     the session remains.
+//   - A node keeps its part of a session until the session is idle on this node. DELETE, or
 //     idleness on all nodes, ends the session itself.
-//   - A stream that broke is resumed at any node. One that does not run its exchange
-//     reads the log until it finds the end that the other has marked; it gives up when
-//     nothing has come for SessionIdle. If the other has died, it ends the stream, with the
-//     answer that the exchange has left for that ([transport.Planned]).
-//   - What belongs to no exchange is delivered by one node, where the client has asked
-//     for it last, and dropped by the others. A client that comes to another node with
-//     Last-Event-ID gets what it missed, one that comes without what happens from then.
+//   - A stream that broke can be resumed on any node. A node that does not run the exchange polls
+//     the log until it finds the end, which the node with the exchange has marked. It gives up
+//     after SessionIdle without a new event. If the other node has died, it ends the stream with
+//     the answer that the exchange has provided in advance ([transport.Planned]).
+//   - Messages that do not belong to an exchange are sent by one node: the node on which the client
+//     last opened the standalone stream, at first the node that opened the session. Other nodes
+//     drop them. A client that opens the stream on another node with Last-Event-ID gets the
+//     messages that it missed; without it, only new ones.
 //
-// What idles is cheap: a session holds no timer, channel or stream of its own, and an open
-// stream no goroutine; heartbeats of all streams come from one. A client that does not
-// read makes nobody else wait.
+// Idle sessions and streams are cheap. A session has no timer, channel or stream of its own, and an
+// open stream has no goroutine; one goroutine sends the heartbeats of all streams. A client that
+// does not read does not delay other clients.
 //
-// An Endpoint is safe for concurrent use. It starts goroutines only for requests, which
-// stay for half a second at most when there are no others and end when the host begins
-// to stop, one for all streams while there are any, and two with the first session that is
-// shared; Shutdown joins them.
+// An Endpoint is safe for concurrent use. It starts goroutines for requests, which stay for at most
+// half a second without work, and end when the host begins to stop. While streams are open, one
+// more goroutine serves all of them. With the first shared session it starts two more. Shutdown
+// waits for all goroutines.
 package streamable

@@ -23,34 +23,37 @@ var (
 	errTooManyStreams = errors.New("streamable: too many open streams")
 )
 
-// Endpoint is one URL.
+// Endpoint serves one URL.
+//
+// mu guards the sessions that requests can find. keep and adopt add a session, and end removes it.
+// The other fields do not change or are safe for concurrent use.
 type Endpoint struct {
 	*Admitter
 	host   transport.Host
-	events eventlog.Store // nil: nothing is resumable
+	events eventlog.Store // if nil, no stream is resumable
 
-	life context.Context //nolint:containedctx // the parent of sessions and of calls without one
+	life context.Context //nolint:containedctx // parent of sessions, and of calls without a session
 	stop context.CancelCauseFunc
 
 	running  *inflight.Counter // requests, exchanges and open streams
 	workers  *workerpool.Pool[*postedExchange]
-	apart    atomic.Bool // all exchanges get goroutines of their own; see deserted
+	apart    atomic.Bool // every exchange gets a goroutine; see deserted
 	timers   *responseTimers
-	expiring expiryQueue   // of idle sessions
-	young    expiryQueue   // of idle sessions in which nothing has come after initialize
-	node     *cluster.Node // nil: sessions are this process's alone
+	expiring expiryQueue   // idle sessions
+	young    expiryQueue   // idle sessions without a request after initialize
+	node     *cluster.Node // if nil, only this process serves the sessions
 
-	following context.Context    //nolint:containedctx // of all followers of other nodes' streams
+	following context.Context    //nolint:containedctx // context of all followers of other nodes' streams
 	unfollow  context.CancelFunc // cancels following
 
 	mu            sync.Mutex          // guards the fields below
 	sessions      map[string]*session // by id
-	sessionsByKey map[string]*session // by the key of their record; where sessions are shared
-	openers       map[string]int      // how many sessions each client has opened
+	sessionsByKey map[string]*session // by the key of their record; nil unless sessions are shared
+	openers       map[string]int      // number of sessions that each client has opened
 }
 
-// New makes an endpoint for host. If host is a [transport.Server], its
-// services are used.
+// New returns an endpoint for host. If host is a [transport.Server], the endpoint uses its
+// services.
 func New(host transport.Host, cfg Config) *Endpoint {
 	life, stop := context.WithCancelCause(context.Background()) //nolint:forbidigo // an endpoint outlives any one request
 	e := &Endpoint{
@@ -71,7 +74,7 @@ func New(host transport.Host, cfg Config) *Endpoint {
 	return e
 }
 
-// methods returns the HTTP methods that the endpoint serves, as the field Allow has them.
+// methods returns the HTTP methods that the endpoint serves, in the form of the field Allow.
 func (e *Endpoint) methods() string {
 	if e.cfg.Stateless {
 		return http.MethodPost
@@ -92,17 +95,18 @@ func (e *Endpoint) joinNodes() {
 	e.following, e.unfollow = context.WithCancel(e.life)
 }
 
-// PendingRequest is a request that has passed all checks but those of its body.
+// PendingRequest is a request whose method, headers and caller were accepted and whose body has not
+// been read. Call Serve with the body.
 type PendingRequest struct {
 	Admission
 	e         *Endpoint
 	json, sse bool       // what the client accepts as the response
 	id        string     // Mcp-Session-Id
-	ids       int        // how often it is there; more than one name no session
-	owner     quotaOwner // with which this request is counted; its session is set once limited has looked up id
+	ids       int        // how often the request has the field; if more than once, there is no session
+	owner     quotaOwner // counts the streams and calls of this request; set by limited
 }
 
-// Check decides by everything but the body. It returns the refusal, or the PendingRequest, whose Serve
+// Check checks everything except the body. It returns a refusal, or a PendingRequest, whose Serve
 // is called next. The PendingRequest is in the memory of r, so each Check needs an r of its own.
 func (e *Endpoint) Check(ctx context.Context, r *Request) (*PendingRequest, *Reply) {
 	entry, refused := e.Admit(ctx, r, e.methods())
@@ -136,7 +140,7 @@ func (v *PendingRequest) headers() *Reply {
 		if !v.sse {
 			return refuse(http.StatusNotAcceptable, "Accept must name text/event-stream")
 		}
-		if v.r.Whole { // what 2025-03-26 basic/transports has for servers without this stream
+		if v.r.Whole { // required by 2025-03-26 basic/transports for servers without this stream
 			return refuse(http.StatusMethodNotAllowed, heldBack, Field{"Allow", "POST, DELETE"})
 		}
 	case http.MethodDelete:
@@ -147,9 +151,9 @@ func (v *PendingRequest) headers() *Reply {
 	return nil
 }
 
-// sessionsOnly refuses GET and DELETE where there are no sessions: on a stateless endpoint,
-// and for 2026-07-28 (basic/transports/streamable-http). It also refuses an unknown revision
-// (2025-11-25 basic/transports).
+// sessionsOnly refuses GET and DELETE if there are no sessions: on a stateless endpoint, and for
+// 2026-07-28 (basic/transports/streamable-http). It also refuses an unknown revision (2025-11-25
+// basic/transports).
 func (v *PendingRequest) sessionsOnly() *Reply {
 	if v.e.cfg.Stateless {
 		return notAllowed(v.e.methods())
@@ -165,38 +169,38 @@ func (v *PendingRequest) sessionsOnly() *Reply {
 	return nil
 }
 
-// Header names, in the form that http.Header has them.
+// Header names in the form of http.Header.
 const (
 	headerSession   = "Mcp-Session-Id"
 	headerVersion   = "Mcp-Protocol-Version"
 	headerLastEvent = "Last-Event-Id"
 )
 
-// Serve answers the request. It blocks until the response is decided. The body of a POST belongs to
-// the endpoint from now on; for other methods it is nil. If the context of the request is cancelled,
+// Serve answers the request. It blocks until the response is decided. The endpoint owns the body of
+// a POST from then on; for other methods body is nil. If the context of the request is cancelled,
 // the client has disconnected.
 func (v *PendingRequest) Serve(body []byte) *Reply {
 	if v.e.Stops() || !v.e.running.TryAdd() {
 		if !v.goesOn(body) {
 			return shuttingDown().with(v.common)
 		}
-		v.e.running.Add() // the call that it belongs to is counted still
+		v.e.running.Add() // the call that the request belongs to is still counted
 	}
 	streams := false
 	defer func() {
-		if !streams { // also when a store has panicked
+		if !streams { // also if a store has panicked
 			v.e.running.Done()
 		}
 	}()
 	reply := v.serve(body)
 	if streams = reply.streams(); streams {
-		return reply // the end of the stream counts the request out
+		return reply // the end of the stream calls running.Done
 	}
 	return reply.with(v.common)
 }
 
-// goesOn reports whether the request may belong to a call that was accepted before the
-// endpoint stopped: it answers a question of that call, cancels it, or resumes its stream.
+// goesOn reports whether the request may belong to a call that was accepted before the endpoint
+// stopped. It may answer a question of the call, cancel it, or resume its stream.
 func (v *PendingRequest) goesOn(body []byte) bool {
 	switch v.r.Method {
 	case http.MethodPost:
@@ -220,16 +224,16 @@ func (v *PendingRequest) serve(body []byte) *Reply {
 	}
 }
 
-// Shutdown refuses new requests (503), ends the streams that wait for nothing, and waits for exchanges
-// and for the streams of their answers. When ctx ends, it cancels them and waits two seconds more.
-// Sessions end with it, except those that other nodes can serve.
+// Shutdown refuses new requests (503), ends the standalone streams, and waits for exchanges and for
+// the streams of their answers. When ctx ends, it cancels them and waits two more seconds. It ends
+// the sessions, except those that other nodes can serve.
 func (e *Endpoint) Shutdown(ctx context.Context) error {
 	e.running.Close()
 	for _, s := range e.all() {
 		s.silence()
 	}
 	if e.node != nil {
-		e.unfollow() // another node goes on
+		e.unfollow() // another node continues
 	}
 	defer e.endSessions()
 	return e.running.Drain(ctx, func() { e.stop(errStopped) })

@@ -2,7 +2,7 @@ package streamable
 
 import "net/http"
 
-// get opens the standalone stream of a session, for messages that belong to no exchange, or
+// get opens the standalone stream of a session, for messages that do not belong to an exchange, or
 // resumes a stream that broke (2025-03-26 to 2025-11-25 basic/transports).
 func (v *PendingRequest) get() *Reply {
 	s, refused := v.demanded()
@@ -26,7 +26,7 @@ func (v *PendingRequest) get() *Reply {
 	return v.admit(&Stream{st: s.standalone(), from: position{fresh: true}}, p)
 }
 
-// resume continues the stream that an event id names, whichever node writes that stream.
+// resume continues the stream that an event id identifies, on whichever node the stream is written.
 func (v *PendingRequest) resume(s *session, id string, p *posting) *Reply {
 	if v.e.events == nil {
 		return nothingToResume()
@@ -50,8 +50,8 @@ func (v *PendingRequest) resume(s *session, id string, p *posting) *Reply {
 	return v.admit(&Stream{st: st, from: position{resumed: true, after: after}}, p)
 }
 
-// nothingToResume is the one answer to ids that are malformed, belong to somebody else, or name
-// events that are no longer kept. It is not 404, which would end the client's session.
+// nothingToResume returns the reply to ids that are malformed, belong to another session, or
+// identify events that are no longer stored. It is not 404, which would end the client's session.
 func nothingToResume() *Reply {
 	return refuse(http.StatusBadRequest, "there is nothing to resume after this "+headerLastEvent)
 }

@@ -8,26 +8,27 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
-// heartbeats serves all open streams of an Admitter, so that an idle stream needs neither a timer nor
-// a goroutine: it writes a comment on streams on which nothing else is sent, before they
-// are silent for longer than every, and ends standalone
-// streams, which would never end by themselves, when the host begins to stop.
+// heartbeats serves all open streams of an Admitter, so that an idle stream needs neither a timer
+// nor a goroutine. It writes a comment on streams on which nothing else is sent, before they are
+// silent for longer than every. When the host begins to stop, it ends the standalone streams, which
+// would never end by themselves.
 //
-// One goroutine (run) does this. The first stream that joins starts it; the last one that leaves
-// waits for its end.
+// One goroutine (run) does this. The first stream that joins starts it; the last stream that leaves
+// waits for its end. mu guards the set of streams. A stream that take has returned stays valid
+// after the unlock, because its end waits for beats.
 type heartbeats struct {
 	every   time.Duration
-	closing <-chan struct{} // the host begins to stop; nil: it never says so
+	closing <-chan struct{} // closed when the host begins to stop; may be nil
 
 	mu       sync.Mutex // guards the fields below
 	streams  map[*streamConn]struct{}
-	stopping bool          // the host stops: the standalone streams that had joined were told
+	stopping bool          // the host stops, and the standalone streams that had joined were expired
 	quit     chan struct{} // closed when the last stream has left
 	done     chan struct{} // closed when the goroutine has ended
 }
 
-// join adds a stream, unless it has been closed. A standalone stream that joins while the host
-// stops is expired at once. until is when the stream's token expires; zero: never.
+// join adds a stream, unless it has been closed. If the host is stopping, join expires a standalone
+// stream at once. until is the time when the stream's token expires; zero means never.
 func (h *heartbeats) join(a *streamConn, until time.Time) {
 	h.mu.Lock()
 	late := h.stopping && a.st.standalone
@@ -40,7 +41,7 @@ func (h *heartbeats) join(a *streamConn, until time.Time) {
 	}
 }
 
-// add adds a stream; the first one starts the goroutine. The caller holds h.mu.
+// add adds a stream, and starts the goroutine for the first one. The caller holds h.mu.
 func (h *heartbeats) add(a *streamConn, until time.Time) {
 	if len(h.streams) == 0 {
 		h.streams = make(map[*streamConn]struct{})
@@ -54,7 +55,7 @@ func (h *heartbeats) add(a *streamConn, until time.Time) {
 	}
 }
 
-// leave removes a stream, if it has joined. After the last stream it waits for the goroutine.
+// leave removes a stream, if it has joined. If it is the last one, leave waits for the goroutine.
 func (h *heartbeats) leave(a *streamConn) {
 	h.mu.Lock()
 	if _, ok := h.streams[a]; !ok {
@@ -93,7 +94,7 @@ func (h *heartbeats) run(quit, done chan struct{}) {
 	}
 }
 
-// stop takes the standalone streams, to be expired. Those that join later are expired by join.
+// stop takes the standalone streams, to expire them. join expires those that come later.
 func (h *heartbeats) stop() []*streamConn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,12 +102,12 @@ func (h *heartbeats) stop() []*streamConn {
 	return h.take(func(a *streamConn) bool { return a.st.standalone })
 }
 
-// looks is how often in the time between two heartbeats the streams are looked at.
+// looks is the number of looks at the streams per heartbeat interval.
 const looks = 4
 
-// due takes the streams that would otherwise be silent for longer than h.every by the next look,
-// except those whose last beat still blocks: a stream is taken when nothing was written on it in
-// three intervals between two looks, to which up to one before them adds.
+// due takes the streams that would otherwise be silent for longer than h.every at the next look,
+// except those whose last beat still blocks. It takes a stream if nothing was written on it in
+// three intervals between two looks, because the last write may be up to one interval older.
 func (h *heartbeats) due() []*streamConn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -120,8 +121,8 @@ func (h *heartbeats) due() []*streamConn {
 	})
 }
 
-// take returns the streams that which selects. From now on streamConn.end waits until each has
-// called do for the stream. The caller holds h.mu.
+// take returns the streams for which the function which returns true. From then on streamConn.end
+// waits until each has called do for the stream. The caller holds h.mu.
 func (h *heartbeats) take(which func(*streamConn) bool) []*streamConn {
 	var all []*streamConn
 	for a := range h.streams {
@@ -133,9 +134,9 @@ func (h *heartbeats) take(which func(*streamConn) bool) []*streamConn {
 	return all
 }
 
-// each starts at most so many goroutines together, and waits at most so long for them before it
-// starts more: thousands of streams must not be woken at once, nor wait for a client that does
-// not read.
+// each starts at most together goroutines at once, and waits at most tolerance for them before it
+// starts more. Thousands of streams must not be woken at the same time, or wait for a client that
+// does not read.
 const (
 	together  = 64
 	tolerance = 5 * time.Millisecond

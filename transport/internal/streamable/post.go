@@ -16,8 +16,8 @@ type posting struct {
 	v       *PendingRequest
 	session *session // found or opened; in use until release
 	opened  bool
-	call    atomic.Pointer[streamQuota] // counts the calls until they are over, or become a stream; nil: nothing to undo
-	calls   int                         // how many there are
+	call    atomic.Pointer[streamQuota] // counts the calls until they have ended or become a stream; nil if uncount has nothing to undo
+	calls   int                         // number of calls
 }
 
 // Find implements transport.Sessions.
@@ -49,14 +49,14 @@ func (p *posting) release() {
 	}
 }
 
-// uncount takes the calls out of those that are counted.
+// uncount ends the counting of the calls. Further calls have no effect.
 func (p *posting) uncount() {
 	if call := p.call.Swap(nil); call != nil {
 		call.leave(p.calls)
 	}
 }
 
-// discard drops a session that was opened for a frame which then was not accepted.
+// discard drops a session that was opened for a frame that the host did not accept.
 func (p *posting) discard() {
 	if p.opened {
 		p.session.cancel(errSessionEnded)
@@ -64,8 +64,8 @@ func (p *posting) discard() {
 	}
 }
 
-// post serves one frame. A request is counted among the client's calls before it is accepted, so that one
-// which is refused because there are too many has not run.
+// post serves one frame. A request is counted among the client's calls before it is accepted. If
+// there are too many calls, it is therefore refused before it has run.
 func (v *PendingRequest) post(body []byte) *Reply {
 	body = jsontext.TrimBOM(body)
 	v.limited()
@@ -76,8 +76,8 @@ func (v *PendingRequest) post(body []byte) *Reply {
 	return v.run(body, call, n)
 }
 
-// Asks reports whether a frame is a request, or may contain one. Answers to questions of
-// calls that run must not wait for a quota, and are accepted to the end.
+// Asks reports whether a frame is a request, or may contain one. Answers to questions of running
+// calls must not wait for a quota, and are accepted to the end.
 func Asks(body []byte) bool {
 	if jsontext.Check(body, jsontext.DefaultLimits()) != nil || jsonrpc.IsBatch(body) {
 		return true
@@ -86,8 +86,8 @@ func Asks(body []byte) bool {
 	return fault != nil || msg.Kind == jsonrpc.Request
 }
 
-// issued returns the header field with the id of the session that this request opened, if it
-// did and the host has not refused it.
+// issued returns the header field with the id of the session, if this request has opened a session
+// and the host has not refused it.
 func (p *posting) issued() []Field {
 	if !p.opened || p.session.link.Refused() {
 		return nil
@@ -95,7 +95,7 @@ func (p *posting) issued() []Field {
 	return []Field{{headerSession, p.session.id}}
 }
 
-// open makes the reply by which a carrier takes the stream over.
+// open returns the reply with which a carrier takes the stream over.
 func (v *PendingRequest) open(s *Stream, p *posting) *Reply {
 	e, session := v.e, p.session
 	if session != nil {
@@ -110,7 +110,7 @@ func (v *PendingRequest) open(s *Stream, p *posting) *Reply {
 	return &Reply{Stream: s}
 }
 
-// admit is open for a GET. It refuses a client that has too many streams.
+// admit is like open, for a GET. It refuses a client that has too many streams.
 func (v *PendingRequest) admit(s *Stream, p *posting) *Reply {
 	v.limited()
 	if !v.e.enter(&v.owner) {
@@ -121,9 +121,9 @@ func (v *PendingRequest) admit(s *Stream, p *posting) *Reply {
 	return reply
 }
 
-// limited decides whose streams and calls are counted: those of the session if the client names one of its
-// own, else of its principal or address. Other ids do not count: inventing them would evade the
-// limit.
+// limited decides where streams and calls are counted: for the session, if the request names a
+// session of this principal, or else for the principal or address. Other ids do not count, because
+// a client could evade the limit by inventing them.
 func (v *PendingRequest) limited() {
 	if v.ids == 1 {
 		if s := v.e.lookup(&v.Admission, v.id); s != nil {

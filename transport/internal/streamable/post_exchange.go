@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
-// postedExchange is a POST and its exchange, in one allocation. It is not pooled, because
-// handlers may keep their contexts, which point into it.
+// postedExchange is a POST and its exchange, in one allocation. It is not pooled, because handlers
+// may keep their contexts, which point into it.
 type postedExchange struct {
 	posting
 	body    []byte
@@ -21,14 +21,15 @@ type postedExchange struct {
 }
 
 // frameContext is the context of an exchange. It ends with the exchange or with its parent, the
-// session or the endpoint. Values come from the request first, then from the parent.
+// session or the endpoint. It looks up values in the request's context first, and then in the
+// parent.
 type frameContext struct {
 	lazyctx.Context
 
-	values context.Context //nolint:containedctx // the request's; used for its values only
+	values context.Context //nolint:containedctx // context of the request, used only for its values
 }
 
-// Value asks the request, and then the parent.
+// Value asks the request's context, and then the parent.
 func (c *frameContext) Value(key any) any {
 	if value := c.values.Value(key); value != nil {
 		return value
@@ -36,16 +37,16 @@ func (c *frameContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// run has the host accept a frame, and serves it: in the calling goroutine if the carrier can take
-// the connection from there (see direct), else in one of its own, because the exchange may outlive
-// the request. Then the calling goroutine waits until it is known what the response is.
-// call counts its n calls; nil: nothing does.
+// run passes a frame to the host and serves its exchange. If the carrier can hijack the connection
+// (see Hijacker), the calling goroutine serves the exchange. Otherwise a worker does, because the
+// exchange may outlive the request, and the calling goroutine waits until the response is decided.
+// call counts the n calls of the frame; it may be nil.
 func (v *PendingRequest) run(body []byte, call *streamQuota, n int) *Reply {
 	x := &postedExchange{posting: posting{v: v, calls: n}, body: body}
 	x.call.Store(call)
 	handed := false
 	defer func() {
-		if !handed { // it is refused, or a store has panicked
+		if !handed { // the request was refused, or a store has panicked
 			x.release()
 		}
 	}()
@@ -81,7 +82,7 @@ func (v *PendingRequest) run(body []byte, call *streamQuota, n int) *Reply {
 	return x.await()
 }
 
-// broken is the reply to a frame on which the host panicked.
+// broken returns the reply to a frame if the host has panicked.
 func broken(body []byte) *Reply {
 	return &Reply{Status: http.StatusInternalServerError, Header: jsonHeader, Body: hostcall.ErrorPanicked(body)}
 }
@@ -103,13 +104,13 @@ func (x *postedExchange) plan(plan transport.Plan) {
 }
 
 // within makes the context of the exchange. It has the values of the request, but not its
-// cancellation: it ends with the session, or, if closing the response cancels the call
-// (transport.Plan), when the client disconnects.
+// cancellation. It ends with the session. If closing the response cancels the call
+// (transport.Plan), it ends when the client disconnects.
 func (x *postedExchange) within(request context.Context) {
 	if request.Done() != nil {
 		request = context.WithoutCancel(request)
 	}
-	x.ctx.values = request //nolint:fatcontext // no loop
+	x.ctx.values = request //nolint:fatcontext // not in a loop
 	parent := x.v.e.life
 	switch {
 	case x.stream.plan.CancelByClose:
@@ -120,8 +121,8 @@ func (x *postedExchange) within(request context.Context) {
 	x.ctx.Begin(parent)
 }
 
-// await starts the exchange and waits for the kind of its response: one whole response if the
-// answer is the first message and comes in time, else a stream that a carrier takes over.
+// await starts the exchange and waits until its response is decided: one whole response, if the
+// answer is the first message and comes in time, or a stream that a carrier takes over.
 func (x *postedExchange) await() *Reply {
 	v, st := x.v, &x.stream
 	w := v.e.timers.add(nil)
@@ -139,8 +140,8 @@ func (x *postedExchange) await() *Reply {
 	return v.open(&Stream{st: st}, &x.posting)
 }
 
-// lasting opens the stream of an exchange that waits for something to happen. It is counted among the
-// client's streams, and not among its calls.
+// lasting opens the stream of an exchange that waits for something to happen. It counts among the
+// client's streams, not among its calls.
 func (x *postedExchange) lasting() *Reply {
 	x.uncount()
 	if !x.v.e.enter(&x.v.owner) {
@@ -153,7 +154,7 @@ func (x *postedExchange) lasting() *Reply {
 	return reply
 }
 
-// apart serves an exchange that is counted in by itself.
+// apart serves an exchange for which run has called running.Add.
 func (x *postedExchange) apart() {
 	defer x.v.e.running.Done()
 	x.serve()
@@ -162,7 +163,7 @@ func (x *postedExchange) apart() {
 // serve serves the exchange to its end.
 func (x *postedExchange) serve() {
 	e := x.v.e
-	defer hostcall.Recover() // what an event store panics at the end of the stream
+	defer hostcall.Recover() // an event store may panic at the end of the stream
 	defer x.release()
 	defer e.linger(&x.stream)
 	defer x.stream.served()
@@ -174,12 +175,12 @@ func (x *postedExchange) serve() {
 	}
 }
 
-// farewell is how long a stopping endpoint waits for a client to come back for the answer of a
-// call whose stream was released.
+// farewell is how long a stopping endpoint waits for a client to come back for the answer of a call
+// whose stream was released.
 const farewell = 2 * time.Second
 
-// linger keeps the endpoint from stopping before a client that polls has fetched its answer.
-// Where other nodes share the log, the client can fetch it there.
+// linger keeps the endpoint from stopping before a client that polls has fetched its answer. If
+// nodes share the log, the client can fetch the answer from another node.
 func (e *Endpoint) linger(st *stream) {
 	if e.node != nil || !e.Stops() || !st.waits() {
 		return

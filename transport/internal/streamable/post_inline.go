@@ -6,9 +6,9 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
-// Hijacker is a carrier that can hijack a connection while the goroutine that reads the connection is
-// still in PendingRequest.Serve. That goroutine can then run handlers itself, because waking another
-// one costs more than a small call (ADR 34).
+// Hijacker is a carrier that can hijack a connection while the goroutine that reads the connection
+// is still in PendingRequest.Serve. That goroutine can then run handlers itself. Waking another
+// goroutine costs more than a small call (ADR 34).
 type Hijacker interface {
 	// Hijack makes s the response of the request. It is called at most once, while Serve runs. Serve
 	// then returns a Reply that is Hijacked. If the handler has ended its goroutine
@@ -49,8 +49,9 @@ func (x *postedExchange) overdue() {
 	x.stream.giveAway()
 }
 
-// deserted is called when the handler has ended the goroutine, which the carrier has lost. No other
-// handler may do the same: from now on handlers get goroutines of their own.
+// deserted is called when the handler has ended the goroutine (runtime.Goexit), which the carrier
+// has lost. No other handler may do the same, so from now on every exchange gets a goroutine of its
+// own.
 func (x *postedExchange) deserted() {
 	x.v.e.apart.Store(true)
 	x.v.e.running.Add() // PendingRequest.Serve, which is ending, calls Done once, and so does the stream
@@ -58,15 +59,16 @@ func (x *postedExchange) deserted() {
 	<-x.stream.hijacked
 }
 
-// giveAway lets the Hijacker hijack the connection, if the goroutine that reads it serves the
-// exchange and may still answer there. The caller holds st.mu, which is unlocked during the hijack.
+// giveAway lets the Hijacker hijack the connection, if the goroutine that reads the connection
+// serves the exchange and may still answer there. The caller holds st.mu, which is unlocked during
+// the hijack.
 func (st *stream) giveAway() {
 	x := st.inline
 	if x == nil {
 		return
 	}
 	st.inline, st.buffers, st.hijacked = nil, nil, make(chan struct{})
-	x.v.e.running.Add() // PendingRequest.Serve leaves Done to the stream, which may be over before the exchange is
+	x.v.e.running.Add() // the stream calls Done instead of PendingRequest.Serve, and may be over before the exchange
 	st.mu.Unlock()
 	defer st.mu.Lock()
 	x.give()

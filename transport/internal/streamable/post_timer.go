@@ -8,14 +8,14 @@ import (
 )
 
 // responseTimer limits the time until the response of one request is decided. Either the request
-// waits for wake, or its goroutine serves the exchange and overdue is called.
+// waits for wake, or its goroutine serves the exchange, and fire calls overdue.
 type responseTimer struct {
-	in         *queue          // for good
+	in         *queue          // never changes
 	wake       chan struct{}   // 1-buffered
-	inline     *postedExchange // served by the goroutine of the request; nil: that waits for wake
-	late       time.Duration   // when the time is over, since responseTimers.began
+	inline     *postedExchange // exchange that the goroutine of the request serves; nil if it waits for wake
+	late       time.Duration   // time when the limit is over, relative to responseTimers.began
 	prev, next *responseTimer  // in the queue
-	queued     bool            // it is in the queue now
+	queued     bool            // the timer is in the queue
 }
 
 // fire ends the wait. It never blocks. Further calls have no effect.
@@ -44,15 +44,15 @@ func (w *responseTimer) wait(ctx context.Context) {
 }
 
 // responseTimers fires timers after limit. Each request needs one, so there are many queues with a
-// lock each. A timer always uses the same queue, which other processors seldom use, because the pool
-// gives a processor the timers that it has put back itself.
+// lock each. A timer always uses the same queue. Other processors seldom use that queue, because
+// the pool gives a processor the timers that it has put back itself.
 type responseTimers struct {
 	limit time.Duration
 	began time.Time
 
 	spare  sync.Pool // of *responseTimer
 	queues [16]queue
-	next   atomic.Uint32 // the queue of the next new timer
+	next   atomic.Uint32 // queue of the next new timer
 }
 
 // queue is ordered by time, because all its timers have the same limit. One time.Timer serves them
@@ -76,8 +76,8 @@ func newResponseTimers(limit time.Duration) *responseTimers {
 	return p
 }
 
-// add takes a timer from the pool and queues it. It fires after limit at the latest. inline is nil if
-// the request waits.
+// add takes a timer from the pool and queues it. It fires after limit at the latest. inline is nil
+// if the request waits.
 func (p *responseTimers) add(inline *postedExchange) *responseTimer {
 	w, ok := p.spare.Get().(*responseTimer)
 	if !ok {
@@ -88,7 +88,7 @@ func (p *responseTimers) add(inline *postedExchange) *responseTimer {
 	return w
 }
 
-// remove puts a timer back into the pool. The caller has made sure that nothing can fire it any more.
+// remove puts a timer back into the pool. Nothing may fire the timer any more.
 func (p *responseTimers) remove(w *responseTimer) {
 	w.in.remove(w)
 	w.inline = nil
@@ -149,8 +149,8 @@ func (q *queue) unlink(w *responseTimer) {
 	w.prev, w.next, w.queued = nil, nil, false
 }
 
-// look is called by the time.Timer. It fires the timers whose time is over, and sets the time.Timer for
-// the next one.
+// look is called by the time.Timer. It fires the timers whose time is over, and sets the time.Timer
+// for the next one.
 func (q *queue) look() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

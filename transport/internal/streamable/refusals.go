@@ -9,19 +9,20 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// maxRefusals bounds the names that are warned of: strangers choose them.
+// maxRefusals bounds the number of names for which a warning is logged, because any client can send
+// one.
 const maxRefusals = 64
 
-// refusals warns whoever runs the server of names that it refuses, once for each: behind a proxy that
-// is the first thing that everybody meets.
+// refusals logs host names and origins that were refused, once each. Behind a proxy this is the
+// first problem that most users have.
 type refusals struct {
-	warn func(text string) // nil: nobody takes warnings
+	warn func(text string) // may be nil
 
 	mu    sync.Mutex // guards names
 	names map[string]struct{}
 }
 
-// refuse is the reply to a request whose name, of a host or an origin, is not among those of option.
+// refuse returns the reply to a request whose host name or origin is not allowed by option.
 func (f *refusals) refuse(what, name, option string) *Reply {
 	name = jsontext.Clip(strings.ToValidUTF8(name, "?"), 100)
 	if f.isNew(what + name) {
@@ -30,7 +31,7 @@ func (f *refusals) refuse(what, name, option string) *Reply {
 	return refuse(http.StatusForbidden, fmt.Sprintf("the %s %q may not call this server", what, name))
 }
 
-// isNew reports whether name is to be warned of.
+// isNew reports whether to log a warning for name.
 func (f *refusals) isNew(name string) bool {
 	if f.warn == nil {
 		return false
@@ -43,6 +44,6 @@ func (f *refusals) isNew(name string) bool {
 	if f.names == nil {
 		f.names = make(map[string]struct{})
 	}
-	f.names[strings.Clone(name)] = struct{}{} // not the request's memory
+	f.names[strings.Clone(name)] = struct{}{} // must not keep the request's memory
 	return true
 }

@@ -11,8 +11,8 @@ import (
 // Field is one header field of a response.
 type Field struct{ Name, Value string }
 
-// Reply is what a carrier has to write: a whole response, or one that is still
-// open. Read-only.
+// Reply is a response for a carrier to write: a whole response, or one that is still open. It is
+// read-only.
 type Reply struct {
 	Status int
 	Header []Field
@@ -39,14 +39,14 @@ const (
 
 var contentJSON = Field{"Content-Type", typeJSON}
 
-// Headers of the most frequent replies. They are shared: append only to a clipped copy.
+// Headers of the most frequent replies. Replies share them, so append only to a clipped copy.
 var (
 	jsonHeader   = []Field{contentJSON}
 	eventsHeader = []Field{{"Content-Type", typeSSE}, {"Cache-Control", "no-cache, no-transform"}, {"X-Accel-Buffering", "no"}}
 )
 
-// refuse makes a reply whose body is a JSON-RPC error without id. Clients of 2026-07-28 look
-// into the body to tell a refusal from a server that does not know the revision
+// refuse returns a reply whose body is a JSON-RPC error without id. Clients of 2026-07-28 use the
+// body to tell a refusal from a server that does not know the revision
 // (basic/transports/streamable-http).
 func refuse(status int, message string, more ...Field) *Reply {
 	code := jsonrpc.CodeInvalidRequest
@@ -60,7 +60,7 @@ func refuse(status int, message string, more ...Field) *Reply {
 	}
 }
 
-// add appends a field without changing a header that other replies share.
+// add appends a field. It does not change a header that other replies share.
 func (r *Reply) add(f Field) { r.Header = append(slices.Clip(r.Header), f) }
 
 func (r *Reply) with(fields []Field) *Reply {
@@ -68,7 +68,7 @@ func (r *Reply) with(fields []Field) *Reply {
 	return r
 }
 
-// retryAfter asks for one second: by then another node, or this one restarted, may answer.
+// retryAfter asks for one second. By then another node, or this one after a restart, may answer.
 var retryAfter = Field{"Retry-After", "1"}
 
 func shuttingDown() *Reply {
@@ -77,7 +77,7 @@ func shuttingDown() *Reply {
 
 func noSession() *Reply { return refuse(http.StatusNotFound, "no such session") }
 
-// unavailable is not 404, which would end the client's session.
+// unavailable returns a reply that is not 404, because 404 would end the client's session.
 func unavailable() *Reply {
 	return refuse(http.StatusServiceUnavailable, "sessions cannot be looked up now", retryAfter)
 }
@@ -90,18 +90,18 @@ func tooManyCalls() *Reply {
 	return refuse(http.StatusTooManyRequests, "too many calls at once", retryAfter)
 }
 
-// heldBack is the text that refuses a stream if Request.Whole is set.
+// heldBack is the text of the refusal of a stream if Request.Whole is set.
 const heldBack = "there are no streams here: something in this server holds responses back until they end"
 
 func notAllowed(methods string) *Reply {
 	return refuse(http.StatusMethodNotAllowed, "this method is not served here", Field{"Allow", methods})
 }
 
-// Refusal is a reply of a carrier's own, to what never came to an endpoint. Its
-// body is a JSON-RPC error like all others.
+// Refusal returns a reply of the carrier, for a request that did not reach an endpoint. Its body is
+// a JSON-RPC error, as in all refusals.
 func Refusal(status int, message string) *Reply { return refuse(status, message) }
 
-// TooLarge is the Refusal of a body of more than limit bytes.
+// TooLarge returns the Refusal of a body of more than limit bytes.
 func TooLarge(limit int) *Reply {
 	return refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than the limit of %d bytes", limit))
 }

@@ -18,55 +18,60 @@ var (
 	errTooMany      = errors.New("streamable: too many sessions")
 )
 
-// session is a handshake session: a connection that is looked up by its id. It ends
-// by DELETE, after a time of idleness, and with the endpoint.
+// session is a handshake session: a connection that requests find by its id. It ends by DELETE,
+// after SessionIdle without use, and with the endpoint.
 //
-// If nodes share a store, this is one node's part of the session. The node drops it when it is
-// idle here or the endpoint ends, and restores it from the record when a request needs it again;
-// the session itself ends by DELETE, or when its record expires.
+// If nodes share a store, this is one node's part of the session. The node drops it when it is idle
+// on this node or the endpoint ends, and restores it from the record when a request needs it again.
+// The session itself ends by DELETE, or when its record expires.
+//
+// A session is in use, idle, or ended; mu guards the state. use and release change uses. The
+// release of the last use queues an idle session in young or expiring, by the time when it ends.
+// The timer of the queue calls look, which ends the session or queues it again. A session that is
+// used again stays in its queue, and look ignores it. end is final.
 type session struct {
 	e         *Endpoint
 	id        string
 	principal string
 	opener    string // key of the client that opened it, for the limit of sessions per client
 	life      sessionLife
-	ctx       context.Context //nolint:containedctx // life, with link in it
+	ctx       context.Context //nolint:containedctx // life with link in it
 	link      *transport.Connection
 	single    bool         // serves one request of a stateless endpoint, and ends with it
-	open      atomic.Int32 // streams, with requests that may become one; see Admitter.enter
-	record    *record      // nil: the session is this process's alone
+	open      atomic.Int32 // open streams, and requests that may become one; see Admitter.enter
+	record    *record      // if nil, only this process serves the session
 
 	mu       sync.Mutex    // guards the fields below
-	lone     *stream       // the standalone stream; nil: not needed yet
-	numbered *numbered     // nil: no event with an id was sent yet
-	until    time.Duration // when it ends if it stays idle, on the clock of the queues
-	waits    *expiryQueue  // where it is queued: Endpoint.young until a request after initialize has come, then Endpoint.expiring; nil: nowhere yet
+	lone     *stream       // the standalone stream; nil until it is needed
+	numbered *numbered     // nil until an event with an id is sent
+	until    time.Duration // time when it ends if it stays idle, on the clock of the queues
+	waits    *expiryQueue  // its queue: Endpoint.young until a request after initialize has come, then Endpoint.expiring; nil until it is queued
 	uses     int32         // requests and streams that are being served
-	queued   int32         // index in waits, from 1; 0: not there; guarded by expiryQueue.mu
-	due      bool          // it is in the queue waits, or was just taken out, to call look
+	queued   int32         // index in waits plus 1, or 0 if not there; guarded by expiryQueue.mu
+	due      bool          // it is in the queue waits, or was just taken out to call look
 	used     bool          // a request after initialize has come
 	polls    bool          // the negotiated revision lets clients poll; see transport.Plan
 	silent   bool          // the standalone stream has ended, or ends as soon as it is made
 	ended    bool
-	restored bool // from the record, and can be again; constant once other requests can find the session
+	restored bool // made from the record, and can be made again; constant once other requests can find the session
 }
 
 // numbered is the part of a session that is needed only for events with ids.
 type numbered struct {
-	streams  map[uint64]*stream // those that may be resumed
-	finished []uint64           // of streams, the oldest first
-	last     uint64             // the number of the last stream
-	primed   uint64             // how many priming events the standalone stream has sent
-	tag      string             // prefix of the event ids; empty: not made yet
+	streams  map[uint64]*stream // streams that may be resumed
+	finished []uint64           // numbers of finished streams, the oldest first
+	last     uint64             // number of the last stream
+	primed   uint64             // number of priming events that the standalone stream has sent
+	tag      string             // prefix of the event ids; empty until it is needed
 }
 
-// newSession makes a session that nobody can find yet.
+// newSession returns a session that other requests cannot find yet.
 func (e *Endpoint) newSession(entry *Admission) *session {
 	return e.makeSession(entry.ctx, entry.r, rand.Text(), entry.Client())
 }
 
-// singleSession makes a session for one request of a stateless endpoint. It begins with one use,
-// that of the request.
+// singleSession returns a session for one request of a stateless endpoint. It begins with one use,
+// for the request.
 func (e *Endpoint) singleSession(ctx context.Context, r *Request) *session {
 	s := &session{e: e, principal: principalKey(ctx), single: true, uses: 1}
 	s.life.Begin(e.life)
@@ -93,7 +98,7 @@ func (e *Endpoint) makeSession(ctx context.Context, r *Request, id, opener strin
 	return s
 }
 
-// enter counts one more open stream. It returns false if there are as many as there may be.
+// enter counts one more open stream. It returns false if there are already as many as most.
 func (s *session) enter(most int) bool {
 	for {
 		open := s.open.Load()
@@ -109,7 +114,7 @@ func (s *session) enter(most int) bool {
 // cancel ends the context of the session.
 func (s *session) cancel(cause error) { s.life.End(cause) }
 
-// standalone returns the stream for messages that belong to no exchange.
+// standalone returns the stream for messages that do not belong to an exchange.
 func (s *session) standalone() *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,12 +135,14 @@ func (s *session) silence() {
 	}
 }
 
-// Send sends a message that belongs to no exchange. It is the connection's Peer.Out.
+// Send sends a message that does not belong to an exchange. The session is the connection's
+// Peer.Out.
 func (s *session) Send(ctx context.Context, frame transport.Frame) error {
 	return s.standalone().Send(ctx, frame)
 }
 
-// keep makes a new session findable, with one use for the request that opened it.
+// keep lets other requests find a new session. The session begins with one use, for the request
+// that opened it.
 func (e *Endpoint) keep(s *session, plan transport.Plan) {
 	s.mu.Lock()
 	s.polls = plan.Polls
@@ -159,15 +166,16 @@ func (e *Endpoint) file(s *session) {
 	}
 }
 
-// share is how many sessions one client may have: a quarter of MaxSessions, so that one client
-// cannot use them all.
+// share returns the number of sessions that one client may have: a quarter of MaxSessions, so that
+// one client cannot use all of them.
 func (e *Endpoint) share() int { return max(1, e.cfg.MaxSessions/4) }
 
 // handshakeTime is how long a session lives if nothing comes after initialize.
 const handshakeTime = time.Minute
 
-// room reports whether a client may open one more session. To make room it ends idle sessions
-// that this node can restore from their records, and at MaxSessions, another one.
+// room reports whether a client may open one more session. To make room it ends idle sessions that
+// this node can restore from their records. At MaxSessions it also ends another session; see
+// displace.
 func (e *Endpoint) room(opener string) bool {
 	for {
 		e.mu.Lock()
@@ -188,9 +196,9 @@ func (e *Endpoint) room(opener string) bool {
 	}
 }
 
-// displace ends a session to make room for a new one: the oldest whose client has sent nothing after
-// initialize, or else the one that has been without calls and streams for longest. It returns false
-// if the first few sessions of both queues are in use.
+// displace ends a session to make room for a new one. It chooses the oldest session whose client
+// has sent nothing after initialize, or else the session that has been idle for longest. It returns
+// false if the first few sessions of both queues are in use.
 func (e *Endpoint) displace() bool {
 	const few = 64
 	for _, queue := range []*expiryQueue{&e.young, &e.expiring} {
@@ -208,8 +216,8 @@ func (e *Endpoint) displace() bool {
 	return false
 }
 
-// givesWay reports whether the session, which was just taken out of its queue, may end for another.
-// Otherwise it is queued again.
+// givesWay reports whether the session, which was just taken out of its queue, may end to make
+// room. Otherwise it is queued again, now or by release.
 func (s *session) givesWay(young bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,12 +244,12 @@ func (s *session) enqueue() {
 	s.waits.add(s, s.until)
 }
 
-// roomFor is room without making any. The caller holds e.mu.
+// roomFor reports whether there is room without ending a session. The caller holds e.mu.
 func (e *Endpoint) roomFor(opener string) bool {
 	return len(e.sessions) < e.cfg.MaxSessions && e.openers[opener] < e.share()
 }
 
-// forgetSession undoes keep.
+// forgetSession undoes keep or adopt: other requests do not find the session any more.
 func (e *Endpoint) forgetSession(s *session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -269,7 +277,7 @@ func (s *session) use() bool {
 	return true
 }
 
-// release undoes use. With the last use the idle time begins.
+// release undoes use. The idle time begins with the last release.
 func (s *session) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,15 +300,15 @@ func (s *session) release() {
 	}
 }
 
-// look is called when the session was taken out of its queue. It ends the session if
-// that has been idle for long enough, and otherwise queues it again.
+// look is called when the session was taken out of its queue. It ends a session that has been idle
+// for long enough, and queues another idle session again.
 func (s *session) look() {
 	s.mu.Lock()
 	if s.ended {
 		s.mu.Unlock()
 		return
 	}
-	s.due = false // and stays so for one in use, which release queues again
+	s.due = false // stays false while the session is in use; release queues it again
 	over := s.uses == 0 && s.until <= s.e.expiring.now()
 	if s.uses == 0 && !over {
 		s.enqueue()
@@ -311,19 +319,19 @@ func (s *session) look() {
 	}
 }
 
-// endSession cancels what runs in the session and forgets what was kept for it.
+// endSession cancels the exchanges of the session, and removes its streams and their events.
 func (e *Endpoint) endSession(s *session, cause error) { e.end(s, ending{cause: cause}) }
 
-// ending is how a session ends here.
+// ending says how, and under which conditions, a session ends on this node.
 type ending struct {
 	cause  error
-	unused bool // only if nobody uses it now
+	unused bool // only if the session is idle
 	due    bool // only if it was not used since it became due
-	stays  bool // the record and the events stay, for other nodes; only this node lets the session go
+	stays  bool // the record and the events remain for other nodes
 }
 
-// end ends the session, if how still allows it. That is decided under the session's lock, which
-// use takes, too: a session that a request has found does not expire.
+// end ends the session, if how allows it. It decides under the session's lock, which use also
+// takes. A session that a request has found therefore does not expire.
 func (e *Endpoint) end(s *session, how ending) {
 	s.mu.Lock()
 	if s.ended || how.unused && s.uses > 0 || how.due && s.until > s.e.expiring.now() {
@@ -345,8 +353,9 @@ func (e *Endpoint) end(s *session, how ending) {
 	}
 }
 
-// named returns the session that the request names, in use until release; nil and no error if it
-// names none. On a stateless endpoint that is a session for this request alone.
+// named returns the session that the request names, in use until release. If the request names no
+// session, named returns neither a session nor an error. On a stateless endpoint it then returns a
+// session for this request.
 func (v *PendingRequest) named() (*session, error) {
 	switch {
 	case v.ids == 0 && v.e.cfg.Stateless:
@@ -373,7 +382,7 @@ func (v *PendingRequest) demanded() (*session, *Reply) {
 	return s, nil
 }
 
-// remove serves DELETE: it ends the session on all nodes (2025-03-26 basic/transports).
+// remove serves DELETE. It ends the session on all nodes (2025-03-26 basic/transports).
 func (v *PendingRequest) remove() *Reply {
 	s, refused := v.demanded()
 	if refused != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // sessionLife is the context of a session. AfterFunc registers a function here instead of waiting
-// for Done, which would cost a goroutine or an inner context. That is enough because the endpoint
-// calls End for all sessions when the parent, its own context, ends.
+// for Done, which would cost a goroutine or an inner context. That is enough, because the endpoint
+// calls End for all sessions when the parent, the endpoint's context, ends.
 type sessionLife struct {
 	lazyctx.Context
 
@@ -34,7 +34,7 @@ func (l *sessionLife) End(cause error) {
 	}
 }
 
-// AfterFunc is context.AfterFunc for this context.
+// AfterFunc is like context.AfterFunc for this context.
 func (l *sessionLife) AfterFunc(do func()) (stop func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *sessionLife) AfterFunc(do func()) (stop func() bool) {
 	return func() bool { return l.remove(a) }
 }
 
-// remove takes a from the list. It returns false if a has run or was removed before.
+// remove removes a from the list. It returns false if a has run or was removed before.
 func (l *sessionLife) remove(a *after) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// expiryQueue is a priority queue of idle sessions by the time at which they may expire, with one timer
-// for all. A session that is used again is not moved in the queue, because then every request
-// would need the queue's lock. Instead it is looked at too early, and queued again.
+// expiryQueue is a priority queue of idle sessions by the time at which they may expire, with one
+// timer for all. A session that is used again is not moved in the queue, because then every request
+// would need the queue's lock. Instead look looks at it too early, and queues it again.
 type expiryQueue struct {
 	began time.Time
 
 	mu    sync.Mutex // guards the fields below, and session.queued; taken after session.mu
-	queue []expiry   // a heap: the first is the next
+	queue []expiry   // a heap; the first expires next
 	timer *time.Timer
 }
 
@@ -34,7 +34,7 @@ func (d *expiryQueue) add(s *session, at time.Duration) {
 	}
 }
 
-// remove takes a session out of the queue, if it is there. The caller holds s.mu.
+// remove removes a session from the queue, if it is there. The caller holds s.mu.
 func (d *expiryQueue) remove(s *session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,14 +44,14 @@ func (d *expiryQueue) remove(s *session) {
 	}
 }
 
-// look is called by the timer.
+// look is called by the timer. It calls look of each session that is due.
 func (d *expiryQueue) look() {
 	for s := d.next(); s != nil; s = d.next() {
 		s.look()
 	}
 }
 
-// next takes a session that is due out of the queue; nil: none is due yet.
+// next removes a session that is due from the queue and returns it, or nil if no session is due.
 func (d *expiryQueue) next() *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,7 +64,8 @@ func (d *expiryQueue) next() *session {
 	return s
 }
 
-// first takes the session that is due next out of the queue; nil: there is none.
+// first removes the session that is due next from the queue and returns it, or nil if the queue is
+// empty.
 func (d *expiryQueue) first() *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,7 +102,7 @@ func (d *expiryQueue) cut(i int) {
 	}
 }
 
-// up puts one into the heap at i or, by moving later ones down, nearer to the root.
+// up puts one into the heap at i or, by moving later elements down, nearer to the root.
 func (d *expiryQueue) up(i int, one expiry) {
 	for i > 0 && one.at < d.queue[(i-1)/2].at {
 		d.put(i, d.queue[(i-1)/2])

@@ -11,8 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/cluster"
 )
 
-// find returns the session with the id if it belongs to this principal. The caller must release
-// it.
+// find returns the session with the id if it belongs to this principal. The caller must release it.
 func (v *PendingRequest) find(id string) (*session, error) {
 	if v.e.node == nil {
 		s := v.owner.session
@@ -29,7 +28,7 @@ func (v *PendingRequest) find(id string) (*session, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case !s.use(): // it has just expired here: the next attempt restores it
+		case !s.use(): // it has just expired on this node; the next attempt restores it
 			v.e.forgetSession(s)
 			continue
 		case due && !s.record.touch(v.ctx):
@@ -58,8 +57,8 @@ func (e *Endpoint) local(id string) *session {
 	return e.sessions[id]
 }
 
-// known returns the session with the id, brought up to date from the store, so that this request
-// sees what other nodes have changed. due says that the record must be touched.
+// known returns the session with the id, updated from the store, so that this request sees what
+// other nodes have changed. due reports whether the record must be touched.
 func (v *PendingRequest) known(id string) (s *session, due bool, err error) {
 	e, principal := v.e, v.Principal()
 	s = e.local(id)
@@ -89,7 +88,7 @@ func (v *PendingRequest) known(id string) (s *session, due bool, err error) {
 	return s, due, err
 }
 
-// restore makes this node serve a session that another node has opened, too.
+// restore makes this node serve a session that another node has opened.
 func (v *PendingRequest) restore(id string, kept port.Record) (*session, error) {
 	s := v.e.makeSession(v.ctx, v.r, id, "")
 	s.record.settled = false
@@ -109,8 +108,8 @@ func (v *PendingRequest) restore(id string, kept port.Record) (*session, error) 
 	return s, nil
 }
 
-// adopt makes a restored session findable. It returns s, or the session that a concurrent request
-// has restored first, or nil if there is no room.
+// adopt lets other requests find a restored session. It returns s, or the session that a concurrent
+// request has restored first, or nil if there is no room.
 func (e *Endpoint) adopt(s *session) *session {
 	e.node.Begin(e.life)
 	e.mu.Lock()
@@ -135,7 +134,7 @@ func (e *Endpoint) adopt(s *session) *session {
 }
 
 // evictable returns an idle session that can be restored when it is needed again, and whose end
-// makes room for one more session of the client. It returns nil if there is none. The caller holds
+// makes room for one more session of the client. If there is none, it returns nil. The caller holds
 // e.mu.
 func (e *Endpoint) evictable(opener string) *session {
 	if e.node == nil {
@@ -170,9 +169,9 @@ func (e *Endpoint) receive(m cluster.Message) {
 	}
 }
 
-// look is called periodically by the node, and after messages may have been lost. It keeps
-// the records of sessions alive that are in use without requests (an open stream), ends
-// sessions that have ended on other nodes, and shows the host what other nodes have changed.
+// look is called by the node periodically, and after messages may have been lost. It extends the
+// life of the records of sessions in use without requests (an open stream), and ends sessions that
+// have ended on other nodes. It also shows the host what other nodes have changed.
 func (e *Endpoint) look(ctx context.Context) {
 	for _, s := range e.all() {
 		switch {
@@ -180,7 +179,7 @@ func (e *Endpoint) look(ctx context.Context) {
 		case !s.record.touch(ctx):
 			e.endSession(s, errSessionEnded)
 		case s.record.writerNode() == e.node.ID && s.record.read(ctx) == nil:
-			_ = e.offered.Adopt(s.link) // a host that takes no connections sends nothing, either
+			_ = e.offered.Adopt(s.link) // a host that accepts no connections sends nothing, either
 		}
 	}
 }

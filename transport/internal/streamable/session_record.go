@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/cluster"
 )
 
-// The purposes for which the id of a session is digested; see [cluster.Digest].
+// Purposes for which the id of a session is digested; see [cluster.Digest].
 const (
 	forRecord = "streamable session"
 	forEvents = "streamable events"
@@ -26,8 +26,8 @@ type head struct {
 	Polls  bool   `json:"polls,omitempty"`
 }
 
-// record is a session's entry in the shared store, as this node last read it. It is created by
-// the host's first Change.
+// record is a session's entry in the shared store, as this node last read it. The host's first
+// Update creates it in the store.
 type record struct {
 	s   *session
 	key string
@@ -36,14 +36,14 @@ type record struct {
 
 	mu      sync.Mutex // guards the fields below
 	head    head
-	state   []byte // the host's; never written to
-	version uint64 // of the record in the store; 0: there is none yet
+	state   []byte // state of the host; never written to
+	version uint64 // version of the record in the store; 0 if it is not there yet
 	settled bool   // this node knows the sequence number of the standalone stream; see catchUp
 }
 
 var _ transport.SessionState = (*record)(nil)
 
-// newRecord makes the record of a session that this node opens. Nothing is stored yet.
+// newRecord returns the record of a session that this node opens. It is not stored yet.
 func newRecord(s *session) *record {
 	return &record{
 		s: s, key: cluster.Digest(forRecord, s.id), settled: true,
@@ -63,7 +63,7 @@ func (r *record) Update(ctx context.Context, change func([]byte) []byte) error {
 	return r.update(ctx, func(_ *head, state []byte) []byte { return change(state) })
 }
 
-// made reports whether the record is known to be in the store. A nil record is not.
+// made reports whether the record is known to be in the store. It returns false for a nil record.
 func (r *record) made() bool {
 	if r == nil {
 		return false
@@ -73,10 +73,10 @@ func (r *record) made() bool {
 	return r.version > 0
 }
 
-// attempts is how many conflicts with other nodes an update survives.
+// attempts is the number of attempts of an update if other nodes write at the same time.
 const attempts = 32
 
-// update writes what change makes of the newest record.
+// update stores the result of change, which gets the newest record.
 func (r *record) update(ctx context.Context, change func(h *head, state []byte) []byte) error {
 	r.changing.Lock()
 	defer r.changing.Unlock()
@@ -102,7 +102,7 @@ func faster(err error) bool {
 	return errors.Is(err, port.ErrConflict) || errors.Is(err, port.ErrExists)
 }
 
-// write stores what change makes of the record as this node knows it.
+// write stores the result of change, which gets the record as this node knows it.
 func (r *record) write(ctx context.Context, change func(h *head, state []byte) []byte) error {
 	r.mu.Lock()
 	h, state, version := r.head, bytes.Clone(r.state), r.version
@@ -134,7 +134,7 @@ func (r *record) read(ctx context.Context) error {
 	return r.see(kept)
 }
 
-// see decodes kept and takes it over, unless this node knows a newer version.
+// see decodes kept and stores it in r, unless r has a newer version.
 func (r *record) see(kept port.Record) error {
 	h, state, err := cluster.Split[head](kept.Data)
 	if err != nil {
@@ -144,8 +144,8 @@ func (r *record) see(kept port.Record) error {
 	return nil
 }
 
-// set takes over a newer version. An older one is ignored: it may have been read before this node
-// wrote a newer one.
+// set stores a newer version in r. It ignores an older one, which may have been read before this
+// node wrote a newer one.
 func (r *record) set(h head, state []byte, version uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,8 +158,8 @@ func (r *record) set(h head, state []byte, version uint64) {
 	}
 }
 
-// expires returns when the store may drop the record if it is not touched: a quarter of
-// SessionIdle after the session ends for idleness, because touch may come that late.
+// expires returns the time when the store may drop the record if it is not touched. That is a
+// quarter of SessionIdle after the session becomes due, because touch may come that late.
 func (s *session) expires() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/cluster"
 )
 
-// numbers returns s.numbered, and makes it first if need be. The caller holds s.mu.
+// numbers returns s.numbered, and makes it if it is nil. The caller holds s.mu.
 func (s *session) numbers() *numbered {
 	if s.numbered == nil {
 		s.numbered = new(numbered)
@@ -20,8 +20,8 @@ func (s *session) numbers() *numbered {
 	return s.numbered
 }
 
-// number returns a new number for a stream, for event ids and for the log. Where nodes share a log
-// it is random: if they counted, their numbers would collide.
+// number returns a new number for a stream, for event ids and for the log. If nodes share a log,
+// the number is random, because counters of several nodes would collide.
 func (s *session) number() uint64 {
 	if s.record != nil {
 		return numberOf(s.e.node.Mark)
@@ -45,8 +45,8 @@ func numberOf(mark uint32) uint64 {
 	return uint64(mark)<<markAt | uint64(binary.LittleEndian.Uint32(b[:]))
 }
 
-// prefix returns what the session's event ids begin with, on every node. It cannot be guessed, so
-// that event ids of one session are worthless in another.
+// prefix returns the prefix of the session's event ids, which is the same on every node. It cannot
+// be guessed, so event ids of one session are not valid in another.
 func (s *session) prefix() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *session) retire(number uint64) {
 	}
 }
 
-// stream returns the stream with the number that this node writes; nil: there is none.
+// stream returns the stream with the number, if this node writes it; otherwise nil.
 func (s *session) stream(number uint64) *stream {
 	if number == 0 {
 		return s.standalone()
@@ -125,8 +125,8 @@ func (st *stream) name() {
 	st.session.remember(st)
 }
 
-// key returns the stream's name in the log, which the session's id makes unguessable. A shared log
-// gets a digest instead of the id, which is a secret of the client.
+// key returns the stream's name in the log, which cannot be guessed because it contains the
+// session's id. A shared log gets a digest of the id, which is a secret of the client.
 func (st *stream) key() string {
 	id := st.session.id
 	if r := st.session.record; r != nil {
@@ -135,7 +135,7 @@ func (st *stream) key() string {
 	return id + "." + strconv.FormatUint(st.number, 10)
 }
 
-// eventID returns the id of an event; nil if the stream is not resumable.
+// eventID returns the id of an event, or nil if the stream is not resumable.
 func (st *stream) eventID(seq uint64) []byte {
 	if st.log == nil {
 		return nil
@@ -144,8 +144,8 @@ func (st *stream) eventID(seq uint64) []byte {
 }
 
 // primingID returns the id of a priming event, an event without data after which the client can
-// resume. On the standalone stream each connection gets such an event, so a counter is appended:
-// event ids are unique.
+// resume. On the standalone stream each connection gets such an event. A counter is appended there,
+// because event ids must be unique.
 func (st *stream) primingID(after uint64) []byte {
 	id := st.eventID(after)
 	if st.standalone {
@@ -177,7 +177,7 @@ func (st *stream) holds(after uint64) bool {
 	return !errors.Is(err, eventlog.ErrExpired)
 }
 
-// end ends the stream. If stays, its events stay in the log, for other nodes.
+// end ends the stream. If stays is true, its events remain in the log for other nodes.
 func (st *stream) end(stays bool) {
 	st.finish()
 	if !stays {
@@ -185,7 +185,7 @@ func (st *stream) end(stays bool) {
 	}
 }
 
-// forget drops what the log holds.
+// forget removes the stream's events from the log.
 func (st *stream) forget() {
 	if st.log != nil {
 		_ = st.log.Drop(context.WithoutCancel(st.session.ctx), st.key())

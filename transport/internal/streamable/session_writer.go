@@ -8,9 +8,9 @@ import (
 )
 
 // The standalone stream of a session has the same name on all nodes, but only one node writes it:
-// the writer. At first the writer is the node that opened the session, then the node at which the
-// client has last opened the stream. The hosts of all nodes send every change. The writer delivers
-// it, and the others drop it.
+// the writer. At first the writer is the node that opened the session. Later it is the node on
+// which the client has last opened the stream. The hosts of all nodes send every change. The writer
+// delivers it, and the other nodes drop it.
 
 // writerNode returns the node that writes the standalone stream, as this node last read it.
 func (r *record) writerNode() string {
@@ -26,13 +26,13 @@ func (r *record) writtenElsewhere(ctx context.Context) bool {
 		return false
 	}
 	if errors.Is(r.read(ctx), port.ErrNotFound) {
-		return true // it has ended
+		return true // the session has ended
 	}
 	return r.writerNode() != r.s.e.node.ID
 }
 
-// becomeWriter makes this node the writer of the session, if the session is shared. It returns the
-// reply if that fails.
+// becomeWriter makes this node the writer of the session, if the session is shared. If that fails,
+// it returns the refusal.
 func (s *session) becomeWriter(ctx context.Context) *Reply {
 	if !s.record.made() {
 		return nil
@@ -47,8 +47,8 @@ func (s *session) becomeWriter(ctx context.Context) *Reply {
 	return unavailable()
 }
 
-// claimWriter makes this node the writer. From the first Adopt on, the host receives what other nodes
-// change in the session. By the second Adopt it sees what they changed before that. So nothing is
+// claimWriter makes this node the writer. After the first Adopt, the host receives what other nodes
+// change in the session. The second Adopt shows the host what they changed before that. Nothing is
 // missed.
 func (s *session) claimWriter(ctx context.Context) error {
 	adopt, r := s.e.offered.Adopt, s.record
@@ -76,8 +76,8 @@ func (r *record) nameWriter(ctx context.Context) error {
 	})
 }
 
-// catchUp finds out the sequence number of a standalone stream that other nodes have written, by
-// appending an empty event, which no client sees. Earlier events are replayed only to a client
+// catchUp finds the sequence number of a standalone stream that other nodes have written. It
+// appends an empty event, which clients do not see. Earlier events are replayed only to a client
 // that names one (Last-Event-ID).
 func (st *stream) catchUp(ctx context.Context) error {
 	r := st.session.record

@@ -7,27 +7,27 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 )
 
-// Sink is the response of a stream, as a carrier implements it. The endpoint calls it from
-// one goroutine at a time, and not after the stream is over.
+// Sink is the response of a stream, as a carrier implements it. The endpoint calls it from one
+// goroutine at a time, and not after the stream is over.
 type Sink interface {
-	// Open writes status and header; length is that of the body, -1 where it is
-	// not known.
+	// Open writes the status and the header. length is the length of the body, or -1 if it is not
+	// known.
 	Open(status int, header []Field, length int) error
-	// Write sends a part of the body at once, whole or not at all. It must give
-	// up after a while on a client that does not read.
+	// Write sends a part of the body at once, whole or not at all. It must fail after a while if
+	// the client does not read.
 	Write(part []byte) error
 }
 
 // Ender is a Sink that can end the body with its last part, which saves a packet.
 type Ender interface {
-	// Last is the last Write.
+	// Last is like Write, for the last part.
 	Last(part []byte) error
 }
 
 // put writes a part of an SSE stream, preceded by the header if it is the first.
 func (a *streamConn) put(part []byte) error { return a.putPart(part, false) }
 
-// putPart is put; last says that nothing follows part.
+// putPart is like put; last reports that nothing follows part.
 func (a *streamConn) putPart(part []byte, last bool) error {
 	if !a.committed {
 		a.committed = true
@@ -55,14 +55,14 @@ func (r *Reply) write(a *streamConn) error {
 	return a.sink.Write(r.Body)
 }
 
-// attach makes a the stream's connection and writes what the client has missed. It returns false
-// if nothing more is to be sent on a.
+// attach makes a the stream's connection, and writes the events that the client has missed. It
+// returns false if nothing more is to be sent on a.
 func (st *stream) attach(a *streamConn, from position) bool {
 	defer st.settle()
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.answer.Status != 0 {
-		_ = st.writeAnswer(a) // a client that is gone does not matter any more
+		_ = st.writeAnswer(a) // the client may have disconnected, which does not matter here
 		return false
 	}
 	st.leaveOld()
@@ -75,20 +75,20 @@ func (st *stream) attach(a *streamConn, from position) bool {
 	return true
 }
 
-// leaveOld detaches the previous connection, whose end was not noticed before the client came back.
-// The caller holds st.mu, which is unlocked while leaveOld waits.
+// leaveOld detaches the previous connection, if its end was not noticed before the client came
+// back. The caller holds st.mu, which is unlocked while leaveOld waits.
 func (st *stream) leaveOld() {
 	for st.at != nil || st.pours() {
 		if st.at != nil {
 			st.detachLocked(st.at)
 		}
 		st.rescue()
-		_ = st.drain() // what the goroutine did not write is in the log, or was rescued
+		_ = st.drain() // events that the goroutine did not write are in the log, or were rescued
 	}
 }
 
-// greet writes the header and a first event or comment if the client is waiting for them, and
-// primes a client that may poll.
+// greet writes the header and a first event or comment if the client is waiting for them. It
+// prepares a priming event for a client that may poll.
 func (st *stream) greet(a *streamConn, from position) bool {
 	polls := st.sse && st.log != nil && st.plan.Polls
 	if st.standalone {
@@ -104,7 +104,7 @@ func (st *stream) greet(a *streamConn, from position) bool {
 			after = st.delivered
 		}
 		a.primer = appendPriming(make([]byte, 0, 256), st.primingID(after), st.admitter.cfg.Retry.Milliseconds())
-		if st.attached != nil { // a sender waits for this connection: its event follows at once
+		if st.attached != nil { // a sender waits for this connection, and its event follows at once
 			return true
 		}
 		return a.put(nil) == nil
@@ -162,14 +162,14 @@ func (st *stream) unwritten(a *streamConn) bool {
 }
 
 // part detaches the connection after everything pending was written. If the stream has ended
-// without writing anything, part writes a response, since there must be one.
+// without writing anything, part writes a response, because every request needs one.
 func (st *stream) part(a *streamConn) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.flow != nil && st.flow.to == a {
-		_ = st.drain() // the sender gets the error from Send
+		_ = st.drain() // Send returns the error
 	}
-	switch { // a client that is gone does not matter any more
+	switch { // the client may have disconnected, which does not matter here
 	case a.primer != nil:
 		_ = a.putPart(nil, st.ended)
 	case !a.committed && st.ended:

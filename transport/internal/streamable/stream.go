@@ -16,49 +16,55 @@ import (
 
 var errEnded = errors.New("streamable: the stream has ended")
 
-// stream is the response of one exchange, or the standalone stream of a session, for messages
-// that belong to no exchange. At most one connection at a time carries it.
+// stream is the response of one exchange, or the standalone stream of a session, for messages that
+// do not belong to an exchange. At most one connection at a time carries it. It is the
+// transport.Outbound of the exchange.
 //
-// It is the transport.Outbound of the exchange. Until a carrier has attached, and while the
-// connection is broken, messages of a resumable stream go to the log only; on other streams Send
-// waits, or fails.
+// At first the kind of the response is not decided. If the first frame is the answer, compose makes
+// it the whole response (answer). Any other frame makes the response an SSE stream (streaming). The
+// goroutine of the request then hands the stream to a carrier, which attaches a connection
+// (attach). The answer, or the end of the exchange, ends the stream (ended).
 //
-// Locks are taken in the order stream.mu, session.mu, expiryQueue.mu; record.mu after stream.mu. mu is
-// held during I/O on the connection and the log: it keeps their order.
+// Until a connection is attached, and while it is broken, frames of a resumable stream go only to
+// the log. On other streams Send waits, or fails.
+//
+// mu guards the state. It is held during I/O on the connection and the log, to keep the order of
+// the frames. Locks are taken in the order stream.mu, session.mu, expiryQueue.mu; record.mu is
+// taken after stream.mu.
 type stream struct {
 	admitter   *Admitter
-	session    *session // nil without one
+	session    *session // nil without a session
 	plan       transport.Plan
-	standalone bool             // it belongs to no exchange
+	standalone bool             // it does not belong to an exchange
 	json, sse  bool             // response types that the client accepts
-	log        eventlog.Store   // nil: not resumable
-	onClosing  func()           // called when the host begins to stop or the token expires, instead of ending the connection; nil: that ends
-	greeting   []byte           // the first bytes of a standalone stream; nil: a comment
-	life       *lazyctx.Context // the exchange's, ended when the client disconnects; nil: the exchange goes on
+	log        eventlog.Store   // nil if the stream is not resumable
+	onClosing  func()           // called when the host begins to stop or the token expires; if nil, the connection ends instead
+	greeting   []byte           // first bytes of a standalone stream; nil for a comment
+	life       *lazyctx.Context // life of the exchange, which ends when the client disconnects; nil if the exchange goes on
 
 	mu        sync.Mutex         // guards the fields below, and the order of what is written
 	settled   bool               // a carrier has attached, or never will
 	begun     bool               // begin was called
-	streaming bool               // the response is an SSE stream; false: not decided yet
-	releasing bool               // release was called before a connection had attached: the next one is given back
+	streaming bool               // the response is an SSE stream; otherwise not decided yet, or answer is the response
+	releasing bool               // Release was called before a connection has attached, so the next one ends at once
 	ended     bool               // nothing more is sent
-	lost      bool               // the connection has gone before the stream ended
+	lost      bool               // the connection ended before the stream
 	numbered  bool               // number was assigned; see name
 	number    uint64             // unique in the session; 0 is the standalone stream
-	seq       uint64             // of the last event
+	seq       uint64             // number of the last event
 	delivered uint64             // the highest seq that was written to a connection
-	exchange  transport.Exchange // constant until it was served, then nil; nil: the stream belongs to none
-	timer     *responseTimer     // of the request, until its response is decided; then nil
-	inline    *postedExchange    // that the goroutine of the request serves, while it may still write the response; else nil
-	hijacked  chan struct{}      // closed after Hijacker.Hijack; nil: that was not called
-	buffers   BufferSource       // of the request, while it waits; else nil
-	attached  chan struct{}      // closed when settled; nil: nobody waits for it
-	answer    Reply              // the whole response, if the exchange sent nothing before its answer; Status 0: none
-	at        *streamConn        // the connection that carries the stream now; nil: none
-	flow      *flow              // nil: no event was written yet
+	exchange  transport.Exchange // constant until it was served, then nil; nil without an exchange
+	timer     *responseTimer     // timer of the request until its response is decided, then nil
+	inline    *postedExchange    // exchange that the goroutine of the request serves while it may still write the response; otherwise nil
+	hijacked  chan struct{}      // closed after Hijacker.Hijack; nil if that was not called
+	buffers   BufferSource       // of the request while it waits; otherwise nil
+	attached  chan struct{}      // closed by settle; nil if no sender waits
+	answer    Reply              // the whole response, if the answer is the first message; otherwise Status is 0
+	at        *streamConn        // the connection that carries the stream now; may be nil
+	flow      *flow              // nil until an event is written
 }
 
-// answering returns the response that f is, but without its body.
+// answering returns the response for the answer f, without its body.
 func answering(f *transport.Frame, status int, header []Field) Reply {
 	r := Reply{Status: status, Header: header}
 	if f.RetryAfter > 0 {
@@ -77,7 +83,7 @@ func answering(f *transport.Frame, status int, header []Field) Reply {
 // holds st.mu.
 func (st *stream) compose(f *transport.Frame) {
 	status := cmp.Or(f.Status, http.StatusOK)
-	if st.json || status != http.StatusOK { // a refusal has its status whatever the client takes
+	if st.json || status != http.StatusOK { // a refusal has its status even if the client accepts only SSE
 		st.answer = answering(f, status, jsonHeader)
 		st.answer.Body = append(st.borrow(len(f.JSON)), f.JSON...)
 		return
@@ -96,10 +102,10 @@ func (st *stream) borrow(size int) []byte {
 	return source.Buffer(size)[:0]
 }
 
-// Send sends one frame of the exchange. Frames are written in the order of the calls. A client
-// that does not read blocks its own calls, until the carrier gives up on it. Frames in quick
-// succession may be written after Send has returned, but before the Send of the answer returns;
-// see flow.
+// Send sends one frame of the exchange. Frames are written in the order of the calls. A client that
+// does not read blocks its own calls, until the write to the carrier fails. If frames are sent in
+// quick succession, Send may return before its frame is written. The Send of the answer returns
+// only after all frames were written; see flow.
 func (st *stream) Send(ctx context.Context, frame transport.Frame) error {
 	final := frame.Final && !st.standalone
 	st.mu.Lock()
@@ -131,8 +137,8 @@ func (st *stream) Send(ctx context.Context, frame transport.Frame) error {
 	return err
 }
 
-// forgiven returns err, of writing to a connection, or nil if the log has what was not written:
-// the client may come back for it.
+// forgiven returns err, an error of writing to a connection. If the log has the frames that were
+// not written, it returns nil, because the client may come back for them.
 func (st *stream) forgiven(err error) error {
 	if st.log != nil {
 		return nil
@@ -157,9 +163,9 @@ func (st *stream) respond() error {
 	return st.writeAnswer(st.at)
 }
 
-// stream makes the response an SSE stream and waits for the carrier. Without the wait a handler
-// that sends much at once could exceed the bounds of the log before the first event is on the
-// wire, and the client could not get any of it.
+// stream makes the response an SSE stream and waits for the carrier. Without the wait, a handler
+// that sends many frames could exceed the bounds of the log before the first event is written. The
+// client could then not get any of them. The caller holds st.mu.
 func (st *stream) stream(ctx context.Context) error {
 	st.streaming = true
 	st.name()
@@ -192,11 +198,12 @@ func (st *stream) awaitCarrier(ctx context.Context) {
 	}
 }
 
-// event writes a frame to the log and to the connection, if there are such.
+// event writes a frame to the log and to the connection, as far as the stream has them. The caller
+// holds st.mu.
 func (st *stream) event(frame []byte) error {
 	if st.standalone && st.session != nil && st.session.record.writtenElsewhere(st.session.ctx) {
 		if st.at != nil {
-			st.detachLocked(st.at) // the client has opened the stream on that node
+			st.detachLocked(st.at) // the client has opened the stream on the other node
 		}
 		return nil
 	}
@@ -206,7 +213,7 @@ func (st *stream) event(frame []byte) error {
 		switch {
 		case err == nil:
 			st.seq = seq
-		case st.at != nil: // the connected client gets it; it cannot be resumed from
+		case st.at != nil: // the connected client gets the frame, but cannot resume from it
 			return st.unlogged(st.at, frame)
 		default:
 			return err
@@ -218,8 +225,8 @@ func (st *stream) event(frame []byte) error {
 	return st.forgiven(st.pass(st.at, st.eventID(st.seq), st.seq, frame))
 }
 
-// unlogged writes a frame that the log did not take. It has no id, since the log will give that
-// number to another event.
+// unlogged writes a frame that the log did not accept. The frame has no id, because the log will
+// give its number to another event.
 func (st *stream) unlogged(a *streamConn, frame []byte) error {
 	seq := st.delivered
 	if st.pours() {
@@ -236,7 +243,7 @@ func (st *stream) tell() {
 	}
 }
 
-// settle notes that a carrier has attached or none will, and wakes awaitCarrier.
+// settle records that a carrier has attached or never will, and wakes awaitCarrier.
 func (st *stream) settle() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -247,9 +254,9 @@ func (st *stream) settle() {
 	}
 }
 
-// whole returns the response if it is a single answer, or nil if it is a stream, or hijacked. From now
-// on the request does not wait: its timer does not fire, and the memory of its BufferSource belongs to
-// the carrier again.
+// whole returns the response if it is a single answer, or nil if it is a stream or was hijacked.
+// From then on the request does not wait: its timer does not fire, and the carrier may reuse the
+// memory of its BufferSource.
 func (st *stream) whole() *Reply {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -259,27 +266,27 @@ func (st *stream) whole() *Reply {
 		return nil
 	case st.answer.Status != 0:
 		return &st.answer
-	case st.ended && !st.streaming: // the exchange has sent no answer
+	case st.ended && !st.streaming: // the exchange has not sent an answer
 		return &Reply{Status: http.StatusAccepted}
 	}
 	return nil
 }
 
-// finish ends the stream: nothing more will be sent.
+// finish ends the stream. No more frames can be sent.
 func (st *stream) finish() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.finishLocked()
 }
 
-// finishLocked is finish. The caller holds st.mu.
+// finishLocked is like finish. The caller holds st.mu.
 func (st *stream) finishLocked() {
 	if !st.ended {
 		st.endLocked()
 	}
 }
 
-// served is finish, and lets the exchange go, which has been served.
+// served is like finish, and drops the reference to the exchange, which has been served.
 func (st *stream) served() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -287,7 +294,7 @@ func (st *stream) served() {
 	st.finishLocked()
 }
 
-// endLocked is finish for a stream whose ended may be set already. The caller holds st.mu.
+// endLocked is like finish, for a stream on which ended may already be set. The caller holds st.mu.
 func (st *stream) endLocked() {
 	st.ended = true
 	st.tell()
@@ -300,9 +307,9 @@ func (st *stream) endLocked() {
 	}
 }
 
-// gone is called when a connection has detached from the stream. If no other connection carries
-// the stream, the client is lost. On 2026-07-28 that cancels the call
-// (basic/transports/streamable-http "Cancellation").
+// gone is called when a connection has detached from the stream. If no other connection carries the
+// stream, the client is lost. On 2026-07-28 this cancels the call (basic/transports/streamable-http
+// "Cancellation").
 func (st *stream) gone(cause error) {
 	st.mu.Lock()
 	st.lost = st.at == nil && !st.ended
@@ -314,7 +321,7 @@ func (st *stream) gone(cause error) {
 	st.settle()
 }
 
-// Release closes the connection before the answer exists: the client polls for the answer
+// Release closes the connection before the answer exists. The client then polls for the answer
 // (2025-11-25 basic/transports, SEP-1699).
 func (st *stream) Release() {
 	st.mu.Lock()

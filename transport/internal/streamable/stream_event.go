@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// appendEventID appends tag.stream.seq: an id that is unique in the session and names its stream
-// (2025-11-25 basic/transports). Priming events of stream 0, the standalone one, have a counter
-// appended.
+// appendEventID appends tag.stream.seq, an id that is unique in the session and identifies its
+// stream (2025-11-25 basic/transports). A priming event of the standalone stream, which is stream
+// 0, also has a counter at the end.
 func appendEventID(dst []byte, tag string, stream, seq uint64) []byte {
 	dst = append(append(dst, tag...), '.')
 	dst = append(strconv.AppendUint(dst, stream, 10), '.')
 	return strconv.AppendUint(dst, seq, 10)
 }
 
-// parseEventID undoes appendEventID, for ids with this tag only. The counter of a priming event is
-// checked and ignored.
+// parseEventID parses an id of appendEventID with this tag. It checks and ignores the counter of a
+// priming event.
 func parseEventID(id, tag string) (stream, seq uint64, ok bool) {
 	rest, ok := strings.CutPrefix(id, tag+".")
 	if !ok {
@@ -46,14 +46,14 @@ func appendEvent(dst, id, frame []byte) []byte {
 	return append(dst, eventEnd...)
 }
 
-// appendPriming appends a priming event: an id to resume after, when to reconnect (in
-// milliseconds), and empty data (2025-11-25 basic/transports, SEP-1699).
+// appendPriming appends a priming event: an id to resume after, the time to reconnect in
+// milliseconds, and empty data (2025-11-25 basic/transports, SEP-1699).
 func appendPriming(dst, id []byte, retry int64) []byte {
 	dst = append(append(append(dst, "id: "...), id...), "\nretry: "...)
 	dst = strconv.AppendInt(dst, retry, 10)
 	return append(dst, "\ndata: \n\n"...)
 }
 
-// comment is an SSE comment: it keeps idle streams open through proxies, and writing it detects a
-// client that is gone.
+// comment is an SSE comment. It keeps idle streams open through proxies, and writing it detects a
+// client that has disconnected.
 const comment = ": \n\n"

@@ -8,38 +8,40 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
-// flow is the part of a stream that is needed only once it writes events. Usually the sender
-// writes an event itself: the event leaves at once, and Send returns the error. But a write costs
-// ten times as much as making an event, so when events come in quick succession a goroutine (pour)
-// takes over. It writes in one go what has arrived during its previous write, and ends when
-// nothing is left: an event waits for nothing but the writes before it. If one of its writes
-// fails, the next Send returns the error.
+// flow is the part of a stream that is needed only once the stream writes events. Usually the
+// sender writes an event itself, and Send returns the error. But a write costs ten times as much as
+// making an event. When events come in quick succession, a goroutine (pour) therefore takes over.
 //
-// mu of the stream guards the fields, except spare, which only the goroutine uses.
+// The goroutine runs while to is not nil. pass starts it, and meanwhile senders only append to buf.
+// The goroutine writes at once everything that was appended during its previous write, so an event
+// waits only for the writes before it. It ends when nothing is left or a write fails (poured).
+// After a failed write the next Send returns the error.
+//
+// The mu of the stream guards the fields, except spare, which only the goroutine uses.
 type flow struct {
-	buf   []byte // events to be written; empty while nobody writes
-	spare []byte // memory of the last write, for reuse
-	rest  []byte // events that were not written to the previous connection when another replaced it
-	seq   uint64 // of the last event in buf
+	buf   []byte // events to be written; empty between two writes
+	spare []byte // buffer of the previous write, for reuse
+	rest  []byte // events that were not written to the previous connection when another one replaced it
+	seq   uint64 // number of the last event in buf
 
-	wrote    time.Time   // the end of the last write
+	wrote    time.Time   // end of the last write
 	quick    int         // consecutive events, each within hurry of the write before it
-	to       *streamConn // where the goroutine writes; nil: it does not run
+	to       *streamConn // connection to which the goroutine writes; nil if the goroutine does not run
 	draining int         // number of callers that wait in drain
-	failed   error       // of the goroutine's last write; nil: it succeeded
+	failed   error       // error of the goroutine's last write; may be nil
 	changed  sync.Cond   // the goroutine has made room, or has ended; its lock is the stream's
 }
 
 const (
-	hurry   = 20 * time.Microsecond // events that follow each other this fast are in quick succession
-	several = 8                     // after this many of them the goroutine takes over
-	crowd   = 64 << 10              // when this many bytes are pending, senders block
-	modest  = 4 << 10               // bytes of buffer that a quiet stream may keep
+	hurry   = 20 * time.Microsecond // events that follow each other within this time are in quick succession
+	several = 8                     // number of such events after which the goroutine takes over
+	crowd   = 64 << 10              // number of pending bytes at which senders block
+	modest  = 4 << 10               // largest buffer, in bytes, that a stream keeps between two writes
 )
 
 var errUnwritten = errors.New("streamable: writing an event has failed")
 
-// flows returns st.flow, and makes it first if need be. The caller holds st.mu.
+// flows returns st.flow, and makes it if it is nil. The caller holds st.mu.
 func (st *stream) flows() *flow {
 	if st.flow == nil {
 		st.flow = &flow{changed: sync.Cond{L: &st.mu}}
@@ -75,7 +77,7 @@ func (f *flow) hurried() bool {
 	return f.quick > several
 }
 
-// write writes buf while holding st.mu; last says that nothing follows. An error detaches the
+// write writes buf while holding st.mu; last reports that nothing follows. An error detaches the
 // connection.
 func (st *stream) write(a *streamConn, last bool) error {
 	f := st.flow
@@ -89,7 +91,7 @@ func (st *stream) write(a *streamConn, last bool) error {
 	return st.written(a, f.seq, err)
 }
 
-// written notes the outcome of a write up to event seq. The caller holds st.mu.
+// written records the result of a write up to event seq. The caller holds st.mu.
 func (st *stream) written(a *streamConn, seq uint64, err error) error {
 	if err != nil {
 		st.detachLocked(a)
@@ -99,7 +101,7 @@ func (st *stream) written(a *streamConn, seq uint64, err error) error {
 	return nil
 }
 
-// pour is the goroutine: it writes until nothing is pending.
+// pour is the goroutine. It writes until nothing is pending.
 func (st *stream) pour(a *streamConn) {
 	defer hostcall.Recover()
 	st.mu.Lock()
@@ -113,8 +115,8 @@ func (st *stream) pour(a *streamConn) {
 	}
 }
 
-// apart is write with st.mu unlocked during the write, so that new events can be added to buf; last
-// says that none will be. The caller holds st.mu.
+// apart is like write, but unlocks st.mu during the write, so that new events can be added to buf.
+// last reports that no event will follow. The caller holds st.mu.
 func (st *stream) apart(a *streamConn, last bool) error {
 	f := st.flow
 	part := f.buf
@@ -127,8 +129,8 @@ func (st *stream) apart(a *streamConn, last bool) error {
 	return err
 }
 
-// poured ends the goroutine's work and wakes those that wait for it. What is left in buf was for a
-// connection that is gone. The caller holds st.mu.
+// poured ends the goroutine's work and wakes waiting callers. Events that are left in buf were for
+// a connection that has ended. The caller holds st.mu.
 func (st *stream) poured() {
 	f := st.flow
 	if f.failed != nil { // also after a panic: see pour
@@ -142,8 +144,8 @@ func (st *stream) poured() {
 	f.changed.Broadcast()
 }
 
-// room waits while too much is pending or others wait in drain. The caller holds st.mu, which is
-// unlocked during the wait.
+// room waits while too much is pending or other callers wait in drain. The caller holds st.mu,
+// which is unlocked during the wait.
 func (st *stream) room() {
 	f := st.flow
 	for f != nil && (f.draining > 0 || f.to != nil && len(f.buf) >= crowd) {
@@ -167,8 +169,8 @@ func (st *stream) drain() error {
 	return f.failed
 }
 
-// rescue keeps the events that were not written to a connection which is being replaced, unless
-// the log has them. The caller holds st.mu.
+// rescue keeps the events that were not written to a connection that is being replaced, unless the
+// log has them. The caller holds st.mu.
 func (st *stream) rescue() {
 	if f := st.flow; f != nil && st.log == nil {
 		f.rest, f.buf = append(f.rest, f.buf...), f.buf[:0]

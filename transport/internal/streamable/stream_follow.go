@@ -9,29 +9,31 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 )
 
-// A stream whose exchange runs on another node is followed by polling the log, at first every
+// A node follows a stream whose exchange runs on another node by polling the log, at first every
 // minPause, then less often.
 const (
 	minPause = 25 * time.Millisecond
 	maxPause = 250 * time.Millisecond
-	// doubt is how often a follower that finds nothing new checks whether the writer is alive.
+	// doubt is the time without a new event after which a follower checks whether the writer is
+	// alive.
 	doubt = time.Second
 )
 
-// follower carries the rest of a stream that another node writes. It ends with the stream, whose
-// end the writer marks in the log. A node that has died marks nothing: when the follower notices
-// that, it ends the stream itself; see conclude. Only the goroutine of serve uses a follower.
+// follower carries the rest of a stream that another node writes. It ends with the stream; the
+// writer marks the end in the log. A node that has died marks nothing. When the follower notices
+// that, it ends the stream itself; see conclude. Only one goroutine at a time uses a follower:
+// first the one of follow, then the one of serve.
 type follower struct {
 	s     *session
-	mark  uint32 // of the node that writes
+	mark  uint32 // mark of the node that writes
 	key   string
 	after uint64           // number of the last event that was read
-	news  []eventlog.Event // read, and not written yet
+	news  []eventlog.Event // events that were read and not written yet
 	id    func(seq uint64) []byte
 
-	pause  time.Duration // until the log is read again
-	heard  time.Time     // when something new was last read
-	proven time.Time     // when the writer was last known to be alive
+	pause  time.Duration // time until the log is read again
+	heard  time.Time     // time when an event was last read
+	proven time.Time     // time when the writer was last known to be alive
 }
 
 // follow resumes a stream that another node writes.
@@ -52,7 +54,7 @@ func (v *PendingRequest) follow(s *session, number, after uint64, p *posting) *R
 	return v.admit(&Stream{follow: f}, p)
 }
 
-// nothing reports whether nothing new was read, except the event that begins a stream.
+// nothing reports whether no event was read, except the event that begins a stream.
 func (f *follower) nothing() bool {
 	return len(f.news) == 0 || len(f.news) == 1 && begins(f.news[0])
 }
@@ -106,7 +108,7 @@ func (f *follower) serve(ctx context.Context, a *streamConn) {
 		case <-f.s.ctx.Done():
 			return
 		case <-f.s.e.Closing():
-			return // the client resumes at another node
+			return // the client resumes on another node
 		case <-f.s.e.following.Done():
 			return
 		case <-beat.C:
@@ -123,7 +125,7 @@ func (f *follower) serve(ctx context.Context, a *streamConn) {
 	}
 }
 
-// advance reads on. It returns false if nothing more can be expected.
+// advance reads the next events. It returns false if nothing more can be expected.
 func (f *follower) advance(ctx context.Context) bool {
 	if err := f.look(ctx); errors.Is(err, eventlog.ErrExpired) {
 		return false // the stream was dropped, or the reader is too slow for it

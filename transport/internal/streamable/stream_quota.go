@@ -10,11 +10,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// quotaOwner is a session or, without one, a client. Its open streams are counted together.
+// quotaOwner is a session or, without a session, a client. Its open streams are counted together.
 type quotaOwner struct {
 	session *session
 	client  string
-	quota   *streamQuota // of the client, while a stream is counted there
+	quota   *streamQuota // quota of the client while a stream is counted there
 }
 
 // owner returns the key of the client.
@@ -25,7 +25,7 @@ func (o *quotaOwner) owner() string {
 	return o.client
 }
 
-// enter counts one more open stream of o, until leave. It returns false if o is at its limit.
+// enter counts one more open stream of o until leave. It returns false if o is at its limit.
 func (a *Admitter) enter(o *quotaOwner) bool {
 	if o.session != nil {
 		return o.session.enter(a.cfg.MaxStreams)
@@ -34,9 +34,9 @@ func (a *Admitter) enter(o *quotaOwner) bool {
 	return o.quota != nil
 }
 
-// EnterCalls counts the calls of a frame among those that a client has in flight, in all its
-// sessions, until leave is called. client is the result of Admission.Client. ok is false if the
-// client would have more than Config.MaxCalls.
+// EnterCalls counts the calls of a frame among the running calls of a client, in all its sessions,
+// until leave is called. client is the result of Admission.Client. If the client would have more
+// than Config.MaxCalls, ok is false.
 func (a *Admitter) EnterCalls(client string, frame []byte) (leave func(), ok bool) {
 	calls, n := a.count(client, frame)
 	if calls == nil {
@@ -45,8 +45,8 @@ func (a *Admitter) EnterCalls(client string, frame []byte) (leave func(), ok boo
 	return func() { calls.leave(n) }, true
 }
 
-// count enters the calls of a frame: one, or as many as a batch has messages. A batch that alone
-// exceeds the limit takes the whole quota. calls is nil if the client is at its limit.
+// count counts the calls of a frame: one, or as many as a batch has messages. A batch that alone
+// exceeds the limit takes the whole quota. If the client is at its limit, calls is nil.
 func (a *Admitter) count(client string, frame []byte) (calls *streamQuota, n int) {
 	n = 1
 	if jsonrpc.IsBatch(frame) && jsontext.Check(frame, jsontext.DefaultLimits()) == nil {
@@ -67,22 +67,22 @@ func (a *Admitter) leave(o quotaOwner) {
 // streamQuotas counts the open streams of clients, or their calls. Each request without a session
 // needs it, so finding a known client takes no lock.
 //
-// A client whose last stream has ended stays known. When there are more than most clients, add
-// forgets those without a stream: it sets their count to forgotten, and only then removes them from
-// known. A request that still has such a quota sees that count, and asks add for a new one.
+// A client remains known after its last stream. When there are more than most clients, add forgets
+// those without a stream. It sets their count to forgotten, and only then removes them from known.
+// A request that still has such a quota sees that count, and calls add for a new one.
 type streamQuotas struct {
 	known sync.Map // of *streamQuota, by client
 
 	mu    sync.Mutex // guards the fields below, and what is added to known
-	count int        // of known
-	most  int        // how many may be known before those without a stream are forgotten
+	count int        // number of known clients
+	most  int        // number of clients at which those without a stream are forgotten
 }
 
-// remembered is the number of known clients below which none is forgotten.
+// remembered is the number of known clients below which no client is forgotten.
 const remembered = 256
 
-// enter counts n more for a client, and returns its quota. It returns nil, and counts nothing, if the
-// client would have more than most.
+// enter counts n more for a client, and returns its quota. If the client would have more than most,
+// it returns nil and counts nothing.
 func (p *streamQuotas) enter(client string, n, most int) *streamQuota {
 	found, _ := p.known.Load(client)
 	at, _ := found.(*streamQuota)
@@ -101,13 +101,14 @@ func (p *streamQuotas) enter(client string, n, most int) *streamQuota {
 	}
 }
 
-// add returns the quota of a client, and makes it if there is none. It first forgets clients without
-// a stream if there are too many, so that at most twice as many are known as have a stream.
+// add returns the quota of a client, and makes it if there is none. If there are too many clients,
+// it first forgets those without a stream. At most twice as many clients are then known as have a
+// stream.
 func (p *streamQuotas) add(client string) *streamQuota {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at, ok := p.known.Load(client); ok {
-		return at.(*streamQuota) //nolint:forcetypeassert // there is nothing else
+		return at.(*streamQuota) //nolint:forcetypeassert // known has no other type
 	}
 	if p.count >= p.most {
 		p.forget()
@@ -115,14 +116,14 @@ func (p *streamQuotas) add(client string) *streamQuota {
 	}
 	p.count++
 	at := new(streamQuota)
-	p.known.Store(strings.Clone(client), at) // client may be part of the request's memory
+	p.known.Store(strings.Clone(client), at) // must not keep the request's memory
 	return at
 }
 
 // forget forgets the clients without a stream. The caller holds p.mu.
 func (p *streamQuotas) forget() {
 	for client, at := range p.known.Range {
-		if at.(*streamQuota).open.CompareAndSwap(0, forgotten) { //nolint:forcetypeassert // there is nothing else
+		if at.(*streamQuota).open.CompareAndSwap(0, forgotten) { //nolint:forcetypeassert // known has no other type
 			p.known.Delete(client)
 			p.count--
 		}
@@ -138,7 +139,8 @@ type streamQuota struct {
 // forgotten is the final count of a client that is not known any more.
 const forgotten = math.MinInt64
 
-// enter counts n more. It does not if there would be more than most, or if the client is forgotten.
+// enter counts n more. It counts nothing if there would be more than most, or if the client is
+// forgotten; known is then false.
 func (p *streamQuota) enter(n, most int64) (entered, known bool) {
 	for {
 		open := p.open.Load()

@@ -10,30 +10,31 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
-// Stream is an open response, to be carried exactly once: with Serve or with Begin.
+// Stream is an open response. A carrier must carry it exactly once, with Serve or with Begin.
 type Stream struct {
 	st     *stream
 	from   position
 	header []Field
 	leave  func()
-	follow *follower // for a stream that another node writes; then st is nil
-	until  time.Time // when the client's token expires; zero: never
+	follow *follower // for a stream that another node writes, with st nil
+	until  time.Time // time when the client's token expires; zero means never
 }
 
-// position says where in a stream a connection begins.
+// position is where in a stream a connection begins.
 type position struct {
-	fresh   bool   // a new connection of the standalone stream: with the events that were not delivered
+	fresh   bool   // a new connection of the standalone stream, which begins with the events that were not delivered
 	resumed bool   // by Last-Event-ID
-	after   uint64 // if resumed: the last event that the client has
+	after   uint64 // if resumed, the last event that the client has
 }
 
-// LongLived reports whether the exchange goes on when the client disconnects. Then the end of what a client
-// sends is no sign that it has left: it may have closed only its sending half, and waits for the answer.
+// LongLived reports whether the exchange goes on when the client disconnects. In that case the end
+// of what the client sends does not mean a disconnect: the client may have closed only its sending
+// half, and wait for the answer.
 func (s *Stream) LongLived() bool { return s.st != nil && !s.st.standalone && s.st.life == nil }
 
-// expiring makes a stream that a GET has opened end when its token expires: each request is
-// authorized for itself (2025-11-25 basic/authorization "Access Token Usage"). The
-// session stays, for a client that comes back with another token.
+// expiring makes a stream of a GET end when its token expires, because each request is authorized
+// separately (2025-11-25 basic/authorization "Access Token Usage"). The session remains, for a
+// client that comes back with another token.
 func (s *Stream) expiring(e *Admission) *Stream {
 	if p := transport.PrincipalFrom(e.ctx); p != nil {
 		s.until = p.Expires
@@ -41,13 +42,13 @@ func (s *Stream) expiring(e *Admission) *Stream {
 	return s
 }
 
-// holdsQuota makes the end of the stream give back its quota; see Admitter.enter.
+// holdsQuota returns the quota at the end of the stream; see Admitter.enter.
 func (s *Stream) holdsQuota(g *Admitter, who quotaOwner) {
 	after := s.leave
 	s.leave = func() { g.leave(who); after() }
 }
 
-// life returns ctx, ended by the expiry of the token.
+// life returns a context that ends with ctx, or when the token expires.
 func (s *Stream) life(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.until.IsZero() {
 		return ctx, func() {}
@@ -55,8 +56,8 @@ func (s *Stream) life(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithDeadline(ctx, s.until)
 }
 
-// Serve carries the stream on sink until there is nothing more to send on this
-// connection. ctx ends when the client is gone.
+// Serve carries the stream on sink until there is nothing more to send on this connection. The
+// carrier ends ctx when the client has disconnected.
 func (s *Stream) Serve(ctx context.Context, sink Sink) {
 	if s.follow != nil {
 		s.followed(ctx, sink)
@@ -73,11 +74,11 @@ func (s *Stream) Serve(ctx context.Context, sink Sink) {
 	}
 }
 
-// Begin carries the stream on sink without keeping a goroutine while nothing is sent. It
-// returns when the stream is open; gone is to be called when the client has left, and
-// may be called more than once. over is called once, when nothing more is sent on this
-// connection, in a goroutine of its own, and be it before Begin returns. ctx has the
-// values of the request; it does not end the stream.
+// Begin carries the stream on sink without a goroutine while nothing is sent. It returns when the
+// stream is open. The carrier calls gone when the client has disconnected; gone may be called more
+// than once. over is called once, in a goroutine of its own, when nothing more is sent on this
+// connection, possibly before Begin returns. ctx has the values of the request, but does not end
+// the stream.
 func (s *Stream) Begin(ctx context.Context, sink Sink, over func()) (gone func()) {
 	if s.follow != nil {
 		ctx, cancel := context.WithCancel(ctx)
@@ -109,28 +110,32 @@ func (s *Stream) followed(ctx context.Context, sink Sink) {
 	s.follow.serve(life, &streamConn{sink: sink, header: s.header})
 }
 
-// connect returns the connection of the stream to a carrier.
+// connect returns a connection of the stream to a carrier.
 func (s *Stream) connect(sink Sink) *streamConn {
 	return &streamConn{st: s.st, sink: sink, header: s.header, leave: s.leave}
 }
 
 // streamConn is one connection that carries a stream. Senders write to it in their own goroutines;
 // it has no goroutine of its own.
+//
+// begin attaches it. close may be called by any goroutine, at any time: when the stream ends, a
+// write fails, the client disconnects or the token expires. After close, end runs once. It writes
+// what is pending, detaches the connection, and calls leave.
 type streamConn struct {
 	st        *stream
 	sink      Sink
 	header    []Field
-	leave     func() // called once, at the very end
+	leave     func() // called once, at the end of end
 	committed bool   // the header was written; guarded by stream.mu, or by pour while it runs
-	primer    []byte // priming event that the next part begins with; nil: none; guarded like committed
+	primer    []byte // priming event with which the next part begins; may be nil; guarded like committed
 
 	wrote  atomic.Bool   // something was written since the last look of heartbeats
-	silent int           // looks in a row that found nothing written; guarded by heartbeats.mu
-	closed atomic.Bool   // nothing more is sent here
-	over   chan struct{} // with Serve: closed by close; nil: see told
+	silent int           // consecutive looks that found nothing written; guarded by heartbeats.mu
+	closed atomic.Bool   // nothing more is sent on this connection
+	over   chan struct{} // with Serve: closed by close; with Begin: nil
 	told   func()        // with Begin: called after end, which close runs in a goroutine of its own
 
-	beating atomic.Bool    // beat runs, or is about to
+	beating atomic.Bool    // beat is running, or is about to
 	beats   sync.WaitGroup // counts the calls of heartbeats, for which end waits
 	expiry  *time.Timer    // guarded by heartbeats.mu
 }
@@ -142,7 +147,7 @@ func (a *streamConn) begin(s *Stream) {
 	}
 }
 
-// close makes the connection end: nothing more is sent on it. It does not block and needs no lock.
+// close ends the connection: nothing more is sent on it. It does not block and needs no lock.
 func (a *streamConn) close() {
 	if a.closed.Swap(true) {
 		return
@@ -162,14 +167,15 @@ func (a *streamConn) close() {
 // once, after close.
 func (a *streamConn) end() {
 	defer a.leave()
-	defer a.st.gone(errClientGone) // unless it has ended, or another connection carries it
+	defer a.st.gone(errClientGone) // cancels nothing if the stream has ended, or another connection carries it
 	defer a.st.part(a)
 	a.st.admitter.heartbeats.leave(a)
 	a.beats.Wait()
 }
 
 // expire ends the connection because the token has expired, or because the host stops and the
-// stream would not end by itself. A stream with onClosing ends by itself some time after that call.
+// stream would not end by itself. If the stream has onClosing, expire calls that instead, and the
+// stream ends by itself later.
 func (a *streamConn) expire() {
 	if a.st.onClosing != nil {
 		a.st.onClosing()

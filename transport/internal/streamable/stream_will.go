@@ -13,10 +13,10 @@ import (
 
 // In a shared log a stream has, besides its frames, events for the other nodes:
 //
-//   - The first one, from begin: the will, or nothing. The will is the answer for the client
-//     if this process ends before the exchange.
-//   - A last one without content, from mark: the stream has ended.
-//   - A last one with the will, from conclude: the writer has died, and this is the answer.
+//   - A first event, from begin: the will, or nothing. The will is the answer for the client if
+//     this process ends before the exchange does.
+//   - A last event without content, from mark: the stream has ended.
+//   - A last event with the will, from conclude: the writer has died, and this is the answer.
 //
 // Frames are not empty and have no line breaks, so a line break marks the will.
 const willMark = '\n'
@@ -26,24 +26,24 @@ func internal(event eventlog.Event) bool {
 	return len(event.Frame) == 0 || event.Frame[0] == willMark
 }
 
-// begins reports whether event is that of begin.
+// begins reports whether event is the event of begin.
 func begins(event eventlog.Event) bool { return internal(event) && event.Seq == 1 }
 
-// ends reports whether event is the last of a stream.
+// ends reports whether event is the last event of a stream.
 func ends(event eventlog.Event) bool { return internal(event) && event.Seq > 1 }
 
-// begin appends the first event to a shared log, once, before the client gets an id by which it
-// could ask another node for the stream. The caller holds st.mu.
+// begin appends the first event to a shared log. It does so once, before the client gets an id with
+// which it could resume the stream on another node. The caller holds st.mu.
 func (st *stream) begin() {
 	if st.begun || !st.numbered || !st.session.record.made() {
 		return
 	}
 	st.begun = true
-	// Without it only this node resumes the stream before it has another event.
+	// If this fails, only this node can resume the stream until there is another event.
 	_, _ = st.log.Append(st.session.ctx, st.key(), st.will())
 }
 
-// will returns the content of the first event; nil: none. The caller holds st.mu.
+// will returns the content of the first event; it may be nil. The caller holds st.mu.
 func (st *stream) will() []byte {
 	x, ok := st.exchange.(transport.Planned)
 	if !ok {
@@ -55,22 +55,24 @@ func (st *stream) will() []byte {
 	return nil
 }
 
-// markTime is how long the log may take for the mark of an end.
+// markTime limits the time to append the event of mark.
 const markTime = 5 * time.Second
 
-// mark appends the empty event that tells followers of the stream on other nodes that it has ended.
+// mark appends the empty event that ends the stream for followers on other nodes. The caller holds
+// st.mu.
 func (st *stream) mark() {
 	if !st.session.record.made() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(st.session.ctx), markTime)
 	defer cancel()
-	_, _ = st.log.Append(ctx, st.key(), nil) // without it they give up after a while
+	_, _ = st.log.Append(ctx, st.key(), nil) // if this fails, followers give up after a while
 }
 
-// conclude ends the stream of a dead writer, with the will if the answer is missing, and reads on.
-// If two followers do that at once, what counts is the first end. It does nothing if the stream
-// has ended already, or if the will is missing, too: the log may have dropped its oldest events.
+// conclude ends the stream of a dead writer, with the will if the answer is missing, and reads the
+// new events. If two followers do that at the same time, the first end counts. It appends nothing
+// if the stream has already ended, or if the will is also missing, because the log may have dropped
+// its oldest events.
 func (f *follower) conclude(ctx context.Context) error {
 	events := f.s.e.events
 	all, err := events.After(ctx, f.key, 0)
@@ -85,7 +87,8 @@ func (f *follower) conclude(ctx context.Context) error {
 	return f.look(ctx)
 }
 
-// missingEnd returns the event that ends a stream whose writer has died; false: none can.
+// missingEnd returns the event that ends a stream whose writer has died. If the stream has ended or
+// cannot be ended, due is false.
 func missingEnd(all []eventlog.Event) (frame []byte, due bool) {
 	for _, event := range all {
 		switch {
@@ -100,7 +103,8 @@ func missingEnd(all []eventlog.Event) (frame []byte, due bool) {
 	return frame, len(frame) > 0
 }
 
-// answers reports whether a frame is the answer of an exchange: a response, or all those of a batch.
+// answers reports whether a frame is the answer of an exchange: a response, or the responses of a
+// batch.
 func answers(frame []byte) bool {
 	if jsontext.Check(frame, jsontext.DefaultLimits()) != nil {
 		return false
