@@ -117,7 +117,7 @@ func (k *variablePlan) uri(p reflect.Value) string {
 
 func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 	if t.parseErr != nil {
-		m.fault(b, "", t.parseErr.Error(), "Mend the template (RFC 6570)")
+		m.fault(b, "", t.parseErr.Error(), "Correct the template (RFC 6570)")
 		return
 	}
 	if m.name == "" {

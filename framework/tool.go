@@ -263,7 +263,7 @@ func compileTool(in, out reflect.Type, s *settings, plans *binding.Set) (*toolPl
 			faults = append(faults, binding.Fault{Path: "OutputSchema", Problem: "the result " + out.String() + " is not structured", Fix: "Remove the option or return a JSON type"})
 			compiledOut = nil
 		case err != nil:
-			faults = append(faults, binding.Fault{Path: "OutputSchema", Problem: err.Error(), Fix: "Mend the schema"})
+			faults = append(faults, binding.Fault{Path: "OutputSchema", Problem: err.Error(), Fix: "Correct the schema"})
 			compiledOut = nil
 		default:
 			compiledOut = compiledOut.withSchema(raw)
@@ -280,7 +280,7 @@ func compileInput(t reflect.Type, schema json.RawMessage, plans *binding.Set) (*
 	if schema != nil {
 		raw, err := binding.CompileRaw(schema)
 		if err != nil {
-			return nil, []binding.Fault{{Path: "InputSchema", Problem: err.Error(), Fix: "Mend the schema"}}
+			return nil, []binding.Fault{{Path: "InputSchema", Problem: err.Error(), Fix: "Correct the schema"}}
 		}
 		if !isObjectSchema(raw.Schema()) {
 			return nil, []binding.Fault{{Path: "InputSchema", Problem: "the root is not of type object", Fix: `Add "type":"object"`}}

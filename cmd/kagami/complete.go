@@ -13,7 +13,7 @@ import (
 
 func (a *cli) completeCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "complete SERVER NAME argument=text [key=value ...]", Short: "Ask what an argument of a prompt or template may be",
+		Use: "complete SERVER NAME argument=text [key=value ...]", Short: "Complete an argument of a prompt or template",
 		Long: `Ask the server how a text goes on that somebody types as an argument of a prompt, or as a
 variable of a resource template. NAME is the prompt, or the URI template. The pairs after the
 first are arguments that have their values already.`,

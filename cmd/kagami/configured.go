@@ -15,7 +15,7 @@ import (
 func (a *cli) clientsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clients",
-		Short: "Show which servers the clients on this machine know",
+		Short: "Show the servers in the configurations of clients on this machine",
 		Long:  "Show which servers the clients on this machine know, and which of them cannot be started.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {

@@ -22,8 +22,8 @@ func (e *changedError) Error() string { return "the surface has changed: " + e.l
 func (a *cli) diffCommand() *cobra.Command {
 	allow := "same"
 	cmd := &cobra.Command{
-		Use: "diff OLD NEW", Short: "Say what has changed in what a server offers",
-		Long: `Say what has changed in what a server offers, and what each change means for clients
+		Use: "diff OLD NEW", Short: "Show what has changed in what a server offers",
+		Long: `Show what has changed in what a server offers, and what each change means for clients
 that know the old surface: breaking, additive, or text only.
 
 OLD and NEW are files of "kagami lock" or servers: a Go package, a program or a URL. A

@@ -16,7 +16,7 @@ import (
 func (a *cli) genCommand() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
-		Use: "gen [DIR…]", Short: "Make descriptions and enums from doc comments",
+		Use: "gen [DIR…]", Short: "Generate descriptions and enums from doc comments",
 		Long: `Make descriptions and enums from the doc comments of Go packages (default: of the current
 directory), in a file ` + docgen.File + ` in each. Run it with "go generate", from this line in
 a file of the package:

@@ -27,8 +27,8 @@ func (a *cli) installCommand() *cobra.Command {
 	f := &installFlags{}
 	cmd := &cobra.Command{
 		Use:   "install SERVER --client CLIENT",
-		Short: "Tell a client of a server",
-		Long: `Tell a client of a server: write the server into the client's configuration. The change is
+		Short: "Install a server in a client's configuration",
+		Long: `Install a server: write it into the client's configuration. The change is
 shown first, and confirmed in a terminal or by --yes. Comments and the order of the file
 stay. An entry of that name which kagami did not write is never changed.
 
@@ -61,8 +61,8 @@ func (a *cli) uninstallCommand() *cobra.Command {
 	f := &installFlags{}
 	cmd := &cobra.Command{
 		Use:   "uninstall NAME --client CLIENT",
-		Short: "Take a server out of a client's configuration",
-		Long:  "Take a server out of a client's configuration again. An entry that kagami did not write, or that was changed since, stays.",
+		Short: "Uninstall a server from a client's configuration",
+		Long:  "Uninstall a server from a client's configuration. An entry that kagami did not write, or that was changed since, stays.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("want the NAME of one server")

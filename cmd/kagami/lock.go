@@ -14,8 +14,8 @@ import (
 func (a *cli) lockCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "lock SERVER", Short: "Write down all that a server offers, for diff",
-		Long: `Write down all that a server offers, as JSON made for review: commit the file, and let
+		Use: "lock SERVER", Short: "Lock what a server offers in a file, for diff",
+		Long: `Lock what a server offers in a JSON file made for review: commit the file, and let
 "kagami diff" say what a change means for clients that know the old surface.
 
 The file has no version of the server. It has what this caller sees: of components that

@@ -140,8 +140,8 @@ func TestCommands(t *testing.T) {
 		{"prompt without argument", []string{"prompt", everything, "test_prompt_with_arguments", "arg1=a"}, 1, "", "arg2"},
 
 		{"version", []string{"version"}, 0, "MCP 2024-11-05", ""},
-		{"help", []string{"--help"}, 0, "Talk to MCP servers from a shell.", ""},
-		{"no command", nil, 0, "Talk to MCP servers from a shell.", ""},
+		{"help", []string{"--help"}, 0, "Call, inspect and test MCP servers from a shell.", ""},
+		{"no command", nil, 0, "Call, inspect and test MCP servers from a shell.", ""},
 		{"unknown command", []string{"cal"}, 2, "", `unknown command "cal"`},
 		{"help of a command", []string{"help", "tasks", "list"}, 0, "List your tasks", ""},
 		{"help of none", []string{"help", "cal"}, 2, "", `unknown command "cal"`},

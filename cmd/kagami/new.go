@@ -46,8 +46,8 @@ func (a *cli) newCommand() *cobra.Command {
 	p := &project{}
 	cmd := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Begin a server: a module that compiles and passes its tests",
-		Long: `Begin a server: write a module into the directory NAME, with two tools, their tests, a
+		Short: "Create a server: a module that compiles and passes its tests",
+		Long: `Create a server: write a module into the directory NAME, with two tools, their tests, a
 Dockerfile, a compose file, configuration for clients and CI, and notes for people and
 models that work on it. Without a flag, a terminal is asked what the module needs.
 

@@ -60,8 +60,8 @@ func usagef(format string, args ...any) error {
 func (a *cli) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kagami",
-		Short: "Talk to MCP servers from a shell",
-		Long: `Talk to MCP servers from a shell.
+		Short: "Call, inspect and test MCP servers from a shell",
+		Long: `Call, inspect and test MCP servers from a shell.
 
 SERVER is a Go package (a directory such as ./examples/weather, or an import path),
 which is built and started, a program, the URL of a server over HTTP, or a name that

@@ -165,7 +165,7 @@ func (a *cli) raw(ctx context.Context, c *client.Client, method string, params a
 
 func (a *cli) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version and the revisions that are spoken",
+		Use: "version", Short: "Print the version and the supported revisions",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("unexpected argument %q", args[0])

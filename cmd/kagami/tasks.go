@@ -17,7 +17,7 @@ import (
 // tasksCommand is about tasks of earlier calls.
 func (a *cli) tasksCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "tasks", Short: "Ask for tasks: list, get, result, cancel",
+		Use: "tasks", Short: "List, read and cancel tasks",
 		Long: `Ask for tasks that earlier calls have left, see kagami call --task.
 
 Who finds a task again depends on the server. One that kagami starts has only the tasks

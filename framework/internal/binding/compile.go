@@ -304,7 +304,7 @@ func (c *compiler) iface(t reflect.Type) node {
 	if c.mode == Output || t.NumMethod() == 0 {
 		return &anyNode{t}
 	}
-	fix := "Say which types stand behind it by framework.OneOf, or use a concrete type, any, or json.RawMessage"
+	fix := "Name the types behind it by framework.OneOf, or use a concrete type, any, or json.RawMessage"
 	if first, _, _ := strings.Cut(t.PkgPath(), "/"); !strings.Contains(first, ".") && first != "main" { // error, context.Context, io.Reader
 		fix = "No caller can send one: leave it out, or use a concrete type. A handler gets its context as its first parameter"
 	}

@@ -90,7 +90,7 @@ func TestFaults(t *testing.T) {
 		{"url pointer", structWith(reflect.TypeFor[*url.URL](), ""), binding.Input, "type url.URL"},
 		{"chan out", reflect.TypeFor[chan int](), binding.Output, "Out: type chan int has no JSON form. Use another type"},
 		{"list of func out", reflect.TypeFor[[]func()](), binding.Output, "Out.[]: type func() has no JSON form. Use another type"},
-		{"interface", structWith(reflect.TypeFor[fIface](), ""), binding.Input, "interface binding_test.fIface cannot be decoded. Say which types stand behind it by framework.OneOf"},
+		{"interface", structWith(reflect.TypeFor[fIface](), ""), binding.Input, "interface binding_test.fIface cannot be decoded. Name the types behind it by framework.OneOf"},
 		{"unexported embedded pointer", reflect.TypeFor[fUnexportedEmbed](), binding.Input, "fUnexportedEmbed.tBase: embedded pointer"},
 		{"scalar root", reflect.TypeFor[int](), binding.Input, "type int is no object in JSON"},
 		{"list root", reflect.TypeFor[[]int](), binding.Input, "type []int is no object"},
