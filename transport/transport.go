@@ -48,8 +48,8 @@ type Host interface {
 
 // Exchange is one inbound frame and all it causes. It may be [Planned], too.
 type Exchange interface {
-	// Serve runs the exchange and sends what answers it to out. The error is
-	// that of the carrier (a failed Send); the exchange itself answers all else.
+	// Serve runs the exchange and sends its answer to out. It returns the error of a failed Send.
+	// The exchange answers all other errors.
 	Serve(ctx context.Context, out Outbound) error
 }
 
@@ -65,7 +65,7 @@ type Outbound interface {
 type Frame struct {
 	JSON []byte // one JSON text without line breaks; valid until Send returns
 
-	// Final says that the frame is the answer, and the exchange's last one. It is sent even if
+	// Final is set if the frame is the answer, the last frame of the exchange. It is sent even if
 	// the context of Send has ended.
 	Final bool
 

@@ -128,7 +128,7 @@ func (s *sink) end() {
 
 // readNoMore ends the Read that waits for the client to disconnect. It is called before the end of
 // the body is written, because the client may then send its next request. A Read of an in-memory
-// connection, unlike that of a socket, notices the deadline only when data arrives.
+// connection, unlike a Read of a socket, notices the deadline only when data arrives.
 func (s *sink) readNoMore() {
 	_ = s.conn.SetReadDeadline(time.Unix(1, 0)) // fails only on a closed connection
 }

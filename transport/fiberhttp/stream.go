@@ -24,7 +24,7 @@ func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *str
 	last := rc.Request.Header.ConnectionClose()
 	rc.Response.Header.SetConnectionClose()
 	rc.HijackSetNoResponse(true)
-	lost := time.AfterFunc(c.WriteTimeout, func() { stream.Begin(ctx, nobody{}, c.streams.Done)() })
+	lost := time.AfterFunc(c.WriteTimeout, func() { stream.Begin(ctx, noConn{}, c.streams.Done)() })
 	claim(rc.Conn(), lost)
 	rc.Hijack(func(conn net.Conn) { // runs in a goroutine of its own, where a panic would end the process
 		l := c.line(rc, conn, last)
@@ -41,17 +41,17 @@ func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *str
 	})
 }
 
-// nobody is the sink of a stream that never received its connection. fasthttp drops a Hijack if an
+// noConn is the sink of a stream that never received its connection. fasthttp drops a Hijack if an
 // earlier write has failed, for example to a pipelining client that has disconnected, or if its
 // TimeoutHandler has already responded. Without this sink the stream would wait as long as the
 // server runs.
-type nobody struct{}
+type noConn struct{}
 
 // Open implements streamable.Sink.
-func (nobody) Open(int, []streamable.Field, int) error { return net.ErrClosed }
+func (noConn) Open(int, []streamable.Field, int) error { return net.ErrClosed }
 
 // Write implements streamable.Sink.
-func (nobody) Write([]byte) error { return net.ErrClosed }
+func (noConn) Write([]byte) error { return net.ErrClosed }
 
 // line is a connection that carries a stream. One goroutine (watch) reads the connection and waits
 // for the client to disconnect. Senders write in their own goroutines. After the stream, watch

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Is says whether host, a name or an IP address without port and brackets, is this
+// Is reports whether host, a name or an IP address without port and brackets, is this
 // machine only. Names are not resolved: "localhost" is the only one.
 func Is(host string) bool {
 	if strings.EqualFold(host, "localhost") {

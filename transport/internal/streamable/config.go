@@ -17,8 +17,8 @@ type Config struct {
 	// matches any host, for servers behind a proxy that checks the name.
 	AllowedHosts []string
 
-	// AllowedHeaders are header fields that pages of AllowedOrigins may send besides those of the
-	// protocol.
+	// AllowedHeaders are header fields that pages of AllowedOrigins may send in addition to the
+	// fields of the protocol.
 	AllowedHeaders []string
 	// LoopbackOrigins gives pages of loopback hosts, on any port, the same CORS header fields as
 	// pages of AllowedOrigins. It is for development.
