@@ -12,8 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Accept understands one frame, in the order of arrival: sessions are opened and
-// requests filed here, so that whatever follows in the stream finds them.
+// Accept decodes one frame. Carriers call it in the order of arrival. It opens sessions and registers
+// requests, so that later frames of the stream find them. The error is ErrShutdown.
 func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
 	frame = jsontext.TrimBOM(frame)
 	request := transport.RequestFrom(ctx)
@@ -32,8 +32,8 @@ func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 	return e.admit(c, c.accept(outline.Object(), request, false))
 }
 
-// admit counts the exchange in. While the server stops it accepts no more requests, but still
-// notifications and responses, which calls that are ending may need.
+// admit counts the exchange. While the server stops, admit refuses requests, but still accepts
+// notifications and responses, because running calls may need them.
 func (e *Engine) admit(c *conn, x *exchange) (transport.Exchange, error) {
 	if x.run != nil && e.closing.Load() {
 		x.uncounted = true
@@ -48,9 +48,9 @@ func (e *Engine) admit(c *conn, x *exchange) (transport.Exchange, error) {
 	return x, nil
 }
 
-// salvaged returns the id of a request that our strict scanner refuses but other decoders accept,
-// for example because of a lone surrogate: its sender waits for an answer with that id. The id is
-// absent if the frame cannot be read at all.
+// salvaged returns the id of a request that the strict scanner refuses but other decoders accept, for
+// example because of a lone surrogate. The sender waits for an answer with that id. If the frame
+// cannot be decoded at all, the id is absent.
 func salvaged(frame []byte) jsonrpc.ID {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(frame, &members) != nil || members["method"] == nil {
@@ -70,7 +70,7 @@ func unreadable(err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeParse, Message: "not JSON"}
 }
 
-// accept understands one message; batched says that it is part of a batch.
+// accept decodes one message. batched reports whether the message is part of a batch.
 func (c *conn) accept(frame jsontext.Object, request *transport.Request, batched bool) *exchange {
 	msg, fault := jsonrpc.DecodeObject(frame, dialect.MethodName)
 	if fault != nil {
@@ -94,9 +94,9 @@ func (c *conn) accept(frame jsontext.Object, request *transport.Request, batched
 	return x
 }
 
-// requestParams is the params of a request, with what decides about its dialect.
+// requestParams is the params of a request, with the members that select its dialect.
 type requestParams struct {
-	params, meta jsontext.Object // meta is the _meta in params, absent where there is none
+	params, meta jsontext.Object // meta is the _meta in params; absent if params has none
 	version      string          // the revision that meta names; see claimed
 	claimed      bool            // meta names a revision
 }
@@ -107,12 +107,12 @@ func peek(params jsontext.Object) requestParams {
 	return b
 }
 
-// classify decides which dialect serves a request (ADR 1: dialect per
-// exchange), decodes it, and files it.
+// classify selects the dialect of a request (ADR 1: dialect per exchange), decodes the request, and
+// registers it.
 //
-// A request whose _meta names a revision is served under that revision alone,
-// whatever else lives on the connection; initialize opens a session; any other
-// belongs to the session. Before a session only ping is answered.
+// A request whose _meta names a revision is served under that revision alone, even if the connection
+// has a session. An initialize opens a session. Any other request belongs to the session. Before
+// there is a session, only ping is answered.
 func (c *conn) classify(x *exchange, b *requestParams, batched bool) *protocol.Fault {
 	s := c.current()
 	switch {
@@ -130,14 +130,14 @@ func (c *conn) classify(x *exchange, b *requestParams, batched bool) *protocol.F
 	return c.inSession(x, b)
 }
 
-// needsSession is the fault of a request that names neither a revision nor a session.
+// needsSession returns the fault of a request that names neither a revision nor a session.
 func needsSession() *protocol.Fault {
 	return protocol.Faultf(protocol.FaultInvalidParams,
 		"no session: send initialize first, or name the revision in params._meta[\"io.modelcontextprotocol/protocolVersion\"]")
 }
 
-// classifyModern checks in the order that the official suite expects: missing
-// _meta members, then the version, then the method.
+// classifyModern checks a request that names its revision, in the order that the official suite
+// expects: missing _meta members, then the version, then the method.
 func (c *conn) classifyModern(x *exchange, b *requestParams, version string) *protocol.Fault {
 	d, known := dialect.PerRequest(version)
 	if !known {
@@ -162,14 +162,14 @@ func (c *conn) classifyModern(x *exchange, b *requestParams, version string) *pr
 	return c.prepare(x, b, Meta{meta, b.meta.Raw()}, name)
 }
 
-// Bounds of the parameters of initialize, in bytes and in members and items: a session keeps
-// what its client has said of itself, icons among it, and one client may have many sessions.
+// Bounds of the parameters of initialize, in bytes and in members and items. A session keeps the
+// client's description of itself, including its icons, and a client may have many sessions.
 const (
 	maxHandshake        = 64 << 10
 	maxHandshakeMembers = 1000
 )
 
-// decodeInitialize reads the parameters of initialize, within their bounds.
+// decodeInitialize decodes the parameters of initialize. It refuses parameters above the bounds.
 func (x *exchange) decodeInitialize(b *requestParams) (protocol.Params, *protocol.Fault) {
 	raw := b.params.Raw()
 	if len(raw) > maxHandshake {
@@ -190,7 +190,7 @@ func (c *conn) classifyInitialize(x *exchange, b *requestParams, batched bool) *
 	if fault != nil {
 		return fault
 	}
-	if fault := x.register(); fault != nil { // first: a refused request must not leave a session behind
+	if fault := x.register(); fault != nil { // first, because a refused request must not leave a session behind
 		return fault
 	}
 	init, _ := p.(*protocol.InitializeParams)
@@ -204,7 +204,7 @@ func (c *conn) classifyInitialize(x *exchange, b *requestParams, batched bool) *
 	return nil
 }
 
-// inSession understands a request whose dialect is the session's.
+// inSession decodes and registers a request that is served in the dialect of the session.
 func (c *conn) inSession(x *exchange, b *requestParams) *protocol.Fault {
 	meta, fault := x.dialect.DecodeMetaObject(b.meta)
 	if fault != nil {
@@ -213,8 +213,8 @@ func (c *conn) inSession(x *exchange, b *requestParams) *protocol.Fault {
 	return c.prepare(x, b, Meta{meta, b.meta.Raw()}, "")
 }
 
-// prepare decodes a request for the dialect that was chosen, and files it. mirrored is
-// the name that the Mcp-Name header repeats; see exchange.mirrored.
+// prepare decodes a request in its dialect, and registers it. mirrored is the name that the Mcp-Name
+// header repeats; see exchange.mirrored.
 func (c *conn) prepare(x *exchange, b *requestParams, meta Meta, mirrored string) *protocol.Fault {
 	x.snapshot = c.e.cfg.Catalog.Snapshot()
 	if fault := x.served(); fault != nil {
@@ -237,9 +237,9 @@ func (c *conn) prepare(x *exchange, b *requestParams, meta Meta, mirrored string
 	return nil
 }
 
-// served says whether the method exists: in the revision, and as a capability
-// that this server has (an unadvertised one is unknown too, in all revisions).
-// A method outside the specification is looked up when it runs.
+// served returns a fault if the method does not exist, in the revision or as a capability of this
+// server. A method whose capability is not advertised is unknown in all revisions. A method outside
+// the specification is looked up when it runs.
 func (x *exchange) served() *protocol.Fault {
 	caps := x.snapshot.Capabilities()
 	caps.Tasks = caps.Tasks && x.conn.e.cfg.Tasks != nil
@@ -249,20 +249,20 @@ func (x *exchange) served() *protocol.Fault {
 	return protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(x.method, 128))
 }
 
-// refusal is an exchange that only answers with an error.
+// refusal returns an exchange that is only answered with an error.
 func (c *conn) refusal(id jsonrpc.ID, err *jsonrpc.Error) *exchange {
 	return &exchange{conn: c, id: id, dialect: c.dialect(), refuse: err}
 }
 
-// silence is an exchange that answers nothing: faults of notifications and of
-// responses are never answered (JSON-RPC 2.0 §4.1).
+// silence returns an exchange without an answer, because faults of notifications and of responses are
+// never answered (JSON-RPC 2.0 §4.1).
 func (c *conn) silence(frame []byte) *exchange {
 	return &exchange{conn: c, frame: frame, dialect: c.dialect(), run: ignore}
 }
 
 func ignore(context.Context, transport.Outbound) error { return nil }
 
-// dialect is the session's; nil before a session.
+// dialect returns the dialect of the session, or nil if there is no session.
 func (c *conn) dialect() *dialect.Dialect {
 	if s := c.current(); s != nil {
 		return s.dialect

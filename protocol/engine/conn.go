@@ -14,43 +14,48 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// conn is what the engine remembers of one connection: the session that
-// initialize opened, if any, and what is in flight in both directions.
+// conn is the engine's state of one connection: the session that initialize opened, if any, and the
+// requests in flight in both directions. A posted 2026-07-28 request has a conn of its own (single).
+//
+// The session is set and removed under mu, and each frame reads it without mu. Accept registers calls
+// and listen streams. They are removed before their answer is sent, or when they are cancelled. When
+// the connection ends, close sets gone. From then on, requests to the client fail and listen streams
+// end at once.
 //
 // Locks are taken in the order job.telling, job.mu, conn.mu, feed.mu, topics.mu, Engine.mu.
 type conn struct {
 	e     *Engine
 	link  *transport.Connection // nil: the carrier does not distinguish connections
-	place place                 // in the list of lone exchanges; guarded by that list
+	place place                 // in Engine.loners; guarded by that list
 
-	session atomic.Pointer[session] // nil: none is open; set under mu, and read without it by each frame
+	session atomic.Pointer[session] // nil: no session is open; set under mu, read without it
 
 	mu      sync.Mutex               // guards the fields below
-	only    *exchange                // one request in flight; the usual single one needs no map
+	only    *exchange                // the first request in flight; a single one needs no map
 	calls   map[jsonrpc.ID]*exchange // the other requests in flight, by canonical id; nil: none
-	listens map[string]*feed         // of listen streams, by the key of the request's id
-	asks    map[string]*ask          // requests of ours that are not over, by the key of their id
-	lastAsk int64                    // the id of our last request
-	version uint64                   // of the kept state (transport.SessionState) that the session has
-	gone    bool                     // the connection has ended: nothing more may wait for it
+	listens map[string]*feed         // feeds of listen streams, by the key of the request's id
+	asks    map[string]*ask          // requests to the client that are not over, by the key of their id
+	lastAsk int64                    // the id of the last request to the client
+	version uint64                   // version of the stored state (transport.SessionState) that is applied to session
+	gone    bool                     // the connection has ended: new waits fail
 
-	single bool // constant: belongs to one lone exchange, no other frame shares it; here, as gone leaves room
+	single bool // constant: belongs to one sessionless exchange; placed here to use padding
 
-	expected *earlyTaskUpdates // early notifications of tasks that our requests may become; nil: none can be
+	expected *earlyTaskUpdates // nil: no request to the client can become a task
 
-	left *leftAnswers // counts the answers that were left for other nodes; nil: none
+	left *leftAnswers // counts the answers stored for other nodes; nil: none
 }
 
-// session is a handshake session. Immutable except for its atomics, latches and locks.
+// session is a handshake session. It is immutable except for its atomics, latches and locks.
 type session struct {
 	*clientProfile
 	id       string
-	init     string // the parameters of initialize, for other nodes; empty if there are no other nodes
+	init     string // the parameters of initialize, for other nodes; empty if there are none
 	dialect  *dialect.Dialect
 	level    atomic.Pointer[protocol.Level]
 	feed     *feed
 	opened   latch      // initialize has been answered
-	ready    latch      // notifications/initialized has come
+	ready    latch      // notifications/initialized has arrived
 	altering sync.Mutex // serializes changes of a session without a transport.SessionState
 
 	unopened atomic.Bool // initialize was answered with an error
@@ -63,8 +68,8 @@ func (s *session) logLevel() protocol.Level {
 	return ""
 }
 
-// connection finds or makes the state of a connection; it is dropped when the
-// connection is gone.
+// connection returns the state of a connection, and makes it at the first frame. The state is dropped
+// when the connection has ended.
 func (e *Engine) connection(link *transport.Connection) *conn {
 	c := e.connected(link)
 	c.sync()
@@ -90,8 +95,8 @@ func (e *Engine) drop(link *transport.Connection) {
 	}
 }
 
-// close ends what waits for the peer: our requests, and the feeds, which would never end
-// otherwise. Calls in flight end by their own contexts.
+// close ends everything that waits for the client and would not end by itself: requests to the
+// client, and feeds. Calls in flight end by their own contexts.
 func (c *conn) close() {
 	c.mu.Lock()
 	c.gone = true
@@ -106,8 +111,8 @@ func (c *conn) close() {
 	}
 }
 
-// open makes the session of an initialize, whose parameters were raw on the wire. It returns false
-// if there is a session already.
+// open makes the session of an initialize with the parameters p; raw is their JSON. If there is a
+// session already, open returns false.
 func (c *conn) open(p *protocol.InitializeParams, raw []byte) (*session, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +125,7 @@ func (c *conn) open(p *protocol.InitializeParams, raw []byte) (*session, bool) {
 	return s, true
 }
 
-// unopen undoes open, for an initialize that is answered with an error: requests that wait for the
+// unopen reverses open, for an initialize that is answered with an error. Requests that wait for the
 // session are refused, and the client may try again.
 func (c *conn) unopen(s *session) {
 	c.mu.Lock()
@@ -137,12 +142,13 @@ func (c *conn) unopen(s *session) {
 	}
 }
 
-// fleeting reports whether the connection is that of one request on a stateless carrier
-// (transport.Peer.OneRequest), unlike single, which is for exchanges without any session.
+// fleeting reports whether the connection belongs to one request on a stateless carrier
+// (transport.Peer.OneRequest). In contrast, single marks the connection of an exchange without a
+// session.
 func (c *conn) fleeting() bool { return c.link != nil && c.link.OneRequest }
 
-// assume makes a session for a request that comes without a handshake. The client's capabilities
-// are unknown, so it can be asked nothing, and nothing is logged to it.
+// assume makes a session for a request that comes without a handshake. The client's capabilities are
+// unknown, so the server cannot ask it anything or send it log messages.
 func (c *conn) assume(version string) {
 	s := c.e.newSession("", &protocol.InitializeParams{Version: dialect.Sessionless(version).String()}, nil)
 	s.opened.release()
@@ -166,11 +172,11 @@ func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte)
 	return s
 }
 
-// current is the session of the connection; nil: none is open.
+// current returns the session of the connection, or nil if none is open.
 func (c *conn) current() *session { return c.session.Load() }
 
-// register puts a request in flight. It is a fault if the id is in use, or if MaxInFlight
-// requests are in flight already.
+// register puts a request in flight. It returns a fault if the id is in use, or if MaxInFlight
+// requests are already in flight.
 func (c *conn) register(x *exchange) *protocol.Fault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,7 +197,7 @@ func (c *conn) register(x *exchange) *protocol.Fault {
 	return nil
 }
 
-// unregister takes a request out of flight. Only the first call has an effect: afterwards the id may
+// unregister takes a request out of flight. Further calls have no effect, because the id may then
 // belong to another request.
 func (c *conn) unregister(x *exchange) {
 	if x.unregistered.Swap(true) {
@@ -216,7 +222,7 @@ func (c *conn) call(id jsonrpc.ID) *exchange {
 	return c.inFlight(id)
 }
 
-// inFlight returns the request in flight with the id; nil: there is none. The caller holds c.mu.
+// inFlight returns the request in flight with the id, or nil. The caller holds c.mu.
 func (c *conn) inFlight(id jsonrpc.ID) *exchange {
 	key := id.Canonical()
 	if c.only != nil && c.only.id.Canonical() == key {
@@ -245,7 +251,7 @@ func (c *conn) listen(x *exchange, f *feed) {
 	}
 }
 
-// appendFeeds appends the feeds of the session and of all listen streams.
+// appendFeeds appends the feeds of the session and of all listen streams to all.
 func (c *conn) appendFeeds(all []*feed) []*feed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -278,9 +284,9 @@ func (c *conn) endListens() {
 	}
 }
 
-// covers reports whether a subscription to watched includes updates of uri: of the resource itself,
-// or of one below it (2025-11-25 server/resources: "may be a sub-resource of the one that the
-// client subscribed to"). above enumerates the same relation.
+// covers reports whether a subscription to watched includes updates of uri: watched itself, or a
+// resource below it (2025-11-25 server/resources: "may be a sub-resource of the one that the client
+// subscribed to"). Function above enumerates the same relation.
 func covers(watched, uri string) bool {
 	rest, ok := strings.CutPrefix(uri, watched)
 	return ok && (rest == "" || strings.HasSuffix(watched, "/") || rest[0] == '/' || rest[0] == '#' || rest[0] == '?')

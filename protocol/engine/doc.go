@@ -1,30 +1,29 @@
-// Package engine runs the protocol: it understands frames, keeps sessions and
-// calls in flight, and drives what the server serves.
+// Package engine runs the protocol. It decodes frames, keeps sessions and calls in flight, and runs
+// the handlers of the server's components.
 //
 //	e := engine.New(engine.Config{Info: info, Catalog: catalog})
 //	exchange, err := e.Accept(ctx, frame)   // carriers, in order of arrival
 //	err = exchange.Serve(ctx, out)          // any goroutine
 //	err = e.Shutdown(ctx)
 //
-// What is served stands behind two small interfaces that this package defines,
-// Catalog with its Snapshot, and Handler; package framework implements them.
+// The engine reaches the server's components through the interfaces that this package defines:
+// Catalog with its Snapshot, and Handler. Package framework implements them.
 //
-// The path of a request: Accept decodes the envelope (the only time), selects
-// the dialect, finds the session of the connection, decodes the parameters and
-// files the request as in flight. Serve runs the frame-level chain, the handler
-// and sends the answer. Nothing after Accept asks which revision it serves, but
-// for traits of the dialect.
+// The path of a request: Accept decodes the envelope (the only time), selects the dialect, finds the
+// session of the connection, decodes the parameters and registers the request as in flight. Serve
+// runs the frame-level chain and the handler, and sends the answer. Code after Accept does not
+// compare revisions. It asks the dialect for its traits.
 //
-// Handshake revisions and 2026-07-28 live side by side on one connection: a
-// request that names its revision in _meta is served by that alone, any other
-// belongs to the session that initialize opened.
+// Handshake revisions and 2026-07-28 can share one connection. A request that names its revision in
+// _meta is served under that revision alone. Any other request belongs to the session that initialize
+// opened.
 //
-// Guarantees. Notifications of a call never follow its answer and none is lost
-// before it. A cancelled call sends nothing more. User code never runs under a
-// lock of this package, nor inside Accept. New starts no
-// goroutine; those that an Engine starts have ended when Shutdown returns nil.
-// The engine takes its clock from Config.Now (timers are those of package time)
-// and does not log: it reports to Config.Failed.
+// Guarantees: Notifications of a call never follow its answer, and those sent before the answer are
+// not lost. A cancelled call sends nothing more. User code never runs under a lock of this package,
+// nor inside Accept. New starts no goroutine. All goroutines of an Engine have ended when Shutdown
+// returns nil. The engine takes its clock from Config.Now, but its timers are those of package time.
+// It does not log, but reports errors to Config.Failed.
 //
-// Not here: carriers, schemas, arguments, registration, authorization.
+// Carriers, schemas, arguments, registration of components and authorization are the work of other
+// packages.
 package engine

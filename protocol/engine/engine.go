@@ -22,106 +22,113 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// ErrShutdown is the answer of Accept, and the cause of a call's cancellation,
-// once the server stops.
+// ErrShutdown is the error of Accept after Shutdown has begun, and the cause of the context of calls
+// that Shutdown cancels.
 var ErrShutdown = errors.New("engine: shut down")
 
-// Config is what an Engine needs. Info and Catalog are required.
+// Config configures an Engine. Info and Catalog are required.
 type Config struct {
 	Info         protocol.Implementation
 	Instructions string
-	Extensions   map[string]json.RawMessage // that the server declares; that of tasks declares itself
+	Extensions   map[string]json.RawMessage // that the server declares; the engine declares the extension for tasks itself
 	Catalog      Catalog
 
-	// Secret says that not everybody may know of the resource; nil: everybody may of all.
-	// It must not block.
+	// Secret reports whether a resource is confidential, so that only some clients may learn of it.
+	// If it is nil, no resource is. It must not block.
 	Secret func(uri string) bool
 
-	// Frames is the frame-level chain, first = outermost.
+	// Frames is the frame-level chain. The first middleware is the outermost.
 	Frames []transport.Middleware
-	// RootsChanged is told at once, in the order of arrival, that a session's roots are
-	// not what they were; it must not block; may be nil.
+	// RootsChanged is called when the roots of a session have changed, at once and in the order of
+	// arrival. It must not block. It may be nil.
 	RootsChanged func(session string)
-	// ElicitationComplete is called when another node has reported that the page of an
-	// elicitation is done (Engine.ElicitationComplete). It removes and returns the function
-	// that notifies the client, or nil if this node did not ask. It must not block; may be nil.
+	// ElicitationComplete is called when another node has reported that the page of an elicitation is
+	// done (Engine.ElicitationComplete). It removes and returns the function that notifies the
+	// client, or nil if this node did not ask. It must not block. It may be nil.
 	ElicitationComplete func(id string) func(ctx context.Context, p protocol.Params) error
-	// OnRootsChanged runs when a client says that its roots changed; may be nil.
+	// OnRootsChanged runs when a client has sent the notification that its roots changed. It may be
+	// nil.
 	OnRootsChanged func(ctx context.Context)
-	// Failed reports errors that are answered without their text, panics
-	// (*PanicError) included; may be nil. It must not block.
+	// Failed reports errors whose text the client does not see, including panics (*PanicError). It
+	// must not block. It may be nil.
 	Failed func(ctx context.Context, c *Call, err error)
-	// Detail sends internal error texts to clients. For development.
+	// Detail makes the engine send internal error texts to clients. Use it for development.
 	Detail bool
 
-	// States seals what travels with a client that is asked in rounds; nil: by a
-	// secret of this process, so that no state survives it, or with SharedClaims by
-	// one that is kept there.
+	// States encrypts the state that travels with a client that is asked in rounds. If it is nil, a
+	// random secret is used. With SharedClaims, the nodes agree on that secret and keep it in Claims.
+	// Otherwise it belongs to this process, and no state survives the process.
 	States *rounds.Sealer
-	// Claims makes a round that is sent again get the outcome of the first
-	// execution; nil: it runs again.
+	// Claims stores the outcome of each round, so that a round that is sent again gets the outcome of
+	// its first execution. If it is nil, the round is executed again.
 	Claims claim.Store
-	// SharedClaims says that every process that knows States knows Claims, too: what
-	// is large goes there instead of travelling with the client.
+	// SharedClaims is set if every process that has the key of States also has Claims. Large states
+	// are then stored in Claims, and do not travel with the client.
 	SharedClaims bool
-	// StateTTL is how long a client may take for its answers; 0 = 1 hour.
+	// StateTTL is how long a client may take for its answers. 0 is 1 hour.
 	StateTTL time.Duration
-	// MaxRounds bounds how often one call may ask; 0 = 32.
+	// MaxRounds bounds how often one call may ask. 0 is 32.
 	MaxRounds int
-	// ReplayCheck runs each handler that asks once more on the same answers, and
-	// reports to Failed (*ReplayError) what it does differently. For development:
-	// what it does outside of Once happens twice.
+	// ReplayCheck runs each handler that asks a second time on the same answers, and reports
+	// differences to Failed (*ReplayError). Use it for development: effects outside of Once happen
+	// twice.
 	ReplayCheck bool
-	// Performed is told of each effect of a call in rounds that has happened, before
-	// its result is kept. An error ends the execution there, as a crash would: what it
-	// did is neither kept nor recorded, and the error is the answer. For tests; may be nil.
+	// Performed is called after each effect of a call in rounds, before the result of the effect is
+	// kept. If it returns an error, the execution ends there, as in a crash: its effects are neither
+	// kept nor recorded, and the error is the answer. It is for tests, and may be nil.
 	Performed func(ctx context.Context, key string) error
-	// Tasks keeps the calls that became tasks; nil: none does.
+	// Tasks stores the calls that became tasks. If it is nil, calls do not become tasks.
 	Tasks task.Store
-	// TaskLimits bound them.
+	// TaskLimits bounds the tasks in Tasks.
 	TaskLimits TaskLimits
-	// Queue hands the tasks of Tasks to workers, on any of the nodes that share them; nil:
-	// a task runs where it was created.
+	// Queue hands the tasks in Tasks to workers, on any node that shares them. If it is nil, a task
+	// runs in the process that created it.
 	Queue task.Queue
-	// Changes tells the other nodes that share Tasks and sessions; nil: there are none.
+	// Changes carries messages to the other nodes that share Tasks and sessions. It is nil if there
+	// are no other nodes.
 	Changes change.Bus
-	// Now is the clock; nil: time.Now.
+	// Now is the clock. If it is nil, the engine uses time.Now.
 	Now func() time.Time
 
-	// MaxInFlight bounds the requests of one connection at once; 0 = 1024.
+	// MaxInFlight bounds the concurrent requests of one connection. 0 is 1024.
 	MaxInFlight int
-	// AskTimeout bounds the wait for an answer to a request of our own since
-	// the last sign of progress; 0 = 10 minutes (a person answers).
+	// AskTimeout bounds the wait for an answer to a request of the server, since the last sign of
+	// progress. 0 is 10 minutes, because a person answers.
 	AskTimeout time.Duration
-	// Limits of an inbound frame; zero = jsontext.DefaultLimits.
+	// Limits bounds an inbound frame. The zero value is jsontext.DefaultLimits.
 	Limits jsontext.Limits
 }
 
-// PanicError is a panic of user code, recovered.
+// PanicError is a recovered panic of user code.
 type PanicError struct {
 	Value any
 	Stack []byte
 }
 
-// Error is the value, without the stack.
+// Error returns the text of the value, without the stack.
 func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
-// Engine runs the protocol for one server. Safe for concurrent use.
+// Engine runs the protocol for one server. It is safe for concurrent use.
+//
+// An Engine is open, then closing, then closed. Shutdown sets closing under mu, and afterwards closes
+// the counter inside. From then on begin and enter return false, so that no goroutine or exchange is
+// added while Shutdown waits. If handlers still run after the grace period, Shutdown closes
+// abandoned.
 type Engine struct {
 	cfg        Config
-	serverInfo map[*dialect.Dialect][]byte // who the server is, as each dialect writes it in every result
+	serverInfo map[*dialect.Dialect][]byte // the name and version of the server, as each dialect writes it in every result
 	frames     transport.Next              // the frame-level chain, ending in (*exchange).handle
-	agrees     bool                        // Start agrees on the secret of States with the other nodes
+	agrees     bool                        // Start makes the nodes agree on the secret of States
 	callPrefix string
 	calls      atomic.Uint64
 
 	closing   atomic.Bool     // Shutdown has begun
-	stopped   atomic.Bool     // stopJobs has begun: tasks are told to end
+	stopped   atomic.Bool     // stopJobs has begun: the contexts of tasks end
 	closed    chan struct{}   // closed when closing is set
-	abandoned chan struct{}   // closed when Shutdown waits no longer for handlers
+	abandoned chan struct{}   // closed when Shutdown stops waiting for handlers
 	givesUp   sync.Once       // closes abandoned
 	inside    inflightCounter // counts exchanges
-	running   sync.WaitGroup  // counts the goroutines that begin has counted in, and those of tasks
+	running   sync.WaitGroup  // counts the goroutines that begin has admitted, and the goroutines of tasks
 	jobs      jobs
 	watches   watches
 	nodes     nodes
@@ -137,14 +144,14 @@ type Engine struct {
 	outlines outlines
 	buffers  buffers
 
-	mu       sync.Mutex       // guards what follows, and the step from open to closing
-	sessions map[string]*conn // by the id of their session, where other nodes may know it
+	mu       sync.Mutex       // guards sessions, and the change from open to closing
+	sessions map[string]*conn // by session id; only sessions that other nodes can serve
 
 	introductions clientProfiles
 	metas         metas
 }
 
-// New makes an engine. It starts nothing.
+// New returns an engine. It starts no goroutine.
 func New(cfg Config) *Engine {
 	if cfg.MaxInFlight == 0 {
 		cfg.MaxInFlight = 1024
@@ -181,7 +188,7 @@ func New(cfg Config) *Engine {
 		metas:      metas{seed: maphash.MakeSeed()},
 	}
 	e.agrees = own && e.sharesClaims()
-	// Without icons and the like, which initialize and server/discover tell: they may be large.
+	// Results do not contain icons and other long members, which initialize and server/discover send.
 	named := protocol.Implementation{Name: cfg.Info.Name, Title: cfg.Info.Title, Version: cfg.Info.Version}
 	for _, d := range dialect.All() {
 		e.serverInfo[d] = d.AppendImplementation(nil, &named)
@@ -189,8 +196,8 @@ func New(cfg Config) *Engine {
 	return e
 }
 
-// compose builds the frame-level chain once. Its end finds the exchange in the
-// context that exchange.serve gave to the first step.
+// compose builds the frame-level chain. The end of the chain finds the exchange in the context that
+// exchange.serve passed to the first middleware.
 func compose(frames []transport.Middleware) transport.Next {
 	next := func(ctx context.Context, _ []byte, out transport.Outbound) error {
 		x, ok := ctx.Value(exchangeKey{}).(*exchange)
@@ -205,8 +212,8 @@ func compose(frames []transport.Middleware) transport.Next {
 	return next
 }
 
-// Changed tells every client that lists changed: live sessions unasked, listen
-// streams that asked for it. It never blocks.
+// Changed notifies clients that lists have changed: all live sessions, and the listen streams that
+// asked for it. It never blocks.
 func (e *Engine) Changed(kinds ...protocol.ListKind) {
 	e.eachFeed(func(f *feed) {
 		for _, k := range kinds {
@@ -215,8 +222,8 @@ func (e *Engine) Changed(kinds ...protocol.ListKind) {
 	})
 }
 
-// Updated tells the subscribers of the resource, or of one above it, that it
-// changed. It never blocks.
+// Updated notifies the subscribers of the resource, and of resources above it, that it has changed.
+// It never blocks.
 func (e *Engine) Updated(uri string) {
 	learned := e.learned.Load()
 	e.updated(uri)
@@ -229,16 +236,16 @@ func (e *Engine) updated(uri string) {
 	}
 }
 
-// recipients returns the feeds to be told of an update of uri, and of which resource each is told. If
-// not everybody may know of uri (Config.Secret), a feed that watches a resource above it is told
-// of that resource instead.
+// recipients returns the feeds to notify of an update of uri, each with the URI to send. If uri is
+// confidential (Config.Secret), a feed that watches only a parent of uri is sent the parent's URI
+// instead.
 func (e *Engine) recipients(uri string) []recipient {
 	hits, normal := e.resources.covering(uri), protocol.NormalURI(uri)
 	secret := len(hits) > 0 && e.cfg.Secret != nil && e.cfg.Secret(uri)
 	for i, h := range hits {
 		hits[i].uri = uri
 		if h.watched != uri && protocol.NormalURI(h.watched) == normal {
-			hits[i].uri = h.watched // as the client spells it
+			hits[i].uri = h.watched // in the spelling of the client
 		}
 		if secret && !e.resources.has(h.feed, uri) {
 			hits[i].uri = h.watched
@@ -267,13 +274,13 @@ func (e *Engine) connections() []*conn {
 	return e.loners.appendTo(all)
 }
 
-// stopGrace is how long Shutdown waits for handlers after cancelling them. One
-// that ignores its context must not keep the program from ending.
+// stopGrace is how long Shutdown waits for handlers after it has cancelled them. A handler that
+// ignores its context must not keep the program from ending.
 const stopGrace = 2 * time.Second
 
-// Shutdown takes no more requests, ends listen streams with their result, and
-// waits for calls and tasks in flight; when ctx ends it cancels them and gives their
-// handlers two more seconds. The error is ctx's if calls had to be cancelled.
+// Shutdown refuses new requests, ends listen streams with their result, and waits for calls and tasks
+// in flight. When ctx ends, Shutdown cancels them and waits for their handlers for two more seconds.
+// If it had to cancel calls, it returns the error of ctx.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
 	if !e.closing.Swap(true) {
@@ -311,15 +318,15 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Abandoned is closed when a Shutdown has returned while handlers ran on, though they
-// were cancelled.
+// Abandoned returns a channel that is closed when Shutdown stops waiting for cancelled handlers that
+// still run.
 func (e *Engine) Abandoned() <-chan struct{} { return e.abandoned }
 
-// Closing is closed when Shutdown begins.
+// Closing returns a channel that is closed when Shutdown begins.
 func (e *Engine) Closing() <-chan struct{} { return e.closed }
 
-// begin counts a goroutine into running, unless the engine is closing. It takes e.mu, as Shutdown
-// does to set closing, so that no Add happens after Shutdown has begun to wait.
+// begin adds a goroutine to running. If the engine is closing, it returns false. It takes e.mu, under
+// which Shutdown sets closing, so that running.Add is not called after Shutdown has begun to wait.
 func (e *Engine) begin() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -330,8 +337,9 @@ func (e *Engine) begin() bool {
 	return true
 }
 
-// enter counts an exchange in. It returns false if the engine is shut. A lone exchange is listed
-// before it passes the gate, so that a Shutdown which then shuts the gate finds it in the list.
+// enter counts an exchange. It returns false if the engine has been shut. A sessionless exchange is
+// added to the list before it is counted, so that a Shutdown which closes the counter after that
+// finds it in the list.
 func (e *Engine) enter(c *conn) bool {
 	if c.single {
 		e.loners.add(c)
@@ -345,7 +353,7 @@ func (e *Engine) enter(c *conn) bool {
 	return false
 }
 
-// leave undoes enter.
+// leave reverses enter.
 func (e *Engine) leave(c *conn) {
 	if c.single {
 		e.loners.remove(c)
@@ -353,7 +361,7 @@ func (e *Engine) leave(c *conn) {
 	e.inside.leave()
 }
 
-// failed reports an error that no client is told in full; c may be nil.
+// failed reports an error whose text clients do not see. c may be nil.
 func (e *Engine) failed(ctx context.Context, c *Call, err error) {
 	if e.cfg.Failed != nil {
 		e.cfg.Failed(ctx, c, err)

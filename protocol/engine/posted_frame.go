@@ -12,20 +12,20 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Header fields that speak of a frame.
+// Header fields that describe a frame.
 const (
 	headerVersion = "Mcp-Protocol-Version"
 	headerMethod  = "Mcp-Method"
 	headerName    = "Mcp-Name"
 )
 
-// postedFrame is a frame that came by an HTTP request of its own. The kind of frame decides which
+// postedFrame is a frame that arrived in an HTTP request of its own. The kind of frame decides which
 // connection it belongs to, if any.
 type postedFrame struct {
 	e       *Engine
 	request *transport.Request
-	version string           // in the header; empty without one
-	modern  *dialect.Dialect // of that version; nil: the version has sessions, or is unknown
+	version string           // in the header; empty if there is no such field
+	modern  *dialect.Dialect // of version; nil: the version has sessions, or is unknown
 	unclear bool             // the header field is repeated or empty
 }
 
@@ -74,7 +74,8 @@ func (p *postedFrame) accept(frame jsontext.Object) *exchange {
 	return x
 }
 
-// exchange makes a lone exchange, or one whose session is still to be found.
+// exchange returns a sessionless exchange if alone is set. Otherwise it returns an exchange without a
+// connection, whose session is found later.
 func (p *postedFrame) exchange(alone bool) *exchange {
 	if !alone {
 		return &exchange{request: p.request}
@@ -84,8 +85,8 @@ func (p *postedFrame) exchange(alone bool) *exchange {
 	return x
 }
 
-// classify decides by the body first: the header is a cross-check (2026-07-28
-// basic/versioning; the order of the checks is that of the official suite).
+// classify selects the dialect by the body. The header is a cross-check (2026-07-28
+// basic/versioning). The order of the checks is that of the official suite.
 func (p *postedFrame) classify(x *exchange, b *requestParams) *protocol.Fault {
 	switch {
 	case b.claimed:
@@ -98,7 +99,7 @@ func (p *postedFrame) classify(x *exchange, b *requestParams) *protocol.Fault {
 		x.dialect = p.modern
 		return mismatch("%s names a revision that has no initialize", headerVersion)
 	case p.modern != nil:
-		return x.conn.classifyModern(x, b, p.version) // refuses: the body lacks what that revision demands
+		return x.conn.classifyModern(x, b, p.version) // refuses, because the body lacks members that the revision requires
 	}
 	if fault := p.handshakeVersion(); fault != nil {
 		return fault
@@ -116,7 +117,7 @@ func mismatch(format string, args ...any) *protocol.Fault {
 	return protocol.Faultf(protocol.FaultHeaderMismatch, format, args...)
 }
 
-// unlike is the fault of a header that does not repeat what the body says.
+// unlike returns the fault of a header that does not repeat a part of the body.
 func unlike(r *transport.Request, header, what string) *protocol.Fault {
 	switch _, n := r.Fields.Value(header); n {
 	case 0:
@@ -128,8 +129,8 @@ func unlike(r *transport.Request, header, what string) *protocol.Fault {
 	}
 }
 
-// handshakeVersion accepts the date of any handshake revision, because a client in the wild sends
-// another one than it negotiated. Without the header the session decides.
+// handshakeVersion accepts the date of any handshake revision, because one existing client sends
+// another revision than it negotiated. Without the header, the session decides.
 func (p *postedFrame) handshakeVersion() *protocol.Fault {
 	if p.unclear || p.version != "" && !dialect.KnownHandshake(p.version) {
 		return protocol.Faultf(protocol.FaultInvalidRequest, "unknown %s", headerVersion)
@@ -138,7 +139,8 @@ func (p *postedFrame) handshakeVersion() *protocol.Fault {
 }
 
 // session finds the session that the request names (2025-03-26 basic/transports "Session
-// Management"). Without a name the fault is 400; for an unknown session it is 404.
+// Management"). If the request does not name a session, the fault is sent as 400. If the session is
+// unknown, it is sent as 404.
 func (p *postedFrame) session(x *exchange) *protocol.Fault {
 	link, err := p.request.Sessions.Find()
 	if err != nil {
@@ -152,7 +154,7 @@ func (p *postedFrame) session(x *exchange) *protocol.Fault {
 		x.conn.assume(p.version)
 	}
 	x.session = x.conn.current()
-	if x.session == nil { // ended between the two
+	if x.session == nil { // the session has ended since Find
 		x.status = http.StatusNotFound
 		return protocol.Faultf(protocol.FaultInvalidRequest, "no such session")
 	}
@@ -160,8 +162,8 @@ func (p *postedFrame) session(x *exchange) *protocol.Fault {
 	return nil
 }
 
-// notFound is the fault for an error of Sessions.Find. It is not 404, which would end the session,
-// if the session only cannot be looked up now.
+// notFound returns the fault for an error of Sessions.Find. If sessions cannot be looked up now, the
+// status is not 404, because 404 would end the session.
 func (x *exchange) notFound(err error) *protocol.Fault {
 	if errors.Is(err, transport.ErrUnavailable) {
 		x.status = http.StatusServiceUnavailable
@@ -171,7 +173,7 @@ func (x *exchange) notFound(err error) *protocol.Fault {
 	return protocol.Faultf(protocol.FaultInvalidRequest, "no such session")
 }
 
-// initialize opens a session, once its parameters are understood.
+// initialize opens a session after the parameters have been decoded.
 func (p *postedFrame) initialize(x *exchange, b *requestParams) *protocol.Fault {
 	link, err := p.request.Sessions.Find()
 	if err != nil {
@@ -181,7 +183,7 @@ func (p *postedFrame) initialize(x *exchange, b *requestParams) *protocol.Fault 
 		return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
 	}
 	x.dialect = dialect.Handshake("")
-	if _, fault := x.decodeInitialize(b); fault != nil { // before there is a session
+	if _, fault := x.decodeInitialize(b); fault != nil { // before the session is opened
 		return fault
 	}
 	if link == nil {
@@ -195,10 +197,10 @@ func (p *postedFrame) initialize(x *exchange, b *requestParams) *protocol.Fault 
 	return x.conn.classifyInitialize(x, b, false)
 }
 
-// oneWay accepts notifications and responses. They get no answer, except the HTTP status if there is
-// no such session. On 2026-07-28 they have no meaning and are dropped.
+// oneWay accepts notifications and responses. They get no answer, except the HTTP status if the
+// session does not exist. On 2026-07-28 they have no meaning and are dropped.
 func (p *postedFrame) oneWay(x *exchange, msg jsonrpc.Message) {
-	if x.conn != nil { // a lone exchange
+	if x.conn != nil { // a sessionless exchange
 		x.run = ignore
 		return
 	}
@@ -207,7 +209,7 @@ func (p *postedFrame) oneWay(x *exchange, msg jsonrpc.Message) {
 		fault = p.session(x)
 	}
 	if fault != nil {
-		x.id = jsonrpc.ID{} // the id of a response is that of a request of ours
+		x.id = jsonrpc.ID{} // the id of a response belongs to a request of the server
 		x.refuseBy(fault)
 		return
 	}
@@ -235,14 +237,14 @@ func (p *postedFrame) batch(frame []byte) (transport.Exchange, error) {
 	return x.conn.acceptBatch(frame, p.request)
 }
 
-// refuseBy makes the fault the only answer, with the HTTP status that belongs to it.
+// refuseBy makes the fault the only answer, with its HTTP status.
 func (x *exchange) refuseBy(fault *protocol.Fault) {
 	x.refuse = x.fault(fault)
 	x.status = x.refusalStatus()
 }
 
-// refusalStatus is the HTTP status of a fault that was found before any user code
-// ran. In a session errors travel with 200, because 404 would end it.
+// refusalStatus returns the HTTP status of a fault that was found before user code ran. In a session,
+// errors are sent with 200, because 404 would end the session.
 func (x *exchange) refusalStatus() int {
 	switch {
 	case x.status != 0:
@@ -257,7 +259,7 @@ func (x *exchange) refusalStatus() int {
 	return http.StatusBadRequest
 }
 
-// answerStatus is the HTTP status of an error that a handler caused.
+// answerStatus returns the HTTP status of an error that a handler caused.
 func (x *exchange) answerStatus(code int) int {
 	if x.dialect == nil || !x.dialect.StatusByCode() {
 		return http.StatusOK
@@ -283,7 +285,7 @@ func (x *exchange) mirrored(params jsontext.Object) (name string, fault *protoco
 	return name, nil
 }
 
-// mirroredArguments compares Mcp-Param-* with the arguments of a tool.
+// mirroredArguments compares the Mcp-Param-* fields with the arguments of a tool.
 func (x *exchange) mirroredArguments(tool string, params jsontext.Object) *protocol.Fault {
 	if !x.byHeader() || x.method != protocol.MethodCallTool {
 		return nil
@@ -327,7 +329,8 @@ func (x *exchange) byHeader() bool {
 	return x.request != nil && x.request.Sessions != nil && x.dialect.MirrorHeaders()
 }
 
-// header returns a field that must occur exactly once, without space around it.
+// header returns a field that must occur exactly once, without surrounding space. It returns false if
+// the field is missing or repeated.
 func (x *exchange) header(name string) (string, bool) {
 	value, times := x.request.Fields.Value(name)
 	if times != 1 {
@@ -336,7 +339,7 @@ func (x *exchange) header(name string) (string, bool) {
 	return strings.Trim(value, " \t"), true
 }
 
-// Plan tells an HTTP carrier how to respond.
+// Plan implements transport.Planned.
 func (x *exchange) Plan() transport.Plan {
 	p := transport.Plan{Answered: x.run == nil, LongLived: x.feed != nil || x.method == protocol.MethodTaskResult}
 	if d := x.dialect; d != nil {
