@@ -18,57 +18,56 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// ErrCannotAsk is returned by Ask where the client cannot be asked: its
-// revision has no such request, it did not declare the capability, or the
-// answer to the call has been sent.
+// ErrCannotAsk is the error of Ask if the client cannot be asked: its revision has no such request,
+// it did not declare the capability, or the call has been answered.
 var ErrCannotAsk = errors.New("engine: the client cannot be asked")
 
-// Call is one request in progress, as handlers see it. All methods may be
-// called concurrently, and do nothing harmful once the call has been answered.
+// Call is one request in progress, as handlers see it. All methods but Lend and Lent are safe for
+// concurrent use. They may be called after the call has been answered, and then have no effect on the
+// client.
 type Call struct {
 	Params  protocol.Params
 	Dialect *dialect.Dialect
 	Meta    Meta
-	Round   int // of the logical call; 0 is the first
+	Round   int // of the logical call, from 0
 
 	x      *exchange
-	run    *execution // of the task whose handler runs; nil: the handler of a request
-	number uint64     // counts the logical calls that began in this engine
-	id     string     // of a logical call that began in an earlier round, or on another node; empty: see number
+	run    *execution // of the task whose handler runs; nil: the handler of a request runs
+	number uint64     // of the logical call, among those that began in this engine
+	id     string     // set if the logical call began in an earlier round or on another node; otherwise empty, see number
 
-	round atomic.Pointer[round]   // nil until the client is asked in rounds, or answers
-	once  atomic.Pointer[effects] // see effects; nil: nothing has used them
+	round atomic.Pointer[round]   // nil until a question is asked in rounds, or answers arrive
+	once  atomic.Pointer[effects] // see effects; nil: not used yet
 
-	crashed  atomic.Pointer[error] // why Config.Performed or an unavailable store ended the execution; nil: they did not
-	returned atomic.Bool           // the handler has returned: it can ask no more
-	silent   bool                  // nothing is sent for it: a check of replay
+	crashed  atomic.Pointer[error] // set if Config.Performed failed or a store was unavailable, which ended the execution
+	returned atomic.Bool           // the handler has returned and cannot ask any more
+	silent   bool                  // nothing is sent, because this execution checks the replay
 
-	detachable bool        // Detach makes it a task
+	detachable bool        // Detach makes the call a task
 	detached   atomic.Bool // Detach was called: the call becomes a task when the handler returns
 
 	resumed *resumed // the state and answers that came with this round; nil: none
 }
 
-// Meta is the _meta of a request. What was read in it is read-only, since requests with the same
-// _meta share it.
+// Meta is the _meta of a request. Callers must not modify the decoded members, because requests with
+// the same _meta share them.
 type Meta struct {
 	*protocol.RequestMeta
-	Raw json.RawMessage // as received; nil: there was none
+	Raw json.RawMessage // as received; nil: absent
 }
 
 var noMeta = Meta{RequestMeta: dialect.NoMeta}
 
-// resumed is what a client sent with another round of a call, and the result of claiming that
-// round.
+// resumed is the state and the answers that a client sent with a further round of a call, and the
+// result of claiming that round.
 type resumed struct {
 	inputs  *protocol.Inputs
 	begun   sync.Once
-	refusal error // what Begin returns; set under begun
+	refusal error // the error of Begin; set under begun
 	earlier atomic.Pointer[outcomeError]
 }
 
-// outcome returns the recorded outcome of an earlier execution of the same round; nil: there is
-// none.
+// outcome returns the recorded outcome of an earlier execution of the same round, or nil.
 func (r *resumed) outcome() *outcomeError {
 	if r == nil {
 		return nil
@@ -78,13 +77,13 @@ func (r *resumed) outcome() *outcomeError {
 
 type callKey struct{}
 
-// From is the call that ctx belongs to, or nil.
+// From returns the call of ctx, or nil.
 func From(ctx context.Context) *Call {
 	c, _ := ctx.Value(callKey{}).(*Call)
 	return c
 }
 
-// ID names the logical call, the same in every round and unlike any other of this engine.
+// ID returns the id of the logical call. It is the same in every round, and unique in this engine.
 func (c *Call) ID() string {
 	if c.id != "" {
 		return c.id
@@ -92,11 +91,10 @@ func (c *Call) ID() string {
 	return c.x.conn.e.callPrefix + strconv.FormatUint(c.number, 36)
 }
 
-// Lend lends an empty buffer for text of the handler's result. The text must go nowhere else:
-// the buffer is used again as soon as the call is answered. ok is false if the buffer is lent
-// already, and in executions whose result is not the answer, such as those of tasks. The
-// borrower must return the buffer by Lent. Only the goroutine that the handler was called in
-// may call the two.
+// Lend lends an empty buffer for text of the handler's result. The text must not be used elsewhere,
+// because the buffer is reused as soon as the call is answered. ok is false if the buffer is already
+// lent, and in executions whose result is not the answer, such as those of tasks. The borrower must
+// return the buffer with Lent. Call both methods only in the goroutine that runs the handler.
 func (c *Call) Lend() (room []byte, ok bool) {
 	if c.x == nil || c != &c.x.own || c.x.lent != nil {
 		return nil, false
@@ -105,13 +103,13 @@ func (c *Call) Lend() (room []byte, ok bool) {
 	return c.x.lent.b, true
 }
 
-// Lent returns the buffer of Lend, with the text that was appended to it.
+// Lent returns the buffer of Lend to the call, with the text that was appended to it.
 func (c *Call) Lent(text []byte) { c.x.lent.b = text }
 
-// RequestID is the JSON-RPC id, as JSON.
+// RequestID returns the JSON-RPC id, as JSON.
 func (c *Call) RequestID() string { return c.x.id.String() }
 
-// Session names the handshake session; empty on 2026-07-28.
+// Session returns the id of the handshake session. On 2026-07-28 it returns "".
 func (c *Call) Session() string {
 	if s := c.x.session; s != nil {
 		return s.id
@@ -119,8 +117,8 @@ func (c *Call) Session() string {
 	return ""
 }
 
-// Client is who the client says it is; never a reason to behave otherwise
-// (2026-07-28 basic). Zero if it did not say.
+// Client returns the name and version that the client gave, or the zero value. Servers must not
+// depend on it for their behavior (2026-07-28 basic).
 func (c *Call) Client() protocol.Implementation {
 	if c.Meta.Client != nil {
 		return *c.Meta.Client
@@ -131,8 +129,8 @@ func (c *Call) Client() protocol.Implementation {
 	return protocol.Implementation{}
 }
 
-// Capabilities are what the client declared: in this request on 2026-07-28,
-// else at the handshake.
+// Capabilities returns the capabilities that the client declared: in this request on 2026-07-28, and
+// in the handshake on other revisions.
 func (c *Call) Capabilities() protocol.ClientCapabilities {
 	if c.Meta.Capabilities != nil {
 		return *c.Meta.Capabilities
@@ -143,7 +141,8 @@ func (c *Call) Capabilities() protocol.ClientCapabilities {
 	return protocol.ClientCapabilities{}
 }
 
-// Header is the HTTP header of the request; nil on other carriers. Read-only.
+// Header returns the HTTP header of the request, or nil on other carriers. Callers must not modify
+// it.
 func (c *Call) Header() http.Header {
 	if r := c.x.request; r != nil {
 		return r.Fields.Header()
@@ -151,7 +150,7 @@ func (c *Call) Header() http.Header {
 	return nil
 }
 
-// RemoteAddr is the client's address; empty on carriers without one.
+// RemoteAddr returns the address of the client, or "" on carriers without addresses.
 func (c *Call) RemoteAddr() string {
 	if r := c.x.request; r != nil {
 		return r.RemoteAddr
@@ -162,15 +161,15 @@ func (c *Call) RemoteAddr() string {
 	return ""
 }
 
-// Principal is who calls, or nil.
+// Principal returns the authenticated caller, or nil.
 func (c *Call) Principal(ctx context.Context) *transport.Principal {
 	return transport.PrincipalFrom(ctx)
 }
 
-// Progress tells the client how far the call is, if it asked for that. A total that is
-// nil, NaN or infinite is unknown. Reports whose done does not increase, or is NaN or
-// infinite, are dropped: the specification wants each to be greater than the one before
-// (basic/utilities/progress).
+// Progress sends a progress report to the client, if the client asked for progress. A total that is
+// nil, NaN or infinite is unknown. Progress drops a report if done does not increase, or is NaN or
+// infinite: the specification requires that it increases (basic/utilities/progress). In a task of
+// 2026-07-28, Progress sets the message of the task's status instead.
 func (c *Call) Progress(ctx context.Context, done float64, total *float64, message string) {
 	if c.run != nil && c.Dialect.TaskExtension() {
 		if message != "" && !c.silent {
@@ -188,18 +187,18 @@ func (c *Call) Progress(ctx context.Context, done float64, total *float64, messa
 	c.outlet().progress(ctx, c.Meta.ProgressToken, done, known, message)
 }
 
-// finite reports whether f has a form in JSON.
+// finite reports whether f can be represented in JSON.
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// WantsProgress says whether the client asked for progress. In a task of 2026-07-28
-// it always does: the message is that of the task's status.
+// WantsProgress reports whether the client asked for progress. It is always true in a task of
+// 2026-07-28, where the message becomes that of the task's status.
 func (c *Call) WantsProgress() bool {
 	return !c.Meta.ProgressToken.IsZero() || c.run != nil && c.Dialect.TaskExtension()
 }
 
-// Logs says whether the client wants log messages of this level from this call:
-// by the level of the request on 2026-07-28, else by that of the session.
-// Without a level nothing is sent.
+// Logs reports whether the client wants log messages of this level from this call. The limit is the
+// level of the request on 2026-07-28, and the level of the session on other revisions. If no level is
+// set, nothing is sent.
 func (c *Call) Logs(level protocol.Level) bool {
 	limit := c.Meta.LogLevel
 	if s := c.x.session; s != nil {
@@ -208,8 +207,8 @@ func (c *Call) Logs(level protocol.Level) bool {
 	return limit != "" && level.Severity() >= limit.Severity()
 }
 
-// Log sends a log message if the client wants it. data is one JSON value; other data is reported to
-// Config.Failed instead.
+// Log sends a log message if the client wants it. data must be one JSON value. If it is not, Log
+// sends nothing and reports an error to Config.Failed.
 func (c *Call) Log(ctx context.Context, level protocol.Level, logger string, data []byte) {
 	if !c.Logs(level) || c.silent {
 		return
@@ -221,12 +220,11 @@ func (c *Call) Log(ctx context.Context, level protocol.Level, logger string, dat
 	c.outlet().notify(ctx, &protocol.LogParams{Level: level, Logger: logger, Data: data})
 }
 
-// Ask sends a request of our own to the client, on the stream of this call, and
-// waits for the answer: elicitation, sampling, roots, ping. The wait ends with
-// ctx, with the configured timeout since the last sign of progress, or with the
-// connection; the client is then told by notifications/cancelled. The error is
-// ErrCannotAsk, the client's *protocol.Error or *protocol.Fault, or the reason
-// that ended the wait.
+// Ask sends a request of the server to the client, on the stream of this call, and waits for the
+// answer: elicitation, sampling, roots, ping. The wait ends with ctx, with the connection, or when
+// Config.AskTimeout has passed since the last sign of progress. Ask then sends
+// notifications/cancelled. It returns ErrCannotAsk, the client's *protocol.Error or *protocol.Fault,
+// or the reason for the end of the wait.
 func (c *Call) Ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
 	return c.askInTurn(ctx, p, progress, nil)
 }
@@ -238,26 +236,27 @@ func (c *Call) askInTurn(ctx context.Context, p protocol.Params, progress func(p
 	return c.x.ask(ctx, p, progress, t)
 }
 
-// Question is one that a handler puts to the client: elicitation, sampling or roots.
+// Question is a question that a handler asks the client: elicitation, sampling or roots.
 type Question struct {
-	// Key names the question among those of the call; "" is its place in the order
-	// of the questions. The same question must have the same key in each round.
+	// Key identifies the question within the call. If it is empty, the position of the question is
+	// used. The same question must have the same key in each round.
 	Key      string
 	Params   protocol.Params
-	Progress func(protocol.Progress) // may be nil; where the client is asked live
+	Progress func(protocol.Progress) // called only if the client is asked live; may be nil
 }
 
-// Reply is what came of a Question.
+// Reply is the result of a Question.
 type Reply struct {
 	Result protocol.Result
 	Err    error
 }
 
-// Questions puts all questions to the client at once, in their order, and returns what came
-// of each. Where the client can be asked live it waits, as Ask does. On 2026-07-28, and in
-// tasks, an answer comes from the journal of the call; without one the error is
-// ErrPending: the question is filed, the context of the handler has ended, and the
-// handler will run again with the answer.
+// Questions asks the client all questions at once, in their order, and returns their replies. If the
+// client can be asked live, Questions waits, as Ask does.
+//
+// On 2026-07-28, and in tasks, answers come from the journal of the call. If an answer is missing,
+// the error of the reply is ErrPending: the question is registered, the context of the handler has
+// ended, and the handler will run again with the answer.
 func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 	if c.Replays() {
 		if err := c.Begin(ctx); err != nil {
@@ -287,10 +286,10 @@ func failedReplies(n int, err error) []Reply {
 	return replies
 }
 
-// Begin is called when the handler's own work begins, after all that decides whether
-// it may: a round that was executed before is not executed again. ErrPending says
-// that its recorded outcome will be the answer, or that the store cannot say whether there
-// is one; another error refuses.
+// Begin must be called before the handler's own work begins, after all checks that may refuse the
+// call. It claims the round, so that a round is not executed twice. If the round was executed before,
+// Begin returns ErrPending, and the recorded outcome is the answer. It also returns ErrPending if the
+// store is unavailable. Any other error refuses the call.
 func (c *Call) Begin(ctx context.Context) error {
 	r := c.resumed
 	if r == nil || c.silent {
@@ -314,9 +313,9 @@ func (c *Call) Begin(ctx context.Context) error {
 	return r.refusal
 }
 
-// Once runs effect unless it has happened in this logical call, and keeps its
-// result. An effect that fails has not happened. ErrPending: a question is pending,
-// and nothing new may happen in this round. The value is shared: read-only.
+// Once runs effect, unless it has happened in this logical call, and keeps its result. If the effect
+// fails, it counts as not happened. Once returns ErrPending if a question is pending, because nothing
+// new may happen in this round. Callers must not modify the value, which is shared.
 func (c *Call) Once(ctx context.Context, key string, effect func(context.Context) ([]byte, error)) ([]byte, error) {
 	if j := c.run; j != nil {
 		if err := j.own(); err != nil {
@@ -335,7 +334,8 @@ func (c *Call) Once(ctx context.Context, key string, effect func(context.Context
 }
 
 // reported returns an effect that calls performed (Config.Performed) after effect has happened. If
-// performed fails, the execution ends as if a question were pending, and its error is the answer.
+// performed fails, the execution ends as if a question were pending, and the error of performed is
+// the answer.
 func (c *Call) reported(key string, effect func(context.Context) ([]byte, error), performed func(context.Context, string) error) func(context.Context) ([]byte, error) {
 	return func(ctx context.Context) ([]byte, error) {
 		value, err := effect(ctx)
@@ -351,7 +351,7 @@ func (c *Call) reported(key string, effect func(context.Context) ([]byte, error)
 	}
 }
 
-// crash returns why the execution was ended early; nil: it was not.
+// crash returns the error that ended the execution early, or nil.
 func (c *Call) crash() error {
 	if err := c.crashed.Load(); err != nil {
 		return *err
@@ -359,21 +359,20 @@ func (c *Call) crash() error {
 	return nil
 }
 
-// Pending says whether a question is filed, the call was detached, the outcome of an
-// earlier execution is the answer, or Config.Performed or a store that is away ended the
-// execution: what the handler returns does not count.
+// Pending reports whether the result of the handler is ignored. It is if a question is pending, the
+// call was detached, or the outcome of an earlier execution is the answer. It also is if
+// Config.Performed or an unavailable store ended the execution.
 func (c *Call) Pending() bool {
 	r := c.round.Load()
 	return r != nil && r.pending() || c.crashed.Load() != nil || c.resumed.outcome() != nil || c.detached.Load()
 }
 
-// InReplayCheck reports whether this execution only checks that the one before it can be
-// replayed (Config.ReplayCheck). Nothing of such an execution counts.
+// InReplayCheck reports whether this execution only checks that the execution before it can be
+// replayed (Config.ReplayCheck). Results and effects of such an execution are ignored.
 func (c *Call) InReplayCheck() bool { return c.silent }
 
-// MayAsk says whether the revision lets this call ask the client anything: live, or, by three
-// methods, in rounds (2026-07-28 basic/patterns/mrtr). What the client has declared is not
-// looked at.
+// MayAsk reports whether the revision lets this call ask the client: live or, for three methods, in
+// rounds (2026-07-28 basic/patterns/mrtr). It ignores the capabilities that the client has declared.
 func (c *Call) MayAsk() bool {
 	if c.Dialect.ServerRequests() {
 		return true
@@ -385,7 +384,7 @@ func (c *Call) MayAsk() bool {
 	return false
 }
 
-// canAsk says whether this call can put p to the client.
+// canAsk reports whether this call can send p to the client.
 func (c *Call) canAsk(p protocol.Params) bool {
 	if !c.MayAsk() || !c.Dialect.ServerMethod(p.Method()) {
 		return false

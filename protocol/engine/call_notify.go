@@ -7,9 +7,9 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Notifier sends notifications to the session of the call, also when the call has
-// long been answered; nil without a session. The error is that of sending, or says
-// that the session has ended. The function may be called concurrently.
+// Notifier returns a function that sends notifications to the session of the call, even after the
+// call has been answered. If there is no session, Notifier returns nil. The function returns the
+// error of sending, or an error if the session has ended. It is safe for concurrent use.
 func (c *Call) Notifier() func(ctx context.Context, p protocol.Params) error {
 	if c.x.session == nil || c.silent {
 		return nil
@@ -22,7 +22,7 @@ func (c *Call) Notifier() func(ctx context.Context, p protocol.Params) error {
 	return func(ctx context.Context, p protocol.Params) error { return feed.notify(ctx, p, meta) }
 }
 
-// notify sends one notification at once, without waiting for the pending changes of the feed.
+// notify sends one notification at once, before the pending changes of the feed.
 func (f *feed) notify(ctx context.Context, p protocol.Params, m *protocol.RequestMeta) error {
 	f.mu.Lock()
 	out, live := f.out, f.open && !f.stopped
@@ -38,11 +38,11 @@ func (f *feed) notify(ctx context.Context, p protocol.Params, m *protocol.Reques
 	if err != nil {
 		return err
 	}
-	if f.session != "" { // another node may have the stream of the session
+	if f.session != "" { // another node may have the session's stream
 		f.e.broadcast(nodeMessage{Kind: nodeNotify, Session: f.session, Frame: frame})
 	}
-	// The feed of a task that was taken from the queue has no stream; the session's own,
-	// if it is served here, has.
+	// The feed of a task that was taken from the queue has no stream. If the session is served here,
+	// its own feed has one.
 	if s := f.e.sessionOf(f.session); out == nil && s != nil && s.feed != f {
 		s.feed.push(frame)
 	}

@@ -11,18 +11,23 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 )
 
-// effects are the keys and results of what a logical call has done by Once. In rounds and in tasks
-// they are part of the journal; otherwise they live as long as the call.
+// effects holds the keys and results of what a logical call has done with Once. In rounds and in
+// tasks they are part of the journal. Otherwise they live as long as the call.
+//
+// An effect is unknown, busy or done. claim makes it busy, and the goroutine that claimed it performs
+// it without the lock. If the effect succeeds, add appends it to done. In either case perform then
+// removes it from busy and closes its channel, on which other goroutines wait. All changes are under
+// mu.
 type effects struct {
 	mu     sync.Mutex        // guards the fields below
-	only   bool              // nothing new may happen: this execution checks the replay
+	only   bool              // nothing new may happen, because this execution checks the replay
 	done   []rounds.Effect   // effects that have happened, in order
 	kept   int               // how many of done are in the record of the task
-	limit  int               // of the size of all keys and results, in bytes; 0: none
+	limit  int               // of the total size of keys and results, in bytes; 0: no limit
 	wanted *requestedEffects // nil: Once was not called in this execution
 }
 
-// effects returns those of the call, in memory that most calls never need.
+// effects returns the effects of the call. They are allocated at the first use.
 func (c *Call) effects() *effects {
 	if f := c.once.Load(); f != nil {
 		return f
@@ -31,11 +36,11 @@ func (c *Call) effects() *effects {
 	if c.run == nil && c.Dialect.InputRounds() && inputs(c.Params) != nil {
 		f.limit = c.x.conn.e.stateLimit()
 	}
-	c.once.CompareAndSwap(nil, f) // else another goroutine was first
+	c.once.CompareAndSwap(nil, f) // fails if another goroutine was first
 	return c.once.Load()
 }
 
-// requestedEffects are the effects that a handler asked for in this execution.
+// requestedEffects is the set of effects that a handler asked for in this execution.
 type requestedEffects struct {
 	keys []string                 // in order
 	busy map[string]chan struct{} // effects that are running, by key; closed when they have ended
@@ -43,8 +48,8 @@ type requestedEffects struct {
 
 var errBusy = errors.New("engine: the effect is running")
 
-// run returns the result of the effect with the key. It performs the effect if it has not happened,
-// unless a question is pending. An effect that fails has not happened.
+// run returns the result of the effect with the key. If the effect has not happened and no question
+// is pending, run performs it. If the effect fails, it counts as not happened.
 func (f *effects) run(ctx context.Context, key string, effect func(context.Context) ([]byte, error), pending func() bool) ([]byte, error) {
 	for {
 		value, turn, err := f.claim(key, pending)
@@ -62,9 +67,10 @@ func (f *effects) run(ctx context.Context, key string, effect func(context.Conte
 	}
 }
 
-// claim looks the effect up. If it has happened, claim returns its value and a nil turn. If no
-// goroutine is performing it, the caller must call perform with turn. With errBusy another
-// goroutine is performing it, and turn is closed when that has ended.
+// claim looks the effect up. If it has happened, claim returns its value and a nil turn. If it is not
+// running, claim marks it as busy, and the caller must call perform with turn. If another goroutine
+// is performing it, claim returns errBusy, and turn is closed when the effect has ended. If nothing
+// new may happen, claim returns ErrPending and a nil turn.
 func (f *effects) claim(key string, pending func() bool) (value []byte, turn chan struct{}, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,9 +94,9 @@ func (f *effects) claim(key string, pending func() bool) (value []byte, turn cha
 	return nil, turn, nil
 }
 
-// perform runs the effect that the caller has claimed, and ends the claim.
+// perform runs an effect that the caller has claimed, and ends the claim.
 func (f *effects) perform(ctx context.Context, key string, effect func(context.Context) ([]byte, error), turn chan struct{}) (value []byte, err error) {
-	defer func() { // also where the effect panics
+	defer func() { // also if the effect panics
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		delete(f.wanted.busy, key)
@@ -107,8 +113,8 @@ func (f *effects) perform(ctx context.Context, key string, effect func(context.C
 	return value, nil
 }
 
-// lasting returns a context for an effect that has begun. A question that another goroutine asks
-// ends the handler's context, and must not interrupt the effect: only other causes are passed on.
+// lasting returns a context for a running effect. A question of another goroutine ends the handler's
+// context, and must not interrupt the effect. The context therefore ends only for other causes.
 func lasting(ctx context.Context) (context.Context, func()) {
 	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -119,8 +125,8 @@ func lasting(ctx context.Context) (context.Context, func()) {
 	return inner, func() { stop(); cancel(nil) }
 }
 
-// add notes that an effect has happened. The error says that its result is too large for the
-// journal: the call fails now, and not when it asks its next question.
+// add records an effect that has happened. If the results become too large for the journal, add
+// returns an error, so that the call fails now and not at its next question.
 func (f *effects) add(key string, value []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,10 +141,10 @@ func (f *effects) add(key string, value []byte) error {
 	return nil
 }
 
-// effectPatience bounds the wait for effects that go on when the handler has returned.
+// effectPatience bounds the wait for effects that still run after the handler has returned.
 const effectPatience = 10 * time.Second
 
-// finish waits until no effect is running, but no longer than effectPatience: the handler may have
+// finish waits until no effect is running, but no longer than effectPatience. The handler may have
 // returned while its goroutines still perform effects, which belong to this round.
 func (f *effects) finish() {
 	timer := time.NewTimer(effectPatience)
@@ -163,8 +169,8 @@ func (f *effects) finish() {
 	}
 }
 
-// news reports whether effects have happened since the last call. The caller then writes them into
-// the record of the task.
+// news reports whether effects have happened since the last call of news. The caller then writes them
+// into the record of the task.
 func (f *effects) news() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// dispatch runs a request. A new method of the specification gets its case here.
+// dispatch runs a request. Add a case here for each new method of the specification.
 func (x *exchange) dispatch(ctx context.Context) (result protocol.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -45,7 +45,7 @@ func (x *exchange) dispatch(ctx context.Context) (result protocol.Result, err er
 	}
 }
 
-// invoke runs the handler of a call, a read, a prompt or a custom method.
+// invoke runs the handler of a tool call, a read, a prompt or a custom method.
 func (x *exchange) invoke(ctx context.Context, p protocol.Params) (protocol.Result, error) {
 	h, err := x.snapshot.Find(ctx, x.call, p)
 	if err != nil {
@@ -65,8 +65,8 @@ func (x *exchange) invoke(ctx context.Context, p protocol.Params) (protocol.Resu
 	return h.Handle(ctx, x.call)
 }
 
-// initialize answers the request that has opened the session. A session that other nodes can serve
-// is stored before the client gets the answer.
+// initialize answers the request that has opened the session. If other nodes can serve the session,
+// initialize stores it before the client gets the answer.
 func (x *exchange) initialize(ctx context.Context) (protocol.Result, error) {
 	if x.conn.kept() != nil {
 		if err := x.conn.alter(ctx, x.session, func(*keptSession) {}); err != nil {
@@ -89,12 +89,13 @@ func (x *exchange) initialize(ctx context.Context) (protocol.Result, error) {
 	}, nil
 }
 
-// attachFeed attaches the session's feed, by which the client is told of what belongs to no exchange.
+// attachFeed connects the session's feed to the client. The feed sends notifications that do not
+// belong to a request, such as list_changed.
 func (x *exchange) attachFeed(ctx context.Context) {
 	out := x.out
 	ctx = context.WithoutCancel(ctx)
 	if link := x.conn.link; link != nil && link.Out != nil {
-		out, ctx = link.Out, link.Context() // unlike the call's, it does not keep this request's memory
+		out, ctx = link.Out, link.Context() // unlike the context of the call, it does not keep this request in memory
 	}
 	x.session.feed.attach(ctx, out)
 }
@@ -109,7 +110,7 @@ func (x *exchange) discover() protocol.Result {
 }
 
 // capabilities returns the capabilities of the components and of the engine itself. The dialect
-// leaves out what its revision does not know.
+// leaves out capabilities that its revision does not have.
 func (e *Engine) capabilities() protocol.ServerCapabilities {
 	caps := e.cfg.Catalog.Snapshot().Capabilities()
 	caps.Logging = true

@@ -16,8 +16,15 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// exchange is one inbound message and all it causes. Accept fills it; Serve runs
-// it in any goroutine.
+// exchange is one inbound message and the work that it causes. Accept makes and fills it. Serve runs
+// it, in any goroutine.
+//
+// An exchange with a request goes through these states: Accept registers it as in flight
+// (registered), and Serve runs its handler. Then it is either answered (closed) or abandoned, because
+// the client has cancelled it. Both states are final. Notifications and requests to the client are
+// written under the read lock of sending, and only while the exchange is neither closed nor
+// abandoned. close takes the write lock, so that it waits for them: the answer follows everything
+// that was sent before it.
 type exchange struct {
 	conn       *conn
 	frame      []byte
@@ -26,39 +33,38 @@ type exchange struct {
 	dialect    *dialect.Dialect // nil: not known yet
 	session    *session         // nil on 2026-07-28 and before initialize
 	snapshot   Snapshot
-	call       *Call // nil for responses, for requests that were refused, and for most notifications
+	call       *Call // nil for responses, for refused requests, and for most notifications
 	registered bool  // Accept has put the request in flight
 
-	uncounted    bool               // accepted while the server stops: Shutdown does not wait for it
-	forwarded    bool               // another node has received it from the client
-	unregistered atomic.Bool        // it has been taken out of flight again; see conn.unfile
-	feed         *feed              // of a listen request; nil for all others
+	uncounted    bool               // accepted while the server stops; Shutdown does not wait for it
+	forwarded    bool               // another node received it from the client
+	unregistered atomic.Bool        // no longer in flight; see conn.unregister
+	feed         *feed              // of a listen request; otherwise nil
 	request      *transport.Request // the HTTP request that carried the frame; nil on other carriers
-	record       *record            // the claim of this round; nil: its outcome is not recorded
-	created      *job               // the task that the call became; it is started after the answer
+	record       *record            // the claim of this round; nil: the outcome is not recorded
+	created      *job               // the task that the call became; started after the answer
 
-	refuse *jsonrpc.Error // decided by Accept: the only answer
+	refuse *jsonrpc.Error // set by Accept: the only answer
 	status int            // the HTTP status of refuse
-	run    step           // what a notification or a response does; nil for requests
+	run    step           // the step of a notification or a response; nil for requests
 
-	out transport.Outbound // of Serve; nil before, and in runs of tasks
+	out transport.Outbound // set by Serve; nil before that, and in executions of tasks
 
-	// sending is read-locked while a notification or a request of this call is
-	// being written, and locked to close the call: the answer goes out after
-	// all that was sent before it, and nothing after it.
+	// sending is read-locked while a notification or a request of this call is written. It is locked
+	// to close the call.
 	sending   sync.RWMutex
 	closed    bool        // guarded by sending
-	reported  bool        // progress; guarded by reporting
-	abandoned atomic.Bool // the client has cancelled the call: nothing more is sent for it
+	reported  bool        // there was a progress report; guarded by reporting
+	abandoned atomic.Bool // the client has cancelled the call: nothing more is sent
 
 	life callContext // of the request; not used in executions of tasks
 
-	// reporting is held from the check that progress increases until it is
-	// written, so that reports of two goroutines cannot overtake each other.
+	// reporting is held from the check that progress increases until the report is written, so that
+	// reports of two goroutines cannot overtake each other.
 	reporting sync.Mutex
-	done      float64 // the last that was reported; guarded by reporting
+	done      float64 // of the last progress report; guarded by reporting
 
-	own  Call    // room for what call points to, except in executions of tasks
+	own  Call    // memory for the Call that call points to, except in executions of tasks
 	lent *buffer // lent by Call.Lend, until the answer is sent; nil: none
 }
 
@@ -105,7 +111,7 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 	return err
 }
 
-// stopped answers a request that frame middleware refused with err instead of calling next.
+// stopped answers a request if frame middleware returned err instead of calling next.
 func (x *exchange) stopped(ctx context.Context, out transport.Outbound, err error) error {
 	if err == nil || x.out != nil || !x.registered && x.refuse == nil {
 		return err
@@ -116,8 +122,8 @@ func (x *exchange) stopped(ctx context.Context, out transport.Outbound, err erro
 	return x.answer(ctx, nil, err)
 }
 
-// over ends a request: it ends the context, lets requests go that wait for initialize, and takes
-// the request out of flight.
+// over ends a request: it ends the context, releases requests that wait for initialize, and takes the
+// request out of flight.
 func (x *exchange) over() {
 	x.life.End(nil)
 	if x.method == protocol.MethodInitialize {
@@ -126,11 +132,11 @@ func (x *exchange) over() {
 	x.conn.unregister(x)
 }
 
-// errGoexit is the panic of a handler that has ended its goroutine.
+// errGoexit is the panic value for a handler that has ended its goroutine.
 var errGoexit = errors.New("the handler called runtime.Goexit")
 
-// rescue is the last resort: for panics of frame middleware and of OnRootsChanged, and for handlers
-// that end their goroutine, as t.FailNow does. A request still gets an answer.
+// rescue recovers panics of frame middleware and of OnRootsChanged, and handles handlers that end
+// their goroutine, as t.FailNow does. A request still gets an answer.
 func (x *exchange) rescue(ctx context.Context, out transport.Outbound, v any, returned bool, err *error) {
 	switch {
 	case v == nil && returned:
@@ -139,7 +145,7 @@ func (x *exchange) rescue(ctx context.Context, out transport.Outbound, v any, re
 		v = errGoexit
 	}
 	panicked := &PanicError{Value: v, Stack: debug.Stack()}
-	if !x.registered { // a notification or a response: nobody waits for an answer
+	if !x.registered { // a notification or a response, which is not answered
 		x.conn.e.failed(ctx, x.call, panicked)
 		return
 	}
@@ -160,22 +166,22 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	if fault := x.await(ctx); fault != nil {
 		return x.answer(ctx, nil, fault)
 	}
-	if len(x.conn.e.cfg.Frames) > 0 { // which are outside of the call
+	if len(x.conn.e.cfg.Frames) > 0 { // frame middleware must not see the call
 		ctx = context.WithValue(ctx, callKey{}, x.call)
 	}
 	defer x.launch()
 	result, err := x.dispatch(ctx)
 	err = x.answer(ctx, result, err)
-	if x.lent != nil { // the answer is sent, and nobody else has the result
+	if x.lent != nil { // the answer has been sent, and nothing else refers to the result
 		x.conn.e.buffers.give(x.lent)
 		x.lent = nil
 	}
 	return err
 }
 
-// outlive returns the context for work that goes on after the exchange: transport.Outlive of the
-// context that the carrier gave to Serve. If there is frame middleware, which may have put values
-// into ctx, the result has those of ctx instead, and keeps the request in memory.
+// outlive returns the context for work that goes on after the exchange: transport.WithoutRequest of
+// the context that the carrier passed to Serve. Frame middleware may have added values to ctx. If
+// there is any, outlive derives the result from ctx, which keeps the request in memory.
 func (x *exchange) outlive(ctx context.Context) context.Context {
 	if len(x.conn.e.cfg.Frames) > 0 {
 		return transport.WithRequest(context.WithoutCancel(ctx), nil)
@@ -191,14 +197,13 @@ func (x *exchange) launch() {
 	}
 }
 
-// await waits until the session's initialize has been answered, so that a client which sends more
-// requests without waiting gets the answers in a sensible order. The fault says that initialize was
-// answered with an error.
+// await waits until the initialize of the session has been answered, so that a client that does not
+// wait gets the answers in order. If initialize was answered with an error, await returns a fault.
 func (x *exchange) await(ctx context.Context) *protocol.Fault {
 	if x.session == nil || x.method == protocol.MethodInitialize {
 		return nil
 	}
-	if opened, already := x.session.opened.wait(); !already { // waiting for ctx would allocate
+	if opened, already := x.session.opened.wait(); !already { // creating the Done channel of ctx would allocate
 		select {
 		case <-opened:
 		case <-ctx.Done():
@@ -210,28 +215,28 @@ func (x *exchange) await(ctx context.Context) *protocol.Fault {
 	return nil
 }
 
-// end implements outlet. The handler returns then, and the request is answered.
+// end implements outlet. The handler's context ends, and the request is answered when the handler
+// returns.
 func (x *exchange) end(cause error) { x.life.End(cause) }
 
-// abandon stops the call and sends nothing more for it: the client said that it
-// is not interested (2026-07-28 basic/transports/stdio: MUST NOT send any
-// further message; earlier revisions: SHOULD NOT respond).
+// abandon ends the call after the client has cancelled it, and sends nothing more for it (2026-07-28
+// basic/transports/stdio: MUST NOT send any further message; earlier revisions: SHOULD NOT respond).
 func (x *exchange) abandon(cause error) {
-	x.abandoned.Store(true) // before the handler hears of it, and answers
+	x.abandoned.Store(true) // before the context ends, because the handler may then answer at once
 	x.end(cause)
-	x.conn.unregister(x) // first: close waits for what is being written
+	x.conn.unregister(x) // before close, which waits for frames that are being written
 	x.close()
 }
 
-// notify implements outlet. It sends nothing if the call was answered.
+// notify implements outlet. If the call was answered, notify sends nothing.
 func (x *exchange) notify(ctx context.Context, p protocol.Params) {
 	room := x.conn.e.buffers.take()
 	defer x.conn.e.buffers.give(room)
 	x.sendNotice(ctx, room, p)
 }
 
-// progress implements outlet. It does not allocate, because handlers may report in a loop: the
-// parameters are copied into the pooled buffer.
+// progress implements outlet. It does not allocate, because handlers may report in a loop: it copies
+// the parameters into the pooled buffer.
 func (x *exchange) progress(ctx context.Context, token jsonrpc.ID, done, total float64, message string) {
 	x.reporting.Lock()
 	defer x.reporting.Unlock()
@@ -252,7 +257,7 @@ func (x *exchange) progress(ctx context.Context, token jsonrpc.ID, done, total f
 func (x *exchange) sendNotice(ctx context.Context, room *buffer, p protocol.Params) {
 	var err error
 	if room.b, err = appendNotification(room.b, x.dialect, p, nil); err != nil {
-		x.conn.e.failed(ctx, x.call, err) // without the lock: it may log to this call
+		x.conn.e.failed(ctx, x.call, err) // without the lock, because Config.Failed may log to this call
 		return
 	}
 	x.sending.RLock()
@@ -260,10 +265,10 @@ func (x *exchange) sendNotice(ctx context.Context, room *buffer, p protocol.Para
 	if x.closed || x.abandoned.Load() || x.out == nil {
 		return
 	}
-	_ = x.out.Send(ctx, transport.Frame{JSON: room.b}) // a peer that is gone shows at the answer
+	_ = x.out.Send(ctx, transport.Frame{JSON: room.b}) // if the client is gone, sending the answer fails
 }
 
-// close ends the sending of the call; false if it was closed before.
+// close makes the call send nothing more. It returns false if the call was closed before.
 func (x *exchange) close() bool {
 	x.sending.Lock()
 	defer x.sending.Unlock()
@@ -318,8 +323,8 @@ func (x *exchange) repeat(ctx context.Context, earlier *outcomeError) error {
 	return x.finish(ctx, transport.Frame{JSON: append(append(x.resultFrame(nil), earlier.result...), '}')})
 }
 
-// forbid answers a caller who is not authorized, or not yet. An HTTP response that has not
-// begun gets the status and the challenge of the refusal. The client is not told the reason.
+// forbid answers a caller whose authorization is missing or not sufficient. An HTTP response that has
+// not begun gets the status and the challenge of the refusal. The client does not see the reason.
 func (x *exchange) forbid(ctx context.Context, refused *transport.AuthError) error {
 	status := refused.HTTPStatus()
 	wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: http.StatusText(status)}
@@ -330,8 +335,8 @@ func (x *exchange) forbid(ctx context.Context, refused *transport.AuthError) err
 	})
 }
 
-// finish closes the call and sends answer, unless the call was abandoned. The id is freed before
-// that, because the client may use it again as soon as it has the answer.
+// finish closes the call and sends answer, unless the call was abandoned. It frees the id before
+// that, because the client may use the id again as soon as it has the answer.
 func (x *exchange) finish(ctx context.Context, answer transport.Frame) error {
 	if x.abandoned.Load() || !x.close() {
 		return nil
@@ -343,8 +348,8 @@ func (x *exchange) finish(ctx context.Context, answer transport.Frame) error {
 	return x.out.Send(ctx, answer)
 }
 
-// argumentResult converts a fault of a tool's arguments into a result, which the model sees, if the
-// revision wants that (SEP-1303); otherwise it returns nil.
+// argumentResult converts a fault of a tool's arguments into a result, which the model sees, on
+// revisions that require that (SEP-1303). Otherwise it returns nil.
 func (x *exchange) argumentResult(err error) *protocol.CallToolResult {
 	var f *protocol.Fault
 	if !errors.As(err, &f) || f.Kind != protocol.FaultInvalidArguments || !x.dialect.ArgumentErrorsAreResults() {
@@ -356,13 +361,13 @@ func (x *exchange) argumentResult(err error) *protocol.CallToolResult {
 	result := &protocol.CallToolResult{
 		Content: []protocol.Block{protocol.Text{Text: f.Message}}, IsError: true,
 	}
-	if f.Data != nil { // the same list that older revisions get as the error's data
+	if f.Data != nil { // the same list that older revisions send as the data of the error
 		result.Meta = protocol.Meta{"kagami/invalidArguments": f.Data}
 	}
 	return result
 }
 
-// wireError is the error as the client may see it: internal texts stay here.
+// wireError returns the error that the client sees. It replaces internal texts.
 func (x *exchange) wireError(ctx context.Context, err error) *jsonrpc.Error {
 	if wire := x.fault(err); wire != nil {
 		return wire
@@ -384,7 +389,8 @@ func (x *exchange) wireError(ctx context.Context, err error) *jsonrpc.Error {
 	return wire
 }
 
-// fault is the wire form of a *protocol.Error or *protocol.Fault, else nil.
+// fault returns the wire form of a *protocol.Error or *protocol.Fault. For other errors it returns
+// nil.
 func (x *exchange) fault(err error) *jsonrpc.Error {
 	d := x.dialect
 	if d == nil {
@@ -393,7 +399,7 @@ func (x *exchange) fault(err error) *jsonrpc.Error {
 	return d.Error(err)
 }
 
-// unopen removes the session again if this is an initialize that is answered with an error.
+// unopen removes the session if the exchange is an initialize that is answered with an error.
 func (x *exchange) unopen() {
 	if x.registered && x.method == protocol.MethodInitialize {
 		x.conn.unopen(x.session)
@@ -404,7 +410,8 @@ func (x *exchange) sendError(ctx context.Context, wire *jsonrpc.Error) error {
 	return x.sendErrorAfter(ctx, wire, 0)
 }
 
-// sendErrorAfter is sendError for a client that should wait that long.
+// sendErrorAfter is like sendError, but the client should wait for the time after before it tries
+// again.
 func (x *exchange) sendErrorAfter(ctx context.Context, wire *jsonrpc.Error, after time.Duration) error {
 	x.settled(ctx, nil, wire)
 	x.unopen()

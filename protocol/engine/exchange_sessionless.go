@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// sessionless is an exchange that belongs to no session, together with its own conn, in one allocation.
+// sessionless is an exchange without a session and the connection made for it, allocated together.
 type sessionless struct {
 	exchange
 	alone conn
@@ -18,20 +18,21 @@ func (e *Engine) newSessionless() *sessionless {
 	return l
 }
 
-// sessionlessSet is the list of the lone exchanges that are being served, which changes and Shutdown must
-// reach. Every POST of a stateless client is one, so the list is split into parts with a lock each,
-// to avoid contention. It is linked through the conns, which needs no allocation.
+// sessionlessSet is the list of the running sessionless exchanges. Changed, Updated and Shutdown
+// iterate over it. Every POST of a stateless client is such an exchange, so the list has parts with a
+// lock each, to avoid contention. The conns are the elements of the linked list, which needs no
+// allocation.
 type sessionlessSet struct{ parts [16]part }
 
 type part struct {
-	mu    sync.Mutex // guards first, and prev and next of all that are in the list
+	mu    sync.Mutex // guards first, and prev and next of the elements
 	first *conn
 	_     [48]byte // padding: one cache line per part
 }
 
-// place is the position of a lone exchange in the list.
+// place is the position of a sessionless exchange in the list.
 type place struct {
-	in         *part // nil: it is not in the list
+	in         *part // nil: not in the list
 	prev, next *conn
 }
 
@@ -61,7 +62,7 @@ func (l *sessionlessSet) remove(c *conn) {
 	c.place = place{}
 }
 
-// appendTo appends them all.
+// appendTo appends the connections of all exchanges to all.
 func (l *sessionlessSet) appendTo(all []*conn) []*conn {
 	for i := range l.parts {
 		p := &l.parts[i]

@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 )
 
-// inflightCounter counts exchanges in and out until it is shut. It is an atomic counter, because all exchanges
-// would contend for a lock.
+// inflightCounter counts running exchanges, and refuses new ones after shut was called. It is atomic,
+// because every exchange would contend for a mutex.
 type inflightCounter struct {
-	n    atomic.Int64  // 2 for each exchange inside, plus 1 when the gate is shut
-	idle chan struct{} // closed when the gate is shut and nothing is inside
+	n    atomic.Int64  // 2 for each exchange, plus 1 after shut
+	idle chan struct{} // closed when the counter is shut and all exchanges have left
 	once sync.Once     // closes idle
 }
 
-// enter counts an exchange in. It returns false if the gate is shut.
+// enter adds an exchange. It returns false if the counter is shut.
 func (g *inflightCounter) enter() bool {
 	if g.n.Add(2)&1 == 0 {
 		return true
@@ -22,14 +22,14 @@ func (g *inflightCounter) enter() bool {
 	return false
 }
 
-// leave undoes enter.
+// leave reverses enter.
 func (g *inflightCounter) leave() {
 	if g.n.Add(-2) == 1 {
 		g.once.Do(func() { close(g.idle) })
 	}
 }
 
-// shut lets nothing more in. It does not wait: idle is closed when all have left.
+// shut refuses further exchanges. It does not wait: idle is closed when all exchanges have left.
 func (g *inflightCounter) shut() {
 	if g.n.Or(1) == 0 {
 		g.once.Do(func() { close(g.idle) })

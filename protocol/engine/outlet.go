@@ -7,15 +7,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// outlet is where a handler's effects go that are not its result. There are two: the exchange of a
-// request, which sends to the client as long as the request has not been answered, and the
-// execution of a task, which sends to the session that created the task, if it is there. All methods
-// may be called concurrently.
+// outlet receives the effects of a handler other than its result. There are two implementations. The
+// exchange of a request sends to the client until the request has been answered. The execution of a
+// task sends to the session that created the task, if it is served here. All methods are safe for
+// concurrent use.
 type outlet interface {
 	// notify sends a notification of the call. If the client cannot be reached, notify drops it.
 	notify(ctx context.Context, p protocol.Params)
-	// progress sends a report of progress, unless it does not increase. A total that is NaN is
-	// unknown.
+	// progress sends a progress report. It drops a report that does not increase. A total that is NaN
+	// is unknown.
 	progress(ctx context.Context, token jsonrpc.ID, done, total float64, message string)
 	// end ends the context of the handler.
 	end(cause error)
