@@ -11,41 +11,45 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// maxPending bounds the updated URIs that wait for a slow client: beyond it an
-// update is reported as one of the subscription's own URI, which covers it.
+// maxPending bounds the updated URIs that wait for a slow client. Above it, an update is sent with
+// the URI of the subscription, which covers it.
 const maxPending = 256
 
 // maxWatched bounds the resources that one session or stream watches.
 const maxWatched = 1024
 
-// feed sends changes to one client: to a handshake session without being asked, to a listen stream
+// feed sends changes to one client: to a handshake session without a request, and to a listen stream
 // according to its filter. Pending changes are merged, so that a client that does not read costs a
-// bounded amount of memory. A goroutine (drain) runs only while there is something to send;
-// Engine.running counts it.
+// bounded amount of memory.
+//
+// A feed collects changes from its creation on. It sends them after attach and start, and stop ends
+// it for good. While there is something to send, one goroutine (drain) runs. kick starts it, and it
+// ends itself when nothing is pending. All state changes under mu, but drain sends without mu.
+// Engine.running counts the goroutine.
 type feed struct {
 	e *Engine
 	d *dialect.Dialect
 
 	*listening // nil for a session
 
-	session string // the id of the session if other nodes may serve it, too; else empty
+	session string // the id of the session if other nodes may serve it; otherwise empty
 
 	mu       sync.Mutex // guards the fields below
 	out      transport.Outbound
 	ctx      context.Context //nolint:containedctx // the stream's, for sends of the goroutine
-	open     bool            // the listen request is acknowledged, or the session initialized
+	open     bool            // the listen request is acknowledged, or the session is initialized
 	stopped  bool            // nothing more is sent
-	draining bool            // the goroutine runs
+	draining bool            // the goroutine drain runs
 	filter   protocol.SubscriptionFilter
-	waiting  *backlog // pending changes; nil: there are none
-	learned  uint64   // Engine.learned when this feed last began to watch something
+	waiting  *backlog // pending changes; nil: none
+	learned  uint64   // Engine.learned when the feed last began to watch something
 }
 
 // listening is the additional state of the feed of a listen stream.
 type listening struct {
 	id     jsonrpc.ID     // of the request
 	ended  latch          // released when the feed is stopped
-	drains sync.WaitGroup // counts the goroutine, for settle
+	drains sync.WaitGroup // counts the goroutine drain, for settle
 }
 
 func newFeed(e *Engine, d *dialect.Dialect) *feed {
@@ -55,7 +59,7 @@ func newFeed(e *Engine, d *dialect.Dialect) *feed {
 	}
 }
 
-// attach sets where to send, and the context for it. Nothing is sent before start.
+// attach sets the Outbound and the context of sends. Nothing is sent before start.
 func (f *feed) attach(ctx context.Context, out transport.Outbound) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +67,7 @@ func (f *feed) attach(ctx context.Context, out transport.Outbound) {
 	f.kick()
 }
 
-// start begins sending, with the changes that are pending.
+// start begins to send, first the changes that are pending.
 func (f *feed) start() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,7 +75,7 @@ func (f *feed) start() {
 	f.kick()
 }
 
-// stop ends the feed for good. It does not wait for what is being sent; see settle.
+// stop ends the feed for good. It does not wait for a frame that is being sent; see settle.
 func (f *feed) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,14 +86,14 @@ func (f *feed) stop() {
 	}
 }
 
-// leave makes the feed watch nothing: its request has been answered, or never will be.
+// leave makes the feed watch nothing. It is called when the listen request is no longer in flight.
 func (f *feed) leave() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.forget()
 }
 
-// forget removes the feed from the topics. Only another filter puts it back. The caller holds f.mu.
+// forget removes the feed from the topics. Only narrow adds it again. The caller holds f.mu.
 func (f *feed) forget() {
 	f.e.resources.replace(f, f.filter.URIs, nil)
 	f.e.tasks.replace(f, f.filter.Tasks, nil)
@@ -113,7 +117,7 @@ func (f *feed) narrow(filter protocol.SubscriptionFilter) {
 	}
 }
 
-// pend returns the backlog, and makes it first if need be. The caller holds f.mu.
+// pend returns the backlog, which it makes at the first call. The caller holds f.mu.
 func (f *feed) pend() *backlog {
 	if f.waiting == nil {
 		f.waiting = new(backlog)
@@ -121,7 +125,7 @@ func (f *feed) pend() *backlog {
 	return f.waiting
 }
 
-// taskChanged tells of a task.
+// taskChanged queues the new state of a task.
 func (f *feed) taskChanged(id string, news protocol.Params) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,7 +133,7 @@ func (f *feed) taskChanged(id string, news protocol.Params) {
 	f.kick()
 }
 
-// watchedTaskChanged tells of a task if the filter still names it.
+// watchedTaskChanged queues the new state of a task, if the filter still names the task.
 func (f *feed) watchedTaskChanged(id string, news protocol.Params) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -152,7 +156,7 @@ func (f *feed) listChanged(k protocol.ListKind) {
 	}
 }
 
-// updated tells of a resource if the filter still names watched, which covers it.
+// updated queues an update of uri, if the filter still names watched, which covers uri.
 func (f *feed) updated(watched, uri string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,8 +166,8 @@ func (f *feed) updated(watched, uri string) {
 	}
 }
 
-// updatedSince is updated for a change that was sent when Engine.learned had the value learned. Only
-// a feed that began to watch something later may have missed it.
+// updatedSince is like updated, for an update that was sent when Engine.learned was at learned. It
+// skips feeds that began to watch earlier, because they have not missed the update.
 func (f *feed) updatedSince(learned uint64, watched, uri string) {
 	f.mu.Lock()
 	late := f.learned > learned
@@ -173,8 +177,8 @@ func (f *feed) updatedSince(learned uint64, watched, uri string) {
 	}
 }
 
-// kick starts the goroutine if there is something to send and it is not running. The caller holds
-// f.mu.
+// kick starts the goroutine drain if there is something to send and it is not running. The caller
+// holds f.mu.
 func (f *feed) kick() {
 	if !f.open || f.stopped || f.draining || f.out == nil || !f.pending() || !f.e.begin() {
 		return
@@ -194,7 +198,8 @@ func (f *feed) pending() bool {
 	return f.waiting != nil
 }
 
-// drain is the goroutine: it sends until nothing is pending. An error stops the feed.
+// drain is the goroutine that sends until nothing is pending. An error of sending or encoding stops
+// the feed.
 func (f *feed) drain() {
 	defer f.e.running.Done()
 	if f.listening != nil {
@@ -224,7 +229,7 @@ func (f *feed) push(frame []byte) {
 	f.kick()
 }
 
-// take returns the next frame to send; nil: there is none. The caller holds f.mu.
+// take returns the next frame to send, or nil if there is none. The caller holds f.mu.
 func (f *feed) take() ([]byte, error) {
 	if f.stopped || !f.pending() {
 		return nil, nil
@@ -245,7 +250,7 @@ func notification(d *dialect.Dialect, p protocol.Params, m *protocol.RequestMeta
 	return appendNotification(nil, d, p, m)
 }
 
-// appendNotification is notification into dst, which an error leaves as it was.
+// appendNotification is like notification, but appends to dst. If it fails, it returns dst unchanged.
 func appendNotification(dst []byte, d *dialect.Dialect, p protocol.Params, m *protocol.RequestMeta) ([]byte, error) {
 	frame := append(dst, `{"jsonrpc":"2.0","method":`...)
 	frame = append(jsontext.Quote(frame, p.Method()), `,"params":`...)

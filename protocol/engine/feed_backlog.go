@@ -6,16 +6,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// backlog holds the pending changes for one client, merged. The zero value is empty. feed.mu guards
-// it.
+// backlog holds the pending changes for one client, merged. The zero value is empty. It is guarded by
+// feed.mu.
 type backlog struct {
 	lists  [4]bool        // by protocol.ListKind: the list has changed
-	uris   []string       // of resources that have changed, each once
+	uris   []string       // of changed resources, without duplicates
 	tasks  []taskMessages // the latest state of each task
-	frames [][]byte       // notifications that other nodes have made for the session
+	frames [][]byte       // notifications of other nodes for the session
 }
 
-// taskMessages is the latest state of a task, to be sent.
+// taskMessages is the latest state of a task, as the notification to send.
 type taskMessages struct {
 	id   string
 	news protocol.Params
@@ -25,8 +25,8 @@ func (b *backlog) empty() bool {
 	return b.lists == [4]bool{} && len(b.uris) == 0 && len(b.tasks) == 0 && len(b.frames) == 0
 }
 
-// update adds a resource that has changed. If too many are pending it adds watched instead, the
-// resource that the client has subscribed to and that covers this one.
+// update adds a changed resource. If too many are pending, it adds watched instead, the resource that
+// the client has subscribed to and that covers uri.
 func (b *backlog) update(watched, uri string) {
 	if len(b.uris) >= maxPending {
 		uri = watched
@@ -37,7 +37,7 @@ func (b *backlog) update(watched, uri string) {
 }
 
 // task replaces the pending state of the task. If too many tasks are pending, the oldest is dropped:
-// in both designs notifications are optional, and clients poll for the state.
+// in both designs of tasks, notifications are optional, and clients poll for the state.
 func (b *backlog) task(id string, news protocol.Params) {
 	b.tasks = slices.DeleteFunc(b.tasks, func(t taskMessages) bool { return t.id == id })
 	if len(b.tasks) >= maxPending {
@@ -54,7 +54,7 @@ func (b *backlog) frame(frame []byte) {
 	b.frames = append(b.frames, frame)
 }
 
-// narrow drops what the filter excludes.
+// narrow drops pending changes that the filter excludes.
 func (b *backlog) narrow(f *protocol.SubscriptionFilter) {
 	for k := range b.lists {
 		b.lists[k] = b.lists[k] && wants(f, protocol.ListKind(k))
@@ -65,13 +65,13 @@ func (b *backlog) narrow(f *protocol.SubscriptionFilter) {
 	})
 }
 
-// wants reports whether the filter includes changes of the list of a kind.
+// wants reports whether the filter includes changes of lists of the kind.
 func wants(f *protocol.SubscriptionFilter, k protocol.ListKind) bool {
 	return [...]bool{f.Tools, f.Resources, f.Resources, f.Prompts}[k]
 }
 
-// next removes and returns the oldest frame or, if there is none, a change. Both are nil if nothing
-// is pending.
+// next removes and returns the oldest frame or, if there is none, a change. If nothing is pending,
+// both results are nil.
 func (b *backlog) next() (frame []byte, change protocol.Params) {
 	if len(b.frames) > 0 {
 		frame, b.frames = b.frames[0], b.frames[1:]

@@ -9,13 +9,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// listen serves a subscription stream: the acknowledgement first, then changes,
-// until the client cancels, its token expires or the server stops (2026-07-28
-// basic/patterns/subscriptions).
+// listen serves a subscription stream: first the acknowledgement, then changes. It ends when the
+// client cancels, its token expires or the server stops (2026-07-28 basic/patterns/subscriptions).
 //
-// The feed was registered when the request was accepted, so that it knows of all
-// that later frames change, and is started after the acknowledgement, so that no
-// change overtakes it.
+// Accept has registered the feed, so that it collects all changes that later frames cause. listen
+// starts the feed after the acknowledgement, so that no change is sent before it.
 func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protocol.Result, error) {
 	f := x.feed
 	defer f.stop()
@@ -51,9 +49,9 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 	return &protocol.ListenResult{ID: x.id}, x.farewell(ctx)
 }
 
-// expiring stops the stream when the token expires that opened it, on carriers where each
-// request has a token: afterwards the listener is not authenticated any more (2026-07-28
-// basic/authorization "Access Token Usage").
+// expiring stops the stream when the token of its request expires, on carriers where each request has
+// a token. From then on the listener is not authenticated any more (2026-07-28 basic/authorization
+// "Access Token Usage"). The caller must call stop.
 func (x *exchange) expiring(ctx context.Context) (stop func()) {
 	p := transport.PrincipalFrom(ctx)
 	if p == nil || p.Expires.IsZero() || transport.RequestFrom(ctx) == nil {
@@ -103,9 +101,9 @@ func (x *exchange) acknowledge(ctx context.Context, f *feed) error {
 	return x.out.Send(ctx, transport.Frame{JSON: frame})
 }
 
-// farewell announces the graceful end of a listen stream where one connection carries several
-// exchanges: basic/patterns/cancellation requires notifications/cancelled, the schema limits that to
-// stdio, and basic/patterns/subscriptions wants the result after it.
+// farewell sends notifications/cancelled at the graceful end of a listen stream, if the connection
+// carries several exchanges. basic/patterns/cancellation requires the notification, the schema limits
+// it to stdio, and basic/patterns/subscriptions wants the result after it.
 func (x *exchange) farewell(ctx context.Context) error {
 	if x.conn.single {
 		return nil

@@ -10,15 +10,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// topics is an index of feeds by what they watch (resources or tasks), so that a change finds its
-// feeds without asking all of them. A feed's filter says what it watches; the index is changed
-// together with the filter, under feed.mu.
+// topics is an index from watched names (resources or tasks) to feeds, so that a change does not have
+// to ask all feeds. The filter of a feed lists the names that it watches. The index is changed
+// together with the filter, under feed.mu and mu.
 type topics struct {
-	mu     sync.RWMutex // guards byName and what is in it; taken after feed.mu
+	mu     sync.RWMutex // guards byName, its sets, and odd; taken after feed.mu
 	byName map[string]feedSet
 
-	// odd has the names in byName that are URIs in another spelling than the normal form, by that. Few
-	// clients use one, and they mean the same resource.
+	// odd maps the normal form of a URI to the names in byName that are other spellings of it. Few
+	// clients use other spellings, and they mean the same resource.
 	odd map[string][]string
 }
 
@@ -28,15 +28,15 @@ type feedSet struct {
 	more map[*feed]struct{} // all others; nil: none
 }
 
-// recipient is a feed that is to be told of a change.
+// recipient is a feed to notify of a change.
 type recipient struct {
 	feed    *feed
-	watched string // the name that it watches
-	uri     string // the resource that it is told of; set by Engine.toldOf
+	watched string // the watched name that covers the resource
+	uri     string // the URI to send; set by Engine.recipients
 }
 
-// replace makes the feed watch the names in after instead of those in before, in one step: a
-// name that is in both is watched all the time. Under f.mu.
+// replace makes the feed watch the names in after instead of the names in before, in one step: a name
+// in both is watched all the time. The caller holds f.mu.
 func (t *topics) replace(f *feed, before, after []string) {
 	if slices.Equal(before, after) {
 		return
@@ -54,7 +54,7 @@ func (t *topics) replace(f *feed, before, after []string) {
 	}
 }
 
-// add makes the feed one that watches the name. Under t.mu.
+// add adds the feed to the set of the name. The caller holds t.mu.
 func (t *topics) add(f *feed, name string) {
 	if t.byName == nil {
 		t.byName = make(map[string]feedSet)
@@ -79,7 +79,7 @@ func (t *topics) add(f *feed, name string) {
 	}
 }
 
-// remove undoes add. Under t.mu.
+// remove reverses add. The caller holds t.mu.
 func (t *topics) remove(f *feed, name string) {
 	a, ok := t.byName[name]
 	if !ok {
@@ -96,7 +96,7 @@ func (t *topics) remove(f *feed, name string) {
 	}
 }
 
-// forget removes a name that nobody watches from odd. Under t.mu.
+// forget removes a name without feeds from odd. The caller holds t.mu.
 func (t *topics) forget(name string) {
 	normal := protocol.NormalURI(name)
 	if normal == name {
@@ -110,7 +110,8 @@ func (t *topics) forget(name string) {
 	delete(t.odd, normal)
 }
 
-// has reports whether the feed watches the name. That cannot change while the caller holds f.mu.
+// has reports whether the feed watches the name. The result cannot change while the caller holds
+// f.mu.
 func (t *topics) has(f *feed, name string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -119,22 +120,23 @@ func (t *topics) has(f *feed, name string) bool {
 	return among || a.one == f
 }
 
-// names returns all names that some feed watches.
+// names returns all watched names.
 func (t *topics) names() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return slices.Collect(maps.Keys(t.byName))
 }
 
-// of returns the feeds that watch the name. A feed may have stopped watching it when it is told.
+// of returns the feeds that watch the name. Until the caller notifies a feed, the feed may have
+// stopped watching.
 func (t *topics) of(name string) []recipient {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.byName[name].appendTo(nil, name)
 }
 
-// covering returns the feeds that watch the resource or one above it, each once, and once more for each
-// other spelling of its URI that it watches.
+// covering returns the feeds that watch the resource or a resource above it. Each feed is returned
+// once, and once more for each other spelling of the URI that it watches.
 func (t *topics) covering(uri string) []recipient {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -154,7 +156,7 @@ func (t *topics) covering(uri string) []recipient {
 	}
 	type told struct {
 		feed *feed
-		as   string // another spelling of the uri, of which the feed is told besides
+		as   string // another spelling of the uri that the feed watches; empty: none
 	}
 	seen, normal := make(map[told]struct{}, len(hits)), protocol.NormalURI(uri)
 	return slices.DeleteFunc(hits, func(h recipient) bool {
@@ -168,7 +170,7 @@ func (t *topics) covering(uri string) []recipient {
 	})
 }
 
-// spellings yields the names that cover the uri, in the spellings in which they are watched. Under t.mu.
+// spellings yields the names that cover the uri, in the watched spellings. The caller holds t.mu.
 func (t *topics) spellings(uri string) iter.Seq[string] {
 	normal := protocol.NormalURI(uri)
 	if normal == uri && len(t.odd) == 0 {
@@ -188,7 +190,8 @@ func (t *topics) spellings(uri string) iter.Seq[string] {
 	}
 }
 
-// namesAlike yields one name of the normal form, unless it is one of the uri itself, and its odd spellings.
+// namesAlike yields a name of the normal form and its odd spellings, without those that cover the uri
+// as it is spelled.
 func (t *topics) namesAlike(uri, normal, name string, yield func(string) bool) bool {
 	if normal != uri && !strings.HasPrefix(uri, name) && !yield(name) {
 		return false

@@ -15,8 +15,8 @@ import (
 // whose JSON numbers are floats keep them exact.
 func askBase() int64 { return (1 + rand.Int64N(1<<31)) << 20 } //nolint:gosec // it must not repeat, and need not be secret
 
-// forward is the step that sends a client's notification to the other nodes, because it refers to a
-// request that does not run here.
+// forward returns the step that sends a client's notification to the other nodes, because it refers
+// to a request that does not run here.
 func (c *conn) forward(x *exchange) step {
 	s := c.current()
 	if s == nil || x.forwarded || s.feed.session == "" {
@@ -28,7 +28,7 @@ func (c *conn) forward(x *exchange) step {
 	}
 }
 
-// answerKey is the key under which an answer is left for the node that asked.
+// answerKey returns the key under which an answer is stored for the node that asked.
 func answerKey(session string, id jsonrpc.ID) string { return "answer/" + session + "/" + id.Key() }
 
 // leaveAnswer stores an answer in the store of claims for the node that asked, and sends it to all
@@ -46,8 +46,8 @@ func (c *conn) leaveAnswer(ctx context.Context, id jsonrpc.ID, frame []byte) {
 	e.broadcast(nodeMessage{Kind: nodeFrame, Session: s.id, Frame: frame})
 }
 
-// maxLeft bounds the answers that one connection may store within AskTimeout: a client can invent
-// answers, and the store of claims is shared.
+// maxLeft bounds the answers that one connection may store within AskTimeout, because a client can
+// invent answers, and the store of claims is shared.
 const maxLeft = 64
 
 // leftAnswers counts the answers that a connection has stored.
@@ -67,9 +67,9 @@ func (c *conn) mayLeave() bool {
 	return c.left.count <= maxLeft
 }
 
-// looks returns a ticker for a wait for an answer: at each tick the store is checked, because the
-// message that brings the answer may have been lost. The channel is nil if no other node can have
-// stored one.
+// looks returns a ticker for a wait for an answer. At each tick the wait checks the store, because
+// the message with the answer may have been lost. If other nodes cannot have stored an answer, the
+// channel is nil.
 func (c *conn) looks() (<-chan time.Time, func()) {
 	if !c.mayBeLeft() {
 		return nil, func() {}
@@ -78,7 +78,7 @@ func (c *conn) looks() (<-chan time.Time, func()) {
 	return t.C, t.Stop
 }
 
-// mayBeLeft reports whether another node may receive an answer, and store it.
+// mayBeLeft reports whether another node may receive an answer and store it.
 func (c *conn) mayBeLeft() bool {
 	return c.kept() != nil && c.e.sharesClaims() && c.e.cfg.Changes != nil
 }
@@ -99,7 +99,7 @@ func (c *conn) lookForAnswer(ctx context.Context, a *ask) {
 		return
 	}
 	frame, err := c.e.cfg.Claims.Get(ctx, answerKey(s.id, a.id))
-	if err != nil { // there is none, or the store is away: the next look may find it
+	if err != nil { // not stored, or the store is unavailable: the next look may find it
 		return
 	}
 	if msg, fault := jsonrpc.Decode(frame); fault == nil {

@@ -14,25 +14,25 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 )
 
-// nodeMessageKind says what a message between nodes is about.
+// nodeMessageKind is the kind of a message between nodes.
 type nodeMessageKind string
 
 const (
-	nodeTask    nodeMessageKind = "task"    // the record of Task changed
-	nodeUpdated nodeMessageKind = "updated" // the resource URI changed, when Engine.learned was at Version
-	nodeFrame   nodeMessageKind = "frame"   // Frame came from the client of Session; some node may wait for it
-	nodeNotify  nodeMessageKind = "notify"  // Frame is for the client of Session
-	nodeRoots   nodeMessageKind = "roots"   // the roots of the client of Session changed
-	nodeKept    nodeMessageKind = "kept"    // the kept state of Session changed: to Frame, at Version
+	nodeTask    nodeMessageKind = "task"    // the record of Task has changed
+	nodeUpdated nodeMessageKind = "updated" // the resource URI has changed; Engine.learned was at Version
+	nodeFrame   nodeMessageKind = "frame"   // Frame came from the client of Session; a node may wait for it
+	nodeNotify  nodeMessageKind = "notify"  // Frame must be sent to the client of Session
+	nodeRoots   nodeMessageKind = "roots"   // the roots of the client of Session have changed
+	nodeKept    nodeMessageKind = "kept"    // the stored state of Session is now Frame, at Version
 	nodeVisited nodeMessageKind = "visited" // the page of the elicitation with the id Visit is done
 	nodeLost    nodeMessageKind = "lost"    // the node has lost messages before they were on the bus
 )
 
-// nodeMessage is a message between the nodes that share a store. It says where to look, or what to do now.
-// Messages may be lost, so what must not be missed is also polled for. After a loss that is noticed,
-// whatever a message could have been about is taken to have changed.
+// nodeMessage is a message between the nodes that share a store. It names something that has changed,
+// or contains a frame to process. Messages may be lost, so receivers also poll for what they must not
+// miss. When a node detects a loss, it treats everything that a message can announce as changed.
 type nodeMessage struct {
-	Kind    nodeMessageKind `json:"engine"` // a bus carries messages of others, too
+	Kind    nodeMessageKind `json:"engine"` // a bus also carries messages of other senders
 	Node    string          `json:"node"`
 	Task    string          `json:"task,omitempty"`
 	Session string          `json:"session,omitempty"`
@@ -43,47 +43,52 @@ type nodeMessage struct {
 }
 
 const (
-	maxOutbox   = 4096     // messages that wait for the bus; the oldest are dropped
-	outboxBytes = 16 << 20 // the size of them all
-	// frameShare is the part of the outbox beyond which no frame of a client gets in: a
-	// client may make up as many as it likes, and they must not push out news for others.
+	maxOutbox   = 4096     // messages that wait for the bus; above it, the oldest are dropped
+	outboxBytes = 16 << 20 // the total size of these messages
+	// frameShare limits frames of clients to this fraction of the outbox. A client can send any
+	// number of frames, and they must not displace other messages.
 	frameShare  = 8
 	tellTimeout = 5 * time.Second // for publishing one message
-	// lookPause is the interval at which a wait for another node polls, so that a lost message
-	// does not make it wait for ever.
+	// lookPause is the interval at which a wait for another node polls, so that it ends even if a
+	// message is lost.
 	lookPause = 3 * time.Second
 )
 
-// nodes is the part of an engine that talks to the other nodes which share its store. Its goroutines
-// run from Start to the end of Shutdown.
+// nodes exchanges messages with the other nodes that share the engine's store. Its goroutines run
+// from Start to the end of Shutdown.
+//
+// Under mu, broadcast adds to the outbox, and the goroutine telling takes from it. Under mu, lookAt
+// and lookAtAll set dirty, all and resync. The goroutine looking takes and resets them together, and
+// then works without the lock. The channels out and look wake these goroutines.
 type nodes struct {
 	id      string
 	running sync.WaitGroup
 
-	listening atomic.Bool // the bus has been heard
+	listening atomic.Bool // the bus has called heard with nil for the first time
 
 	mu     sync.Mutex // guards the fields below
 	stop   context.CancelFunc
 	outbox [][]byte        // messages that wait for the bus, oldest first
 	bytes  int             // the size of the outbox
-	gap    bool            // messages of the outbox were lost, and the others do not know
-	dirty  map[string]bool // tasks to look at
-	all    bool            // messages may have been lost: look at everything
-	resync bool            // and tell the clients so
-	out    chan struct{}   // 1-buffered: there is something in the outbox
-	look   chan struct{}   // 1-buffered: there is something to look at
+	gap    bool            // messages were lost, and the other nodes have not been notified
+	dirty  map[string]bool // ids of tasks to read again
+	all    bool            // messages may have been lost: read all tasks again
+	resync bool            // with all: also notify clients of all watched resources
+	out    chan struct{}   // 1-buffered: the outbox is not empty
+	look   chan struct{}   // 1-buffered: dirty or all is set
 }
 
 func newNodes() nodes {
 	return nodes{id: rand.Text(), out: make(chan struct{}, 1), look: make(chan struct{}, 1)}
 }
 
-// shares reports whether other nodes may change tasks or sessions that this node knows.
+// shares reports whether other nodes may change tasks or sessions that this node serves.
 func (e *Engine) shares() bool { return e.cfg.Queue != nil || e.cfg.Changes != nil }
 
-// Start begins what runs without a request: the worker of a queue of tasks, and
-// listening to the other nodes. Once, before the first frame; Shutdown ends it. It
-// does nothing where the engine shares nothing. ctx bounds the start only.
+// Start starts the work that does not belong to a request: the worker of a queue of tasks, and the
+// subscription to messages of other nodes. Call it once, before the first frame. Shutdown ends it. If
+// the engine shares nothing, Start does nothing. ctx bounds only the start. Start returns an error if
+// the nodes cannot agree on the secret of states.
 func (e *Engine) Start(ctx context.Context) error {
 	if err := e.agreeOnSecret(ctx); err != nil {
 		return err
@@ -107,8 +112,8 @@ func (e *Engine) Start(ctx context.Context) error {
 	return nil
 }
 
-// stopNodes ends the goroutines of Start and waits for them. None of them waits for a
-// client; telling may wait for the bus, but for no more than tellTimeout each message.
+// stopNodes ends the goroutines of Start and waits for them. They do not wait for clients. The
+// goroutine telling may wait for the bus, for at most tellTimeout for each message.
 func (e *Engine) stopNodes() {
 	e.nodes.mu.Lock()
 	stop := e.nodes.stop
@@ -120,12 +125,11 @@ func (e *Engine) stopNodes() {
 	e.nodes.running.Wait()
 }
 
-// secretLife is how long the secret that nodes agree on is kept after the last start of
-// one of them.
+// secretLife is how long the common secret is kept after the last start of a node.
 const secretLife = 400 * 24 * time.Hour
 
 // agreeOnSecret makes nodes that share claims use the same secret for states, so that they can open
-// each other's states, unless the program has set States.
+// each other's states. If the program has set States, agreeOnSecret does nothing.
 func (e *Engine) agreeOnSecret(ctx context.Context) error {
 	if !e.agrees {
 		return nil
@@ -148,7 +152,8 @@ func (e *Engine) agreeOnSecret(ctx context.Context) error {
 	return nil
 }
 
-// broadcast queues a message for the other nodes. It never blocks.
+// broadcast queues a message for the other nodes. It never blocks. If there are no other nodes, it
+// does nothing.
 func (e *Engine) broadcast(n nodeMessage) {
 	if e.cfg.Changes == nil {
 		return
@@ -172,7 +177,7 @@ func (e *Engine) broadcast(n nodeMessage) {
 	signal(s.out)
 }
 
-// tellNow sends a message and waits until the bus has taken it.
+// tellNow sends a message and waits until the bus has accepted it.
 func (e *Engine) tellNow(ctx context.Context, n nodeMessage) error {
 	n.Node = e.nodes.id
 	message, err := json.Marshal(n)
@@ -182,8 +187,8 @@ func (e *Engine) tellNow(ctx context.Context, n nodeMessage) error {
 	return e.toBus(ctx, message)
 }
 
-// telling is the goroutine that publishes the outbox. When ctx ends it publishes the rest: the other
-// nodes get what was queued before Shutdown, unless the bus is unavailable.
+// telling is the goroutine that publishes the outbox. When ctx ends, it publishes the rest, so that
+// the other nodes get what was queued before Shutdown, unless the bus is unavailable.
 func (e *Engine) telling(ctx context.Context) {
 	for {
 		select {
@@ -198,8 +203,9 @@ func (e *Engine) telling(ctx context.Context) {
 	}
 }
 
-// publishAll publishes the outbox. It returns false at a message that the bus does not take. That
-// message is lost, as any may be (see news); the next one then says so.
+// publishAll publishes the outbox. If the bus does not accept a message, publishAll stops and returns
+// false. That message is lost, as any message may be (see nodeMessage). The next message then
+// announces the loss.
 func (e *Engine) publishAll(ctx context.Context) bool {
 	for message := e.nodes.next(); message != nil; message = e.nodes.next() {
 		if err := e.toBus(ctx, message); err != nil {
@@ -219,14 +225,14 @@ func (e *Engine) toBus(ctx context.Context, message []byte) error {
 	return e.cfg.Changes.Publish(ctx, message)
 }
 
-// next takes the oldest message from the outbox, behind one that says that others were lost; nil: it
-// is empty.
+// next removes and returns the oldest message of the outbox. If messages were lost, it first returns
+// a message that announces the loss. If the outbox is empty, it returns nil.
 func (s *nodes) next() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gap {
 		s.gap = false
-		message, _ := json.Marshal(nodeMessage{Kind: nodeLost, Node: s.id}) // of texts that are valid
+		message, _ := json.Marshal(nodeMessage{Kind: nodeLost, Node: s.id}) // cannot fail: the texts are valid
 		return message
 	}
 	if len(s.outbox) == 0 {
@@ -238,11 +244,11 @@ func (s *nodes) next() []byte {
 	return message
 }
 
-// heard handles a message of the bus, in the goroutine of Subscribe; nil means that messages may have
-// been lost. It must not block.
+// heard handles a message of the bus, in the goroutine of Subscribe. A nil message means that
+// messages may have been lost. heard must not block.
 func (e *Engine) heard(message []byte) {
 	if message == nil {
-		e.lookAtAll(e.nodes.listening.Swap(true)) // before the first call nobody has told this node anything
+		e.lookAtAll(e.nodes.listening.Swap(true)) // at the first call, clients cannot have missed an update
 		return
 	}
 	var n nodeMessage
@@ -279,8 +285,8 @@ func (e *Engine) heard(message []byte) {
 	}
 }
 
-// lookAtAll makes the looking goroutine read all tasks again, because messages may have been lost,
-// and doubt what clients watch. It never blocks.
+// lookAtAll makes the goroutine looking read all tasks again, because messages may have been lost. If
+// doubt is set, it also notifies clients of all resources that they watch. It never blocks.
 func (e *Engine) lookAtAll(doubt bool) {
 	e.nodes.mu.Lock()
 	e.nodes.all = true
@@ -295,8 +301,8 @@ func (e *Engine) ElicitationComplete(id string) {
 	e.broadcast(nodeMessage{Kind: nodeVisited, Visit: id})
 }
 
-// notifyElicitationComplete notifies the client if this node asked. It does so in a goroutine,
-// because sending may block.
+// notifyElicitationComplete notifies the client if this node asked it. It uses a goroutine, because
+// sending may block.
 func (e *Engine) notifyElicitationComplete(id string) {
 	if e.cfg.ElicitationComplete == nil {
 		return
@@ -315,10 +321,10 @@ func (e *Engine) notifyElicitationComplete(id string) {
 	}()
 }
 
-// echoed handles a message that this node has sent itself. A change of a resource was told to the
-// feeds of this node before the bus had the message. In between, another node may have accepted a
-// subscription for a session whose feed is here. The bus keeps the order, so this node knows of the
-// subscription by now, and tells that feed of the change.
+// echoed handles a message that this node has sent itself. The feeds of this node were notified of an
+// update before the bus had the message. In between, another node may have accepted a subscription
+// for a session whose feed is here. The bus keeps the order, so this node now has the subscription,
+// and echoed notifies that feed.
 func (e *Engine) echoed(n *nodeMessage) {
 	if n.Kind != nodeUpdated {
 		return
@@ -346,8 +352,8 @@ func (e *Engine) delivered(session string, frame []byte) {
 }
 
 // forwarded runs the step of a notification that another node has received. A cancellation runs in a
-// goroutine of its own: it waits for frames of the call that are being written, and the goroutine
-// of the bus must not block.
+// goroutine of its own: it waits for frames of the call that are being written, and the goroutine of
+// the bus must not block.
 func (e *Engine) forwarded(x *exchange, do step) {
 	run := func() {
 		ctx := context.Background() //nolint:forbidigo // what is forwarded answers nothing
@@ -367,7 +373,7 @@ func (e *Engine) forwarded(x *exchange, do step) {
 	}()
 }
 
-// lookAt makes the looking goroutine read a task again. It never blocks.
+// lookAt makes the goroutine looking read a task again. It never blocks.
 func (e *Engine) lookAt(id string) {
 	e.nodes.mu.Lock()
 	if e.nodes.dirty == nil {
@@ -378,8 +384,8 @@ func (e *Engine) lookAt(id string) {
 	signal(e.nodes.look)
 }
 
-// looking is the goroutine that reads tasks which have changed, one after the other, so that a
-// client is never told an older state of a task after a newer one.
+// looking is the goroutine that reads changed tasks. It reads them one after the other, so that a
+// client never receives an older state of a task after a newer one.
 func (e *Engine) looking(ctx context.Context) {
 	for {
 		select {
@@ -399,16 +405,17 @@ func (e *Engine) looking(ctx context.Context) {
 			e.reread(ctx, id)
 		}
 		if doubts && e.notifyAllWatched() {
-			_ = pause(ctx, doubtPause) // the next wait ends the loop
+			_ = pause(ctx, doubtPause) // if ctx has ended, the next select ends the loop
 		}
 	}
 }
 
-// doubtPause keeps a bus that loses messages all the time from making clients read all the time.
+// doubtPause is the pause after notifyAllWatched. It keeps clients from reading without end if a bus
+// loses messages all the time.
 const doubtPause = time.Second
 
-// notifyAllWatched tells all feeds of the resources that they watch: each may have changed, and nobody would say
-// so again. It returns false if there is nothing to tell.
+// notifyAllWatched sends an update for every watched resource, because messages between nodes were
+// lost and will not be repeated. It returns false if no resource is watched.
 func (e *Engine) notifyAllWatched() bool {
 	names := e.resources.names()
 	for _, name := range names {
@@ -419,7 +426,7 @@ func (e *Engine) notifyAllWatched() bool {
 	return len(names) > 0
 }
 
-// everything adds all tasks that this node knows to dirty, because messages were lost, and makes all
+// everything adds all tasks of this node to dirty, because messages were lost. It also makes all
 // waits for answers check the store.
 func (e *Engine) everything(dirty map[string]bool) map[string]bool {
 	if dirty == nil {

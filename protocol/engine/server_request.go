@@ -10,35 +10,39 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// How often a task of the client is polled: as the client suggests, within these bounds.
+// Bounds of the interval at which a task of the client is polled. Within them, the client's
+// suggestion decides.
 const (
 	minLook     = 250 * time.Millisecond
 	defaultLook = time.Second
 	maxLook     = 30 * time.Second
 )
 
-// createGrace is how long a request whose call has ended still waits to learn whether it became a
-// task: a task can be cancelled only if its id is known.
+// createGrace is how long a request whose call has ended waits for its answer, which may be a task: a
+// task can be cancelled only by its id.
 const createGrace = time.Second
 
-// serverRequest is a request of ours that the client may turn into a task (2025-11-25
-// basic/utilities/tasks, with us as the requestor): a person may take hours, and no request stays
-// open meanwhile. The goroutine of the asking handler runs it; told is called by goroutines that
-// serve the client's notifications.
+// serverRequest is a request of the server that the client may turn into a task (2025-11-25
+// basic/utilities/tasks, with the server as the requestor). A person may take hours to answer, and no
+// request stays open meanwhile.
+//
+// The goroutine of the asking handler sends the request (create), polls the task (follow), and gets
+// its result. Goroutines that serve the client's notifications call told, under conn.mu. Before
+// follow has registered the task's id, such notifications are kept in conn.expected.
 type serverRequest struct {
 	x        *exchange
 	method   string
 	ask      *ask
 	id       string        // of the task; guarded by conn.mu until follow has returned
 	patience *time.Timer   // ends the wait; each sign of life resets it
-	due      chan struct{} // 1-buffered: a notification of the task has come
-	over     chan struct{} // 1-buffered: a notification said that the task has stopped working
-	doubted  bool          // over has shortened a pause once, and does not again; see rest
-	missed   bool          // notifications may have been dropped before follow; guarded by conn.mu until then
+	due      chan struct{} // 1-buffered: a notification of the task has arrived
+	over     chan struct{} // 1-buffered: a notification reported that the task is not working any more
+	doubted  bool          // over has shortened a pause, which it does only once; see rest
+	missed   bool          // notifications may have been dropped before follow; until then guarded by conn.mu
 }
 
-// augmented returns the request with a task member, or nil if the client has not declared tasks for
-// such requests.
+// augmented returns the request with a task member. If the client has not declared tasks for such
+// requests, augmented returns nil.
 func (x *exchange) augmented(ctx context.Context, p protocol.Params) protocol.Params {
 	if !x.dialect.CoreTasks() {
 		return nil
@@ -61,8 +65,8 @@ func (x *exchange) augmented(ctx context.Context, p protocol.Params) protocol.Pa
 	return nil
 }
 
-// wish returns the task member: a TTL until the deadline of ctx or, without one, of AskTimeout, which
-// is how long we wait for a sign of life.
+// wish returns the task member. Its TTL lasts until the deadline of ctx. Without a deadline it is
+// AskTimeout, the longest wait for a sign of life.
 func (x *exchange) wish(ctx context.Context) *protocol.TaskRequest {
 	ttl := x.conn.e.cfg.AskTimeout
 	if end, ok := ctx.Deadline(); ok {
@@ -71,8 +75,8 @@ func (x *exchange) wish(ctx context.Context) *protocol.TaskRequest {
 	return &protocol.TaskRequest{TTL: new(max(ttl.Milliseconds(), 1))}
 }
 
-// askAsTask is ask for an augmented request. The client may also answer it at once, as it
-// answers any other.
+// askAsTask is like ask, for an augmented request. The client may still answer it directly, without a
+// task.
 func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *sendOrder) (protocol.Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -101,7 +105,7 @@ func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress fu
 	return result, err
 }
 
-// watching wraps progress so that each report also counts as a sign of life. The progress token is
+// watching wraps progress, so that each report also counts as a sign of life. The progress token is
 // valid as long as the task lives ("Task Progress Notifications").
 func (e *serverRequest) watching(progress func(protocol.Progress)) func(protocol.Progress) {
 	if progress == nil {
@@ -115,8 +119,8 @@ func (e *serverRequest) watching(progress func(protocol.Progress)) func(protocol
 
 func (e *serverRequest) alive() { e.patience.Reset(e.x.conn.e.cfg.AskTimeout) }
 
-// create sends the request and waits for the answer, a result or a task. When ctx ends it waits
-// createGrace longer: if the request becomes a task in that time, the task has to be cancelled by
+// create sends the request and waits for the answer, a result or a task. When ctx ends, create waits
+// createGrace longer. If the request becomes a task in that time, the task must be cancelled by
 // tasks/cancel, not by notifications/cancelled (2025-11-25 basic/utilities/cancellation).
 func (e *serverRequest) create(ctx context.Context, p protocol.Params) (jsonrpc.Message, error) {
 	if ctx.Err() != nil {
@@ -133,7 +137,7 @@ func (e *serverRequest) create(ctx context.Context, p protocol.Params) (jsonrpc.
 	return e.x.wait(waiting, e.ask)
 }
 
-// follow waits for the outcome of the task. It cancels the task if ctx ends first.
+// follow waits for the outcome of the task. If ctx ends first, follow cancels the task.
 func (e *serverRequest) follow(ctx context.Context, t protocol.Task) (protocol.Result, error) {
 	if err := e.x.conn.follow(e, t.ID); err != nil {
 		return nil, err
@@ -145,8 +149,8 @@ func (e *serverRequest) follow(ctx context.Context, t protocol.Task) (protocol.R
 	return result, err
 }
 
-// outcome polls the task until it has stopped working, and then asks for its result: the task is
-// over, or the client needs our tasks/result to continue ("Input Required Status").
+// outcome polls the task until it is not working any more, and then requests its result: the task has
+// ended, or the client needs the request tasks/result to continue ("Input Required Status").
 func (e *serverRequest) outcome(ctx context.Context, t protocol.Task) (protocol.Result, error) {
 	for {
 		if t.Status != protocol.TaskWorking {
@@ -170,7 +174,7 @@ func (e *serverRequest) outcome(ctx context.Context, t protocol.Task) (protocol.
 	}
 }
 
-// look sends tasks/get. It names the task only in its parameters ("Associating Task-Related
+// look sends tasks/get. It names the task only in the parameters ("Associating Task-Related
 // Messages").
 func (e *serverRequest) look(ctx context.Context, id string) (protocol.Task, error) {
 	p := &protocol.GetTaskParams{ID: id}
@@ -189,8 +193,8 @@ func (e *serverRequest) look(ctx context.Context, id string) (protocol.Task, err
 	return state.Task.Task, nil
 }
 
-// fetch sends tasks/result, whose answer is that of the original request. The answer for a
-// cancelled task is not specified: an error is taken as the user's refusal.
+// fetch sends tasks/result, whose answer is the answer to the original request. The specification
+// does not define the answer for a cancelled task. fetch treats an error as the refusal of the user.
 func (e *serverRequest) fetch(ctx context.Context, t protocol.Task) (protocol.Result, error) {
 	msg, err := e.x.put(ctx, &protocol.TaskResultParams{ID: t.ID}, &protocol.RequestMeta{}, nil, nil)
 	if err != nil {
@@ -202,9 +206,10 @@ func (e *serverRequest) fetch(ctx context.Context, t protocol.Task) (protocol.Re
 	return e.x.read(e.method, msg)
 }
 
-// rest waits until the next look is due: after interval (in milliseconds, within bounds), or earlier
-// if a notification comes, but not before minLook. A notification that the task has stopped working
-// ends that minimum, too, but only once, so that a client cannot keep us busy.
+// rest waits until the next poll is due, which is after interval (in milliseconds, within bounds). A
+// notification ends the wait earlier, but not before minLook. A notification that the task is not
+// working any more also ends that minimum, but only once, so that a client cannot keep the server
+// busy.
 func (e *serverRequest) rest(ctx context.Context, interval int64) error {
 	if e.missed {
 		e.missed = false
@@ -226,7 +231,8 @@ func (e *serverRequest) rest(ctx context.Context, interval int64) error {
 	return err
 }
 
-// sleep waits for d, or until news can be received; early says that it was news.
+// sleep waits for d, or until news can be received. It returns an early of true if it received from
+// news.
 func (e *serverRequest) sleep(ctx context.Context, d time.Duration, news <-chan struct{}) (early bool, err error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -257,12 +263,12 @@ func (e *serverRequest) cancel(ctx context.Context) {
 	params, err := x.dialect.AppendParams(nil, p, &protocol.RequestMeta{})
 	if err == nil {
 		frame := jsonrpc.AppendRequest(nil, a.id, p.Method(), params)
-		_ = x.out.Send(context.WithoutCancel(ctx), transport.Frame{JSON: frame}) // best effort: the peer may be gone
+		_ = x.out.Send(context.WithoutCancel(ctx), transport.Frame{JSON: frame}) // best effort: the client may be gone
 	}
 }
 
-// follow registers the answered request again: progress and notifications of the task must find it,
-// and it must fail when the connection ends.
+// follow registers the answered request again, now with the id of its task. Progress and
+// notifications of the task must find it, and it must fail when the connection ends.
 func (c *conn) follow(e *serverRequest, id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -281,14 +287,15 @@ func (c *conn) follow(e *serverRequest, id string) error {
 	return nil
 }
 
-// earlyTaskUpdates keeps notifications of tasks that arrive before the answers by which those tasks are
-// created, since the two may be read in any order. Guarded by conn.mu.
+// earlyTaskUpdates keeps notifications of tasks that arrive before the answers that create those
+// tasks, because the two may be read in any order. It exists while a request may still become a task:
+// expect adds the request, and decided removes it. All fields are guarded by conn.mu.
 type earlyTaskUpdates struct {
-	errands map[*serverRequest]struct{}    // those whose requests may still become tasks
+	errands map[*serverRequest]struct{}    // requests that may still become tasks
 	news    map[string]protocol.TaskStatus // the newest status of each unknown task
 }
 
-// expect makes conn keep notifications of unknown tasks: e's request may become one of them.
+// expect makes conn keep notifications of unknown tasks, because e's request may become one of them.
 func (c *conn) expect(e *serverRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -298,15 +305,15 @@ func (c *conn) expect(e *serverRequest) {
 	c.expected.errands[e] = struct{}{}
 }
 
-// unexpect undoes expect.
+// unexpect reverses expect.
 func (c *conn) unexpect(e *serverRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.decided(e)
 }
 
-// decided is called when it is known whether e's request has become a task. When that is known for
-// all requests, the kept notifications are dropped. The caller holds conn.mu.
+// decided is called when it is certain whether e's request has become a task. When that is certain
+// for all requests, decided drops the kept notifications. The caller holds conn.mu.
 func (c *conn) decided(e *serverRequest) {
 	if c.expected == nil {
 		return
@@ -316,11 +323,11 @@ func (c *conn) decided(e *serverRequest) {
 	}
 }
 
-// maxEarly bounds the tasks whose notifications are kept before somebody follows them.
+// maxEarly bounds the tasks whose notifications are kept before a request follows them.
 const maxEarly = 32
 
-// keepNews keeps a notification for the errand that may soon follow the task. If there are too many,
-// all are dropped, and every errand polls its task once instead. The caller holds conn.mu.
+// keepNews keeps a notification for a request that may soon follow the task. If there are too many,
+// keepNews drops all, and every request polls its task once instead. The caller holds conn.mu.
 func (c *conn) keepNews(t *protocol.Task) {
 	x := c.expected
 	if x == nil {
@@ -333,7 +340,7 @@ func (c *conn) keepNews(t *protocol.Task) {
 		}
 		clear(x.news)
 	}
-	if !known || last == protocol.TaskWorking { // no status goes back to working, in whatever order they come
+	if !known || last == protocol.TaskWorking { // a task does not return to working, so this order of arrival does not matter
 		x.news[t.ID] = t.Status
 	}
 }
@@ -347,8 +354,8 @@ func (e *serverRequest) told(status protocol.TaskStatus) {
 	}
 }
 
-// taskTold is the step of a client's notification of its task. Such notifications are optional: this
-// one only makes the next poll earlier ("Task Notifications").
+// taskTold returns the step of a client's notification of its task. Such notifications are optional.
+// The step only makes the next poll earlier ("Task Notifications").
 func (c *conn) taskTold(x *exchange, t *protocol.Task) step {
 	return func(ctx context.Context, out transport.Outbound) error {
 		if !c.hasNews(t) {
@@ -358,7 +365,8 @@ func (c *conn) taskTold(x *exchange, t *protocol.Task) step {
 	}
 }
 
-// hasNews tells the errand that follows the task. It returns false if none here does.
+// hasNews passes the notification to the request that follows the task. If no request here follows
+// it, hasNews keeps the notification and returns false.
 func (c *conn) hasNews(t *protocol.Task) (found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
