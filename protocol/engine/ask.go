@@ -11,30 +11,35 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// ErrNoAnswer ends the wait for a client that has not answered within Config.AskTimeout.
+// ErrNoAnswer is the error of a request that the client has not answered within Config.AskTimeout.
 var ErrNoAnswer = errors.New("engine: the client did not answer in time")
 
 var errGone = errors.New("engine: the connection is gone")
 
-// ask is a request from this server to the client that waits for its answer.
+// ask is a request of the server that waits for the client's answer.
+//
+// newAsk registers it in conn.asks, and endAsk removes it. In between, other goroutines look it up
+// under conn.mu, and send it an answer, a failure or a signal. Each channel has room for one value.
+// Before an answer or a failure is sent, the sender removes the ask from conn.asks, so that these
+// sends do not block.
 type ask struct {
 	id       jsonrpc.ID
-	answer   chan jsonrpc.Message // 1-buffered: deliver never waits
-	failure  chan error           // 1-buffered: why no answer can come any more
+	answer   chan jsonrpc.Message // 1-buffered: deliver does not block
+	failure  chan error           // 1-buffered: why an answer cannot arrive any more
 	alive    chan struct{}        // 1-buffered: progress was reported
-	look     chan struct{}        // 1-buffered: another node may have left the answer in the store
+	look     chan struct{}        // 1-buffered: another node may have stored the answer
 	progress func(protocol.Progress)
-	turn     *sendOrder     // its place among requests that are sent together; nil: it is alone
-	task     string         // the id of our task that the request belongs to; empty: none
-	errand   *serverRequest // follows the client's task that the request became; nil: it became none; guarded by conn.mu
+	turn     *sendOrder     // its position among requests that are sent together; nil: it is alone
+	task     string         // the id of the server's task that asks; empty: none
+	errand   *serverRequest // set if the request became a task of the client; guarded by conn.mu
 }
 
 func (a *ask) deliver(msg jsonrpc.Message) { a.answer <- msg }
 
 func (a *ask) fail(err error) { a.failure <- err }
 
-// ask sends a request on the call's own stream, in its turn, and waits for the answer. Ids are
-// never reused within a session (2025-11-25 basic).
+// ask sends a request to the client, on the stream of the call and in its turn, and waits for the
+// answer. Ids are never reused within a session (2025-11-25 basic).
 func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *sendOrder) (protocol.Result, error) {
 	if with := x.augmented(ctx, p); with != nil {
 		return x.askAsTask(ctx, with, progress, t)
@@ -46,8 +51,8 @@ func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(pro
 	return x.read(p.Method(), msg)
 }
 
-// read decodes the answer to a request of ours. The error is the client's, or says that the
-// client's result is invalid.
+// read decodes the answer to a request of the server. It returns the client's error, or a fault if
+// the client's result is invalid.
 func (x *exchange) read(method string, msg jsonrpc.Message) (protocol.Result, error) {
 	if msg.Kind == jsonrpc.Failure {
 		return nil, x.dialect.DecodeError(msg.Error)
@@ -59,7 +64,7 @@ func (x *exchange) read(method string, msg jsonrpc.Message) (protocol.Result, er
 	return result, nil
 }
 
-// put sends a request of ours, waits for the answer, and returns it undecoded.
+// put sends a request to the client, waits for the answer, and returns it undecoded.
 func (x *exchange) put(
 	ctx context.Context, p protocol.Params, meta *protocol.RequestMeta, progress func(protocol.Progress), t *sendOrder,
 ) (jsonrpc.Message, error) {
@@ -78,13 +83,13 @@ func (x *exchange) put(
 	return x.wait(ctx, a)
 }
 
-// initializedGrace is how long requests of ours wait for notifications/initialized.
-// The specification says SHOULD NOT send before it (2025-11-25 basic/lifecycle); a
-// client that forgets it altogether is asked in the end.
+// initializedGrace is how long requests of the server wait for notifications/initialized. The server
+// SHOULD NOT send requests before it (2025-11-25 basic/lifecycle). A client that never sends it is
+// asked after this time.
 const initializedGrace = 3 * time.Second
 
-// settled waits until the client has said that it is initialized, for initializedGrace at
-// most. A nil session needs no such wait.
+// settled waits until the client has sent notifications/initialized, but no longer than
+// initializedGrace. A nil session does not wait.
 func (s *session) settled(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -104,8 +109,8 @@ func (s *session) settled(ctx context.Context) error {
 	return nil
 }
 
-// newAsk registers a request of ours under a new id, until endAsk. progress may be nil. The error is
-// errGone.
+// newAsk registers a request of the server under a new id, until endAsk. progress may be nil. If the
+// connection has ended, newAsk returns errGone.
 func (c *conn) newAsk(progress func(protocol.Progress)) (*ask, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,11 +197,12 @@ func (x *exchange) wait(ctx context.Context, a *ask) (jsonrpc.Message, error) {
 func (x *exchange) withdraw(ctx context.Context, a *ask, reason string) {
 	frame, err := notification(x.dialect, &protocol.CancelledParams{ID: a.id, Reason: reason}, &protocol.RequestMeta{RelatedTask: a.task})
 	if err == nil {
-		_ = x.out.Send(context.WithoutCancel(ctx), transport.Frame{JSON: frame}) // best effort: the peer may be gone
+		_ = x.out.Send(context.WithoutCancel(ctx), transport.Frame{JSON: frame}) // best effort: the client may be gone
 	}
 }
 
-// progressed is the step of notifications/progress: it tells the request of ours that waits.
+// progressed returns the step of notifications/progress, which passes the progress to the waiting
+// request of the server.
 func (c *conn) progressed(x *exchange, p *protocol.ProgressParams) step {
 	return func(ctx context.Context, out transport.Outbound) error {
 		c.mu.Lock()
@@ -210,8 +216,8 @@ func (c *conn) progressed(x *exchange, p *protocol.ProgressParams) step {
 	}
 }
 
-// advanced resets the timeout of the wait and passes the progress on. The goroutine that serves the
-// notification calls it.
+// advanced resets the timeout of the wait and passes the progress on. It runs in the goroutine that
+// serves the notification.
 func (a *ask) advanced(p *protocol.ProgressParams) {
 	if a.progress == nil {
 		return

@@ -13,13 +13,12 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// batch is an array of messages (2025-03-26 only). Its members run concurrently;
-// their answers go out as one array when all are there, while notifications and
-// requests of ours go out as they happen.
+// batch is an array of messages (2025-03-26 only). Its members run concurrently. Their answers are
+// sent as one array when all have ended. Notifications and requests to the client are sent at once.
 type batch struct {
 	conn      *conn
 	members   []*exchange
-	uncounted bool // as of an exchange
+	uncounted bool // as in exchange
 }
 
 var errNoBatches = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not part of this revision"}
@@ -57,14 +56,13 @@ func (c *conn) acceptBatch(frame []byte, request *transport.Request) (transport.
 	return b, nil
 }
 
-// isNeeded reports whether the batch has nothing but what is accepted while the server stops: see
-// admit.
+// isNeeded reports whether all members are accepted even while the server stops; see admit.
 func (b *batch) isNeeded() bool {
 	return !slices.ContainsFunc(b.members, func(x *exchange) bool { return x.run == nil })
 }
 
-// acceptMember refuses a member that claims a revision of its own: those have no
-// batches.
+// acceptMember accepts one message of a batch. It refuses a request that names its own revision,
+// because those revisions have no batches.
 func (c *conn) acceptMember(frame []byte, request *transport.Request) *exchange {
 	msg, fault := jsonrpc.Decode(frame)
 	if fault == nil && msg.Kind == jsonrpc.Request {
@@ -85,13 +83,13 @@ func (b *batch) Serve(ctx context.Context, out transport.Outbound) error {
 	collect := &collector{next: out}
 	var wg sync.WaitGroup
 	for _, x := range b.members {
-		wg.Go(func() { _ = x.serve(ctx, collect) }) // a failed send shows below
+		wg.Go(func() { _ = x.serve(ctx, collect) }) // a failed send also fails in flush
 	}
 	wg.Wait()
 	return collect.flush(ctx)
 }
 
-// Plan tells an HTTP carrier how to respond.
+// Plan implements transport.Planned.
 func (b *batch) Plan() transport.Plan {
 	var p transport.Plan
 	for _, x := range b.members {
@@ -108,9 +106,9 @@ func (c *conn) refusedBatch(request *transport.Request, err *jsonrpc.Error) *exc
 	return x
 }
 
-// collector is the Outbound of the members of a batch. It keeps their answers for flush, and
-// passes everything else on at once, including what a call sends after its answer was kept, such
-// as the cancellation of a question.
+// collector is the Outbound of the members of a batch. It keeps their answers for flush, and sends
+// all other frames at once. That includes frames that a call sends after its answer was kept, such as
+// the cancellation of a question.
 type collector struct {
 	next transport.Outbound
 
@@ -121,7 +119,7 @@ type collector struct {
 	demands []string // the challenges, without duplicates
 }
 
-// Send sends a frame of one of the members, or keeps it.
+// Send keeps an answer of a member, and sends any other frame at once.
 func (c *collector) Send(ctx context.Context, frame transport.Frame) error {
 	if !frame.Final {
 		return c.next.Send(ctx, frame)
@@ -141,19 +139,19 @@ func (c *collector) Send(ctx context.Context, frame transport.Frame) error {
 	return nil
 }
 
-// maxBatchAnswer is how many bytes the answers of one batch may have together, before the errors that
-// take the place of those beyond it.
+// maxBatchAnswer is the limit for the total size of a batch's answers, in bytes. An answer above it
+// is replaced by an error.
 const maxBatchAnswer = 16 << 20
 
-// tooLargeFor is the error in the place of an answer for which there is no room in its batch.
+// tooLargeFor returns the error that replaces an answer for which its batch has no room.
 func tooLargeFor(answer []byte) []byte {
-	msg, _ := jsonrpc.Decode(answer) // it is ours
+	msg, _ := jsonrpc.Decode(answer) // cannot fail: the engine has encoded it
 	return jsonrpc.AppendError(nil, msg.ID, &jsonrpc.Error{
 		Code: jsonrpc.CodeInternal, Message: "the answers of the batch are too large together: send this request by itself",
 	}, false)
 }
 
-// judge notes whether an answer refuses the caller by a challenge. The caller holds mu.
+// judge records whether an answer is a refusal with a challenge. The caller holds mu.
 func (c *collector) judge(status int, challenge string) {
 	if challenge == "" {
 		c.done = true
@@ -165,14 +163,14 @@ func (c *collector) judge(status int, challenge string) {
 	}
 }
 
-// flush sends the answers as one array. If all of them refuse the caller, nothing was done: the
-// response has the status of a refusal, and the client can send the whole batch again with
-// another token. Otherwise the status is 200, and a challenge only says that another token would
+// flush sends the answers as one array. If all of them refuse the caller, nothing was executed. The
+// response then has the status of a refusal, and the client can send the whole batch again with
+// another token. Otherwise the status is 200, and a challenge only means that another token would
 // have allowed more (RFC 9110 section 11.6.1).
 func (c *collector) flush(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.answers == nil { // nothing but notifications and responses
+	if c.answers == nil { // only notifications and responses
 		return nil
 	}
 	status := http.StatusOK

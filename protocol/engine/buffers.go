@@ -7,15 +7,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// maxKept is the largest buffer, in bytes, that is kept for later answers.
+// maxKept is the size of the largest buffer, in bytes, that returns to the pool.
 const maxKept = 1 << 20
 
-// buffer is the memory of an answer or a notification while it is encoded and sent. It can be
-// reused afterwards, since an Outbound does not keep a frame.
+// buffer is the memory of an answer or a notification while it is encoded and sent. It can be reused
+// afterwards, because an Outbound does not keep a frame.
 type buffer struct {
 	b      []byte
-	report protocol.ProgressParams // room for the parameters of notifications/progress
-	total  float64                 // room for report.Total
+	report protocol.ProgressParams // the parameters of notifications/progress
+	total  float64                 // the value that report.Total points to
 }
 
 // buffers is a pool of buffers. With the race detector on, a buffer is overwritten when it comes
@@ -39,8 +39,8 @@ func (s *buffers) give(b *buffer) {
 	s.pool.Put(b)
 }
 
-// outlines is a pool of outlines. An outline is needed only while its frame is being accepted;
-// afterwards only the bytes of the frame are kept.
+// outlines is a pool of outlines. An outline is needed only while its frame is being accepted.
+// Afterwards the exchange keeps only the bytes of the frame.
 type outlines struct{ pool sync.Pool }
 
 func (s *outlines) take() *jsontext.Outline {

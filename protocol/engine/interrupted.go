@@ -11,14 +11,14 @@ var (
 	_ transport.Planned = (*batch)(nil)
 )
 
-// interrupted is what the client of a request hears whose process has ended before the answer.
+// interrupted is the error response for a request whose server process ended before it answered.
 var interrupted = &jsonrpc.Error{
 	Code: protocol.CodeInterrupted,
 	Message: "interrupted: the server process that worked on this request has ended. " +
 		"What the request was to do may have been done, in part or in full; it is not done again.",
 }
 
-// Interrupted returns that error as the answer.
+// Interrupted implements transport.Planned. If the frame is a request, it returns the error interrupted.
 func (x *exchange) Interrupted() []byte {
 	if x.run != nil || x.id.IsZero() {
 		return nil
@@ -26,7 +26,8 @@ func (x *exchange) Interrupted() []byte {
 	return jsonrpc.AppendError(nil, x.id, interrupted, false)
 }
 
-// Interrupted returns one error for each request, in an array, as flush sends the answers.
+// Interrupted implements transport.Planned. It returns an array with one error for each request, as
+// flush sends the answers.
 func (b *batch) Interrupted() []byte {
 	var all []byte
 	for _, x := range b.members {

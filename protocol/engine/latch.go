@@ -2,25 +2,25 @@ package engine
 
 import "sync/atomic"
 
-// latch is an event that happens once. It makes a channel only when somebody waits: there are many
+// latch is an event that happens once. It makes a channel only when a goroutine waits: there are many
 // sessions, and most of their latches are never waited for.
 type latch struct{ state atomic.Pointer[waiting] }
 
-// waiting is the state of a latch that has not happened and for which somebody waits.
+// waiting is the state of a latch that has not happened and that a goroutine waits for.
 type waiting struct{ happens chan struct{} }
 
-// happened is the state of all latches that have happened; immutable.
+// happened is the immutable state of all latches that have happened.
 var happened = new(waiting)
 
-// release says that the event has happened. Further calls do nothing.
+// release makes the event happen. Further calls have no effect.
 func (l *latch) release() {
 	if w := l.state.Swap(happened); w != nil && w != happened {
 		close(w.happens)
 	}
 }
 
-// wait returns a channel that is closed when the event happens. If already is true, it has happened
-// and the channel is nil.
+// wait returns a channel that is closed when the event happens. If it has already happened, the
+// channel is nil and already is true.
 func (l *latch) wait() (happens <-chan struct{}, already bool) {
 	w := l.state.Load()
 	if w == nil {

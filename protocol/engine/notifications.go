@@ -9,11 +9,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// step is what an inbound notification or response does when it is served.
+// step is the work of an inbound notification or response, which Serve runs.
 type step = func(ctx context.Context, out transport.Outbound) error
 
-// notified is the step of a notification. Unknown, malformed and misplaced ones do nothing:
-// they are never answered.
+// notified returns the step of a notification. Unknown, malformed and misplaced notifications do
+// nothing, because they are never answered.
 func (c *conn) notified(x *exchange, params []byte) step {
 	s := c.current()
 	if s != nil {
@@ -40,8 +40,9 @@ func (c *conn) notified(x *exchange, params []byte) step {
 	return ignore
 }
 
-// cancelled stops the call, if it is still in flight. It is looked up in Accept,
-// in order, because its id may be used again right after.
+// cancelled returns the step that stops the call. It looks the call up in Accept, in order, because
+// the client may use the id again right after. If the call is not in flight here, the step forwards
+// the notification to the other nodes.
 func (c *conn) cancelled(x *exchange, p *protocol.CancelledParams) step {
 	target := c.call(p.ID)
 	if target == nil {
@@ -56,10 +57,10 @@ func (c *conn) cancelled(x *exchange, p *protocol.CancelledParams) step {
 	}
 }
 
-// CancelledError is the cause of the context of a call that the client cancelled.
+// CancelledError is the cause of the context of a call that the client has cancelled.
 type CancelledError struct{ Reason string }
 
-// Error names the client's reason, if it gave one.
+// Error returns a text with the client's reason, if it gave one.
 func (e *CancelledError) Error() string {
 	if e.Reason == "" {
 		return "cancelled by the client"
@@ -71,13 +72,13 @@ func (c *conn) initialized(s *session) step {
 	if s == nil {
 		return ignore
 	}
-	s.begin() // in Accept, in the order of arrival: later requests rely on it
+	s.begin() // in Accept, in order of arrival, because later requests rely on it
 	if c.kept() == nil {
 		return ignore
 	}
 	return func(ctx context.Context, _ transport.Outbound) error {
 		if err := c.alter(ctx, s, func(k *keptSession) { k.Ready = true }); err != nil {
-			c.background(ctx, err) // other nodes wait a little before they ask
+			c.background(ctx, err) // other nodes then wait for initializedGrace before they ask
 		}
 		return nil
 	}
@@ -99,8 +100,9 @@ func (c *conn) rootsChanged(x *exchange, s *session) step {
 	}
 }
 
-// answered is the step of a response: it delivers the answer to a request of ours. An answer that
-// matches no request (it may be late) is dropped, unless another node may wait for it.
+// answered returns the step of a response, which delivers the answer to a request of the server. If
+// no request here waits for the answer (it may be late), the step leaves it for other nodes or drops
+// it.
 func (c *conn) answered(x *exchange, msg jsonrpc.Message) step {
 	return func(ctx context.Context, _ transport.Outbound) error {
 		if !c.deliver(msg) {
@@ -110,9 +112,10 @@ func (c *conn) answered(x *exchange, msg jsonrpc.Message) step {
 	}
 }
 
-// deliver passes an answer to the request of ours that waits for it. It returns false if none here
-// does. A request that became a task of the client stays registered, for notifications of that
-// task; a second answer to it, which may arrive through another node, is ignored.
+// deliver passes an answer to the request of the server that waits for it. If no request here waits,
+// deliver returns false. A request that became a task of the client stays registered, for
+// notifications of that task. A second answer to it, which may arrive through another node, is
+// ignored.
 func (c *conn) deliver(msg jsonrpc.Message) bool {
 	c.mu.Lock()
 	a := c.asks[msg.ID.Key()]

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// pause waits for d. The error is the cause of ctx, where that ends first.
+// pause waits for d. If ctx ends first, it returns the cause of ctx.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -27,8 +27,8 @@ func (e *Engine) pauseWhileOpen(d time.Duration) {
 	}
 }
 
-// signal wakes the goroutine that reads c, which has room for one signal: it never blocks,
-// and signals that were not read yet count as one.
+// signal wakes the goroutine that reads c, a channel with a buffer of one. It never blocks, and
+// signals that were not read yet count as one.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

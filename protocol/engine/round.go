@@ -18,12 +18,18 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// ErrPending says that a question was filed: the handler will run again with the
-// answer, and shall return now. What it returns does not count.
+// ErrPending is the error of a question that is registered for the next round, and of a call that
+// waits for other reasons (Call.Begin, Call.Detach). The handler must return now. Its result is
+// ignored, and it will run again with the answer.
 var ErrPending = errors.New("engine: waiting for the client's answer in the next round")
 
-// round is one execution of a handler where the client is asked in rounds: it looks
-// up what is known and files what is not (2026-07-28 basic/patterns/mrtr).
+// round is one execution of a handler whose client is asked in rounds (2026-07-28
+// basic/patterns/mrtr). It looks up answers in the journal, and registers the questions that have
+// none.
+//
+// The round is open while the handler runs. Goroutines of the handler look up and register questions
+// under mu. end sets over under mu, and from then on questions fail with ErrCannotAsk. After that,
+// only the goroutine of the exchange or of the task uses the round.
 type round struct {
 	x      *exchange
 	call   *Call
@@ -31,18 +37,18 @@ type round struct {
 
 	mu      sync.Mutex // guards the fields below
 	journal *rounds.Journal
-	unasked map[string]json.RawMessage // answers that came without a state, by key
+	unasked map[string]json.RawMessage // answers that arrived without a state, by key
 	batches int                        // calls of questions so far
 	order   int                        // questions without a key so far
 	asked   map[string]bool            // keys that were used in this execution
-	filed   []protocol.InputRequest    // questions to be sent to the client
-	open    []rounds.Question          // the same, for the journal
-	changed []string                   // keys whose question is not the one that was answered; see replies
-	over    bool                       // the handler has returned: nothing is filed any more
+	filed   []protocol.InputRequest    // questions to send to the client
+	open    []rounds.Question          // the same questions, for the journal
+	changed []string                   // keys whose question differs from the answered one; see replies
+	over    bool                       // the handler has returned: no more questions are registered
 }
 
-// guarded makes a panic of the handler an error, so that pending questions win over it as
-// they win over what a handler returns.
+// guarded runs the handler and returns a panic as an error. Pending questions then take precedence
+// over the panic, as they do over any result.
 func guarded(ctx context.Context, h Handler, c *Call) (result protocol.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -52,8 +58,8 @@ func guarded(ctx context.Context, h Handler, c *Call) (result protocol.Result, e
 	return h.Handle(ctx, c)
 }
 
-// inputs returns the answers and the state of a request whose handler may ask in rounds; nil for all
-// other requests.
+// inputs returns the answers and the state of a request whose handler may ask in rounds. For other
+// requests it returns nil.
 func inputs(p protocol.Params) *protocol.Inputs {
 	switch p := p.(type) {
 	case *protocol.CallToolParams:
@@ -74,14 +80,14 @@ func wanting(p protocol.Params) (name string, arguments []byte) {
 	case *protocol.ReadResourceParams:
 		return p.URI, nil
 	case *protocol.GetPromptParams:
-		raw, _ := json.Marshal(p.Arguments) // of a map of texts; sorted
+		raw, _ := json.Marshal(p.Arguments) // cannot fail for a map of strings; keys are sorted
 		return p.Name, raw
 	}
 	return "", nil
 }
 
-// inRounds runs a handler that may ask. Pending questions take precedence over what it returns. A
-// call that asks nothing has no overhead here.
+// inRounds runs a handler that may ask. Pending questions take precedence over the result of the
+// handler. A call without questions has no overhead here.
 func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (protocol.Result, error) {
 	in := inputs(p)
 	if in == nil {
@@ -134,8 +140,8 @@ func (x *exchange) detach(ctx context.Context, h Handler, p protocol.Params, r *
 	return x.createTask(context.WithoutCancel(ctx), h, call, journal)
 }
 
-// binding returns a digest of what a state is bound to: the app by its name, the principal and the
-// request. The state is invalid with any other. Apps may share a secret.
+// binding returns a digest of the app's name, the principal and the request. A state is valid only
+// with the same digest. The name is part of it because apps may share a secret.
 func (x *exchange) binding(ctx context.Context, asking protocol.Params) []byte {
 	name, arguments := wanting(asking)
 	h := sha256.New()
@@ -147,14 +153,15 @@ func (x *exchange) binding(ctx context.Context, asking protocol.Params) []byte {
 	}
 	part(asking.Method())
 	part(name)
-	part(string(jsontext.Canonical(nil, arguments))) // a client may write the same in another order
+	part(string(jsontext.Canonical(nil, arguments))) // a client may write the same value in another order
 	return h.Sum(nil)
 }
 
-// resume restores the call's journal from the state, and adds the answers that the client sent.
+// resume restores the call's journal from the state, and adds the answers that the client sent. It
+// returns an error if the state or an answer is invalid.
 func (x *exchange) resume(ctx context.Context, in *protocol.Inputs, bind func() []byte) error {
 	r := x.call.newRound(&rounds.Journal{Call: x.call.ID()})
-	if in.State == nil { // a new logical call, whose first questions are answered already
+	if in.State == nil { // a new logical call, with answers to its first questions
 		r.unasked = in.Responses
 		return nil
 	}
@@ -168,8 +175,8 @@ func (x *exchange) resume(ctx context.Context, in *protocol.Inputs, bind func() 
 	return r.take(in.Responses)
 }
 
-// newRound gives the call a round with the journal, or returns the round that it has. It
-// may be called concurrently, by handlers that ask from several goroutines.
+// newRound gives the call a round with the journal. If the call already has a round, newRound returns
+// that. It is safe for concurrent use, because handlers may ask from several goroutines.
 func (c *Call) newRound(j *rounds.Journal) *round {
 	r := &round{x: c.x, call: c, cancel: c.x.end, journal: j}
 	if c.round.CompareAndSwap(nil, r) {
@@ -178,12 +185,12 @@ func (c *Call) newRound(j *rounds.Journal) *round {
 	return c.round.Load()
 }
 
-// take moves the answers to open questions into the journal. Others are ignored.
+// take moves the answers to open questions into the journal. It ignores other answers.
 func (r *round) take(responses map[string]json.RawMessage) error {
 	for _, q := range r.journal.Open {
 		raw, ok := responses[q.Key]
 		if !ok {
-			continue // asked again, if the handler still wants to know
+			continue // registered again if the handler asks again
 		}
 		if _, err := r.decode(q.Key, q.Kind, raw); err != nil {
 			return err
@@ -209,7 +216,7 @@ func (r *round) decode(key string, kind rounds.Kind, raw []byte) (protocol.Resul
 	return result, nil
 }
 
-// questions answers what is known and files the rest, all at once.
+// questions returns the answers that the journal has, and registers the other questions together.
 func (r *round) questions(all []Question) []Reply {
 	replies, changed := r.replies(all)
 	for _, key := range changed {
@@ -218,7 +225,8 @@ func (r *round) questions(all []Question) []Reply {
 	return replies
 }
 
-// replies is questions; changed are the keys to be reported, when the lock is free.
+// replies does the work of questions under the lock. changed lists the keys to report after the lock
+// is released.
 func (r *round) replies(all []Question) (replies []Reply, changed []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -234,7 +242,7 @@ func (r *round) replies(all []Question) (replies []Reply, changed []string) {
 	return replies, r.changed
 }
 
-// question looks up or files one question. The caller holds r.mu.
+// question looks up or registers one question. The caller holds r.mu.
 func (r *round) question(q *Question) (protocol.Result, error) {
 	if r.over {
 		return nil, ErrCannotAsk
@@ -245,7 +253,7 @@ func (r *round) question(q *Question) (protocol.Result, error) {
 		key = "q" + strconv.Itoa(r.order)
 	}
 	kind := kindOf(q.Params)
-	if r.asked[key] && kind != rounds.Roots { // for which there is one question only
+	if r.asked[key] && kind != rounds.Roots { // a call has only one question for roots
 		return nil, fmt.Errorf("engine: two questions have the key %q", key)
 	}
 	if slices.ContainsFunc(r.open, func(open rounds.Question) bool { return open.Key == key }) {
@@ -268,7 +276,7 @@ func (r *round) question(q *Question) (protocol.Result, error) {
 		r.journal.Answers = slices.DeleteFunc(r.journal.Answers, func(a rounds.Answer) bool { return a.Key == key })
 	}
 	if raw, ok := r.unasked[key]; ok && r.batches == 1 {
-		if result, err := r.decode(key, asked.Kind, raw); err == nil { // else it is no answer
+		if result, err := r.decode(key, asked.Kind, raw); err == nil { // an invalid answer is ignored
 			r.journal.Answers = append(r.journal.Answers, rounds.Answer{Question: asked, Value: jsontext.Compact(nil, raw)})
 			return result, nil
 		}
@@ -281,11 +289,11 @@ func (r *round) question(q *Question) (protocol.Result, error) {
 	return nil, ErrPending
 }
 
-// ChangedError reports a question that is not the one that was answered under its
-// key: the handler does not do the same in each round. It is asked again.
+// ChangedError reports a question that differs from the one that was answered under its key, so the
+// handler does not do the same in each round. The question is asked again.
 type ChangedError struct{ Key string }
 
-// Error names the question.
+// Error returns a text with the key of the question.
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("the question %q is not the one that was asked in an earlier round: it is asked again (give questions a Key where their order varies)", e.Key)
 }
@@ -300,7 +308,7 @@ func kindOf(p protocol.Params) rounds.Kind {
 	return rounds.Elicit
 }
 
-// end closes the round; true if questions are pending.
+// end closes the round. It returns true if questions are pending.
 func (r *round) end() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -308,14 +316,15 @@ func (r *round) end() bool {
 	return len(r.open) > 0
 }
 
-// pending says whether questions are filed.
+// pending reports whether questions are registered.
 func (r *round) pending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.open) > 0
 }
 
-// inputRequired is the result that asks the pending questions, with the sealed journal.
+// inputRequired returns the result that asks the pending questions, with the encrypted journal as
+// state.
 func (x *exchange) inputRequired(ctx context.Context, r *round, binding []byte) (protocol.Result, error) {
 	e := x.conn.e
 	j := r.journal

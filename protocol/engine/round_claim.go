@@ -22,29 +22,32 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// A round may be sent again as it was: by a client that lost the answer, by a proxy,
-// by two users of one state. The first execution claims the state; the same answers
-// then get its outcome, other answers are refused (2026-07-28 basic/patterns/mrtr:
-// where a thing must not happen twice, the server has to see to it).
+// A round may be sent again unchanged: by a client that lost the answer, by a proxy, or by two users
+// of one state. The first execution claims the state. The same answers then get its outcome, and
+// other answers are refused (2026-07-28 basic/patterns/mrtr: the server must prevent what must not
+// happen twice).
 //
-// The value of the claim is a mark, the digest of the answers, and the outcome.
+// The value of the claim is a mark, the digest of the answers, and the outcome. The mark is
+// markRunning while an execution has the lease. settle replaces it by one of the other marks, or
+// deletes the claim.
 const (
 	markRunning = 'r'
 	markResult  = 'R'
 	markError   = 'E'
-	markLarge   = 'L' // the result was not recorded: it was too large, or there was no room
+	markLarge   = 'L' // the result is not recorded, because it was too large or the store was full
 )
 
 // maxOutcome bounds a recorded outcome, in bytes, because the store is shared.
 const maxOutcome = 64 << 10
 
 const (
-	leaseLife  = 30 * time.Second // of an execution: renewed while it lives
+	leaseLife  = 30 * time.Second // of the lease of an execution, which renews it
 	leaseRenew = leaseLife / 3
-	joinPause  = 50 * time.Millisecond // between two looks at an execution elsewhere
+	joinPause  = 50 * time.Millisecond // between two checks of an execution elsewhere
 )
 
-// record is the claim of one execution.
+// record is the claim of one execution. timer renews the lease; keep sets it and stop clears it,
+// under mu.
 type record struct {
 	x      *exchange
 	key    string
@@ -55,7 +58,7 @@ type record struct {
 	timer *time.Timer
 }
 
-// outcomeError carries the recorded outcome of an earlier execution to exchange.answer.
+// outcomeError is the recorded outcome of an earlier execution, as an error for exchange.answer.
 type outcomeError struct {
 	result []byte
 	fault  *jsonrpc.Error
@@ -63,9 +66,10 @@ type outcomeError struct {
 
 func (o *outcomeError) Error() string { return "engine: the outcome of an earlier execution" }
 
-// claimRound makes this execution the only one of its state. If the state was executed before, the
-// error is that outcome (*outcomeError), or a fault if the answers are different ones. While another
-// execution runs, claimRound waits.
+// claimRound makes this execution the only execution of its state. If the state was executed before
+// with the same answers, claimRound returns the outcome as *outcomeError. For other answers it
+// returns a fault. While another execution runs, it waits. If there is no claim store or it is full,
+// the round runs without a claim.
 func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) error {
 	claims := x.conn.e.cfg.Claims
 	if claims == nil || in.State == nil {
@@ -100,11 +104,11 @@ func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) error {
 	}
 }
 
-// unable returns a fault if the recorded result asks for something that this request's client has not
-// declared, although that of the original request had (2026-07-28 basic/patterns/mrtr: MUST NOT ask
-// for it). Nil: the result asks nothing, or the client can be asked.
+// unable returns a fault if the recorded result asks for something that this client has not declared.
+// The client of the original request had declared it (2026-07-28 basic/patterns/mrtr: MUST NOT ask
+// for it). If the result asks nothing, or the client can be asked, unable returns nil.
 func (c *Call) unable(result []byte) error {
-	decoded, _ := c.Dialect.DecodeResult(c.Params.Method(), result) // we have encoded it
+	decoded, _ := c.Dialect.DecodeResult(c.Params.Method(), result) // cannot fail: the engine has encoded it
 	required, asks := decoded.(*protocol.InputRequiredResult)
 	if !asks {
 		return nil
@@ -154,9 +158,9 @@ func digestOf(responses map[string]json.RawMessage) [32]byte {
 	return sha256.Sum256(text)
 }
 
-// keep renews the lease until stop is called, or another execution has the claim. After an
-// error of the store it tries again: the store may be back before the lease runs out. The
-// timer runs each renewal in a goroutine of its own.
+// keep renews the lease until stop is called, or another execution has the claim. After an error of
+// the store it tries again, because the store may be available before the lease expires. The timer
+// runs each renewal in a goroutine of its own.
 func (r *record) keep(ctx context.Context) {
 	ctx = r.after(ctx)
 	r.mu.Lock()
@@ -178,16 +182,16 @@ func (r *record) stop() {
 	r.timer = nil
 }
 
-// after returns a context for work that may continue when the request has been answered.
+// after returns a context for work that may continue after the request has been answered.
 func (r *record) after(ctx context.Context) context.Context {
 	return r.x.outlive(ctx)
 }
 
 func (r *record) store() claim.Store { return r.x.conn.e.cfg.Claims }
 
-// settle records the outcome; nil means that there is none, and releases the claim for another
-// attempt. If the store is unavailable, a goroutine keeps trying, so that the answer need not wait.
-// The claim is held meanwhile: a request that is sent again waits for it.
+// settle records the outcome. If outcome is nil, it releases the claim for another attempt. If the
+// store is unavailable, a goroutine keeps trying, so that the answer does not have to wait. Meanwhile
+// the claim is held, and a request that is sent again waits for it.
 func (r *record) settle(ctx context.Context, mark byte, outcome []byte) {
 	e, write := r.x.conn.e, r.writer(mark, outcome)
 	held, err := write(context.WithoutCancel(ctx))
@@ -212,9 +216,9 @@ func (r *record) settle(ctx context.Context, mark byte, outcome []byte) {
 	}
 }
 
-// writer is a function that records the outcome, and may be called again after an error.
-// held says whether the claim was still this execution's. After an error that is not
-// certain: the attempt may have succeeded, and only the answer of the store been lost.
+// writer returns a function that records the outcome, and may be called again after an error. held
+// reports whether this execution still had the claim. After an error that is not certain: the attempt
+// may have succeeded, and only the response of the store was lost.
 func (r *record) writer(mark byte, outcome []byte) func(context.Context) (held bool, err error) {
 	store, key, lease, life := r.store(), r.key, r.lease, r.x.conn.e.cfg.StateTTL
 	if outcome == nil {
@@ -229,13 +233,13 @@ func (r *record) writer(mark byte, outcome []byte) func(context.Context) (held b
 		if !errors.Is(err, claim.ErrFull) {
 			return held, err
 		}
-		// That the state was answered takes less room than the lease.
+		// The mark and the digest take less room than the lease.
 		return store.Swap(ctx, key, lease, append([]byte{markLarge}, r.digest[:]...), life)
 	}
 }
 
-// insist calls write again until it succeeds, for as long as the lease may be held and the
-// engine runs.
+// insist calls write again until it succeeds, as long as the lease may be held and the engine is not
+// closing.
 func (e *Engine) insist(ctx context.Context, write func(context.Context) (held bool, err error)) (err error) {
 	begun := time.Now()
 	for wait := storePause; time.Since(begun) < leaseLife; wait *= 2 {
@@ -247,9 +251,9 @@ func (e *Engine) insist(ctx context.Context, write func(context.Context) (held b
 	return err
 }
 
-// settled records what the exchange answers. An answer that another execution might not give is not
-// recorded: of a cancelled call, an internal error, a server that is busy (429 and 503), a client that lacks
-// a capability.
+// settled records the answer of the exchange. It does not record an answer that another execution
+// might not give: of a cancelled call, an internal error, a busy server (429 and 503), or a client
+// without a capability.
 func (x *exchange) settled(ctx context.Context, result []byte, wire *jsonrpc.Error) {
 	r := x.record
 	if r == nil {

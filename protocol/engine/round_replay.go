@@ -8,22 +8,23 @@ import (
 	"time"
 )
 
-// ReplayError reports a handler that does not do the same when it runs again on the
-// same answers, as it will in the next round: its effects may happen twice, and
-// answers may go to other questions.
+// ReplayError reports a handler that does something else when it runs again on the same answers, as
+// it will in the next round. Its effects may then happen twice, and answers may go to other
+// questions.
 type ReplayError struct {
-	Diff string // lines of the first run marked "-", of the second "+"
+	Diff string // lines of the first run begin with "-", of the second with "+"
 }
 
-// Error shows the difference.
+// Error returns a text with the difference.
 func (e *ReplayError) Error() string {
 	return "the handler asks or does something else when it runs again on the same answers:\n" + e.Diff
 }
 
-// replayPatience bounds the second run: a check must not hold up the answer for long.
+// replayPatience bounds the second run, because a check must not delay the answer for long.
 const replayPatience = 5 * time.Second
 
-// checkReplay runs the handler again, with nothing new allowed, and compares.
+// checkReplay runs the handler again, without new effects and questions to the client, and compares
+// the two runs. It reports a difference to Config.Failed.
 func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	probe := &Call{
 		Params: x.call.Params, Dialect: x.call.Dialect, Meta: x.call.Meta, Round: x.call.Round,
@@ -37,7 +38,7 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	second := &round{x: x, call: probe, cancel: cancel, journal: first.journal.Clone()}
 	probe.round.Store(second)
 	ended := make(chan error, 1)
-	go func() { // not waited for without end: the handler may ignore its context
+	go func() { // the wait for it is bounded, because the handler may ignore its context
 		_, err := guarded(ctx, h, probe)
 		ended <- err
 	}()
@@ -51,10 +52,10 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	probe.returned.Store(true)
 	second.end()
 	asked, again := first.deeds(), second.deeds()
-	// The second run does not enter an effect: it has its result, or stops before it.
+	// The second run does not enter an effect. It gets the result, or stops before the effect.
 	within := func(d recordedAction) bool { return x.call.effects().inside(d.key) }
 	asked, again = slices.DeleteFunc(asked, within), slices.DeleteFunc(again, within)
-	if len(again) > 0 { // questions with names may come in any order
+	if len(again) > 0 { // questions with names may be asked in any order
 		asked, again = alike(asked, again), alike(again, asked)
 	}
 	was := append(lines(asked), lines(slices.DeleteFunc(x.call.effects().deeds(), within))...)
@@ -67,7 +68,8 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	}
 }
 
-// recordedAction is a question that was filed, or an effect that was asked for, with its line in the report.
+// recordedAction is a question that was registered, or an effect that was requested, with its line in
+// the report.
 type recordedAction struct{ key, line string }
 
 func lines(deeds []recordedAction) []string {
@@ -78,23 +80,23 @@ func lines(deeds []recordedAction) []string {
 	return all
 }
 
-// alike returns the deeds that can be compared with the other run: all that are identified by their
-// place in the order, and those with a key of their own that the other run has, too.
+// alike returns the actions that can be compared with the other run. These are all actions that are
+// identified by their position, and those with a key of their own that the other run also has.
 func alike(deeds, other []recordedAction) []recordedAction {
 	return slices.DeleteFunc(slices.Clone(deeds), func(d recordedAction) bool {
 		return named(d.key) && !slices.ContainsFunc(other, func(o recordedAction) bool { return o.key == d.key })
 	})
 }
 
-// named says whether a key is more than a place in the order ("q1", in a part
-// "part/q1", another attempt "q1#2").
+// named reports whether a key is more than a position in the order ("q1", in a part "part/q1",
+// another attempt "q1#2").
 func named(key string) bool {
 	place, _, _ := strings.Cut(key[strings.LastIndexByte(key, '/')+1:], "#")
 	digits, ok := strings.CutPrefix(place, "q")
 	return !ok || digits == "" || strings.Trim(digits, "0123456789") != ""
 }
 
-// deeds returns the questions that were filed.
+// deeds returns the questions that were registered.
 func (r *round) deeds() []recordedAction {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,14 +111,14 @@ func (r *round) deeds() []recordedAction {
 	return deeds
 }
 
-// inside reports whether a key belongs to something that was done within an effect.
+// inside reports whether a key belongs to an action within an effect.
 func (f *effects) inside(key string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.wanted != nil && slices.ContainsFunc(f.wanted.keys, func(effect string) bool { return strings.HasPrefix(key, effect+"/") })
 }
 
-// deeds returns the effects that were asked for.
+// deeds returns the effects that were requested.
 func (f *effects) deeds() []recordedAction {
 	f.mu.Lock()
 	defer f.mu.Unlock()

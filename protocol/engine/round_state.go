@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxCarried bounds the journal where the client carries it whole. Where the nodes share
-	// a store, a journal longer than spillAt is kept there, up to maxSpilled.
+	// maxCarried bounds a journal that the client carries. If the nodes share a store, a journal
+	// larger than spillAt is stored there, and maxSpilled is its limit.
 	maxCarried = 64 << 10
 	spillAt    = 8 << 10
 	maxSpilled = 1 << 20
@@ -25,13 +25,13 @@ const (
 	defaultMaxRounds = 32
 )
 
-// spilled is the first byte of a state that only names the journal in the store.
-// Journals begin with their version, which is far from it.
+// spilled is the first byte of a state that contains only the name of a journal in the store. A
+// journal never begins with it, but with its version, a small number.
 const spilled = 0xff
 
 // states returns the default of Config.States: a sealer with a random secret.
 func states() *rounds.Sealer {
-	s, _ := rounds.NewSealer(rounds.RandomSecret()) // its length is right
+	s, _ := rounds.NewSealer(rounds.RandomSecret()) // cannot fail: the secret has the right length
 	return s
 }
 
@@ -43,11 +43,11 @@ func (e *Engine) stateLimit() int {
 	return maxCarried
 }
 
-// sharesClaims says whether the nodes that open states have the same store of claims.
+// sharesClaims reports whether the nodes that open states have the same store of claims.
 func (e *Engine) sharesClaims() bool { return e.cfg.Claims != nil && e.cfg.SharedClaims }
 
-// sealState returns the state that the client carries: the sealed journal, or, if it is large and
-// there is a shared store, the sealed name of the journal in the store.
+// sealState returns the state that the client carries: the encrypted journal or, if it is large and
+// there is a shared store, the encrypted name of the stored journal.
 func (e *Engine) sealState(ctx context.Context, j *rounds.Journal, binding []byte) (string, error) {
 	plain := j.Append(nil)
 	if limit := e.stateLimit(); len(plain) > limit {
@@ -67,7 +67,7 @@ func (e *Engine) sealState(ctx context.Context, j *rounds.Journal, binding []byt
 	return e.cfg.States.Seal(plain, binding), nil
 }
 
-// answerBytes returns how many bytes the answers in a journal have, which the client chose.
+// answerBytes returns the size of the answers in a journal, which the client chose.
 func answerBytes(j *rounds.Journal) (bytes int) {
 	for _, a := range j.Answers {
 		bytes += len(a.Value)
@@ -75,7 +75,7 @@ func answerBytes(j *rounds.Journal) (bytes int) {
 	return bytes
 }
 
-// openState undoes sealState. The error is what the client is told.
+// openState reverses sealState. It returns a fault for the client if the state is invalid or expired.
 func (e *Engine) openState(ctx context.Context, state string, binding []byte) (*rounds.Journal, error) {
 	invalid := protocol.Faultf(protocol.FaultInvalidParams, "the requestState is not valid for this request")
 	expired := protocol.Faultf(protocol.FaultInvalidParams, "the requestState has expired: start again without it")

@@ -2,22 +2,26 @@ package engine
 
 import "sync"
 
-// sendOrder is the place of a request of ours among several that are sent together. It makes them go
-// out in order, which is the order in which a person sees them. A nil sendOrder does not wait.
+// sendOrder is the position of a request to the client among several that are sent together. They are
+// sent in order, which is the order in which a person sees them. A nil sendOrder does not wait.
+//
+// The requests form a chain: the after of each request is the before of the next. pass closes after,
+// once before is closed.
 type sendOrder struct {
-	before <-chan struct{} // closed when the request before has been sent or has failed
-	after  chan struct{}   // the same for this request
+	before <-chan struct{} // closed when the previous request has been sent or has failed
+	after  chan struct{}   // closed by pass
 	passed sync.Once
 }
 
-// await waits for the turn.
+// await waits until this request may be sent.
 func (t *sendOrder) await() {
 	if t != nil {
 		<-t.before
 	}
 }
 
-// pass gives the turn to the next request, after waiting for it. Further calls have no effect.
+// pass lets the next request be sent, after it has waited for its own turn. Further calls have no
+// effect.
 func (t *sendOrder) pass() {
 	if t != nil {
 		t.await()
@@ -25,7 +29,8 @@ func (t *sendOrder) pass() {
 	}
 }
 
-// inTurn runs do n times concurrently, each with its turn, and returns when all have returned.
+// inTurn calls do n times concurrently, each with its sendOrder, and returns when all calls have
+// returned.
 func inTurn(n int, do func(i int, t *sendOrder)) {
 	if n == 1 {
 		do(0, nil)

@@ -8,19 +8,19 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// storeError is an error of a store. The client is told to try again, but not the reason.
+// storeError is an error of a store. The client is asked to try again, but does not see the reason.
 type storeError struct {
 	doing string
 	err   error
 }
 
-// unavailable says what the store was needed for.
+// unavailable returns a storeError. doing describes the operation that needed the store.
 func unavailable(doing string, err error) error { return &storeError{doing, err} }
 
-// Error is for the log.
+// Error returns the text for the log.
 func (s *storeError) Error() string { return fmt.Sprintf("engine: %s: %v", s.doing, s.err) }
 
-// Unwrap is the store's.
+// Unwrap returns the error of the store.
 func (s *storeError) Unwrap() error { return s.err }
 
 // said returns the text for the client.
