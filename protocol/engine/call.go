@@ -23,8 +23,8 @@ import (
 var ErrCannotAsk = errors.New("engine: the client cannot be asked")
 
 // Call is one request in progress, as handlers see it. All methods but Lend and Lent are safe for
-// concurrent use. They may be called after the call has been answered, and then have no effect on the
-// client.
+// concurrent use. They may still be called after the call has been answered, and then send nothing on
+// its stream.
 type Call struct {
 	Params  protocol.Params
 	Dialect *dialect.Dialect

@@ -11,14 +11,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// clientProfile is what a client said about itself in the handshake. Immutable, and shared by the
-// sessions of clients that said the same.
+// clientProfile is the name and the capabilities that a client sent in the handshake. It is
+// immutable, and shared by the sessions of clients that sent the same.
 type clientProfile struct {
 	client       protocol.Implementation
 	capabilities protocol.ClientCapabilities
 }
 
-// Bounds of introductions and metas: how many are shared, and up to which length of their text.
+// Bounds of clientProfiles and metas: the number of shared values, and the length of their text.
 const (
 	maxIntroduced   = 256
 	maxIntroduction = 4 << 10
@@ -30,7 +30,7 @@ type clientProfiles struct {
 	byRaw map[string]*clientProfile
 }
 
-// of returns the introduction of a client that sent p, whose text is raw.
+// of returns the profile of a client that sent p. raw is the text of p.
 func (s *clientProfiles) of(p *protocol.InitializeParams, raw []byte) *clientProfile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,35 +42,35 @@ func (s *clientProfiles) of(p *protocol.InitializeParams, raw []byte) *clientPro
 		return i
 	}
 	if s.byRaw == nil || len(s.byRaw) >= maxIntroduced {
-		s.byRaw = make(map[string]*clientProfile) // full: start over, since frequent clients come again
+		s.byRaw = make(map[string]*clientProfile) // full: start again, because frequent clients return
 	}
 	s.byRaw[string(raw)] = i
 	return i
 }
 
-// lends reports whether there are slices or maps, which handlers get and could change: then they
-// must not be shared with other sessions or requests.
+// lends reports whether the values contain slices or maps. Handlers get these and could change them,
+// so they must not be shared with other sessions or requests.
 func lends(client *protocol.Implementation, can *protocol.ClientCapabilities) bool {
 	return client != nil && client.Icons != nil || can != nil && (can.Extensions != nil || can.Experimental != nil)
 }
 
-// metas remembers what clients say of themselves in the _meta of each request of 2026-07-28: most
-// say the same in all of theirs. A text is remembered when it comes for the second time, since
-// those with a trace or a token never do. Safe for concurrent use, and without a lock.
+// metas caches the decoded _meta of requests of 2026-07-28, because most clients send the same in all
+// requests. A text is cached when it arrives for the second time, because a _meta with a trace or a
+// token never repeats. It is safe for concurrent use, without a lock.
 type metas struct {
 	seed  maphash.Seed
-	last  [maxIntroduced]atomic.Uint64             // the hash of the text that was decoded last, by itself
+	last  [maxIntroduced]atomic.Uint64             // hashes of the texts decoded last, by hash
 	known [maxIntroduced]atomic.Pointer[knownMeta] // by the hash of the text
 }
 
-// knownMeta is a _meta and its text. Immutable.
+// knownMeta is a _meta and its text. It is immutable.
 type knownMeta struct {
 	dialect *dialect.Dialect
 	text    []byte
 	meta    *protocol.RequestMeta
 }
 
-// decode returns what the dialect reads in a _meta: read-only, since it may be shared.
+// decode decodes a _meta. Callers must not modify the result, which may be shared.
 func (m *metas) decode(d *dialect.Dialect, o jsontext.Object) (*protocol.RequestMeta, *protocol.Fault) {
 	text := o.Raw()
 	if len(text) > maxIntroduction {

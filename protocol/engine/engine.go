@@ -110,10 +110,11 @@ func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
 // Engine runs the protocol for one server. It is safe for concurrent use.
 //
-// An Engine is open, then closing, then closed. Shutdown sets closing under mu, and afterwards closes
-// the counter inside. From then on begin and enter return false, so that no goroutine or exchange is
-// added while Shutdown waits. If handlers still run after the grace period, Shutdown closes
-// abandoned.
+// An Engine is open until Shutdown begins, and closing from then on. Shutdown sets closing under mu,
+// and afterwards closes the counter inside. From then on begin and enter return false, so that no
+// goroutine or exchange is added while Shutdown waits. Only running exchanges, which Shutdown waits
+// for first, still add goroutines of tasks. If handlers still run after the grace period, Shutdown
+// closes abandoned.
 type Engine struct {
 	cfg        Config
 	serverInfo map[*dialect.Dialect][]byte // the name and version of the server, as each dialect writes it in every result

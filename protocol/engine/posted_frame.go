@@ -86,7 +86,7 @@ func (p *postedFrame) exchange(alone bool) *exchange {
 }
 
 // classify selects the dialect by the body. The header is a cross-check (2026-07-28
-// basic/versioning). The order of the checks is that of the official suite.
+// basic/versioning). The official suite determines the order of the checks.
 func (p *postedFrame) classify(x *exchange, b *requestParams) *protocol.Fault {
 	switch {
 	case b.claimed:

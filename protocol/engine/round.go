@@ -28,8 +28,7 @@ var ErrPending = errors.New("engine: waiting for the client's answer in the next
 // none.
 //
 // The round is open while the handler runs. Goroutines of the handler look up and register questions
-// under mu. end sets over under mu, and from then on questions fail with ErrCannotAsk. After that,
-// only the goroutine of the exchange or of the task uses the round.
+// under mu. end sets over under mu, and from then on questions fail with ErrCannotAsk.
 type round struct {
 	x      *exchange
 	call   *Call

@@ -231,8 +231,7 @@ func (e *serverRequest) rest(ctx context.Context, interval int64) error {
 	return err
 }
 
-// sleep waits for d, or until news can be received. It returns an early of true if it received from
-// news.
+// sleep waits for d, or until news can be received. early reports whether it received from news.
 func (e *serverRequest) sleep(ctx context.Context, d time.Duration, news <-chan struct{}) (early bool, err error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

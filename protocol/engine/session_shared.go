@@ -12,10 +12,10 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// keptSession is what every node that serves a session must know of it.
+// keptSession is the stored state of a session, which every node that serves it needs.
 type keptSession struct {
 	ID    string          `json:"id"`
-	Init  json.RawMessage `json:"init,omitempty"` // the parameters of initialize, as they came
+	Init  json.RawMessage `json:"init,omitempty"` // the parameters of initialize, as received
 	Ready bool            `json:"ready,omitempty"`
 	Level protocol.Level  `json:"level,omitempty"`
 	URIs  []string        `json:"uris,omitempty"`
@@ -23,7 +23,8 @@ type keptSession struct {
 
 var errKept = errors.New("engine: the kept state of a session is unreadable")
 
-// kept returns where the session's state is stored; nil: only in this process.
+// kept returns the store of the session's state. If the state is only in this process, kept returns
+// nil.
 func (c *conn) kept() transport.SessionState {
 	if c.link == nil {
 		return nil
@@ -31,8 +32,8 @@ func (c *conn) kept() transport.SessionState {
 	return c.link.SessionState
 }
 
-// alter changes the stored state of the session, and then this node's. If the state is not stored, it
-// changes only this node's.
+// alter changes the stored state of the session, and then the state of this node. If the state is not
+// stored, alter changes only this node's.
 func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession)) error {
 	kept := c.kept()
 	if kept == nil {
@@ -49,7 +50,7 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 		if data == nil {
 			k.ID, k.Init = s.id, json.RawMessage(s.init)
 		} else if unreadable = json.Unmarshal(data, &k); unreadable != nil {
-			return data // for those who can read it
+			return data // another version of the program may be able to read it
 		}
 		change(&k)
 		data, unreadable = json.Marshal(k)
@@ -63,26 +64,26 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 	return nil
 }
 
-// tellKept sends the new state to the other nodes, because the node that the client listens to may
-// get no frame of the session before the next notification it must send. It waits for the bus: a
-// client that has the answer, of a subscription for example, is told of all later changes.
+// tellKept sends the new state to the other nodes. The node that the client listens to may not get a
+// frame of the session before the next notification that it must send. tellKept waits for the bus, so
+// that a client that has the answer, for example to a subscription, is notified of all later changes.
 func (c *conn) tellKept(ctx context.Context, id string) {
 	data, version := c.kept().Load()
 	var k keptSession
-	if c.e.cfg.Changes == nil || version <= 1 || json.Unmarshal(data, &k) != nil { // 1: nobody else knows it yet
+	if c.e.cfg.Changes == nil || version <= 1 || json.Unmarshal(data, &k) != nil { // at version 1, no other node has the session
 		return
 	}
-	k.Init = nil // they have it
+	k.Init = nil // the other nodes have it
 	state, err := json.Marshal(k)
 	if err == nil {
 		err = c.e.tellNow(ctx, nodeMessage{Kind: nodeKept, Session: id, Frame: state, Version: version})
 	}
-	if err != nil { // they read the state with the session's next frame
+	if err != nil { // the other nodes read the state with the session's next frame
 		c.background(ctx, fmt.Errorf("engine: telling the other nodes: %w", err))
 	}
 }
 
-// learn takes over a newer state that another node has sent.
+// learn applies a newer state that another node has sent.
 func (c *conn) learn(state []byte, version uint64) {
 	var k keptSession
 	if json.Unmarshal(state, &k) != nil {
@@ -98,8 +99,8 @@ func (c *conn) learn(state []byte, version uint64) {
 	s.apply(&k)
 }
 
-// sync takes over what other nodes have changed in the session since the last frame, and opens the
-// session if another node has opened it.
+// sync applies changes that other nodes have made in the session since the last frame. If another
+// node has opened the session, sync opens it here.
 func (c *conn) sync() {
 	kept := c.kept()
 	if kept == nil {
@@ -110,7 +111,7 @@ func (c *conn) sync() {
 	}
 }
 
-// takeOver makes a newer state the session's, and opens the session if there is none.
+// takeOver applies a newer state to the session. If there is no session, takeOver opens it.
 func (c *conn) takeOver(state []byte, version uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,8 +137,9 @@ func (c *conn) takeOver(state []byte, version uint64) error {
 	return nil
 }
 
-// Adopt makes the session of the connection, which another node has opened, one that is
-// told of changes here, and learns what other nodes have changed of it.
+// Adopt makes this node serve the session of the connection, which another node has opened, so that
+// its client is notified of changes here. Each further call applies changes that other nodes have
+// made in the session.
 func (e *Engine) Adopt(link *transport.Connection) { e.connection(link) }
 
 // restored makes a session from the parameters of an initialize that another node has answered.
@@ -163,14 +165,14 @@ func (s *session) apply(k *keptSession) {
 	}
 }
 
-// begin is called when the client has sent notifications/initialized.
+// begin is called when the client has sent notifications/initialized, here or to another node.
 func (s *session) begin() {
 	s.ready.release()
 	s.feed.start()
 }
 
-// watchAll replaces the resources that the client watches; uris has no duplicates. Mostly one
-// resource is new or gone: the common part before it is left alone in the index.
+// watchAll replaces the resources that the client watches. uris has no duplicates. Usually one
+// resource is added or removed, so watchAll does not touch the index for the common first part.
 func (f *feed) watchAll(uris []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -209,7 +211,7 @@ func (e *Engine) register(c *conn) {
 	e.sessions[c.current().id] = c
 }
 
-// unregister undoes register.
+// unregister reverses register.
 func (e *Engine) unregister(c *conn) {
 	s := c.current()
 	if s == nil || !e.shares() {
@@ -222,7 +224,7 @@ func (e *Engine) unregister(c *conn) {
 	}
 }
 
-// sessionOf is a session that is served here; nil: it is not.
+// sessionOf returns a session that is served here, or nil.
 func (e *Engine) sessionOf(id string) *session {
 	if c := e.connOf(id); c != nil {
 		return c.current()
@@ -230,15 +232,15 @@ func (e *Engine) sessionOf(id string) *session {
 	return nil
 }
 
-// connOf is the connection of a session that is served here; nil: it is not.
+// connOf returns the connection of a session that is served here, or nil.
 func (e *Engine) connOf(session string) *conn {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.sessions[session]
 }
 
-// background reports a failure of work for the session that no request waits for. The end of the
-// session is none: a client may end it while the work goes on, here or at another node.
+// background reports an error of work for the session that no request waits for. It ignores the end
+// of the session, because a client may end it during the work, here or on another node.
 func (c *conn) background(ctx context.Context, err error) {
 	if errors.Is(err, transport.ErrNoSession) || ctx.Err() != nil {
 		return

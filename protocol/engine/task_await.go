@@ -14,11 +14,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// markRefused begins a journaled answer that was an error. No result begins with it, being
-// JSON.
+// markRefused is the first byte of a journaled answer that was an error. A result is JSON and does
+// not begin with it.
 const markRefused = '!'
 
-// refusal is the error in a journaled answer, without its mark.
+// refusal returns the error in a journaled answer. text does not contain the mark.
 func refusal(d *dialect.Dialect, text []byte) error {
 	e := errorOf(text)
 	wire := &jsonrpc.Error{Code: e.Code, Message: e.Message}
@@ -28,23 +28,23 @@ func refusal(d *dialect.Dialect, text []byte) error {
 	return d.DecodeError(wire)
 }
 
-// maxMissed is how often in a row reading the task may fail, while the store is away, before
-// a wait for it gives up.
+// maxMissed is how often in a row reading the task may fail, while the store is unavailable, before a
+// wait for the task ends with that error.
 const maxMissed = 10
 
-// awaitTask waits until the task is over, and answers as the original call would have been
-// (2025-11-25 basic/utilities/tasks). Meanwhile it puts the task's questions to the client, on its
-// own stream. Cancelling this request does not affect the task.
+// awaitTask waits until the task has ended, and answers like the original call (2025-11-25
+// basic/utilities/tasks). Meanwhile it asks the client the task's questions, on its own stream.
+// Cancelling this request does not affect the task.
 func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, error) {
 	watches := &x.conn.e.watches
 	watches.watch(id)
 	defer watches.unwatch(id)
 	for missed := 0; ; {
-		changed := watches.next(id) // before the look at the record: no change is missed
+		changed := watches.next(id) // before the record is read, so that no change is missed
 		r, err := x.task(ctx, id)
 		if _, gone := errors.AsType[*storeError](err); gone && missed < maxMissed && pause(ctx, lookPause) == nil {
 			missed++
-			continue // the task goes on, and so does the wait for it
+			continue // the wait goes on, because the task does
 		}
 		if err != nil {
 			return nil, err
@@ -67,8 +67,8 @@ func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, e
 }
 
 // untilChange waits until the task may have changed: for changed or, if another process may change
-// the task, at most for its poll interval. If the task waits for its client, Shutdown ends the
-// wait, because it could delay the end of the server without limit.
+// the task, at most for its poll interval. If the task waits for its client, Shutdown ends the wait,
+// because it could delay the end of the server without limit.
 func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-chan struct{}) error {
 	e := x.conn.e
 	var closed <-chan struct{}
@@ -92,9 +92,9 @@ func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-ch
 	return nil
 }
 
-// inquire puts open questions to the client: those that it can be asked and that no other request
-// here has asked. It returns false if there were none. The error says why they could not be asked.
-// While they are open, a second goroutine watches the task, and withdraws them when it is over.
+// inquire asks the client the open questions that it can answer and that no other request here has
+// asked. It returns false if there are none. If they cannot be asked, it returns an error. While they
+// are open, a second goroutine watches the task, and withdraws them when the task has ended.
 func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 	if x.conn.e.stopped.Load() {
 		return false, ErrShutdown
@@ -104,7 +104,7 @@ func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 		return false, nil
 	}
 	mine := x.stillOpen(ctx, r.ID, claimed)
-	if len(mine) == 0 { // others have answered: the caller looks at the task again
+	if len(mine) == 0 { // all are answered: the caller reads the task again
 		return true, nil
 	}
 	until, stop := context.WithCancel(ctx)
@@ -115,14 +115,14 @@ func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 	over := until.Err() != nil && ctx.Err() == nil
 	stop()
 	watching.Wait()
-	if over { // the caller looks at the task again
+	if over { // the caller reads the task again
 		return true, nil
 	}
 	return true, errors.Join(errs...)
 }
 
-// askable returns the questions that this client has declared to answer. It may not be the client of
-// the call: questions that it cannot answer wait for that one.
+// askable returns the questions that this client has declared to answer. It may not be the client
+// that made the call. Questions that it cannot answer wait for that client.
 func (x *exchange) askable(questions []task.Question) []task.Question {
 	return slices.DeleteFunc(slices.Clone(questions), func(q task.Question) bool {
 		_, params, err := questionOf(q, x.dialect)
@@ -131,7 +131,8 @@ func (x *exchange) askable(questions []task.Question) []task.Question {
 }
 
 // stillOpen returns the claimed questions that were not answered between reading the record and
-// claiming them. The claims of the others are released, or all claims if the task cannot be read.
+// claiming them. It releases the claims of the other questions. If the task cannot be read, it
+// releases all claims.
 func (x *exchange) stillOpen(ctx context.Context, id string, claimed []task.Question) []task.Question {
 	r, err := x.task(ctx, id)
 	return slices.DeleteFunc(claimed, func(q task.Question) bool {
@@ -143,8 +144,8 @@ func (x *exchange) stillOpen(ctx context.Context, id string, claimed []task.Ques
 	})
 }
 
-// untilOver calls stop, which withdraws the questions, when the task is over. It returns then,
-// or when ctx ends.
+// untilOver calls stop, which withdraws the questions, when the task has ended or the server stops.
+// It returns after that, or when ctx ends.
 func (x *exchange) untilOver(ctx context.Context, id string, stop func()) {
 	for {
 		changed := x.conn.e.watches.next(id)
@@ -162,14 +163,14 @@ func (x *exchange) untilOver(ctx context.Context, id string, stop func()) {
 	}
 }
 
-// protocolFault says that the error is one for the client: the task is not there.
+// protocolFault reports whether the error is a fault for the client, such as that the task does not
+// exist.
 func protocolFault(err error) bool {
 	var f *protocol.Fault
 	return errors.As(err, &f)
 }
 
-// inquireOne puts one question to the client and brings the answer to the task, even if it
-// is an error.
+// inquireOne asks the client one question and stores the answer in the task, even if it is an error.
 func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question, t *sendOrder) error {
 	defer x.conn.e.watches.release(id, q.Key)
 	_, params, err := questionOf(q, x.dialect)

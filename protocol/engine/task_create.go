@@ -14,45 +14,49 @@ import (
 
 // Tasked is a Handler whose calls may become tasks.
 type Tasked interface {
-	// TaskPolicy says when; nil: never. Read-only.
+	// TaskPolicy returns when calls become tasks. If it is nil, they never do. Callers must not
+	// modify it.
 	TaskPolicy() *TaskPolicy
 }
 
-// TaskPolicy says when the calls of a tool become tasks, and how these live.
+// TaskPolicy determines when the calls of a tool become tasks, and how long and how often these run.
 type TaskPolicy struct {
-	// Required refuses calls of clients that cannot have, or do not want, a task. A
-	// revision without tasks runs the tool in its request.
+	// Required refuses calls of clients that cannot have a task, or did not ask for one. On a
+	// revision without tasks, the tool runs in its request.
 	Required bool
-	// TTL from the creation, where the client has no wish; 0 = TaskLimits.TTL.
+	// TTL is the lifetime from the creation, if the client does not ask for another. 0 is
+	// TaskLimits.TTL.
 	TTL time.Duration
-	// Poll is how often a client may ask; 0 = 1 second.
+	// Poll is the interval at which clients should poll. 0 is 1 second.
 	Poll time.Duration
 	// Retries is how often the handler runs again after an internal error or a panic.
 	Retries int
-	// Deaths is how often it runs again because the worker that ran it is gone; 0 = 5,
-	// negative: never. Each run counts for both.
+	// Deaths is how often the handler runs again because its worker is gone. 0 is 5, and a negative
+	// number means never. Each run counts for Retries and for Deaths.
 	Deaths int
-	// Immediate is what the model gets at once, where the client asked for the task
-	// (2025-11-25); "" leaves that to the client.
+	// Immediate is the text that the model gets at once, if the client asked for the task
+	// (2025-11-25). If it is empty, the client decides.
 	Immediate string
-	// AfterDetach keeps a call in its request until the handler calls Call.Detach, on
-	// 2026-07-28: until then the client is asked in rounds.
+	// AfterDetach keeps a call in its request until the handler calls Call.Detach, on 2026-07-28.
+	// Until then the client is asked in rounds.
 	AfterDetach bool
-	// When restricts tasks to some calls; nil: all.
+	// When restricts tasks to the calls for which it returns true. If it is nil, all calls become
+	// tasks.
 	When func(ctx context.Context, arguments []byte) bool
-	// Scopes that callers need to hear of such a task, to answer its questions and to cancel
-	// it: those of the tool.
+	// Scopes are the scopes of the tool. Callers need them to read such a task, to answer its
+	// questions and to cancel it.
 	Scopes []string
 }
 
-// TaskLimits bound what tasks may take. Where one is 0, the default is meant.
+// TaskLimits bounds the resources that tasks use. A field that is 0 has the default that its comment
+// names.
 type TaskLimits struct {
-	PerOwner  int           // tasks of one principal or session that are not over; 1,024. Creations at the same moment may exceed it
-	Anonymous int           // of all that belong to nobody; 16,384
+	PerOwner  int           // unfinished tasks of one owner; 1,024. Concurrent creations may exceed it
+	Anonymous int           // unfinished tasks of all callers without an owner; 16,384
 	Page      int           // tasks on a page of tasks/list; 100
-	Workers   int           // tasks of a Queue that run here at once; 64. Negative: none
-	TTL       time.Duration // of a task without another; 1 hour
-	MaxTTL    time.Duration // that a client may wish for; 24 hours
+	Workers   int           // concurrent tasks of a Queue on this node; 64. Negative: none
+	TTL       time.Duration // of a task without another TTL; 1 hour
+	MaxTTL    time.Duration // that a client may ask for; 24 hours
 	Record    task.Limits
 }
 
@@ -78,7 +82,7 @@ func (l TaskLimits) orDefaults() TaskLimits {
 	return l
 }
 
-// defaultPoll is how often a client may ask for a task.
+// defaultPoll is the default of TaskPolicy.Poll.
 const defaultPoll = time.Second
 
 // runMode is how a call runs: in its request, or as a task.
@@ -86,11 +90,11 @@ type runMode byte
 
 const (
 	inline     runMode = iota
-	detachable         // inline, until the handler detaches
+	detachable         // in its request, until the handler detaches
 	asTask
 )
 
-// policy of a handler; nil: its calls are never tasks.
+// policy returns the policy of a handler. If its calls are never tasks, policy returns nil.
 func policy(h Handler) *TaskPolicy {
 	if t, ok := h.(Tasked); ok {
 		return t.TaskPolicy()
@@ -98,7 +102,7 @@ func policy(h Handler) *TaskPolicy {
 	return nil
 }
 
-// wayOf decides whether a call becomes a task.
+// wayOf returns how a call runs: in its request, or as a task.
 func (x *exchange) wayOf(ctx context.Context, h Handler, p protocol.Params) (runMode, error) {
 	call, ok := p.(*protocol.CallToolParams)
 	if !ok || x.conn.e.cfg.Tasks == nil {
@@ -116,13 +120,13 @@ func (x *exchange) wayOf(ctx context.Context, h Handler, p protocol.Params) (run
 	return inline, nil
 }
 
-// wayByClient is the way on 2025-11-25, where the client asks for a task
-// (basic/utilities/tasks "Tool-Level Negotiation").
+// wayByClient returns the mode on 2025-11-25, where the client asks for a task (basic/utilities/tasks
+// "Tool-Level Negotiation").
 func (x *exchange) wayByClient(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (runMode, error) {
 	switch {
 	case p.Task == nil && rule.Required:
 		return inline, protocol.Faultf(protocol.FaultMethodNotFound, "the tool %q must be called as a task", p.Name)
-	case p.Task == nil || !x.snapshot.Capabilities().Tasks: // not advertised: the wish is ignored
+	case p.Task == nil || !x.snapshot.Capabilities().Tasks: // without the capability, the client's wish is ignored
 		return inline, nil
 	case rule == nil:
 		return inline, protocol.Faultf(protocol.FaultMethodNotFound, "the tool %q cannot be called as a task", p.Name)
@@ -132,9 +136,9 @@ func (x *exchange) wayByClient(ctx context.Context, p *protocol.CallToolParams, 
 	return asTask, nil
 }
 
-// wayByServer is the way on 2026-07-28, where the server decides and the client only
-// says that it understands (the tasks extension, SEP-2663). A call that was asked in
-// rounds before goes on as it began.
+// wayByServer returns the mode on 2026-07-28, where the server decides and the client only declares
+// the extension (the tasks extension, SEP-2663). A call that was asked in rounds continues in its
+// request.
 func (x *exchange) wayByServer(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (runMode, error) {
 	switch {
 	case rule.When != nil && !rule.When(ctx, p.Arguments):
@@ -156,9 +160,10 @@ func needsTasks(why string) error {
 	}
 }
 
-// Detach lets the call go on as a task, if it may become one and is none yet. The
-// error is ErrPending then: the handler will run again in the task, with the same
-// answers and effects, and shall return now. Otherwise it does nothing.
+// Detach makes the call a task, if it may become one and is not one yet. It then returns ErrPending:
+// the handler must return now, and will run again in the task, with the same answers and effects.
+// Otherwise Detach does nothing and returns nil. If a question is pending, it also returns
+// ErrPending, without a task.
 func (c *Call) Detach() error {
 	if !c.detachable || c.run != nil {
 		return nil
@@ -171,7 +176,7 @@ func (c *Call) Detach() error {
 	return ErrPending
 }
 
-// Task names the task that the call runs in; empty outside of one.
+// Task returns the id of the task that the call runs in. Outside a task it returns "".
 func (c *Call) Task() string {
 	if c.run == nil {
 		return ""
@@ -179,18 +184,18 @@ func (c *Call) Task() string {
 	return c.run.id
 }
 
-// Replays says that answers come from a journal: the handler runs again for each,
-// in rounds or in a task.
+// Replays reports whether answers come from a journal, in rounds or in a task. The handler then runs
+// again for each answer.
 func (c *Call) Replays() bool { return c.Dialect.InputRounds() || c.run != nil }
 
-// WillRetry says that a task runs again if its handler ends by an error of its own
-// now, one that is neither the client's nor the protocol's.
+// WillRetry reports whether the handler runs again, in its task, if it returns an internal error now.
+// Errors of the client or the protocol never cause another run.
 func (c *Call) WillRetry() bool {
 	return c.run != nil && c.run.began < c.run.policy.Retries
 }
 
-// owner returns the owner of the tasks that this exchange may see: its principal, else its session,
-// else nobody (""); then knowing the id is what gives access.
+// owner returns the owner of the tasks that this exchange may see: its principal, otherwise its
+// session. Without either, it returns "", and a client needs only the id of a task to use it.
 func (x *exchange) owner(ctx context.Context) string {
 	if p := transport.PrincipalFrom(ctx); p != nil {
 		return "principal:" + strconv.Itoa(len(p.Issuer)) + ":" + p.Issuer + ":" + p.Subject
@@ -201,7 +206,7 @@ func (x *exchange) owner(ctx context.Context) string {
 	return ""
 }
 
-// createTask stores the task before anybody is told of it. Without a queue, this node runs it once
+// createTask stores the task before the client gets its id. Without a queue, this node runs it after
 // the answer has been sent (see exchange.launch).
 func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallToolParams, journal *rounds.Journal) (protocol.Result, error) {
 	e := x.conn.e
@@ -218,8 +223,8 @@ func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallTo
 	if err := e.cfg.Tasks.Create(ctx, *r); err != nil {
 		return nil, unavailable("creating a task", err)
 	}
-	if e.cfg.Queue == nil { // else a worker takes it, here or elsewhere
-		e.running.Add(1) // without begin: Shutdown waits for this exchange before it waits for tasks
+	if e.cfg.Queue == nil { // with a queue, a worker of any node takes it
+		e.running.Add(1) // without begin, because Shutdown waits for this exchange before it waits for tasks
 		x.created = e.newJob(ctx, x, h, r)
 	}
 	return &protocol.CreateTaskResult{Task: taskOf(r), ImmediateResponse: policy(h).Immediate}, nil
@@ -245,7 +250,7 @@ func (x *exchange) newTask(ctx context.Context, rule *TaskPolicy, p *protocol.Ca
 	return r, nil
 }
 
-// lifeOf returns the TTL of a task: what the client asks for, limited, or else the policy's.
+// lifeOf returns the TTL of a task: the client's, within limits, otherwise the policy's.
 func (e *Engine) lifeOf(rule *TaskPolicy, wish *protocol.TaskRequest) time.Duration {
 	limits, ttl := e.cfg.TaskLimits, rule.TTL
 	if ttl <= 0 {
@@ -261,8 +266,8 @@ func (e *Engine) lifeOf(rule *TaskPolicy, wish *protocol.TaskRequest) time.Durat
 	return time.Duration(*wish.TTL) * time.Millisecond
 }
 
-// taskRoom returns an error if the owner, or all callers without one together, have as many tasks as
-// they may.
+// taskRoom returns an error if the owner has too many tasks. All callers without an owner count
+// together.
 func (e *Engine) taskRoom(ctx context.Context, owner string) error {
 	most := e.cfg.TaskLimits.PerOwner
 	if owner == "" {
@@ -278,7 +283,7 @@ func (e *Engine) taskRoom(ctx context.Context, owner string) error {
 	return nil
 }
 
-// taskOf returns the part of a task that both designs have on the wire.
+// taskOf returns the part of a task that is the same in both designs of tasks.
 func taskOf(r *task.Record) protocol.Task {
 	t := protocol.Task{
 		ID: r.ID, Status: r.Status, Message: r.Message, Created: r.Created, Updated: r.Updated,

@@ -18,37 +18,43 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// job is what this process knows of a task that is not over: what to run and whom to notify. The
-// record in the store is authoritative. A job that waits has no goroutine.
+// job is this process's state of a task that has not ended: the handler to run and the session to
+// notify. The record in the store is authoritative. While the task waits for answers, its job has no
+// goroutine.
+//
+// A job exists from live, which registers it in Engine.jobs, to finish, which removes it. Without a
+// queue it stays registered while the task waits. With a queue, it lasts until serveLease returns.
+// When the task ends, update sets over under telling, so that nothing is sent for the task
+// afterwards.
 type job struct {
 	e      *Engine
 	id     string
 	h      Handler
 	policy *TaskPolicy
-	lease  bool // it was taken from the queue
-	runs   int  // Record.Runs for which this process has the task; only the worker's goroutine uses it
+	lease  bool // the task was taken from the queue
+	runs   int  // Record.Runs for which this process has the task; used only by the worker's goroutine
 
-	// Of the request that created it.
-	conn     *conn // nil: it belonged to no session
+	// State of the request that created the task.
+	conn     *conn // nil: the request had no session
 	session  *session
 	dialect  *dialect.Dialect
 	snapshot Snapshot
 	request  jsonrpc.ID
 
-	ctx    context.Context //nolint:containedctx // the life of the task, beyond any request
+	ctx    context.Context //nolint:containedctx // of the task; it outlives requests
 	cancel context.CancelCauseFunc
 
-	// telling is read-locked while something that belongs to the task is being sent,
-	// and locked while it ends: progress stops with it (2025-11-25
-	// basic/utilities/tasks "Task Progress Notifications").
+	// telling is read-locked while a notification of the task is sent. It is locked while the task
+	// ends, because progress must stop then (2025-11-25 basic/utilities/tasks "Task Progress
+	// Notifications").
 	telling sync.RWMutex
-	over    bool // guarded by telling
+	over    bool // the task has ended; guarded by telling
 
 	mu       sync.Mutex  // guards the fields below
-	sure     time.Time   // nobody else can have the lease before this; zero: there is no lease
+	sure     time.Time   // until then no other worker can have the lease; zero: there is no lease
 	timer    *time.Timer // calls expire; nil: the task does not expire
 	told     uint64      // the version of the record that was published last
-	progress *float64    // reported last, over all runs; nil: none
+	progress *float64    // the last progress over all runs; nil: none
 }
 
 // execution is one run of a task's handler. It is the outlet of its call.
@@ -63,8 +69,9 @@ type execution struct {
 // end implements outlet.
 func (r *execution) end(cause error) { r.cancel(cause) }
 
-// notify implements outlet: the notification goes to the session that created the task, if there is
-// one. 2026-07-28 has no way for it, because listen streams must not carry it (SEP-2663).
+// notify implements outlet. It sends the notification to the session that created the task, if there
+// is one. 2026-07-28 has no such notifications, because listen streams must not carry them
+// (SEP-2663).
 func (r *execution) notify(ctx context.Context, p protocol.Params) { r.notifySession(ctx, p) }
 
 // progress implements outlet. Progress increases over all runs of the task.
@@ -81,7 +88,7 @@ func (r *execution) progress(ctx context.Context, token jsonrpc.ID, done, total 
 	r.notifySession(ctx, p)
 }
 
-// jobs are the tasks of this process that are not over.
+// jobs is the set of tasks of this process that have not ended.
 type jobs struct {
 	mu   sync.Mutex // guards byID
 	byID map[string]*job
@@ -89,8 +96,8 @@ type jobs struct {
 
 var errExpired = errors.New("engine: the task has expired")
 
-// newJob makes and registers the job of a new task. The request ends soon: apart from the values of
-// its context, nothing of the job points into it or into the carrier's buffer.
+// newJob makes and registers the job of a new task. Because the request ends soon, the job must not
+// refer to it or to the carrier's buffer. Only the values of its context are kept.
 func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Record) *job {
 	ctx, cancel := context.WithCancelCause(x.outlive(ctx))
 	j := &job{
@@ -99,14 +106,14 @@ func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Rec
 		request: x.id,
 		ctx:     ctx, cancel: cancel,
 	}
-	if !x.conn.single { // which is in the memory of the exchange
+	if !x.conn.single { // otherwise the conn is in the memory of the exchange
 		j.conn = x.conn
 	}
 	j.live(r.TTL)
 	return j
 }
 
-// connection returns the conn for an execution: that of the request, or an empty one.
+// connection returns the conn for an execution: the conn of the request, or an empty one.
 func (j *job) connection() *conn {
 	if j.conn == nil {
 		return &conn{e: j.e, single: true}
@@ -114,7 +121,7 @@ func (j *job) connection() *conn {
 	return j.conn
 }
 
-// live registers the job, and makes it expire after ttl, if that is not 0.
+// live registers the job. If ttl is not 0, the job expires after ttl.
 func (j *job) live(ttl time.Duration) {
 	s := &j.e.jobs
 	s.mu.Lock()
@@ -139,7 +146,7 @@ func (e *Engine) job(id string) *job {
 	return e.jobs.byID[id]
 }
 
-// stopJobs ends the contexts of all tasks. Their records stay as they are.
+// stopJobs ends the contexts of all tasks. It does not change their records.
 func (e *Engine) stopJobs(cause error) {
 	e.stopped.Store(true)
 	e.jobs.mu.Lock()
@@ -159,8 +166,8 @@ func (e *Engine) stopJobs(cause error) {
 	}
 }
 
-// expire is called by the timer when the TTL is over. Most stores have dropped the record by then. If
-// the store's clock was set back, the record and the task live on.
+// expire is called by the timer when the TTL has passed. Most stores have dropped the record by then.
+// If the store's clock was set back, the record and the task live on.
 func (j *job) expire() {
 	if !j.e.begin() {
 		j.finish(errExpired)
@@ -200,9 +207,9 @@ func (j *job) finish(cause error) {
 	j.e.watches.wake(j.id)
 }
 
-// change applies the event that decide makes from the record's current state. If somebody else
-// changes the record meanwhile, it starts over. The error is that of decide, of task.Next or of
-// the store.
+// change applies the event that decide returns for the record's current state. If the record was
+// changed concurrently, change starts again. It returns the error of decide, of task.Next or of the
+// store.
 func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record) (task.Event, error)) (task.Record, error) {
 	j := e.job(id)
 	for {
@@ -229,8 +236,8 @@ func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record
 	}
 }
 
-// update writes the record. For a terminal one it holds telling, so that nothing is sent for the task
-// afterwards.
+// update writes the record. If the task ends, update holds telling, so that nothing is sent for the
+// task afterwards.
 func (e *Engine) update(ctx context.Context, j *job, next task.Record) error {
 	if j == nil || !next.Terminal() {
 		return e.cfg.Tasks.Update(ctx, next)
@@ -242,7 +249,7 @@ func (e *Engine) update(ctx context.Context, j *job, next task.Record) error {
 	return err
 }
 
-// happened publishes a change, and ends the job of a task that is over.
+// happened publishes a change, and ends the job if the task has ended.
 func (e *Engine) happened(j *job, before, after *task.Record) {
 	visible := before.Status != after.Status || before.Message != after.Message || len(before.Questions) != len(after.Questions)
 	switch {
@@ -255,7 +262,7 @@ func (e *Engine) happened(j *job, before, after *task.Record) {
 	e.watches.wake(after.ID)
 }
 
-// spread makes all nodes, this one included, read a task that has changed or, after an error of the
+// spread makes all nodes, including this one, read a task that has changed or, after an error of the
 // store, may have changed.
 func (e *Engine) spread(id string) {
 	if e.shares() {
@@ -264,7 +271,7 @@ func (e *Engine) spread(id string) {
 	}
 }
 
-// endIfOver ends the job of a task that is over. A nil job does nothing.
+// endIfOver ends the job if the task has ended. A nil job does nothing.
 func (j *job) endIfOver(r *task.Record) {
 	switch {
 	case j == nil:
@@ -300,8 +307,8 @@ func (e *Engine) publishToListeners(r *task.Record) {
 	}
 }
 
-// reread reads a task that this or another node has changed, and publishes it. Only the looking
-// goroutine calls it, so that no client is told an older state after a newer one.
+// reread reads a task that this or another node has changed, and publishes it. Only the goroutine
+// looking calls it, so that a client never receives an older state after a newer one.
 func (e *Engine) reread(ctx context.Context, id string) {
 	r, err := e.cfg.Tasks.Get(ctx, id)
 	switch {
@@ -335,13 +342,13 @@ func (e *Engine) publishToSession(r *task.Record) {
 func (j *job) notifySession(ctx context.Context, p protocol.Params) {
 	j.telling.RLock()
 	defer j.telling.RUnlock()
-	if j.over || j.session == nil || j.ctx.Err() != nil { // another node may have ended it
+	if j.over || j.session == nil || j.ctx.Err() != nil { // another node may have ended the task
 		return
 	}
-	_ = j.session.feed.notify(ctx, p, &protocol.RequestMeta{RelatedTask: j.id}) // a session that is gone misses it
+	_ = j.session.feed.notify(ctx, p, &protocol.RequestMeta{RelatedTask: j.id}) // if the session is gone, the notification is dropped
 }
 
-// advance notes progress over all runs; false if it is not an increase.
+// advance records progress over all runs. It returns false if done is not an increase.
 func (j *job) advance(done float64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -352,12 +359,12 @@ func (j *job) advance(done float64) bool {
 	return true
 }
 
-// progressKey is the key of an effect in a task's journal whose value is the progress that
-// was reported last: the next run may be on another node, and must not report less
-// (2025-11-25 basic/utilities/progress "MUST increase"). Keys of Once never begin so.
+// progressKey is the key of the effect in a task's journal whose value is the last reported progress.
+// The next run may be on another node, and must not report less (2025-11-25 basic/utilities/progress
+// "MUST increase"). Keys of Once never begin with it.
 const progressKey = "\x00progress"
 
-// progressed returns effects with the progress added, for the journal.
+// progressed returns effects with the last progress added, for the journal.
 func (j *job) progressed(effects []rounds.Effect) []rounds.Effect {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -367,8 +374,8 @@ func (j *job) progressed(effects []rounds.Effect) []rounds.Effect {
 	return append(slices.Clip(effects), rounds.Effect{Key: progressKey, Value: strconv.AppendFloat(nil, *j.progress, 'g', -1, 64)})
 }
 
-// takeUpProgress takes over the progress of the run before from its effects, and returns the effects
-// without it.
+// takeUpProgress restores the progress of the previous run from its effects, and returns the other
+// effects.
 func (j *job) takeUpProgress(effects []rounds.Effect) []rounds.Effect {
 	i := slices.IndexFunc(effects, func(e rounds.Effect) bool { return e.Key == progressKey })
 	if i < 0 {
@@ -391,8 +398,8 @@ func (j *job) setMessage(ctx context.Context, runs int, message string) {
 	j.report(ctx, err)
 }
 
-// report reports errors of the store to Config.Failed. It ignores that the task is over or gone. If
-// another worker has the task (errLost), it ends this execution.
+// report reports errors of the store to Config.Failed. It ignores errors because the task has ended
+// or is gone. If another worker has the task (errLost), it ends this execution.
 func (j *job) report(ctx context.Context, err error) {
 	if errors.Is(err, errLost) {
 		j.cancel(errLost)

@@ -14,11 +14,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// taskStep is how many tasks of a page are read at once: each may bring megabytes of
-// arguments and results, which the page does not contain.
+// taskStep is how many tasks of a page are read at once. Each may have megabytes of arguments and
+// results, which the page does not contain.
 const taskStep = 10
 
-// tasks serves the methods of both designs.
+// tasks serves the methods of both designs of tasks.
 func (x *exchange) tasks(ctx context.Context, p protocol.Params) (protocol.Result, error) {
 	if x.dialect.TaskExtension() && !x.call.Capabilities().Tasks {
 		return nil, needsTasks(p.Method())
@@ -42,11 +42,12 @@ func (x *exchange) tasks(ctx context.Context, p protocol.Params) (protocol.Resul
 	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(p.Method(), 128))
 }
 
-// noTask is the one fault for a task that does not exist, has expired, or belongs to somebody else, so
-// that a client cannot tell which.
+// noTask returns the fault for a task that does not exist, has expired, or belongs to another owner.
+// It is the same fault, so that a client cannot find out which.
 func noTask() error { return protocol.Faultf(protocol.FaultInvalidParams, "no such task") }
 
-// task returns the record, if it belongs to the caller and the token has the scopes of the tool.
+// task returns the record of a task. It returns a fault unless the task belongs to the caller and the
+// token has the scopes of the tool.
 func (x *exchange) task(ctx context.Context, id string) (task.Record, error) {
 	e := x.conn.e
 	r, err := e.cfg.Tasks.Get(ctx, id)
@@ -67,7 +68,7 @@ func (x *exchange) task(ctx context.Context, id string) (task.Record, error) {
 	return r, nil
 }
 
-// taskResult returns a task; in the extension with what its status makes available.
+// taskResult returns a task. In the extension it includes the result, error or questions.
 func (x *exchange) taskResult(r *task.Record) (protocol.Result, error) {
 	if !x.dialect.TaskExtension() {
 		return &protocol.TaskResult{Task: protocol.DetailedTask{Task: taskOf(r)}}, nil
@@ -79,8 +80,8 @@ func (x *exchange) taskResult(r *task.Record) (protocol.Result, error) {
 	return &protocol.TaskResult{Task: t}, nil
 }
 
-// detailed returns a task as the extension has it on the wire. A result with isError, which fails a
-// task of 2025-11-25, completes one there (SEP-2663).
+// detailed returns a task in the wire form of the extension. A result with isError fails a task of
+// 2025-11-25, but completes one in the extension (SEP-2663).
 func detailed(r *task.Record, d *dialect.Dialect) (protocol.DetailedTask, error) {
 	t := protocol.DetailedTask{Task: taskOf(r)}
 	switch {
@@ -99,7 +100,7 @@ func detailed(r *task.Record, d *dialect.Dialect) (protocol.DetailedTask, error)
 	return t, nil
 }
 
-// errorOf reads the error of a record.
+// errorOf decodes the error of a record.
 func errorOf(text []byte) *protocol.Error {
 	var e struct {
 		Code    int             `json:"code"`
@@ -116,7 +117,7 @@ func errorOf(text []byte) *protocol.Error {
 	return out
 }
 
-// questionOf decodes a question of a record, in the dialect of the client that is asked.
+// questionOf decodes a question of a record, in the dialect of the client to ask.
 func questionOf(q task.Question, d *dialect.Dialect) (asked, protocol.Params, error) {
 	var a asked
 	if err := json.Unmarshal(q.Request, &a); err != nil {
@@ -129,8 +130,8 @@ func questionOf(q task.Question, d *dialect.Dialect) (asked, protocol.Params, er
 	return a, params, nil
 }
 
-// outcome returns the answer of the original call, with a reference to the task (2025-11-25
-// basic/utilities/tasks "Result Retrieval"). For a cancelled task it is an error.
+// outcome returns the answer to the original call, with a reference to the task (2025-11-25
+// basic/utilities/tasks "Result Retrieval"). If the task was cancelled, outcome returns an error.
 func outcome(r *task.Record) (protocol.Result, error) {
 	switch {
 	case len(r.Result) > 0:
@@ -141,7 +142,7 @@ func outcome(r *task.Record) (protocol.Result, error) {
 	return nil, &protocol.Error{Code: protocol.CodeInternal, Message: "the task was cancelled"}
 }
 
-// keyRelated is the member of _meta that says which task a message belongs to.
+// keyRelated is the member of _meta with the id of the task that a message belongs to.
 const keyRelated = "io.modelcontextprotocol/related-task"
 
 // related returns the result with the task's id in its _meta.
@@ -166,11 +167,11 @@ func related(r *task.Record) json.RawMessage {
 	return append(jsontext.Quote(out, r.ID), `}}}`...)
 }
 
-// listTasks lists the caller's tasks. The cursor is the last id, sealed: only what
-// was handed out to the same caller is taken.
+// listTasks lists the caller's tasks. The cursor is the last id, encrypted, so that a client can use
+// only cursors that its own lists contained.
 func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (protocol.Result, error) {
 	e, owner, after := x.conn.e, x.owner(ctx), ""
-	if owner == "" { // tasks without an owner cannot be listed: their ids are secrets
+	if owner == "" { // tasks without an owner are not listed, because their ids are secrets
 		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(p.Method(), 128))
 	}
 	binding := []byte("tasks/list\x00" + e.cfg.Info.Name + "\x00" + owner)
@@ -194,8 +195,8 @@ func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (
 	return result, nil
 }
 
-// tasksAfter returns up to limit tasks of an owner, without those that cannot be read and those of
-// tools whose scopes the caller lacks.
+// tasksAfter returns up to limit tasks of an owner. It leaves out tasks that cannot be read, and
+// tasks of tools whose scopes the caller lacks.
 func (e *Engine) tasksAfter(ctx context.Context, owner, after string, limit int) ([]protocol.Task, error) {
 	tasks := []protocol.Task{}
 	for len(tasks) < limit {
@@ -220,8 +221,8 @@ func (e *Engine) tasksAfter(ctx context.Context, owner, after string, limit int)
 	return tasks, nil
 }
 
-// cancelTask ends the task. A task that is over is an error on 2025-11-25; the
-// extension acknowledges whatever happens.
+// cancelTask cancels the task. If it has already ended, cancelTask returns an error on 2025-11-25.
+// The extension acknowledges in any case.
 func (x *exchange) cancelTask(ctx context.Context, p *protocol.CancelTaskParams) (protocol.Result, error) {
 	if _, err := x.task(ctx, p.ID); err != nil {
 		return nil, err
@@ -245,7 +246,7 @@ func (x *exchange) cancelTask(ctx context.Context, p *protocol.CancelTaskParams)
 	return &protocol.TaskResult{Task: protocol.DetailedTask{Task: taskOf(&r)}}, nil
 }
 
-// updateTask takes answers. Those to what is not asked are ignored (SEP-2663).
+// updateTask accepts answers. It ignores answers without an open question (SEP-2663).
 func (x *exchange) updateTask(ctx context.Context, p *protocol.UpdateTaskParams) (protocol.Result, error) {
 	r, err := x.task(ctx, p.ID)
 	if err != nil {
@@ -272,8 +273,8 @@ func (x *exchange) updateTask(ctx context.Context, p *protocol.UpdateTaskParams)
 	return &protocol.EmptyResult{}, nil
 }
 
-// answerTask moves answers into the journal of the task; with the last one it runs
-// again. Answers that come too late do nothing.
+// answerTask moves answers into the journal of the task. After the last answer the task runs again.
+// Answers that arrive too late have no effect.
 func (e *Engine) answerTask(ctx context.Context, id string, answers map[string][]byte) error {
 	next, err := e.change(ctx, id, func(r *task.Record) (task.Event, error) {
 		journal, err := rounds.Parse(r.Journal)
@@ -320,8 +321,8 @@ func answered(r *task.Record, journal *rounds.Journal, answers map[string][]byte
 	return keys
 }
 
-// honouredTasks returns the tasks that the caller may watch, each once, and those among them that are
-// over and of which no change would be published.
+// honouredTasks returns the tasks that the caller may watch, without duplicates. over lists the tasks
+// among them that have ended, whose changes would not be published any more.
 func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, over []string) {
 	if x.conn.e.cfg.Tasks == nil {
 		return nil, nil
@@ -344,8 +345,8 @@ func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, ov
 	return watched, over
 }
 
-// tellOver sends the final state of tasks that are over. It reads them one by one, because all results
-// together might need too much memory.
+// tellOver sends the final state of tasks that have ended. It reads them one by one, because all
+// results together might need too much memory.
 func (x *exchange) tellOver(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		if _, ended := x.feed.ended.wait(); ended || x.conn.e.closing.Load() {
@@ -353,7 +354,7 @@ func (x *exchange) tellOver(ctx context.Context, ids []string) error {
 		}
 		r, err := x.task(ctx, id)
 		if err != nil {
-			continue // it has expired meanwhile
+			continue // it has expired since
 		}
 		t, err := detailed(&r, x.dialect)
 		if err != nil {

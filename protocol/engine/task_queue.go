@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// defaultDeaths is how often a task may lose its worker: one that kills each of them
-	// must end some day.
+	// defaultDeaths is how often a task may lose its worker. A task that kills its workers must end
+	// at some time.
 	defaultDeaths = 5
-	// takePause is how long a worker waits for a queue that is away.
+	// takePause is how long a worker waits while the queue is unavailable.
 	takePause = time.Second
-	// deployPatience is how long a task that this process cannot run is left to others: while
-	// a service is replaced process by process, old ones take the tasks of new tools, too.
+	// deployPatience is how long this process leaves a task that it cannot run to other workers.
+	// While processes are replaced one by one, old ones also take the tasks of new tools.
 	deployPatience = 5 * time.Minute
 )
 
-// taking is the goroutine that takes tasks from the queue and starts a goroutine for each,
-// as many at once as there are workers. It ends when the engine closes.
+// taking is the goroutine that takes tasks from the queue and starts a goroutine for each. At most
+// TaskLimits.Workers run at once. It ends when the engine closes.
 func (e *Engine) taking(ctx context.Context) {
 	places := make(chan struct{}, e.cfg.TaskLimits.Workers)
 	for {
@@ -41,7 +41,7 @@ func (e *Engine) taking(ctx context.Context) {
 		case err != nil:
 			e.failed(ctx, nil, fmt.Errorf("engine: taking a task: %w", err))
 			<-places
-			_ = pause(ctx, takePause) // the next attempt says if it ended
+			_ = pause(ctx, takePause) // the next attempt fails if ctx has ended
 		case !e.begin():
 			e.giveBack(ctx, lease)
 			return
@@ -61,7 +61,7 @@ func (e *Engine) take(ctx context.Context) (task.Lease, error) {
 	defer stop()
 	waiting := make(chan struct{})
 	defer close(waiting)
-	go func() { // ends with the wait
+	go func() { // ends when take returns
 		select {
 		case <-e.closed:
 			stop()
@@ -71,7 +71,7 @@ func (e *Engine) take(ctx context.Context) (task.Lease, error) {
 	return e.cfg.Queue.Take(ctx)
 }
 
-// serveLease runs a task until it is over, waits for answers, or another worker has it.
+// serveLease runs a task until it has ended, waits for answers, or another worker has it.
 func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	defer e.giveBack(ctx, lease)
 	began := time.Now()
@@ -79,7 +79,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	if err != nil || r.Status != protocol.TaskWorking {
 		if err != nil && !errors.Is(err, task.ErrNotFound) {
 			e.unread(ctx, lease.Task, err)
-			e.pauseWhileOpen(takePause) // given back at once, it would be taken again at once
+			e.pauseWhileOpen(takePause) // if it were given back at once, a worker would take it again at once
 		}
 		return
 	}
@@ -102,14 +102,14 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	running, stop := context.WithCancel(ctx)
 	renewing.Go(func() { j.renew(running, lease) })
 	defer renewing.Wait()
-	defer stop() // also where the handler ends this goroutine
+	defer stop() // also if the handler ends this goroutine
 	if !lease.Again || j.takeOver(&r) {
 		for j.run() {
 		}
 	}
 }
 
-// left returns how long the task still lives; 0: without limit.
+// left returns how long the task still lives. 0 means without limit.
 func (j *job) left(r *task.Record) time.Duration {
 	end := r.Expires()
 	if end.IsZero() {
@@ -118,9 +118,9 @@ func (j *job) left(r *task.Record) time.Duration {
 	return max(end.Sub(j.e.cfg.Now()), time.Nanosecond)
 }
 
-// takeOver increments the runs of a task whose previous worker is gone. Should that worker still be
-// alive, its writes are refused from now on. False: the task has lost too many workers and has
-// failed, or the store returned an error.
+// takeOver increments the runs of a task whose previous worker is gone. If that worker is still
+// alive, its writes are refused from now on. takeOver returns false if the task has lost too many
+// workers, and has failed, or if the store returned an error.
 func (j *job) takeOver(r *task.Record) bool {
 	most := j.policy.Deaths
 	if most == 0 {
@@ -136,8 +136,8 @@ func (j *job) takeOver(r *task.Record) bool {
 	return err == nil
 }
 
-// renew keeps the lease while the task runs here. If the store is unavailable, it tries again as long
-// as nobody else can have taken the task.
+// renew keeps the lease while the task runs here. If the store is unavailable, renew tries again as
+// long as no other worker can have the task.
 func (j *job) renew(ctx context.Context, lease task.Lease) {
 	tick := time.NewTicker(max(lease.Life/3, time.Millisecond))
 	defer tick.Stop()
@@ -155,7 +155,7 @@ func (j *job) renew(ctx context.Context, lease task.Lease) {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, task.ErrLost), !j.isSure():
-			j.e.lookAt(j.id) // the task may be over: then that should be the cause
+			j.e.lookAt(j.id) // if the task has ended, that should become the cause
 			if pause(ctx, joinPause) == nil {
 				j.cancel(errLost)
 			}
@@ -164,30 +164,30 @@ func (j *job) renew(ctx context.Context, lease task.Lease) {
 	}
 }
 
-// renewOnce gives up after a whole life, whatever the store does.
+// renewOnce renews the lease once. It waits for the store no longer than the lease lasts.
 func (j *job) renewOnce(ctx context.Context, lease task.Lease) error {
 	ctx, cancel := context.WithTimeout(ctx, lease.Life)
 	defer cancel()
 	return j.e.cfg.Queue.Renew(ctx, lease)
 }
 
-// sureFrom notes that the lease was had, or renewed, after began.
+// sureFrom records that the lease was taken or renewed after began.
 func (j *job) sureFrom(began time.Time, lease task.Lease) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.sure = began.Add(lease.Life)
 }
 
-// isSure reports whether it is certain that nobody else has taken the task.
+// isSure reports whether it is certain that no other worker has the task.
 func (j *job) isSure() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.sure.IsZero() || time.Now().Before(j.sure)
 }
 
-// own waits while the lease may have run out, because this process or its store stood still: renew
-// finds out whether another worker has the task, and may already have done what would be done now.
-// The error says that the task has ended here.
+// own waits while the lease may have expired, because this process or its store was stopped for a
+// time. Another worker may then have the task, and may already have performed the next effect. renew
+// finds out. If the task has ended here, own returns an error.
 func (j *job) own() error {
 	for !j.isSure() {
 		if err := pause(j.ctx, joinPause); err != nil {
@@ -201,7 +201,7 @@ func (j *job) own() error {
 func (e *Engine) giveBack(ctx context.Context, lease task.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	defer cancel()
-	if err := e.cfg.Queue.Release(ctx, lease); err != nil { // it runs out
+	if err := e.cfg.Queue.Release(ctx, lease); err != nil { // the lease then expires
 		e.failed(ctx, nil, fmt.Errorf("engine: giving a task back: %w", err))
 	}
 }

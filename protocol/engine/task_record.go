@@ -17,8 +17,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// recordedCall is the Call of a record: the request, as it came, and what another
-// process must know to run it.
+// recordedCall is the Call of a record: the request as received, and the state that another process
+// needs to run it.
 type recordedCall struct {
 	Revision  string             `json:"revision"`
 	Scopes    []string           `json:"scopes,omitempty"` // of the tool; before params, which are long
@@ -31,14 +31,14 @@ type recordedCall struct {
 	Params    json.RawMessage    `json:"params"`
 }
 
-// recordedPrincipal is who called. The numbers of claims come out as they went in: json.Number, as
-// tokens have them, or float64, where a program has made the claims so.
+// recordedPrincipal is the authenticated caller. The numbers of claims are restored with the same
+// type: json.Number, as in tokens, or float64, if the program made the claims that way.
 type recordedPrincipal struct {
 	Subject string          `json:"subject"`
 	Issuer  string          `json:"issuer,omitempty"`
 	Scopes  []string        `json:"scopes,omitempty"`
 	Claims  json.RawMessage `json:"claims,omitempty"`
-	Floats  bool            `json:"floats,omitempty"` // the claims' numbers are float64
+	Floats  bool            `json:"floats,omitempty"` // the numbers in the claims are float64
 	Expires time.Time       `json:"expires,omitzero"`
 }
 
@@ -70,7 +70,7 @@ func (r *recordedPrincipal) principal() (*transport.Principal, error) {
 	return p, nil
 }
 
-// holdsFloat reports whether a number in a claim is a float64.
+// holdsFloat reports whether a claim contains a float64.
 func holdsFloat(claim any) bool {
 	switch claim := claim.(type) {
 	case float64:
@@ -88,7 +88,7 @@ func holdsFloat(claim any) bool {
 }
 
 // recorded returns this call as Record.Call. Without a queue no other process can run the task, and
-// what only another process would need is left out.
+// recorded leaves out what only another process needs.
 func (x *exchange) recorded(ctx context.Context, scopes []string) ([]byte, error) {
 	msg, fault := jsonrpc.Decode(x.frame)
 	if fault != nil {
@@ -143,8 +143,8 @@ func readCall(r *task.Record) (*recordedCall, error) {
 	return call, nil
 }
 
-// hasScopesOf says whether the caller has the scopes that the tool had when the task was made: a
-// token with fewer is no way to what a call came to.
+// hasScopesOf reports whether the caller has the scopes that the tool had when the task was created.
+// A token with fewer scopes must not give access to the results of a call.
 func hasScopesOf(ctx context.Context, r *task.Record) bool {
 	scopes, _ := jsontext.Member(r.Call, "scopes")
 	for item := range jsontext.Elements(scopes) {
@@ -155,8 +155,8 @@ func hasScopesOf(ctx context.Context, r *task.Record) bool {
 	return true
 }
 
-// lacksScopes is the answer to the owner of a task whose scopes he lacks: what a call of the tool
-// is answered, where that says which scopes to come back with.
+// lacksScopes returns the answer for the owner of a task who lacks its scopes. If a call of the tool
+// would be refused with the scopes to request, it is that refusal. Otherwise it is noTask.
 func (x *exchange) lacksScopes(ctx context.Context, r *task.Record) error {
 	params, _ := jsontext.Member(r.Call, "params")
 	name, _ := jsontext.Member(params, "name")
@@ -168,7 +168,7 @@ func (x *exchange) lacksScopes(ctx context.Context, r *task.Record) error {
 	return noTask()
 }
 
-// dialectNamed is the one of a revision, as its String names it.
+// dialectNamed returns the dialect whose String is revision, or nil.
 func dialectNamed(revision string) *dialect.Dialect {
 	for _, d := range dialect.All() {
 		if d.String() == revision {
@@ -178,15 +178,15 @@ func dialectNamed(revision string) *dialect.Dialect {
 	return nil
 }
 
-// jobOf makes a job from a record of any node. Of the request's context only the principal is left.
-// With an error the job can only fail.
+// jobOf makes a job from a record of any node. Of the request's context, only the principal is
+// restored. If jobOf returns an error, the job can only fail.
 func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 	call, err := readCall(r)
 	j := &job{
 		e: e, id: r.ID, dialect: dialectNamed(call.Revision), policy: &TaskPolicy{},
 		snapshot: e.cfg.Catalog.Snapshot(), request: idOf(call.ID),
 	}
-	var who *transport.Principal // nil hides whoever the context of Start may know
+	var who *transport.Principal // nil hides a principal in the context of Start
 	if call.Principal != nil {
 		var unreadable error
 		who, unreadable = call.Principal.principal()
@@ -212,8 +212,8 @@ func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 	return j, j.find(ctx, r)
 }
 
-// find looks up the handler as the original caller: a tool that the caller cannot see any more is not
-// run.
+// find looks up the handler as the original caller. A tool that this caller cannot see any more is
+// not run.
 func (j *job) find(ctx context.Context, r *task.Record) error {
 	params, meta, err := j.read(r)
 	if err != nil {
@@ -232,7 +232,7 @@ func (j *job) find(ctx context.Context, r *task.Record) error {
 	return nil
 }
 
-// idOf reads the id of a request.
+// idOf decodes the id of a request.
 func idOf(text []byte) jsonrpc.ID {
 	msg, fault := jsonrpc.Decode(append(append([]byte(`{"jsonrpc":"2.0","method":"ping","id":`), text...), '}'))
 	if fault != nil {

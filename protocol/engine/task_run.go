@@ -15,25 +15,25 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// errLost says that another worker has the task.
+// errLost is the error if another worker has the task.
 var errLost = errors.New("engine: another worker has taken the task")
 
 const (
-	retryPause    = 100 * time.Millisecond // before the first repetition; doubled for each
+	retryPause    = 100 * time.Millisecond // before the first retry; doubled for each
 	maxRetryPause = 10 * time.Second
 )
 
-// work is the goroutine of a task without a queue: it runs the handler until the task is
-// over or waits for answers. The caller has counted it into Engine.running.
+// work is the goroutine of a task without a queue. It runs the handler until the task has ended or
+// waits for answers. The caller has added it to Engine.running.
 func (j *job) work() {
 	defer j.e.running.Done()
 	for j.run() {
 	}
 }
 
-// resume runs a task that has all its answers. With a queue it does nothing: the store has put the
-// task back into the queue, and a job that is still here belongs to the worker that asked, which
-// is about to end.
+// resume runs a task that has all its answers. With a queue it does nothing, because the store has
+// put the task back into the queue. A job that still exists here belongs to the worker that asked,
+// which ends soon.
 func (e *Engine) resume(id string) {
 	if e.cfg.Queue != nil {
 		return
@@ -43,15 +43,15 @@ func (e *Engine) resume(id string) {
 	}
 }
 
-// run executes the handler once, from the top, with the journal. It returns true if the handler is
-// to run again at once.
+// run executes the handler once, from the start, with the journal. It returns true if the handler
+// must run again at once.
 func (j *job) run() bool {
 	r, err := j.e.cfg.Tasks.Get(j.ctx, j.id)
 	if err != nil || r.Status != protocol.TaskWorking {
 		j.report(j.ctx, err)
 		return false
 	}
-	if j.lease && r.Runs != j.runs { // another worker has counted it up, and has the right to write now
+	if j.lease && r.Runs != j.runs { // another worker has incremented it, and only that worker may write now
 		j.cancel(errLost)
 		return false
 	}
@@ -70,7 +70,7 @@ func (j *job) run() bool {
 	c := j.newCall(params, journal, r.Runs, cancel)
 	c.Meta = meta
 	ctx = context.WithValue(ctx, callKey{}, c)
-	defer func() { // a handler may end its goroutine
+	defer func() { // the handler may end its goroutine
 		if !c.returned.Load() {
 			j.fail(ctx, c.run.began, &PanicError{Value: errGoexit})
 		}
@@ -86,7 +86,7 @@ func (j *job) run() bool {
 	}
 	switch cause := context.Cause(j.ctx); {
 	case cause != nil && (!errors.Is(cause, ErrShutdown) || err != nil || asks):
-		return false // the task is over, or is left for the time after a restart
+		return false // the task has ended, or will run again after a restart
 	case asks:
 		j.ask(ctx, c, err)
 		return false
@@ -94,8 +94,8 @@ func (j *job) run() bool {
 	return j.settle(ctx, c, result, err)
 }
 
-// newCall makes the call that the task's handler sees. The request is gone: its exchange is closed, and
-// what the handler causes goes to the execution; see outlet.
+// newCall makes the call that the task's handler gets. The request has been answered, so the exchange
+// of the call is closed. Effects of the handler go to the execution; see outlet.
 func (j *job) newCall(params protocol.Params, journal *rounds.Journal, runs int, cancel context.CancelCauseFunc) *Call {
 	x := &exchange{
 		conn: j.connection(), id: j.request, method: protocol.MethodCallTool, dialect: j.dialect, session: j.session,
@@ -110,7 +110,7 @@ func (j *job) newCall(params protocol.Params, journal *rounds.Journal, runs int,
 	return c
 }
 
-// settle records how the handler ended. It returns true if the handler is to run again.
+// settle records the outcome of the handler. It returns true if the handler must run again.
 func (j *job) settle(ctx context.Context, c *Call, result protocol.Result, err error) (again bool) {
 	if err == nil {
 		j.complete(ctx, c, result)
@@ -127,8 +127,8 @@ func (j *job) settle(ctx context.Context, c *Call, result protocol.Result, err e
 	return false
 }
 
-// complete ends the task by a result. One with isError is a failure on 2025-11-25; in
-// the extension it completes the task (SEP-2663).
+// complete ends the task with a result. A result with isError is a failure on 2025-11-25. In the
+// extension it completes the task (SEP-2663).
 func (j *job) complete(ctx context.Context, c *Call, result protocol.Result) {
 	text, err := j.dialect.AppendResult(nil, result, nil)
 	if err != nil {
@@ -155,8 +155,8 @@ func textOf(content []protocol.Block) string {
 	return ""
 }
 
-// fail ends the task by an error, in the form that the client may see. It must end the task even if
-// the error is too large: a task that stayed queued would run again, and end by the same error.
+// fail ends the task with an error, in the form that the client may see. It must end the task even if
+// the error is too large. Otherwise the queued task would run again, and fail with the same error.
 func (j *job) fail(ctx context.Context, runs int, err error) {
 	failed := j.endBy(ctx, runs, err)
 	if errors.Is(failed, task.ErrLimit) {
@@ -171,22 +171,24 @@ func (j *job) endBy(ctx context.Context, runs int, err error) error {
 	return j.apply(ctx, runs, task.Event{Kind: task.Fail, Error: text, Message: wire.Message})
 }
 
-// apply is change for an event that does not depend on the record.
+// apply is like change, for an event that does not depend on the record.
 func (j *job) apply(ctx context.Context, runs int, event task.Event) error {
 	return j.change(ctx, runs, func(*task.Record) task.Event { return event })
 }
 
 const (
-	storePause    = 250 * time.Millisecond // before the second attempt at a store that is away, or full; doubled for each
+	storePause    = 250 * time.Millisecond // before the second attempt at a store that is unavailable or full; doubled for each
 	maxStorePause = 8 * time.Second
 	storePatience = 10 * time.Second
 )
 
-// change applies an event to the record, unless another worker has the task by now (errLost). What
-// was done must not be lost because the store is unavailable or full for a moment, so change tries
-// again, at growing intervals, for storePatience or, with a lease, as long as this worker has the
-// task. A store may be full for hours: after some attempts that is reported, and only the end of a
-// task waits that long, not what a running task wants to keep.
+// change applies an event to the record, unless another worker has the task (errLost). The results of
+// a run must not be lost because the store is unavailable or full for a moment. change therefore
+// tries again, at growing intervals, for storePatience or, with a lease, as long as this worker has
+// the task.
+//
+// A store may be full for hours. After some attempts change reports that. Only the end of a task
+// waits that long, not the effects and progress of a running task.
 func (j *job) change(ctx context.Context, runs int, event func(*task.Record) task.Event) error {
 	ctx = context.WithoutCancel(ctx)
 	begun := time.Now()
@@ -199,7 +201,7 @@ func (j *job) change(ctx context.Context, runs int, event func(*task.Record) tas
 			e = event(r)
 			return e, nil
 		})
-		if wait > storePause && decided(err) { // an earlier attempt may have succeeded unseen
+		if wait > storePause && decided(err) { // an earlier attempt may have succeeded without a response
 			j.e.spread(j.id)
 		}
 		holds := j.lease && (!errors.Is(err, task.ErrFull) || e.Kind == task.Complete || e.Kind == task.Fail)
@@ -226,11 +228,11 @@ func decided(err error) bool {
 	return false
 }
 
-// tooMuch reports whether the record would be larger than its limits or the store allow.
+// tooMuch reports whether the record would exceed its limits or the room in the store.
 func tooMuch(err error) bool { return errors.Is(err, task.ErrLimit) || errors.Is(err, task.ErrFull) }
 
-// retry stores the effects of the failed run, and waits before the next one. If they cannot be stored
-// the task fails, because they must not happen again.
+// retry stores the effects of the failed run, and waits before the next run. If the effects cannot be
+// stored, the task fails, because they must not happen again.
 func (j *job) retry(ctx context.Context, c *Call, cause error) bool {
 	j.e.failed(ctx, c, cause)
 	err := j.apply(ctx, c.run.began, task.Event{Kind: task.Resume, Journal: c.journal(0).Append(nil)})
@@ -246,7 +248,8 @@ func (j *job) retry(ctx context.Context, c *Call, cause error) bool {
 	return pause(j.ctx, min(retryPause<<min(c.run.began, 16), maxRetryPause)) == nil
 }
 
-// journal returns the call's journal with its effects and open questions, rounds later.
+// journal returns the call's journal with its effects and open questions. It adds rounds to the
+// number of rounds.
 func (c *Call) journal(rounds int) *rounds.Journal {
 	r := c.round.Load()
 	r.mu.Lock()
@@ -259,16 +262,16 @@ func (c *Call) journal(rounds int) *rounds.Journal {
 	return j
 }
 
-// asked is the Request of a question in a record. Key is that of the handler: the one
-// that the client sees is never used twice in the life of a task, even where the
-// handler asks another question under it.
+// asked is the Request of a question in a record. Key is the handler's key. The client sees another
+// key, which is used only once in the life of a task, even if the handler asks a different question
+// with the same key.
 type asked struct {
 	Key    string          `json:"key"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 }
 
-// ask turns the task to input_required. What the handler returned does not count.
+// ask changes the status of the task to input_required. The result of the handler is ignored.
 func (j *job) ask(ctx context.Context, c *Call, returned error) {
 	if panicked := (*PanicError)(nil); errors.As(returned, &panicked) {
 		j.e.failed(ctx, c, returned)
@@ -323,9 +326,9 @@ func unused(r *task.Record, questions []task.Question) []task.Question {
 }
 
 // keep writes the effects of Once into the record as soon as one has happened. If the store has no
-// room, the handler goes on: the effects are written when it asks, is run again, or does more. If
-// they exceed the limit of a record, the task fails, and the handler gets the error: they could
-// never be stored, and another worker would repeat them.
+// room, the handler continues: the effects are written when it asks, runs again, or performs another
+// effect. If they exceed the limit of a record, the task fails and keep returns the error, because
+// they could never be stored, and another worker would repeat them.
 func (j *job) keep(ctx context.Context, c *Call) error {
 	if !c.effects().news() {
 		return nil

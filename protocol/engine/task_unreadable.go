@@ -9,20 +9,20 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// maxUnreadable bounds the tasks that are remembered to be unreadable. When there are
-// more, all are forgotten, and told of once more.
+// maxUnreadable bounds the unreadable tasks that are remembered. When there are more, all are
+// forgotten, and each is reported once more.
 const maxUnreadable = 1024
 
-// unreadables remembers the tasks of the store that were found to be unreadable. Lists leave them out
-// and workers put them back, so they are met again and again, but each is reported once.
+// unreadables remembers the unreadable tasks of the store. Lists leave them out and workers give them
+// back, so they occur again and again, but each is reported once.
 type unreadables struct {
 	mu    sync.Mutex // guards the fields below
 	told  map[string]struct{}
 	count int
 }
 
-// firstTime counts an unreadable task and returns how many there were so far; 0: this one was counted
-// before.
+// firstTime counts an unreadable task and returns how many there were so far. If the task was counted
+// before, firstTime returns 0.
 func (u *unreadables) firstTime(id string) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -37,7 +37,7 @@ func (u *unreadables) firstTime(id string) int {
 	return u.count
 }
 
-// unread reports a task that could not be read.
+// unread reports a task that could not be read. An unreadable task is reported only once.
 func (e *Engine) unread(ctx context.Context, id string, err error) {
 	if !errors.Is(err, task.ErrUnreadable) {
 		e.failed(ctx, nil, fmt.Errorf("engine: reading a task: %w", err))
@@ -46,8 +46,8 @@ func (e *Engine) unread(ctx context.Context, id string, err error) {
 	}
 }
 
-// leftOut reports a task that a list leaves out because it is unreadable. The list does not
-// say why; reading the task alone does.
+// leftOut reports a task that a list leaves out because it is unreadable. The list does not contain
+// the reason, so leftOut reads the task to get it.
 func (e *Engine) leftOut(ctx context.Context, id string) {
 	n := e.unreadable.firstTime(id)
 	if n == 0 {
@@ -60,8 +60,8 @@ func (e *Engine) leftOut(ctx context.Context, id string) {
 	e.passedOver(ctx, id, n, err)
 }
 
-// passedOver reports an unreadable task with its id. The id of a task without an owner is
-// otherwise a secret; nothing can be fetched by this one.
+// passedOver reports an unreadable task with its id. The id of a task without an owner is otherwise a
+// secret, but an unreadable task cannot be fetched with it.
 func (e *Engine) passedOver(ctx context.Context, id string, n int, err error) {
 	e.failed(ctx, nil, fmt.Errorf("engine: the task %s is left out until it expires, the store cannot read it (%d such tasks so far): %w", id, n, err))
 }

@@ -6,9 +6,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// watches are the tasks for which requests (tasks/result) wait.
+// watches is the set of tasks that requests (tasks/result) wait for. A task is in byID as long as at
+// least one request watches it. Each change closes the channel of the task and makes a new one, under
+// mu.
 type watches struct {
-	mu   sync.Mutex // guards byID and what is in it
+	mu   sync.Mutex // guards byID and its watches
 	byID map[string]*watch
 }
 
@@ -16,10 +18,10 @@ type watches struct {
 type watch struct {
 	waiting int             // number of such requests
 	changed chan struct{}   // closed by the next change
-	asking  map[string]bool // keys of the questions that a request has put to the client
+	asking  map[string]bool // keys of the questions that a request is asking the client
 }
 
-// watch begins to wait for changes of a task; unwatch ends it.
+// watch begins to watch a task. The caller must call unwatch.
 func (s *watches) watch(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +36,7 @@ func (s *watches) watch(id string) {
 	w.waiting++
 }
 
-// unwatch undoes one watch.
+// unwatch reverses one call of watch.
 func (s *watches) unwatch(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,14 +47,15 @@ func (s *watches) unwatch(id string) {
 	delete(s.byID, id)
 }
 
-// next returns a channel that is closed by the next change of the task. The caller watches it.
+// next returns a channel that is closed by the next change of the task. The caller must be watching
+// the task.
 func (s *watches) next(id string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byID[id].changed
 }
 
-// wake makes the requests that watch the task look at it again.
+// wake makes the requests that watch the task read it again.
 func (s *watches) wake(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +65,8 @@ func (s *watches) wake(id string) {
 	}
 }
 
-// claim returns those questions that no request has put to the client, and marks them as asked until
-// release. The caller watches the task.
+// claim returns the questions that no request is asking the client, and marks them as asked until
+// release. The caller must be watching the task.
 func (s *watches) claim(id string, questions []task.Question) (mine []task.Question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +83,7 @@ func (s *watches) claim(id string, questions []task.Question) (mine []task.Quest
 	return mine
 }
 
-// release lets other requests put the question to the client, if it is still open.
+// release lets other requests ask the client the question, if it is still open.
 func (s *watches) release(id, key string) {
 	s.mu.Lock()
 	delete(s.byID[id].asking, key)
