@@ -93,7 +93,7 @@ func (c *Call) ID() string {
 
 // Lend lends an empty buffer for text of the handler's result. The text must not be used elsewhere,
 // because the buffer is reused as soon as the call is answered. ok is false if the buffer is already
-// lent, and in executions whose result is not the answer, such as those of tasks. The borrower must
+// lent, and in executions whose result is not the answer, as in tasks. The borrower must
 // return the buffer with Lent. Call both methods only in the goroutine that runs the handler.
 func (c *Call) Lend() (room []byte, ok bool) {
 	if c.x == nil || c != &c.x.own || c.x.lent != nil {
@@ -191,7 +191,7 @@ func (c *Call) Progress(ctx context.Context, done float64, total *float64, messa
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 // WantsProgress reports whether the client asked for progress. It is always true in a task of
-// 2026-07-28, where the message becomes that of the task's status.
+// 2026-07-28, where the message becomes the message of the task's status.
 func (c *Call) WantsProgress() bool {
 	return !c.Meta.ProgressToken.IsZero() || c.run != nil && c.Dialect.TaskExtension()
 }

@@ -169,9 +169,9 @@ func (f *effects) finish() {
 	}
 }
 
-// news reports whether effects have happened since the last call of news. The caller then writes them
+// unkept reports whether effects have happened since the last call of unkept. The caller then writes them
 // into the record of the task.
-func (f *effects) news() bool {
+func (f *effects) unkept() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	news := len(f.done) > f.kept

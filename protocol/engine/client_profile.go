@@ -20,8 +20,8 @@ type clientProfile struct {
 
 // Bounds of clientProfiles and metas: the number of shared values, and the length of their text.
 const (
-	maxIntroduced   = 256
-	maxIntroduction = 4 << 10
+	maxProfiles = 256
+	maxProfile  = 4 << 10
 )
 
 // clientProfiles shares equal clientProfiles among sessions, by the parameters of initialize.
@@ -38,10 +38,10 @@ func (s *clientProfiles) of(p *protocol.InitializeParams, raw []byte) *clientPro
 		return known
 	}
 	i := &clientProfile{p.Client, p.Capabilities}
-	if len(raw) > maxIntroduction || lends(&i.client, &i.capabilities) {
+	if len(raw) > maxProfile || lends(&i.client, &i.capabilities) {
 		return i
 	}
-	if s.byRaw == nil || len(s.byRaw) >= maxIntroduced {
+	if s.byRaw == nil || len(s.byRaw) >= maxProfiles {
 		s.byRaw = make(map[string]*clientProfile) // full: start again, because frequent clients return
 	}
 	s.byRaw[string(raw)] = i
@@ -59,8 +59,8 @@ func lends(client *protocol.Implementation, can *protocol.ClientCapabilities) bo
 // token never repeats. It is safe for concurrent use, without a lock.
 type metas struct {
 	seed  maphash.Seed
-	last  [maxIntroduced]atomic.Uint64             // hashes of the texts decoded last, by hash
-	known [maxIntroduced]atomic.Pointer[knownMeta] // by the hash of the text
+	last  [maxProfiles]atomic.Uint64             // hashes of the texts decoded last, by hash
+	known [maxProfiles]atomic.Pointer[knownMeta] // by the hash of the text
 }
 
 // knownMeta is a _meta and its text. It is immutable.
@@ -73,16 +73,16 @@ type knownMeta struct {
 // decode decodes a _meta. Callers must not modify the result, which may be shared.
 func (m *metas) decode(d *dialect.Dialect, o jsontext.Object) (*protocol.RequestMeta, *protocol.Fault) {
 	text := o.Raw()
-	if len(text) > maxIntroduction {
+	if len(text) > maxProfile {
 		return d.DecodeMetaObject(o)
 	}
 	hash := maphash.Bytes(m.seed, text)
-	place := &m.known[hash%maxIntroduced]
+	place := &m.known[hash%maxProfiles]
 	if known := place.Load(); known != nil && known.dialect == d && bytes.Equal(known.text, text) {
 		return known.meta, nil
 	}
 	meta, fault := d.DecodeMetaObject(o)
-	again := m.last[hash%maxIntroduced].Swap(hash) == hash
+	again := m.last[hash%maxProfiles].Swap(hash) == hash
 	if again && fault == nil && !lends(meta.Client, meta.Capabilities) {
 		place.Store(&knownMeta{dialect: d, text: bytes.Clone(text), meta: meta})
 	}

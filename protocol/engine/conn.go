@@ -26,7 +26,7 @@ import (
 type conn struct {
 	e     *Engine
 	link  *transport.Connection // nil: the carrier does not distinguish connections
-	place place                 // in Engine.loners; guarded by that list
+	place place                 // in Engine.sessionless; guarded by that list
 
 	session atomic.Pointer[session] // nil: no session is open; set under mu, read without it
 
@@ -163,7 +163,7 @@ func (c *conn) assume(version string) {
 func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte) *session {
 	d := dialect.Handshake(p.Version)
 	s := &session{
-		clientProfile: e.introductions.of(p, raw),
+		clientProfile: e.profiles.of(p, raw),
 		id:            id, dialect: d, feed: newFeed(e, d),
 	}
 	if e.shares() {

@@ -51,7 +51,7 @@ func (x *exchange) invoke(ctx context.Context, p protocol.Params) (protocol.Resu
 	if err != nil {
 		return nil, err
 	}
-	how, err := x.wayOf(ctx, h, p)
+	how, err := x.modeOf(ctx, h, p)
 	if err != nil {
 		return nil, err
 	}

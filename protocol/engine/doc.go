@@ -21,7 +21,7 @@
 // Guarantees: Notifications of a call never follow its answer, and those sent before the answer are
 // not lost. A cancelled call sends nothing more. User code never runs under a lock of this package,
 // nor inside Accept. New starts no goroutine. All goroutines of an Engine have ended when Shutdown
-// returns nil. The engine takes its clock from Config.Now, but its timers are those of package time.
+// returns nil. The engine takes its clock from Config.Now, but its timers are timers of package time.
 // It does not log, but reports errors to Config.Failed.
 //
 // Carriers, schemas, arguments, registration of components and authorization are the work of other

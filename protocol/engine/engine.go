@@ -140,16 +140,16 @@ type Engine struct {
 	tasks     topics        // watched by listen streams
 	learned   atomic.Uint64 // incremented when a session begins to watch something; see echoed
 
-	links    sync.Map // of *transport.Connection to *conn
-	loners   sessionlessSet
-	outlines outlines
-	buffers  buffers
+	links       sync.Map // of *transport.Connection to *conn
+	sessionless sessionlessSet
+	outlines    outlines
+	buffers     buffers
 
 	mu       sync.Mutex       // guards sessions, and the change from open to closing
 	sessions map[string]*conn // by session id; only sessions that other nodes can serve
 
-	introductions clientProfiles
-	metas         metas
+	profiles clientProfiles
+	metas    metas
 }
 
 // New returns an engine. It starts no goroutine.
@@ -272,7 +272,7 @@ func (e *Engine) connections() []*conn {
 			all = append(all, c)
 		}
 	}
-	return e.loners.appendTo(all)
+	return e.sessionless.appendTo(all)
 }
 
 // stopGrace is how long Shutdown waits for handlers after it has cancelled them. A handler that
@@ -343,13 +343,13 @@ func (e *Engine) begin() bool {
 // finds it in the list.
 func (e *Engine) enter(c *conn) bool {
 	if c.single {
-		e.loners.add(c)
+		e.sessionless.add(c)
 	}
 	if e.inside.enter() {
 		return true
 	}
 	if c.single {
-		e.loners.remove(c)
+		e.sessionless.remove(c)
 	}
 	return false
 }
@@ -357,7 +357,7 @@ func (e *Engine) enter(c *conn) bool {
 // leave reverses enter.
 func (e *Engine) leave(c *conn) {
 	if c.single {
-		e.loners.remove(c)
+		e.sessionless.remove(c)
 	}
 	e.inside.leave()
 }

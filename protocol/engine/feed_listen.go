@@ -31,7 +31,7 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 	} else if err != nil {
 		return nil, err
 	}
-	if err := x.tellOver(ctx, over); err != nil {
+	if err := x.sendOver(ctx, over); err != nil {
 		return nil, err
 	}
 	f.start()

@@ -64,16 +64,16 @@ func TestLoners(t *testing.T) {
 	var all []*conn
 	for range 100 {
 		c := &e.newSessionless().alone
-		e.loners.add(c)
+		e.sessionless.add(c)
 		all = append(all, c)
 	}
 	for i, c := range all {
-		if known := e.loners.appendTo(nil); len(known) != len(all)-i {
+		if known := e.sessionless.appendTo(nil); len(known) != len(all)-i {
 			t.Fatalf("%d are known, want %d", len(known), len(all)-i)
 		}
-		e.loners.remove(c)
+		e.sessionless.remove(c)
 	}
-	if known := e.loners.appendTo(nil); len(known) != 0 {
+	if known := e.sessionless.appendTo(nil); len(known) != 0 {
 		t.Errorf("%d are known that have gone", len(known))
 	}
 }

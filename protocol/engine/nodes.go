@@ -18,14 +18,14 @@ import (
 type nodeMessageKind string
 
 const (
-	nodeTask    nodeMessageKind = "task"    // the record of Task has changed
-	nodeUpdated nodeMessageKind = "updated" // the resource URI has changed; Engine.learned was at Version
-	nodeFrame   nodeMessageKind = "frame"   // Frame came from the client of Session; a node may wait for it
-	nodeNotify  nodeMessageKind = "notify"  // Frame must be sent to the client of Session
-	nodeRoots   nodeMessageKind = "roots"   // the roots of the client of Session have changed
-	nodeKept    nodeMessageKind = "kept"    // the stored state of Session is now Frame, at Version
-	nodeVisited nodeMessageKind = "visited" // the page of the elicitation with the id Visit is done
-	nodeLost    nodeMessageKind = "lost"    // the node has lost messages before they were on the bus
+	nodeTask        nodeMessageKind = "task"    // the record of Task has changed
+	nodeUpdated     nodeMessageKind = "updated" // the resource URI has changed; Engine.learned was at Version
+	nodeFrame       nodeMessageKind = "frame"   // Frame came from the client of Session; a node may wait for it
+	nodeNotify      nodeMessageKind = "notify"  // Frame must be sent to the client of Session
+	nodeRoots       nodeMessageKind = "roots"   // the roots of the client of Session have changed
+	nodeKept        nodeMessageKind = "kept"    // the stored state of Session is now Frame, at Version
+	nodeElicitation nodeMessageKind = "visited" // the page of the elicitation with the id Visit is done
+	nodeLost        nodeMessageKind = "lost"    // the node has lost messages before they were on the bus
 )
 
 // nodeMessage is a message between the nodes that share a store. It names something that has changed,
@@ -104,7 +104,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.nodes.running.Go(func() { e.looking(life) })
 	if e.cfg.Changes != nil {
 		e.nodes.running.Go(func() { e.telling(life) })
-		e.nodes.running.Go(func() { _ = e.cfg.Changes.Subscribe(life, e.heard) })
+		e.nodes.running.Go(func() { _ = e.cfg.Changes.Subscribe(life, e.receive) })
 	}
 	if e.cfg.Queue != nil && e.cfg.TaskLimits.Workers > 0 {
 		e.nodes.running.Go(func() { e.taking(life) })
@@ -177,8 +177,8 @@ func (e *Engine) broadcast(n nodeMessage) {
 	signal(s.out)
 }
 
-// tellNow sends a message and waits until the bus has accepted it.
-func (e *Engine) tellNow(ctx context.Context, n nodeMessage) error {
+// broadcastNow sends a message and waits until the bus has accepted it.
+func (e *Engine) broadcastNow(ctx context.Context, n nodeMessage) error {
 	n.Node = e.nodes.id
 	message, err := json.Marshal(n)
 	if err != nil {
@@ -244,9 +244,9 @@ func (s *nodes) next() []byte {
 	return message
 }
 
-// heard handles a message of the bus, in the goroutine of Subscribe. A nil message means that
-// messages may have been lost. heard must not block.
-func (e *Engine) heard(message []byte) {
+// receive handles a message of the bus, in the goroutine of Subscribe. A nil message means that
+// messages may have been lost. receive must not block.
+func (e *Engine) receive(message []byte) {
 	if message == nil {
 		e.lookAtAll(e.nodes.listening.Swap(true)) // at the first call, clients cannot have missed an update
 		return
@@ -278,7 +278,7 @@ func (e *Engine) heard(message []byte) {
 		if e.cfg.RootsChanged != nil {
 			e.cfg.RootsChanged(n.Session)
 		}
-	case nodeVisited:
+	case nodeElicitation:
 		e.notifyElicitationComplete(n.Visit)
 	case nodeLost:
 		e.lookAtAll(true)
@@ -298,7 +298,7 @@ func (e *Engine) lookAtAll(doubt bool) {
 // ElicitationComplete notifies the other nodes that the page of an elicitation is done. The node
 // that asked then notifies its client. ElicitationComplete never blocks.
 func (e *Engine) ElicitationComplete(id string) {
-	e.broadcast(nodeMessage{Kind: nodeVisited, Visit: id})
+	e.broadcast(nodeMessage{Kind: nodeElicitation, Visit: id})
 }
 
 // notifyElicitationComplete notifies the client if this node asked it. It uses a goroutine, because
@@ -405,14 +405,14 @@ func (e *Engine) looking(ctx context.Context) {
 			e.reread(ctx, id)
 		}
 		if doubts && e.notifyAllWatched() {
-			_ = pause(ctx, doubtPause) // if ctx has ended, the next select ends the loop
+			_ = pause(ctx, resyncPause) // if ctx has ended, the next select ends the loop
 		}
 	}
 }
 
-// doubtPause is the pause after notifyAllWatched. It keeps clients from reading without end if a bus
+// resyncPause is the pause after notifyAllWatched. It keeps clients from reading without end if a bus
 // loses messages all the time.
-const doubtPause = time.Second
+const resyncPause = time.Second
 
 // notifyAllWatched sends an update for every watched resource, because messages between nodes were
 // lost and will not be repeated. It returns false if no resource is watched.

@@ -33,7 +33,7 @@ func (c *conn) notified(x *exchange, params []byte) step {
 	case *protocol.ProgressParams:
 		return c.progressed(x, p)
 	case *protocol.TaskStatusParams:
-		return c.taskTold(x, &p.Task)
+		return c.taskUpdated(x, &p.Task)
 	case *protocol.RootsChangedParams:
 		return c.rootsChanged(x, s)
 	}

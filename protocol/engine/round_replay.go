@@ -51,15 +51,15 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	}
 	probe.returned.Store(true)
 	second.end()
-	asked, again := first.deeds(), second.deeds()
+	asked, again := first.actions(), second.actions()
 	// The second run does not enter an effect. It gets the result, or stops before the effect.
 	within := func(d recordedAction) bool { return x.call.effects().inside(d.key) }
 	asked, again = slices.DeleteFunc(asked, within), slices.DeleteFunc(again, within)
 	if len(again) > 0 { // questions with names may be asked in any order
 		asked, again = alike(asked, again), alike(again, asked)
 	}
-	was := append(lines(asked), lines(slices.DeleteFunc(x.call.effects().deeds(), within))...)
-	is := append(lines(again), lines(slices.DeleteFunc(probe.effects().deeds(), within))...)
+	was := append(lines(asked), lines(slices.DeleteFunc(x.call.effects().actions(), within))...)
+	is := append(lines(again), lines(slices.DeleteFunc(probe.effects().actions(), within))...)
 	if err != nil && len(second.open) == 0 && !errors.Is(err, ErrPending) {
 		is = append(is, "fails: "+err.Error())
 	}
@@ -96,8 +96,8 @@ func named(key string) bool {
 	return !ok || digits == "" || strings.Trim(digits, "0123456789") != ""
 }
 
-// deeds returns the questions that were registered.
-func (r *round) deeds() []recordedAction {
+// actions returns the questions that were registered.
+func (r *round) actions() []recordedAction {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	deeds := make([]recordedAction, len(r.filed))
@@ -118,8 +118,8 @@ func (f *effects) inside(key string) bool {
 	return f.wanted != nil && slices.ContainsFunc(f.wanted.keys, func(effect string) bool { return strings.HasPrefix(key, effect+"/") })
 }
 
-// deeds returns the effects that were requested.
-func (f *effects) deeds() []recordedAction {
+// actions returns the effects that were requested.
+func (f *effects) actions() []recordedAction {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.wanted == nil {

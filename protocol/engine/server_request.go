@@ -279,7 +279,7 @@ func (c *conn) follow(e *serverRequest, id string) error {
 	if x := c.expected; x != nil {
 		if status, told := x.news[id]; told {
 			delete(x.news, id)
-			e.told(status)
+			e.updated(status)
 		}
 	}
 	c.decided(e)
@@ -325,9 +325,9 @@ func (c *conn) decided(e *serverRequest) {
 // maxEarly bounds the tasks whose notifications are kept before a request follows them.
 const maxEarly = 32
 
-// keepNews keeps a notification for a request that may soon follow the task. If there are too many,
-// keepNews drops all, and every request polls its task once instead. The caller holds conn.mu.
-func (c *conn) keepNews(t *protocol.Task) {
+// keepTaskUpdate keeps a notification for a request that may soon follow the task. If there are too many,
+// keepTaskUpdate drops all, and every request polls its task once instead. The caller holds conn.mu.
+func (c *conn) keepTaskUpdate(t *protocol.Task) {
 	x := c.expected
 	if x == nil {
 		return
@@ -344,8 +344,8 @@ func (c *conn) keepNews(t *protocol.Task) {
 	}
 }
 
-// told handles a notification of the task. The caller holds conn.mu.
-func (e *serverRequest) told(status protocol.TaskStatus) {
+// updated handles a notification of the task. The caller holds conn.mu.
+func (e *serverRequest) updated(status protocol.TaskStatus) {
 	e.alive()
 	signal(e.due)
 	if status != protocol.TaskWorking {
@@ -353,30 +353,30 @@ func (e *serverRequest) told(status protocol.TaskStatus) {
 	}
 }
 
-// taskTold returns the step of a client's notification of its task. Such notifications are optional.
+// taskUpdated returns the step of a client's notification of its task. Such notifications are optional.
 // The step only makes the next poll earlier ("Task Notifications").
-func (c *conn) taskTold(x *exchange, t *protocol.Task) step {
+func (c *conn) taskUpdated(x *exchange, t *protocol.Task) step {
 	return func(ctx context.Context, out transport.Outbound) error {
-		if !c.hasNews(t) {
+		if !c.updateTask(t) {
 			return c.forward(x)(ctx, out)
 		}
 		return nil
 	}
 }
 
-// hasNews passes the notification to the request that follows the task. If no request here follows
-// it, hasNews keeps the notification and returns false.
-func (c *conn) hasNews(t *protocol.Task) (found bool) {
+// updateTask passes the notification to the request that follows the task. If no request here follows
+// it, updateTask keeps the notification and returns false.
+func (c *conn) updateTask(t *protocol.Task) (found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range c.asks {
 		if a.errand != nil && a.errand.id == t.ID {
 			found = true
-			a.errand.told(t.Status)
+			a.errand.updated(t.Status)
 		}
 	}
 	if !found {
-		c.keepNews(t)
+		c.keepTaskUpdate(t)
 	}
 	return found
 }

@@ -60,14 +60,14 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 		return unavailable("keeping a session", err)
 	}
 	c.sync()
-	c.tellKept(ctx, s.id)
+	c.broadcastKept(ctx, s.id)
 	return nil
 }
 
-// tellKept sends the new state to the other nodes. The node that the client listens to may not get a
-// frame of the session before the next notification that it must send. tellKept waits for the bus, so
+// broadcastKept sends the new state to the other nodes. The node that the client listens to may not get a
+// frame of the session before the next notification that it must send. broadcastKept waits for the bus, so
 // that a client that has the answer, for example to a subscription, is notified of all later changes.
-func (c *conn) tellKept(ctx context.Context, id string) {
+func (c *conn) broadcastKept(ctx context.Context, id string) {
 	data, version := c.kept().Load()
 	var k keptSession
 	if c.e.cfg.Changes == nil || version <= 1 || json.Unmarshal(data, &k) != nil { // at version 1, no other node has the session
@@ -76,7 +76,7 @@ func (c *conn) tellKept(ctx context.Context, id string) {
 	k.Init = nil // the other nodes have it
 	state, err := json.Marshal(k)
 	if err == nil {
-		err = c.e.tellNow(ctx, nodeMessage{Kind: nodeKept, Session: id, Frame: state, Version: version})
+		err = c.e.broadcastNow(ctx, nodeMessage{Kind: nodeKept, Session: id, Frame: state, Version: version})
 	}
 	if err != nil { // the other nodes read the state with the session's next frame
 		c.background(ctx, fmt.Errorf("engine: telling the other nodes: %w", err))

@@ -102,8 +102,8 @@ func policy(h Handler) *TaskPolicy {
 	return nil
 }
 
-// wayOf returns how a call runs: in its request, or as a task.
-func (x *exchange) wayOf(ctx context.Context, h Handler, p protocol.Params) (runMode, error) {
+// modeOf returns how a call runs: in its request, or as a task.
+func (x *exchange) modeOf(ctx context.Context, h Handler, p protocol.Params) (runMode, error) {
 	call, ok := p.(*protocol.CallToolParams)
 	if !ok || x.conn.e.cfg.Tasks == nil {
 		return inline, nil
@@ -113,16 +113,16 @@ func (x *exchange) wayOf(ctx context.Context, h Handler, p protocol.Params) (run
 	case rule == nil && call.Task == nil:
 		return inline, nil
 	case x.dialect.CoreTasks():
-		return x.wayByClient(ctx, call, rule)
+		return x.modeByClient(ctx, call, rule)
 	case x.dialect.TaskExtension() && rule != nil:
-		return x.wayByServer(ctx, call, rule)
+		return x.modeByServer(ctx, call, rule)
 	}
 	return inline, nil
 }
 
-// wayByClient returns the mode on 2025-11-25, where the client asks for a task (basic/utilities/tasks
+// modeByClient returns the mode on 2025-11-25, where the client asks for a task (basic/utilities/tasks
 // "Tool-Level Negotiation").
-func (x *exchange) wayByClient(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (runMode, error) {
+func (x *exchange) modeByClient(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (runMode, error) {
 	switch {
 	case p.Task == nil && rule.Required:
 		return inline, protocol.Faultf(protocol.FaultMethodNotFound, "the tool %q must be called as a task", p.Name)
@@ -136,10 +136,10 @@ func (x *exchange) wayByClient(ctx context.Context, p *protocol.CallToolParams, 
 	return asTask, nil
 }
 
-// wayByServer returns the mode on 2026-07-28, where the server decides and the client only declares
+// modeByServer returns the mode on 2026-07-28, where the server decides and the client only declares
 // the extension (the tasks extension, SEP-2663). A call that was asked in rounds continues in its
 // request.
-func (x *exchange) wayByServer(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (runMode, error) {
+func (x *exchange) modeByServer(ctx context.Context, p *protocol.CallToolParams, rule *TaskPolicy) (runMode, error) {
 	switch {
 	case rule.When != nil && !rule.When(ctx, p.Arguments):
 		return inline, nil

@@ -345,9 +345,9 @@ func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, ov
 	return watched, over
 }
 
-// tellOver sends the final state of tasks that have ended. It reads them one by one, because all
+// sendOver sends the final state of tasks that have ended. It reads them one by one, because all
 // results together might need too much memory.
-func (x *exchange) tellOver(ctx context.Context, ids []string) error {
+func (x *exchange) sendOver(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		if _, ended := x.feed.ended.wait(); ended || x.conn.e.closing.Load() {
 			return nil

@@ -330,7 +330,7 @@ func unused(r *task.Record, questions []task.Question) []task.Question {
 // effect. If they exceed the limit of a record, the task fails and keep returns the error, because
 // they could never be stored, and another worker would repeat them.
 func (j *job) keep(ctx context.Context, c *Call) error {
-	if !c.effects().news() {
+	if !c.effects().unkept() {
 		return nil
 	}
 	err := j.change(ctx, c.run.began, func(*task.Record) task.Event {
