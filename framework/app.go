@@ -12,8 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// App collects components. Not safe for concurrent use; Build may be called
-// many times, each gives a server of its own.
+// An App collects components, middleware and options. It is not safe for concurrent use. Build may
+// be called many times; each call returns a server of its own.
 type App struct {
 	name, version string
 	cfg           appConfig
@@ -23,7 +23,7 @@ type App struct {
 	onStart       []hook
 	onStop        []hook
 	onRoots       []func(ctx context.Context)
-	faults        []Fault // of calls that return no error
+	faults        []Fault // of methods that do not return an error
 }
 
 type hook = func(ctx context.Context, s *Server) error
@@ -34,7 +34,7 @@ type addition struct {
 	at        string
 }
 
-// New starts an app. What is wrong with the arguments is reported by Build.
+// New returns an app without components. Build reports faults in the arguments.
 func New(name, version string, opts ...AppOption) *App {
 	return NewAt(callsite.Caller(1), name, version, opts...)
 }
@@ -66,7 +66,7 @@ func (a *App) fault(where, problem, fix string) {
 	a.faults = append(a.faults, Fault{Component: "app", Where: where, Problem: problem, Fix: fix})
 }
 
-// Add adds components. Build reports their faults.
+// Add adds components and returns the app. Build reports their faults.
 func (a *App) Add(components ...Component) *App {
 	return a.addAt(callsite.Caller(1), components)
 }
@@ -92,8 +92,9 @@ func (a *App) addAt(where string, components []Component) *App {
 	return a
 }
 
-// Use wraps every component. Middleware is ordered by phase; within a phase the first given
-// is outermost. The group's come next, then the component's own.
+// Use adds middleware that wraps every component. Middleware is ordered by phase. Within a phase,
+// the app's middleware is outermost, in the order in which it was added. The middleware of the
+// component's groups comes next, then the component's own.
 func (a *App) Use(mw ...Middleware) *App { return a.UseAt(callsite.Caller(1), mw...) }
 
 // UseAt is like Use, on behalf of other code. Reports show where as the call site.
@@ -109,9 +110,11 @@ func (a *App) UseAt(where string, mw ...Middleware) *App {
 	return a
 }
 
-// UseFrames wraps every frame; the first given is outermost. A middleware must pass on a
-// context derived from the one it got. It is called concurrently. If it returns an error
-// instead of calling next, that answers a request as the same error of a handler would.
+// UseFrames adds middleware that wraps every frame. The first one is outermost. A middleware must
+// pass on a context that is derived from its own. It is called concurrently.
+//
+// If a middleware returns an error instead of calling next, a request is answered as if a handler
+// had returned that error.
 func (a *App) UseFrames(mw ...transport.Middleware) *App {
 	at := callsite.Caller(1)
 	for _, m := range mw {
@@ -124,14 +127,14 @@ func (a *App) UseFrames(mw ...transport.Middleware) *App {
 	return a
 }
 
-// frameStep is a step of UseFrames, and the line that gave it.
+// frameStep is a middleware of UseFrames, with the call site that added it.
 type frameStep struct {
 	wrap transport.Middleware
 	at   string
 }
 
-// framed builds the chain of frames in front of the engine. What is wrong with it becomes a
-// fault of Build.
+// framed builds the chain of frame middleware in front of the engine. It returns a fault for each
+// middleware that cannot be built.
 func framed(steps []frameStep) (chain []transport.Middleware, faults []Fault) {
 	if len(steps) == 0 {
 		return nil, nil
@@ -155,7 +158,7 @@ func framed(steps []frameStep) (chain []transport.Middleware, faults []Fault) {
 	}}, faults
 }
 
-// spoken gives err the text that is meant for the client, if there is one.
+// spoken replaces an error that has a text for the client by a protocol error with that text.
 func spoken(err error) error {
 	if err == nil {
 		return nil
@@ -166,10 +169,12 @@ func spoken(err error) error {
 	return err
 }
 
-// OnStart has fn run before the first frame, in order; an error stops the start. The server
-// takes frames once all functions have run: until then, a connection that a function makes
-// to it with its context, or one derived from it, is refused. With another context the
-// function would wait for itself.
+// OnStart adds a function that runs before the first frame. Functions run in the order in which
+// they were added. An error stops the start.
+//
+// The server accepts frames after all functions have returned. Until then it refuses a connection
+// that a function makes to it with the function's context, or one derived from it. With any other
+// context, the function would wait for itself.
 func (a *App) OnStart(fn func(ctx context.Context, s *Server) error) *App {
 	if fn == nil {
 		a.fault(callsite.Caller(1), "OnStart: the function is nil", "Remove it")
@@ -179,9 +184,9 @@ func (a *App) OnStart(fn func(ctx context.Context, s *Server) error) *App {
 	return a
 }
 
-// OnStop has fn run after the last frame, in reverse order, also when the start has failed.
-// All functions run; Serve and Shutdown return their errors, panics included. The context
-// does not end.
+// OnStop adds a function that runs after the last frame, even if the start has failed. Functions
+// run in reverse order. All of them run. Serve and Shutdown return their errors, and panics as
+// errors. The context of the functions does not end.
 func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
 	if fn == nil {
 		a.fault(callsite.Caller(1), "OnStop: the function is nil", "Remove it")
@@ -191,8 +196,9 @@ func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
 	return a
 }
 
-// OnRootsChanged has fn run when a client says that its roots changed. Several functions
-// run in order, and concurrently for different clients. A panic is logged.
+// OnRootsChanged adds a function that runs when a client notifies the server that its roots
+// changed. Several functions run in order. They run concurrently for different clients. A panic is
+// logged.
 func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 	if fn == nil {
 		a.fault(callsite.Caller(1), "OnRootsChanged: the function is nil", "Remove it")
@@ -202,9 +208,10 @@ func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 	return a
 }
 
-// Build reflects, checks and freezes. The error is a *BuildError with every fault of every
-// component. If there are only warnings, Serve logs them. The server shares nothing with
-// the app: what is added to the app afterwards is for the next Build.
+// Build inspects the types of all components, checks the registrations, and returns a server. The
+// error is a *BuildError with all faults of all components. Warnings alone are not an error; Serve
+// logs them. The server shares no state with the app: a later change of the app affects only the
+// next Build.
 func (a *App) Build() (*Server, error) { return a.build(&testhook.Hooks{}) }
 
 func (a *App) build(hooks *testhook.Hooks) (*Server, error) {
@@ -240,7 +247,7 @@ func (a *App) build(hooks *testhook.Hooks) (*Server, error) {
 	for _, doubt := range a.cfg.doubts() {
 		b.faults = append(b.faults, Fault{Component: "app", Problem: "WithAuth: " + doubt, Fix: "Complete the authenticator", Warning: true})
 	}
-	if len(a.added) == 0 && len(a.onStart) == 0 && len(b.faults) == 0 { // a function of OnStart may add some
+	if len(a.added) == 0 && len(a.onStart) == 0 && len(b.faults) == 0 { // a function of OnStart may add components
 		b.faults = append(b.faults, Fault{Component: "app", Problem: "it has no tool, resource or prompt", Fix: "Add one, or in a function of OnStart", Warning: true})
 	}
 	for _, add := range a.added {
@@ -254,7 +261,6 @@ func (a *App) build(hooks *testhook.Hooks) (*Server, error) {
 	return s, nil
 }
 
-// engineConfig is what the engine of the server needs.
 func (a *App) engineConfig(s *Server, hooks *testhook.Hooks, frames []transport.Middleware) engine.Config {
 	return engine.Config{
 		Info:                a.info(),
@@ -283,7 +289,7 @@ func (a *App) engineConfig(s *Server, hooks *testhook.Hooks, frames []transport.
 	}
 }
 
-// info describes the server to clients.
+// info returns the description of the server that clients get.
 func (a *App) info() protocol.Implementation {
 	return protocol.Implementation{
 		Name: a.name, Title: a.cfg.title, Version: a.version,

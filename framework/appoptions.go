@@ -20,13 +20,13 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// AppOption configures New. Sealed. One that is nil, or has a value that is not allowed, is
-// a fault that Build reports. If an option is given twice, the last one counts, except
-// WithAuth, which may be given only once, and WithExtension, OneOf and Validation, which
+// An AppOption configures New. The interface is sealed. Build reports a fault for an option that is
+// nil or has a value that is not allowed. If an option is given more than once, the last one takes
+// effect, except for these: WithAuth may be given only once; WithExtension, OneOf and Validation
 // add up.
 type AppOption interface{ appOption() }
 
-// appOption sets one thing, and returns what is wrong with it, or "".
+// appOption is the implementation of AppOption. apply returns the fault of its value, or "".
 type appOption struct {
 	name  string
 	apply func(*appConfig) (problem string)
@@ -34,30 +34,30 @@ type appOption struct {
 
 func (appOption) appOption() {}
 
-// Principal is who calls.
+// Principal is the caller of a request; see [Caller].
 type Principal = transport.Principal
 
-// appConfig is what the options decide.
+// appConfig holds the values of the options of an app.
 type appConfig struct {
 	title, instructions  string
 	description, website string
 	icons                []protocol.Icon
-	logger               *zap.Logger // nil: the app was not made by New
-	logs                 bool        // logger was set by WithLogger
+	logger               *zap.Logger // nil if the app was not made by New
+	logs                 bool        // logger was set by WithLogger or UseLogger
 	pageSize             int
 	strict, detail       bool
 	mapper               func(context.Context, error) error
 	plans                binding.Options
-	narrowing            binding.Narrowing // of listed schemas
-	profiled             bool              // a name that model APIs refuse is a fault
+	narrowing            binding.Narrowing // keywords to leave out of listed schemas
+	profiled             bool              // names that model APIs refuse are faults
 	grace                time.Duration
-	auth                 transport.Authenticator // nil: callers need no credentials
-	model                Model                   // nil: there is only the client's
-	secrets              [][]byte                // that seal states; nil: a random one
-	states               *rounds.Sealer          // seals by secrets; nil: made for this process
-	stateTTL             time.Duration           // 0: the engine's default
-	askTimeout           time.Duration           // 0: the engine's default
-	store                Store                   // nil: one in memory, for this process alone
+	auth                 transport.Authenticator // nil if callers need no credentials
+	model                Model                   // nil if only the client has a model
+	secrets              [][]byte                // seal round states; if nil, a random secret is used
+	states               *rounds.Sealer          // made of secrets; if nil, one is made for this process
+	stateTTL             time.Duration           // 0 selects the engine's default
+	askTimeout           time.Duration           // 0 selects the engine's default
+	store                Store                   // if nil, state is in memory, for this process only
 	tasks                engine.TaskLimits
 	extensions           map[string]json.RawMessage
 	replayCheck          bool
@@ -72,8 +72,8 @@ func defaultConfig() appConfig {
 	}
 }
 
-// StderrLogger is the logger of an app without WithLogger: JSON lines from level info up.
-// It never writes to stdout: that belongs to the protocol on stdio.
+// StderrLogger returns the logger of an app without WithLogger. It writes JSON lines to stderr,
+// from level info up. It never writes to stdout, because stdout carries the protocol on stdio.
 func StderrLogger() *zap.Logger {
 	cfg := zap.NewProductionEncoderConfig()
 	cfg.EncodeTime = zapcore.ISO8601TimeEncoder
@@ -93,19 +93,19 @@ func WithTitle(title string) AppOption {
 	return set("WithTitle", func(c *appConfig) { c.title = title })
 }
 
-// WithInstructions tells the model how to use the server.
+// WithInstructions sets the text that explains to the model how to use the server.
 func WithInstructions(text string) AppOption {
 	return set("WithInstructions", func(c *appConfig) { c.instructions = text })
 }
 
-// WithDescription says what the server is for, in the directories of clients; clients see
-// it from 2025-11-25 on. It is for people; models read WithInstructions.
+// WithDescription sets a description of the server for people, as directories of clients show it.
+// Clients see it from revision 2025-11-25 on. For models, use WithInstructions.
 func WithDescription(text string) AppOption {
 	return set("WithDescription", func(c *appConfig) { c.description = text })
 }
 
-// WithWebsiteURL is the absolute URL, https or http, of a page about the server; clients see it
-// from 2025-11-25 on.
+// WithWebsiteURL sets the absolute URL, https or http, of a page about the server. Clients see it
+// from revision 2025-11-25 on.
 func WithWebsiteURL(address string) AppOption {
 	return appOption{"WithWebsiteURL", func(c *appConfig) string {
 		if !isWeb(address) {
@@ -116,16 +116,18 @@ func WithWebsiteURL(address string) AppOption {
 	}}
 }
 
-// WithIcons sets the server's icons for user interfaces, as [Icons] does for a component;
-// clients see them from 2025-11-25 on.
+// WithIcons sets the server's icons for user interfaces, as [Icons] does for a component. Clients
+// see them from revision 2025-11-25 on.
 func WithIcons(icons ...protocol.Icon) AppOption {
 	return appOption{"WithIcons", func(c *appConfig) string { return setIcons(&c.icons, icons) }}
 }
 
-// WithExtension declares an extension of the protocol, such as
-// "io.modelcontextprotocol/ui", with its settings: what encodes to a JSON object, or nil
-// for none. Clients find it among the capabilities, those of the handshake revisions, too
-// (SEP-2133). Each extension is declared once, and that of tasks where a component has Task.
+// WithExtension declares an extension of the protocol, such as "io.modelcontextprotocol/ui", with
+// its settings. The settings must encode to a JSON object; nil stands for an empty object. Clients
+// of all revisions find the extension among the capabilities (SEP-2133).
+//
+// Declaring an extension twice is a fault. The extension of tasks cannot be declared: the server
+// declares it if a component has the option Task.
 func WithExtension(name string, settings any) AppOption {
 	return appOption{"WithExtension", func(c *appConfig) string {
 		if prefix, rest, _ := strings.Cut(name, "/"); prefix == "" || rest == "" { // SEP-2133: the prefix is mandatory
@@ -155,12 +157,13 @@ func WithExtension(name string, settings any) AppOption {
 	}}
 }
 
-// encoded is the JSON of a value of the program, whose methods may panic.
+// encoded returns the JSON of a value of the program. If a method of the value panics, encoded
+// returns an error.
 func encoded(value any) (json.RawMessage, error) {
 	return guarded(noContext{}, func(_ context.Context, value any) (json.RawMessage, error) { return json.Marshal(value) }, value)
 }
 
-// WithLogger replaces the logger (stderr, info).
+// WithLogger sets the logger. The default is [StderrLogger]. A nil logger is a fault.
 func WithLogger(l *zap.Logger) AppOption {
 	return appOption{"WithLogger", func(c *appConfig) string {
 		if l == nil {
@@ -171,8 +174,8 @@ func WithLogger(l *zap.Logger) AppOption {
 	}}
 }
 
-// UseLogger is WithLogger for code that builds an app made by others: it wins over their
-// WithLogger. A nil logger is reported by Build.
+// UseLogger is like WithLogger, for code that builds an app made by other code. It replaces the
+// logger of WithLogger. Build reports a nil logger.
 func (a *App) UseLogger(l *zap.Logger) *App {
 	if l == nil {
 		a.fault(callsite.Caller(1), "UseLogger: the logger is nil; zap.NewNop() logs nothing", "")
@@ -185,8 +188,8 @@ func (a *App) UseLogger(l *zap.Logger) *App {
 // HasLogger reports whether WithLogger or UseLogger has set the logger.
 func (a *App) HasLogger() bool { return a.cfg.logs }
 
-// WithPageSize sets how many items a page of a list has, the list of tasks included;
-// default 100, at least 1.
+// WithPageSize sets the number of items on a page of a list, including the list of tasks. The
+// default is 100, the minimum 1.
 func WithPageSize(n int) AppOption {
 	return appOption{"WithPageSize", func(c *appConfig) string {
 		if n < 1 {
@@ -197,19 +200,19 @@ func WithPageSize(n int) AppOption {
 	}}
 }
 
-// WithStrict turns warnings of Build into errors. Without it, warnings are part of the
-// report of an app that has errors, and Serve logs those of an app that has none.
+// WithStrict turns warnings of Build into errors. Without it, Build reports warnings only together
+// with errors. If there are no errors, Serve logs the warnings.
 func WithStrict() AppOption { return set("WithStrict", func(c *appConfig) { c.strict = true }) }
 
-// WithErrorDetail sends internal error texts to clients. For development.
+// WithErrorDetail sends the texts of internal errors to clients. Use it only for development.
 func WithErrorDetail() AppOption {
 	return set("WithErrorDetail", func(c *appConfig) { c.detail = true })
 }
 
-// WithErrorMapper maps a handler's error before it is classified: domain errors to
-// UserErrorf, NotFoundf, *protocol.Error. If the mapper returns nil, the error stays as it
-// was. It is called concurrently, and perhaps several times for one error; a panic in it is
-// an internal error.
+// WithErrorMapper sets a function that maps an error of a handler before it is classified. Use it
+// to turn domain errors into errors of UserErrorf or NotFoundf, or into a *protocol.Error. If the
+// mapper returns nil, the error is used unchanged. A panic in the mapper is an internal error. The
+// mapper is called concurrently, and may be called several times for one error.
 func WithErrorMapper(mapper func(context.Context, error) error) AppOption {
 	return appOption{"WithErrorMapper", func(c *appConfig) string {
 		if mapper == nil {
@@ -220,18 +223,19 @@ func WithErrorMapper(mapper func(context.Context, error) error) AppOption {
 	}}
 }
 
-// AllowUnknown has unknown argument keys ignored instead of refused.
+// AllowUnknown makes the server ignore unknown argument keys. Without it, such calls are refused.
 func AllowUnknown() AppOption {
 	return set("AllowUnknown", func(c *appConfig) { c.plans.AllowUnknown = true })
 }
 
-// WithoutRepair switches off the repair of arguments: of those that arrived as strings, also all
-// of them as one, and of optional ones that arrived as null or "" (docs/validation.md).
+// WithoutRepair turns off the repair of arguments. Repair accepts values that arrive as strings,
+// and all arguments as one string. Optional arguments that arrive as null or "" count as
+// absent (docs/validation.md).
 func WithoutRepair() AppOption {
 	return set("WithoutRepair", func(c *appConfig) { c.plans.NoRepair = true })
 }
 
-// WithShutdownGrace sets how long calls in flight may go on when Serve ends; default 10
+// WithShutdownGrace sets how long calls in flight may go on when Serve ends. The default is 10
 // seconds. With 0 they are cancelled at once.
 func WithShutdownGrace(d time.Duration) AppOption {
 	return appOption{"WithShutdownGrace", func(c *appConfig) string {
@@ -243,13 +247,13 @@ func WithShutdownGrace(d time.Duration) AppOption {
 	}}
 }
 
-// WithAuth demands a principal for every HTTP exchange: HTTP carriers ask a before they
-// look at the body, and refuse what it refuses. Other carriers have principals of their
-// own, or none. a is called concurrently.
+// WithAuth requires a principal for every HTTP exchange. HTTP carriers call a before they read the
+// body, and refuse the request if a refuses it. Other transports have principals of their own, or
+// none. The authenticator is called concurrently.
 //
-// If a has a method Ready() error, as those of middleware/auth have, an error from it is a
-// warning of Build, and a carrier that serves the public ends with it at once: a would let
-// nobody in.
+// The authenticators of middleware/auth have a method Ready() error. If a has one and it returns an
+// error, a cannot let any caller in. Build then reports a warning, and a carrier that serves the
+// public ends at once with the error.
 func WithAuth(a transport.Authenticator) AppOption {
 	return appOption{"WithAuth", func(c *appConfig) string {
 		switch {
@@ -263,14 +267,17 @@ func WithAuth(a transport.Authenticator) AppOption {
 	}}
 }
 
-// WithStateSecrets seals what travels with a client that is asked in rounds (2026-07-28
-// basic/patterns/mrtr), so that any instance of the program with the same secrets takes the
-// next round. A state is bound to the name of the app: another app with the same secrets
-// refuses it. Each has at least 16 random bytes. The first seals, all open: to rotate, put
-// a new one in front and drop the old one when nothing sealed with it is alive any more
-// (see [WithStateTTL]). Without this option, processes that share a store ([WithStore]) use
-// a secret that is kept there; otherwise a round must go to the process that asked, or
-// fails.
+// WithStateSecrets sets the secrets that seal the state of a call while its client answers in
+// rounds (2026-07-28 basic/patterns/mrtr). Any process of the program with the same secrets can
+// continue the call. A state is bound to the name of the app: another app with the same secrets
+// refuses it.
+//
+// Each secret has at least 16 random bytes. The first secret seals; all secrets open. To rotate,
+// put a new secret in front. Remove the old one when states sealed with it have expired (see
+// [WithStateTTL]).
+//
+// Without this option, processes that share a store ([WithStore]) use a secret from the store.
+// Without a shared store, a round must go to the process that asked; on other processes it fails.
 func WithStateSecrets(secrets ...[]byte) AppOption {
 	return appOption{"WithStateSecrets", func(c *appConfig) string {
 		sealer, err := rounds.NewSealer(secrets...)
@@ -285,8 +292,8 @@ func WithStateSecrets(secrets ...[]byte) AppOption {
 	}}
 }
 
-// WithStateTTL sets how long a client that is asked in rounds may take to answer; default 1
-// hour, at least a second.
+// WithStateTTL sets how long a client that is asked in rounds may take to answer. The default is 1
+// hour, the minimum 1 second.
 func WithStateTTL(d time.Duration) AppOption {
 	return appOption{"WithStateTTL", func(c *appConfig) string {
 		if d < time.Second {
@@ -297,10 +304,11 @@ func WithStateTTL(d time.Duration) AppOption {
 	}}
 }
 
-// WithAskTimeout sets how long a handler waits for the answer of a client that is asked
-// live, counted from the last sign that the client is working on it; default 10 minutes.
-// Then the question fails with an error that tells the caller so, unless the handler
-// returns another. It does not apply to rounds and tasks: see [WithStateTTL] and [TTL].
+// WithAskTimeout sets how long a handler waits for the answer of a client that is asked live. The
+// time counts from the client's last sign of progress. The default is 10 minutes.
+//
+// After that the question fails. If the handler returns the error of the question, the caller gets
+// a text that says so. The option does not apply to rounds and tasks: see [WithStateTTL] and [TTL].
 func WithAskTimeout(d time.Duration) AppOption {
 	return appOption{"WithAskTimeout", func(c *appConfig) string {
 		if d <= 0 {
@@ -311,10 +319,10 @@ func WithAskTimeout(d time.Duration) AppOption {
 	}}
 }
 
-// WithReplayCheck runs each handler that asks in rounds once more on the same answers, and
-// logs what it asks or does differently: its next round would not continue this one. For
-// development and tests: whatever a handler does outside Once happens twice, and so does
-// whatever middleware does, which runs again, too.
+// WithReplayCheck runs each handler that asks in rounds once more on the same answers. It logs the
+// questions and effects that differ, because the next round of such a handler would not continue
+// this one. Use it for development and tests: effects of the handler outside of Once happen twice.
+// Middleware also runs twice.
 func WithReplayCheck() AppOption {
 	return set("WithReplayCheck", func(c *appConfig) { c.replayCheck = true })
 }
