@@ -12,21 +12,21 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// AskOption configures one question to the user. Sealed.
+// An AskOption configures one question to the user. The interface is sealed.
 type AskOption interface{ askOption() }
 
 type askOption func(*question)
 
 func (askOption) askOption() {}
 
-// GenerateOption configures one question to the model. Sealed.
+// A GenerateOption configures one question to the model. The interface is sealed.
 type GenerateOption interface{ generateOption() }
 
 type generateOption func(*generation)
 
 func (generateOption) generateOption() {}
 
-// KeyOption is both.
+// A KeyOption is an AskOption and a GenerateOption.
 type KeyOption interface {
 	AskOption
 	GenerateOption
@@ -37,46 +37,50 @@ type keyOption string
 func (keyOption) askOption()      {}
 func (keyOption) generateOption() {}
 
-// Key names a question, for handlers whose order of questions varies: in a loop over a map,
-// from goroutines. A question without a key is known by its place in the order. Two
-// questions of a call must not have the same key, on any revision: the second fails.
-// Reserved are "q1", "q2" ... (questions without a key), anything after a "#" (which counts
-// attempts) and "roots" (the question of Roots). A key is UTF-8: clients send it back.
+// Key names a question. Use it if the order of questions varies, such as in a loop over a map or in
+// several goroutines. A question without a key is identified by its position in the order of
+// questions. Two questions of a call must not have the same key, on any revision; the second one
+// fails.
+//
+// Reserved keys are "q1", "q2" and so on (questions without a key), "roots" (the question of
+// Roots), and keys with a "#" (which numbers attempts). A key is UTF-8, because clients send it
+// back.
 func Key(key string) KeyOption { return keyOption(key) }
 
-// inquiry is one question of a handler, until it is settled: an answer that does not fit is
-// asked for again, and a model that uses tools takes several turns.
+// An inquiry is one question of a handler until it is settled. It may take several questions to the
+// client or model: after an answer that does not fit the question is asked again, and a model that
+// uses tools takes several turns.
 type inquiry interface {
-	// key is that of Key, or "".
+	// key returns the key of the option Key, or "".
 	key() string
-	// params are those of the next question; base is the key of the first one. An error settles
-	// the inquiry.
+	// params returns the next question. base is the key of the first one. An error settles the
+	// inquiry.
 	params(base string) (protocol.Params, error)
-	// take checks the answer. True or an error settles the inquiry.
+	// take checks the answer. If done is true or there is an error, the inquiry is settled.
 	take(ctx context.Context, base string, r protocol.Result) (done bool, err error)
-	// answerer is the model that answers instead of the client; nil: the client does.
+	// answerer returns the app's model that answers, or nil if the client answers.
 	answerer() Model
-	// needs is what the client must support, and what for.
+	// needs returns the capabilities that the client needs for the question.
 	needs() need
 }
 
-// need is what a question demands of a client.
+// need describes the capabilities that a question needs.
 type need struct {
-	doing string                       // what could not be done, for errors
-	able  *protocol.ClientCapabilities // what the client must have declared
-	has   bool                         // it has declared all of that
+	doing string                       // what the question does, for errors
+	able  *protocol.ClientCapabilities // capabilities that the client must have declared
+	has   bool                         // the client has declared all of them
 }
 
-// thread is an inquiry in progress.
+// A thread is an inquiry in progress.
 type thread struct {
 	inquiry
 	base  string // the key of its first question
-	asked int    // how many questions it has asked
-	err   error  // nil: settled by an answer
+	asked int    // number of questions asked so far
+	err   error  // nil if settled by an answer
 }
 
-// nextKey is the key of the next question. A repeated question is numbered by its attempt, so
-// that the order of other questions does not depend on how many attempts there are.
+// nextKey returns the key of the next question. Further questions of a thread are numbered "#2",
+// "#3" and so on, so that the keys of other questions do not depend on the number of attempts.
 func (t *thread) nextKey() string {
 	t.asked++
 	if t.asked == 1 {
@@ -85,8 +89,8 @@ func (t *thread) nextKey() string {
 	return t.base + "#" + strconv.Itoa(t.asked)
 }
 
-// settle asks until every inquiry is settled. Each time it asks all open ones at once. It
-// returns their errors, in order. If one answer must be waited for, all errors are ErrPending.
+// settle asks until every inquiry is settled. In each pass it asks all open ones at once. It
+// returns their errors, in order. If one answer is still pending, all errors are ErrPending.
 func (h *handling) settle(ctx context.Context, inquiries ...inquiry) []error {
 	threads := make([]*thread, len(inquiries))
 	open := make([]*thread, 0, len(inquiries))
@@ -117,16 +121,16 @@ func allPending(n int) []error {
 	return errs
 }
 
-// turn is one question of a thread.
+// A turn is one question of a thread, with its reply.
 type turn struct {
 	*thread
 	name  string          // the key of the question
 	asks  protocol.Params // the question
-	reply engine.Reply    // its answer, or why there is none
+	reply engine.Reply    // the answer, or the error if there is no answer
 }
 
 // ask asks the next question of each thread, all at once, and returns the threads that are not
-// settled. pending: answers must be waited for, and the handler will run again.
+// settled. pending reports whether an answer is still pending; the handler then runs again.
 func (h *handling) ask(ctx context.Context, open []*thread) (left []*thread, pending bool) {
 	var turns, local, remote []*turn
 	for _, t := range open {
@@ -163,7 +167,7 @@ func (h *handling) ask(ctx context.Context, open []*thread) (left []*thread, pen
 	return left, pending
 }
 
-// judged gives the reply of a turn to its inquiry; done says that the inquiry is settled.
+// judged passes the reply of a turn to its inquiry. done reports whether the inquiry is settled.
 func (h *handling) judged(ctx context.Context, t *turn) (done bool, err error) {
 	switch {
 	case t.reply.Err == nil:
@@ -174,7 +178,7 @@ func (h *handling) judged(ctx context.Context, t *turn) (done bool, err error) {
 	return true, h.askFailure(ctx, t.reply.Err, t.needs(), t.asks)
 }
 
-// askHere asks the app's own models, all at once.
+// askHere sends the questions to the app's own models, all at once.
 func (h *handling) askHere(ctx context.Context, turns []*turn) {
 	var asking sync.WaitGroup
 	for _, t := range turns {
@@ -183,7 +187,7 @@ func (h *handling) askHere(ctx context.Context, turns []*turn) {
 	asking.Wait()
 }
 
-// askClient asks the client, all at once.
+// askClient sends the questions to the client, all at once.
 func (h *handling) askClient(ctx context.Context, turns []*turn) {
 	if len(turns) == 0 {
 		return
@@ -213,7 +217,7 @@ func mutedError(doing string) error {
 	return &unsupportedError{what: doing + " is not possible inside an AtMostOnce effect: ask before it"}
 }
 
-// askFailure is the error that the handler gets because a question failed with err.
+// askFailure returns the error for the handler after a question failed with err.
 func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol.Params) error {
 	var fault *protocol.Fault
 	var answered *protocol.Error
@@ -223,7 +227,7 @@ func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol
 		return ErrPending
 	case errors.As(err, &unsupported):
 		return err
-	case errors.Is(err, engine.ErrCannotAsk) && ctx.Err() != nil: // the client is not to blame
+	case errors.Is(err, engine.ErrCannotAsk) && ctx.Err() != nil: // not the fault of the client
 		return fmt.Errorf("%s: the call is over, and a handler must ask before it returns: %w", n.doing, ctx.Err())
 	case errors.Is(err, engine.ErrCannotAsk):
 		unsupported := &unsupportedError{what: n.doing + " is not possible with this client"}
@@ -233,16 +237,16 @@ func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol
 		return unsupported
 	case ctx.Err() != nil:
 		return err
-	case errors.Is(err, engine.ErrNoAnswer): // the model is told so, as it is if a user has declined
+	case errors.Is(err, engine.ErrNoAnswer): // the model sees the text, as it does after a refusal by the user
 		return Because(UserErrorf("The client gave no answer in time."), fmt.Errorf("%s: %w", n.doing, err))
 	case errors.As(err, &fault) && fault.Kind == protocol.FaultRejected:
 		return ErrDeclined
 	case errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound:
-		// It has declared this and cannot do it: so are bridges that pass on what clients
-		// declare, but no questions.
+		// The client has declared the capability but does not have the method. Some bridges pass on
+		// the capabilities of their clients, but not the questions.
 		return &unsupportedError{what: n.doing + " is not possible: the client does not know the method"}
 	}
-	if _, wrong := journalDialect().AppendParams(nil, p, nil); wrong != nil { // at any revision
+	if _, wrong := journalDialect().AppendParams(nil, p, nil); wrong != nil { // the question is invalid at any revision
 		return fmt.Errorf("%s: %w", n.doing, wrong)
 	}
 	if _, cannot := h.call.Dialect.AppendParams(nil, p, nil); cannot != nil {
@@ -251,8 +255,8 @@ func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol
 	return &askError{doing: n.doing, cause: err}
 }
 
-// asking is the handling of ctx, for questions; doing is what the error says is not possible
-// outside of a handler.
+// asking returns the handling of ctx, for a question. Outside of a handler it returns an error that
+// says that doing is not possible.
 func asking(ctx context.Context, doing string) (*handling, error) {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil {
@@ -261,7 +265,7 @@ func asking(ctx context.Context, doing string) (*handling, error) {
 	return h, nil
 }
 
-// faulty is an inquiry that cannot be asked.
+// faulty is an inquiry that fails with err before it is asked.
 type faulty struct {
 	inquiry // never asked
 	err     error

@@ -16,13 +16,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// question holds the options of a question.
+// question holds the options of a question to the user.
 type question struct {
-	prefill  any // a value of the question's type; nil: none
+	prefill  any // a value of the question's type; nil without Prefill
 	choices  map[string][]Choice
-	schema   json.RawMessage // given by Form; nil: reflected
+	schema   json.RawMessage // set by Form; if nil, the schema is derived from the type
 	attempts int
-	name     string // given by Key
+	name     string // set by Key
 }
 
 func questionOf(opts []AskOption) *question {
@@ -38,28 +38,28 @@ func questionOf(opts []AskOption) *question {
 	return q
 }
 
-// defaultAttempts is how many answers are tried.
+// defaultAttempts is the number of answers that are checked before a question fails.
 const defaultAttempts = 3
 
-// Prefill offers v's fields as defaults, zero values included; fields that are nil, or
-// empty with omitempty, have none. T must be the question's type; otherwise the question is
-// an error.
+// Prefill uses the fields of v as defaults of the form, including zero values. Fields that are nil,
+// or empty with omitempty, have no default. T must be the type of the question; otherwise the
+// question is an error.
 func Prefill[T any](v T) AskOption { return askOption(func(q *question) { q.prefill = v }) }
 
-// Choice is one allowed value.
+// A Choice is one allowed value of a field.
 type Choice struct {
 	Value string
 	Title string
 }
 
-// Choices limits a field to values known only at run time; the last Choices for a field
-// counts. The field is a string or a list of strings; if the question's type is not a
-// struct, its name is "value". A list of plain strings must have choices: no form can ask
-// for arbitrary lists. If the field has an enum of its own, the choices must be among its
-// values.
+// Choices limits a field to values that are known only at run time. The field is a string or a list
+// of strings. If the type of the question is not a struct, the name of the field is "value". A list
+// of plain strings must have choices, because forms cannot ask for arbitrary lists. If Choices is
+// given twice for a field, the last one takes effect.
 //
-// The question is an error, since nobody could answer it, if there is no such field, if
-// there are no choices, or if a choice occurs twice or is not in the enum.
+// If the field has an enum of its own, each choice must be one of its values. The question is an
+// error if the field does not exist, if there are no choices, or if a choice occurs twice or is not
+// in the enum.
 func Choices(field string, choices ...Choice) AskOption {
 	return askOption(func(q *question) {
 		if q.choices == nil {
@@ -69,36 +69,39 @@ func Choices(field string, choices ...Choice) AskOption {
 	})
 }
 
-// Form replaces the reflected form; T must be json.RawMessage. The form is a flat object of
-// strings, numbers, booleans and lists of choices (2026-07-28 client/elicitation "Requested
-// Schema"). With anything else, or together with Choices or Prefill, the question is an
-// error.
+// Form replaces the form that is derived from the type. T of the question must be json.RawMessage.
+// The schema is a flat object of strings, numbers, booleans and lists of choices (2026-07-28
+// client/elicitation "Requested Schema"). With any other schema, or together with Choices or
+// Prefill, the question is an error.
 func Form[S ~string | ~[]byte](schema S) AskOption {
 	raw := json.RawMessage(schema)
 	return askOption(func(q *question) { q.schema = raw })
 }
 
-// Attempts sets how many attempts at a valid answer there are before the question fails.
-// The model is told so, unless the handler returns another error. Default 3; less than 1
-// counts as 1.
+// Attempts sets how many answers are checked before the question fails. The default is 3; less than
+// 1 counts as 1. If the handler returns the error of the question, the model gets a text that says
+// so.
 func Attempts(n int) AskOption { return askOption(func(q *question) { q.attempts = n }) }
 
-// Answer is the outcome of an elicitation as data: declining and cancelling are not errors.
+// An Answer is the outcome of an elicitation as data. A refusal is an Action, not an error.
 type Answer[T any] struct {
 	Action string // "accept", "decline", "cancel"
 	Value  T
 }
 
-// Elicit asks the user. T is a flat struct, or bool, string, a number, an enum
-// or a slice of enums, which travel as {"value": ...}. A field with the tag secret
-// is an error: forms must not ask for secrets, pages (ElicitURL) may.
+// Elicit asks the user. T is a flat struct, or a bool, a string, a number, an enum or a slice of
+// enums. A value that is not a struct is sent as {"value": ...}. A field with the tag secret is an
+// error, because forms must not ask for secrets. A page of ElicitURL may.
 //
-// The answer is validated like arguments. Optional fields that come back as null or "" where
-// they are no free text, and members that the form has not, are dropped. If the answer does not
-// fit, the question is asked again with an explanation for the person who reads it; it is an
-// error at once if no person can mend it, such as a list where the form asks for a text. The error is ErrDeclined or ErrCancelled as the user decided,
-// ErrUnsupported if the client cannot be asked, ErrPending if the handler will run again
-// with the answer, or whatever ended the wait.
+// The answer is validated like arguments. Members that the form does not have are dropped. Optional
+// fields that are null are also dropped, as are fields that are "" and are not free text. If the
+// answer does not fit, the question is asked again, with an explanation for the user. If the user
+// cannot correct the answer, such as a list where the form asks for a text, Elicit returns an error
+// at once.
+//
+// Elicit returns ErrDeclined or ErrCancelled if the user refuses, and ErrUnsupported if the client
+// cannot be asked. It returns ErrPending if the handler will run again with the answer. Otherwise
+// it returns the error that ended the wait.
 func Elicit[T any](ctx context.Context, message string, opts ...AskOption) (T, error) {
 	answer, err := ElicitAnswer[T](ctx, message, opts...)
 	if err == nil {
@@ -107,7 +110,8 @@ func Elicit[T any](ctx context.Context, message string, opts ...AskOption) (T, e
 	return answer.Value, err
 }
 
-// ElicitAnswer asks the user and returns a refusal as data.
+// ElicitAnswer is like Elicit, but returns a refusal as an Action of the answer instead of an
+// error.
 func ElicitAnswer[T any](ctx context.Context, message string, opts ...AskOption) (Answer[T], error) {
 	var answer Answer[T]
 	h, err := asking(ctx, askingUser)
@@ -125,7 +129,7 @@ func ElicitAnswer[T any](ctx context.Context, message string, opts ...AskOption)
 
 const askingUser = "asking the user"
 
-// refusal is the error for an action, or nil.
+// refusal returns the error for a refusing action, or nil.
 func refusal(action string) error {
 	switch action {
 	case "decline":
@@ -136,17 +140,17 @@ func refusal(action string) error {
 	return nil
 }
 
-// formInquiry asks the user for a value.
+// formInquiry is a question to the user with a form.
 type formInquiry struct {
 	*question
 	h       *handling
 	form    *form
 	message string
-	text    string // of the next question: the message, and what was wrong with the last answer
+	text    string // text of the next question: the message, and what was wrong with the last answer
 	attempt int
 	value   reflect.Value
 	action  string
-	refuses bool // a refusal is an error
+	refuses bool // a refusal is returned as an error
 }
 
 func (h *handling) formInquiry(message string, opts []AskOption, value reflect.Value) (*formInquiry, error) {
@@ -200,13 +204,14 @@ func (q *formInquiry) take(ctx context.Context, _ string, r protocol.Result) (bo
 	return false, nil
 }
 
-// noValidAnswer is told to the model, as it is told that a user has declined.
+// noValidAnswer returns the error for a question that got no valid answer. The model sees its text,
+// as it sees a refusal by the user.
 func noValidAnswer(who string, attempts int) error {
 	return UserErrorf("The %s gave no valid answer in %d attempts.", who, attempts)
 }
 
-// faultsOnly says where an answer does not fit and by which rule. It is for the log, which must
-// not contain what users answer.
+// faultsOnly lists the paths and rules of the issues of an answer. It is for the log, which must
+// not contain the answers of users.
 func faultsOnly(invalid *binding.Invalid) string {
 	var faults []string
 	for _, issue := range invalid.Issues {
@@ -215,7 +220,8 @@ func faultsOnly(invalid *binding.Invalid) string {
 	return strings.Join(faults, ", ")
 }
 
-// elicited is an answer whose action is a valid one.
+// elicited returns r as an answer of the user. It returns an error if r has another type or an
+// invalid action.
 func elicited(r protocol.Result) (*protocol.ElicitResult, error) {
 	answer, ok := r.(*protocol.ElicitResult)
 	if !ok {
@@ -228,15 +234,16 @@ func elicited(r protocol.Result) (*protocol.ElicitResult, error) {
 	return nil, &askError{doing: askingUser, cause: fmt.Errorf("the client answered with the action %q", answer.Action)}
 }
 
-// form is the compiled type of a question, with what its options add.
+// form is the compiled type of a question, with the changes by its options.
 type form struct {
-	plan    *binding.Plan // nil: the schema comes from Form
-	raw     *binding.Raw  // of a schema from Form
+	plan    *binding.Plan // nil if the schema comes from Form
+	raw     *binding.Raw  // compiled schema of Form; otherwise nil
 	schema  json.RawMessage
 	choices map[string][]Choice
 }
 
-// form compiles T once for each server, and applies the options.
+// form returns the form for a value of type t. The type is compiled once for each server; the
+// options are applied each time.
 func (s *Server) form(t reflect.Type, q *question) (*form, error) {
 	if q.schema != nil {
 		return rawForm(t, q)
@@ -289,13 +296,14 @@ func (s *Server) formPlan(t reflect.Type) (*binding.Plan, error) {
 	}
 	plan, faults := binding.Compile(t, binding.Form, binding.Options{Checks: s.cfg.plans.Checks})
 	if plan == nil {
-		return nil, errors.New(strings.TrimPrefix(firstFault(faults), "In.")) // it is no input of a tool
+		return nil, errors.New(strings.TrimPrefix(firstFault(faults), "In.")) // drop the prefix: the type is not the input of a tool
 	}
 	s.forms.Store(t, plan)
 	return plan, nil
 }
 
-// decode checks and stores an answer. The error is a *binding.Invalid if asking again may help.
+// decode checks an answer and stores it in value. If another attempt may help, the error is a
+// *binding.Invalid.
 func (f *form) decode(ctx context.Context, content json.RawMessage, value reflect.Value) error {
 	if f.raw != nil {
 		if err := f.raw.Check(content); err != nil {
@@ -312,8 +320,8 @@ func (f *form) decode(ctx context.Context, content json.RawMessage, value reflec
 
 func (f *form) checkChoices(content json.RawMessage) error {
 	var issues []binding.Issue
-	// The order must be the same each time: if a handler that runs again asks in other words,
-	// the answer is not found.
+	// The order must be the same each time. If a handler runs again and asks in other words, its
+	// answer is not found.
 	for _, field := range slices.Sorted(maps.Keys(f.choices)) {
 		raw, ok := jsontext.Member(content, field)
 		if !ok {
@@ -333,7 +341,7 @@ func (f *form) checkChoices(content json.RawMessage) error {
 	return binding.NewInvalid(issues...)
 }
 
-// textsOf are the strings of a string or of a list of them.
+// textsOf returns the string in raw, or the strings of the list in raw.
 func textsOf(raw []byte) []string {
 	if text, ok := jsontext.String(raw); ok {
 		return []string{text}

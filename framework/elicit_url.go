@@ -15,24 +15,27 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// keyNonce is the journal's key for what the ids of a call's elicitations are made of.
+// keyNonce is the key of the nonce in the journal of a call. The ids of the elicitations of the
+// call are made of it.
 const keyNonce = reserved + "visit-nonce"
 
-// placeholder in a URL is replaced by the id of the elicitation.
+// placeholder is replaced in a URL by the id of the elicitation.
 const placeholder = "{elicitationId}"
 
-// ElicitURL sends the user to a page. It returns when the user has agreed to open it, not
-// when the page is done; only the program that serves the page knows how that went. The
-// error is ErrDeclined or ErrCancelled as the user decided, ErrUnsupported if the client
-// cannot be asked (before 2025-11-25 none can), ErrPending if the handler will run again,
-// or whatever ended the wait.
+// ElicitURL asks the user to open a page. It returns when the user has agreed to open the page, not
+// when the page is done. Only the program that serves the page knows the outcome. Of the options,
+// only Key has an effect.
 //
-// "{elicitationId}" in the URL is replaced by the id of the question: 128 bits that nobody
-// can guess, the same in every round of the call. The page uses it to find out what it is
-// for, and [Server.ElicitationComplete] takes it. The page must check that whoever opens it
-// is the person who was asked (client/elicitation "Phishing"). Do not put secrets into the
-// URL. A URL that is not absolute, or neither http nor https, is an error. Of the options,
-// only Key has a meaning here.
+// ElicitURL returns ErrDeclined or ErrCancelled if the user refuses. It returns ErrUnsupported if
+// the client cannot be asked, which is the case for all clients before 2025-11-25. It returns
+// ErrPending if the handler will run again. A URL that is not absolute, or neither http nor https,
+// is an error. Otherwise ElicitURL returns the error that ended the wait.
+//
+// "{elicitationId}" in the URL is replaced by the id of the elicitation. The id has 128 bits,
+// cannot be guessed, and is the same in every round of the call. The page uses the id to find the
+// elicitation, and the program passes it to [Server.ElicitationComplete]. The page must check that
+// its visitor is the user who was asked (client/elicitation "Phishing"). Do not put secrets into
+// the URL.
 func ElicitURL(ctx context.Context, message, url string, opts ...AskOption) error {
 	h, err := asking(ctx, askingVisit)
 	if err != nil {
@@ -43,11 +46,11 @@ func ElicitURL(ctx context.Context, message, url string, opts ...AskOption) erro
 
 const askingVisit = "sending the user to a page"
 
-// visitInquiry asks the user to open a page.
+// visitInquiry is a question that asks the user to open a page.
 type visitInquiry struct {
 	h            *handling
 	name         string
-	page         string // the id is made of it; "": of the full key
+	page         string // the id is derived from it; if "", from the full key
 	message, url string
 }
 
@@ -77,10 +80,10 @@ func (*visitInquiry) take(_ context.Context, _ string, r protocol.Result) (bool,
 	return true, err
 }
 
-// visit is the question for a page of this call. Its id reveals nothing, cannot be guessed, and
-// is the same in each round.
+// visit returns the question of this call that asks the user to open a page. Its id reveals
+// nothing, cannot be guessed, and is the same in each round.
 func (h *handling) visit(page, message, address string) (*protocol.ElicitParams, error) {
-	// A nonce of the call, since the server's secrets may change between two rounds.
+	// The nonce belongs to the call, because the server's secrets may change between two rounds.
 	nonce, err := h.call.Once(h, keyNonce, func(context.Context) ([]byte, error) { return []byte(rand.Text()), nil })
 	if err != nil {
 		return nil, err
@@ -103,28 +106,29 @@ func (h *handling) visit(page, message, address string) (*protocol.ElicitParams,
 // visitError is the error of URLRequired.
 type visitError struct{ message, url string }
 
-// Error says what to visit.
+// Error returns the message and the URL.
 func (e *visitError) Error() string { return e.message + "\nVisit: " + e.url }
 
-// URLRequired is an error that demands a visit before the call can be made at all,
-// from a tool, a prompt or a resource; "{elicitationId}" in the URL as for
-// ElicitURL. A client of 2025-11-25 gets the specification's error -32042 and calls
-// again when the page is done. On 2026-07-28 the user is asked in a round and the
-// handler runs again, at once: if it demands the visit again, the user is asked
-// again, three times; then the client is told what to visit in the text of an error,
-// and calls again when the page is done. Any other client is told what to visit in the
-// text of an error. A URL that ElicitURL would not take is an internal error.
+// URLRequired returns an error that demands that the user opens a page before the call can be made
+// at all. A tool, a prompt or a resource may return it. "{elicitationId}" in the URL is replaced as
+// for ElicitURL. A URL that ElicitURL does not accept is an internal error.
+//
+// A client of 2025-11-25 gets the specification's error -32042, and calls again when the page is
+// done. On 2026-07-28 the user is asked in a round, and the handler runs again at once. If the
+// handler demands the page again, the user is asked again, up to three times. After that, the call
+// fails with an error whose text contains the message and the URL; the client calls again when the
+// page is done. Any other client gets an error with this text at once.
 func URLRequired(message, url string) error { return &visitError{message, url} }
 
-// keyVisit begins the keys of the questions of URLRequired.
+// keyVisit is the beginning of the keys of the questions of URLRequired.
 const keyVisit = "visit"
 
-// maxDemands bounds how often a call demands the same visit. A page that is not done by then
-// takes too long for a client that must call again each time.
+// maxDemands is how often a call may demand the same page. If the page is not done by then, the
+// client should make a new call later.
 const maxDemands = 3
 
-// demand makes the client open the page, by an error of the protocol or a question; if that is
-// not possible, it returns a text.
+// demand makes the client open the page, with an error of the protocol or with a question. If
+// neither is possible, it returns the text for the client.
 func (e *visitError) demand(ctx context.Context) (text string, err error) {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil {
@@ -147,9 +151,9 @@ func (e *visitError) demand(ctx context.Context) (text string, err error) {
 	return told, nil
 }
 
-// round asks in a round. It asks again each time the handler demands the visit again, since it
-// has run after the last answer. Each page has a key of its own, because a handler may demand
-// one after the other.
+// round asks the user in a round. It asks again each time the handler demands the page again,
+// because the handler has run after the last answer. Each page has a key of its own, because a
+// handler may demand several pages, one after the other.
 func (e *visitError) round(ctx context.Context, h *handling, told string) (text string, err error) {
 	sum := sha256.Sum256([]byte(e.url))
 	page := keyVisit + "/" + hex.EncodeToString(sum[:8])

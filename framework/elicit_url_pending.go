@@ -30,19 +30,21 @@ func (s *Server) ElicitationComplete(ctx context.Context, id string) error {
 // notifier sends a notification to a session.
 type notifier = func(ctx context.Context, p protocol.Params) error
 
-// maxVisits bounds the pages that are waited for. The oldest are forgotten; their clients find
-// out by calling again.
+// maxVisits is the number of pages that a server waits for. When there are more, it forgets the
+// oldest. Their clients are not notified, and find out by calling again.
 const maxVisits = 4096
 
-// visits knows whom to tell that a page is done, by the id of the elicitation. The zero value
-// is ready for use.
+// visits holds a notifier for each elicitation whose page is not done, by the id of the
+// elicitation. ElicitURL and URLRequired add notifiers. ElicitationComplete, or the same call on
+// another node, takes them. All methods may be called concurrently. The zero value is ready for
+// use.
 type visits struct {
-	mu    sync.Mutex // guards all below
-	known map[string]notifier
-	order []string // the ids, oldest first, including those that were taken
+	mu    sync.Mutex          // guards the fields below
+	known map[string]notifier // nil until add
+	order []string            // the ids, oldest first, including ids that were taken
 }
 
-// add stores how to tell the client that the page is done. A nil send is ignored.
+// add stores the notifier for the id. If send is nil, add does nothing.
 func (v *visits) add(id string, send notifier) {
 	if send == nil {
 		return
@@ -62,7 +64,7 @@ func (v *visits) add(id string, send notifier) {
 	}
 }
 
-// take removes and returns what add has stored for the id, or nil.
+// take removes and returns the notifier for the id, or nil.
 func (v *visits) take(id string) notifier {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// tidied drops from an answer what says nothing: members that the form has not, and optional
-// fields that were left blank, which clients send as null, or as "" where the field is no free
+// tidied returns the answer without members that the form does not have and without optional fields
+// that were left blank. Clients send a blank field as null, or as "" for a field that is not free
 // text.
 func tidied(schema, content []byte) []byte {
 	properties, _ := jsontext.Member(schema, "properties")
@@ -32,6 +32,7 @@ func tidied(schema, content []byte) []byte {
 	return append(kept, '}')
 }
 
+// isBlank reports whether value stands for a field that was left blank.
 func isBlank(property, value []byte) bool {
 	if jsontext.KindOf(value) == jsontext.KindNull {
 		return true
@@ -49,8 +50,8 @@ func isBlank(property, value []byte) bool {
 	return kind != "string"
 }
 
-// toPerson says in a person's words what to change; "" if no person can mend the answer,
-// because the client has made something else of it than the form asks for.
+// toPerson returns a text that explains to the user what to correct. It returns "" if the user
+// cannot correct the answer, because the client has sent something that the form does not ask for.
 func (f *form) toPerson(invalid *binding.Invalid, content []byte) string {
 	properties, _ := jsontext.Member(f.schema, "properties")
 	var lines []string
@@ -72,13 +73,14 @@ func (f *form) toPerson(invalid *binding.Invalid, content []byte) string {
 	return "Please correct this:\n" + strings.Join(lines, "\n")
 }
 
-// fieldName is the field that a pointer leads to, or into; "" for the whole answer.
+// fieldName returns the name of the field that the pointer refers to, or to a part of; "" for the
+// whole answer.
 func fieldName(pointer string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
 }
 
-// fieldTitle is what a person sees beside the field.
+// fieldTitle returns the label of the field that users see.
 func fieldTitle(property []byte, name string) string {
 	raw, _ := jsontext.Member(property, "title")
 	if title, _ := jsontext.String(raw); title != "" {
@@ -90,8 +92,8 @@ func fieldTitle(property []byte, name string) string {
 	return titled("", name)
 }
 
-// sameShape reports whether a value is what a field of the form can hold: a list or not, as the
-// field is one or not.
+// sameShape reports whether the client can have sent value for a form field: both are lists, or
+// neither is. An object never is; a missing value and null always are.
 func sameShape(property, value []byte) bool {
 	raw, _ := jsontext.Member(property, "type")
 	kind, _ := jsontext.String(raw)
@@ -103,7 +105,7 @@ func sameShape(property, value []byte) bool {
 	case jsontext.KindObject:
 		return false
 	}
-	return true // it is not there, or is null
+	return true // missing, or null
 }
 
 func correction(title string, issue binding.Issue) string {

@@ -11,7 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// prefilled writes the members of v as defaults into a form.
+// prefilled returns the schema of a form with the members of v as defaults.
 func prefilled(plan *binding.Plan, schema []byte, v reflect.Value) ([]byte, error) {
 	addressable := reflect.New(v.Type()).Elem()
 	addressable.Set(v)
@@ -28,9 +28,9 @@ func prefilled(plan *binding.Plan, schema []byte, v reflect.Value) ([]byte, erro
 	}), nil
 }
 
-// chosen writes run-time choices into a form: as enum if no choice has a title, else as oneOf
-// of constants (2025-11-25 client/elicitation "Enum Schemas"; the dialect rewrites it for
-// 2025-06-18).
+// chosen returns the schema of a form with the choices of the option Choices. If no choice has a
+// title, they are an enum; otherwise they are oneOf, or anyOf in a list, of constants (2025-11-25
+// client/elicitation "Enum Schemas"). The dialect rewrites this for 2025-06-18.
 func chosen(schema []byte, choices map[string][]Choice) ([]byte, error) {
 	var fields []string
 	var misfit error
@@ -64,7 +64,7 @@ func chosen(schema []byte, choices map[string][]Choice) ([]byte, error) {
 	return out, nil
 }
 
-// misfitOf says why a field cannot have these choices, or is nil.
+// misfitOf returns an error if a field cannot have these choices.
 func misfitOf(field string, property []byte, choices []Choice) error {
 	if items, list := jsontext.Member(property, "items"); list {
 		property = items
@@ -91,8 +91,8 @@ func misfitOf(field string, property []byte, choices []Choice) error {
 	return nil
 }
 
-// flat checks that a hand-written form is an object whose fields are not objects or lists of
-// such.
+// flat returns an error unless a schema of Form is an object whose fields have types that a form
+// allows. It does not look into lists.
 func flat(schema []byte) error {
 	if !isObjectSchema(schema) {
 		return errors.New("it is not of type object")
@@ -109,8 +109,8 @@ func flat(schema []byte) error {
 	return nil
 }
 
-// openList is the first list in a form that does not say which values it may have. Forms can
-// only ask for lists of given choices (2025-11-25 client/elicitation "Enum Schemas").
+// openList returns the first list in a form without an enumeration of its values. Forms can ask
+// only for lists of given choices (2025-11-25 client/elicitation "Enum Schemas").
 func openList(schema []byte) (name string, found bool) {
 	properties, _ := jsontext.Member(schema, "properties")
 	for key, property := range jsontext.Members(properties) {
@@ -151,7 +151,8 @@ func choiceMembers(choices []Choice) (titled bool, members []byte) {
 	return titled, append(members, ']')
 }
 
-// editProperties rewrites the members of "properties", in their order.
+// editProperties returns the schema with each property replaced by the result of edit, in the same
+// order.
 func editProperties(schema []byte, edit func(name string, property []byte) []byte) []byte {
 	properties, ok := jsontext.Member(schema, "properties")
 	if !ok {
@@ -164,7 +165,8 @@ func editProperties(schema []byte, edit func(name string, property []byte) []byt
 	return withMember(schema, "properties", append(edited, '}'))
 }
 
-// withMember replaces a member in its place, or adds it at the end.
+// withMember returns the object with the member set to value. The member keeps its position, or is
+// added at the end.
 func withMember(object []byte, name string, value []byte) []byte {
 	out, replaced := []byte{'{'}, false
 	for key, old := range jsontext.Members(object) {
@@ -179,7 +181,7 @@ func withMember(object []byte, name string, value []byte) []byte {
 	return append(out, '}')
 }
 
-// without drops members.
+// without returns the object without the named members.
 func without(object []byte, names ...string) []byte {
 	out := []byte{'{'}
 	for key, value := range jsontext.Members(object) {
@@ -194,7 +196,7 @@ func without(object []byte, names ...string) []byte {
 	return append(out, '}')
 }
 
-// appendMember appends to an object that is still open; key is quoted.
+// appendMember appends a member to an object that is not closed yet. key is quoted.
 func appendMember(dst, key, value []byte) []byte {
 	if len(dst) > 1 {
 		dst = append(dst, ',')

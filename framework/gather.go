@@ -7,13 +7,13 @@ import (
 	"reflect"
 )
 
-// Question is a question that has not been asked yet. It may be asked many times, and
+// A Question is a question that has not been asked yet. It may be asked many times, and
 // concurrently.
 type Question[T any] struct {
 	begin func(h *handling, into *T) (inquiry, error)
 }
 
-// Ask makes a question for Gather, as Elicit would ask it.
+// Ask returns a question to the user, for Gather. Gather asks it as Elicit does.
 func Ask[T any](message string, opts ...AskOption) Question[T] {
 	return Question[T]{func(h *handling, into *T) (inquiry, error) {
 		q, err := h.formInquiry(message, opts, reflect.ValueOf(into).Elem())
@@ -25,7 +25,7 @@ func Ask[T any](message string, opts ...AskOption) Question[T] {
 	}}
 }
 
-// AskModel makes a question to the model for Gather, as GenerateAs would ask it. If T is
+// AskModel returns a question to the model, for Gather. Gather asks it as GenerateAs does. If T is
 // Generation, the answer is what Generate returns.
 func AskModel[T any](prompt string, opts ...GenerateOption) Question[T] {
 	return Question[T]{func(h *handling, into *T) (inquiry, error) {
@@ -33,7 +33,8 @@ func AskModel[T any](prompt string, opts ...GenerateOption) Question[T] {
 	}}
 }
 
-// start makes the inquiry, or a faulty one if the question has a fault.
+// start returns the inquiry of the question. If the question has a fault, the inquiry is a faulty
+// one.
 func (q Question[T]) start(h *handling, into *T) inquiry {
 	if q.begin == nil {
 		return &faulty{err: errors.New("a Question was not made by Ask, AskModel or AskRoots")}
@@ -45,9 +46,11 @@ func (q Question[T]) start(h *handling, into *T) inquiry {
 	return inq
 }
 
-// Gather asks all questions in one round, whatever the first answers are. Questions and
-// answers are in order. The error joins what was refused; if an answer has to be waited
-// for, it is ErrPending. If an answer does not fit, only its question is asked again.
+// Gather asks all questions in one round; no question depends on the answer to another. Answers are
+// in the order of the questions. If an answer does not fit, only its question is asked again.
+//
+// Gather returns ErrPending if an answer is still pending. Otherwise it joins the errors of the
+// questions that failed, each with the number of the question.
 func Gather[T any](ctx context.Context, questions ...Question[T]) ([]T, error) {
 	h, err := asking(ctx, gathering)
 	if err != nil {
@@ -61,8 +64,8 @@ func Gather[T any](ctx context.Context, questions ...Question[T]) ([]T, error) {
 	return answers, gathered(h.settle(ctx, inquiries...))
 }
 
-// Gather2 asks both in one round. The error joins what was refused; each part Is
-// ErrDeclined or ErrCancelled.
+// Gather2 asks both questions in one round. It returns the same errors as Gather; errors.Is finds
+// ErrDeclined and ErrCancelled in them.
 func Gather2[A, B any](ctx context.Context, a Question[A], b Question[B]) (A, B, error) {
 	var first A
 	var second B
@@ -74,7 +77,7 @@ func Gather2[A, B any](ctx context.Context, a Question[A], b Question[B]) (A, B,
 	return first, second, gathered(errs)
 }
 
-// Gather3 asks three, as Gather2 asks two.
+// Gather3 is like Gather2, for three questions.
 func Gather3[A, B, C any](ctx context.Context, a Question[A], b Question[B], c Question[C]) (A, B, C, error) {
 	var first A
 	var second B
@@ -89,7 +92,8 @@ func Gather3[A, B, C any](ctx context.Context, a Question[A], b Question[B], c Q
 
 const gathering = "asking several questions"
 
-// gathered joins the errors. With several questions the error says which one it was.
+// gathered joins the errors. If there are several questions, it adds the number of the question to
+// each error. If one error is ErrPending, it returns ErrPending alone.
 func gathered(errs []error) error {
 	for i, err := range errs {
 		if errors.Is(err, ErrPending) {
