@@ -16,32 +16,33 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Handler is one step of the chain.
+// A Handler runs a call. It is the rest of the chain of middleware, or the innermost step.
 type Handler func(ctx context.Context, call *Call) (*Result, error)
 
-// Middleware is a named step with its place in the chain; inspect --chain prints the name.
-// The zero Phase is PhaseApp. A bare func could carry neither.
+// A Middleware is a step of the chain. Its name is shown by inspect --chain. The zero Phase is
+// PhaseApp. Wrap is called once for each chain that has the step, when the chain is built.
 type Middleware struct {
 	Name    string
 	Phase   Phase
-	PerCall bool // of OncePerCall
+	PerCall bool // set by OncePerCall
 	Wrap    func(next Handler) Handler
 
-	only kind // of the typed adapters: other calls never meet this step; 0: all
+	only kind // kinds of calls that pass the step; 0 means all
 	from Origin
-	of   kind   // of the calls of its chain
-	at   string // of the app's: the line that gave it
+	of   kind   // kind of the calls of its chain
+	at   string // call site that added it to the app
 }
 
-// Phase orders middleware.
+// A Phase is a position in the chain. It orders middleware.
 type Phase int
 
-// Phases, outermost first. Recovery and scopes are the engine's own.
+// Phases in the order of their values, but with PhaseApp innermost. Recovery of panics and checks
+// of scopes are not middleware.
 //
-// The steps of PhaseTrace also see calls that are refused because the caller lacks the
-// component's Scopes, by whatever method and without their arguments: next then returns an
-// error of OutcomeDenied, and what the step returns is not the answer. They are wrapped
-// around that as well, once.
+// The steps of PhaseTrace also run for calls that are refused because the caller lacks scopes of
+// the component. Such a call may have any method, and has no arguments. next returns an error of
+// OutcomeDenied, and the result of the step is ignored. For these calls there is a second chain, so
+// Wrap is called once more.
 const (
 	PhaseApp Phase = iota
 	PhaseTrace
@@ -51,7 +52,7 @@ const (
 	PhaseValidate
 )
 
-// rank is the place in the chain, outermost first: the zero Phase is innermost.
+// rank returns the order of the phase in the chain, outermost first. The zero Phase is innermost.
 func (p Phase) rank() Phase {
 	if p == PhaseApp {
 		return PhaseValidate + 1
@@ -59,20 +60,20 @@ func (p Phase) rank() Phase {
 	return p
 }
 
-// Call is what middleware sees.
+// A Call describes a call to middleware.
 type Call struct {
 	Method    string          // "tools/call"
-	Name      string          // of the tool or prompt, or the URI
-	Arguments json.RawMessage // as received; what a step hands on is what the next one gets
-	ID        string          // of the logical call: the same in every round
-	Round     int             // 0 = first
+	Name      string          // name of the tool or prompt, or the URI
+	Arguments json.RawMessage // as received, or as the previous step passed them on
+	ID        string          // of the logical call; the same in every round
+	Round     int             // 0 for the first round
 	Component ComponentInfo   // zero for lists
 
 	began time.Time
 }
 
-// Began returns when it was first asked for, so that all middleware that measures reads the
-// clock once. Ask before you call next, or the duration is 0.
+// Began returns the time of the first call of Began on c. All middleware that measures then uses
+// the same start. Call it before next; otherwise the duration is 0.
 func (c *Call) Began() time.Time {
 	if c.began.IsZero() {
 		c.began = time.Now()
@@ -80,8 +81,7 @@ func (c *Call) Began() time.Time {
 	return c.began
 }
 
-// ComponentInfo describes a component. It is shared: do not change what its slices and maps
-// hold.
+// ComponentInfo describes a component. It is shared: do not modify its slices and maps.
 type ComponentInfo struct {
 	Kind        string // "tool", "resource", "template", "prompt", "method"
 	Name        string // as listed; the URI of a resource, the URI template of a template
@@ -91,33 +91,33 @@ type ComponentInfo struct {
 	Meta        protocol.Meta
 }
 
-// Result is what a handler answers. While a question is pending, next returns ErrPending,
-// whatever the handler returned: it is not a failure and must not be replaced. The handler
-// will run again, with a higher Round and the same ID.
+// A Result is the result of a call. While a question is pending, next returns ErrPending, whatever
+// the handler returned. ErrPending is not a failure and must not be replaced. The handler will run
+// again, with a higher Round and the same ID.
 type Result struct {
 	Body protocol.Result // *protocol.CallToolResult, *protocol.ReadResourceResult, *protocol.GetPromptResult, *protocol.CompleteResult, *protocol.CustomResult; nil for lists
-	List []ComponentInfo // of a list: middleware may take components away
+	List []ComponentInfo // of a list; middleware may remove components
 }
 
-// Next is the rest of the chain for the typed adapters.
+// Next is the rest of the chain, for the typed adapters such as OnToolCall.
 type Next[R any] = func(ctx context.Context, call *Call) (R, error)
 
-// OnToolCall makes a middleware for tools/call only; likewise below.
+// OnToolCall returns a middleware for tools/call. Other calls do not pass it.
 func OnToolCall(name string, fn func(ctx context.Context, call *Call, next Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error)) Middleware {
 	return adapter(name, kindTool, fn)
 }
 
-// OnRead is for resources/read.
+// OnRead returns a middleware for resources/read. Other calls do not pass it.
 func OnRead(name string, fn func(ctx context.Context, call *Call, next Next[*protocol.ReadResourceResult]) (*protocol.ReadResourceResult, error)) Middleware {
 	return adapter(name, kindsRead, fn)
 }
 
-// OnPrompt is for prompts/get.
+// OnPrompt returns a middleware for prompts/get. Other calls do not pass it.
 func OnPrompt(name string, fn func(ctx context.Context, call *Call, next Next[*protocol.GetPromptResult]) (*protocol.GetPromptResult, error)) Middleware {
 	return adapter(name, kindPrompt, fn)
 }
 
-// body is one of the typed results.
+// body is the type of a typed result.
 type body interface {
 	*protocol.CallToolResult | *protocol.ReadResourceResult | *protocol.GetPromptResult
 	protocol.Result
@@ -150,10 +150,12 @@ func adapter[R body](name string, only kind, fn func(context.Context, *Call, Nex
 	return Middleware{Name: name, Wrap: wrap, only: only}
 }
 
-// OnList is for all lists. fn gets everything the caller may see, before it is cut into
-// pages, and may take components away; what it adds or reorders is ignored. With such a
-// step, the answer to an unknown name suggests no other, which might be of a component that
-// fn hides.
+// OnList returns a middleware for all lists. fn gets all components that the caller may see, before
+// the list is cut into pages. fn may remove components; additions and changes of the order are
+// ignored.
+//
+// If the app has such a middleware, the answer to an unknown name does not suggest another name.
+// The suggestion might be a component that fn hides.
 func OnList(name string, fn func(ctx context.Context, call *Call, next Next[[]ComponentInfo]) ([]ComponentInfo, error)) Middleware {
 	if fn == nil {
 		return Middleware{Name: name, only: kindList}
@@ -177,19 +179,19 @@ func OnList(name string, fn func(ctx context.Context, call *Call, next Next[[]Co
 	return Middleware{Name: name, Wrap: wrap, only: kindList}
 }
 
-// OncePerCall sets PerCall: the step runs in each round of a logical call until it has
-// called next, and in none of the rounds after that. It may ask; a step that answers
-// itself, or whose question is open, runs again. What it does after next affects only the
-// round in which it ran.
+// OncePerCall returns mw with PerCall set. The step then runs in each round of a logical call until
+// it has called next. In later rounds it does not run. A step that answers without calling next, or
+// whose own question is pending, runs again in the next round. Whatever the step does after next
+// affects only the round in which it ran.
 func OncePerCall(mw Middleware) Middleware {
 	mw.PerCall = true
 	return mw
 }
 
-// problem is what is wrong with the middleware, or "".
+// problem returns what is wrong with the middleware, or "".
 func (m Middleware) problem() string {
 	switch {
-	case m.Wrap == nil && strings.Contains(m.Name, ": "): // so package middleware tells of an argument
+	case m.Wrap == nil && strings.Contains(m.Name, ": "): // package middleware reports a wrong argument in the name
 		return "middleware." + m.Name
 	case m.Wrap == nil:
 		return fmt.Sprintf("the middleware %q does nothing: its function is nil", m.Name)
@@ -199,11 +201,11 @@ func (m Middleware) problem() string {
 	return ""
 }
 
-// meets says whether calls of this kind pass the step.
+// meets reports whether calls of the kind pass the step.
 func (m Middleware) meets(k kind) bool { return m.only == 0 || m.only&k != 0 }
 
-// arranged are the steps that calls of one kind pass, outermost first: ordered by phase, and
-// within a phase the app's first, then the group's, then the component's own.
+// arranged returns the steps that calls of one kind pass, outermost first. Steps are ordered by
+// phase. Within a phase, the app's steps come first, then the group's, then the component's own.
 func arranged(k kind, app, group, own []Middleware) []Middleware {
 	steps := slices.Concat(app, group, own)
 	for i := range steps {
@@ -222,11 +224,12 @@ func arranged(k kind, app, group, own []Middleware) []Middleware {
 	return steps
 }
 
-// broken is called for a step that cannot be built. The chain is built without it, to find
-// further faults.
+// broken is called for a step that cannot be built. The chain is then built without the step, to
+// find further faults.
 type broken func(step Middleware, problem string)
 
-// compose builds the chain of one component, once.
+// compose builds a chain of steps in front of innermost. It is called once for each chain, and
+// calls report for each step that cannot be built.
 func compose(innermost Handler, steps []Middleware, report broken) Handler {
 	places := make([]*passed, len(steps))
 	var outer *passed
@@ -251,9 +254,9 @@ func compose(innermost Handler, steps []Middleware, report broken) Handler {
 	return next
 }
 
-// around puts the step in front of next; place is that of a step of OncePerCall. A step that
-// returns nothing at all, or the result of another method, has a fault, which becomes an error
-// of the call. If problem is not "", there is no step.
+// around builds the step in front of next. place is set for a step of OncePerCall. If problem is
+// not "", the step cannot be built. During a call, a step that returns neither a result nor an
+// error, or the result of another method, causes an error of the call.
 func (m Middleware) around(next Handler, place *passed) (step Handler, problem string) {
 	behind := next
 	if place != nil {
@@ -268,7 +271,7 @@ func (m Middleware) around(next Handler, place *passed) (step Handler, problem s
 			return behind(ctx, call)
 		}
 		result, err := wrapped(ctx, call)
-		if pending(ctx) { // the step has asked itself, or replaced the error that it got
+		if pending(ctx) { // the step has asked a question, or replaced ErrPending
 			return nil, ErrPending
 		}
 		if err == nil && result == nil {
@@ -281,8 +284,8 @@ func (m Middleware) around(next Handler, place *passed) (step Handler, problem s
 	}, ""
 }
 
-// wrap calls the program's function that puts a step in front of next; problem is why there is
-// none, or "".
+// wrap calls the function of the program that builds a step in front of next. problem says why
+// there is no step, or is "".
 func wrap[H Handler | transport.Next](fn func(H) H, next H) (step H, problem string) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -295,13 +298,13 @@ func wrap[H Handler | transport.Next](fn func(H) H, next H) (step H, problem str
 	return step, ""
 }
 
-// appFault is a fault of one of the app's steps.
+// appFault returns a fault of a step of the app.
 func (m Middleware) appFault(problem string) Fault {
 	return Fault{Component: "app", Where: m.at, Problem: problem}
 }
 
-// broken reports a step that the member's chain cannot have. A step of the app is reported
-// once, whatever components it is for.
+// broken returns the function that reports steps that cannot be built in the member's chain. A step
+// of the app is reported once, not once for each component.
 func (m *member) broken(b *builder) broken {
 	return func(step Middleware, problem string) {
 		fault := step.appFault(problem)
@@ -314,8 +317,8 @@ func (m *member) broken(b *builder) broken {
 	}
 }
 
-// answeredBy says whether calls of the kind are answered by such a body. It may be missing: an
-// outer step may make one, and lists have none.
+// answeredBy reports whether r may be the result of calls of the kind. A missing body may: an outer
+// step may add one, and results of lists do not have a body.
 func (k kind) answeredBy(r protocol.Result) bool {
 	switch r := r.(type) {
 	case nil:
@@ -334,7 +337,8 @@ func (k kind) answeredBy(r protocol.Result) bool {
 	return false
 }
 
-// listFilter runs the app's chain around each list; nil if no step meets lists.
+// listFilter returns a function that runs the app's chain around a list, or nil if lists do not
+// pass any step.
 func (s *Server) listFilter(report broken) func(context.Context, *engine.Call, protocol.ListKind, []*catalog.Entry) ([]*catalog.Entry, error) {
 	if !slices.ContainsFunc(s.chain, func(m Middleware) bool { return m.meets(kindList) }) {
 		return nil
@@ -361,7 +365,7 @@ func (s *Server) listFilter(report broken) func(context.Context, *engine.Call, p
 
 var errContext = errors.New("a middleware replaced the context instead of deriving from it")
 
-// listKey finds the components of a list in its context.
+// listKey is the context key of the components of a list.
 type listKey struct{}
 
 // listed is the innermost step of lists.

@@ -14,14 +14,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// mostCompletions is the specification's bound (server/utilities/completion).
+// mostCompletions is the largest number of values in an answer (server/utilities/completion).
 const mostCompletions = 100
 
 // entryCompleter is the type of catalog.Entry.Complete.
 type entryCompleter = func(context.Context, *engine.Call, *protocol.CompleteParams) (*protocol.Completion, error)
 
-// completion completes the arguments of a prompt or the variables of a template:
-// by their Complete option, else by the values that their type allows.
+// completion returns the function that completes the arguments of a prompt or the variables of a
+// template. An argument with the option Complete is completed by the option's function; any other
+// by the values that its type allows.
 func (b *builder) completion(m *member, plan *binding.Plan) entryCompleter {
 	enums := make(map[string][]string)
 	var names []string
@@ -54,8 +55,8 @@ func (b *builder) completion(m *member, plan *binding.Plan) entryCompleter {
 	}
 }
 
-// completing puts the steps that completions pass in front of complete: they must be limited as
-// calls are (server/utilities/completion "Security").
+// completing returns complete behind the middleware that completions pass. Completions must be
+// limited as calls are (server/utilities/completion "Security").
 func (m *member) completing(b *builder, complete entryCompleter) entryCompleter {
 	steps := arranged(kindCompletion, b.server.chain, m.options.groupChain, m.options.ownChain)
 	innermost := recovered(func(ctx context.Context, call *Call) (*Result, error) {
@@ -89,7 +90,7 @@ func (m *member) completing(b *builder, complete entryCompleter) entryCompleter 
 	}
 }
 
-// given are the arguments that the user has written so far, including the one to be completed.
+// given returns the arguments that the user has entered so far, including the one to complete.
 func given(p *protocol.CompleteParams) []byte {
 	arguments := maps.Clone(p.Context)
 	if arguments == nil {
@@ -99,7 +100,7 @@ func given(p *protocol.CompleteParams) []byte {
 	return stringObject(arguments)
 }
 
-// asked is the reverse of given, for the arguments that the steps have passed on.
+// asked is the reverse of given. It returns p with the arguments that the middleware has passed on.
 func asked(p protocol.CompleteParams, arguments []byte) (*protocol.CompleteParams, error) {
 	members, err := stringMembers(arguments)
 	if err != nil {
@@ -128,7 +129,7 @@ func unknownArgument(name string, names []string) *protocol.Fault {
 	return &protocol.Fault{Kind: protocol.FaultInvalidParams, Message: text}
 }
 
-// matching are the values that begin with prefix, whatever their case.
+// matching returns the values that begin with prefix, ignoring case.
 func matching(values []string, prefix string) []string {
 	prefix = strings.ToLower(prefix)
 	return slices.DeleteFunc(slices.Clone(values), func(v string) bool {

@@ -9,25 +9,26 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// CallInfo is everything known about the call. Read-only.
+// CallInfo is the information about a call. Its slices, maps and pointers are read-only.
 type CallInfo struct {
 	Principal    *Principal
 	Client       protocol.Implementation
 	Capabilities protocol.ClientCapabilities
 	Revision     string // for logs only
-	Session      string // empty on 2026-07-28, which has none: a map by it would be one entry for all those clients
+	Session      string // empty on 2026-07-28, which has no sessions, so do not use it as a map key there
 	Request      string
 	Call         string // the same in every round
 	Round        int
 	Task         string
-	URI          string // of resources/read
+	URI          string // set for resources/read
 	Meta         protocol.Meta
-	Header       http.Header // nil unless HTTP
+	Header       http.Header // nil unless the transport is HTTP
 	RemoteAddr   string
 }
 
-// Caller says who calls. It never returns nil; outside a handler it knows the principal at
-// most. What clients say about themselves proves nothing; only the principal does.
+// Caller returns the information about the call of ctx. It never returns nil. Outside a handler, at
+// most the principal is set. Only the principal is verified; clients can send anything in the other
+// fields.
 func Caller(ctx context.Context) *CallInfo {
 	info := &CallInfo{Principal: transport.PrincipalFrom(ctx)}
 	h := handlingFrom(ctx)
@@ -52,8 +53,8 @@ func Caller(ctx context.Context) *CallInfo {
 	return info
 }
 
-// ServerFrom returns the server that runs the handler. It is never nil: outside a handler
-// the server does nothing.
+// ServerFrom returns the server that runs the handler. It never returns nil. Outside a handler it
+// returns a server that does nothing.
 func ServerFrom(ctx context.Context) *Server {
 	if h := handlingFrom(ctx); h != nil {
 		return h.server

@@ -11,8 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// alone are the settings by the component's own options, without those of groups. Options that
-// do not fit are ignored here; Build reports them.
+// alone returns the settings of the component's own options, without the options of groups. It
+// ignores options that do not fit, because Build reports them.
 func (d *declaration) alone() *settings {
 	s := &settings{}
 	for _, o := range d.opts {
@@ -23,10 +23,10 @@ func (d *declaration) alone() *settings {
 	return s
 }
 
-// takes says whether the option fits the component.
+// takes reports whether the option fits the component.
 func (d *declaration) takes(opt componentOption) bool { return opt.fits&(d.kind|d.also) != 0 }
 
-// firstFault is the first one that is not a warning.
+// firstFault returns the text of the first fault that is not a warning.
 func firstFault(faults []binding.Fault) string {
 	for _, f := range faults {
 		if !f.Warning {
@@ -36,8 +36,7 @@ func firstFault(faults []binding.Fault) string {
 	return "the types are faulty"
 }
 
-// checkName reports names that clients would refuse. URIs are checked where they
-// are parsed.
+// checkName reports names that clients would refuse. URIs are checked when they are parsed.
 func (b *builder) checkName(m *member) {
 	const fix = "Use letters, digits, _ . and -"
 	switch {
@@ -54,7 +53,7 @@ func (b *builder) checkName(m *member) {
 	}
 }
 
-// plainName says that the name has only characters that 2025-11-25 server/tools allows.
+// plainName reports whether the name has only characters that 2025-11-25 server/tools allows.
 func plainName(name string) bool {
 	for _, r := range name {
 		switch {
@@ -66,8 +65,8 @@ func plainName(name string) bool {
 	return true
 }
 
-// unprintable is why a name cannot be that of anything, or "". What is not UTF-8 is
-// something else on the wire: nobody could call it.
+// unprintable returns why a prompt or method cannot have this name, or "". A name that is
+// not UTF-8 is changed when it is sent, so clients could not use it.
 func unprintable(name string) string {
 	switch {
 	case !utf8.ValidString(name):
@@ -78,7 +77,8 @@ func unprintable(name string) string {
 	return ""
 }
 
-// stringObject is a JSON object of strings: prompt arguments as middleware sees them.
+// stringObject returns a JSON object of strings, or nil if args is nil. Middleware sees the
+// arguments of prompts in this form.
 func stringObject(args map[string]string) []byte {
 	if args == nil {
 		return nil
@@ -94,7 +94,7 @@ func stringObject(args map[string]string) []byte {
 	return append(out, '}')
 }
 
-// withoutMeta drops the _meta member, which belongs to the protocol.
+// withoutMeta returns params without the member _meta, which belongs to the protocol.
 func withoutMeta(params []byte) []byte {
 	if _, found := jsontext.Member(params, "_meta"); !found {
 		return params
@@ -102,8 +102,8 @@ func withoutMeta(params []byte) []byte {
 	return without(params, "_meta")
 }
 
-// noContext is for functions of the public API that judge a value and are given
-// no context: it never ends and holds nothing.
+// noContext is a context that never ends and has no values. It is for functions that have no
+// context but call code that needs one.
 type noContext struct{}
 
 func (noContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }

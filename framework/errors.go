@@ -14,14 +14,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine"
 )
 
-// Sentinels. ErrUnsupported also Is errors.ErrUnsupported. None of them Is
-// context.Canceled: that is the call's end, not the user's answer.
+// Errors of questions, resources and effects. errors.Is(ErrUnsupported, errors.ErrUnsupported) is
+// true. None of them is context.Canceled: that error means that the call has ended, not that the
+// user has refused.
 //
-// ErrPending says that the question was filed. The handler should return now and will run
-// again with the answer; this is not a failure, and whatever it returns along with
-// ErrPending is ignored. It occurs only where the client is asked in rounds (2026-07-28).
+// ErrPending means that a question was recorded, or that the call goes on as a task ([Detach]). The
+// handler should return now. It will run again, with the answer or in the task. This is not a
+// failure, and what the handler returns is ignored. ErrPending occurs only if the client is asked in
+// rounds (2026-07-28), and in tasks.
 //
-// ErrUncertain says that an AtMostOnce effect may or may not have happened.
+// ErrUncertain means that an effect of AtMostOnce may or may not have happened.
 var (
 	ErrDeclined    = errors.New("the user declined to answer")
 	ErrCancelled   = errors.New("the user dismissed the question without an answer")
@@ -33,23 +35,23 @@ var (
 
 // userError is the error of UserErrorf and NotFoundf.
 type userError struct {
-	error         // made by fmt.Errorf: the text, and what it wraps
-	notFound bool // Is ErrNotFound
+	error         // made by fmt.Errorf: the text, and the wrapped errors
+	notFound bool // errors.Is matches ErrNotFound
 }
 
 func (e *userError) Unwrap() error { return e.error }
 
-// Is makes errors of NotFoundf an ErrNotFound.
+// Is reports true for ErrNotFound if e is an error of NotFoundf.
 func (e *userError) Is(target error) bool { return e.notFound && target == ErrNotFound }
 
-// UserErrorf returns an error whose text is meant for the model and the user. It formats
-// like fmt.Errorf: the text of a %w is shown, too.
+// UserErrorf returns an error whose text is meant for the model and the user. It formats like
+// fmt.Errorf; the text includes errors that are wrapped with %w.
 func UserErrorf(format string, args ...any) error {
 	return &userError{error: fmt.Errorf(format, args...)}
 }
 
-// NotFoundf is a UserErrorf that Is ErrNotFound: from a resource, the
-// specification's "resource not found".
+// NotFoundf is like UserErrorf, but errors.Is also matches ErrNotFound. For a resource, the client
+// gets the specification's error "resource not found".
 func NotFoundf(format string, args ...any) error {
 	return &userError{error: fmt.Errorf(format, args...), notFound: true}
 }
@@ -60,18 +62,18 @@ type argumentError struct {
 	error
 }
 
-// Error names the argument.
+// Error returns the text, with the argument in front.
 func (e *argumentError) Error() string { return e.path + ": " + e.error.Error() }
 
 func (e *argumentError) Unwrap() error { return e.error }
 
-// InvalidArgumentf blames one argument; path is a dotted name or a JSON pointer.
-// errors.Join blames several. The text is meant for the model.
+// InvalidArgumentf returns an error about one argument, with a text for the model. path is a dotted
+// name or a JSON pointer. For several arguments, combine errors with errors.Join.
 func InvalidArgumentf(path, format string, args ...any) error {
 	return &argumentError{path: pointer(path), error: fmt.Errorf(format, args...)}
 }
 
-// pointer turns a dotted name into a JSON pointer.
+// pointer returns path as a JSON pointer.
 func pointer(path string) string {
 	if path == "" || strings.HasPrefix(path, "/") {
 		return path
@@ -82,14 +84,14 @@ func pointer(path string) string {
 // becauseError is the error of Because.
 type becauseError struct{ shown, cause error }
 
-// Error is for the log, and has both texts.
+// Error returns both texts, for the log.
 func (e *becauseError) Error() string { return e.shown.Error() + ": " + e.cause.Error() }
 
 func (e *becauseError) Unwrap() []error { return []error{e.shown, e.cause} }
 
-// Because shows err to the client and keeps cause for the log and for errors.Is. An err
-// that does not come from this package is shown as if UserErrorf had made it. If either is
-// nil, the other is returned.
+// Because returns an error that shows err to the client, and keeps cause for the log and for
+// errors.Is. If err is not an error of this package, the client sees its text as if UserErrorf had
+// made it. If either is nil, Because returns the other.
 func Because(err, cause error) error {
 	switch {
 	case err == nil:
@@ -100,55 +102,56 @@ func Because(err, cause error) error {
 	return &becauseError{shown: err, cause: cause}
 }
 
-// unsupportedError has what the client would have needed.
+// unsupportedError is the error for a question that the client cannot be asked.
 type unsupportedError struct {
 	what    string
-	missing *protocol.ClientCapabilities // nil: it is not because of the client's capabilities
+	missing *protocol.ClientCapabilities // capabilities that the client lacks; nil if there is another reason
 }
 
-// Error names what could not be done.
+// Error says what is not possible.
 func (e *unsupportedError) Error() string { return e.what }
 
 func (e *unsupportedError) Unwrap() error { return ErrUnsupported }
 
-// askError is the error that the client answered a question with. When a call's error is
-// classified, it is not unwrapped: the client's own error must not come back to the client as
-// the server's.
+// askError is the error of a question that the client answered with an error, or with an answer
+// that cannot be used. classify does not unwrap it: an error of the client must not be sent back to
+// the client as an error of the server.
 type askError struct {
 	doing string
 	cause error
 }
 
-// Error is for the log.
+// Error returns the text for the log.
 func (e *askError) Error() string { return e.doing + ": " + e.cause.Error() }
 
 func (e *askError) Unwrap() error { return e.cause }
 
-// class decides how an error is answered.
+// class is the class of an error. It decides how the error is answered.
 type class uint8
 
 const (
 	classInternal  class = iota // logged; the client gets a general text
-	classUser                   // its text is meant for the model
-	classNotFound               // so is this one's
+	classUser                   // the text is meant for the model
+	classNotFound               // the text is meant for the model
 	classArguments              // issues of arguments
-	classProtocol               // a *protocol.Error or *protocol.Fault, as it is
+	classProtocol               // a *protocol.Error or *protocol.Fault, sent unchanged
 	classMissing                // the client lacks a capability
-	classCancelled              // the call is over: nobody is listening
-	classVisit                  // of URLRequired
+	classCancelled              // the call is over, and no answer is sent
+	classVisit                  // the error of URLRequired
 )
 
-// verdict is an error, classified.
+// verdict is the result of classifying an error.
 type verdict struct {
 	class   class
 	text    string
 	invalid *binding.Invalid
-	wire    error // classProtocol
+	wire    error // set for classProtocol
 	missing *protocol.ClientCapabilities
-	visit   *visitError // classVisit
+	visit   *visitError // set for classVisit
 }
 
-// classify classifies an error by the outermost one in its chain that has a class.
+// classify returns the verdict of the outermost error in the chain of err that has a class. If no
+// error has a class, the class is classInternal.
 func classify(err error) verdict {
 	for err != nil {
 		if v, ok := own(err); ok {
@@ -168,7 +171,8 @@ func classify(err error) verdict {
 	return verdict{}
 }
 
-// own classifies err itself, and not what it wraps.
+// own returns the verdict of err itself, without the errors that it wraps. It reports false if err
+// has no class.
 func own(err error) (verdict, bool) {
 	switch e := err.(type) { //nolint:errorlint // err itself, not what it wraps: classify walks
 	case *userError:
@@ -209,8 +213,8 @@ func own(err error) (verdict, bool) {
 	return verdict{}, false
 }
 
-// shown is the class of the visible error of Because: that of a user error, unless it has a
-// class of its own.
+// shown returns the verdict of the visible error of Because. If that error has no class of its own,
+// its class is classUser.
 func shown(err error) verdict {
 	if v := classify(err); v.class != classInternal {
 		return v
@@ -218,8 +222,9 @@ func shown(err error) verdict {
 	return verdict{class: classUser, text: err.Error()}
 }
 
-// joined combines the issues of arguments and the texts for the user; any other class wins
-// alone.
+// joined returns the verdict of joined errors. It combines the issues of arguments and the texts
+// for the user. An error of the protocol, of a missing capability or of a page, or a cancellation,
+// takes precedence over all others.
 func joined(errs []error) verdict {
 	var issues []binding.Issue
 	var texts []string
@@ -236,7 +241,7 @@ func joined(errs []error) verdict {
 			}
 		case classProtocol, classMissing, classCancelled, classVisit:
 			return v
-		case classInternal: // the log gets it in full
+		case classInternal: // only for the log
 		}
 	}
 	switch {
@@ -251,7 +256,7 @@ func joined(errs []error) verdict {
 	return first
 }
 
-// sentence ends the text with a full stop.
+// sentence returns the text with a period at the end, if it does not end in one, or in ! or ?.
 func sentence(text string) string {
 	if text == "" || strings.ContainsRune(".!?", rune(text[len(text)-1])) {
 		return text
@@ -259,8 +264,8 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// judge maps the error with the app's mapper, classifies it, and logs what the client is not
-// told.
+// judge maps err with the app's error mapper and classifies it. It logs errors that the client does
+// not see in full.
 func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *bound) verdict {
 	err = s.mapped(ctx, err)
 	v := classify(err)
@@ -269,7 +274,7 @@ func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *bound)
 	case v.class == classInternal && ctx.Err() != nil && errors.Is(context.Cause(ctx), errTimeout):
 		v.class, v.text = classUser, fmt.Sprintf("The %s took longer than %s and was stopped.", b.noun, b.timeout)
 	case v.class == classCancelled && ctx.Err() == nil:
-		v.class = classInternal // it was cancelled by somebody else
+		v.class = classInternal // the cancellation is not of this call
 	case v.class == classInternal && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		v.class = classCancelled
 	}
@@ -290,8 +295,9 @@ func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *bound)
 	return v
 }
 
-// mapped is the result of WithErrorMapper's function for err. It is err if there is no function
-// or that returns nil, and its panic if it panics.
+// mapped passes err through the function set with WithErrorMapper. It returns err unchanged if
+// there is no such function or if it returns nil. If the function panics, mapped returns the panic
+// as an error.
 func (s *Server) mapped(ctx context.Context, err error) error {
 	if s.cfg.mapper == nil {
 		return err
@@ -300,10 +306,10 @@ func (s *Server) mapped(ctx context.Context, err error) error {
 	return cmp.Or(panicked, out, err)
 }
 
-// logFailure logs an error of which the client does not get the whole text.
+// logFailure logs an error whose whole text the client does not get.
 func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun, name string) {
 	fields := []zap.Field{failure(ctx, err)}
-	message := "background work failed" // of no request
+	message := "background work failed" // for an error outside of a request
 	if c != nil || name != "" {
 		fields = append(fields, zap.String(noun, name))
 		message = "a " + noun + " failed"
@@ -314,14 +320,15 @@ func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun
 	s.cfg.logger.Error(message, withStack(fields, err)...)
 }
 
-// logPanic logs the panic of a method of the program's on an answer, if there was one.
+// logPanic logs the panic of a method of the program on an answer, if there was one.
 func (h *handling) logPanic(ctx context.Context, invalid *binding.Invalid) {
 	if h != nil && invalid.Panic != nil {
 		h.server.logFailure(ctx, h.call, invalid.Panic, h.bound.noun, h.bound.info.Name)
 	}
 }
 
-// logUnsendable logs that the data of an error has no JSON form: the client gets the error without.
+// logUnsendable logs an error whose data cannot be encoded as JSON. The client gets the error
+// without its data.
 func (s *Server) logUnsendable(ctx context.Context, c *engine.Call, err error, b *bound) {
 	var data any
 	if fault, ok := errors.AsType[*protocol.Fault](err); ok {
@@ -337,7 +344,7 @@ func (s *Server) logUnsendable(ctx context.Context, c *engine.Call, err error, b
 	}
 }
 
-// withStack adds the stack of a panic.
+// withStack adds the stack of the panic if err is one.
 func withStack(fields []zap.Field, err error) []zap.Field {
 	if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
 		fields = append(fields, zap.ByteString("stack", panicked.Stack))
@@ -347,7 +354,7 @@ func withStack(fields []zap.Field, err error) []zap.Field {
 	return fields
 }
 
-// failure is err for the log, without the arguments that are secret by their tag or name.
+// failure returns the log field of err. It redacts arguments that are secret by their tag or name.
 func failure(ctx context.Context, err error) zap.Field {
 	if h := handlingFrom(ctx); h != nil {
 		redacted, hidden := RedactArguments(ctx, h.seen.Arguments)
@@ -358,13 +365,13 @@ func failure(ctx context.Context, err error) zap.Field {
 	return zap.Error(err)
 }
 
-// invalidFault tells the caller all that is wrong with the arguments.
+// invalidFault returns the error that lists all issues of the arguments.
 func invalidFault(kind protocol.FaultKind, name string, invalid *binding.Invalid) *protocol.Fault {
 	return &protocol.Fault{Kind: kind, Message: invalid.Text(name), Data: map[string]any{"issues": invalid.Issues}}
 }
 
-// refusal is the JSON-RPC error for err whatever was called; nil: the error is answered by its
-// text, in a form that depends on what was called.
+// refusal returns the JSON-RPC error for err, if it does not depend on the kind of component.
+// Otherwise answer is nil, and the caller answers with text, in the form of the component's kind.
 func (v *verdict) refusal(ctx context.Context, c *engine.Call, err error) (text string, answer error) {
 	switch v.class {
 	case classProtocol:
@@ -382,8 +389,9 @@ func (v *verdict) refusal(ctx context.Context, c *engine.Call, err error) (text 
 	return v.text, nil
 }
 
-// refuseTool answers errors of tools: as results that the model sees, except errors of the
-// protocol.
+// refuseTool returns the answer to an error of a tool. Errors of the protocol stay JSON-RPC errors.
+// Other errors become results that the model sees. If a task will retry, refuseTool returns an
+// internal error unchanged.
 func (b *bound) refuseTool(ctx context.Context, c *engine.Call, err error) (protocol.Result, error) {
 	v := b.server.judge(ctx, c, err, b)
 	switch {
@@ -399,7 +407,7 @@ func (b *bound) refuseTool(ctx context.Context, c *engine.Call, err error) (prot
 	return toolError(text), nil
 }
 
-// refusePlain answers errors of prompts, resources and methods: JSON-RPC errors.
+// refusePlain returns the answer to an error of a prompt, a resource or a method: a JSON-RPC error.
 func (b *bound) refusePlain(ctx context.Context, c *engine.Call, err error) (protocol.Result, error) {
 	v := b.server.judge(ctx, c, err, b)
 	switch v.class {

@@ -5,8 +5,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Log writes every fault as an entry of its own, as a warning or an error. In a program's
-// log, the report of Error would be one entry of many lines.
+// Log writes each fault as a separate log entry, as a warning or an error. The text of Error would
+// be one entry with many lines.
 func (e *BuildError) Log(to *zap.Logger) {
 	for _, f := range e.Faults {
 		level := zapcore.ErrorLevel
