@@ -12,15 +12,15 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 )
 
-// BuildError lists every fault. Error is the report for people, its JSON the one for
-// programs.
+// A BuildError lists all faults of a build. Error returns the report for people, MarshalJSON the
+// report for programs.
 type BuildError struct {
 	Faults []Fault // in the order of registration
 
-	outcome string // what did not happen because of the faults
+	outcome string // sentence about what did not happen because of the faults
 }
 
-// Fault is one mistake in a registration.
+// A Fault is one mistake in a registration.
 type Fault struct {
 	Component string `json:"component"`          // kind and name, such as: tool "refund"
 	Where     string `json:"where,omitempty"`    // file:line of the function, or of the field that Path names
@@ -30,11 +30,11 @@ type Fault struct {
 	Fix       string `json:"fix,omitempty"`
 	Warning   bool   `json:"warning"`
 
-	declared string // file:line of the function; "" if Where has it
+	declared string // file:line of the function; "" if Where is that position
 }
 
-// Error returns a report of many lines: the faults of one component together, in the order
-// of registration, warnings last.
+// Error returns a report of many lines. Faults of one component are together, components are in the
+// order of registration, and warnings come last.
 func (e *BuildError) Error() string {
 	problems, warnings := e.split()
 	var s strings.Builder
@@ -60,8 +60,8 @@ func (e *BuildError) Error() string {
 //	  {"component": "tool \"refund\"", "where": "billing/billing.go:17", "function": "(*Billing).Refund",
 //	   "path": "Refund.C", "problem": "type chan int has no JSON form", "fix": "Remove the field", "warning": false}]}
 //
-// The faults are in the order of the text. where, function, path and fix are absent if
-// there is nothing to say. The error is always nil.
+// The faults are in the order of Error. The members where, function, path and fix are absent if they
+// are empty. The error is always nil.
 func (e *BuildError) MarshalJSON() ([]byte, error) {
 	problems, warnings := e.split()
 	return json.Marshal(struct {
@@ -72,7 +72,7 @@ func (e *BuildError) MarshalJSON() ([]byte, error) {
 	}{len(problems), len(warnings), e.ending(), append(append([]Fault{}, problems...), warnings...)})
 }
 
-// ending is the last line of the report: what did not happen.
+// ending returns the sentence of the report that says what did not happen.
 func (e *BuildError) ending() string {
 	if e.outcome == "" {
 		return "Nothing was started."
@@ -80,7 +80,7 @@ func (e *BuildError) ending() string {
 	return e.outcome
 }
 
-// split separates problems from warnings, each grouped by component.
+// split returns the problems and the warnings, each grouped by component.
 func (e *BuildError) split() (problems, warnings []Fault) {
 	for _, f := range e.Faults {
 		if f.Warning {
@@ -92,7 +92,8 @@ func (e *BuildError) split() (problems, warnings []Fault) {
 	return grouped(problems), grouped(warnings)
 }
 
-// grouped puts the faults of a component together, at the place of its first fault.
+// grouped returns the faults with those of one component together, at the position of the
+// component's first fault.
 func grouped(faults []Fault) []Fault {
 	var heads []string
 	groups := make(map[string][]Fault)
@@ -146,25 +147,26 @@ func (f Fault) sentence() string {
 	return s
 }
 
-// builder turns components into catalog entries and collects faults.
+// A builder turns components into catalog entries and collects faults. It is used by one goroutine,
+// for one Build or one change of a server.
 type builder struct {
 	server  *Server
-	remove  []*catalog.Entry // entries that are removed in the same step
+	remove  []*catalog.Entry // entries that are removed by the same change
 	faults  []Fault
 	entries []*catalog.Entry
-	yield   map[identity]*catalog.Entry // entries that a new one of the same name replaces; see Server.AddOrReplace
-	taken   map[identity]string         // where the component of that name is registered
-	handles map[*declaration]string     // where each handle was added
+	yield   map[identity]*catalog.Entry // entries that a new one of the same kind and name replaces; nil unless yielding was called
+	taken   map[identity]string         // call sites that registered the names in use
+	handles map[*declaration]string     // call sites that added the handles in use
 	plans   binding.Set
 }
 
-// identity is what must be unique.
+// identity is unique among the components of a server.
 type identity struct {
 	kind kind
 	key  string
 }
 
-// emptyBuilder knows the options of the server, and nothing of what is registered.
+// emptyBuilder returns a builder with the options of the server, but without its components.
 func emptyBuilder(s *Server) *builder {
 	return &builder{
 		server: s,
@@ -173,7 +175,7 @@ func emptyBuilder(s *Server) *builder {
 	}
 }
 
-// newBuilder knows what the server has already, except what is removed.
+// newBuilder returns a builder that knows the components of the server, except those in remove.
 func newBuilder(s *Server, remove []*catalog.Entry, faults []Fault) *builder {
 	b := emptyBuilder(s)
 	b.remove, b.faults = remove, faults
@@ -200,7 +202,7 @@ func (b *builder) yielding() *builder {
 	return b
 }
 
-// makeWay removes the component of that name, if it may be replaced.
+// makeWay removes the registered component with the identity, if b is yielding.
 func (b *builder) makeWay(id identity) {
 	old := b.yield[id]
 	if old == nil {
@@ -212,24 +214,24 @@ func (b *builder) makeWay(id identity) {
 	delete(b.handles, old.Handler.(*bound).handle.declared())
 }
 
-// member is one component on its way into a server.
+// A member is one component that is being built into a server.
 type member struct {
 	*declaration
 	handle  leaf
 	listed  string // the name with the prefixes of its groups
 	group   string
-	at      string // the line that added it
+	at      string // call site that added it
 	options settings
 	entry   *catalog.Entry
 	bound   *bound
 	failed  bool
 }
 
-// layer is what a group adds to its members.
+// A layer holds the prefix and options that a group adds to its members.
 type layer struct {
 	prefix string
 	opts   []Option
-	used   []bool // per option: it fitted a member
+	used   []bool // for each option, whether it fits a member
 }
 
 func (b *builder) add(c Component, at string) { b.walk(c, at, nil) }
@@ -258,7 +260,7 @@ func (b *builder) walk(c Component, at string, layers []*layer) {
 			return
 		}
 		b.member(c, d, at, layers)
-	default: // a type that embeds a component has its methods, but is not one
+	default: // a type that embeds a component also has its methods
 		b.faults = append(b.faults, Fault{
 			Component: "component", Where: at,
 			Problem: fmt.Sprintf("a %T is no component of this package", c), Fix: "Add what it embeds",
@@ -316,7 +318,7 @@ func (b *builder) member(c leaf, d *declaration, at string, layers []*layer) {
 	b.bind(m)
 }
 
-// offerWayOut adds to each fix the one that helps against any fault of the component.
+// offerWayOut adds m.wayOut, the Exclude for a method in Methods, to the fix of each fault.
 func (m *member) offerWayOut(faults []Fault) {
 	for i := range faults {
 		f := &faults[i]
@@ -330,7 +332,7 @@ func (m *member) offerWayOut(faults []Fault) {
 	}
 }
 
-// claim takes the name, or reports both components that want it.
+// claim reserves the name of the member. If the name is taken, claim reports both components.
 func (b *builder) claim(m *member) {
 	id := identity{m.kind, m.listed}
 	first, twice := b.taken[id]
@@ -345,7 +347,7 @@ func (b *builder) claim(m *member) {
 	m.fault(b, "", "registered twice: "+both(first, m.made), fix)
 }
 
-// both names two places, or the one that they share, such as a line in a loop.
+// both returns both call sites, or one if they are equal, such as a line in a loop.
 func both(first, second string) string {
 	if first == second {
 		return first
@@ -353,7 +355,8 @@ func both(first, second string) string {
 	return first + " and " + second
 }
 
-// bind compiles the member and makes its entry.
+// bind compiles the member, builds its chain, and makes its catalog entry. If that fails, it
+// reports faults and does not make an entry.
 func (b *builder) bind(m *member) {
 	if m.problem != "" {
 		return // there is no function to bind
@@ -395,13 +398,13 @@ func (m *member) info() ComponentInfo {
 	}
 }
 
-// fault records a fault of this member, which cannot be served then.
+// fault reports a fault of the member. The member is then not served.
 func (m *member) fault(b *builder, path, problem, fix string) {
 	m.failed = true
 	m.report(b, Fault{Path: path, Problem: problem, Fix: fix})
 }
 
-// warn records what is allowed, but most likely not meant.
+// warn reports something that is allowed, but probably a mistake.
 func (m *member) warn(b *builder, problem, fix string) {
 	m.report(b, Fault{Problem: problem, Fix: fix, Warning: true})
 }
@@ -417,7 +420,8 @@ func (m *member) report(b *builder, f Fault) {
 	b.faults = append(b.faults, f)
 }
 
-// adopt records the faults that binding has found.
+// adopt reports the faults that package binding has found. A fault with an Enum counts only if the
+// source files declare constants of that type.
 func (m *member) adopt(b *builder, faults []binding.Fault) {
 	for _, f := range faults {
 		if f.Enum != nil && !callsite.Constants(callsite.Beside(m.where, m.pkg, f.Enum.PkgPath()), f.Enum.Name()) {
@@ -428,8 +432,8 @@ func (m *member) adopt(b *builder, faults []binding.Fault) {
 	}
 }
 
-// fieldPlace returns file:line of the field that has the fault. It returns "" if the source files are not on
-// this machine, or not where the import paths of the function and of the struct lead to expect.
+// fieldPlace returns file:line of the field that has the fault. It returns "" if the source files
+// are not on this machine, or not where the import paths of the function and of the struct suggest.
 func (m *member) fieldPlace(f binding.Fault) string {
 	if f.Owner == nil || f.Owner.Name() == "" || m.pkg == "" {
 		return ""
@@ -438,20 +442,21 @@ func (m *member) fieldPlace(f binding.Fault) string {
 	return callsite.Field(callsite.Beside(m.where, m.pkg, f.Owner.PkgPath()), name, f.Member)
 }
 
-// commit publishes the built entries in place of the removed ones, all or nothing.
+// commit replaces the removed entries by the built ones, in one step. If there are faults, it
+// changes nothing and returns a *BuildError.
 func (b *builder) commit(outcome string) (catalog.Change, error) {
 	if err := b.verdict(outcome); err != nil {
 		return catalog.Change{}, err
 	}
 	change, conflicts := b.server.registry.Update(b.remove, b.entries)
-	if conflicts != nil { // claim has seen all conflicts: changes of a server are serialized
+	if conflicts != nil { // cannot happen: claim has seen all conflicts, and changes of a server are serialized
 		return catalog.Change{}, fmt.Errorf("registering %q: the name is taken", conflicts[0].New.Key)
 	}
 	return change, nil
 }
 
-// verdict is the report if a fault stops the server. The faults of a component that was added
-// twice are reported once.
+// verdict returns a *BuildError if a fault is not a warning. In strict mode it turns warnings into
+// errors first. Equal faults, as of a component that was added twice, are reported once.
 func (b *builder) verdict(outcome string) error {
 	said := make(map[Fault]bool)
 	b.faults = slices.DeleteFunc(b.faults, func(f Fault) bool {

@@ -17,62 +17,66 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// bound is a component of a server, with its chain. It is the engine's handler for calls of the
-// component.
+// A bound is a component of a server, with its chain. It is the engine's handler for calls of the
+// component. It does not change after it is built.
 type bound struct {
 	server  *Server
 	handle  leaf
-	at      string // the line that added it
-	noun    string // "tool"
+	at      string // call site that added it
+	noun    string // kind of the component, such as "tool"
 	info    ComponentInfo
 	timeout time.Duration
 	tool    *protocol.Tool     // as listed; nil for other kinds
-	policy  *engine.TaskPolicy // nil: calls never become tasks
-	mask    *binding.Mask      // of the arguments; nil: none is secret
+	policy  *engine.TaskPolicy // nil if calls never become tasks
+	mask    *binding.Mask      // redacts secret arguments; nil if no argument is secret
 	steps   []Middleware       // of the chain, outermost first
 	run     Handler            // the whole chain
 
-	// witnesses is the chain for calls that are refused because of missing scopes; nil: no step
-	// wants to see them.
+	// witnesses is the chain for calls that are refused because of missing scopes. It is nil if
+	// there is no step of PhaseTrace.
 	witnesses Handler
 
-	// invoke is the innermost step: it decodes, calls the program's function, and encodes.
+	// invoke is the innermost step. It decodes the arguments, calls the program's function, and
+	// encodes the result.
 	invoke Handler
-	// refuse turns an error of the chain into what the client gets.
+	// refuse returns the answer to an error of the chain.
 	refuse func(ctx context.Context, c *engine.Call, err error) (protocol.Result, error)
 }
 
-// handling is the context of one call, in which the package's functions find the call. It is a
-// context.Context itself, which saves an allocation. Handlers may use it from many goroutines
-// at once; what changes during the call is atomic or guarded by a lock.
+// A handling is the context of one call. The functions of the package find the call in it. It is a
+// context.Context itself, which saves an allocation.
+//
+// A handling is made for each call, list and completion, and by within for each effect and nested
+// call. Most fields are set before the chain runs. Handlers may use a handling from many goroutines
+// at once. Fields that change during the call are atomic, set in logging, or guarded by keying.
 type handling struct {
 	context.Context //nolint:containedctx // it is a context: one layer less for each call
 
 	server *Server
 	call   *engine.Call
-	bound  *bound            // nil for lists and completions
-	uri    string            // of resources/read
-	vars   map[string]string // of a template
-	seen   Call              // the call as the outermost step gets it
-	inner  *inner            // set inside of an effect or a nested call; nil: this is the call itself
+	bound  *bound            // nil for lists
+	uri    string            // set for resources/read
+	vars   map[string]string // variables of a template
+	seen   Call              // the call as the outermost step receives it
+	inner  *inner            // set for an effect or a nested call; nil for the call itself
 
-	given   *byte                // the first of the arguments that the outermost step gets; nil: none
-	made    atomic.Pointer[byte] // the first of the JSON that was made of what the handler returned
-	logging sync.Once
-	asked   atomic.Int32 // counts questions without a key
-	logger  *zap.Logger  // the logger of Log, made at its first use
-	bucket  *bucket      // limits what logger sends to the client; nil: the client wants no log
+	given   *byte                // first byte of the arguments that the outermost step receives; nil without arguments
+	made    atomic.Pointer[byte] // first byte of the JSON that the handler's value was encoded to
+	logging sync.Once            // sets logger and bucket
+	asked   atomic.Int32         // number of questions without a key
+	logger  *zap.Logger          // logger of Log; nil until its first use
+	bucket  *bucket              // limits what logger sends to the client; nil if the client wants no log messages
 
-	passed atomic.Pointer[passed]    // the innermost step of OncePerCall that has called next; nil: none
-	roots  atomic.Pointer[callRoots] // of Roots; nil: not asked yet; only in the outermost handling
+	passed atomic.Pointer[passed]    // the innermost step of OncePerCall that has called next; may be nil
+	roots  atomic.Pointer[callRoots] // of Roots; nil until asked; only in the outermost handling
 	asks   atomic.Bool               // a question was asked; see HasAsked; only in the outermost handling
 	keying sync.Mutex                // guards keys
-	keys   map[string]bool           // of all questions of the call; nil: none yet; only in the outermost handling
+	keys   map[string]bool           // keys of all questions of the call; nil until the first; only in the outermost handling
 }
 
 type handlingKey struct{}
 
-// Value finds the handling itself, or what the outer contexts hold.
+// Value returns h for handlingKey, and asks the wrapped context for other keys.
 func (h *handling) Value(key any) any {
 	if _, ok := key.(handlingKey); ok {
 		return h
@@ -80,13 +84,14 @@ func (h *handling) Value(key any) any {
 	return h.Context.Value(key)
 }
 
-// handlingFrom is the handling of the call that ctx belongs to, or nil.
+// handlingFrom returns the handling of the call of ctx, or nil.
 func handlingFrom(ctx context.Context) *handling {
 	h, _ := ctx.Value(handlingKey{}).(*handling)
 	return h
 }
 
-// Handle runs a call of a tool, a prompt, a method or a fixed resource.
+// Handle runs a call of a tool, a prompt, a method or a fixed resource. Calls of templates run
+// through templateCall.
 func (b *bound) Handle(ctx context.Context, c *engine.Call) (protocol.Result, error) {
 	switch p := c.Params.(type) {
 	case *protocol.CallToolParams:
@@ -108,7 +113,7 @@ func (b *bound) Handle(ctx context.Context, c *engine.Call) (protocol.Result, er
 // become tasks.
 func (b *bound) TaskPolicy() *engine.TaskPolicy { return b.policy }
 
-// errTimeout is the cause of a context that ended because of the component's Timeout.
+// errTimeout is the cause of a context that ended because the component's Timeout expired.
 var errTimeout = errors.New("the timeout of the component is over")
 
 func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Result, error) {
@@ -122,10 +127,10 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 		h.given = &arguments[0]
 	}
 	if len(b.steps) > 0 {
-		h.seen.ID = h.callID() // made only for steps, since it costs an allocation
+		h.seen.ID = h.callID() // only for steps, because it costs an allocation
 	}
 	result, err := b.run(h, &h.seen)
-	if h.call.Pending() || errors.Is(err, ErrPending) { // which is no failure, whatever a step made of it
+	if h.call.Pending() || errors.Is(err, ErrPending) { // not a failure, even if a step returned another error
 		return nil, ErrPending
 	}
 	if err != nil {
@@ -137,8 +142,8 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 	return located(result.Body, name), nil
 }
 
-// readable returns an error if a step has handed on arguments that are no JSON object. What the
-// client has sent was checked.
+// readable returns an error if a step has passed on arguments that are not a JSON object. Arguments
+// from the client were checked before.
 func (b *bound) readable(ctx context.Context, call *Call) error {
 	if len(b.steps) == 0 || len(call.Arguments) == 0 {
 		return nil
@@ -156,15 +161,15 @@ func (b *bound) readable(ctx context.Context, call *Call) error {
 	return nil
 }
 
-// sound returns an error if steps have answered with what cannot be sent. Without steps it is
-// what the handler's own value became.
+// sound returns an error if a step has returned a body that cannot be sent. Without steps, the body
+// was made of the handler's own value and is not checked.
 func (h *handling) sound(body protocol.Result) error {
 	var raw []byte
 	switch body := body.(type) {
 	case nil:
 		return errors.New("without a body")
 	case *protocol.CallToolResult:
-		if body != nil { // else nobody sends it
+		if body != nil { // a nil body is not sent
 			raw = body.Structured
 		}
 	case *protocol.CustomResult:
@@ -181,8 +186,8 @@ func (h *handling) sound(body protocol.Result) error {
 	return nil
 }
 
-// method is that of the call; for a tool that a model has called, it is not the method that the
-// client called.
+// method returns the method of the call. For a tool that a model has called, that is tools/call,
+// not the method that the client has called.
 func (h *handling) method() string {
 	if h.inner != nil {
 		return protocol.MethodCallTool
@@ -190,15 +195,15 @@ func (h *handling) method() string {
 	return h.call.Params.Method()
 }
 
-// pending says whether the call of ctx waits for an answer.
+// pending reports whether the call of ctx waits for an answer.
 func pending(ctx context.Context) bool {
 	h := handlingFrom(ctx)
 	return h != nil && h.call != nil && h.call.Pending()
 }
 
-// answered wraps the innermost step of a chain. While a question is pending, the answer is
-// ErrPending. The step does not run if an outer step has asked (and may have ignored that there
-// is no answer yet), and its result does not count if it has asked itself.
+// answered wraps the innermost step of a chain. While a question is pending, it returns ErrPending.
+// If an outer step has asked, and may have ignored that the answer is pending, the innermost step
+// does not run. If the innermost step has asked, its result is ignored.
 func (b *bound) answered(step Handler) Handler {
 	step = recovered(step)
 	return func(ctx context.Context, call *Call) (*Result, error) {
@@ -224,8 +229,9 @@ func (b *bound) answered(step Handler) Handler {
 	}
 }
 
-// recovered turns a panic of the innermost step, where the program's code runs, into an error
-// that middleware sees like any other. The engine recovers panics of middleware.
+// recovered wraps the innermost step, which runs the program's code. It turns a panic into an
+// error, which middleware sees like any other error. Panics of middleware are recovered by the
+// engine.
 func recovered(step Handler) Handler {
 	return func(ctx context.Context, call *Call) (result *Result, err error) {
 		defer func() {
@@ -237,7 +243,7 @@ func recovered(step Handler) Handler {
 	}
 }
 
-// guarded calls a function of the program outside of a chain, and turns a panic into an error.
+// guarded calls a function of the program outside of a chain. It returns a panic as an error.
 func guarded[In, Out any](ctx context.Context, fn func(context.Context, In) (Out, error), in In) (out Out, err error) {
 	defer func() {
 		if v := recover(); v != nil {

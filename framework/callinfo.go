@@ -15,8 +15,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// This file has what middleware can use for every call at little cost: unlike Caller, nothing
-// here parses _meta.
+// The functions in this file are cheap enough for middleware to use on every call. Unlike Caller, they
+// do not parse _meta.
 
 // Logger returns the logger set with WithLogger. Unlike Log, it sends nothing to clients. It is
 // never nil.
@@ -44,11 +44,11 @@ type CallInfoLite struct {
 	RemoteAddr  string
 	Task        string
 	ReplayCheck bool            // set in the check of WithReplayCheck: see InReplayCheck
-	Meta        json.RawMessage // as received, read-only; nil: none
+	Meta        json.RawMessage // as received, read-only; may be nil
 }
 
-// CallerLite returns what is known about the caller of ctx at no cost. Outside a call it
-// returns at most the principal.
+// CallerLite returns the part of the caller's information that costs nothing to get. Outside a
+// call, at most the principal is set.
 func CallerLite(ctx context.Context) (b CallInfoLite) {
 	b.Principal = transport.PrincipalFrom(ctx)
 	h := handlingFrom(ctx)
@@ -70,15 +70,15 @@ func CallRevision(ctx context.Context) string {
 	return ""
 }
 
-// InReplayCheck reports whether this execution only checks that the one before it can be
-// replayed (WithReplayCheck). Nothing of such an execution counts.
+// InReplayCheck reports whether this execution only checks that the previous one can be replayed
+// (WithReplayCheck). The result and the effects of such an execution are discarded.
 func InReplayCheck(ctx context.Context) bool {
 	h := handlingFrom(ctx)
 	return h != nil && h.call != nil && h.call.InReplayCheck()
 }
 
-// HasAsked reports whether the call has asked the client for anything so far, or got an answer
-// from a model. The result of such a call depends on more than its arguments.
+// HasAsked reports whether the call has asked the client for anything so far, or got an answer from
+// a model. The result of such a call depends on more than its arguments.
 func HasAsked(ctx context.Context) bool {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil {
@@ -88,9 +88,9 @@ func HasAsked(ctx context.Context) bool {
 	return top.asks.Load() || top.roots.Load() != nil || h.call.Round > 0
 }
 
-// RedactArguments returns the arguments of ctx's call without the values that the tag secret
-// hides, so that they may be logged. It also returns the hidden texts, for RedactText. For a
-// template these are the URI and its secret variables.
+// RedactArguments returns the arguments of ctx's call for a log, without the values of fields that
+// have the tag secret. It also returns the redacted texts, for RedactText. For a template, these
+// are the URI and its secret variables.
 func RedactArguments(ctx context.Context, arguments json.RawMessage) (redacted json.RawMessage, hidden []string) {
 	m := maskOf(ctx)
 	if m == nil {
@@ -98,7 +98,7 @@ func RedactArguments(ctx context.Context, arguments json.RawMessage) (redacted j
 	}
 	found := func(value []byte) { hidden = jsontext.AppendTexts(hidden, value) }
 	if h := handlingFrom(ctx); h.vars != nil {
-		hidden = append(hidden, h.uri) // it has the variables with escapes
+		hidden = append(hidden, h.uri) // it contains the variables in escaped form
 		if vars, err := json.Marshal(h.vars); err == nil {
 			m.Append(nil, vars, hiddenText, found)
 		}
@@ -109,8 +109,8 @@ func RedactArguments(ctx context.Context, arguments json.RawMessage) (redacted j
 	return m.Append(nil, arguments, hiddenText, found), hidden
 }
 
-// RedactName returns the call's Name in a form that may be logged. If a variable of a URI
-// template has the tag secret, that is the template instead of the URI.
+// RedactName returns the call's Name for a log. If a variable of a URI template has the tag secret,
+// it returns the template instead of the URI.
 func RedactName(ctx context.Context, call *Call) string {
 	if call.Component.Kind == kindTemplate.String() && maskOf(ctx) != nil {
 		return call.Component.Name
@@ -127,8 +127,8 @@ func maskOf(ctx context.Context) *binding.Mask {
 
 const hiddenText = "[hidden]"
 
-// IsSecretName reports whether Log hides a member or field of this name from clients:
-// password, token, api_key and the like.
+// IsSecretName reports whether Log hides members and fields of this name from clients, such as
+// password, token and api_key.
 func IsSecretName(name string) bool { return secretname.Is(name) }
 
 // OutputChecker returns a function that checks results of the tool that ctx calls against its
@@ -161,7 +161,7 @@ func OutputChecker(ctx context.Context) (check func(structured json.RawMessage) 
 		}
 		sent, _ := jsontext.Member(result, "structuredContent")
 		if err := raw.Check(sent); err != nil {
-			return errors.New(err.Error()) // an *Invalid would be blamed on the arguments
+			return errors.New(err.Error()) // an *Invalid would count as an error of the arguments
 		}
 		return nil
 	}, nil

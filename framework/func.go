@@ -11,10 +11,9 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// Func registers any plain function as a tool: with or without a context as the first
-// parameter, with or without an error as the last result, and with one struct (or pointer
-// to one, or map), several values that Params names, or nothing as parameters. Results are
-// those of Tool.
+// Func registers any function as a tool. The first parameter may be a context, and the last result
+// an error. The other parameters are one struct, a pointer to a struct, or a map; or several values
+// that Params names; or none. Results are encoded in the same way as results of Tool.
 func Func(name string, fn any, opts ...Option) Component {
 	f := &funcTool{declaration: declare(kindTool, name, fn, opts), fn: reflect.ValueOf(fn)}
 	f.declaration.also = kindFunc
@@ -22,7 +21,7 @@ func Func(name string, fn any, opts ...Option) Component {
 	return f
 }
 
-// funcTool is a tool whose types are known only at run time.
+// funcTool is the component of Func. Its types are known only at run time.
 type funcTool struct {
 	declaration *declaration
 	fn          reflect.Value
@@ -37,7 +36,7 @@ func (f *funcTool) declared() *declaration {
 	return f.declaration
 }
 
-// signature says how to call a plain function.
+// signature describes how to call a function of Func.
 type signature struct {
 	fn         reflect.Value
 	hasContext bool
@@ -52,7 +51,7 @@ func (f *funcTool) compile(b *builder, m *member) {
 	sig, fault := signatureOf(f.fn, m.options.params)
 	if fault != nil {
 		fix := fault.Fix
-		if fix == fixUnnamed && m.wayOut != "" { // Params is no option of Methods
+		if fix == fixUnnamed && m.wayOut != "" { // Methods does not have the option Params
 			fix = "Take one struct, or register it with Func and Params"
 		}
 		m.fault(b, fault.Path, fault.Problem, fix)
@@ -80,7 +79,8 @@ func (f *funcTool) compile(b *builder, m *member) {
 
 const fixUnnamed = "Add Params, or take one struct"
 
-// call runs the function.
+// call calls the function with the arguments in. It returns the error of the function, or its
+// result; without a result, the zero value of s.out.
 func (s *signature) call(ctx context.Context, in reflect.Value) (reflect.Value, error) {
 	var args []reflect.Value
 	if s.hasContext {
@@ -109,7 +109,8 @@ func (s *signature) call(ctx context.Context, in reflect.Value) (reflect.Value, 
 	return out, nil
 }
 
-// takesNone says that the function has one parameter, of type struct{}.
+// takesNone reports whether the function has one parameter besides the context and it is not
+// spread. For s.in == typeNone, that is a parameter of type struct{}.
 func (s *signature) takesNone() bool {
 	n := s.fn.Type().NumIn()
 	if s.hasContext {
@@ -118,7 +119,8 @@ func (s *signature) takesNone() bool {
 	return n == 1 && !s.spread
 }
 
-// signatureOf reads the function's type.
+// signatureOf returns the signature of the function. names are the parameters of Params. A function
+// that cannot be a tool is a fault.
 func signatureOf(fn reflect.Value, names []string) (*signature, *binding.Fault) {
 	t := fn.Type()
 	if t.IsVariadic() {
@@ -183,7 +185,7 @@ func (s *signature) parameters(params []reflect.Type, names []string) *binding.F
 	return nil
 }
 
-// holdsMembers says that the type is a set of arguments by itself.
+// holdsMembers reports whether one value of the type holds all arguments.
 func holdsMembers(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -191,8 +193,8 @@ func holdsMembers(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map || t == typeRaw
 }
 
-// namePaths makes the paths of faults begin with the parameter's name, if its field was made by
-// spreadOver.
+// namePaths replaces the field name that spreadOver made by the parameter's name, at the start of
+// the paths of faults.
 func (s *signature) namePaths(faults []Fault, names []string) {
 	if !s.spread {
 		return
@@ -210,11 +212,11 @@ func (s *signature) namePaths(faults []Fault, names []string) {
 	}
 }
 
-// spreadOver makes a struct whose fields are the parameters.
+// spreadOver makes a struct type for in whose fields are the parameters.
 func (s *signature) spreadOver(params []reflect.Type, names []string) *binding.Fault {
 	fields := make([]reflect.StructField, len(params))
 	for i, name := range names {
-		if !plainName(name) || name == "" || name == "-" { // which leaves a field out
+		if !plainName(name) || name == "" || name == "-" { // "-" would leave the field out
 			return &binding.Fault{Path: name, Problem: "a parameter cannot have this name", Fix: "Use letters, digits and _"}
 		}
 		if slices.Contains(names[:i], name) {

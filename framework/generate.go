@@ -11,8 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Generation is what the model said. Turns counts how often it was asked: more than once if
-// it used tools.
+// A Generation is the answer of a model. Turns is the number of times that the model was asked; it
+// is more than 1 if the model used tools or an answer did not fit.
 type Generation struct {
 	Model      string
 	Content    Content
@@ -20,12 +20,12 @@ type Generation struct {
 	Turns      int
 }
 
-// Text returns the text of all text blocks.
+// Text returns the text of all text blocks, joined by newlines.
 func (g Generation) Text() string { return textOf(g.Content) }
 
 // Defaults of a generation.
 const (
-	defaultMaxTokens = 1024 // the specification requires a bound for each turn
+	defaultMaxTokens = 1024 // the specification requires a limit for each turn
 	defaultMaxTurns  = 10
 )
 
@@ -35,22 +35,27 @@ type generation struct {
 	tools     []Component
 	maxTurns  int
 	preferApp bool
-	name      string // of Key
+	name      string // set by Key
 	fault     error
 }
 
-// Generate asks the client's model, or the app's if the client does not sample (see
-// [WithModel], [PreferApp]). The error is ErrUnsupported if there is neither, ErrDeclined
-// if the client's user refused, ErrPending if the handler will run again with the answer,
-// or whatever ended the wait.
+// Generate asks the client's model. If the client does not support sampling, it asks the app's
+// model (see [WithModel], [PreferApp]).
+//
+// Generate returns ErrUnsupported if there is no model, and ErrDeclined if the client's user
+// refuses. It returns ErrPending if the handler will run again with the answer. Otherwise it
+// returns the error that ended the wait.
 func Generate(ctx context.Context, prompt string, opts ...GenerateOption) (Generation, error) {
 	return GenerateAs[Generation](ctx, prompt, opts...)
 }
 
-// GenerateAs decodes and validates the answer as T, like the arguments of a tool: the model
-// is told the schema and, if its answer does not fit, asked again, at most twice. A string
-// is the text as it is, a json.RawMessage any JSON, a Generation what Generate returns.
-// Errors are those of Generate.
+// GenerateAs asks a model as Generate does, and decodes and validates the answer as T, like the
+// arguments of a tool. The schema of T is added to the prompt. If the answer does not fit, the
+// model is asked again, at most twice.
+//
+// If T is a string, the answer is the text unchanged. If T is json.RawMessage, it is any JSON. If T
+// is Generation, it is what Generate returns. GenerateAs returns the same errors as Generate, and
+// an error if no answer fits.
 func GenerateAs[T any](ctx context.Context, prompt string, opts ...GenerateOption) (T, error) {
 	var answer T
 	h, err := asking(ctx, askingModel)
@@ -67,11 +72,12 @@ func GenerateAs[T any](ctx context.Context, prompt string, opts ...GenerateOptio
 
 const askingModel = "asking the client's model"
 
-// modelInquiry asks the client's model or the app's.
+// modelInquiry is a question to the client's model or the app's model. It holds the conversation so
+// far.
 type modelInquiry struct {
 	*generation
 	h        *handling
-	model    Model // nil: that of the client
+	model    Model // nil if the client's model answers
 	offer    *offer
 	answer   *modelAnswer
 	messages []protocol.Message
@@ -107,7 +113,8 @@ func (h *handling) modelInquiry(prompt string, opts []GenerateOption, into refle
 	return q, nil
 }
 
-// chosen is the app's model if that may or must answer, else nil.
+// chosen returns the app's model if it is preferred or the client's model cannot be asked.
+// Otherwise it returns nil.
 func (q *modelInquiry) chosen() Model {
 	app := q.h.server.cfg.model
 	if app != nil && (q.preferApp || !q.h.call.MayAsk() || !q.needs().has) {
@@ -120,8 +127,8 @@ func (q *modelInquiry) key() string { return q.name }
 
 func (q *modelInquiry) answerer() Model { return q.model }
 
-// needs: tools may be offered only to clients that declared so (2025-11-25
-// client/sampling "Tools in Sampling").
+// needs returns the capabilities for sampling. Tools may be offered only to clients that have
+// declared support for them (2025-11-25 client/sampling "Tools in Sampling").
 func (q *modelInquiry) needs() need {
 	can := q.h.call.Capabilities()
 	n := need{askingModel, &protocol.ClientCapabilities{Sampling: true}, can.Sampling}
@@ -147,14 +154,15 @@ func (q *modelInquiry) params(string) (protocol.Params, error) {
 	return &p, nil
 }
 
-// withoutContext: from 2025-11-25 on a client says whether it can add context, and
-// SHOULD NOT be asked for it otherwise (client/sampling "Capabilities").
+// withoutContext reports whether IncludeContext is left out. From 2025-11-25 on, a client declares
+// whether it can add context. Other clients SHOULD NOT be asked for it (client/sampling
+// "Capabilities").
 func (q *modelInquiry) withoutContext() bool {
 	return q.h.call.Dialect.SamplesWithTools() && !q.h.call.Capabilities().SamplingContext
 }
 
-// choice is the tool choice of the turn. A tool may be demanded only in the first turn, since
-// the loop would not end otherwise, and none may be used in the last one, which is for the
+// choice returns the tool choice of the turn. A tool may be required only in the first turn;
+// otherwise the loop would not end. Tools are not allowed in the last turn, because it is for the
 // answer.
 func (q *modelInquiry) choice() string {
 	switch mode := q.request.ToolChoice; {
@@ -195,7 +203,7 @@ func (q *modelInquiry) take(ctx context.Context, base string, r protocol.Result)
 	return false, nil
 }
 
-// say adds a message to the conversation.
+// say adds the model's message and the reply to the conversation.
 func (q *modelInquiry) say(said *protocol.CreateMessageResult, reply []protocol.Block) {
 	q.messages = append(q.messages, message(protocol.RoleAssistant, said.Content), message(protocol.RoleUser, reply))
 }
@@ -212,7 +220,8 @@ func generating(apply func(*protocol.CreateMessageParams)) GenerateOption {
 	return generateOption(func(g *generation) { apply(&g.request) })
 }
 
-// MaxTokens limits one turn; default 1024. With less than 1 the question is an error.
+// MaxTokens limits the tokens of one turn. The default is 1024. If n is less than 1, the question
+// is an error.
 func MaxTokens(n int) GenerateOption {
 	return generateOption(func(g *generation) {
 		if g.request.MaxTokens = n; n < 1 {
@@ -226,30 +235,34 @@ func System(text string) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { p.System = text })
 }
 
-// Temperature sets the sampling temperature. With NaN or an infinite one the question is an
-// error; which values a model takes is up to its provider.
+// Temperature sets the sampling temperature. If t is NaN or infinite, the question is an error. The
+// provider of the model decides which other values are valid.
 func Temperature(t float64) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { p.Temperature = &t })
 }
 
-// History puts messages before the prompt.
+// History adds messages before the prompt.
 func History(m ...protocol.Message) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { p.Messages = append(p.Messages, m...) })
 }
 
-// WithTools runs the tool loop with these tools: what the model asks for is called as a
-// client would call it, middleware included, for the same principal, and the model is asked
-// again with the results. A tool need not be registered in the app; a Set offers all of its
-// tools. Tools for which the caller lacks scopes are not offered.
+// WithTools offers tools to the model and runs the tool loop. A tool that the model asks for is
+// called as a client would call it: with middleware, for the same principal. The model is then
+// asked again, with the results.
 //
-// In one turn the model may call 32 tools; further calls do not run, and the model is told
-// so. In rounds a tool that has run does not run again: its result is journaled.
+// A tool need not be registered in the app. A Set offers all of its tools. Tools are not offered if
+// the caller lacks scopes for them.
+//
+// The model may call at most 32 tools in one turn. Further calls are not run; their tool results
+// are errors that say so. In rounds, a tool that has run does not run again, because its result is
+// in the journal.
 func WithTools(tools ...Component) GenerateOption {
 	return generateOption(func(g *generation) { g.tools = append(g.tools, tools...) })
 }
 
-// MaxTurns limits the tool loop; default 10. In the last turn the model may not use tools;
-// if it does so anyway, that is an error. With less than 1 the question is an error.
+// MaxTurns limits the turns of the tool loop. The default is 10. If n is less than 1, the question
+// is an error. In the last turn the model may not use tools. If it does so anyway, the question
+// fails with an error.
 func MaxTurns(n int) GenerateOption {
 	return generateOption(func(g *generation) {
 		if g.maxTurns = n; n < 1 {
@@ -258,13 +271,13 @@ func MaxTurns(n int) GenerateOption {
 	})
 }
 
-// Hints names preferred models.
+// Hints sets the names of preferred models.
 func Hints(models ...string) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { preferences(p).Hints = slices.Clone(models) })
 }
 
-// Priorities weighs cost, speed and intelligence, each between 0 and 1; otherwise the
-// question is an error.
+// Priorities sets the weights of cost, speed and intelligence for the choice of the model. If one
+// is not between 0 and 1, the question is an error.
 func Priorities(cost, speed, intelligence float64) GenerateOption {
 	return generateOption(func(g *generation) {
 		for _, p := range []float64{cost, speed, intelligence} {
@@ -278,14 +291,13 @@ func Priorities(cost, speed, intelligence float64) GenerateOption {
 	})
 }
 
-// StopSequences sets the texts that end a turn.
+// StopSequences sets texts that end a turn.
 func StopSequences(texts ...string) GenerateOption {
 	return generating(func(p *protocol.CreateMessageParams) { p.StopSequences = slices.Clone(texts) })
 }
 
-// ToolChoice sets the mode: "auto", "required" or "none". "required" applies to the first
-// turn only, since the model must come to an end. With any other mode the question is an
-// error.
+// ToolChoice sets the mode "auto", "required" or "none". With any other mode the question is an
+// error. "required" applies only to the first turn, because the model must be able to finish.
 func ToolChoice(mode string) GenerateOption {
 	return generateOption(func(g *generation) {
 		switch mode {
@@ -297,9 +309,9 @@ func ToolChoice(mode string) GenerateOption {
 	})
 }
 
-// IncludeContext asks the client to add context of its own: "none", "thisServer" or
-// "allServers". With anything else the question is an error. It is not sent to clients that
-// do not declare that they can (from 2025-11-25 on: sampling.context).
+// IncludeContext asks the client to add context of its own: "none", "thisServer" or "allServers".
+// With any other value the question is an error. From 2025-11-25 on, it is sent only to clients
+// that have declared sampling.context.
 func IncludeContext(which string) GenerateOption {
 	return generateOption(func(g *generation) {
 		switch which {
@@ -311,8 +323,8 @@ func IncludeContext(which string) GenerateOption {
 	})
 }
 
-// Metadata is passed to the provider of the model unchanged. v must encode to an object by
-// encoding/json; otherwise the question is an error.
+// Metadata sets metadata that is passed unchanged to the provider of the model. If v does not
+// encode to a JSON object, the question is an error.
 func Metadata(v any) GenerateOption {
 	return generateOption(func(g *generation) {
 		raw, err := json.Marshal(v)
@@ -327,7 +339,8 @@ func Metadata(v any) GenerateOption {
 	})
 }
 
-// PreferApp asks the app's Model first, the client's second.
+// PreferApp asks the app's model even if the client has one. If the app has no model, the client's
+// is asked.
 func PreferApp() GenerateOption {
 	return generateOption(func(g *generation) { g.preferApp = true })
 }

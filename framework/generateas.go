@@ -14,13 +14,13 @@ import (
 // modelAnswer decodes a model's answer into a Go value.
 type modelAnswer struct {
 	into reflect.Value
-	plan *answerPlan // nil: a Generation, a text or any JSON
+	plan *answerPlan // nil for a Generation, a text or any JSON
 }
 
-// answerPlan is a type of answers, compiled once for each server.
+// answerPlan is the compiled type of answers. It is compiled once for each server.
 type answerPlan struct {
 	plan    *binding.Plan
-	wrapper reflect.Type // {"value": ...} around a type that is not an object; nil: it is one
+	wrapper reflect.Type // {"value": ...} around a type that is not an object; otherwise nil
 }
 
 var typeGeneration = reflect.TypeFor[Generation]()
@@ -53,8 +53,8 @@ func (s *Server) answerPlan(t reflect.Type) (*answerPlan, error) {
 	return p, nil
 }
 
-// instruction tells the model what its answer must look like. It goes with the
-// prompt: clients may leave out a system prompt (client/sampling).
+// instruction returns the text that describes the form of the answer. It is added to the prompt,
+// because clients may leave out a system prompt (client/sampling).
 func (a *modelAnswer) instruction() string {
 	switch {
 	case a.plan != nil:
@@ -65,11 +65,11 @@ func (a *modelAnswer) instruction() string {
 	return ""
 }
 
-// misfit says why an answer does not fit: to the model in full, to the log without what the
-// model said.
+// misfit describes why an answer does not fit. toModel has all details; toLog does not contain any
+// of the answer.
 type misfit struct{ toModel, toLog string }
 
-// decode reads the answer.
+// decode stores the answer in a.into. If the answer does not fit, it returns a misfit.
 func (a *modelAnswer) decode(ctx context.Context, g Generation) (*misfit, error) {
 	switch a.into.Type() {
 	case typeGeneration:
@@ -113,7 +113,7 @@ func (p *answerPlan) decode(ctx context.Context, raw []byte, into reflect.Value)
 	return err
 }
 
-// jsonIn is the JSON in a text, which models often put into a code fence.
+// jsonIn returns the JSON in a text. Models often put JSON into a code fence.
 func jsonIn(text string) (json.RawMessage, error) {
 	limits := jsontext.DefaultLimits()
 	text = strings.TrimSpace(text)
@@ -126,7 +126,7 @@ func jsonIn(text string) (json.RawMessage, error) {
 		return nil, err
 	}
 	fenced, _, _ = strings.Cut(fenced, "```")
-	if i := strings.IndexAny(fenced, "{[\"-0123456789\n"); i > 0 { // the language
+	if i := strings.IndexAny(fenced, "{[\"-0123456789\n"); i > 0 { // skip the language
 		fenced = fenced[i:]
 	}
 	fenced = strings.TrimSpace(fenced)

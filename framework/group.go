@@ -7,23 +7,24 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 )
 
-// Group names its members "prefix_name". URIs and methods keep their names. Groups nest;
-// with an empty prefix names stay as they are, and the group only carries options.
+// Group returns a set of components whose tools and prompts get names of the form "prefix_name".
+// URIs and methods keep their names. Groups may be nested. With an empty prefix, names stay the
+// same, and the group only adds options.
 func Group(prefix string, components ...Component) *Set {
 	return &Set{prefix: prefix, members: slices.Clone(components), where: callsite.Caller(1), head: fmt.Sprintf("group %q", prefix)}
 }
 
-// Set is a group.
+// A Set is a set of components, made by Group or Methods.
 type Set struct {
 	prefix  string
 	members []Component
 	opts    []Option
 	where   string
 	head    string  // its name in a report
-	faults  []Fault // of Methods, which returns no error
+	faults  []Fault // of Methods, which does not return an error
 }
 
-// fault notes a fault of the set itself.
+// fault records a fault of the set itself. Build reports it.
 func (s *Set) fault(problem, fix string) {
 	s.report(Fault{Where: s.where, Problem: problem, Fix: fix})
 }
@@ -35,8 +36,8 @@ func (s *Set) report(f Fault) {
 
 func (*Set) component() {}
 
-// With applies options to every member they fit; a member's own option wins, except that
-// With(Middleware) and Scopes add up. It changes the set and returns it.
+// With applies options to every member that they fit. A member's own option takes precedence,
+// except that With(Middleware) and Scopes add up. With changes the set and returns it.
 func (s *Set) With(opts ...Option) *Set {
 	s.opts = append(s.opts, opts...)
 	return s

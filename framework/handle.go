@@ -12,8 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Encode writes arguments as a client that knows the schema would: durations, sum types and
-// exact numbers arrive as the handler has them.
+// Encode returns in as the arguments that a client with the schema would send. Durations, sum types
+// and exact numbers reach the handler unchanged.
 func (t *ToolOf[In, Out]) Encode(in In) (json.RawMessage, error) {
 	p, err := t.plan()
 	if err != nil {
@@ -26,8 +26,8 @@ func (t *ToolOf[In, Out]) Encode(in In) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Decode turns a result of the tool back into Out; see [DecodeResult]. The result must not
-// be an isError one.
+// Decode decodes a result of the tool into Out; see [DecodeResult]. The result must not have
+// IsError set.
 func (t *ToolOf[In, Out]) Decode(result *protocol.CallToolResult) (Out, error) {
 	var out Out
 	p, err := t.plan()
@@ -40,15 +40,14 @@ func (t *ToolOf[In, Out]) Decode(result *protocol.CallToolResult) (Out, error) {
 	return out, nil
 }
 
-// DecodeResult turns a tool result, for instance that of a tool in another process, back
-// into what a function with the result type Out returned. If the result has no structured
-// content, as before 2025-06-18, its text is read; a Rich with a text of its own then has a
-// zero Value. Wrapped says that the result came over a revision that wraps values that are
-// not objects. Each call compiles the plan of Out anew.
+// DecodeResult decodes a tool result, for instance of a tool in another process, into the value
+// that a function with the result type Out returned. If the result has no structured content, as
+// before 2025-06-18, DecodeResult reads its text. A Rich with a text of its own then has a zero
+// Value. Set Wrapped if the result came over a revision that wraps values that are not objects.
 //
-// Check IsError first: the text of a failed result would be read as a value. What is
-// returned may share bytes with the result. The error says that there is no result, that it
-// does not fit Out, or that no tool function can return Out.
+// Check IsError first: otherwise the text of a failed result is read as a value. DecodeResult
+// returns an error if result is nil, if it does not fit Out, or if a tool cannot return Out. The
+// value may share bytes with the result. Each call compiles the plan of Out again.
 func DecodeResult[Out any](result *protocol.CallToolResult) (Out, error) {
 	var out Out
 	compiled, faults := compileOutput(reflect.TypeFor[Out](), &binding.Set{Options: binding.Options{AllowUnknown: true}})
@@ -59,9 +58,9 @@ func DecodeResult[Out any](result *protocol.CallToolResult) (Out, error) {
 	return out, err
 }
 
-// EncodeJSON encodes v as a tool that returns it, or has it in a result, would send it; nil
-// is null. Blocks, contents and a Rich are an error, since they have no JSON of their own,
-// and so is anything a tool cannot return. Each call compiles the plan anew.
+// EncodeJSON encodes v as a tool does that returns v or has it in a result; nil becomes null. It
+// returns an error for types that a tool cannot return, and for blocks, contents and a Rich, which
+// have no JSON of their own. Each call compiles the plan of the type again.
 func EncodeJSON(v any) (json.RawMessage, error) {
 	if v == nil {
 		return json.RawMessage("null"), nil
@@ -76,8 +75,8 @@ func EncodeJSON(v any) (json.RawMessage, error) {
 	return plan.Append(nil, reflect.ValueOf(v))
 }
 
-// DecodeJSON reads what [EncodeJSON], or a resource of type T, has written. Unknown members
-// are ignored. Each call compiles the plan anew. The result may share bytes with raw.
+// DecodeJSON decodes JSON that [EncodeJSON], or a resource of type T, has written. Unknown members
+// are ignored. The value may share bytes with raw. Each call compiles the plan of T again.
 func DecodeJSON[T any](raw json.RawMessage) (T, error) {
 	var v T
 	if err := ofProtocol(reflect.TypeFor[T]()); err != nil {
@@ -91,7 +90,7 @@ func DecodeJSON[T any](raw json.RawMessage) (T, error) {
 	return v, err
 }
 
-// ofProtocol is an error for types that the protocol writes in a form of its own.
+// ofProtocol returns an error for types that the protocol encodes in a form of its own.
 func ofProtocol(t reflect.Type) error {
 	if what, _ := almost(t); what != "" {
 		return fmt.Errorf("a %s stands for %s, which has no JSON of its own", t, what)
@@ -99,7 +98,7 @@ func ofProtocol(t reflect.Type) error {
 	return nil
 }
 
-// read is the reverse of result.
+// read decodes a result into a value. It is the reverse of result.
 func (o *output) read(result *protocol.CallToolResult, into reflect.Value) error {
 	if result == nil {
 		return errors.New("there is no result")
@@ -124,7 +123,7 @@ func (o *output) readRich(result *protocol.CallToolResult, into reflect.Value) e
 	return nil
 }
 
-// ownMeta drops the members that the protocol itself has set.
+// ownMeta returns m without the members that the protocol itself has set.
 func ownMeta(m protocol.Meta) protocol.Meta {
 	var own protocol.Meta
 	for k, v := range m {
@@ -156,7 +155,7 @@ func (o *output) readStructured(result *protocol.CallToolResult, into reflect.Va
 	return readJSON(o.plan, raw, into)
 }
 
-// readJSON decodes with plan; without one, into is a json.RawMessage.
+// readJSON decodes raw with plan. If plan is nil, into is a json.RawMessage and gets raw itself.
 func readJSON(plan *binding.Plan, raw json.RawMessage, into reflect.Value) error {
 	if err := jsontext.Check(raw, jsontext.Limits{}); err != nil {
 		return fmt.Errorf("no JSON: %w", err)
@@ -169,7 +168,7 @@ func readJSON(plan *binding.Plan, raw json.RawMessage, into reflect.Value) error
 	return err
 }
 
-// textOf joins the text blocks.
+// textOf returns the texts of the text blocks, joined by newlines.
 func textOf(blocks []protocol.Block) string {
 	var texts []string
 	for _, b := range blocks {
@@ -180,7 +179,7 @@ func textOf(blocks []protocol.Block) string {
 	return strings.Join(texts, "\n")
 }
 
-// readBlocks is the reverse of blocks.
+// readBlocks decodes content blocks into a value. It is the reverse of blocks.
 func (o *output) readBlocks(blocks []protocol.Block, into reflect.Value) error {
 	switch o.shape {
 	case shapeText:
@@ -220,7 +219,7 @@ func readBlob(blocks []protocol.Block, into reflect.Value) error {
 func describeBlocks(blocks []protocol.Block) string {
 	kinds := make([]string, len(blocks))
 	for i, b := range blocks {
-		kinds[i] = strings.Trim(strings.TrimPrefix(fmt.Sprintf("%T", b), "protocol."), "<>") // of <nil>
+		kinds[i] = strings.Trim(strings.TrimPrefix(fmt.Sprintf("%T", b), "protocol."), "<>") // a nil block prints as <nil>
 	}
 	if len(kinds) == 0 {
 		return "no block"
@@ -228,9 +227,9 @@ func describeBlocks(blocks []protocol.Block) string {
 	return strings.Join(kinds, ", ")
 }
 
-// NameOf returns the name by which clients know a component: the name of a tool or prompt
-// with the prefixes of its groups, or the URI of a resource or template. It reports false
-// if the server does not have the component.
+// NameOf returns the name by which clients know a component. For a tool or prompt, that is the name
+// with the prefixes of its groups; for a resource or template, the URI. NameOf reports false if the
+// server does not have the component.
 func (s *Server) NameOf(c Component) (string, bool) {
 	handle, ok := c.(leaf)
 	if s.registry == nil || !ok {
