@@ -3,13 +3,13 @@
 //	r := sse.NewReader(body, limit)
 //	for {
 //		event, err := r.Next()
-//		if err != nil { ... io.EOF at the end, whatever was begun ... }
+//		if err != nil { ... io.EOF at the end of the stream, even within an event ... }
 //	}
 //
-// It follows WHATWG HTML, "Interpreting an event stream", but for one thing: an
-// event without data is returned too, because its id counts where streams are
-// resumed (2025-11-25 basic/transports, SEP-1699). An event is returned as soon as
-// its empty line has arrived, and an event that was cut off is never returned.
+// It follows WHATWG HTML, "Interpreting an event stream", with one exception: it also returns an
+// event without data, because the id of such an event matters when a stream is resumed (2025-11-25
+// basic/transports, SEP-1699). An event is returned as soon as its empty line has arrived. An event
+// that was cut off is never returned.
 //
 // A Reader is for one goroutine. It does not reconnect.
 package sse
@@ -22,17 +22,17 @@ import (
 	"time"
 )
 
-// ErrTooLong is the error of Next for an event beyond the limit.
+// ErrTooLong is the error of Next for an event that exceeds the limit.
 var ErrTooLong = errors.New("sse: an event is too long")
 
-// maxRetry bounds a reconnection time, which is any number of digits.
+// maxRetry limits the reconnection time, which may have any number of digits.
 const maxRetry = 24 * time.Hour
 
-// Event is one event. Data is the caller's.
+// Event is one event. The caller owns Data.
 type Event struct {
-	Type string // "message" where the stream names none
-	ID   string // the last one the stream named, if not with this event; "" : none
-	Data []byte // lines joined by \n; empty where there were none
+	Type string // "message" if the stream does not name one
+	ID   string // the last id in the stream so far; "" if there was none
+	Data []byte // lines joined by \n; empty if there were none
 }
 
 // Reader reads one stream.
@@ -40,29 +40,30 @@ type Reader struct {
 	in     *bufio.Reader
 	limit  int
 	begun  bool // the first line has been read
-	skipLF bool // the line before ended with \r: a \n belongs to it
+	skipLF bool // the last line ended with \r, so a \n belongs to it
 
 	line     []byte
-	size     int // of the event so far
+	size     int // size of the event so far
 	id       string
 	retry    time.Duration
 	hasRetry bool
 }
 
-// NewReader reads from in. limit bounds the bytes of one event, its comments included.
+// NewReader returns a Reader of in. limit is the maximum size of one event in bytes, with its
+// comments.
 func NewReader(in io.Reader, limit int) *Reader {
 	return &Reader{in: bufio.NewReader(in), limit: limit}
 }
 
-// Resume says that the stream goes on after the event with this id, which holds
-// until the stream names another. It is for before the first Next.
+// Resume sets the id of the last event before this stream. The id is valid until the stream names
+// another. Call it before the first Next.
 func (r *Reader) Resume(id string) { r.id = id }
 
-// Retry is the last reconnection time that the stream gave; false: it gave none.
-// It counts from the moment its line has arrived.
+// Retry returns the last reconnection time in the stream. It returns false if there was none. The
+// time is valid as soon as its line has arrived.
 func (r *Reader) Retry() (time.Duration, bool) { return r.retry, r.hasRetry }
 
-// Next is the next event. After an error it must not be called again.
+// Next returns the next event. After an error it must not be called again.
 func (r *Reader) Next() (Event, error) {
 	event, id := Event{Type: "message"}, r.id
 	fields := false
@@ -102,7 +103,7 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
-// field splits a line at its first colon; a comment has no name.
+// field splits a line at its first colon. The name of a comment is empty.
 func field(line []byte) (name, value []byte) {
 	name, value, _ = bytes.Cut(line, []byte{':'})
 	return name, bytes.TrimPrefix(value, []byte{' '})
@@ -121,8 +122,8 @@ func (r *Reader) reconnect(digits []byte) {
 	}
 }
 
-// readLine is the next line without its end: \r\n, \n or \r. It never waits for
-// the byte after a \r. The line is valid until the next call.
+// readLine returns the next line without its end, which is \r\n, \n or \r. It never waits for the
+// byte after a \r. The line is valid until the next call.
 func (r *Reader) readLine() ([]byte, error) {
 	r.line = r.line[:0]
 	for {
@@ -150,7 +151,7 @@ func (r *Reader) readLine() ([]byte, error) {
 	}
 }
 
-// first drops the byte order mark of the first line.
+// first removes the byte order mark of the first line.
 func (r *Reader) first(line []byte) []byte {
 	if r.begun {
 		return line
@@ -159,7 +160,7 @@ func (r *Reader) first(line []byte) []byte {
 	return bytes.TrimPrefix(line, []byte("\ufeff"))
 }
 
-// buffered is at least one byte that is there, after the \n of a \r\n.
+// buffered returns the bytes that can be read without waiting, at least one. It skips the \n of a \r\n.
 func (r *Reader) buffered() ([]byte, error) {
 	for {
 		first, err := r.in.Peek(1)
