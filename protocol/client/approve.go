@@ -8,38 +8,37 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// ApprovalKind says what a server asks for.
+// ApprovalKind is the kind of a question.
 type ApprovalKind string
 
-// What a server may ask for.
+// The kinds of questions of a server.
 const (
-	ApproveForm   ApprovalKind = "form"   // that the user fills in a form
-	ApproveURL    ApprovalKind = "url"    // that the user visits a page
-	ApproveSample ApprovalKind = "sample" // that the client's model answers
-	ApproveRoots  ApprovalKind = "roots"  // which directories it may work in
+	ApproveForm   ApprovalKind = "form"   // the user is to fill in a form
+	ApproveURL    ApprovalKind = "url"    // the user is to visit a page
+	ApproveSample ApprovalKind = "sample" // the client's model is to answer
+	ApproveRoots  ApprovalKind = "roots"  // the server wants the directories that it may work in
 )
 
-// Approval is a question of the server before its handler sees it. What it points to is
-// shared with the handler and must not be changed.
+// Approval describes a question of the server before its handler runs. The values that it points to
+// are shared with the handler and must not be changed.
 type Approval struct {
 	Kind    ApprovalKind
-	Message string         // of a form or a page; of sampling, the text of the last message
-	URL     string         // of a page, in full
-	Host    string         // of URL, with its port: what a user should look at
-	Elicit  *ElicitRequest // of a form or a page
-	Sample  *SampleRequest // what the model would be sent
+	Message string         // message of a form or page; for sampling, the text of the last message
+	URL     string         // full URL of a page
+	Host    string         // host of URL, with its port: what a user should check
+	Elicit  *ElicitRequest // set for a form or page
+	Sample  *SampleRequest // set for sampling
 }
 
-// Approve has fn look at every question before the handler of [OnElicit], [OnSample] or
-// [OnRoots] does; without it the handlers decide themselves. An error refuses: a form or
-// page is declined; sampling and roots are refused with error -1 on handshake revisions,
-// and on 2026-07-28 the call ends with [ErrRejected] and that error. fn is called
-// concurrently, with the handler's context.
+// Approve calls fn for every question before the handler of [OnElicit], [OnSample] or [OnRoots]. An
+// error of fn refuses the question. A form or page is then declined. For sampling and roots,
+// handshake revisions send error -1; on 2026-07-28 the call ends with an error that wraps
+// [ErrRejected] and the error of fn. fn is called concurrently, with the handler's context.
 func Approve(fn func(context.Context, *Approval) error) Option {
 	return optionFunc(func(c *config) { c.approve = fn })
 }
 
-// approved calls the hook of Approve, if there is one. The error of a refusal wraps
+// approved calls the function of Approve, if there is one. If the function refuses, the error wraps
 // ErrRejected.
 func (c *Client) approved(ctx context.Context, a *Approval) error {
 	if c.config.approve == nil {
@@ -54,8 +53,9 @@ func (c *Client) approved(ctx context.Context, a *Approval) error {
 	return nil
 }
 
-// elicitApproval describes a form or a page to the hook. The URL of a page must be absolute:
-// nobody could judge or visit any other (2025-11-25 client/elicitation).
+// elicitApproval describes a form or a page for the function of Approve. It returns an error if the
+// URL of a page is not absolute, because a user could not judge or visit it (2025-11-25
+// client/elicitation).
 func elicitApproval(q *ElicitRequest) (*Approval, error) {
 	a := &Approval{Kind: ApproveForm, Message: q.Message, Elicit: q}
 	if q.URL == "" {

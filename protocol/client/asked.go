@@ -12,7 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// maxQuestions is how many requests of the server may be in progress at once.
+// maxQuestions limits the requests of the server that are in progress at the same time.
 const maxQuestions = 64
 
 // questionTable holds the requests of the server that are in progress, by id.
@@ -21,7 +21,7 @@ type questionTable struct {
 	cancel map[string]context.CancelFunc
 }
 
-// begin records a request; an error is meant for the server.
+// begin records a request and returns its context. An error is for the server.
 func (t *questionTable) begin(ctx context.Context, id jsonrpc.ID) (context.Context, *jsonrpc.Error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -45,7 +45,7 @@ func (t *questionTable) end(id jsonrpc.ID) {
 	delete(t.cancel, id.Key())
 }
 
-// withdraw cancels the context of a request. Requests that are unknown or done are ignored.
+// withdraw cancels the context of a request. Unknown and finished requests are ignored.
 func (t *questionTable) withdraw(id jsonrpc.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,8 +54,8 @@ func (t *questionTable) withdraw(id jsonrpc.ID) {
 	}
 }
 
-// request handles a request of the server. A revision without such requests also forbids
-// answering them (2026-07-28 basic/transports/stdio), so there it is dropped.
+// request handles a request of the server. On a revision without such requests it drops the
+// request, because the revision also forbids answering it (2026-07-28 basic/transports/stdio).
 func (c *Client) request(msg jsonrpc.Message) {
 	d := c.dialect.Load()
 	if d != nil && !d.ServerRequests() {
@@ -81,8 +81,8 @@ func isQuestion(method string) bool {
 	return method == protocol.MethodElicit || method == protocol.MethodCreateMessage || method == protocol.MethodListRoots
 }
 
-// refuse answers a request of the server with an error. The reader calls it, and must not wait
-// for the server for ever, as a Write over HTTP may.
+// refuse answers a request of the server with an error. The reader calls it, so over HTTP, where a
+// Write waits for the server, it has a time limit.
 func (c *Client) refuse(frame []byte) {
 	ctx := c.link.life
 	if c.http != nil {
@@ -93,8 +93,8 @@ func (c *Client) refuse(frame []byte) {
 	_ = c.link.send(ctx, frame) // the reader notices a lost connection
 }
 
-// reply answers even if a handler ends its goroutine, as t.FailNow does: otherwise the server
-// would wait for ever. A withdrawn question is not answered.
+// reply answers a request of the server, even if the handler ends its goroutine, as t.FailNow does.
+// Otherwise the server would wait forever. A withdrawn question is not answered.
 func (c *Client) reply(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Message) {
 	frame := jsonrpc.AppendError(nil, msg.ID, &jsonrpc.Error{
 		Code: jsonrpc.CodeInternal, Message: "the client's handler did not return",
@@ -108,7 +108,7 @@ func (c *Client) reply(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Mess
 		c.questions.end(msg.ID)
 		switch {
 		case created == nil:
-		case withdrawn: // the server does not wait for it any more
+		case withdrawn: // the server does not wait for the task any more
 			c.received.forget(created)
 		default:
 			c.perform(placeOf(ctx).at(created.life), d, created)
@@ -129,14 +129,14 @@ func wireError(d *dialect.Dialect, err error) *jsonrpc.Error {
 	if e := d.Error(err); e != nil {
 		return e
 	}
-	if errors.Is(err, ErrInvalidAnswer) { // the text says what the form demands, not what was answered
+	if errors.Is(err, ErrInvalidAnswer) { // the text describes the form, not the user's answer
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()}
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the client's handler failed"}
 }
 
-// result runs the handler of a request, or turns it into a task. Before a revision is offered
-// only pings are expected (2025-11-25 basic/lifecycle "Initialization").
+// result runs the handler of a request, or turns the request into a task. Before a revision is
+// offered, only pings are expected (2025-11-25 basic/lifecycle "Initialization").
 func (c *Client) result(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Message) ([]byte, *receivedTask, error) {
 	if msg.Method == protocol.MethodPing {
 		return []byte("{}"), nil, nil
@@ -160,7 +160,7 @@ func (c *Client) result(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Mes
 		raw, err := d.AppendResult(nil, result, nil)
 		return raw, created, err
 	}
-	meta, _ := d.DecodeMeta(msg.Params) // a malformed _meta is no reason not to answer
+	meta, _ := d.DecodeMeta(msg.Params) // a malformed _meta does not prevent an answer
 	raw, err := c.answered(ctx, d, params, meta.RelatedTask)
 	return raw, nil, err
 }
@@ -222,7 +222,7 @@ func (c *Client) elicit(ctx context.Context, p *protocol.ElicitParams) (protocol
 	return &protocol.ElicitResult{Action: a.Action, Content: content}, err
 }
 
-// filledIn is the checked content of an accepted form, completed by defaults.
+// filledIn returns the content of an accepted form, completed with defaults and checked.
 func (c *Client) filledIn(schema []byte, answer map[string]any) (json.RawMessage, error) {
 	content := json.RawMessage("{}")
 	if answer != nil {

@@ -10,35 +10,36 @@ import (
 	"time"
 )
 
-// Authorizer puts credentials into the requests of a connection. It is safe for concurrent
-// use. Package protocol/client/oauth has one.
+// Authorizer adds credentials to the requests of a connection. It must be safe for concurrent use.
+// Package protocol/client/oauth has an implementation.
 type Authorizer interface {
-	// Do sends r by c with credentials for the server, and returns the answer that counts. After
-	// a challenge (401 or 403) it may get other credentials and send r again: it closes the body
-	// of the first answer, and sends a clone of r, whose body is r.GetBody(). It does not change
-	// r itself, and does all its work under the context of r. An error fails the call.
+	// Do sends r with c and credentials for the server, and returns the final answer. After a
+	// challenge (401 or 403) it may get other credentials and send r again. It then closes the body
+	// of the first answer, and sends a clone of r with the body of r.GetBody(). Do must not change
+	// r itself, and all its work must end with the context of r. An error fails the call.
 	//
-	// server is the URL of the connection. That of r can be another on HTTP+SSE, of the same
-	// origin.
+	// server is the URL of the connection. On HTTP+SSE, the URL of r may differ from it, but has
+	// the same origin.
 	//
-	// c is the client of the connection, so that its proxy and its certificates can count for
-	// other requests, too. Over redirects to other origins it does not carry the header fields
-	// Authorization and DPoP.
+	// c is the HTTP client of the connection. Do may also use it for other requests, so that its
+	// proxy and certificates apply to them. When c follows a redirect to another origin, it drops
+	// the header fields Authorization and DPoP.
 	//
-	// While Do works on what a server has answered, the time that a server may take to answer
-	// the first request of a connection stands still.
+	// The time limit for the server's answer to the first request of a connection does not run
+	// while Do works on an answer of the server.
 	Do(c *http.Client, server *url.URL, r *http.Request) (*http.Response, error)
 }
 
-// Extender is an Authorizer that has extensions of the protocol, such as
-// "io.modelcontextprotocol/oauth-client-credentials". The client declares them among its capabilities.
+// Extender is an Authorizer that implements extensions of the protocol, such as
+// "io.modelcontextprotocol/oauth-client-credentials". The client declares them as capabilities.
 type Extender interface {
 	Authorizer
-	// Extensions returns their names.
+	// Extensions returns the names of the extensions.
 	Extensions() []string
 }
 
-// extensions returns the extensions of the Authorizer, as they are declared.
+// extensions returns the extensions of the Authorizer in the form of the client's capabilities, or
+// nil.
 func (c *httpConn) extensions() map[string]json.RawMessage {
 	e, ok := c.options.authorizer.(Extender)
 	if !ok {
@@ -57,14 +58,14 @@ func (c *httpConn) extensions() map[string]json.RawMessage {
 // bearer is the Authorizer of BearerToken.
 type bearer func(context.Context) (string, error)
 
-// Do sends r with a token.
+// Do implements Authorizer. If the token is empty, it sends r unchanged.
 func (b bearer) Do(c *http.Client, _ *url.URL, r *http.Request) (*http.Response, error) {
 	token, err := b(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token) // it is our own request
+		r.Header.Set("Authorization", "Bearer "+token) // send owns r, so it may be changed
 	}
 	return c.Do(r)
 }
@@ -77,7 +78,7 @@ func (c *httpConn) send(r *http.Request) (*http.Response, error) {
 	c.mu.Lock()
 	connected := c.agreed != nil
 	c.mu.Unlock()
-	if connected { // then no time is measured
+	if connected { // patient is not used any more
 		return c.options.authorizer.Do(&c.client, c.url, r)
 	}
 	var heard atomic.Bool
@@ -94,8 +95,8 @@ func (c *httpConn) send(r *http.Request) (*http.Response, error) {
 	return c.options.authorizer.Do(&c.client, c.url, r.WithContext(ctx))
 }
 
-// patient returns a context that ends when the server has not answered for d. A server whose
-// answer the authorizer is working on has answered. c may be nil.
+// patient returns a context that ends when the server has not answered for d. While the authorizer
+// works on an answer, the server counts as having answered. c may be nil.
 func (c *httpConn) patient(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if c == nil || c.options.authorizer == nil {
 		return context.WithTimeout(ctx, d)

@@ -10,8 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// ReadResource reads a resource. Questions of the server are answered as in
-// [Client.CallTool].
+// ReadResource reads a resource. Questions of the server are answered as in [Client.CallTool].
 func (c *Client) ReadResource(ctx context.Context, uri string) (*protocol.ReadResourceResult, error) {
 	return ask[*protocol.ReadResourceResult](ctx, c, &protocol.ReadResourceParams{URI: uri}, how{})
 }
@@ -21,7 +20,7 @@ func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]str
 	return ask[*protocol.GetPromptResult](ctx, c, &protocol.GetPromptParams{Name: name, Arguments: args}, how{})
 }
 
-// Complete asks for completions of one argument. A nil p is an error.
+// Complete requests completions of one argument. If p is nil, it returns an error.
 func (c *Client) Complete(ctx context.Context, p *protocol.CompleteParams) (protocol.Completion, error) {
 	if p == nil {
 		return protocol.Completion{}, errors.New("client: completion/complete has no params")
@@ -33,8 +32,7 @@ func (c *Client) Complete(ctx context.Context, p *protocol.CompleteParams) (prot
 	return r.Completion, nil
 }
 
-// Ping asks whether the server is there. If the revision has no ping, any answer to
-// server/discover is proof enough.
+// Ping checks that the server responds. On a revision without ping it sends server/discover.
 func (c *Client) Ping(ctx context.Context) error {
 	d := c.dialect.Load()
 	var p protocol.Params = &protocol.PingParams{}
@@ -45,9 +43,10 @@ func (c *Client) Ping(ctx context.Context) error {
 	return err
 }
 
-// SetLogLevel asks for log messages of this level and above: once for the session or, on a
-// revision that wants that, with each request from now on, which cannot fail. With an
-// unknown level it returns an error, and nothing is sent.
+// SetLogLevel requests log messages of this level and above. On handshake revisions it sets the
+// level once for the session. On revisions that send the level with each request, it applies to all
+// later requests, and SetLogLevel does not fail. If level is unknown, SetLogLevel returns an error
+// and does not send anything.
 func (c *Client) SetLogLevel(ctx context.Context, level protocol.Level) error {
 	if level.Severity() < 0 {
 		return fmt.Errorf("client: %q is no log level", level)
@@ -60,12 +59,12 @@ func (c *Client) SetLogLevel(ctx context.Context, level protocol.Level) error {
 	if _, err := c.do(ctx, d, &protocol.SetLevelParams{Level: level}, how{}); err != nil {
 		return err
 	}
-	c.level.Store(&level) // to be restored in a new session
+	c.level.Store(&level) // for a new session, which has to set it again
 	return nil
 }
 
-// RootsChanged tells the server that OnRoots would answer differently now. If the revision
-// has no such notification, nothing is sent: the server asks anew for each call.
+// RootsChanged notifies the server that OnRoots would now return other roots. If the revision has
+// no such notification, RootsChanged does nothing, because the server asks again for each call.
 func (c *Client) RootsChanged(ctx context.Context) error {
 	d := c.dialect.Load()
 	if !d.ClientNotification(protocol.NotificationRootsChanged) {
@@ -80,13 +79,13 @@ func (c *Client) RootsChanged(ctx context.Context) error {
 	} else if !renewed {
 		return err
 	}
-	return nil // a new session has asked for no roots yet
+	return nil // a new session has not asked for roots yet
 }
 
-// Request calls a method that the specification does not have, or one of its methods
-// without the help of this package. params is an object or nil; what the revision wants in
-// _meta is added. The result is an object, as the server sent it: the caller has to answer
-// questions in it, unless [InRounds] is given.
+// Request calls a method that the specification does not have, or a method of the specification
+// without the help of this package. params must be a JSON object or nil. Request adds the _meta
+// that the revision requires. It returns the result as the server sent it, always an object. If the
+// result contains questions, the caller has to answer them, unless [InRounds] is given.
 func (c *Client) Request(ctx context.Context, method string, params json.RawMessage, opts ...CallOption) (json.RawMessage, error) {
 	if params != nil && (jsontext.Check(params, limits()) != nil || jsontext.KindOf(params) != jsontext.KindObject) {
 		return nil, errors.New("client: params must be a JSON object")

@@ -3,8 +3,8 @@ package client
 import "strings"
 
 // ChallengeParam returns a parameter of the challenge, such as "scope", "error" or
-// "error_description" (RFC 6750 section 3), or "" if it has none of that name. If there are
-// several challenges, it is that of the first that has it.
+// "error_description" (RFC 6750 section 3). If there are several challenges, the first one with the
+// parameter counts. If none has it, ChallengeParam returns "".
 func (e *HTTPError) ChallengeParam(name string) string {
 	for found, rest := nextParam(e.Challenge); found != ""; found, rest = nextParam(rest) {
 		var value string
@@ -16,7 +16,7 @@ func (e *HTTPError) ChallengeParam(name string) string {
 	return ""
 }
 
-// needs is the end of an error text: which scopes the challenge asks for.
+// needs returns the end of an error text with the scopes that the challenge requires, or "".
 func (e *HTTPError) needs() string {
 	scope := e.ChallengeParam("scope")
 	if scope == "" {
@@ -34,7 +34,7 @@ func nextParam(s string) (name, rest string) {
 	return before[strings.LastIndexAny(before, " ,\t")+1:], rest
 }
 
-// paramValue reads a token or a quoted string (RFC 9110 §5.6), and returns it and the text
+// paramValue parses a token or a quoted string (RFC 9110 §5.6). It returns the value and the text
 // after it.
 func paramValue(s string) (value, rest string) {
 	if !strings.HasPrefix(s, `"`) {

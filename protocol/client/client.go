@@ -13,14 +13,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// Client is one logical connection. Safe for concurrent use.
+// Client is one logical connection to a server. It is safe for concurrent use.
 type Client struct {
 	config  config
 	can     protocol.ClientCapabilities
 	link    *link
-	http    *httpConn                       // nil on other carriers
-	dialect atomic.Pointer[dialect.Dialect] // nil until initialize offers a revision or one is agreed on
-	level   atomic.Pointer[protocol.Level]  // sent with each request where the revision wants that
+	http    *httpConn                       // nil on other transports
+	dialect atomic.Pointer[dialect.Dialect] // nil until initialize offers a revision, or the client and the server agree on one
+	level   atomic.Pointer[protocol.Level]  // sent with each request, on revisions that want that
 
 	progress  progressTable
 	questions questionTable
@@ -32,44 +32,46 @@ type Client struct {
 	watched   watchTable
 	renewals  renewals
 
-	// Written by Connect, read-only afterwards.
+	// The fields below are written by Connect and read-only afterwards.
 	server       protocol.Implementation
 	capabilities protocol.ServerCapabilities
 	instructions string
 }
 
-// Close ends the session and, for Command, the process. It ends the contexts of running
-// handlers and waits for them, and must not be called by one. Closing again does nothing.
-// The error is the carrier's, each time.
+// Close ends the session and, for Command, the process. It cancels the contexts of running handlers
+// and waits for the handlers, so a handler must not call it. Close returns the error of closing the
+// connection. Further calls have no effect and return the same error.
 func (c *Client) Close() error { return c.link.close() }
 
-// Done is closed when the connection is lost or closed: no call can succeed any more. Over
-// HTTP, where there is no connection to lose, that is only after Close.
+// Done returns a channel that is closed when the connection is lost or closed. From then on all
+// calls fail. Over HTTP there is no connection to lose, so only Close closes the channel.
 func (c *Client) Done() <-chan struct{} { return c.link.lost }
 
-// Err returns why the connection has ended: the error of every further call, or nil before.
+// Err returns why the connection has ended, or nil while it is open. All further calls return this
+// error.
 func (c *Client) Err() error { return c.link.failure() }
 
-// Server says who answered.
+// Server returns the server's name and version.
 func (c *Client) Server() protocol.Implementation { return c.server }
 
-// Revision is the negotiated revision, for display.
+// Revision returns the negotiated revision, for display.
 func (c *Client) Revision() string { return c.dialect.Load().String() }
 
 // Instructions returns the server's instructions for the model.
 func (c *Client) Instructions() string { return c.instructions }
 
-// Capabilities returns those of the server, as it declared them. Read-only.
+// Capabilities returns the capabilities that the server declared. Callers must not modify them.
 func (c *Client) Capabilities() protocol.ServerCapabilities { return c.capabilities }
 
-// Exchange sends one frame as it is and waits for the response with the frame's id, or
-// without an id, as servers answer a frame whose id they cannot read. For a batch it waits
-// for the response to the first request, and returns the frame that holds it. For a frame
-// that is never answered (a notification, a response) it returns nil as soon as it is sent.
-// An id that is already in flight is an error; the client's own ids start at 1001. The
-// frame stays the caller's.
+// Exchange sends one frame unchanged and waits for the response with the frame's id. A response
+// without an id also counts, because servers send one for a frame whose id they cannot read. For a
+// batch, Exchange waits for the response to the first request, and returns the frame that contains
+// it. For a notification or a response, it returns nil as soon as the frame is sent. The caller
+// keeps ownership of frame.
 //
-// It is for tests and proxies: no _meta is added, and the end of ctx ends the wait but does
+// If the id is already in flight, Exchange returns an error. The client's own ids start at 1001.
+//
+// Exchange is for tests and proxies. It does not add a _meta. The end of ctx ends the wait but does
 // not cancel the request.
 func (c *Client) Exchange(ctx context.Context, frame []byte) ([]byte, error) {
 	id, answered := answerID(frame)
@@ -89,9 +91,9 @@ func (c *Client) Exchange(ctx context.Context, frame []byte) ([]byte, error) {
 	return got.frame, nil
 }
 
-// meta returns the _meta of a request, which describes the client (2026-07-28 basic,
-// "_meta"). The tasks extension is declared only if the caller can handle a task, since a
-// server may answer any request that declares it with one (SEP-2663).
+// meta returns the _meta of a request, which describes the client (2026-07-28 basic, "_meta"). It
+// declares the tasks extension only if the caller can handle a task, because a server may answer
+// any request that declares the extension with a task (SEP-2663).
 func (c *Client) meta(d *dialect.Dialect, tasks bool) *protocol.RequestMeta {
 	m := &protocol.RequestMeta{}
 	if d.Handshake() {
@@ -109,22 +111,22 @@ func (c *Client) meta(d *dialect.Dialect, tasks bool) *protocol.RequestMeta {
 	return m
 }
 
-// how holds what one request needs besides its params.
+// how holds the settings of one request besides its params.
 type how struct {
 	progress  func(protocol.Progress)
-	quiet     bool // nothing is sent when the caller gives up: initialize must not be cancelled, and a probe is better ignored
-	once      bool // it belongs to a remedy, and is itself not tried again
-	rounds    bool // of Request: the server's questions are answered
-	nilOption bool // an option was nil, which is the error of the call
+	quiet     bool // if the caller gives up, no cancellation is sent: initialize must not be cancelled, and a probe need not be
+	once      bool // the request is part of a remedy, and is not repeated itself
+	rounds    bool // for Request: the server's questions are answered
+	nilOption bool // an option was nil; the call returns an error
 
 	tasks bool                // an answer may be a task
-	ttl   time.Duration       // the life to ask for; 0: the server decides
-	state func(protocol.Task) // called with each state of an awaited task
-	wish  *lastingWish        // progress is wanted beyond the answer; nil: it is not
+	ttl   time.Duration       // requested lifetime of the task; if 0, the server decides
+	state func(protocol.Task) // called with each state of an awaited task; may be nil
+	wish  *lastingWish        // set if progress is wanted beyond the answer; otherwise nil
 }
 
-// do sends one request and waits for its raw result. If a request over HTTP was refused for a
-// reason that can be remedied, it is sent once more, with a new id.
+// do sends one request and returns its raw result. If an HTTP server refused the request for a
+// reason that remedy can remove, do sends it once more, with a new id.
 func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (json.RawMessage, error) {
 	if h.nilOption {
 		return nil, errors.New("client: an option of the call is nil")
@@ -175,7 +177,7 @@ func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Par
 	return got.msg.Result, nil
 }
 
-// refusal is a JSON-RPC error, with the carrier's error if there is one.
+// refusal returns the JSON-RPC error of an answer, joined with the carrier's error if there is one.
 func refusal(d *dialect.Dialect, got answer) error {
 	err := d.DecodeError(got.msg.Error)
 	if got.msg.Error.Code == protocol.CodeInterrupted {
@@ -195,7 +197,7 @@ func appendRequest(d *dialect.Dialect, id jsonrpc.ID, p protocol.Params, m *prot
 	return jsonrpc.AppendRequest(nil, id, p.Method(), params), nil
 }
 
-// ask sends one request, in several rounds if the server asks, and decodes its result.
+// ask sends one request, in several rounds if the server asks questions, and decodes its result.
 func ask[R protocol.Result](ctx context.Context, c *Client, p protocol.Params, h how) (R, error) {
 	result, _, err := c.inRounds(ctx, c.dialect.Load(), p, h)
 	if err != nil {
@@ -214,8 +216,8 @@ func decodeResult[R protocol.Result](d *dialect.Dialect, method string, raw []by
 	return resultAs[R](method, result)
 }
 
-// decode does not wrap a fault of the result, which errors.As would take for a refusal by the
-// server.
+// decode decodes a result. It does not wrap a fault of the result, because errors.As would take it
+// for a refusal by the server.
 func decode(d *dialect.Dialect, method string, raw []byte) (protocol.Result, error) {
 	result, fault := d.DecodeResult(method, raw)
 	if fault != nil {
@@ -232,7 +234,6 @@ func resultAs[R protocol.Result](method string, result protocol.Result) (R, erro
 	return r, nil
 }
 
-// notify sends a notification.
 func (c *Client) notify(ctx context.Context, d *dialect.Dialect, p protocol.Params) error {
 	params, err := d.AppendParams(nil, p, nil)
 	if err != nil {
@@ -241,11 +242,11 @@ func (c *Client) notify(ctx context.Context, d *dialect.Dialect, p protocol.Para
 	return c.link.send(ctx, jsonrpc.AppendNotification(nil, p.Method(), params))
 }
 
-// courtesy bounds how long a caller that gave up waits until the server has been told.
+// courtesy limits how long a caller that gave up waits for the cancellation to be sent.
 const courtesy = 100 * time.Millisecond
 
-// giveUp drops a request whose caller has stopped waiting, and tells the server, unless the
-// request is a quiet one.
+// giveUp drops a request whose caller has stopped waiting. Unless the request is quiet, it also
+// notifies the server.
 func (c *Client) giveUp(d *dialect.Dialect, id jsonrpc.ID, h how) {
 	switch {
 	case !h.quiet:
@@ -255,11 +256,12 @@ func (c *Client) giveUp(d *dialect.Dialect, id jsonrpc.ID, h how) {
 	}
 }
 
-// cancelled tells the server that a request is cancelled. The notification goes out before
-// anything that the caller sends next, but a server that does not read delays a caller whose
-// time is over by no more than courtesy. Over HTTP of 2026-07-28, closing the response is
-// the cancellation; on earlier revisions it is not, and must not come before the
-// notification (basic/transports).
+// cancelled notifies the server that a request is cancelled. The notification is sent before
+// anything that the caller sends next. If the server does not read, cancelled returns after
+// courtesy at the latest, because the caller's time is over.
+//
+// Over HTTP of 2026-07-28, closing the response is the cancellation. On earlier revisions it is
+// not, so the response is closed only after the notification (basic/transports).
 func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID) {
 	if c.http != nil && d.CancelByClose() {
 		c.http.abandon(id)
@@ -272,7 +274,7 @@ func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID) {
 		defer cancel()
 		_ = c.notify(ctx, d, &protocol.CancelledParams{ID: id, Reason: "the caller gave up"})
 		if c.http != nil {
-			c.http.abandon(id) // nobody reads the response any more
+			c.http.abandon(id) // the response is not read any more
 		}
 	}) {
 		return

@@ -13,20 +13,21 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Connect negotiates the newest revision both sides know. ctx bounds only the connecting;
-// its values reach the carrier. After an error nothing is left behind.
+// Connect connects to a server and negotiates the newest revision that both sides know. ctx limits
+// only Connect itself; its values reach the transport. If Connect fails, it closes everything that
+// it opened.
 //
-// If revisions of both eras are offered, server/discover comes first. A server that answers
-// it, or refuses it in a way that only 2026-07-28 knows, stays on that revision; any other
-// error, an empty answer, or none within [ProbeTimeout] leads to initialize (2026-07-28
-// basic/versioning and basic/transports/stdio).
+// If opts allow revisions with and without a handshake, Connect sends server/discover first. If the
+// server answers, or refuses with an error that only 2026-07-28 has, that revision is used. After
+// any other error, an empty answer, or no answer within [ProbeTimeout], Connect sends initialize
+// (2026-07-28 basic/versioning and basic/transports/stdio).
 func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 	settings, err := given(to, opts)
 	if err != nil {
 		return nil, fmt.Errorf("client: connecting: %w", err)
 	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, cancel) // ctx ends the attempt only until the client is connected
+	stop := context.AfterFunc(ctx, cancel) // once the client is connected, ctx does not end it any more
 	conn, err := to.target()(life)
 	if err == nil && conn == nil {
 		err = errors.New("the connection is nil")
@@ -47,7 +48,7 @@ func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 		switch {
 		case ctx.Err() != nil:
 			err = ctx.Err()
-		case ended != nil && errors.Is(err, io.ErrUnexpectedEOF): // it says how the process has ended
+		case ended != nil && errors.Is(err, io.ErrUnexpectedEOF): // ended shows how the process has ended
 			err = fmt.Errorf("%w (%w)", err, ended)
 		}
 		return nil, fmt.Errorf("client: connecting: %w", err)
@@ -87,7 +88,7 @@ func newClient(life context.Context, cancel context.CancelFunc, conn transport.C
 	return c
 }
 
-// negotiate finds a revision that both sides know.
+// negotiate finds a revision that both sides know, and settles on it.
 func (c *Client) negotiate(ctx context.Context) error {
 	modern, legacy := c.config.newest(withoutHandshake), c.config.newest(withHandshake)
 	if modern != nil {
@@ -106,8 +107,8 @@ func (c *Client) negotiate(ctx context.Context) error {
 	return c.handshake(ctx, legacy)
 }
 
-// probe sends server/discover. It returns the dialect to go on with by
-// initialize, nil if the revision is settled.
+// probe sends server/discover. It returns the dialect for initialize, or nil if the revision is
+// settled.
 func (c *Client) probe(ctx context.Context, modern, legacy *dialect.Dialect) (*dialect.Dialect, error) {
 	bounded, cancel := ctx, context.CancelFunc(func() {})
 	if legacy != nil {
@@ -130,8 +131,8 @@ func (c *Client) probe(ctx context.Context, modern, legacy *dialect.Dialect) (*d
 	return next, orNone(next, nil, fmt.Sprintf("no common revision; the server knows %v", result.Versions))
 }
 
-// counterOffer is the dialect for a second probe, if the server supports another revision
-// without handshake; else nil (2026-07-28 basic/versioning).
+// counterOffer returns the dialect for a second probe if err says that the server supports another
+// revision without a handshake, and nil otherwise (2026-07-28 basic/versioning).
 func (c *Client) counterOffer(err error) *dialect.Dialect {
 	fault, ok := errors.AsType[*protocol.Fault](err)
 	if !ok || fault.Kind != protocol.FaultUnsupportedVersion {
@@ -140,8 +141,9 @@ func (c *Client) counterOffer(err error) *dialect.Dialect {
 	return c.config.mutual(withoutHandshake, fault.Supported)
 }
 
-// refused decides what to do after the probe has failed. Errors that exist only in 2026-07-28
-// end the search, unless both sides know another version.
+// refused decides how to continue after the probe has failed. It returns the dialect for
+// initialize, or an error. Errors that exist only in 2026-07-28 end the negotiation, unless both
+// sides know another version.
 func (c *Client) refused(ctx context.Context, legacy *dialect.Dialect, err error) (*dialect.Dialect, error) {
 	var fault *protocol.Fault
 	lost := c.link.failure()
@@ -168,7 +170,8 @@ func (c *Client) refused(ctx context.Context, legacy *dialect.Dialect, err error
 	}
 }
 
-// orNone is err if there is no dialect to go on with.
+// orNone returns nil if there is a dialect to continue with. Otherwise it returns err, or text as
+// an error if err is nil.
 func orNone(next *dialect.Dialect, err error, text string) error {
 	if next != nil {
 		return nil
@@ -179,8 +182,8 @@ func orNone(next *dialect.Dialect, err error, text string) error {
 	return errors.New(text)
 }
 
-// handshake initializes the session. A server may answer with another revision, or
-// refuse and name those it knows (2025-11-25 basic/lifecycle "Version Negotiation").
+// handshake initializes the session. A server may answer with another revision, or refuse and list
+// the revisions that it knows (2025-11-25 basic/lifecycle "Version Negotiation").
 func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 	raw, err := c.initialize(ctx, offer)
 	if c.http != nil && isOldServer(err) {
@@ -222,7 +225,7 @@ func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 }
 
 func (c *Client) initialize(ctx context.Context, d *dialect.Dialect) ([]byte, error) {
-	c.dialect.Store(d) // stored now, since the server may already send a ping
+	c.dialect.Store(d) // before the request, because the server may already send a ping
 	return c.do(ctx, d, &protocol.InitializeParams{
 		Version: d.String(), Capabilities: c.config.declared(), Client: c.config.info,
 	}, how{quiet: true})
@@ -239,7 +242,7 @@ func (c *Client) settle(d *dialect.Dialect, server protocol.Implementation, can 
 	}
 }
 
-// negotiated is the revision in a result of initialize.
+// negotiated returns the revision in a result of initialize, or "".
 func negotiated(result []byte) string {
 	version, _ := jsontext.Member(result, "protocolVersion")
 	name, _ := jsontext.String(version)

@@ -10,29 +10,34 @@ import (
 )
 
 const (
-	// queueSize is how many notifications may wait for their handlers.
+	// queueSize limits the notifications that wait for their handlers.
 	queueSize = 1024
 
-	// patience bounds how long an answer is held back because of a handler that was running
-	// when the call was made: that handler may have made the call.
+	// patience limits how long an answer is held back because of a handler that was running when
+	// the call was made. That handler may have made the call.
 	patience = time.Second
 )
 
-// errFlooded ends a call that a handler makes while the queue is full: the reader cannot reach
-// the answer before the handler returns.
+// errFlooded ends a call that a handler makes while the queue is full. The reader cannot read the
+// answer before the handler returns.
 var errFlooded = fmt.Errorf("client: a handler called while %d notifications waited for it, so that no answer can be read before it returns", queueSize)
 
-// dispatcher runs the handlers of notifications, in order.
+// dispatcher runs the handlers of notifications, in order. The reader fills the queue (push) and
+// closes it when the connection ends (end). One goroutine empties it (run). Close stops it (stop):
+// the running handler finishes, and queued work is dropped.
+//
+// While the queue is full, the reader waits, and calls that handlers are making cannot get their
+// answers. setFull and calling therefore cancel those calls. full and calls are guarded by mu.
 type dispatcher struct {
 	queue   chan func(context.Context) // closed by the reader
-	waiting atomic.Int64               // queued or running
-	current atomic.Uint64              // number of the running handler; 0: none
-	stopped chan struct{}              // closed by Close: queued work is dropped
+	waiting atomic.Int64               // number of queued or running handlers
+	current atomic.Uint64              // number of the running handler; 0 if none runs
+	stopped chan struct{}              // closed by Close, to drop queued work
 	once    sync.Once
 	ctx     context.Context //nolint:containedctx // passed to handlers; marked, so that calls they make are recognized
 
 	mu    sync.Mutex                            // guards the fields below
-	full  bool                                  // the reader waits for room
+	full  bool                                  // the reader waits for space in the queue
 	calls map[*context.CancelCauseFunc]struct{} // calls that handlers are making
 }
 
@@ -45,8 +50,8 @@ func (d *dispatcher) init(l *link) {
 	d.ctx = context.WithValue(l.life, insideKey{}, d)
 }
 
-// run is the dispatcher goroutine. When the connection is lost, it still handles the
-// notifications that arrived before.
+// run is the dispatcher goroutine. When the connection is lost, it still handles the notifications
+// that arrived before.
 func (d *dispatcher) run() {
 	var number uint64
 	for work := range d.queue {
@@ -63,7 +68,7 @@ func (d *dispatcher) run() {
 	}
 }
 
-// push is called by the reader only. It blocks while the queue is full.
+// push queues work. It blocks while the queue is full. Only the reader calls it.
 func (d *dispatcher) push(work func(context.Context)) {
 	d.waiting.Add(1)
 	select {
@@ -79,8 +84,8 @@ func (d *dispatcher) push(work func(context.Context)) {
 	}
 }
 
-// setFull ends the calls of handlers when the queue is full: they would wait for the reader,
-// which waits for them.
+// setFull records whether the queue is full. If it is, setFull cancels the calls of handlers, which
+// would wait for the reader while the reader waits for them.
 func (d *dispatcher) setFull(full bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,8 +97,8 @@ func (d *dispatcher) setFull(full bool) {
 	}
 }
 
-// calling is the context of a call. It ends if a handler makes the call and the queue is full.
-// done must be called at the end.
+// calling returns the context of a call. If a handler makes the call, the context ends with
+// errFlooded when the queue is full. The caller must call done at the end.
 func (d *dispatcher) calling(ctx context.Context) (_ context.Context, done func()) {
 	if ctx.Value(insideKey{}) != d {
 		return ctx, func() {}
@@ -113,7 +118,7 @@ func (d *dispatcher) calling(ctx context.Context) (_ context.Context, done func(
 	}
 }
 
-// endOf returns why the context of a call has ended.
+// endOf returns why the context of a call has ended: errFlooded or the error of ctx.
 func endOf(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), errFlooded) {
 		return errFlooded
@@ -121,8 +126,8 @@ func endOf(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// barrier is closed when everything pushed so far has been handled; nil if it has been already.
-// Called by the reader only.
+// barrier returns a channel that is closed when all work pushed so far has been handled, or nil if
+// it already is. Only the reader calls it.
 func (d *dispatcher) barrier() <-chan struct{} {
 	if d.waiting.Load() == 0 {
 		return nil
@@ -132,9 +137,9 @@ func (d *dispatcher) barrier() <-chan struct{} {
 	return done
 }
 
-// settle waits for a barrier. A call made by a handler does not wait, since the barrier is
-// behind that handler. If the context does not show who makes the call, it may still be the
-// running handler: then the wait is bounded.
+// settle waits for a barrier. A call made by a handler does not wait, because the barrier comes
+// after that handler. If the context does not show the caller, the running handler may have made
+// the call; then the wait is limited to patience.
 func (d *dispatcher) settle(ctx context.Context, w *waiter, barrier <-chan struct{}) error {
 	if barrier == nil || ctx.Value(insideKey{}) == d {
 		return nil
@@ -155,8 +160,8 @@ func (d *dispatcher) settle(ctx context.Context, w *waiter, barrier <-chan struc
 	return nil
 }
 
-// end is called by the reader when there is nothing more to read.
+// end closes the queue. The reader calls it when there is nothing more to read.
 func (d *dispatcher) end() { close(d.queue) }
 
-// stop drops queued work.
+// stop makes run drop queued work.
 func (d *dispatcher) stop() { d.once.Do(func() { close(d.stopped) }) }

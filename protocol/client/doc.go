@@ -1,4 +1,4 @@
-// Package client speaks every revision to any MCP server.
+// Package client is an MCP client for every revision of the protocol and any server.
 //
 //	c, err := client.Connect(ctx, client.Command(exec.Command("weather-server")), client.Name("demo", "1.0"))
 //	if err != nil { ... }
@@ -6,76 +6,94 @@
 //	for tool, err := range c.Tools(ctx) { ... }
 //	result, err := c.CallTool(ctx, "forecast", map[string]any{"city": "Kyoto"})
 //
-// [Connect] opens with server/discover and falls back to the initialize handshake if the
-// server does not know it (2026-07-28 basic/versioning, "Backward Compatibility"). After
-// that the caller need not care about the revision: the same methods work on all of them,
-// each in the revision's own way (a subscription is a listen stream or a
-// resources/subscribe, the log level travels with each request or is set once).
+// # Connecting
 //
-// Over [HTTP] the probe is a POST, too; a server that refuses it, or answers it oddly, gets
-// an initialize, and one that refuses that as well (400, 404, 405) is tried as HTTP+SSE of
-// 2024-11-05. A failing network, 5xx and 401 end Connect, since they say nothing about the
-// revision. What a proxy may want to know about a request is repeated in headers, the
-// annotated arguments of tools as soon as [Client.Tools] has seen them; a call that the
-// server refuses because such headers are missing is repeated once, after tools/list.
+// [Connect] first sends server/discover. If the server does not know that method, Connect falls
+// back to the initialize handshake (2026-07-28 basic/versioning, "Backward Compatibility"). The
+// same methods of [Client] then work on all revisions. For example, a subscription is a listen
+// stream or a resources/subscribe, and the log level is sent with each request or set once.
 //
-// What a server asks while it works on a call (the user, by a form or a page; the model; or
-// for directories) is answered by the handlers of [OnElicit], [OnSample] and [OnRoots],
-// which are the same on all revisions. On handshake revisions these are requests of the
-// server, answered while the call is in flight. On 2026-07-28 the call ends with the
-// questions, and the client sends it anew with the answers, a new id, and the server's
-// state as it came (basic/patterns/mrtr); the caller of [Client.CallTool],
-// [Client.ReadResource] or [Client.GetPrompt] sees only the last result, and progress that
-// goes on. Such rounds are bounded by [MaxRounds], and paced if a server only wants the
-// call again, from 50 ms up to 2 s. The client declares what it has handlers for; if more
-// is asked, [ErrInputRequired] names it, before any handler has run. [Approve] lets one
-// function look at all questions first. Accepted forms get the defaults of their schema,
-// and are checked against it before anything is sent; [ParseForm] reads a form for programs
-// that show it to a user.
+// Over [HTTP], the first request is a POST of server/discover. If the server refuses it, or does
+// not answer as the specification says, Connect posts initialize. If the server also refuses that
+// with 400, 404 or 405, Connect tries HTTP+SSE of 2024-11-05. A network error, 401, or 5xx without
+// a JSON-RPC error ends Connect, because it does not show what the server supports.
 //
-// A call that may take long can become a task, in both designs of tasks: the handle of
-// [Client.CallTask] waits, answers what the task asks, and cancels; [Client.Task] finds a
-// task again by its id. A server of 2025-11-25 may in turn make tasks of its questions: it
-// comes back for the answers of the same handlers, so that a person may take an hour for
-// one ([NoTasks] turns that off). Such tasks are in memory, end with the client, and are
-// bounded: 32 running and 256 kept, for 24 hours at most.
+// Some parts of a request are repeated in header fields, for proxies. Annotated arguments of tools
+// are repeated as soon as [Client.Tools] has read the declarations. If the server refuses a call
+// because such header fields are missing, the client requests tools/list and sends the call once
+// more.
+//
+// # Questions
+//
+// While a server works on a call, it can ask the user (by a form or a page), the model, or for
+// directories. The handlers of [OnElicit], [OnSample] and [OnRoots] answer these questions, on all
+// revisions. On handshake revisions, questions are requests of the server, answered while the call
+// is in flight. On 2026-07-28, the call ends with the questions. The client then sends the call
+// again with the answers, a new id, and the server's unchanged state (basic/patterns/mrtr).
+//
+// The caller of [Client.CallTool], [Client.ReadResource] or [Client.GetPrompt] gets only the last
+// result; progress continues over all rounds. [MaxRounds] limits the number of rounds. If a server
+// only wants the call again, the client waits between rounds, from 50 ms up to 2 s. Answers are
+// used for one call only.
+//
+// The client declares the capabilities that it has handlers for. If a server of 2026-07-28 asks for
+// more, the call ends with [ErrInputRequired] before any handler runs. With [Approve], one function
+// checks all questions first. Accepted forms are completed with the defaults of their schema and
+// checked against it before they are sent. [ParseForm] reads a form for programs that show it to a
+// user.
+//
+// # Tasks
+//
+// A call that may take long can become a task, in both designs of tasks. The handle of
+// [Client.CallTask] waits for the task, answers its questions, and cancels it. [Client.Task] finds
+// a task by its id.
 //
 //	t, err := c.CallTask(ctx, "render", args, client.TaskTTL(time.Hour))
 //	result, err := t.Wait(ctx)
 //
-// Guarantees. A Client is safe for concurrent use. Notifications are handed to
-// [OnNotification] and [OnProgress] one after another, in the order of arrival, by one
-// goroutine; when a call returns, the handlers of all notifications that arrived before its
-// answer have run. The queue in front of them is bounded: when 1024 notifications wait, the
-// client stops reading until the handlers have caught up. The handlers of questions run
-// concurrently, each question in a goroutine of its own, unless [OneByOne] says otherwise.
-// A handler of notifications may itself call the client, and should pass on the context it
-// got; with another context that call is held up for a second before it gives up the order.
-// If the queue is full meanwhile, such a call cannot be answered before the handler
-// returns: with the handler's context it ends with an error that says so, with another one
-// it hangs until then.
+// A server of 2025-11-25 can also make tasks of its questions. The same handlers answer them, and
+// the server fetches the answers later, so that a person may take an hour for one. [NoTasks] turns
+// this off. Such tasks are kept in memory and end with the client. At most 32 run and 256 are kept,
+// for at most 24 hours.
 //
-// A call ends with its context, open questions included: the server is told by
-// notifications/cancelled, over HTTP of 2026-07-28 by the end of the response, and a late
-// answer is dropped. When the connection is lost, every call ends with an error that wraps
-// [io.ErrUnexpectedEOF]; after Close, with [ErrClosed]. Over HTTP there is no connection
-// to lose: a stream that breaks before the answer, and cannot be resumed, ends its call
-// with that error, a refused request ends with an [*HTTPError], and one without a response
-// with the *url.Error of net/http; other calls go on. A call that may have reached the
-// server is never repeated automatically. A server that says that it has lost a call
-// ([protocol.CodeInterrupted]) ends it with that error, which wraps io.ErrUnexpectedEOF,
-// too. Errors of the server are a *protocol.Error or *protocol.Fault, for errors.As;
-// [protocol.RetryAfter] returns how long to wait before another attempt.
+// # Guarantees
 //
-// A Client owns its goroutines; Close ends them and waits for them. JSON that it returns
-// (schemas, structured content, notification parameters) belongs to the caller.
+// A Client is safe for concurrent use. It owns its goroutines; Close ends them and waits for them.
+// JSON that it returns (schemas, structured content, notification parameters) belongs to the
+// caller.
 //
-// Answers are for one call only: nothing of a round is kept for another call.
+// One goroutine calls [OnNotification] and [OnProgress], in the order in which notifications
+// arrive. When a call returns, the handlers have run for all notifications that arrived before its
+// answer. At most 1024 notifications are queued. When the queue is full, the client stops reading
+// until the handlers catch up. Handlers of questions run concurrently, each in a goroutine of its
+// own, unless [OneByOne] is set.
 //
-// Package protocol/client/oauth logs in where a server wants that.
+// A handler of notifications may call the client, and should pass on the context that it got. With
+// another context, the call may be delayed for a second, because the client cannot recognize that
+// it comes from the handler. If the queue fills up, the answer cannot be read before the handler
+// returns. A call with the handler's context then ends with an error that says so; a call with
+// another context hangs.
 //
-// Not here: visiting the pages that a server names,
-// repeating a call after HTTPError.RetryAfter (which only streams that are opened again
-// heed), reconnection of other carriers, caching, validation against schemas other than
-// those of forms.
+// A call ends with its context, and so do its open questions. The client then sends
+// notifications/cancelled or, over HTTP of 2026-07-28, closes the response; a late answer is
+// dropped. After Close, calls end with [ErrClosed]. A call that may have reached the server is
+// never repeated automatically.
+//
+// When the connection is lost, every call ends with an error that wraps [io.ErrUnexpectedEOF]. Over
+// HTTP there is no connection to lose, and an error ends only one call. If a stream breaks before
+// the answer and cannot be resumed, the error also wraps io.ErrUnexpectedEOF. A refused request
+// ends with an [*HTTPError], and a request without a response with the *url.Error of net/http.
+//
+// Errors of the server are a *protocol.Error or *protocol.Fault, for errors.As.
+// [protocol.RetryAfter] returns how long to wait before another attempt. If the server reports that
+// it has lost a call ([protocol.CodeInterrupted]), the call ends with that error, which also wraps
+// io.ErrUnexpectedEOF.
+//
+// # Limits
+//
+// Package protocol/client/oauth logs in to servers that require it.
+//
+// This package does not open pages that a server names, cache, or reconnect transports other than
+// HTTP. It does not validate against schemas other than those of forms. It does not repeat a call
+// after HTTPError.RetryAfter; only streams that are opened again wait that long.
 package client

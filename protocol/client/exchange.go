@@ -5,8 +5,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// answerID is the id that the answer to a frame will have, zero if the server cannot read one;
-// false if the frame is never answered.
+// answerID returns the id that the answer to a frame will have. The id is zero if the server cannot
+// read one. answerID returns false if the frame is never answered.
 func answerID(frame []byte) (jsonrpc.ID, bool) {
 	if jsontext.Check(frame, jsontext.Limits{}) != nil {
 		return jsonrpc.ID{}, true

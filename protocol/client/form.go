@@ -10,13 +10,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Form is the form of a question, read from its schema, for programs that show it to a
-// user: a flat object of strings, numbers, booleans and choices (2026-07-28
-// client/elicitation, "Requested Schema"). It is read-only, and so safe for concurrent use.
+// Form is the form of a question, read from its schema. It is for programs that show the form to a
+// user. A form is a flat object of strings, numbers, booleans and choices (2026-07-28
+// client/elicitation, "Requested Schema"). It is read-only, and therefore safe for concurrent use.
 type Form struct {
 	Fields []Field // in the order of the schema
 
-	closed bool // fields besides these are forbidden
+	closed bool // the schema forbids other fields
 }
 
 // Field is one field of a form.
@@ -24,28 +24,29 @@ type Field struct {
 	Name        string
 	Title       string
 	Description string
-	Type        string // "string", "number", "integer", "boolean", "array" (of choices); as the schema says it
-	Format      string // of a string: "email", "uri", "date", "date-time" or empty
+	Type        string // as in the schema: "string", "number", "integer", "boolean" or "array" (of choices)
+	Format      string // format of a string: "email", "uri", "date", "date-time" or empty
 	Required    bool
-	Default     json.RawMessage // nil: none, or none that fits
-	Choices     []Choice        // nil: not a choice
-	MinLength   *int64          // of a string, in characters
+	Default     json.RawMessage // nil if there is no valid default
+	Choices     []Choice        // nil if the field is not a choice
+	MinLength   *int64          // of a string, in characters; nil if not limited
 	MaxLength   *int64
-	Minimum     json.RawMessage // of a number, as written; nil: none
+	Minimum     json.RawMessage // of a number, as written; nil if not limited
 	Maximum     json.RawMessage
-	MinItems    *int64 // of an array
+	MinItems    *int64 // of an array; nil if not limited
 	MaxItems    *int64
 }
 
-// Choice is one value that a field, or an element of an array, may have.
+// Choice is one allowed value of a field, or of an element of an array.
 type Choice struct {
 	Value json.RawMessage
-	Title string // the value's text where the schema has no title
+	Title string // text of the value if the schema has no title
 }
 
-// ParseForm reads the schema of a form question. What the specification does not allow
-// there is ignored, as are members of the wrong type: the server will check the answer
-// anyway. The form keeps no part of schema.
+// ParseForm reads the schema of a form question. If schema or its properties are not a JSON object,
+// ParseForm returns an error. It ignores keywords that the specification does not allow, and
+// members of the wrong type, because the server checks the answer anyway. The form does not keep a
+// reference to schema.
 func ParseForm(schema []byte) (*Form, error) {
 	if jsontext.Check(schema, limits()) != nil || jsontext.KindOf(schema) != jsontext.KindObject {
 		return nil, errors.New("client: the schema of a form must be an object")
@@ -91,8 +92,8 @@ func readField(name string, v []byte) Field {
 	return f
 }
 
-// readChoices understands the three ways to list choices: titled ones as oneOf (of an array:
-// anyOf), untitled ones as enum, and the older enum with enumNames.
+// readChoices reads the three ways to list choices: titled ones as oneOf (in an array: anyOf),
+// untitled ones as enum, and the older enum with enumNames.
 func readChoices(v []byte) []Choice {
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		titled, _ := jsontext.Member(v, keyword)
@@ -117,7 +118,7 @@ func readChoices(v []byte) []Choice {
 	return choices
 }
 
-// titledChoices is nil if one of the alternatives is not a constant.
+// titledChoices returns nil if one of the alternatives is not a constant.
 func titledChoices(list []byte) []Choice {
 	if jsontext.KindOf(list) != jsontext.KindArray {
 		return nil
@@ -137,7 +138,7 @@ func titledChoices(list []byte) []Choice {
 	return choices
 }
 
-// plain is a value in a form for people.
+// plain returns a JSON value as text for a user.
 func plain(value []byte) string {
 	if s, ok := jsontext.String(value); ok {
 		return s
@@ -180,8 +181,8 @@ func textsOf(array []byte) []string {
 	return texts
 }
 
-// Fill returns content with the defaults of all fields that are absent or null in it; a
-// null without a default is left out, since no field of a form may be null. content is an
+// Fill returns content, completed with the defaults of all fields that are absent or null. A null
+// without a default is removed, because a field of a form must not be null. content must be an
 // object; it is not changed.
 func (f *Form) Fill(content json.RawMessage) json.RawMessage {
 	out := []byte{'{'}
@@ -201,9 +202,9 @@ func (f *Form) Fill(content json.RawMessage) json.RawMessage {
 	return append(out, '}')
 }
 
-// Check says everything that is wrong with the content of an accepted form: fields that are
-// missing, of the wrong type, none of the choices, out of bounds or not of their format;
-// and unknown ones, if the schema forbids them. nil means that it fits.
+// Check returns everything that is wrong with the content of an accepted form, or nil. A field is
+// wrong if it is required and missing, has the wrong type, is not one of the choices, is out of
+// bounds, or violates its format. If the schema forbids unknown fields, they are also wrong.
 func (f *Form) Check(content json.RawMessage) error {
 	if jsontext.Check(content, limits()) != nil || jsontext.KindOf(content) != jsontext.KindObject {
 		return errors.New("it must be an object")
@@ -237,7 +238,7 @@ func (f *Form) Check(content json.RawMessage) error {
 	return faults
 }
 
-// unknown reports the members that are not fields of the form.
+// unknown returns an error for each member that is not a field of the form.
 func (f *Form) unknown(content []byte) (faults []error) {
 	known := map[string]bool{}
 	for i := range f.Fields {
@@ -251,7 +252,7 @@ func (f *Form) unknown(content []byte) (faults []error) {
 	return faults
 }
 
-// faultList is like errors.Join, but on one line.
+// faultList is like the error of errors.Join, but its text is one line.
 type faultList []error
 
 func (l faultList) Error() string {

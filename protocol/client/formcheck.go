@@ -13,9 +13,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Check says what is wrong with one value of the field, as "must be ..."; nil means that it
-// fits. What is not JSON does not fit. Formats are checked only well enough to catch typing
-// errors.
+// Check returns what is wrong with one value of the field, as "must be ...", or nil. A value that
+// is not JSON is wrong. Formats are checked only well enough to catch typing errors.
 func (f *Field) Check(value json.RawMessage) error {
 	if err := f.checkType(value); err != nil {
 		return err
@@ -34,7 +33,7 @@ func (f *Field) Check(value json.RawMessage) error {
 
 func (f *Field) checkType(value []byte) error {
 	if jsontext.Check(value, limits()) != nil {
-		value = nil // of no JSON type
+		value = nil // does not have a JSON type
 	}
 	kind, ok := jsontext.KindOf(value), true
 	switch f.Type {
@@ -59,8 +58,8 @@ func (f *Field) checkType(value []byte) error {
 	return fmt.Errorf("must be %s", a(f.Type))
 }
 
-// integral says whether a number is an integer of JSON Schema: 3.0 is, and so are numbers
-// beyond int64, if written without an exponent.
+// integral reports whether a number is an integer of JSON Schema. 3.0 is one, and so are numbers
+// beyond int64 if they are written without an exponent.
 func integral(value []byte) bool {
 	_, ok := jsontext.Int64(value)
 	return ok || jsontext.IsInteger(value)
@@ -83,7 +82,7 @@ func (f *Field) checkChoice(value []byte) error {
 	return fmt.Errorf("must be one of %s", f.listing())
 }
 
-// listing are the values to choose from, for an error.
+// listing returns the choices, for an error text.
 func (f *Field) listing() string {
 	texts := make([]string, len(f.Choices))
 	for i, c := range f.Choices {
@@ -92,7 +91,7 @@ func (f *Field) listing() string {
 	return strings.Join(texts, ", ")
 }
 
-// valueKey is equal exactly for spellings of the same text.
+// valueKey returns a key that is equal for all spellings of the same text.
 func valueKey(value []byte) string {
 	if text, ok := jsontext.String(value); ok {
 		return `"` + text
@@ -176,15 +175,14 @@ func (f *Field) checkNumber(value []byte) error {
 	return nil
 }
 
-// less compares integers exactly, and other numbers as floating-point numbers, as most programs
-// do.
+// less compares integers exactly, and other numbers as floating-point numbers, as most programs do.
 func less(x, y []byte) bool {
 	i, exact := jsontext.Int64(x)
 	j, too := jsontext.Int64(y)
 	if exact && too {
 		return i < j
 	}
-	p, _ := strconv.ParseFloat(string(x), 64) // it is a number; one that is too large becomes infinite
+	p, _ := strconv.ParseFloat(string(x), 64) // value is a number; if it is too large, the result is infinite
 	q, _ := strconv.ParseFloat(string(y), 64)
 	return p < q
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// HTTPOption configures HTTP. Sealed.
+// HTTPOption configures HTTP. It is sealed.
 type HTTPOption interface{ httpOption(o *httpOptions) }
 
 type httpOptionFunc func(*httpOptions)
@@ -17,18 +17,18 @@ func (f httpOptionFunc) httpOption(o *httpOptions) { f(o) }
 
 type httpOptions struct {
 	client     *http.Client
-	authorizer Authorizer // nil: requests are sent as they are
+	authorizer Authorizer // if nil, requests are sent unchanged
 	header     http.Header
 }
 
-// HTTP is a Streamable HTTP endpoint (with HTTP+SSE as fallback). url is absolute, http or
-// https. Each message is a request of its own, so a failure ends only one call: with an
-// [*HTTPError] if the server refused it.
+// HTTP returns a target for a Streamable HTTP endpoint, with HTTP+SSE as fallback. url must be an
+// absolute http or https URL. Each message is a request of its own, so a failure ends only one
+// call. If the server refused the request, the error is an [*HTTPError].
 //
-// On handshake revisions the client keeps a session, opens a stream for notifications and
-// requests of the server, resumes broken streams if they have event ids, and makes a new
-// session, once per call, if the server has dropped the old one: log level and
-// subscriptions are carried over.
+// On handshake revisions, the client keeps a session, and opens a stream for notifications and
+// requests of the server. It resumes broken streams if their events have ids. If the server has
+// dropped the session, the client makes a new one, at most once per call, and restores log level
+// and subscriptions.
 func HTTP(url string, opts ...HTTPOption) Target {
 	return dialer(func(ctx context.Context) (transport.Conn, error) {
 		o := httpOptions{client: http.DefaultClient, header: http.Header{}}
@@ -42,9 +42,9 @@ func HTTP(url string, opts ...HTTPOption) Target {
 	})
 }
 
-// BearerToken has source asked for a token before each request, so that source can refresh
-// it. source may be called concurrently; its error fails the call. With an empty token, or
-// a nil source, none is sent. It takes the place of an earlier [Authorize].
+// BearerToken sends the token that source returns. source is called before each request, so it can
+// refresh the token. It may be called concurrently; its error fails the call. If source is nil or
+// returns "", no token is sent. BearerToken replaces an earlier [Authorize].
 func BearerToken(source func(context.Context) (string, error)) HTTPOption {
 	if source == nil {
 		return Authorize(nil)
@@ -52,16 +52,16 @@ func BearerToken(source func(context.Context) (string, error)) HTTPOption {
 	return Authorize(bearer(source))
 }
 
-// Authorize has a send each request of the connection, in place of an earlier BearerToken or
-// Authorize. With nil, requests are sent as they are.
+// Authorize sends each request of the connection with a. It replaces an earlier BearerToken or
+// Authorize. If a is nil, requests are sent unchanged.
 func Authorize(a Authorizer) HTTPOption {
 	return httpOptionFunc(func(o *httpOptions) { o.authorizer = a })
 }
 
-// HTTPClient replaces http.DefaultClient. Its Timeout also ends streams, so it is better
-// left zero. It is used as it is, except for redirects: the token, what [Header] sets and
-// the session are not sent to another origin (scheme, host and port), and a redirect from
-// https to http is an error.
+// HTTPClient replaces http.DefaultClient. Leave its Timeout zero, because it also ends streams. A
+// nil c has no effect. Redirects are restricted: the token, the header fields of [Header] and the
+// session id are not sent to another origin (scheme, host and port), and a redirect from https to
+// http is an error.
 func HTTPClient(c *http.Client) HTTPOption {
 	return httpOptionFunc(func(o *httpOptions) {
 		if c != nil {
@@ -70,9 +70,9 @@ func HTTPClient(c *http.Client) HTTPOption {
 	})
 }
 
-// Header adds a header to each request, Host included. Headers that the protocol sets
-// itself take precedence, and so do the headers of [BearerToken] and [Authorize]. With a name or value that
-// HTTP does not allow, each request fails.
+// Header adds a header field to each request; Host is also possible. Header fields that the
+// protocol sets take precedence, and so do those of [BearerToken] and [Authorize]. If HTTP does not
+// allow the name or value, each request fails.
 func Header(name, value string) HTTPOption {
 	return httpOptionFunc(func(o *httpOptions) { o.header.Add(name, value) })
 }

@@ -16,20 +16,25 @@ import (
 )
 
 const (
-	// maxBody bounds one answer, and one event of a stream.
+	// maxBody limits one answer, and one event of a stream.
 	maxBody = 64 << 20
 
-	// httpQueue bounds the frames that wait for Read; beyond it streams are not read.
+	// httpQueue limits the frames that wait for Read. When the queue is full, streams are not read.
 	httpQueue = 64
 
-	// deleteTimeout bounds the request that ends the session, for which Close waits.
+	// deleteTimeout limits the request that ends the session; Close waits for that request.
 	deleteTimeout = 2 * time.Second
 )
 
-// httpConn is a connection over Streamable HTTP, or over HTTP+SSE after fallBack. Each frame
-// that expects an answer is a POST in a goroutine of its own. Any other frame is posted by
-// Write, which returns when the server has accepted it. A failure concerns one call only, so
-// Read and Write return a *callError for it.
+// httpConn is a connection over Streamable HTTP, or over HTTP+SSE after fallBack. Each frame that
+// expects an answer is a POST in a goroutine of its own, started by spawn. Write posts all other
+// frames itself, and returns when the server has accepted them. Read returns what these goroutines
+// push to the queue. A failure concerns only one call, so Read and Write return a *callError for
+// it.
+//
+// mu guards the state of the connection. post sets session after initialize, and a failed renewal
+// resets it. agree sets agreed after the handshake. findEndpoint sets endpoint, which switches to
+// HTTP+SSE for good. Close sets closed, after which spawn does not start goroutines.
 type httpConn struct {
 	options httpOptions
 	client  http.Client
@@ -40,21 +45,21 @@ type httpConn struct {
 	tools   mirrorTable
 	gone    func(session string) // called when a stream finds that the session has ended; must not block
 
-	// authorizing counts requests that the server has answered and that the authorizer has not
-	// returned: a login may be going on.
+	// authorizing counts requests that the server has answered but the authorizer has not returned.
+	// A login may be in progress.
 	authorizing atomic.Int32
 
 	mu       sync.Mutex // guards the fields below
 	closed   bool
-	group    sync.WaitGroup // guarded by mu against Add after Wait
+	group    sync.WaitGroup // guarded by mu, because Add must not follow Wait
 	agreed   *dialect.Dialect
 	session  string
-	endpoint *url.URL                      // of HTTP+SSE; nil: Streamable HTTP
-	running  map[string]context.CancelFunc // by the id of the request
-	listener context.CancelFunc            // ends the GET stream; nil: none was opened
+	endpoint *url.URL                      // URL for POST of HTTP+SSE; nil for Streamable HTTP
+	running  map[string]context.CancelFunc // cancels a request, by its id
+	listener context.CancelFunc            // ends the GET stream; nil if none was opened
 }
 
-// arrival is what Read returns.
+// arrival is a result of Read.
 type arrival struct {
 	frame []byte
 	err   error
@@ -82,9 +87,9 @@ func dialHTTP(ctx context.Context, address string, o httpOptions) (*httpConn, er
 	return c, nil
 }
 
-// redirect keeps secrets from other origins: net/http compares host names only, but another
-// port may belong to somebody else, and anyone can read plain http. What was sent over TLS is
-// not repeated without it.
+// redirect keeps secrets from other origins. net/http compares only host names, but another port
+// may belong to another party, and plain http can be read on the network. A redirect from https to
+// http is an error.
 func (c *httpConn) redirect(req *http.Request, via []*http.Request) error {
 	if origin(req.URL) != origin(c.url) {
 		for name := range c.options.header {
@@ -103,8 +108,8 @@ func (c *httpConn) redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// checkRedirect asks the CheckRedirect of the caller's client. Without one it does what
-// net/http does.
+// checkRedirect calls the CheckRedirect of the caller's client. Without one, it behaves like
+// net/http.
 func (c *httpConn) checkRedirect(req *http.Request, via []*http.Request) error {
 	if check := c.options.client.CheckRedirect; check != nil {
 		return check(req, via)
@@ -115,7 +120,7 @@ func (c *httpConn) checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Read returns the next frame. The frames of one stream are in its order.
+// Read returns the next frame. Frames of one stream keep their order.
 func (c *httpConn) Read(ctx context.Context) ([]byte, error) {
 	select {
 	case a := <-c.queue:
@@ -127,7 +132,7 @@ func (c *httpConn) Read(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// push queues a frame or an error for Read; false if nobody will read it.
+// push queues a frame or an error for Read. It returns false if ctx or the connection ends first.
 func (c *httpConn) push(ctx context.Context, a arrival) bool {
 	select {
 	case c.queue <- a:
@@ -139,7 +144,7 @@ func (c *httpConn) push(ctx context.Context, a arrival) bool {
 	}
 }
 
-// Write posts one frame.
+// Write posts one frame. If the frame expects an answer, Write does not wait for the response.
 func (c *httpConn) Write(ctx context.Context, frame []byte) error {
 	o := understand(frame)
 	if len(o.waiting) == 0 {
@@ -150,7 +155,8 @@ func (c *httpConn) Write(ctx context.Context, frame []byte) error {
 		}
 		return nil
 	}
-	// The values of ctx are for traces. Not its end, but abandon cancels the request.
+	// The request keeps the values of ctx, for traces, but not its end: abandon cancels the
+	// request.
 	ctx, stop := c.within(context.WithoutCancel(ctx))
 	c.file(o.waiting, stop)
 	if !c.spawn(func() {
@@ -173,7 +179,8 @@ func (c *httpConn) within(ctx context.Context) (context.Context, context.CancelF
 	}
 }
 
-// spawn runs fn in a goroutine that Close waits for; false after Close.
+// spawn runs fn in a goroutine that Close waits for. After Close it returns false and does not run
+// fn.
 func (c *httpConn) spawn(fn func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,7 +207,7 @@ func (c *httpConn) unfile(ids []jsonrpc.ID) {
 	}
 }
 
-// abandon closes the response to a request, which cancels it on 2026-07-28
+// abandon closes the response to a request. On 2026-07-28 this cancels the request
 // (basic/transports/streamable-http "Cancellation").
 func (c *httpConn) abandon(id jsonrpc.ID) {
 	c.mu.Lock()
@@ -222,14 +229,14 @@ func (c *httpConn) setSession(id string) {
 	c.session = id
 }
 
-// agree sets the revision that requests name from now on.
+// agree sets the revision that later requests name.
 func (c *httpConn) agree(d *dialect.Dialect) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.agreed = d
 }
 
-// Close ends all requests, waits for their goroutines and ends the session.
+// Close cancels all requests, waits for their goroutines, and ends the session.
 func (c *httpConn) Close() error {
 	c.mu.Lock()
 	session := c.session
@@ -246,7 +253,7 @@ func (c *httpConn) Close() error {
 	return nil
 }
 
-// endSession sends DELETE for the session. Errors are ignored: the server may answer 405, or
+// endSession sends DELETE for the session. Errors are ignored, because the server may answer 405 or
 // be gone (2025-11-25 basic/transports "Session Management").
 func (c *httpConn) endSession() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), deleteTimeout)

@@ -11,22 +11,21 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// maxErrorText is how much of a body an HTTPError keeps.
+// maxErrorText limits the part of a body that an HTTPError keeps.
 const maxErrorText = 2 << 10
 
-// HTTPError is an HTTP status other than success. If the body was a JSON-RPC error,
-// errors.As also finds that as a *protocol.Error.
+// HTTPError is the error for an HTTP status that is not a success. If the body was a JSON-RPC
+// error, errors.As also finds a *protocol.Error.
 type HTTPError struct {
 	Status     int
-	Body       string        // at most 2 KiB of it, as text
-	Challenge  string        // WWW-Authenticate of 401 and 403
-	RetryAfter time.Duration // how long the server wants to be left alone; 0: it does not say
+	Body       string        // the first 2 KiB at most, as text
+	Challenge  string        // header field WWW-Authenticate, as of 401 and 403
+	RetryAfter time.Duration // how long the server wants the client to wait; 0 if unknown
 
-	session string // the session that this answer says has ended
+	session string // the session that has ended according to the server; may be empty
 }
 
-// Error returns the status with the text of the body, and the scopes that the challenge
-// asks for.
+// Error returns the status, the text of the body, and the scopes that the challenge requires.
 func (e *HTTPError) Error() string {
 	text := fmt.Sprintf("HTTP %d %s", e.Status, http.StatusText(e.Status))
 	if e.Body != "" {
@@ -45,7 +44,7 @@ func newHTTPError(resp *http.Response, body []byte) *HTTPError {
 	}
 }
 
-// retryAfter reads seconds or a date (RFC 9110 section 10.2.3).
+// retryAfter parses seconds or a date (RFC 9110 section 10.2.3).
 func retryAfter(value string) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -56,13 +55,13 @@ func retryAfter(value string) time.Duration {
 	return 0
 }
 
-// sendError says that a request could not be sent, or that its answer was lost: nothing is
-// known from the server.
+// sendError is the error of a request that could not be sent, or whose answer was lost. It shows
+// nothing about the server.
 type sendError struct{ error }
 
 func (e *sendError) Unwrap() error { return e.error }
 
-// saysNothing reports errors that reveal nothing about what the server supports.
+// saysNothing reports whether err shows nothing about what the server supports.
 func saysNothing(err error) bool {
 	if _, unsent := errors.AsType[*sendError](err); unsent {
 		return true
@@ -72,12 +71,12 @@ func saysNothing(err error) bool {
 	return refused && (status.Status == http.StatusUnauthorized || status.Status >= 500 && !answered)
 }
 
-// callError is an error of Read or Write that concerns one call. The connection remains
+// callError is an error of Read or Write that concerns only one call. The connection remains
 // usable.
 type callError struct {
-	id    jsonrpc.ID // of the call
-	frame []byte     // a JSON-RPC error that answers the call, whatever its id; nil: there is none
-	err   error      // nil only if there is a frame
+	id    jsonrpc.ID // id of the call
+	frame []byte     // a JSON-RPC error that answers the call, whatever its id; may be nil
+	err   error      // nil only if frame is set
 }
 
 func (e *callError) Error() string {
@@ -93,10 +92,10 @@ func (e *callError) Unwrap() error { return e.err }
 type refusedError struct {
 	error
 	status    error
-	anonymous bool // it names no request: possibly nobody has looked at the frame
+	anonymous bool // the error has no id, so the server may not have read the frame
 }
 
-// Error is the text of the JSON-RPC error, with the scopes that the status asks for.
+// Error returns the text of the JSON-RPC error, with the scopes that the status requires.
 func (e *refusedError) Error() string {
 	if status, is := errors.AsType[*HTTPError](e.status); is {
 		return e.error.Error() + status.needs()

@@ -23,15 +23,15 @@ const (
 	typeStream = "text/event-stream"
 )
 
-// outgoing is a frame and what the carrier must know about it. It is parsed from the frame and
-// not passed along, so that the headers are right for frames of Exchange, too.
+// outgoing is a frame with the properties that the carrier needs. They are parsed from the frame,
+// so that the header fields are also right for frames of Exchange.
 type outgoing struct {
 	frame   []byte
-	method  string // "": a response, a batch, or not a message
+	method  string // "" for a response, a batch, or a frame that is not a message
 	params  []byte
-	modern  *dialect.Dialect // the revision without handshake that the frame names; nil: it names none that is known
-	version string           // the version that the frame names
-	waiting []jsonrpc.ID     // requests that were not answered yet; a zero id is a frame that cannot be understood
+	modern  *dialect.Dialect // revision without handshake that the frame names; nil if it does not name a known one
+	version string           // version that the frame names
+	waiting []jsonrpc.ID     // ids of requests without an answer so far; a zero id stands for a frame that cannot be decoded
 }
 
 func understand(frame []byte) *outgoing {
@@ -76,7 +76,7 @@ func (o *outgoing) batch() {
 	}
 }
 
-// answered removes an id; false if that was not waited for.
+// answered removes an id. It returns false if o does not wait for that id.
 func (o *outgoing) answered(id jsonrpc.ID) bool {
 	for i, w := range o.waiting {
 		if w.Key() == id.Key() {
@@ -87,7 +87,7 @@ func (o *outgoing) answered(id jsonrpc.ID) bool {
 	return false
 }
 
-// request makes a request; o is nil if it has no body.
+// request makes an HTTP request. If o is nil, it has no body.
 func (c *httpConn) request(ctx context.Context, verb string, o *outgoing) (*http.Request, error) {
 	c.mu.Lock()
 	agreed, session, target := c.agreed, c.session, c.url
@@ -106,7 +106,7 @@ func (c *httpConn) request(ctx context.Context, verb string, o *outgoing) (*http
 	for name, values := range c.options.header {
 		req.Header[name] = append([]string(nil), values...)
 	}
-	req.Host = c.options.header.Get("Host") // net/http takes it from nowhere else; empty: the URL's
+	req.Host = c.options.header.Get("Host") // net/http ignores the header field; if empty, it uses the URL's host
 	version := ""
 	if agreed != nil && agreed.VersionHeader() {
 		version = agreed.String()
@@ -123,17 +123,17 @@ func (c *httpConn) request(ctx context.Context, verb string, o *outgoing) (*http
 	return req, nil
 }
 
-// set leaves out what is empty.
+// set sets a header field, unless the value is empty.
 func set(h http.Header, name, value string) {
 	if value != "" {
 		h.Set(name, value)
 	}
 }
 
-// identity returns the version and the session to send with a frame: those of the
-// connection, unless the frame names its version, and so belongs to no session (2026-07-28
-// basic/transports/streamable-http), or is initialize, which belongs to none yet (2025-11-25
-// basic/transports).
+// identity returns the version and the session id to send with a frame. Usually these are version
+// and session, which belong to the connection. A frame that names its version does not belong to a
+// session (2026-07-28 basic/transports/streamable-http). initialize does not belong to a session
+// yet (2025-11-25 basic/transports).
 func (o *outgoing) identity(version, session string) (ownVersion, ownSession string) {
 	switch {
 	case o.version != "":
@@ -144,9 +144,9 @@ func (o *outgoing) identity(version, session string) (ownVersion, ownSession str
 	return version, session
 }
 
-// mirror repeats parts of the body in headers (2026-07-28 basic/transports/streamable-http).
-// Older servers ignore Mcp-Method; the other headers are sent only to servers that look at
-// them.
+// mirror repeats parts of the body in header fields (2026-07-28 basic/transports/streamable-http).
+// Mcp-Method is always sent, because older servers ignore it. The other fields are sent only on
+// revisions that use them.
 func (c *httpConn) mirror(h http.Header, o *outgoing) {
 	if o.method != "" && dialect.EncodeMirror(o.method) == o.method {
 		h.Set(headerMethod, o.method)
@@ -169,10 +169,11 @@ func (c *httpConn) mirror(h http.Header, o *outgoing) {
 	}
 }
 
-// maxMirrored bounds the tools whose mirrored arguments are remembered.
+// maxMirrored limits the tools whose mirrored arguments are remembered.
 const maxMirrored = 10_000
 
-// mirrorTable knows from the lists of tools which arguments must be repeated in headers.
+// mirrorTable holds the arguments that must be repeated in header fields, by tool. Results of
+// tools/list fill it.
 type mirrorTable struct {
 	mu sync.Mutex // guards the fields below
 	by map[string][]dialect.Mirror
@@ -184,9 +185,9 @@ func (t *mirrorTable) of(tool string) []dialect.Mirror {
 	return t.by[tool]
 }
 
-// learn reads a result of tools/list. A tool with invalid declarations must not be used over
-// HTTP. It is not remembered, so the server refuses calls of it, since their headers are
-// missing.
+// learn reads a result of tools/list. A tool with invalid declarations must not be used over HTTP,
+// so learn does not remember it. The server then refuses calls of the tool, because their header
+// fields are missing.
 func (t *mirrorTable) learn(result []byte) {
 	tools, _ := jsontext.Member(result, "tools")
 	t.mu.Lock()

@@ -14,8 +14,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client/internal/sse"
 )
 
-// This file is HTTP+SSE, the binding of 2024-11-05 (basic/transports): one stream
-// brings all messages of the server, and its first event names the URL to post to.
+// This file implements HTTP+SSE, the binding of 2024-11-05 (basic/transports). One stream carries
+// all messages of the server, and its first event contains the URL for POST.
 
 func (c *httpConn) oldBinding() bool {
 	c.mu.Lock()
@@ -23,8 +23,8 @@ func (c *httpConn) oldBinding() bool {
 	return c.endpoint != nil
 }
 
-// fallBack opens the stream and waits for the endpoint (2025-11-25
-// basic/transports "Backwards Compatibility").
+// fallBack opens the stream and waits for the endpoint event (2025-11-25 basic/transports
+// "Backwards Compatibility").
 func (c *httpConn) fallBack(ctx context.Context, patience time.Duration) error {
 	life, cancel := context.WithCancel(c.ctx)
 	found := make(chan error, 1)
@@ -51,7 +51,7 @@ func (c *httpConn) fallBack(ctx context.Context, patience time.Duration) error {
 	return err
 }
 
-// oldStream reads the stream. When the stream ends, so does the connection.
+// oldStream reads the stream. When the stream ends, the connection ends.
 func (c *httpConn) oldStream(ctx context.Context, found chan<- error) {
 	resp, err := c.get(ctx, "")
 	if err != nil {
@@ -77,8 +77,8 @@ func (c *httpConn) oldStream(ctx context.Context, found chan<- error) {
 	}
 }
 
-// findEndpoint reads up to the endpoint event. The URI is relative to that of the stream, and
-// must have the origin that the caller has named, since the credentials are for that.
+// findEndpoint reads events up to the endpoint event. The endpoint is relative to the URL of the
+// stream. It must have the origin of the caller's URL, because the credentials are for that origin.
 func (c *httpConn) findEndpoint(r *sse.Reader, base *url.URL) error {
 	for {
 		event, err := r.Next()
@@ -113,9 +113,9 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), port)
 }
 
-// isOldServer reports whether an answer to initialize looks like that of a server that has
-// only HTTP+SSE: it refuses the POST, and if it answers with a JSON-RPC error, that has
-// neither the id of the request nor a code of 2026-07-28 (2025-11-25 basic/transports
+// isOldServer reports whether an answer to initialize looks like the answer of a server that
+// supports only HTTP+SSE. Such a server refuses the POST. If it sends a JSON-RPC error, the error
+// has neither the id of the request nor a code of 2026-07-28 (2025-11-25 basic/transports
 // "Backwards Compatibility").
 func isOldServer(err error) bool {
 	e, refused := errors.AsType[*HTTPError](err)
@@ -132,8 +132,8 @@ func isOldServer(err error) bool {
 	return false
 }
 
-// isReserved reports whether the code is in the range that the specification has reserved
-// since 2026-07-28 (basic "Error Codes").
+// isReserved reports whether the error code is in the range that 2026-07-28 has reserved (basic
+// "Error Codes").
 func isReserved(err error) bool {
 	e, ok := errors.AsType[*protocol.Error](err)
 	return ok && e.Code <= -32020 && e.Code >= -32099

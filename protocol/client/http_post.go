@@ -14,8 +14,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// call posts a frame that must be answered, and queues the answer, or for each request of the
-// frame the reason why there is none.
+// call posts a frame that must be answered, and queues the answer. For each request of the frame
+// without an answer, it queues an error.
 func (c *httpConn) call(ctx context.Context, stop context.CancelFunc, o *outgoing) {
 	ids := o.waiting
 	defer c.unfile(ids)
@@ -37,7 +37,7 @@ func (c *httpConn) converse(ctx context.Context, stop context.CancelFunc, o *out
 	switch {
 	case !accepted(resp):
 		return c.refused(ctx, o, resp, session)
-	case c.oldBinding(): // the answer comes by the stream
+	case c.oldBinding(): // the answer arrives on the stream
 		o.waiting = nil
 		discard(resp)
 		return nil
@@ -48,7 +48,7 @@ func (c *httpConn) converse(ctx context.Context, stop context.CancelFunc, o *out
 	}
 }
 
-// tell posts a frame that expects no answer.
+// tell posts a frame that does not expect an answer.
 func (c *httpConn) tell(ctx context.Context, o *outgoing) error {
 	resp, session, err := c.post(ctx, o)
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *httpConn) tell(ctx context.Context, o *outgoing) error {
 	return nil
 }
 
-// post sends a frame. session is the one that the request has named.
+// post sends a frame. session is the session id that the request has named.
 func (c *httpConn) post(ctx context.Context, o *outgoing) (resp *http.Response, session string, err error) {
 	req, err := c.request(ctx, http.MethodPost, o)
 	if err != nil {
@@ -92,8 +92,8 @@ func isStream(resp *http.Response) bool {
 	return kind == typeStream
 }
 
-// discard ends a response whose body does not matter. A short body is read, so that the
-// connection can be reused, but not waited for.
+// discard ends a response whose body does not matter. It reads a short body, so that the connection
+// can be reused, but limits the time for that to linger.
 func discard(resp *http.Response) {
 	if resp.ContentLength > 0 && resp.ContentLength < 4<<10 {
 		late := time.AfterFunc(linger, func() { _ = resp.Body.Close() })
@@ -104,11 +104,11 @@ func discard(resp *http.Response) {
 }
 
 func readText(body io.Reader) []byte {
-	text, _ := io.ReadAll(io.LimitReader(body, maxErrorText)) // as much of it as there is
+	text, _ := io.ReadAll(io.LimitReader(body, maxErrorText)) // keep what could be read
 	return text
 }
 
-// readBody reads a body within bounds.
+// readBody reads a body of at most maxBody bytes.
 func readBody(body io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(body, maxBody+1))
 	if err != nil {
@@ -120,8 +120,7 @@ func readBody(body io.Reader) ([]byte, error) {
 	return text, nil
 }
 
-// lostAnswer returns the error of a call whose answer is lost. It always wraps
-// io.ErrUnexpectedEOF.
+// lostAnswer returns the error of a call whose answer is lost. It always wraps io.ErrUnexpectedEOF.
 func lostAnswer(cause error) error {
 	if cause == nil || errors.Is(cause, io.EOF) || errors.Is(cause, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the stream broke before the answer: %w", io.ErrUnexpectedEOF)
@@ -129,8 +128,8 @@ func lostAnswer(cause error) error {
 	return fmt.Errorf("the stream broke before the answer: %w (%w)", io.ErrUnexpectedEOF, cause)
 }
 
-// whole takes an answer in one body. The content type is ignored: if it is JSON, it was meant
-// as JSON.
+// whole reads an answer that is not a stream. It ignores the content type: a body that is valid
+// JSON is taken as JSON.
 func (c *httpConn) whole(ctx context.Context, o *outgoing, resp *http.Response) error {
 	body, err := readBody(resp.Body)
 	if err != nil {
@@ -148,7 +147,7 @@ func (c *httpConn) whole(ctx context.Context, o *outgoing, resp *http.Response) 
 	}
 }
 
-// oneLine is text as a frame, nil if it is not JSON.
+// oneLine returns text as a frame, or nil if it is not JSON.
 func oneLine(text []byte) []byte {
 	if jsontext.Check(text, limits()) != nil {
 		return nil
@@ -156,12 +155,12 @@ func oneLine(text []byte) []byte {
 	return jsontext.Compact(nil, text)
 }
 
-// refused takes a status that means failure. A JSON-RPC error in the body is the answer to this
-// request, whatever its id.
+// refused handles a status that means failure. If the body is a JSON-RPC error, it is the answer to
+// this request, whatever its id.
 func (c *httpConn) refused(ctx context.Context, o *outgoing, resp *http.Response, session string) error {
 	body, err := readBody(resp.Body)
 	if err != nil {
-		body = nil // the status says enough
+		body = nil // the status suffices
 	}
 	status := statusError(resp, session, body)
 	frame := oneLine(body)
@@ -172,7 +171,8 @@ func (c *httpConn) refused(ctx context.Context, o *outgoing, resp *http.Response
 	return nil
 }
 
-// endAll gives a JSON-RPC error about a frame to all requests in it.
+// endAll answers all requests of a frame with one JSON-RPC error. It returns false if the error
+// could not be queued.
 func (c *httpConn) endAll(ctx context.Context, o *outgoing, frame []byte, status error) bool {
 	ids := o.waiting
 	o.waiting = nil
@@ -184,8 +184,9 @@ func (c *httpConn) endAll(ctx context.Context, o *outgoing, frame []byte, status
 	return true
 }
 
-// statusError recognizes the end of a session: a 404, unless the server says with it that it
-// does not know the method (2025-11-25 basic/transports "Session Management").
+// statusError returns the error of a refused request. A 404 for a request with a session means that
+// the session has ended, unless the body says that the method is unknown (2025-11-25
+// basic/transports "Session Management").
 func statusError(resp *http.Response, session string, body []byte) *HTTPError {
 	e := newHTTPError(resp, body)
 	if resp.StatusCode != http.StatusNotFound || session == "" {
@@ -197,7 +198,7 @@ func statusError(resp *http.Response, session string, body []byte) *HTTPError {
 	return e
 }
 
-// failureIn is the JSON-RPC error in a frame; nil if there is none.
+// failureIn returns the JSON-RPC error in a frame, or nil.
 func failureIn(frame []byte) *jsonrpc.Error {
 	if frame == nil {
 		return nil
@@ -209,7 +210,8 @@ func failureIn(frame []byte) *jsonrpc.Error {
 	return msg.Error
 }
 
-// deliver queues a frame, and removes the ids that it answers.
+// deliver queues a frame, and removes the ids that it answers from o. It returns false if the frame
+// could not be queued.
 func (c *httpConn) deliver(ctx context.Context, o *outgoing, frame []byte) bool {
 	texts := [][]byte{frame}
 	if jsonrpc.IsBatch(frame) {

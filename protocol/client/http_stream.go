@@ -16,46 +16,45 @@ import (
 )
 
 const (
-	// defaultRetry is how long a client waits before it opens a stream again, if
-	// the server does not say.
+	// defaultRetry is how long the client waits before it opens a stream again, if the server does
+	// not set a time.
 	defaultRetry = time.Second
 
-	// minDelay and maxDelay bound the growth of that wait by failures, not what
-	// the server says.
+	// minDelay and maxDelay limit the growth of that time after failures. They do not limit a time
+	// set by the server.
 	minDelay = 100 * time.Millisecond
 	maxDelay = 30 * time.Second
 
-	// maxRefusal bounds for how long a server may keep a stream away by Retry-After, which may
-	// be a date in the far future.
+	// maxRefusal limits how long a Retry-After of the server delays a stream, because it may be a
+	// date in the far future.
 	maxRefusal = 24 * time.Hour
 
-	// maxResumes is how often in a row a stream is resumed without a new event.
+	// maxResumes limits how often in a row a stream is resumed without a new event.
 	maxResumes = 5
 
-	// linger bounds how long a stream may go on after the answer. It is allowed to end by
-	// itself, so that the connection can be reused.
+	// linger limits how long a stream may go on after the answer. If the stream ends by itself, the
+	// connection can be reused.
 	linger = time.Second
 
-	// standing is how long the end of a handshake waits until the server has answered the
-	// request for the stream of unsolicited messages. Before that, the server could send them
-	// only on the streams of calls. It is short, because some servers answer only when they
-	// have a first message.
+	// standing limits how long the end of a handshake waits for the answer to the request for the
+	// stream of unsolicited messages. Until then, the server could send them only on the streams of
+	// calls. The limit is short, because some servers answer only when they have a first message.
 	standing = 500 * time.Millisecond
 )
 
-// cursor is the position in a stream from which it can be resumed.
+// cursor is a position in a stream, from which the stream can be resumed.
 type cursor struct {
 	id     string
 	retry  time.Duration
-	events int  // events with data or a new id so far
-	opened bool // at least once
+	events int  // number of events with data or a new id so far
+	opened bool // the stream was opened at least once
 
-	answered func() // called at the server's answer to each attempt; may be nil
+	answered func() // called when the server has answered an attempt; may be nil
 }
 
-// delay returns how long to wait before the next attempt: at least as long as the server
-// says, in the stream or with its last refusal (RFC 9110 section 10.2.3), longer after
-// failures, and with jitter, so that not all clients come back at once.
+// delay returns how long to wait before the next attempt. It is at least the time that the server
+// set, in the stream or with its last refusal (RFC 9110 section 10.2.3). It grows after failures,
+// and has jitter, so that not all clients come back at the same time.
 func (s *cursor) delay(failures int, last error) time.Duration {
 	d := s.retry
 	for range failures {
@@ -69,7 +68,7 @@ func (s *cursor) delay(failures int, last error) time.Duration {
 	return d + rand.N(d/8+time.Millisecond)
 }
 
-// wait ends with ctx, or after the delay that follows the last error.
+// wait waits for the delay that follows the last error. It returns an error if ctx ends first.
 func (s *cursor) wait(ctx context.Context, failures int, last error) error {
 	timer := time.NewTimer(s.delay(failures, last))
 	defer timer.Stop()
@@ -81,8 +80,8 @@ func (s *cursor) wait(ctx context.Context, failures int, last error) error {
 	}
 }
 
-// events queues the messages of a stream until it ends. The error says how it ended; io.EOF is
-// a clean end. Soon after the last answer to o, stop is called.
+// events queues the messages of a stream until the stream ends, and returns how it ended; io.EOF is
+// a clean end. Shortly after the last answer to o, it calls stop.
 func (c *httpConn) events(ctx context.Context, stop context.CancelFunc, o *outgoing, s *cursor, body io.Reader) error {
 	s.opened = true
 	r := sse.NewReader(body, maxBody)
@@ -100,16 +99,16 @@ func (c *httpConn) events(ctx context.Context, stop context.CancelFunc, o *outgo
 			s.events++
 		}
 		if s.id = event.ID; strings.ContainsFunc(s.id, unicode.IsControl) {
-			s.id = "" // it cannot be sent in a header
+			s.id = "" // a header field cannot contain it
 		}
-		// An event without data only carries an id (2025-11-25 basic/transports); other types
-		// belong to somebody else.
+		// An event without data only has an id (2025-11-25 basic/transports). Other types of events
+		// are not MCP messages.
 		if len(event.Data) == 0 || event.Type != "message" {
 			continue
 		}
 		frame := oneLine(event.Data)
 		if frame == nil {
-			continue // as on stdio, the next one may be a message
+			continue // as on stdio, the next event may be a message
 		}
 		if !c.deliver(ctx, o, frame) {
 			return context.Canceled
@@ -121,9 +120,9 @@ func (c *httpConn) events(ctx context.Context, stop context.CancelFunc, o *outgo
 	}
 }
 
-// follow takes an answer in a stream. A stream that ends early is resumed if the revision
-// allows it and the events have ids. The call is never sent again, since it may have had an
-// effect.
+// follow reads the answer from a stream. If the stream ends early, follow resumes it, provided that
+// the revision allows this and the events have ids. It never sends the call again, because the call
+// may have had an effect.
 func (c *httpConn) follow(ctx context.Context, stop context.CancelFunc, o *outgoing, body io.Reader) error {
 	s := &cursor{retry: defaultRetry}
 	err := c.events(ctx, stop, o, s, body)
@@ -148,7 +147,8 @@ func (c *httpConn) follow(ctx context.Context, stop context.CancelFunc, o *outgo
 	return nil
 }
 
-// streamError is lostAnswer, with the network as the cause if the stream did not end by itself.
+// streamError is like lostAnswer. If the stream did not end by itself, the error is also a
+// sendError.
 func streamError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, sse.ErrTooLong) {
 		return lostAnswer(err)
@@ -156,15 +156,15 @@ func streamError(err error) error {
 	return &sendError{lostAnswer(err)}
 }
 
-// resumable looks at the agreed revision; before there is one, the frame belongs to a
-// handshake.
+// resumable reports whether the stream of o may be resumed. It depends on the agreed revision;
+// before there is one, the frame belongs to a handshake.
 func (c *httpConn) resumable(o *outgoing) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return o.version == "" && c.endpoint == nil && (c.agreed == nil || c.agreed.Resumable())
 }
 
-// resume reads what followed the last event.
+// resume opens a stream after the last event and reads it until it ends.
 func (c *httpConn) resume(ctx context.Context, o *outgoing, s *cursor) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -179,7 +179,7 @@ func (c *httpConn) resume(ctx context.Context, o *outgoing, s *cursor) error {
 	return c.events(ctx, stop, o, s, resp.Body)
 }
 
-// get opens a stream. A status other than success is an *HTTPError.
+// get opens a stream. If the status is not a success, it returns an *HTTPError.
 func (c *httpConn) get(ctx context.Context, lastEvent string) (*http.Response, error) {
 	req, err := c.request(ctx, http.MethodGet, nil)
 	if err != nil {
@@ -202,13 +202,13 @@ func (c *httpConn) get(ctx context.Context, lastEvent string) (*http.Response, e
 	return nil, newHTTPError(resp, readText(resp.Body))
 }
 
-// noStreamError is a success that is not a stream.
+// noStreamError is the error of a successful response that is not a stream.
 type noStreamError struct{ contentType string }
 
 func (e *noStreamError) Error() string { return fmt.Sprintf("no event stream but %q", e.contentType) }
 
-// final says that trying again is useless. Some client errors are temporary: servers answer 409
-// until they have noticed that the last connection has ended.
+// final reports whether another attempt is useless. Some client errors are temporary: servers
+// answer 409 until they have noticed that the last connection has ended.
 func final(err error) bool {
 	if _, none := errors.AsType[*noStreamError](err); none {
 		return true
@@ -225,9 +225,8 @@ func final(err error) bool {
 }
 
 // listen opens the stream of unsolicited messages (2025-11-25 basic/transports "Listening for
-// Messages from the Server"), in place of that of an earlier session. It is not an error if
-// the server has no such stream. listen returns when the server has answered, or after
-// standing.
+// Messages from the Server"). It ends the stream of an earlier session. A server without such a
+// stream is not an error. listen returns when the server has answered, or after standing.
 func (c *httpConn) listen(ctx context.Context) {
 	c.mu.Lock()
 	if c.listener != nil {
@@ -254,9 +253,9 @@ func (c *httpConn) listen(ctx context.Context) {
 	}
 }
 
-// unasked is the goroutine that keeps the stream of unsolicited messages open. A server that had
-// the stream and now answers 404 has dropped the session; before that, 404 only means that
-// there is no such stream.
+// unasked is the goroutine that keeps the stream of unsolicited messages open. If the stream was
+// open before, a 404 means that the server has dropped the session. Otherwise a 404 means that the
+// server has no such stream.
 func (c *httpConn) unasked(ctx context.Context, session string, answered func()) {
 	s := &cursor{retry: defaultRetry, answered: answered}
 	for failures := 0; ; failures++ {
@@ -280,9 +279,9 @@ func (c *httpConn) unasked(ctx context.Context, session string, answered func())
 }
 
 // over reports whether to give up the stream of unsolicited messages for good. Two kinds of
-// refusals are no reason to: after 401 and 403 the token may be about to change, and if the
-// server refuses the position to resume from, the stream is opened without one, which loses
-// the messages in between.
+// refusals are not final. After 401 and 403, the token may be about to change. If the server
+// refuses the position to resume from, over clears the position, and the next attempt loses the
+// messages in between.
 func (s *cursor) over(err error) bool {
 	if !final(err) {
 		return errors.Is(err, sse.ErrTooLong)

@@ -14,48 +14,54 @@ import (
 	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
-// firstID is the id of a client's first request. Smaller ids are left to frames of Exchange,
-// which are sent as they are.
+// firstID is the id of a client's first request. Exchange sends frames unchanged, and may use
+// smaller ids.
 const firstID = 1001
 
-// limits of JSON from the server and from the caller. Only the depth is bounded here; the
-// carrier bounds the size.
+// limits returns the limits for JSON from the server and from the caller. It limits only the depth;
+// the carrier limits the size.
 func limits() jsontext.Limits { return jsontext.Limits{Depth: 512} }
 
-// link is the JSON-RPC half of a Client: it matches answers to requests and keeps
-// the order between answers and notifications. Two goroutines run until Close: the reader
-// (read) and the dispatcher (dispatcher.run); spawn counts all others.
+// link is the JSON-RPC half of a Client. It matches answers to requests, and keeps the order
+// between answers and notifications. Two goroutines run until Close: the reader (read) and the
+// dispatcher (dispatcher.run). All goroutines are started by spawn, and close waits for them.
+//
+// A waiter is registered by await or awaitExchange. Whoever removes it from pending or anonymous,
+// under mu, decides its fate: take hands it to the reader, which sends the one answer; failPending
+// sends an error; forget drops it. The link is open until fail sets err and closes lost, both under
+// mu. After that, await fails. close sets joined, under mu, after which spawn does not start
+// goroutines.
 type link struct {
 	conn   transport.Conn
 	life   context.Context //nolint:containedctx // the link's own life, which no single call bounds
 	cancel context.CancelFunc
 
-	// request handles a request of the server, notice a notification; answered gets the id
-	// of each request whose answer has arrived. The reader calls them, so they must not
-	// block. The dispatcher runs what notice returns, unless it is nil.
+	// The reader calls the three functions below, so they must not block. request handles a request
+	// of the server. notice handles a notification, and returns work for the dispatcher or nil.
+	// answered gets the id of each request whose answer has arrived.
 	request  func(jsonrpc.Message)
 	notice   func(jsonrpc.Message) func(context.Context)
 	answered func(jsonrpc.ID)
 
-	// seen is the function of OnFrame; nil: nobody looks.
+	// seen is the function of OnFrame; it may be nil.
 	seen func(context.Context, Frame)
 
 	dispatch dispatcher
 	lastID   atomic.Int64
 
 	mu        sync.Mutex         // guards the fields below
-	pending   map[string]*waiter // by id
-	anonymous []*waiter          // of Exchange: an error without id may be for them, too
-	err       error              // why nothing can be sent any more; nil: it can
-	reason    error              // why the last failed Write failed
+	pending   map[string]*waiter // by id; see waiter
+	anonymous []*waiter          // requests of Exchange, which may also be answered by an error without an id
+	err       error              // why nothing can be sent any more; nil while the link is open
+	reason    error              // error of the last Write that failed
 	explained time.Time          // when reason was set
 
-	group  sync.WaitGroup // guarded by mu against Add after Wait
-	joined bool           // Close waits for the group
-	lost   chan struct{}  // closed with err
+	group  sync.WaitGroup // guarded by mu, because Add must not follow Wait
+	joined bool           // close waits for the group
+	lost   chan struct{}  // closed when err is set
 
-	closing sync.Once // of conn
-	closed  error     // the error of closing; set under closing
+	closing sync.Once // closes conn
+	closed  error     // error of closing conn; set by closing
 }
 
 // waiter is a request that waits for its answer.
@@ -65,12 +71,12 @@ type waiter struct {
 	during uint64      // number of the handler that ran when the request was made
 }
 
-// answer is a response, or why there is none.
+// answer is a response, or the reason why there is none.
 type answer struct {
 	msg     jsonrpc.Message
 	frame   []byte          // the whole frame that carried msg
-	settled <-chan struct{} // closed when all earlier notifications have been handled; nil: they have been
-	status  error           // error of the carrier that came with a JSON-RPC error; nil: none
+	settled <-chan struct{} // closed when all earlier notifications have been handled; nil if they already are
+	status  error           // carrier's error that came with a JSON-RPC error; may be nil
 	err     error
 }
 
@@ -90,7 +96,8 @@ func (l *link) start() {
 	l.spawn(l.dispatch.run)
 }
 
-// spawn runs fn in a goroutine that Close waits for; false after Close.
+// spawn runs fn in a goroutine that close waits for. After close it returns false and does not run
+// fn.
 func (l *link) spawn(fn func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +110,7 @@ func (l *link) spawn(fn func()) bool {
 
 func (l *link) nextID() jsonrpc.ID { return jsonrpc.IntID(l.lastID.Add(1)) }
 
-// read is the reader goroutine.
+// read is the reader goroutine. It ends when the connection does.
 func (l *link) read() {
 	defer l.dispatch.end()
 	for {
@@ -134,8 +141,8 @@ func (l *link) show(ctx context.Context, f Frame) {
 	}
 }
 
-// receive handles a frame. It ignores what is not JSON: servers that print to their standard
-// output are common, and the next line may be a frame.
+// receive handles a frame. It ignores frames that are not JSON, because some servers print to their
+// standard output, and the next line may be a message.
 func (l *link) receive(frame []byte) {
 	frame = jsontext.TrimBOM(frame)
 	if jsontext.Check(frame, limits()) != nil {
@@ -187,8 +194,8 @@ func (l *link) endCall(one *callError) {
 	w.answer <- answer{msg: msg, frame: one.frame, status: one.err, settled: l.dispatch.barrier()}
 }
 
-// malformed ends the call whose answer cannot be understood. If a request of the server is
-// malformed, there is nothing to do.
+// malformed ends the call whose answer cannot be decoded. A malformed request of the server is
+// ignored.
 func (l *link) malformed(f *jsonrpc.Fault) {
 	if f.ID.IsZero() || !f.Notification {
 		return
@@ -198,9 +205,9 @@ func (l *link) malformed(f *jsonrpc.Fault) {
 	}
 }
 
-// take removes and returns the waiter for an answer. An error without id answers a frame
-// whose id the server could not read: it goes to the oldest Exchange, or else to the call in
-// flight if there is exactly one.
+// take removes and returns the waiter for an answer, or nil. An error without an id answers a frame
+// whose id the server could not read. It goes to the oldest Exchange. Without one, it goes to the
+// call in flight if there is exactly one.
 func (l *link) take(id jsonrpc.ID) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,8 +221,8 @@ func (l *link) take(id jsonrpc.ID) *waiter {
 	return w
 }
 
-// suspect is the waiter that an error without id is for; nil if that is not clear. Called with
-// mu held.
+// suspect returns the waiter for an error without an id, or nil if that is not clear. The caller
+// holds l.mu.
 func (l *link) suspect() *waiter {
 	if len(l.anonymous) > 0 {
 		return l.anonymous[0]
@@ -254,8 +261,8 @@ func (l *link) await(id jsonrpc.ID) (*waiter, error) {
 	return l.awaitLocked(id)
 }
 
-// awaitExchange is await for Exchange, whose frame may have no readable id: an error without id
-// may be its answer.
+// awaitExchange is like await, for Exchange. Its frame may not have a readable id, so an error
+// without an id may be its answer.
 func (l *link) awaitExchange(id jsonrpc.ID) (*waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -280,7 +287,7 @@ func (l *link) awaitLocked(id jsonrpc.ID) (*waiter, error) {
 	return w, nil
 }
 
-// send writes one frame.
+// send writes one frame. If Write fails after ctx has ended, send returns the reason of that end.
 func (l *link) send(ctx context.Context, frame []byte) error {
 	l.show(ctx, Frame{Sent: true, Text: frame})
 	err := l.conn.Write(ctx, frame)
@@ -300,8 +307,8 @@ func (l *link) send(ctx context.Context, frame []byte) error {
 	return l.untaken(ctx, err)
 }
 
-// untaken is why the connection takes no frames. It gives the reader a moment, since the other
-// side may have sent the reason before it ended the connection.
+// untaken returns why the connection does not accept frames. It waits a moment for the reader,
+// because the other side may have sent the reason before it ended the connection.
 func (l *link) untaken(ctx context.Context, err error) error {
 	l.explain(err)
 	timer := time.NewTimer(linger)
@@ -317,7 +324,7 @@ func (l *link) untaken(ctx context.Context, err error) error {
 	return lostError(err)
 }
 
-// explain remembers why a Write has failed. If the reader finds only the end of the connection,
+// explain records why a Write has failed. If the reader finds only the end of the connection,
 // shortly before or after, this error is reported as the reason.
 func (l *link) explain(err error) {
 	l.mu.Lock()
@@ -329,7 +336,7 @@ func (l *link) explain(err error) {
 }
 
 // roundTrip sends the frame of a registered waiter and waits for the answer. If ctx ends first,
-// the waiter is removed and the error is that of ctx.
+// roundTrip removes the waiter and returns the error of ctx.
 func (l *link) roundTrip(ctx context.Context, w *waiter, frame []byte) (answer, error) {
 	if err := l.send(ctx, frame); err != nil {
 		l.forget(w)
@@ -345,7 +352,7 @@ func (l *link) wait(ctx context.Context, w *waiter) (answer, error) {
 	case <-ctx.Done():
 		l.forget(w)
 		select {
-		case got = <-w.answer: // it had arrived before
+		case got = <-w.answer: // the answer had already arrived
 		default:
 			return answer{}, endOf(ctx)
 		}
@@ -356,7 +363,7 @@ func (l *link) wait(ctx context.Context, w *waiter) (answer, error) {
 	return got, l.dispatch.settle(ctx, w, got.settled)
 }
 
-// fail ends all calls, running and future ones. The first reason stays.
+// fail ends all running and future calls with err. Only the first error counts.
 func (l *link) fail(err error) {
 	l.mu.Lock()
 	if l.err == nil {
@@ -386,14 +393,14 @@ func (l *link) failPending(err error) {
 	l.anonymous = nil
 }
 
-// failure returns why nothing can be sent any more; nil while connected.
+// failure returns why nothing can be sent any more, or nil while the link is open.
 func (l *link) failure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// close closes the connection and waits for every goroutine. It may be called again.
+// close closes the connection and waits for all goroutines. It may be called several times.
 func (l *link) close() error {
 	l.fail(ErrClosed)
 	l.dispatch.stop()

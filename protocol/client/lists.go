@@ -10,19 +10,19 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// maxPages bounds a list whose server never ends it.
+// maxPages limits the pages of a list, in case the server never ends it.
 const maxPages = 10_000
 
-// Tools pages through tools/list. An error ends the sequence; likewise below. Over
-// HTTP of 2026-07-28, tools whose x-mcp-header declarations are invalid are left out.
+// Tools returns the server's tools, page by page (tools/list). An error ends the sequence. Over
+// HTTP of 2026-07-28, it omits tools whose x-mcp-header declarations are invalid.
 func (c *Client) Tools(ctx context.Context) iter.Seq2[protocol.Tool, error] {
 	return pages(ctx, c, listing(protocol.ListTools), func(r *protocol.ListToolsResult) ([]protocol.Tool, *string) {
 		return c.callable(r.Tools), r.Next
 	})
 }
 
-// callable drops the tools that cannot be called with the right headers
-// (2026-07-28 server/tools).
+// callable removes the tools for which the required header fields cannot be sent (2026-07-28
+// server/tools).
 func (c *Client) callable(tools []protocol.Tool) []protocol.Tool {
 	if c.http == nil || !c.dialect.Load().MirrorHeaders() {
 		return tools
@@ -33,21 +33,23 @@ func (c *Client) callable(tools []protocol.Tool) []protocol.Tool {
 	})
 }
 
-// Resources pages through resources/list.
+// Resources returns the server's resources, page by page (resources/list). An error ends the
+// sequence.
 func (c *Client) Resources(ctx context.Context) iter.Seq2[protocol.Resource, error] {
 	return pages(ctx, c, listing(protocol.ListResources), func(r *protocol.ListResourcesResult) ([]protocol.Resource, *string) {
 		return r.Resources, r.Next
 	})
 }
 
-// Templates pages through resources/templates/list.
+// Templates returns the server's resource templates, page by page (resources/templates/list). An
+// error ends the sequence.
 func (c *Client) Templates(ctx context.Context) iter.Seq2[protocol.ResourceTemplate, error] {
 	return pages(ctx, c, listing(protocol.ListTemplates), func(r *protocol.ListTemplatesResult) ([]protocol.ResourceTemplate, *string) {
 		return r.Templates, r.Next
 	})
 }
 
-// Prompts pages through prompts/list.
+// Prompts returns the server's prompts, page by page (prompts/list). An error ends the sequence.
 func (c *Client) Prompts(ctx context.Context) iter.Seq2[protocol.Prompt, error] {
 	return pages(ctx, c, listing(protocol.ListPrompts), func(r *protocol.ListPromptsResult) ([]protocol.Prompt, *string) {
 		return r.Prompts, r.Next
@@ -58,8 +60,8 @@ func listing(kind protocol.ListKind) func(*string) protocol.Params {
 	return func(cursor *string) protocol.Params { return &protocol.ListParams{Kind: kind, Cursor: cursor} }
 }
 
-// pages asks for one page after another. Only an absent cursor is the end: "" is a
-// cursor like any other (2026-07-28 server/utilities/pagination).
+// pages requests one page after another. Only an absent cursor is the end; "" is a cursor like any
+// other (2026-07-28 server/utilities/pagination).
 func pages[R protocol.Result, T any](
 	ctx context.Context, c *Client, params func(cursor *string) protocol.Params, page func(R) ([]T, *string),
 ) iter.Seq2[T, error] {
@@ -92,8 +94,8 @@ func pages[R protocol.Result, T any](
 	}
 }
 
-// circle detects cursors that repeat. It remembers one cursor, and replaces it each time that
-// the number of cursors has doubled, so a circle of any length returns to the remembered one.
+// circle detects cursors that repeat. It remembers one cursor, and replaces it each time the number
+// of cursors has doubled. A cycle of any length therefore returns to the remembered cursor.
 type circle struct {
 	n    int
 	mark *string

@@ -9,8 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// notice handles a notification of the server. What changes the client's own state is done at
-// once; work of the program's handlers is returned for the dispatcher. Malformed notifications
+// notice handles a notification of the server. It updates the client's own state at once, and
+// returns the call of the program's handlers for the dispatcher, or nil. Malformed notifications
 // reach only OnNotification.
 func (c *Client) notice(msg jsonrpc.Message) func(context.Context) {
 	var progress func()
@@ -32,8 +32,8 @@ func (c *Client) notice(msg jsonrpc.Message) func(context.Context) {
 	}
 }
 
-// own applies a notification to the client's own state at once. progress, which may be nil, is
-// for the dispatcher.
+// own applies a notification to the client's own state. It returns the call of a progress handler
+// for the dispatcher, or nil.
 func (c *Client) own(d *dialect.Dialect, msg jsonrpc.Message) (progress func()) {
 	params, fault := d.DecodeParams(msg.Method, msg.Params)
 	if fault != nil {
@@ -67,15 +67,15 @@ func (c *Client) progressed(p *protocol.ProgressParams) func() {
 		progress.Total = *p.Total
 	}
 	return func() {
-		if !want.over.Load() { // the caller may have stopped waiting meanwhile
+		if !want.over.Load() { // the caller may have stopped waiting in the meantime
 			want.fn(progress)
 		}
 	}
 }
 
 // subscriptionID returns the id of the listen stream that a notification belongs to (2026-07-28
-// basic/patterns/subscriptions). It is read here, not by a dialect, because the
-// _meta of a notification holds nothing else that a client needs.
+// basic/patterns/subscriptions). It is read here, not by a dialect, because a client needs nothing
+// else in the _meta of a notification.
 func subscriptionID(params []byte) jsonrpc.ID {
 	meta, _ := jsontext.Member(params, "_meta")
 	raw, _ := jsontext.Member(meta, "io.modelcontextprotocol/subscriptionId")

@@ -10,11 +10,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// probeTimeout bounds server/discover. After it the server counts as one that does not know the
-// method: some servers of handshake revisions answer nothing before initialize.
+// probeTimeout limits server/discover. A server that does not answer in time is treated as one that
+// does not know the method, because some servers of handshake revisions do not answer anything
+// before initialize.
 const probeTimeout = 5 * time.Second
 
-// Option configures Connect. Sealed.
+// Option configures Connect. It is sealed.
 type Option interface{ option(c *config) }
 
 type optionFunc func(*config)
@@ -40,7 +41,7 @@ type config struct {
 	notify func(context.Context, protocol.Notification)
 	frame  func(context.Context, Frame)
 
-	extensions map[string]json.RawMessage // of the Authorizer; nil: none
+	extensions map[string]json.RawMessage // extensions of the Authorizer; may be nil
 }
 
 func newConfig(opts []Option) config {
@@ -60,7 +61,8 @@ func newConfig(opts []Option) config {
 	return c
 }
 
-// capabilities are those that the handlers provide, and the extensions of the Authorizer.
+// capabilities returns the capabilities that the handlers provide, and the extensions of the
+// Authorizer.
 func (c *config) capabilities() protocol.ClientCapabilities {
 	return protocol.ClientCapabilities{
 		Elicitation:      c.elicit != nil,
@@ -73,8 +75,8 @@ func (c *config) capabilities() protocol.ClientCapabilities {
 	}
 }
 
-// declared are the capabilities of a session. If the revision has tasks, the server may have
-// its questions answered as tasks (2025-11-25 basic/utilities/tasks).
+// declared returns the capabilities to declare in initialize. If questions may become tasks, they
+// include tasks (2025-11-25 basic/utilities/tasks).
 func (c *config) declared() protocol.ClientCapabilities {
 	can := c.capabilities()
 	if c.makesTasks() {
@@ -87,7 +89,8 @@ func (c *config) declared() protocol.ClientCapabilities {
 // makesTasks reports whether questions of the server may become tasks.
 func (c *config) makesTasks() bool { return !c.noTasks && (c.elicit != nil || c.sample != nil) }
 
-// era says whether a revision has a handshake: negotiation treats the two kinds apart.
+// era is the kind of a revision: with or without a handshake. Negotiation treats the two kinds
+// separately.
 type era bool
 
 const (
@@ -95,7 +98,7 @@ const (
 	withoutHandshake era = false
 )
 
-// newest returns the newest offered dialect of an era; nil if none is offered.
+// newest returns the newest offered dialect of an era, or nil if none is offered.
 func (c *config) newest(e era) *dialect.Dialect {
 	for _, d := range slices.Backward(c.offered) {
 		if era(d.Handshake()) == e {
@@ -105,8 +108,7 @@ func (c *config) newest(e era) *dialect.Dialect {
 	return nil
 }
 
-// mutual returns the newest offered dialect of an era that is among versions; nil if there
-// is none.
+// mutual returns the newest offered dialect of an era whose version is in versions, or nil.
 func (c *config) mutual(e era, versions []string) *dialect.Dialect {
 	for _, d := range slices.Backward(c.offered) {
 		if era(d.Handshake()) == e && slices.Contains(versions, d.String()) {
@@ -116,13 +118,14 @@ func (c *config) mutual(e era, versions []string) *dialect.Dialect {
 	return nil
 }
 
-// Name tells the server who the client is.
+// Name sets the name and the version that the client sends to the server.
 func Name(name, version string) Option {
 	return optionFunc(func(c *config) { c.info.Name, c.info.Version = name, version })
 }
 
-// Revisions restricts what is offered to the server. With handshake revisions only, the
-// probe by server/discover is skipped; without any there is no fallback to initialize.
+// Revisions limits the revisions that the client offers to the server. With handshake revisions
+// only, Connect does not send server/discover. Without any handshake revision, Connect does not
+// fall back to initialize.
 func Revisions(revs ...protocol.Revision) Option {
 	return optionFunc(func(c *config) {
 		c.offered = slices.DeleteFunc(dialect.All(), func(d *dialect.Dialect) bool {
@@ -131,35 +134,34 @@ func Revisions(revs ...protocol.Revision) Option {
 	})
 }
 
-// ProbeTimeout sets how long server/discover may take before the client falls back to
-// initialize; default 5 s, also for zero or less. It does not apply if there is no
-// fallback. The endpoint event of HTTP+SSE may take as long again.
+// ProbeTimeout sets how long server/discover may take before the client falls back to initialize.
+// The default is 5 s, also if d is zero or negative. If there is no fallback, the timeout does not
+// apply. The client also waits that long for the endpoint event of HTTP+SSE.
 func ProbeTimeout(d time.Duration) Option { return optionFunc(func(c *config) { c.probe = d }) }
 
-// LogLevel asks for log messages of this level and above from the start, as
-// [Client.SetLogLevel] does later; a server of a handshake revision that does not log is
-// not asked, and if the server refuses, Connect succeeds all the same. An unknown level is
-// an error of Connect; the default, "", asks for nothing.
+// LogLevel requests log messages of this level and above from the start, like [Client.SetLogLevel].
+// A handshake server that does not declare logging is not asked. If the server refuses the level,
+// Connect succeeds anyway. If the level is unknown, Connect returns an error. The default, "",
+// requests nothing.
 func LogLevel(level protocol.Level) Option { return optionFunc(func(c *config) { c.level = level }) }
 
-// OnNotification sees every notification in order. fn is never called
-// concurrently; while it runs, answers that arrived later are held back (see the
-// package documentation). It must not call Close.
+// OnNotification calls fn for every notification, in order and never concurrently. Answers that
+// arrive while fn runs are held back (see the package documentation). fn must not call Close.
 func OnNotification(fn func(context.Context, protocol.Notification)) Option {
 	return optionFunc(func(c *config) { c.notify = fn })
 }
 
-// Frame is a JSON-RPC message, or a batch of them, as it crossed the connection.
+// Frame is a JSON-RPC message, or a batch of messages, as sent or received.
 type Frame struct {
-	Sent bool   // by the client; else it was received
+	Sent bool   // sent by the client; otherwise received
 	Text []byte // valid until the function of OnFrame returns; read-only
 }
 
-// OnFrame shows fn every frame in both directions: a sent one before it is written, a received
-// one before anything is done with it, even if it is not JSON. For a sent frame ctx is the
-// context of the call that it belongs to, with the values of the caller's context. For a
-// received frame ctx is the connection's. fn is called concurrently, and the connection waits
-// while it runs. It must not call the client.
+// OnFrame calls fn for every frame in both directions. fn gets a sent frame before it is written,
+// and a received frame before it is handled, even if it is not JSON. For a sent frame, ctx is the
+// context of its call, with the values of the caller's context. For a received frame, ctx is the
+// connection's. fn is called concurrently, and the connection waits for it. It must not call the
+// client.
 func OnFrame(fn func(ctx context.Context, f Frame)) Option {
 	return optionFunc(func(c *config) { c.frame = fn })
 }

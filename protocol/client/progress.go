@@ -8,9 +8,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// progressTable maps the token of a request, which is its id, to whoever wants its progress. An
-// entry is removed when the reader sees the answer, or when the task is over: later progress is
-// ignored.
+// progressTable maps the token of a request, which is its id, to the function that wants its
+// progress. An entry is removed when the reader receives the answer, or when the task is over.
+// Later progress is ignored.
 type progressTable struct {
 	mu     sync.Mutex // guards the fields below
 	wanted map[string]*progressWish
@@ -18,18 +18,18 @@ type progressTable struct {
 
 type progressWish struct {
 	fn    func(protocol.Progress)
-	lasts bool        // beyond the answer, since the request may have become a task
-	over  atomic.Bool // the call has returned
+	lasts bool        // stays beyond the answer, because the request may have become a task
+	over  atomic.Bool // the call has returned, so fn is not called any more
 }
 
-// lastingWish ends the progress of a task, whose token is valid until the task is over
-// (2025-11-25 basic/utilities/tasks "Task Progress Notifications").
+// lastingWish ends the progress of a task. Its token is valid until the task is over (2025-11-25
+// basic/utilities/tasks "Task Progress Notifications").
 type lastingWish struct {
 	mu   sync.Mutex // guards the fields below
 	stop func()
 }
 
-// replace removes the token of the last attempt.
+// replace sets stop, and removes the token of the previous attempt.
 func (l *lastingWish) replace(stop func()) {
 	l.mu.Lock()
 	before := l.stop
@@ -40,7 +40,7 @@ func (l *lastingWish) replace(stop func()) {
 	}
 }
 
-// end may be called several times, and on nil.
+// end removes the token. It may be called several times, and on nil.
 func (l *lastingWish) end() {
 	if l != nil {
 		l.replace(nil)
@@ -73,7 +73,7 @@ func (t *progressTable) drop(token jsonrpc.ID) {
 	delete(t.wanted, token.Key())
 }
 
-// answered removes an entry that ends with the answer.
+// answered removes the entry of a request that was answered, unless the entry lasts.
 func (t *progressTable) answered(token jsonrpc.ID) {
 	if w := t.find(token); w != nil && !w.lasts {
 		t.drop(token)

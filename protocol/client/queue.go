@@ -6,26 +6,28 @@ import (
 	"sync"
 )
 
-// OneByOne passes the server's questions to the handlers one after another, in the order in
-// which the server asked them. It is for handlers that ask a person, or that use prepared
-// answers. Without it each question is handled at once, in a goroutine of its own. A handler
-// must not make a call during which the server asks something: that question would wait for
-// the handler.
+// OneByOne passes the server's questions to the handlers one after another, in the order of
+// arrival. It is for handlers that ask a person, or that use prepared answers. Without it, each
+// question is handled at once, in a goroutine of its own. A handler must not make a call in which
+// the server asks something, because that question would wait for the handler.
 func OneByOne() Option { return optionFunc(func(c *config) { c.oneByOne = true }) }
 
-// queue holds the open questions in the order of arrival.
+// queue holds the places of the open questions, in the order of arrival. With OneByOne, each
+// question gets a place when it arrives (Client.place), waits until the place is the first
+// (inTurn), and leaves the queue when its handler has returned (leave).
 type queue struct {
 	mu     sync.Mutex // guards places
 	places []*place
 }
 
-// place is that of one question; nil: it need not wait.
+// place is the position of one question in the queue. It is nil if the question need not wait.
 type place struct {
 	queue *queue
-	first chan struct{} // closed when all earlier ones are over
+	first chan struct{} // closed when all earlier questions are over
 }
 
-// place adds one at the end of the queue. It is called in the order of the questions.
+// place adds a place at the end of the queue. Without OneByOne it returns nil. It is called in the
+// order of the questions.
 func (c *Client) place() *place {
 	if !c.config.oneByOne {
 		return nil
@@ -39,7 +41,7 @@ func (c *Client) place() *place {
 	return p
 }
 
-// call wakes the first one. Called with mu held.
+// call wakes the first question. The caller holds q.mu.
 func (q *queue) call() {
 	if len(q.places) == 0 {
 		return
@@ -51,7 +53,7 @@ func (q *queue) call() {
 	}
 }
 
-// leave removes the place, whether or not its turn has come.
+// leave removes the place and wakes the next question. The place need not be the first one.
 func (p *place) leave() {
 	if p == nil {
 		return
@@ -64,7 +66,7 @@ func (p *place) leave() {
 
 type placeKey struct{}
 
-// at is the context for the handler of the question with this place.
+// at returns a context with the place, for the handler of its question.
 func (p *place) at(ctx context.Context) context.Context {
 	if p == nil {
 		return ctx

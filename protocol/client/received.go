@@ -18,15 +18,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// This file is the receiver's side of tasks: questions that the server wants answered as
-// tasks (2025-11-25 basic/utilities/tasks). The requestor's side is in tasks.go.
+// This file is the receiver's side of tasks: questions that the server wants answered as tasks
+// (2025-11-25 basic/utilities/tasks). The requestor's side is in tasks.go.
 
 const (
-	maxRunning   = 32  // running handlers: fewer than maxQuestions, so that requests about tasks still find room
-	maxReceived  = 256 // tasks that are remembered, for their results
+	maxRunning   = 32  // running handlers; less than maxQuestions, so that requests about tasks are still accepted
+	maxReceived  = 256 // tasks that are kept, for their results
 	receivedPage = 50  // tasks on one page
 
-	receivedTTL    = time.Hour // if the server does not ask for a life
+	receivedTTL    = time.Hour // if the server does not request a lifetime
 	maxReceivedTTL = 24 * time.Hour
 	receivedPoll   = time.Second
 )
@@ -35,20 +35,23 @@ const (
 // basic/utilities/tasks).
 const keyRelated = "io.modelcontextprotocol/related-task"
 
-// NoTasks declares that the server's questions cannot become tasks. Without it they can, if
-// there are handlers for them and the revision has such tasks (2025-11-25): the server then
-// decides whether it waits for an answer or comes back for it.
+// NoTasks declares that the server's questions cannot become tasks. Without it, they can on a
+// revision with such tasks (2025-11-25), if they have handlers. The server then decides whether it
+// waits for an answer or fetches it later.
 func NoTasks() Option { return optionFunc(func(c *config) { c.noTasks = true }) }
 
-// receivedTable holds the tasks that questions of the server have become, in the order of
-// creation. Each use of the table drops the tasks that have expired.
+// receivedTable holds the tasks that the server's questions have become, in the order of creation.
+// add, find and page first remove the expired tasks.
 type receivedTable struct {
-	mu     sync.Mutex // guards the fields below, and the record and fetched of each task
+	mu     sync.Mutex // guards the fields below, and record and fetched of each task
 	all    []*receivedTask
-	number uint64 // of the last one
+	number uint64 // number of the last task
 }
 
-// receivedTask is the record of a task and what its handler needs.
+// receivedTask is the record of a task and what its handler needs. receive adds it to the table
+// with the status working. change makes the record terminal, under the table's mu, which also
+// cancels life and closes over. perform does that with the handler's result, cancelReceived at the
+// server's request. Expiry and forget remove the task from the table and cancel life.
 type receivedTask struct {
 	id      string
 	record  task.Record // guarded by the table's mu
@@ -56,11 +59,11 @@ type receivedTask struct {
 	number  uint64
 	params  protocol.Params
 	cancel  context.CancelFunc // ends the handler
-	life    context.Context    //nolint:containedctx // the handler's, which outlives the request
+	life    context.Context    //nolint:containedctx // context of the handler, which outlives the request
 	over    chan struct{}      // closed when the record is terminal
 }
 
-// add adds a task, if there is room.
+// add adds a task. It returns an error for the server if there are too many.
 func (t *receivedTable) add(n *receivedTask) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +74,7 @@ func (t *receivedTable) add(n *receivedTask) error {
 			running++
 		}
 	}
-	if len(t.all) >= maxReceived { // a result that was delivered is not needed any more
+	if len(t.all) >= maxReceived { // make space: a result that was delivered is not needed any more
 		if i := slices.IndexFunc(t.all, func(r *receivedTask) bool { return r.fetched }); i >= 0 {
 			t.all = slices.Delete(t.all, i, i+1)
 		}
@@ -85,7 +88,7 @@ func (t *receivedTable) add(n *receivedTask) error {
 	return nil
 }
 
-// sweep removes expired tasks. Called with mu held.
+// sweep removes expired tasks. The caller holds t.mu.
 func (t *receivedTable) sweep(now time.Time) {
 	t.all = slices.DeleteFunc(t.all, func(r *receivedTask) bool {
 		expired := !now.Before(r.record.Expires())
@@ -103,7 +106,8 @@ func (t *receivedTable) forget(n *receivedTask) {
 	t.all = slices.DeleteFunc(t.all, func(r *receivedTask) bool { return r == n })
 }
 
-// find returns a task and its current record.
+// find returns a task and its current record. If the task is unknown or has expired, it returns an
+// error for the server.
 func (t *receivedTable) find(id string) (*receivedTask, task.Record, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +120,7 @@ func (t *receivedTable) find(id string) (*receivedTask, task.Record, error) {
 	return nil, task.Record{}, protocol.Faultf(protocol.FaultInvalidParams, "no such task")
 }
 
-// change applies an event to the record; task.Next decides whether the record allows it.
+// change applies an event to the record, if task.Next allows it.
 func (t *receivedTable) change(n *receivedTask, e task.Event) (task.Record, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,8 +136,8 @@ func (t *receivedTable) change(n *receivedTask, e task.Event) (task.Record, erro
 	return next, nil
 }
 
-// wishFor is the server's wish to have a question answered as a task; nil: there is none, or
-// the client did not declare such tasks and ignores it.
+// wishFor returns the server's wish to have a question answered as a task, or nil. A wish is
+// ignored if the client did not declare tasks for such a question.
 func (c *Client) wishFor(d *dialect.Dialect, p protocol.Params) *protocol.TaskRequest {
 	if !d.CoreTasks() || !c.config.makesTasks() {
 		return nil
@@ -151,8 +155,8 @@ func (c *Client) wishFor(d *dialect.Dialect, p protocol.Params) *protocol.TaskRe
 	return nil
 }
 
-// receive turns a question into a task. The task exists before the server hears of it; perform
-// runs its handler afterwards.
+// receive turns a question into a task. The task is in the table before the server receives the
+// answer. perform runs its handler after that.
 func (c *Client) receive(p protocol.Params, wish *protocol.TaskRequest) (*receivedTask, protocol.Result, error) {
 	now, ttl := time.Now().Round(0).UTC(), receivedTTL
 	if wish.TTL != nil && *wish.TTL > 0 {
@@ -178,9 +182,8 @@ func taskOf(r *task.Record) protocol.Task {
 	}
 }
 
-// perform runs the handler in the calling goroutine and stores its result in the task, even if
-// the handler ends its goroutine. The server is notified, so that it need not wait until its
-// next poll.
+// perform runs the handler in the calling goroutine and stores the result in the task, even if the
+// handler ends its goroutine. It notifies the server, which then need not wait until its next poll.
 func (c *Client) perform(ctx context.Context, d *dialect.Dialect, n *receivedTask) {
 	e := failing(d, errors.New("the client's handler did not return"))
 	defer func() {
@@ -188,7 +191,7 @@ func (c *Client) perform(ctx context.Context, d *dialect.Dialect, n *receivedTas
 		if errors.Is(err, task.ErrLimit) {
 			r, err = c.received.change(n, failing(d, &protocol.Error{Code: protocol.CodeInternal, Message: "the answer is too large"}))
 		}
-		if err != nil || c.link.life.Err() != nil { // cancelled, or the connection is gone
+		if err != nil || c.link.life.Err() != nil { // the task was cancelled, or the connection is gone
 			return
 		}
 		late, cancel := context.WithTimeout(c.link.life, farewell)
@@ -203,15 +206,16 @@ func (c *Client) perform(ctx context.Context, d *dialect.Dialect, n *receivedTas
 	e = task.Event{Kind: task.Complete, Result: result}
 }
 
-// failing ends a task with the error that the server would have received.
+// failing returns the event that ends a task with err, in the form in which the server would have
+// received it.
 func failing(d *dialect.Dialect, err error) task.Event {
 	e := wireError(d, err)
 	text, _ := jsontext.Member(jsonrpc.AppendError(nil, jsonrpc.ID{}, e, true), "error")
 	return task.Event{Kind: task.Fail, Error: text, Message: e.Message}
 }
 
-// relate marks the answer as belonging to a task, as all messages about a task must be
-// (2025-11-25 basic/utilities/tasks "Associating Task-Related Messages").
+// relate marks an answer with the id of its task, as all messages about a task must be (2025-11-25
+// basic/utilities/tasks "Associating Task-Related Messages").
 func relate(result protocol.Result, id string) {
 	meta := protocol.Meta{keyRelated: map[string]string{"taskId": id}}
 	switch r := result.(type) {
@@ -254,7 +258,7 @@ func stateOf(r *task.Record) *protocol.TaskResult {
 	return &protocol.TaskResult{Task: protocol.DetailedTask{Task: taskOf(r)}}
 }
 
-// cancelReceived ends the task, then the context of its handler, and answers.
+// cancelReceived ends the task and the context of its handler, and returns the task's state.
 func (c *Client) cancelReceived(id string) (protocol.Result, error) {
 	n, _, err := c.received.find(id)
 	if err != nil {
@@ -267,8 +271,9 @@ func (c *Client) cancelReceived(id string) (protocol.Result, error) {
 	return stateOf(&r), nil
 }
 
-// receivedResult waits for the end of the task, and is the answer that the question would have
-// had ("Result Retrieval"). For a cancelled task there is no specified one.
+// receivedResult waits until the task is over, and returns the answer that the question would have
+// had ("Result Retrieval"). For a cancelled task, which has no specified answer, it returns an
+// error.
 func (c *Client) receivedResult(ctx context.Context, id string) ([]byte, error) {
 	n, r, err := c.received.find(id)
 	if err != nil {
@@ -282,7 +287,7 @@ func (c *Client) receivedResult(ctx context.Context, id string) ([]byte, error) 
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if n, r, err = c.received.find(id); err != nil { // expired
+	if n, r, err = c.received.find(id); err != nil { // the task has expired
 		return nil, err
 	}
 	c.received.mu.Lock()
@@ -297,7 +302,7 @@ func (c *Client) receivedResult(ctx context.Context, id string) ([]byte, error) 
 	return nil, &protocol.Error{Code: protocol.CodeInternal, Message: "the task was cancelled"}
 }
 
-// storedError reads an error that failing has written.
+// storedError decodes an error that failing has encoded.
 func storedError(text []byte) error {
 	msg, fault := jsonrpc.Decode(slices.Concat([]byte(`{"jsonrpc":"2.0","id":0,"error":`), text, []byte(`}`)))
 	if fault != nil {
@@ -310,8 +315,8 @@ func storedError(text []byte) error {
 	return e
 }
 
-// page lists the tasks after a cursor. That is the number of the last task, which no other task
-// ever has.
+// page lists the tasks after a cursor. The cursor is the number of the last task on the page
+// before; numbers are never reused.
 func (t *receivedTable) page(cursor *string) (protocol.Result, error) {
 	var after uint64
 	if cursor != nil {

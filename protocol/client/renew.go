@@ -12,22 +12,23 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// renewTime bounds the making of a new session, which may serve several calls.
+// renewTime limits the creation of a new session, which several calls may wait for.
 const renewTime = time.Minute
 
-// renewals let calls whose session is gone share the making of a new one.
+// renewals lets calls whose session has ended share the creation of a new one. renewal sets
+// current, under mu. Its goroutine sets err, resets current under mu, and then closes done.
 type renewals struct {
 	mu      sync.Mutex // guards the fields below
 	current *renewal
 }
 
 type renewal struct {
-	done chan struct{} // closed when err is set
+	done chan struct{} // closed after err is set
 	err  error
 }
 
-// remedy looks at why a request over HTTP was refused, and does what is needed before it can be
-// sent once more. failed says why that did not work.
+// remedy finds out why a request over HTTP was refused, and removes the reason if it can. again is
+// true if the request can be sent once more. failed is the error of a failed remedy.
 func (c *Client) remedy(ctx context.Context, d *dialect.Dialect, method string, refused error) (again bool, failed error) {
 	if c.http == nil {
 		return false, nil
@@ -39,7 +40,7 @@ func (c *Client) remedy(ctx context.Context, d *dialect.Dialect, method string, 
 	if !ok || fault.Kind != protocol.FaultHeaderMismatch || method != protocol.MethodCallTool || !d.MirrorHeaders() {
 		return false, nil
 	}
-	// The tool may have changed since its headers were learnt, or may never have been listed
+	// The tool may have changed since its declarations were read, or may never have been listed
 	// (2026-07-28 basic/transports/streamable-http).
 	for _, err := range c.Tools(ctx) {
 		if err != nil {
@@ -49,7 +50,7 @@ func (c *Client) remedy(ctx context.Context, d *dialect.Dialect, method string, 
 	return true, nil
 }
 
-// renew makes a new session in place of a dead one, unless that was done already (2025-11-25
+// renew replaces a dead session with a new one, unless it was already replaced (2025-11-25
 // basic/transports "Session Management").
 func (c *Client) renew(ctx context.Context, dead string) error {
 	r := c.renewal(dead)
@@ -64,8 +65,8 @@ func (c *Client) renew(ctx context.Context, dead string) error {
 	}
 }
 
-// renewal is the one in progress, or a new one; nil if the dead session has been replaced
-// already.
+// renewal returns the renewal in progress, or starts one. If the dead session was already replaced,
+// it returns nil.
 func (c *Client) renewal(dead string) *renewal {
 	t := &c.renewals
 	t.mu.Lock()
@@ -95,13 +96,13 @@ func (c *Client) renewal(dead string) *renewal {
 	return r
 }
 
-// renewLater is called by the carrier, when no call is waiting.
+// renewLater starts a renewal while no call waits for one. The carrier calls it.
 func (c *Client) renewLater(dead string) {
-	c.link.spawn(func() { _ = c.renew(c.link.life, dead) }) // if it fails, the next call fails, too, and says why
+	c.link.spawn(func() { _ = c.renew(c.link.life, dead) }) // if it fails, the next call also fails, and returns the reason
 }
 
-// reinitialize offers the revision that was agreed on, since calls in progress are encoded for
-// it, and restores the state of the old session.
+// reinitialize opens a session and restores the state of the old one. It offers the agreed
+// revision, because calls in progress are encoded for it.
 func (c *Client) reinitialize(ctx context.Context) error {
 	d := c.dialect.Load()
 	raw, err := c.initialize(ctx, d)
@@ -117,8 +118,8 @@ func (c *Client) reinitialize(ctx context.Context) error {
 	return c.restore(ctx, d)
 }
 
-// restore brings log level and subscriptions to the new session. If the server refuses a
-// subscription now, only that ends.
+// restore sets the log level and the subscriptions in the new session. If the server now refuses a
+// subscription, only that subscription ends.
 func (c *Client) restore(ctx context.Context, d *dialect.Dialect) error {
 	if level := c.level.Load(); level != nil && c.capabilities.Logging {
 		if _, err := c.again(ctx, d, &protocol.SetLevelParams{Level: *level}); err != nil {
@@ -153,7 +154,7 @@ func (c *Client) again(ctx context.Context, d *dialect.Dialect, p protocol.Param
 // end ends the updates of a URI.
 func (t *watchTable) end(uri string) { t.each(uri, (*updates).end) }
 
-// missed tells the watchers of a URI that updates may have been lost.
+// missed notifies the watchers of a URI that updates may have been lost.
 func (t *watchTable) missed(uri string) { t.each(uri, (*updates).missed) }
 
 func (t *watchTable) each(uri string, fn func(*updates)) {

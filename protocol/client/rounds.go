@@ -17,30 +17,30 @@ import (
 )
 
 const (
-	// defaultMaxRounds is the same as on servers: a longer call is a loop.
+	// defaultMaxRounds is the same as on servers. A longer call is taken for a loop.
 	defaultMaxRounds = 32
 
-	// The pauses before a call is repeated without new answers; they grow (2026-07-28
-	// basic/patterns/mrtr, load shedding).
+	// Bounds of the pauses before a call is repeated without new answers. The pauses grow
+	// (2026-07-28 basic/patterns/mrtr, load shedding).
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
 )
 
-// MaxRounds bounds how often one call is sent again with answers; default 32. A call that
-// is still not finished then ends with [ErrInputRequired]. With 0 or less no question of a
-// round is answered.
+// MaxRounds limits how often one call is sent again with answers. The default is 32. If the server
+// then asks again, the call ends with [ErrInputRequired]. If n is zero or negative, questions in
+// results are not answered.
 func MaxRounds(n int) Option { return optionFunc(func(c *config) { c.maxRounds = n }) }
 
-// InRounds lets [Client.Request] answer the questions of an input_required result and send
-// the request again, as [Client.CallTool] always does. The result is that of the last
-// round. Members inputResponses and requestState of the caller's own params go with the
-// first round only.
+// InRounds makes [Client.Request] answer the questions of an input_required result and send the
+// request again, as [Client.CallTool] always does. Request then returns the result of the last
+// round. Members inputResponses and requestState in the caller's params are sent only in the first
+// round.
 func InRounds() CallOption { return callOptionFunc(func(h *how) { h.rounds = true }) }
 
-// inRounds sends a request until the server has all the input it wants: each time the same
-// method and params under a new id, with the answers of the last round only, and the state
-// that came with the questions (2026-07-28 basic/patterns/mrtr). It returns the final result,
-// also as it came.
+// inRounds sends a request again until the server has all the input that it wants. Each round has
+// the same method and params and a new id, with the answers and the state of the last round only
+// (2026-07-28 basic/patterns/mrtr). inRounds returns the final result, decoded and as the server
+// sent it.
 func (c *Client) inRounds(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (protocol.Result, json.RawMessage, error) {
 	progress := &rising{fn: h.progress}
 	if h.progress != nil {
@@ -72,7 +72,7 @@ func (c *Client) inRounds(ctx context.Context, d *dialect.Dialect, p protocol.Pa
 	}
 }
 
-// withInputs is the request of the next round. It does not change p.
+// withInputs returns the request of the next round. It does not change p.
 func withInputs(p protocol.Params, in protocol.Inputs) protocol.Params {
 	switch p := p.(type) {
 	case *protocol.CallToolParams:
@@ -93,7 +93,7 @@ func withInputs(p protocol.Params, in protocol.Inputs) protocol.Params {
 	return p
 }
 
-// spliced puts inputs into raw params, in place of earlier ones.
+// spliced returns raw params with inputs, which replace earlier inputs.
 func spliced(raw []byte, in protocol.Inputs) []byte {
 	out := []byte{'{'}
 	for key, value := range jsontext.Members(raw) {
@@ -114,7 +114,7 @@ func spliced(raw []byte, in protocol.Inputs) []byte {
 	return append(out, '}')
 }
 
-// appendMember appends to an object that is still open.
+// appendMember appends a member to an object that is not closed yet.
 func appendMember(object []byte, name string, value []byte) []byte {
 	if len(object) > 1 {
 		object = append(object, ',')
@@ -122,8 +122,8 @@ func appendMember(object []byte, name string, value []byte) []byte {
 	return append(append(jsontext.Quote(object, name), ':'), value...)
 }
 
-// fulfil answers all questions of a round at once, each in a goroutine of its own. The first
-// error ends the call; the server is not told.
+// fulfil answers all questions of a round concurrently, each in a goroutine of its own. The first
+// error ends the call; nothing is sent to the server.
 func (c *Client) fulfil(ctx context.Context, d *dialect.Dialect, required *protocol.InputRequiredResult) (protocol.Inputs, error) {
 	in := protocol.Inputs{State: required.State}
 	if len(required.Requests) == 0 {
@@ -162,7 +162,8 @@ func (c *Client) fulfil(ctx context.Context, d *dialect.Dialect, required *proto
 	return in, nil
 }
 
-// ended prefers the reason why the call has ended to the error that a handler made of it.
+// ended returns the reason why the call has ended, if it has. Otherwise it returns err. A handler
+// whose call has ended usually returns an error that hides the reason.
 func (c *Client) ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -173,7 +174,7 @@ func (c *Client) ended(ctx context.Context, err error) error {
 	return err
 }
 
-// canAnswer checks that there is a handler for every question, before any of them is asked.
+// canAnswer returns an error if a question has no handler. It is called before any handler runs.
 func (c *Client) canAnswer(requests []protocol.InputRequest) error {
 	if len(requests) > maxQuestions {
 		return fmt.Errorf("client: the server asks %d questions at once, at most %d are answered", len(requests), maxQuestions)
@@ -190,8 +191,8 @@ func (c *Client) canAnswer(requests []protocol.InputRequest) error {
 	return fmt.Errorf("%w: the client did not declare %s", ErrInputRequired, strings.Join(missing, ", "))
 }
 
-// lacks names the capability that a question needs and the client does not have, and the option
-// that declares it.
+// lacks returns the capability that a question needs and the client does not have, with the option
+// that declares it. If nothing is missing, it returns "".
 func (c *Client) lacks(p protocol.Params) string {
 	switch p := p.(type) {
 	case *protocol.ElicitParams:
@@ -219,16 +220,16 @@ type roundAnswer struct {
 	err    error
 }
 
-// answer answers even if a handler ends its goroutine, as t.FailNow does: otherwise the caller
-// would wait for ever.
+// answer runs the handler of a question and sends its answer to the channel. It also sends one if
+// the handler ends its goroutine, as t.FailNow does. Otherwise the caller would wait forever.
 func (c *Client) answer(ctx context.Context, d *dialect.Dialect, q protocol.InputRequest, to chan<- roundAnswer) {
 	a := roundAnswer{key: q.Key, err: errors.New("the client's handler did not return")}
 	defer func() { to <- a }()
 	a.result, a.err = c.answered(ctx, d, q.Params, "")
 }
 
-// answered runs the handler of a question and encodes its answer, marked as belonging to a task
-// if one is named.
+// answered runs the handler of a question and encodes its answer. If task is not empty, the answer
+// is marked as belonging to that task.
 func (c *Client) answered(ctx context.Context, d *dialect.Dialect, p protocol.Params, task string) ([]byte, error) {
 	c.answering.Add(1)
 	defer c.answering.Add(-1)
@@ -244,12 +245,12 @@ func (c *Client) answered(ctx context.Context, d *dialect.Dialect, p protocol.Pa
 
 // tempo slows down a call that is repeated without progress.
 type tempo struct {
-	asked []byte // the questions of the last round
+	asked []byte // questions of the last round
 	last  time.Duration
 }
 
-// pause is how long to wait before the call is sent again. A round with the same questions as
-// the last one waits for something that is not in the answers, such as a page that the user has
+// pause returns how long to wait before the call is sent again. If a round has the same questions
+// as the one before, or none, the server waits for something else, such as a page that the user has
 // not finished.
 func (t *tempo) pause(raw []byte, required *protocol.InputRequiredResult) time.Duration {
 	asked, _ := jsontext.Member(raw, "inputRequests")
@@ -263,7 +264,7 @@ func (t *tempo) pause(raw []byte, required *protocol.InputRequiredResult) time.D
 	return t.last
 }
 
-// rest waits, unless the call or the connection ends.
+// rest waits for pause. It returns an error if the call or the connection ends first.
 func (c *Client) rest(ctx context.Context, pause time.Duration) error {
 	if pause == 0 {
 		return nil
@@ -280,8 +281,8 @@ func (c *Client) rest(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// rising is the progress of one call over its rounds. A replayed handler reports again what it
-// has reported before: that is dropped, so that the caller sees progress increase (2026-07-28
+// rising filters the progress of one call over its rounds. A replayed handler reports progress that
+// it has reported before. rising drops it, so that progress increases for the caller (2026-07-28
 // basic/patterns/progress).
 type rising struct {
 	fn func(protocol.Progress)
@@ -289,7 +290,7 @@ type rising struct {
 	mu     sync.Mutex // guards the fields below
 	best   float64
 	seen   bool
-	before bool // there was an earlier round: only what exceeds floor is new
+	before bool // there was an earlier round, so only progress above floor is new
 	floor  float64
 }
 

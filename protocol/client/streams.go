@@ -20,11 +20,14 @@ type streamTable struct {
 	open map[string]*stream
 }
 
+// stream is an open listen stream. It is in the streamTable from startStream until it ends, or until
+// closeStream removes it. The reader fills acknowledged and closes ended; startStream and then the
+// goroutine of keepStream receive from them.
 type stream struct {
-	waiter       *waiter                          // waits for the answer to its request
+	waiter       *waiter                          // registered for the answer to its request
 	acknowledged chan protocol.SubscriptionFilter // one, buffered
 	ended        chan struct{}                    // closed when the server ends the stream
-	updates      *updates                         // nil: for OnNotification only
+	updates      *updates                         // nil if notifications are only for OnNotification
 }
 
 func (t *streamTable) add(w *waiter, u *updates) *stream {
@@ -46,7 +49,7 @@ func (t *streamTable) remove(id jsonrpc.ID) *stream {
 	return s
 }
 
-// end handles the server's notifications/cancelled, which may end a stream (2026-07-28
+// end handles notifications/cancelled of the server, which may end a stream (2026-07-28
 // basic/utilities/cancellation).
 func (t *streamTable) end(id jsonrpc.ID) {
 	if s := t.remove(id); s != nil {
@@ -64,7 +67,7 @@ func (t *streamTable) acknowledge(id jsonrpc.ID, filter protocol.SubscriptionFil
 	if s := t.find(id); s != nil {
 		select {
 		case s.acknowledged <- filter:
-		default: // a second acknowledgement says nothing new
+		default: // later acknowledgements have the same content
 		}
 	}
 }
@@ -105,10 +108,9 @@ func (c *Client) startStream(ctx context.Context, d *dialect.Dialect, f protocol
 	return s, nil
 }
 
-// keepStream is the goroutine of a stream until the stream ends for good. Over HTTP, a stream
-// that the client has not ended is opened again, as a new request: servers restart, and
-// connections break (2026-07-28 changelog, major change 9). The new stream does not repeat
-// what was missed.
+// keepStream is the goroutine of a stream until the stream ends for good. Over HTTP, if the server
+// or the network ends the stream, keepStream opens it again, as a new request (2026-07-28
+// changelog, major change 9). The new stream does not repeat missed notifications.
 func (c *Client) keepStream(ctx context.Context, d *dialect.Dialect, s *stream, f protocol.SubscriptionFilter, u *updates) {
 	defer u.end()
 	ctx, cancel := context.WithCancel(ctx)
@@ -125,12 +127,13 @@ func (c *Client) keepStream(ctx context.Context, d *dialect.Dialect, s *stream, 
 		}
 		began := time.Now()
 		if err = c.untilEnd(ctx, d, s); time.Since(began) > defaultRetry {
-			failures = -1 // it was open for a while, which is no failure
+			failures = -1 // the stream was open for a while, so this does not count as a failure
 		}
 	}
 }
 
-// untilEnd waits for the end of a stream and says why it ended; nil: properly.
+// untilEnd waits for the end of a stream and returns why it ended. If the server ended it properly,
+// untilEnd returns nil.
 func (c *Client) untilEnd(ctx context.Context, d *dialect.Dialect, s *stream) error {
 	select {
 	case <-ctx.Done():
@@ -145,7 +148,8 @@ func (c *Client) untilEnd(ctx context.Context, d *dialect.Dialect, s *stream) er
 	}
 }
 
-// restartStream bounds the wait for an acknowledgement, since no caller does.
+// restartStream opens the stream again. It limits the wait for the acknowledgement, because no
+// caller does.
 func (c *Client) restartStream(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) (*stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, renewTime)
 	defer cancel()
@@ -156,8 +160,8 @@ func (c *Client) restartStream(ctx context.Context, d *dialect.Dialect, f protoc
 	return s, err
 }
 
-// acknowledged waits until the server says what it will honour, which is the
-// first message of the stream (2026-07-28 basic/patterns/subscriptions).
+// acknowledged waits for the filter that the server grants, which is the first message of the
+// stream (2026-07-28 basic/patterns/subscriptions).
 func (c *Client) acknowledged(ctx context.Context, d *dialect.Dialect, s *stream, want protocol.SubscriptionFilter) error {
 	select {
 	case got := <-s.acknowledged:
@@ -171,8 +175,9 @@ func (c *Client) acknowledged(ctx context.Context, d *dialect.Dialect, s *stream
 	}
 }
 
-// endedEarly handles a stream that ends while its acknowledgement is awaited. The
-// acknowledgement may have arrived just before; then the end is left to the stream's keeper.
+// endedEarly handles a stream that ends before acknowledged has seen an acknowledgement. If the
+// acknowledgement arrived just before the end, endedEarly returns nil and leaves the end to
+// keepStream.
 func (c *Client) endedEarly(d *dialect.Dialect, s *stream, end answer) error {
 	select {
 	case <-s.acknowledged:
@@ -187,7 +192,7 @@ func (c *Client) endedEarly(d *dialect.Dialect, s *stream, end answer) error {
 	return errors.New("the server ended the stream before acknowledging it")
 }
 
-// endError is why a stream has ended; nil: the server has ended it properly.
+// endError returns why a stream has ended, or nil if the server ended it properly.
 func endError(d *dialect.Dialect, end answer) error {
 	if end.err == nil && end.msg.Kind == jsonrpc.Failure {
 		return refusal(d, end)
@@ -195,11 +200,11 @@ func endError(d *dialect.Dialect, end answer) error {
 	return end.err
 }
 
-// errUnheard is an acknowledgement that covers nothing.
+// errUnheard is the error of an acknowledgement that grants nothing.
 var errUnheard = errors.New("the server announces nothing of what was asked for")
 
-// unwanted says that the server refuses a stream for good. An error about the token is not
-// final, since the token may be about to change.
+// unwanted reports whether the server refuses a stream for good. An error about the token is not
+// final, because the token may be about to change.
 func unwanted(err error) bool {
 	if status, ok := errors.AsType[*HTTPError](err); ok {
 		return final(status) && status.Status != http.StatusUnauthorized
@@ -221,7 +226,7 @@ func shared(want, got []string) bool {
 	return slices.ContainsFunc(want, func(one string) bool { return slices.Contains(got, one) })
 }
 
-// closeStream removes a stream, and tells the server if the stream was still open.
+// closeStream removes a stream. If the stream was still open, it also cancels the request.
 func (c *Client) closeStream(d *dialect.Dialect, s *stream) {
 	c.link.forget(s.waiter)
 	if c.streams.remove(s.waiter.id) != nil && c.link.failure() == nil {

@@ -8,12 +8,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Subscribe watches a resource until ctx ends. The sequence yields the URI that changed,
-// which may be one below uri; it ends with ctx or the connection, or when the server ends
-// the subscription. Changes that have not been fetched yet are merged by URI. Over HTTP it
-// survives a restart of the server: it then yields uri itself, since what has changed in
-// between is not known. The error says that the server refuses or does not offer the
-// subscription.
+// Subscribe watches a resource until ctx ends. The sequence yields each URI that changed: uri or a
+// URI below it. Changes of the same URI are merged until they are fetched. The sequence ends with
+// ctx, with the connection, or when the server ends the subscription.
+//
+// Over HTTP the subscription survives a restart of the server.
+// The sequence then yields uri, because the changes in between are unknown. If the server refuses
+// or does not offer the subscription, Subscribe returns an error.
 func (c *Client) Subscribe(ctx context.Context, uri string) (iter.Seq[string], error) {
 	u := newUpdates(uri)
 	if _, err := c.listen(ctx, protocol.SubscriptionFilter{URIs: []string{uri}}, u); err != nil {
@@ -22,19 +23,21 @@ func (c *Client) Subscribe(ctx context.Context, uri string) (iter.Seq[string], e
 	return u.all(ctx), nil
 }
 
-// Listen asks for the notifications of filter, which reach OnNotification until stop is
-// called, ctx ends, or the server ends the subscription (which only [Client.Subscribe]
-// reports). It returns when the server has acknowledged; a server may leave out what it
-// does not announce, but not everything. Over HTTP it survives a restart of the server;
-// what changed in between is not reported. On handshake revisions changed lists are always
-// announced, and only filter.URIs is subscribed to.
+// Listen requests the notifications of filter. They reach OnNotification until stop is called, ctx
+// ends, or the server ends the subscription. Only the sequence of [Client.Subscribe] shows that the
+// server has ended it. Listen returns when the server has acknowledged. The server may grant only a
+// part of filter; if it grants nothing, Listen returns an error.
+//
+// Over HTTP the subscription survives a restart of the server; changes in between are not reported.
+// On handshake revisions, the server always announces changed lists, and Listen subscribes only to
+// filter.URIs.
 func (c *Client) Listen(ctx context.Context, filter protocol.SubscriptionFilter) (stop func(), err error) {
 	return c.listen(ctx, filter, nil)
 }
 
 func (c *Client) listen(ctx context.Context, filter protocol.SubscriptionFilter, u *updates) (func(), error) {
 	d := c.dialect.Load()
-	filter.URIs = slices.Clone(filter.URIs) // unsubscribed from later
+	filter.URIs = slices.Clone(filter.URIs) // kept, to unsubscribe later
 	ctx, cancel := context.WithCancel(ctx)
 	open := c.openSession
 	if d.ListenStream() {

@@ -10,27 +10,29 @@ import (
 	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
-// Target is where a server is. Sealed.
+// Target is the server to connect to. It is sealed.
 type Target interface{ target() dialer }
 
-// dialer opens one connection. ctx lives as long as the connection may.
+// dialer opens one connection. The connection must not outlive ctx.
 type dialer func(ctx context.Context) (transport.Conn, error)
 
 func (d dialer) target() dialer { return d }
 
-// Command is a server to spawn and speak to over stdio. The process ends with the
-// client. A nil cmd.Stderr is this process's. A command can be connected to once.
+// Command returns a target that starts a process and connects to it over stdio. The process ends
+// with the client. If cmd.Stderr is nil, the process writes to the standard error of this process.
+// A command can be connected to only once.
 func Command(cmd *exec.Cmd) Target {
 	return dialer(func(ctx context.Context) (transport.Conn, error) { return stdio.Dial(ctx, cmd) })
 }
 
-// Over is any carrier: dial opens one connection, which the client closes. Its context
-// ends when Connect gives up or the client is closed, not when Connect returns. A nil
-// connection without an error is an error of Connect.
+// Over returns a target for any transport. dial opens one connection; the client closes it. The
+// context of dial ends when Connect fails or the client is closed, not when Connect returns. If
+// dial returns neither a connection nor an error, Connect returns an error.
 func Over(dial func(context.Context) (transport.Conn, error)) Target { return dialer(dial) }
 
-// InMemory is a server in this process. The caller is the principal in Connect's context
-// ([transport.WithPrincipal]).
+// InMemory returns a target for a server in this process. The server sees the principal of
+// Connect's context ([transport.WithPrincipal]) as the caller. If host is nil, Connect returns an
+// error.
 func InMemory(host transport.Host) Target {
 	return dialer(func(ctx context.Context) (transport.Conn, error) {
 		if host == nil {

@@ -16,55 +16,60 @@ import (
 )
 
 var (
-	// ErrNoTasks says that the server, or the revision, has no tasks, or lacks the
+	// ErrNoTasks is the error if the server or the revision does not support tasks, or not the
 	// operation.
 	ErrNoTasks = errors.New("client: the server has no tasks")
-	// ErrTaskGone says that the server does not know the task, or no longer does: its id is
-	// wrong, it has expired, or it belongs to somebody else.
+	// ErrTaskGone is the error if the server does not know the task: the id is wrong, or the task
+	// has expired or belongs to another principal.
 	ErrTaskGone = errors.New("client: the server has no such task")
-	// ErrTaskCancelled says that the task was cancelled.
+	// ErrTaskCancelled is the error of a task that was cancelled.
 	ErrTaskCancelled = errors.New("client: the task was cancelled")
 	// ErrTaskOpen is the error of [Task.Result] while the task is not over.
 	ErrTaskOpen = errors.New("client: the task is not over")
 )
 
-// TaskTTL asks for how long a task should live from its creation. The server need not grant
-// it, and only 2025-11-25 can express it; zero or less asks for nothing. [Task.State] has
-// what was granted.
+// TaskTTL requests a lifetime for a task, counted from its creation. The server need not grant it;
+// [Task.State] has the granted one. Only 2025-11-25 can express the request. If d is zero or
+// negative, nothing is requested.
 func TaskTTL(d time.Duration) CallOption {
 	return callOptionFunc(func(h *how) { h.ttl = d })
 }
 
-// OnTask has fn called with each new state of a task that [Task.Wait] sees. fn runs in the
-// goroutine of Wait.
+// OnTask calls fn with each new state of the task that [Task.Wait] sees. fn runs in the goroutine
+// of Wait.
 func OnTask(fn func(protocol.Task)) CallOption {
 	return callOptionFunc(func(h *how) { h.state = fn })
 }
 
-// Task is a call that may outlive its request, on either design of tasks (2025-11-25
-// basic/utilities/tasks; the extension io.modelcontextprotocol/tasks on 2026-07-28).
-// Safe for concurrent use.
+// Task is a call that may outlive its request, in either design of tasks (2025-11-25
+// basic/utilities/tasks; the extension io.modelcontextprotocol/tasks on 2026-07-28). It is safe for
+// concurrent use.
+//
+// If the server answers at once, outcome holds the result, and the Task is over and has no id.
+// Otherwise last is the newest known state, and taken has the questions that a Wait of this Task is
+// answering or has answered. Both are guarded by mu. The other fields do not change after CallTask
+// or Client.Task.
 type Task struct {
 	c         *Client
 	id        string
-	outcome   json.RawMessage // if the server has answered at once; else nil
+	outcome   json.RawMessage // result of a call that was answered at once; otherwise nil
 	immediate string
 	told      func(protocol.Task)
-	wish      *lastingWish // of progress; ends with the task
+	wish      *lastingWish // wish for progress, which ends with the task; may be nil
 
 	mu    sync.Mutex // guards the fields below
 	last  protocol.Task
-	taken map[string]bool // keys of questions that were or are being answered, each once
+	taken map[string]bool // keys of questions that are or were answered; each is answered once
 }
 
-// CallTask calls a tool, and lets the call become a task. On 2025-11-25 it asks for a task
-// if the server has tasks; a tool that cannot be called so is then an error. On 2026-07-28
-// the request declares the extension, and the server decides, perhaps after it has asked in
-// rounds, as in [Client.CallTool]. A call that was answered at once, as on all other
-// revisions, is a Task that is over and has no id.
+// CallTask calls a tool, and lets the call become a task. On 2025-11-25 it requests a task if the
+// server supports tasks; the server refuses this for a tool that cannot run as a task. On
+// 2026-07-28 the request declares the tasks extension, and the server decides. It may first ask
+// questions, in rounds as in [Client.CallTool]. If the server answers the call at once, as on all
+// other revisions, the returned Task is over and has no id.
 //
-// On 2025-11-25 [OnProgress] is called until the task is known to be over; 2026-07-28 has
-// status messages instead: see [OnTask]. The end of ctx does not end the task.
+// On 2025-11-25, [OnProgress] is called until the client knows that the task is over. 2026-07-28
+// has status messages instead; see [OnTask]. The end of ctx does not end the task.
 func (c *Client) CallTask(ctx context.Context, name string, args any, opts ...CallOption) (*Task, error) {
 	arguments, err := marshalArguments(args)
 	if err != nil {
@@ -111,18 +116,18 @@ func (t *Task) begin(result protocol.Result, raw json.RawMessage) error {
 	return nil
 }
 
-// Task returns the handle of a task of an earlier call, even of another client, by its id.
-// Nothing is sent, so the task may no longer exist. A task of 2025-11-25 belongs to the
-// principal that made it, or without one to the session, with which it is lost. The option
-// that applies is [OnTask].
+// Task returns the handle of a task by its id. The task may come from an earlier call, even of
+// another client. Task does not send anything, so the task may no longer exist. A task of
+// 2025-11-25 belongs to the principal that made it; without a principal it belongs to the session,
+// and is lost with it. Only the option [OnTask] has an effect.
 func (c *Client) Task(id string, opts ...CallOption) *Task { return c.taskWith(id, newHow(opts)) }
 
 func (c *Client) taskWith(id string, h how) *Task {
 	return &Task{c: c, id: id, told: h.state, last: protocol.Task{ID: id}, taken: map[string]bool{}}
 }
 
-// Tasks pages through tasks/list: the caller's tasks, in the order of creation. The error
-// is [ErrNoTasks] if there is no such list, as on 2026-07-28.
+// Tasks returns the caller's tasks in the order of creation, page by page (tasks/list). If there is
+// no such list, as on 2026-07-28, it yields [ErrNoTasks].
 func (c *Client) Tasks(ctx context.Context) iter.Seq2[protocol.Task, error] {
 	if !c.dialect.Load().CoreTasks() || !c.capabilities.TaskList {
 		return func(yield func(protocol.Task, error) bool) {
@@ -133,37 +138,37 @@ func (c *Client) Tasks(ctx context.Context) iter.Seq2[protocol.Task, error] {
 		func(r *protocol.ListTasksResult) ([]protocol.Task, *string) { return r.Tasks, r.Next })
 }
 
-// ID returns the task's id, for [Client.Task]. It is a secret if the server has no
-// authentication: whoever has it can get the result. It is "" if the server answered at
-// once.
+// ID returns the task's id, for [Client.Task]. If the server has no authentication, the id is a
+// secret, because any client with the id can get the result. If the server answered at once, ID
+// returns "".
 func (t *Task) ID() string { return t.id }
 
-// Bound reports that the id alone is not enough to find the task again: it belongs to the
-// principal that made it, or without one to its session (2025-11-25).
+// Bound reports whether the task belongs to the principal that made it, or without a principal to
+// its session (2025-11-25). The id alone is then not enough to find the task again.
 func (t *Task) Bound() bool { return t.c.dialect.Load().CoreTasks() }
 
-// ImmediateResponse returns what the server proposes to tell the model meanwhile
-// (2025-11-25, provisional); mostly "".
+// ImmediateResponse returns a text for the model while the task runs, as proposed by the server
+// (2025-11-25, provisional). It is usually "".
 func (t *Task) ImmediateResponse() string { return t.immediate }
 
-// State returns the last known state, without asking. Of a task that was found by its id
-// that is only the id, and of a call that was answered at once only the status.
+// State returns the last known state, without a request. After [Client.Task], only the id is known.
+// If the call was answered at once, State has only the status.
 func (t *Task) State() protocol.Task {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last
 }
 
-// Get asks for the state. The error is [ErrTaskGone] if there is no such task.
+// Get requests the state. If the server does not know the task, it returns [ErrTaskGone].
 func (t *Task) Get(ctx context.Context) (protocol.Task, error) {
 	now, err := t.look(ctx)
 	return now.Task, err
 }
 
-// Cancel asks the server to end the task. On 2025-11-25 the task is then cancelled, and it
-// is an error if it is already over; on 2026-07-28 it may end in another way, and only an
-// unknown task is an error, [ErrTaskGone] on both. For a call that was answered at once
-// there is nothing to cancel.
+// Cancel asks the server to end the task. On 2025-11-25 the task is then cancelled; if it is
+// already over, Cancel returns an error. On 2026-07-28 the task may end in another way, and only an
+// unknown task is an error. On both, the error of an unknown task is [ErrTaskGone]. If the call was
+// answered at once, Cancel does nothing.
 func (t *Task) Cancel(ctx context.Context) error {
 	if t.outcome != nil {
 		return nil
@@ -177,7 +182,7 @@ func (t *Task) Cancel(ctx context.Context) error {
 	}
 	result, err := ask[protocol.Result](ctx, t.c, &protocol.CancelTaskParams{ID: t.id}, how{})
 	if refused, ok := errors.AsType[*protocol.Error](err); ok && refused.Code == protocol.CodeInvalidParams {
-		if _, missed := t.look(ctx); errors.Is(missed, ErrTaskGone) { // else the task is over
+		if _, missed := t.look(ctx); errors.Is(missed, ErrTaskGone) { // otherwise the task is over
 			return missed
 		}
 	}
@@ -191,8 +196,8 @@ func (t *Task) Cancel(ctx context.Context) error {
 	return nil
 }
 
-// Result returns the result of a task that is over, as [Task.Wait] does. Before that the
-// error is [ErrTaskOpen].
+// Result returns the result of a task that is over, with the same errors as [Task.Wait]. If the
+// task is not over, it returns [ErrTaskOpen].
 func (t *Task) Result(ctx context.Context) (*protocol.CallToolResult, error) {
 	now, err := t.look(ctx)
 	if err == nil && !isOver(now.Status) {
@@ -212,7 +217,7 @@ func (t *Task) decode(raw json.RawMessage) (*protocol.CallToolResult, error) {
 	return decodeResult[*protocol.CallToolResult](t.c.dialect.Load(), protocol.MethodCallTool, raw)
 }
 
-// look asks for the state, and for what goes with it.
+// look requests the task's state, with the result, error or questions that belong to it.
 func (t *Task) look(ctx context.Context) (protocol.DetailedTask, error) {
 	if t.outcome != nil {
 		return protocol.DetailedTask{Task: t.State(), Result: slices.Clone(t.outcome)}, nil
@@ -231,7 +236,7 @@ func (t *Task) look(ctx context.Context) (protocol.DetailedTask, error) {
 	return r.Task, nil
 }
 
-// see keeps the newest state: notifications may overtake answers.
+// see stores the state now, unless last is newer or over: notifications may overtake answers.
 func (t *Task) see(now protocol.Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -264,8 +269,8 @@ func (t *Task) ended(ctx context.Context, now *protocol.DetailedTask) (json.RawM
 	return nil, errors.New("client: the server does not say why the task failed")
 }
 
-// fetch asks for what the answer to the call would have been. The server answers when the task
-// is over (2025-11-25 basic/utilities/tasks "Result Retrieval").
+// fetch requests the result that the call would have had. The server answers when the task is over
+// (2025-11-25 basic/utilities/tasks "Result Retrieval").
 func (t *Task) fetch(ctx context.Context) (json.RawMessage, error) {
 	raw, err := t.c.do(ctx, t.c.dialect.Load(), &protocol.TaskResultParams{ID: t.id}, how{})
 	if err != nil {
@@ -275,7 +280,8 @@ func (t *Task) fetch(ctx context.Context) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// gone says that the error means a task that the server does not know.
+// gone wraps err in ErrTaskGone if it says that the server does not know the task. Otherwise it
+// returns err.
 func (t *Task) gone(err error) error {
 	e, ok := errors.AsType[*protocol.Error](err)
 	if !ok || e.Code != protocol.CodeInvalidParams {
@@ -285,7 +291,7 @@ func (t *Task) gone(err error) error {
 	return fmt.Errorf("%w: %w", ErrTaskGone, err)
 }
 
-// hasTasks is an error if requests about tasks are useless.
+// hasTasks returns ErrNoTasks if the server or the revision does not support tasks.
 func (c *Client) hasTasks() error {
 	d, can := c.dialect.Load(), &c.capabilities
 	if (d.CoreTasks() || d.TaskExtension()) && (can.Tasks || can.TaskList || can.TaskCancel) {
@@ -303,5 +309,5 @@ func isOver(s protocol.TaskStatus) bool {
 	}
 }
 
-// isTaskMethod says that a request is about a task.
+// isTaskMethod reports whether a request is about a task.
 func isTaskMethod(method string) bool { return strings.HasPrefix(method, "tasks/") }

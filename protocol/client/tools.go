@@ -10,28 +10,27 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// CallOption configures one call. Sealed.
+// CallOption configures one call. It is sealed.
 type CallOption interface{ callOption(h *how) }
 
 type callOptionFunc func(*how)
 
 func (f callOptionFunc) callOption(h *how) { f(h) }
 
-// OnProgress asks for progress of this call. fn is called in order, never concurrently, and
-// never after the call has returned a result, unless that is a task (see
+// OnProgress requests progress of this call. fn is called in order and never concurrently. It is
+// not called after the call has returned a result, unless the result is a task (see
 // [Client.CallTask]).
 func OnProgress(fn func(protocol.Progress)) CallOption {
 	return callOptionFunc(func(h *how) { h.progress = fn })
 }
 
-// CallTool calls a tool. An isError result is returned as such, not as an error.
-// args is anything that marshals to an object; nil sends none.
+// CallTool calls a tool. args may have any type that marshals to a JSON object; nil sends no
+// arguments. If the tool reports an error (isError), CallTool returns the result and a nil error.
 //
-// A server of 2026-07-28 that needs to ask before it can finish answers with its questions.
-// The handlers of [OnElicit], [OnSample] and [OnRoots] answer them, all of one round at
-// once, and the call is sent again with the answers, up to [MaxRounds] times. If a handler
-// is missing, the error is [ErrInputRequired]; an error of a handler is the error of the
-// call.
+// If a server of 2026-07-28 has to ask before it can finish, it answers with questions. The
+// handlers of [OnElicit], [OnSample] and [OnRoots] answer all questions of a round concurrently,
+// and the client sends the call again with the answers, up to [MaxRounds] times. If a handler is
+// missing, CallTool returns [ErrInputRequired]. If a handler fails, CallTool returns its error.
 func (c *Client) CallTool(ctx context.Context, name string, args any, opts ...CallOption) (*protocol.CallToolResult, error) {
 	arguments, err := marshalArguments(args)
 	if err != nil {
@@ -70,13 +69,14 @@ func marshalArguments(args any) (json.RawMessage, error) {
 	}
 }
 
-// Call calls a tool and decodes its structured result by encoding/json. If there is none, a
-// string Out is the text, and any other Out is decoded from the text, where revisions
-// without structured results carry it. An isError result becomes *ToolError.
+// Call calls a tool and decodes its structured result with encoding/json. If the result has no
+// structured content, Call uses its text: a string Out is set to the text, and any other Out is
+// decoded from it. Revisions without structured results send JSON as text. If the tool reports an
+// error (isError), Call returns a [*ToolError].
 //
-// Kagami servers encode some types differently than encoding/json, such as a time.Duration,
-// which is a string like "90s" on the wire. Use Client.CallTool and framework.DecodeResult
-// to read these, and framework.EncodeJSON to write such arguments.
+// Kagami servers encode some types differently than encoding/json. For example, a time.Duration is
+// a string like "90s" on the wire. Use Client.CallTool and framework.DecodeResult to read such
+// results, and framework.EncodeJSON to write such arguments.
 func Call[Out any](ctx context.Context, c *Client, name string, args any, opts ...CallOption) (Out, error) {
 	var out Out
 	result, err := c.CallTool(ctx, name, args, opts...)
@@ -109,7 +109,7 @@ func decodeOut[Out any](result *protocol.CallToolResult, out *Out) error {
 	return err
 }
 
-// stringOf returns the structured result if it is a string, else the text.
+// stringOf returns the structured result if it is a string, and text otherwise.
 func stringOf(structured json.RawMessage, text string) string {
 	if s, ok := jsontext.String(structured); ok {
 		return s
@@ -117,8 +117,8 @@ func stringOf(structured json.RawMessage, text string) string {
 	return text
 }
 
-// unwrap takes a value out of the object that 2025-06-18 and 2025-11-25 demand around
-// structured results that are not objects.
+// unwrap decodes a value from the wrapping object that 2025-06-18 and 2025-11-25 require around
+// structured results that are not objects. It reports whether there was such a value.
 func unwrap[Out any](raw []byte, out *Out) bool {
 	wrapped, ok := jsontext.Member(raw, "result")
 	if !ok || jsontext.Len(raw) != 1 {
@@ -132,7 +132,7 @@ func unwrap[Out any](raw []byte, out *Out) bool {
 	return true
 }
 
-// textOf joins the text blocks.
+// textOf returns the text blocks, joined by line breaks.
 func textOf(blocks []protocol.Block) string {
 	var texts []string
 	for _, b := range blocks {

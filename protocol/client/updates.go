@@ -8,11 +8,12 @@ import (
 	"sync"
 )
 
-// maxUpdates bounds the changes below one URI that are kept apart.
+// maxUpdates limits the changes of one Subscribe that are queued separately.
 const maxUpdates = 1024
 
-// updates are the changes that a Subscribe has not yielded yet. On a nil *updates, missed and
-// end do nothing.
+// updates holds the changes that a Subscribe has not yielded yet. Senders call offer and missed,
+// and end when no more changes come; the sequence calls next. On a nil *updates, missed and end do
+// nothing.
 type updates struct {
 	uri string
 
@@ -31,8 +32,8 @@ func (u *updates) covers(uri string) bool {
 	return ok && (rest == "" || strings.HasSuffix(u.uri, "/") || strings.ContainsRune("/?#", rune(rest[0])))
 }
 
-// offer never blocks. If too many changes are waiting, they become one change of the watched
-// URI.
+// offer queues a change of uri. It does not block. If too many changes are queued, they become one
+// change of the watched URI.
 func (u *updates) offer(uri string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -46,7 +47,7 @@ func (u *updates) offer(uri string) {
 	u.signal()
 }
 
-// missed notes that notifications may have been lost: what is watched may have changed.
+// missed records that notifications may have been lost, so the watched URI may have changed.
 func (u *updates) missed() {
 	if u != nil {
 		u.offer(u.uri)
@@ -70,13 +71,14 @@ func (u *updates) signal() {
 	}
 }
 
-// next waits for a change; false at the end.
+// next waits for a change. It returns false when ctx ends, or when the updates have ended and all
+// were returned.
 func (u *updates) next(ctx context.Context) (string, bool) {
 	for {
 		u.mu.Lock()
 		if len(u.queue) > 0 || u.closed {
 			defer u.mu.Unlock()
-			u.signal() // for another goroutine that ranges, too
+			u.signal() // wakes another goroutine that ranges over the same sequence
 			if len(u.queue) == 0 {
 				return "", false
 			}

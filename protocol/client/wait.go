@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	// Bounds of the interval at which a task is asked for, which the server suggests.
+	// Bounds and default of the polling interval that the server suggests.
 	shortestLook = 50 * time.Millisecond
 	usualLook    = time.Second
 	longestLook  = time.Hour
 
-	// stalledAfter bounds how long tasks/result may be silent although there is something to
-	// report: a server that was restarted has forgotten the request.
+	// stalledAfter limits how long tasks/result may stay silent although a question or the result
+	// is due. A server that was restarted has lost the request.
 	stalledAfter = 5 * time.Second
 
-	// maxMissed bounds how many looks in a row may fail for temporary reasons.
+	// maxMissed limits how many polls in a row may fail for temporary reasons.
 	maxMissed = 5
 )
 
 var errStalled = errors.New("client: tasks/result has stalled")
 
-// Wait waits until the task is over, and returns what the call would have returned. It
-// asks for the state as often as the server suggests, and lets the handlers of
-// [OnElicit], [OnSample] and [OnRoots] answer what the task asks, each question once:
-// on 2025-11-25 the server puts the questions while its tasks/result waits, on
-// 2026-07-28 they are answered by tasks/update.
+// Wait waits until the task is over, and returns the result that the call would have had. It polls
+// at the interval that the server suggests. The handlers of [OnElicit], [OnSample] and [OnRoots]
+// answer the task's questions, each question once. On 2025-11-25, the server asks them while
+// tasks/result waits; on 2026-07-28, tasks/update sends the answers.
 //
-// The error is that of a failed task as the server has it (a *protocol.Error), else
-// [ErrTaskCancelled], [ErrTaskGone], or why the wait had to end: ctx, the connection, a
-// server that has been away for some five seconds, a question for which there is no handler
-// ([ErrInputRequired]) or whose handler failed. In the last cases the task goes on, and can
-// be waited for again.
+// If the task failed, Wait returns the server's error (a *protocol.Error). If it was cancelled or
+// does not exist, Wait returns [ErrTaskCancelled] or [ErrTaskGone].
+//
+// Wait also ends if ctx or the connection ends, or if the server has been unreachable for some five
+// seconds. If a question has no handler, it returns [ErrInputRequired]; if a handler fails, it
+// returns the handler's error. In these cases the task continues, and the caller can wait again.
 func (t *Task) Wait(ctx context.Context) (*protocol.CallToolResult, error) {
 	raw, err := t.WaitRaw(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (t *Task) Wait(ctx context.Context) (*protocol.CallToolResult, error) {
 	return t.decode(raw)
 }
 
-// WaitRaw is Wait, but returns the result as it came.
+// WaitRaw is like Wait, but returns the result as the server sent it.
 func (t *Task) WaitRaw(ctx context.Context) (json.RawMessage, error) {
 	if t.outcome != nil {
 		return slices.Clone(t.outcome), nil
@@ -77,20 +77,20 @@ func (t *Task) WaitRaw(ctx context.Context) (json.RawMessage, error) {
 	}
 }
 
-// wait is the state of one Wait. Only the goroutine of Wait uses it; handlers of questions
-// run in goroutines of their own, and send to answers.
+// wait is the state of one Wait. Only the goroutine of Wait uses it. Handlers of questions run in
+// goroutines of their own, and send to answers.
 type wait struct {
 	t      *Task
 	f      *follower
-	missed int // polls that have failed in a row
+	missed int // number of consecutive polls that have failed
 
-	open    map[string]context.CancelFunc // questions that handlers are working on, by key
-	running int                           // running handlers, including those of withdrawn questions
-	answers chan roundAnswer              // has room for the answers of all handlers, since Wait may return before they do
+	open    map[string]context.CancelFunc // cancel functions of the questions that handlers are answering, by key
+	running int                           // number of running handlers, including handlers of withdrawn questions
+	answers chan roundAnswer              // has space for the answers of all handlers, because Wait may return before they do
 }
 
-// look asks for the state. If the server or its store cannot be reached for a moment, it asks
-// again, which does no harm.
+// look requests the state. If the server or its store cannot be reached for a moment, look tries
+// again, which has no side effects.
 func (w *wait) look(ctx context.Context) (protocol.DetailedTask, error) {
 	for {
 		now, err := w.t.look(ctx)
@@ -108,13 +108,14 @@ func (w *wait) look(ctx context.Context) (protocol.DetailedTask, error) {
 	}
 }
 
-// passes says that a failed request may succeed later: it went over HTTP, and neither the
-// server nor the caller has refused it. It must be one that can be repeated.
+// passes reports whether a failed request may succeed later: it was sent over HTTP, the server did
+// not refuse it, and the call and the connection go on. The caller must know that the request may
+// be repeated.
 func (c *Client) passes(ctx context.Context, err error) bool {
 	if c.http == nil || ctx.Err() != nil || c.link.failure() != nil {
 		return false
 	}
-	if status, ok := errors.AsType[*HTTPError](err); ok { // whatever the body is
+	if status, ok := errors.AsType[*HTTPError](err); ok { // regardless of the body
 		return status.Status >= 500 || status.Status == 429
 	}
 	if _, interrupted := errors.AsType[*interruptedError](err); interrupted {
@@ -127,7 +128,7 @@ func (c *Client) passes(ctx context.Context, err error) bool {
 	return lost || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// internal says that the server has failed, which is not a refusal.
+// internal reports whether err is an internal error of the server, which is not a refusal.
 func internal(err error) bool {
 	e, ok := errors.AsType[*protocol.Error](err)
 	return ok && e.Code == protocol.CodeInternal
@@ -139,9 +140,9 @@ func (w *wait) tell(now protocol.Task) {
 	}
 }
 
-// core returns the result of a task of 2025-11-25 that is over. If the task has questions, it
+// core returns the result of a task of 2025-11-25 that is over. If the task has questions, core
 // waits for the result, because the server asks them while tasks/result waits (2025-11-25
-// basic/utilities/tasks "Input Required Status"). over is false if Wait has to poll again.
+// basic/utilities/tasks "Input Required Status"). If over is false, Wait has to poll again.
 func (w *wait) core(ctx context.Context, now *protocol.DetailedTask) (raw json.RawMessage, over bool, err error) {
 	if now.Status == protocol.TaskWorking {
 		return nil, false, nil
@@ -153,12 +154,12 @@ func (w *wait) core(ctx context.Context, now *protocol.DetailedTask) (raw json.R
 	switch {
 	case err == nil:
 		return raw, true, nil
-	case errors.Is(err, errStalled), w.t.c.passes(ctx, err): // the stream broke; the next look shows the state of the task
+	case errors.Is(err, errStalled), w.t.c.passes(ctx, err): // the stream broke; the next poll shows the state of the task
 		return nil, false, nil
 	case now.Status == protocol.TaskFailed:
 		return nil, true, fmt.Errorf("the task failed: %w", err)
 	}
-	// The error is that of the task, or says that the task is gone.
+	// The error comes from the task, or means that the task is gone.
 	if then, missed := w.t.look(ctx); missed != nil {
 		err = missed
 	} else if then.Status == protocol.TaskCancelled {
@@ -167,8 +168,8 @@ func (w *wait) core(ctx context.Context, now *protocol.DetailedTask) (raw json.R
 	return nil, true, w.t.c.ended(ctx, err)
 }
 
-// fetch is like Task.fetch, but reports changes of the task meanwhile. It returns errStalled if
-// neither a question nor the result comes although one of them is due.
+// fetch is like Task.fetch, but also reports changes of the task while it waits. It returns
+// errStalled if neither a question nor the result arrives although one of them is due.
 func (w *wait) fetch(ctx context.Context, now *protocol.DetailedTask) (raw json.RawMessage, err error) {
 	inner, giveUp := context.WithCancel(ctx)
 	defer giveUp()
@@ -202,8 +203,8 @@ func (w *wait) fetch(ctx context.Context, now *protocol.DetailedTask) (raw json.
 	}
 }
 
-// proceeds says that waiting makes sense: the task is working, or a question is being answered
-// here.
+// proceeds reports whether waiting makes sense: the task is working, or a handler of this client is
+// answering a question.
 func (w *wait) proceeds(ctx context.Context) bool {
 	now, err := w.t.look(ctx)
 	if err != nil {
@@ -213,8 +214,8 @@ func (w *wait) proceeds(ctx context.Context) bool {
 	return now.Status == protocol.TaskWorking || w.t.c.answering.Load() > 0
 }
 
-// extension has new questions answered. Questions that are missing now were answered by another
-// client, or are not needed any more.
+// extension starts the handlers of new questions. It withdraws questions that the server does not
+// list any more, because another client has answered them or they are not needed.
 func (w *wait) extension(ctx context.Context, now *protocol.DetailedTask) error {
 	w.withdraw(now.Requests)
 	var mine []protocol.InputRequest
@@ -242,8 +243,8 @@ func (w *wait) extension(ctx context.Context, now *protocol.DetailedTask) error 
 	return nil
 }
 
-// withdraw ends the handlers of all questions except those. Their answers are dropped; no key
-// comes again.
+// withdraw cancels the handlers of all questions that are not in but. Their answers are dropped.
+// Keys are not reused.
 func (w *wait) withdraw(but []protocol.InputRequest) {
 	for key, cancel := range w.open {
 		if !slices.ContainsFunc(but, func(q protocol.InputRequest) bool { return q.Key == key }) {
@@ -253,7 +254,7 @@ func (w *wait) withdraw(but []protocol.InputRequest) {
 	}
 }
 
-// stop cancels the handlers that run, and leaves their questions to the next Wait.
+// stop cancels the running handlers, and leaves their questions to the next Wait.
 func (w *wait) stop() {
 	for key, cancel := range w.open {
 		cancel()
@@ -261,8 +262,9 @@ func (w *wait) stop() {
 	}
 }
 
-// rest waits until the next look is due. An answer is sent at once, and notifications bring the
-// look forward, but not so much that a server could keep the client busy.
+// rest waits until the next poll is due. It sends answers of handlers at once. A notification makes
+// the next poll earlier, but not earlier than shortestLook, so that a server cannot keep the client
+// busy.
 func (w *wait) rest(ctx context.Context, interval int64) error {
 	every := lookEvery(interval)
 	if err := w.t.c.rest(ctx, shortestLook); err != nil {
@@ -289,7 +291,8 @@ func (w *wait) rest(ctx context.Context, interval int64) error {
 	}
 }
 
-// lookEvery returns the interval that the server suggests, within bounds.
+// lookEvery returns the interval that the server suggests, within bounds, or usualLook if it
+// suggests none.
 func lookEvery(interval int64) time.Duration {
 	if interval <= 0 {
 		return usualLook
@@ -297,11 +300,12 @@ func lookEvery(interval int64) time.Duration {
 	return max(time.Duration(min(interval, longestLook.Milliseconds()))*time.Millisecond, shortestLook)
 }
 
-// deliver sends an answer. Answers may be sent one by one (tasks extension, tasks/update).
+// deliver sends an answer to the server. Answers may be sent one by one (tasks extension,
+// tasks/update).
 func (w *wait) deliver(ctx context.Context, a roundAnswer) error {
 	w.running--
 	cancel := w.open[a.key]
-	if cancel == nil { // withdrawn
+	if cancel == nil { // the question was withdrawn
 		return nil
 	}
 	cancel()
@@ -319,7 +323,8 @@ func (w *wait) deliver(ctx context.Context, a roundAnswer) error {
 	return nil
 }
 
-// take claims a question for one Wait; false if it is answered, or another Wait has it.
+// take claims a question for one Wait. It returns false if the question is answered or claimed by
+// another Wait.
 func (t *Task) take(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -338,13 +343,13 @@ func (t *Task) release(questions ...protocol.InputRequest) {
 	}
 }
 
-// followTable knows which Waits want notifications about which task.
+// followTable holds the Waits that want notifications about their task.
 type followTable struct {
 	mu  sync.Mutex // guards the fields below
 	all []*follower
 }
 
-// follower is a Wait, as notifications find it.
+// follower is the entry of a Wait in the followTable. Only the goroutine of the Wait uses last.
 type follower struct {
 	id   string
 	last protocol.Task      // the last state that its Wait has seen
@@ -371,7 +376,8 @@ func (t *followTable) leave(f *follower) {
 	t.all = slices.DeleteFunc(t.all, func(g *follower) bool { return g == f })
 }
 
-// news never blocks: only the newest state counts.
+// news passes a state to the Waits of the task. It does not block, because it replaces a state that
+// was not received yet.
 func (t *followTable) news(now protocol.Task) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

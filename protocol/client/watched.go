@@ -11,19 +11,21 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// farewell bounds requests whose answer does not matter, such as resources/unsubscribe.
+// farewell limits requests and notifications whose outcome does not matter, such as
+// resources/unsubscribe.
 const farewell = 10 * time.Second
 
 // watchTable holds the subscriptions of a handshake session.
 type watchTable struct {
-	turn chan struct{} // a lock, as a channel with one element: subscribe and unsubscribe must not overtake each other
+	turn chan struct{} // a lock, as a channel with one element, held during a request: subscribe and unsubscribe must not overtake each other
 
 	mu    sync.Mutex     // guards the fields below
-	users map[string]int // how many watch each URI; written only by the holder of turn
+	users map[string]int // number of watchers of each URI; written only while turn and mu are held
 	all   []*updates
 }
 
-// openSession subscribes to each URI of the filter.
+// openSession subscribes to each URI of the filter. It starts the goroutine that unsubscribes when
+// ctx or the connection ends.
 func (c *Client) openSession(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) error {
 	t := &c.watched
 	t.add(u)
@@ -63,8 +65,8 @@ func (c *Client) watch(ctx context.Context, d *dialect.Dialect, uri string) erro
 	return nil
 }
 
-// unwatch unsubscribes from URIs that nobody else watches. Errors are ignored: the connection
-// may be gone.
+// unwatch unsubscribes from the URIs that have no other watchers. Errors are ignored, because the
+// connection may be gone.
 func (c *Client) unwatch(d *dialect.Dialect, uris []string) {
 	ctx, cancel := context.WithTimeout(c.link.life, farewell)
 	defer cancel()
@@ -119,8 +121,8 @@ func (t *watchTable) offer(uri string) {
 	}
 }
 
-// updated passes a notifications/resources/updated on to the watchers: of its stream if the
-// revision has streams, else of its URI.
+// updated passes a notifications/resources/updated to the watchers. On revisions with listen
+// streams these are the watchers of the stream, on others the watchers of the URI.
 func (c *Client) updated(d *dialect.Dialect, stream jsonrpc.ID, uri string) {
 	if !d.ListenStream() {
 		c.watched.offer(uri)

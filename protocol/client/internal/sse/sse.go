@@ -160,7 +160,8 @@ func (r *Reader) first(line []byte) []byte {
 	return bytes.TrimPrefix(line, []byte("\ufeff"))
 }
 
-// buffered returns the bytes that can be read without waiting, at least one. It skips the \n of a \r\n.
+// buffered returns the bytes that are buffered, and waits for at least one. It skips the \n of a
+// \r\n.
 func (r *Reader) buffered() ([]byte, error) {
 	for {
 		first, err := r.in.Peek(1)
