@@ -17,14 +17,15 @@ type connection struct {
 	last atomic.Pointer[reached]
 }
 
-// reached is a server by the URL of its connection, which is the same for all requests.
+// reached is the state of a server, found by the URL of its connection. All requests of a
+// connection have the same URL.
 type reached struct {
 	url  *url.URL
 	site *site
-	met  atomic.Bool // the server has answered with success
+	met  atomic.Bool // the server has answered successfully
 }
 
-// reach returns what is known of the server of a connection.
+// reach returns the state of a connection's server.
 func (k *connection) reach(server *url.URL) (*reached, error) {
 	if r := k.last.Load(); r != nil && r.url == server {
 		return r, nil
@@ -40,7 +41,7 @@ func (k *connection) reach(server *url.URL) (*reached, error) {
 
 var _ client.Extender = (*connection)(nil)
 
-// Extensions returns the extension that the flow gets its tokens by.
+// Extensions returns the name of the extension that provides the tokens, if any.
 func (k *connection) Extensions() []string {
 	if m := k.flow.config.machine; m != nil && m.extension() != "" {
 		return []string{m.extension()}
@@ -48,22 +49,23 @@ func (k *connection) Extensions() []string {
 	return nil
 }
 
-// maxAttempts bounds how often one request is sent: with a kept token, a renewed one, one of a login,
-// one of a step-up, and once more with a nonce.
+// maxAttempts limits how often one request is sent: with a stored token, a renewed one, the token
+// of a login, the token of a step-up, and once more with a nonce.
 const maxAttempts = 5
 
-// attempts is what was done for one request so far.
+// attempts counts what was done for one request.
 type attempts struct {
-	met     *atomic.Bool // of the connection
+	met     *atomic.Bool // reached.met of the connection
 	sent    int
-	refused int  // 401 answers that led to another token
-	stepUps int  // 403 answers
+	refused int  // number of 401 answers that led to another token
+	stepUps int  // number of 403 answers that led to a step-up
 	nonce   bool // sent again with a nonce
-	clock   bool // sent again, dated by the server's clock
+	clock   bool // sent again with a proof dated by the server's clock
 }
 
-// Do sends a request with the token for the server, after a challenge with another one. Without a
-// token it is sent as it is: the answer says whether one is needed.
+// Do sends a request with the token for the server. After a challenge, it obtains another token and
+// sends the request again. Without a token it sends the request unchanged, because the answer shows
+// whether a token is needed.
 func (k *connection) Do(c *http.Client, server *url.URL, r *http.Request) (*http.Response, error) {
 	at, err := k.reach(server)
 	if err != nil {
@@ -72,7 +74,7 @@ func (k *connection) Do(c *http.Client, server *url.URL, r *http.Request) (*http
 	s := at.site
 	w := newWeb(k.flow, c, s.server)
 	g, err := s.ready(r.Context(), w)
-	if err != nil && !errors.Is(err, ErrStore) { // of the store a challenge will tell; most servers have none
+	if err != nil && !errors.Is(err, ErrStore) { // if a token is needed, a challenge will show the store's error; most servers do not need one
 		return nil, s.located(err)
 	}
 	for tried := (attempts{met: &at.met}); ; {
@@ -93,7 +95,7 @@ func (k *connection) Do(c *http.Client, server *url.URL, r *http.Request) (*http
 	}
 }
 
-// located names the server in an error that does not know it.
+// located sets the server in an *Error that does not have one.
 func (s *site) located(err error) error {
 	if e, ok := errors.AsType[*Error](err); ok && e.Server == "" {
 		e.Server = s.server
@@ -101,7 +103,7 @@ func (s *site) located(err error) error {
 	return err
 }
 
-// send sends a clone of the request.
+// send sends a clone of the request, with the token of g if g is not nil.
 func (s *site) send(c *http.Client, r *http.Request, g *live) (*http.Response, error) {
 	sent := r.Clone(r.Context())
 	if r.GetBody != nil {
@@ -124,7 +126,7 @@ func (s *site) send(c *http.Client, r *http.Request, g *live) (*http.Response, e
 	return c.Do(sent)
 }
 
-// answered looks at an answer. again says that the request is to be sent once more, with the grant.
+// answered handles an answer. If again is true, the request must be sent once more, with next.
 func (s *site) answered(w *web, r *http.Request, resp *http.Response, g *live, tried *attempts) (next *live, again bool, err error) {
 	ctx := r.Context()
 	fresh := g != nil && g.bound != nil && s.nonces.learn(r.URL.String(), resp.Header)
@@ -134,10 +136,10 @@ func (s *site) answered(w *web, r *http.Request, resp *http.Response, g *live, t
 	}
 	c, challenged := wanted(resp.Header)
 	if r.Method == http.MethodDelete || tried.sent >= maxAttempts {
-		return nil, false, nil // the end of a session is not worth a login
+		return nil, false, nil // ending a session is not worth a login
 	}
 	d := demandOf(c)
-	d.silent = r.Method == http.MethodGet && tried.met.Load() // a stream that ends while the user does something else
+	d.silent = r.Method == http.MethodGet && tried.met.Load() // a stream may end while the user does something else
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized && fresh && !tried.nonce && c.params["error"] == "use_dpop_nonce":
 		tried.nonce = true
@@ -164,7 +166,8 @@ func (s *site) answered(w *web, r *http.Request, resp *http.Response, g *live, t
 	return nil, false, nil
 }
 
-// rejected is the error of a server that refuses what its authorization server has just made for it.
+// rejected returns the error of a server that refuses a token that its authorization server has
+// just issued.
 func (s *site) rejected(g *live) error {
 	e := &Error{Step: stepToken, Server: s.server, Err: ErrDenied, Text: "the server refuses the token that was just made for it"}
 	if g != nil {
@@ -174,8 +177,8 @@ func (s *site) rejected(g *live) error {
 	return e
 }
 
-// knock asks a server without credentials what it demands. A server that demands nothing has an
-// empty demand.
+// knock sends a request without credentials, to get the server's challenge. If the server does not
+// require a token, the demand is empty.
 func (w *web) knock(ctx context.Context) (demand, error) {
 	step := Step{Name: stepChallenge, URL: w.server, Rule: "RFC 9110 §11.6.1"}
 	if _, err := w.check(w.server); err != nil {

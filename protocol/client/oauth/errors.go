@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Errors to test for.
+// Errors that an [*Error] wraps. Test for them with errors.Is.
 var (
 	ErrLogin       = errors.New("oauth: the user has to log in")
 	ErrDenied      = errors.New("oauth: the user or the authorization server refused")
@@ -13,26 +13,27 @@ var (
 	ErrIssuer      = errors.New("oauth: metadata of another issuer")                                       // RFC 8414 §3.3
 	ErrResource    = errors.New("oauth: metadata of another resource")                                     // RFC 9728 §3.3
 	ErrNoPKCE      = errors.New("oauth: the authorization server does not support S256")
-	ErrUnsafeURL   = errors.New("oauth: a URL that must not be used") // no https, a private address, a redirect
+	ErrUnsafeURL   = errors.New("oauth: a URL that must not be used") // not https, not public enough, or a redirect
 	ErrNoWay       = errors.New("oauth: no way to make the client known to the authorization server")
 	ErrForeign     = errors.New("oauth: the credentials belong to another authorization server")
 	ErrScope       = errors.New("oauth: the server wants scopes that were refused")
 	ErrStore       = errors.New("oauth: the store cannot be used")
-	ErrUnavailable = errors.New("oauth: the authorization server cannot be reached") // nothing is forgotten
+	ErrUnavailable = errors.New("oauth: the authorization server cannot be reached") // nothing is deleted from the store
 )
 
-// Error says at which step a flow ended, and what to do. It wraps one of the errors above.
+// Error is the error of a flow. It says at which step the flow ended, and what to do. It wraps one
+// of the errors above.
 type Error struct {
 	Step   string // as in Inspection
 	Server string // the MCP server
 	Issuer string // the authorization server; empty while it is not known
-	Code   string // of the authorization server, such as "invalid_grant"; only once its issuer was verified
-	Text   string // its description, cut and cleaned
-	Hint   string // what to try, for people
+	Code   string // error code of the authorization server, such as "invalid_grant"; set only after its issuer was verified
+	Text   string // description from the authorization server, shortened and without control characters
+	Hint   string // what to try, for the user
 	Err    error  // one of the errors above, possibly with a cause
 }
 
-// Error is one line, and the hint in a second one. It has no secrets.
+// Error returns a text without secrets. If there is a hint, it is on a second line.
 func (e *Error) Error() string {
 	var text strings.Builder
 	text.WriteString(e.Err.Error())
@@ -54,13 +55,14 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// caused is a sentinel with its cause.
+// caused is one of the errors above with its cause.
 type caused struct{ kind, cause error }
 
 func (e *caused) Error() string   { return e.kind.Error() + ": " + e.cause.Error() }
 func (e *caused) Unwrap() []error { return []error{e.kind, e.cause} }
 
-// because wraps a cause in one of the errors above, unless it is one already.
+// because wraps cause in kind, one of the errors above. If cause already is an *Error or kind,
+// because returns it unchanged.
 func because(kind, cause error) error {
 	if _, done := errors.AsType[*Error](cause); done || errors.Is(cause, kind) {
 		return cause
@@ -70,8 +72,8 @@ func because(kind, cause error) error {
 
 const maxText = 300
 
-// cleaned is text of strangers that can be shown in a terminal: one line, no control characters,
-// and none that change the direction of writing.
+// cleaned returns text from other parties in a form that is safe for a terminal: one line of
+// limited length, without control characters and characters that change the direction of writing.
 func cleaned(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

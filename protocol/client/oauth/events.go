@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Event is something that happened. It holds no secret.
+// Event reports a change or failure in a flow. It does not contain secrets.
 type Event struct {
 	Time     time.Time
 	Kind     EventKind
@@ -16,10 +16,10 @@ type Event struct {
 	Err      error
 }
 
-// EventKind names an Event.
+// EventKind is the kind of an Event.
 type EventKind string
 
-// The kinds.
+// The kinds of events.
 const (
 	Discovered    EventKind = "discovered"
 	RegisteredNew EventKind = "registered"
@@ -28,12 +28,12 @@ const (
 	Denied        EventKind = "denied"
 	Renewed       EventKind = "renewed"
 	SteppedUp     EventKind = "stepped up"
-	Rejected      EventKind = "response rejected" // state, issuer or code did not fit
-	Ended         EventKind = "ended"             // the refresh token is no longer valid
+	Rejected      EventKind = "response rejected" // state, issuer or code was wrong
+	Ended         EventKind = "ended"             // the authorization server does not accept the refresh token any more
 	Moved         EventKind = "authorization server changed"
 )
 
-// OnEvent has fn called, in order and never concurrently. fn must not use the Flow.
+// OnEvent calls fn for each event, never concurrently. fn must not use the Flow.
 func OnEvent(fn func(ctx context.Context, e Event)) Option {
 	return optionFunc(func(c *config) { c.onEvent = fn })
 }

@@ -16,18 +16,19 @@ import (
 	"time"
 )
 
-// File keeps each record in a file of its own that only its user can read (0600, in a directory of
-// 0700), written beside the old one and renamed. Wider permissions, another owner or a link in the
-// place of a file are an error and are not mended in silence. Empty: "kagami/auth" in
-// os.UserConfigDir, or $KAGAMI_AUTH_DIR.
+// File returns a store that keeps each record in a file of its own. Only the user can read the
+// files (mode 0600, in a directory of 0700). They are written to a new file and renamed. Wider
+// permissions, another owner or a link instead of a file are errors; File does not correct them.
 //
-// Whoever can run programs as this user can read the file. Use Helper where that is too little.
+// If dir is empty, the directory is $KAGAMI_AUTH_DIR or else "kagami/auth" in os.UserConfigDir.
+//
+// Any program that runs as this user can read the files. If that is not acceptable, use Helper.
 func File(dir string) Store { return &files{dir: dir} }
 
-// files has a file for each record, named by a digest of its key. Beside each, once it was changed,
-// there is an empty file with the name ending in ".lock": it is locked while the record changes,
-// since the record's own file is replaced. One more, ending in ".turn", is held during a renewal.
-// The operating system keeps the locks, so they end with the process.
+// files has a file for each record, named by a digest of its key. Two empty files may exist beside
+// it. The one ending in ".lock" is locked while the record changes, because the record's own file
+// is replaced. The one ending in ".turn" is locked during a renewal (Lock). The operating
+// system keeps the locks, so they end with the process.
 type files struct{ dir string }
 
 // storedRecord is the content of a file.
@@ -43,7 +44,7 @@ const (
 	maxRecord     = 1 << 20
 )
 
-// authDir is dir, or where records are kept by default.
+// authDir returns dir, or the default directory if dir is empty.
 func authDir(dir string) (string, error) {
 	if dir == "" {
 		dir = os.Getenv("KAGAMI_AUTH_DIR")
@@ -58,7 +59,7 @@ func authDir(dir string) (string, error) {
 	return filepath.Join(config, "kagami", "auth"), nil
 }
 
-// place returns the path of a record without its ending, in a directory that exists.
+// place returns the path of a record's file without its ending. It creates the directory.
 func (f *files) place(k Key) (string, error) {
 	dir, err := f.directory()
 	if err != nil {
@@ -143,7 +144,7 @@ func readRecord(path string) (Record, error) {
 	return Record{Key: s.Key, Version: s.Version, Data: s.Data}, nil
 }
 
-// Put writes a file beside the old one, and renames it.
+// Put writes a new file and renames it.
 func (f *files) Put(ctx context.Context, r Record) (version uint64, err error) {
 	err = f.change(ctx, r.Key, func(path string, stored uint64) error {
 		if stored != r.Version {
@@ -173,7 +174,7 @@ func (f *files) Delete(ctx context.Context, k Key, version uint64) error {
 		if stored != version {
 			return ErrConflict
 		}
-		_ = os.Remove(path + ".new") // of a process that was killed
+		_ = os.Remove(path + ".new") // left by a process that was killed
 		if err := os.Remove(path); err != nil {
 			return because(ErrStore, err)
 		}
@@ -181,8 +182,8 @@ func (f *files) Delete(ctx context.Context, k Key, version uint64) error {
 	})
 }
 
-// change calls fn with the path of a record and its version, while no other process changes it.
-// The version of a record that does not exist is 0.
+// change calls fn with the path of a record and its version, while no other process changes the
+// record. If the record does not exist, the version is 0.
 func (f *files) change(ctx context.Context, k Key, fn func(path string, stored uint64) error) error {
 	place, err := f.place(k)
 	if err != nil {
@@ -200,9 +201,9 @@ func (f *files) change(ctx context.Context, k Key, fn func(path string, stored u
 	return fn(place+".json", stored.Version)
 }
 
-// replace writes a file so that there is always a whole one, even if the machine stops.
+// replace writes a file so that a complete one exists at all times, even if the machine stops.
 func replace(path string, text []byte) error {
-	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // the lock is ours
+	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // the caller holds the lock, so the name is free
 	if err != nil {
 		return because(ErrStore, err)
 	}
@@ -246,7 +247,7 @@ func (f *files) List(ctx context.Context) ([]Key, error) {
 	return keys, ctx.Err()
 }
 
-// Lock holds a file that only renewals lock.
+// Lock locks a file that change does not lock.
 func (f *files) Lock(ctx context.Context, k Key) (func(), error) {
 	place, err := f.place(k)
 	if err != nil {
@@ -255,7 +256,8 @@ func (f *files) Lock(ctx context.Context, k Key) (func(), error) {
 	return lockFile(ctx, place+".turn")
 }
 
-// lockFile tries until ctx ends: the operating system's own waiting cannot be canceled.
+// lockFile tries to lock a file until ctx ends. It polls, because the operating system's own
+// waiting cannot be canceled.
 func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -271,7 +273,7 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 			return nil, because(ErrStore, fmt.Errorf("locking %s: %w", path, err))
 		}
 		if locked {
-			return func() { _ = file.Close() }, nil // which also ends the lock
+			return func() { _ = file.Close() }, nil // closing also ends the lock
 		}
 		timer := time.NewTimer(wait)
 		select {

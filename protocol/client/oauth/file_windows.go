@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// private trusts the directory of the user's configuration, whose access list keeps others out.
+// private relies on the directory of the user's configuration, whose access list excludes others.
 func private(string, fs.FileInfo) error { return nil }
 
 func tryLock(file *os.File) (bool, error) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// grant is the content of a record of Tokens: a Grant with its secrets, and what renewal needs.
+// grant is the content of a Tokens record: a Grant with its secrets and what renewal needs.
 type grant struct {
 	Server   string         `json:"server"`
 	Resource string         `json:"resource"`
@@ -18,7 +18,7 @@ type grant struct {
 	Access   string         `json:"access_token"`
 	Scheme   string         `json:"scheme"`
 	Refresh  string         `json:"refresh_token,omitempty"`
-	ID       string         `json:"id_token,omitempty"` // of an identity provider
+	ID       string         `json:"id_token,omitempty"` // ID token of an identity provider
 	Scopes   []string       `json:"scopes,omitempty"`
 	Asked    []string       `json:"asked,omitempty"`
 	Obtained time.Time      `json:"obtained"`
@@ -27,20 +27,21 @@ type grant struct {
 	Issuer   issuerMetadata `json:"issuer_metadata"`
 }
 
-// live is a grant of this process.
+// live is a grant in use by this process. It is immutable.
 type live struct {
 	grant
 	key     Key
 	version uint64
-	bound   crypto.Signer // nil: the token is not bound
-	early   time.Duration // how long before its end it is renewed
-	login   bool          // it comes from a login of this process, not from a renewal or the store
+	bound   crypto.Signer // nil if the token is not bound
+	early   time.Duration // how long before it expires the token is renewed
+	login   bool          // the grant comes from a login of this process, not from a renewal or the store
 }
 
 const (
-	// margin is how long a token must still be valid. Short-lived ones are used for half their life.
+	// margin is how long before its end a token is renewed, at least. A short-lived token is used
+	// for half its life.
 	margin = time.Minute
-	// jitter keeps the clients of a server from renewing all at once.
+	// jitter prevents all clients of a server from renewing at the same time.
 	jitter = 10 * time.Second
 )
 
@@ -52,7 +53,7 @@ func (g *grant) life(key Key, version uint64, bound crypto.Signer) *live {
 	return l
 }
 
-// expired says that the token ends within early.
+// expired reports whether the token ends within early.
 func (l *live) expired(early time.Duration) bool {
 	return !l.Expires.IsZero() && !time.Now().Before(l.Expires.Add(-early))
 }
@@ -65,16 +66,18 @@ func (g *grant) public() Grant {
 	}
 }
 
-// site is the state for one server. Whoever has the turn may change it: a channel of one element,
-// so that waiting for it ends with a context.
+// site is the state for one server. Holding the turn allows changing current, loaded and refused.
+// The turn is a lock in the form of a channel with one element, so that waiting for it ends with a
+// context (take, tryTake, leave). Reading current and loaded does not need the turn. The nonces
+// have a lock of their own.
 type site struct {
 	flow    *Flow
 	server  string
 	turn    chan struct{}
-	current atomic.Pointer[live] // changed with the turn
+	current atomic.Pointer[live] // nil without a grant; changed by the holder of the turn
 	nonces  nonces
-	loaded  atomic.Bool          // the store was looked at
-	refused map[string]time.Time // with the turn: scopes that were refused, and until when that counts
+	loaded  atomic.Bool          // the store was read
+	refused map[string]time.Time // refused scopes, and until when they count; used by the holder of the turn
 }
 
 func (s *site) take(ctx context.Context) error {
@@ -86,7 +89,7 @@ func (s *site) take(ctx context.Context) error {
 	}
 }
 
-// tryTake takes the turn if it is free.
+// tryTake takes the turn if it is free, and reports whether it did.
 func (s *site) tryTake() bool {
 	select {
 	case s.turn <- struct{}{}:
@@ -98,17 +101,17 @@ func (s *site) tryTake() bool {
 
 func (s *site) leave() { <-s.turn }
 
-// idle reports whether no request has the turn. The store has all that an idle site knows.
+// idle reports whether the turn is free. The store has everything important about an idle site.
 func (s *site) idle() bool { return len(s.turn) == 0 }
 
-// ready returns a grant whose token can be used, and renews it first if need be. Without a grant it
-// returns nil.
+// ready returns a grant whose token can be used. It renews the grant first if necessary. If there
+// is no usable grant, it returns nil.
 func (s *site) ready(ctx context.Context, w *web) (*live, error) {
 	g := s.current.Load()
 	switch {
 	case g == nil && s.loaded.Load(), g != nil && !g.expired(g.early):
 		return g, nil
-	case g != nil && !g.expired(0): // another request may be renewing; the token is good meanwhile
+	case g != nil && !g.expired(0): // another request may be renewing, and the token is still valid
 		if !s.tryTake() {
 			return g, nil
 		}
@@ -131,7 +134,7 @@ func (s *site) ready(ctx context.Context, w *web) (*live, error) {
 	}
 	if s.flow.config.machine != nil || g.Refresh == "" {
 		if g.expired(0) {
-			return nil, nil // a challenge leads to another
+			return nil, nil // a challenge will lead to a new grant
 		}
 		return g, nil
 	}
@@ -140,9 +143,9 @@ func (s *site) ready(ctx context.Context, w *web) (*live, error) {
 	case err == nil:
 		return renewed, nil
 	case s.current.Load() == nil:
-		return nil, nil // logged out elsewhere
+		return nil, nil // logged out in another process
 	case !g.expired(0):
-		return g, nil // a token that is valid is not thrown away because a renewal failed
+		return g, nil // a valid token remains usable after a failed renewal
 	case isEnd(err):
 		return nil, nil
 	}
@@ -172,13 +175,13 @@ func (s *site) fromStore(ctx context.Context) (*live, error) {
 	return newest, nil
 }
 
-// covers says that tokens for a resource may be for a server: it is the server, or above it.
+// covers reports whether tokens for resource may be for server: resource is the server or above it.
 func covers(resource, server string) bool {
 	name, err := canonical(resource)
 	return err == nil && hasPath(server, name)
 }
 
-// read returns the tokens of a record; nil if it is gone.
+// read returns the tokens of a record, or nil if the record does not exist.
 func (f *Flow) read(ctx context.Context, k Key) (*live, error) {
 	var g grant
 	version, err := load(ctx, f.config.store, k, &g)
@@ -194,11 +197,11 @@ func (f *Flow) read(ctx context.Context, k Key) (*live, error) {
 	return g.life(k, version, bound), nil
 }
 
-// maxConflicts bounds how often others may be faster with the same record.
+// maxConflicts limits how often keep tries again because another process was faster.
 const maxConflicts = 10
 
-// keep stores a new grant in place of what is there: the user, or the client itself, has just
-// agreed to it.
+// keep stores a new grant and replaces the stored one, because the user, or the client itself, has
+// just agreed to it.
 func (s *site) keep(ctx context.Context, g *grant, bound crypto.Signer) (*live, error) {
 	key := Key{Kind: Tokens, Issuer: g.Issuer.Issuer, Resource: g.Resource, Profile: s.flow.config.profile}
 	for again := 0; ; again++ {
@@ -221,8 +224,8 @@ func (s *site) keep(ctx context.Context, g *grant, bound crypto.Signer) (*live, 
 	}
 }
 
-// replace returns another grant than old, whose token the server has refused: one that another
-// process has stored, a renewed one, or one that the user agrees to.
+// replace returns a grant other than old, whose token the server has refused. It is a grant that
+// another request or process has obtained, a renewed one, or the grant of a login.
 func (s *site) replace(ctx context.Context, w *web, old *live, d demand) (*live, error) {
 	if err := s.take(ctx); err != nil {
 		return nil, err
@@ -236,7 +239,7 @@ func (s *site) replace(ctx context.Context, w *web, old *live, d demand) (*live,
 	if err != nil {
 		return nil, err
 	}
-	if another(g) { // another process was
+	if another(g) { // another process was faster
 		s.current.Store(g)
 		s.loaded.Store(true)
 		return g, nil
@@ -259,7 +262,7 @@ func (s *site) replace(ctx context.Context, w *web, old *live, d demand) (*live,
 	return s.login(ctx, w, d)
 }
 
-// moved says that the server names another authorization server than the one of a grant.
+// moved reports whether the server now names another authorization server than the grant's.
 func (s *site) moved(ctx context.Context, w *web, old *live, d demand) bool {
 	if d.metadata == "" {
 		return false

@@ -12,25 +12,26 @@ import (
 	"time"
 )
 
-// scopeOffline asks for a refresh token (OpenID Connect Core §11).
+// scopeOffline requests a refresh token (OpenID Connect Core §11).
 const scopeOffline = "offline_access"
 
-// demand is what a challenge asks for.
+// demand is the content of a challenge, with the conditions for the answer.
 type demand struct {
-	scopes   []string // nil: it does not say
-	metadata string   // where the server's metadata is; empty: it does not say
-	more     []string // scopes to ask for in addition
-	former   []string // scopes of all authorizations so far: a step-up adds to them
+	scopes   []string // nil if the challenge does not name scopes
+	metadata string   // URL of the server's metadata; empty if the challenge does not name it
+	more     []string // scopes to request in addition
+	former   []string // scopes of all authorizations so far, which a step-up keeps
 	stepUp   bool
 	silent   bool // the user must not be asked
-	renewed  bool // the token that was refused is new
+	renewed  bool // the refused token is new
 }
 
 func demandOf(c challenge) demand {
 	return demand{scopes: c.scopes(), metadata: c.params["resource_metadata"]}
 }
 
-// login obtains a grant from the authorization server that the server names. Called with the turn.
+// login obtains a grant from the authorization server that the server names. The caller holds the
+// site's turn.
 func (s *site) login(ctx context.Context, w *web, d demand) (*live, error) {
 	f, err := w.discover(ctx, d)
 	if err != nil {
@@ -44,12 +45,12 @@ func (s *site) login(ctx context.Context, w *web, d demand) (*live, error) {
 	return s.inTurn(ctx, f, scopes, func() (*live, error) { return s.byUser(ctx, w, f, d, scopes) })
 }
 
-// visits is the kind of key that a login locks. Renewals lock another, so that they do not wait for a
-// user.
+// visits is the kind of the key that a login locks. Renewals lock another key, so they do not wait
+// for a user.
 const visits Kind = "login"
 
-// inTurn has one process at a time send the user to a page. What the user has agreed to meanwhile for
-// another process counts here, too, if it has all scopes.
+// inTurn runs visit while no other process does so for the same server. If another process has
+// stored a grant with all scopes in the meantime, inTurn returns that grant instead.
 func (s *site) inTurn(ctx context.Context, f *found, scopes []string, visit func() (*live, error)) (*live, error) {
 	began := time.Now()
 	key := Key{Kind: visits, Issuer: f.issuer.Issuer, Resource: f.resource, Profile: s.flow.config.profile}
@@ -72,8 +73,8 @@ func (s *site) inTurn(ctx context.Context, f *found, scopes []string, visit func
 	return visit()
 }
 
-// scopesFor are the scopes to ask for: the challenge's, or all that the server lists (2025-11-25
-// basic/authorization "Scope Selection Strategy"). offline_access is asked for only where the
+// scopesFor returns the scopes to request: those of the challenge, or all that the server lists
+// (2025-11-25 basic/authorization "Scope Selection Strategy"). It adds offline_access only if the
 // authorization server lists it.
 func (f *Flow) scopesFor(server string, found *found, d demand) []string {
 	scopes := d.scopes
@@ -91,7 +92,8 @@ func (f *Flow) scopesFor(server string, found *found, d demand) []string {
 	return scopes
 }
 
-// union keeps the order, and what can be a scope (RFC 6749 §3.3).
+// union returns the scopes of all lists, in order and without duplicates. It drops invalid scopes
+// (RFC 6749 §3.3).
 func union(lists ...[]string) []string {
 	var all []string
 	for _, scope := range slices.Concat(lists...) {
@@ -128,7 +130,8 @@ func (f *Flow) newBinding(m *issuerMetadata) (crypto.Signer, error) {
 	return key, nil
 }
 
-// byUser sends the user to the authorization server's page, and takes the code that comes back.
+// byUser sends the user to the authorization server's page, and exchanges the returned code for a
+// grant.
 func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []string) (*live, error) {
 	if err := w.provesPKCE(f); err != nil {
 		return nil, err
@@ -152,7 +155,7 @@ func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []
 	if err != nil {
 		s.failed(ctx, v, err)
 		if codeOf(err) == "invalid_client" && id.known == ByRegistration {
-			err = errors.Join(err, w.forget(ctx, f.issuer.Issuer, id.ID)) // then the next login registers
+			err = errors.Join(err, w.forget(ctx, f.issuer.Issuer, id.ID)) // then the next login registers again
 		}
 		return nil, s.refusal(stepToken, f.issuer.Issuer, err)
 	}
@@ -171,8 +174,8 @@ func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []
 	return kept, err
 }
 
-// openReceiver opens the listener at the port that the client was registered with, if that is free:
-// some authorization servers compare ports.
+// openReceiver opens the receiver. The listener uses the port that the client was registered with,
+// if it is free, because some authorization servers compare ports.
 func (s *site) openReceiver(ctx context.Context, issuer string) (string, error) {
 	l, ok := s.flow.config.receiver.(*listener)
 	if !ok {
@@ -195,13 +198,14 @@ func (s *site) newVisit(f *found, id identity, redirect string, scopes []string,
 	return v
 }
 
-// visit ends with a token. It closes the receiver when the browser has shown how it ended.
+// visit runs an authorization request and returns a token. It closes the receiver when the browser
+// has shown the result.
 func (s *site) visit(ctx context.Context, w *web, f *found, v *visit, key crypto.Signer) (t *tokenAnswer, err error) {
 	recv, ui := s.flow.config.receiver, s.flow.config.ui
 	leave := func() {}
 	defer func() {
 		recv.Answer(err)
-		_ = recv.Close() // the answer is what counts
+		_ = recv.Close() // an error of closing does not change the result
 		leave()
 		ui.Done(ctx, &v.Visit, err)
 	}()
@@ -233,7 +237,7 @@ func (s *site) visit(ctx context.Context, w *web, f *found, v *visit, key crypto
 	return w.token(ctx, &endpoint{f.issuer, v.client.Credentials, key, &s.nonces}, form)
 }
 
-// failed tells how a visit ended.
+// failed sends the event of a failed visit.
 func (s *site) failed(ctx context.Context, v *visit, err error) {
 	kind := Denied
 	if errors.Is(err, ErrMixUp) {
@@ -242,7 +246,8 @@ func (s *site) failed(ctx context.Context, v *visit, err error) {
 	s.flow.tell(ctx, Event{Kind: kind, Server: s.server, Issuer: v.Issuer, ClientID: v.client.ID, Scopes: v.Scopes, Err: err})
 }
 
-// refusal is an error of a token endpoint, as an *Error.
+// refusal returns an error of a token endpoint as an *Error. Other errors may be returned
+// unchanged.
 func (s *site) refusal(step, issuer string, err error) error {
 	refused, ok := errors.AsType[*refusedError](err)
 	if _, done := errors.AsType[*Error](err); done || !ok {
@@ -263,7 +268,7 @@ func (s *site) refusal(step, issuer string, err error) error {
 	return e
 }
 
-// grantOf makes a grant of the answer of a token endpoint.
+// grantOf makes a grant from the answer of a token endpoint.
 func (s *site) grantOf(f *found, id identity, t *tokenAnswer, scopes []string, d demand, key crypto.Signer) (*grant, error) {
 	scheme, err := t.scheme(key != nil, s.flow.config.dpopMust)
 	if err != nil {
@@ -282,7 +287,7 @@ func (s *site) grantOf(f *found, id identity, t *tokenAnswer, scopes []string, d
 	return g, nil
 }
 
-// dated sets when the token ends.
+// dated sets when the token was obtained and when it expires.
 func (g *grant) dated(t *tokenAnswer) {
 	g.Obtained, g.Expires = time.Now().UTC(), time.Time{}
 	if life := t.lifetime(); life > 0 {
@@ -290,8 +295,8 @@ func (g *grant) dated(t *tokenAnswer) {
 	}
 }
 
-// renew uses the refresh token, once at a time in all processes that share the store. An error for
-// which isEnd is true says that the grant is over. Called with the turn.
+// renew uses the refresh token. Only one process that shares the store does so at a time. If isEnd
+// reports true for the error, the grant has ended. The caller holds the site's turn.
 func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 	store := s.flow.config.store
 	unlock, err := store.Lock(ctx, old.key)
@@ -306,7 +311,7 @@ func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 	case stored != nil && stored.Access != old.Access && !stored.expired(stored.early):
 		s.current.Store(stored) // another process has renewed
 		return stored, nil
-	case stored == nil || stored.Refresh == "": // logged out elsewhere, or refused there
+	case stored == nil || stored.Refresh == "": // logged out or refused in another process
 		s.current.Store(stored)
 		return nil, &Error{Step: stepRenewal, Server: s.server, Issuer: old.Issuer.Issuer, Err: ErrLogin}
 	}
@@ -326,7 +331,7 @@ func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 	g.Access, g.Scopes, g.Refresh = t.Access, t.granted(g.Scopes), cmp.Or(t.Refresh, g.Refresh)
 	g.dated(t)
 	version, err := save(ctx, store, stored.key, stored.version, g)
-	if isConflict(err) { // a login elsewhere, which is newer
+	if isConflict(err) { // another process has logged in, and its grant is newer
 		return s.reread(ctx, stored)
 	}
 	if err != nil {
@@ -347,7 +352,7 @@ func (s *site) reread(ctx context.Context, old *live) (*live, error) {
 	return l, err
 }
 
-// identityOf is who the client was when a grant was made. It never registers.
+// identityOf returns the client that a grant was made for. It never registers.
 func (s *site) identityOf(ctx context.Context, w *web, l *live) (identity, error) {
 	id := identity{Credentials{Issuer: l.Issuer.Issuer, ID: l.ClientID}, l.Known}
 	switch l.Known {
@@ -373,8 +378,8 @@ func (s *site) identityOf(ctx context.Context, w *web, l *live) (identity, error
 	return id, nil
 }
 
-// notRenewed judges a failed renewal. The refresh token is dropped only if the authorization server
-// has refused it, and no other process has stored another one since.
+// notRenewed handles a failed renewal. It drops the refresh token only if the authorization server
+// has refused it and no other process has stored another one since.
 func (s *site) notRenewed(ctx context.Context, w *web, stored *live, id identity, err error) error {
 	code := codeOf(err)
 	if code != "invalid_grant" && code != "invalid_client" && code != "unauthorized_client" {
@@ -403,18 +408,18 @@ func (s *site) notRenewed(ctx context.Context, w *web, stored *live, id identity
 
 func isConflict(err error) bool { return errors.Is(err, ErrConflict) }
 
-// isEnd says that only a login helps.
+// isEnd reports whether only a login helps.
 func isEnd(err error) bool { return errors.Is(err, ErrLogin) }
 
-// hasPath says that a URL is at a prefix, or below it by whole segments of its path.
+// hasPath reports whether a URL equals prefix, or is below it by whole segments of its path.
 func hasPath(address, prefix string) bool {
 	prefix = strings.TrimSuffix(prefix, "/")
 	return address == prefix || strings.HasPrefix(address, prefix+"/")
 }
 
-// stepUp obtains a grant with the scopes of a challenge and all that were asked for so far (2026-07-28
-// basic/authorization "Step-Up Authorization Flow"). It does not renew, since that cannot widen what
-// was granted.
+// stepUp obtains a grant with the scopes of a challenge and all scopes requested so far (2026-07-28
+// basic/authorization "Step-Up Authorization Flow"). It does not renew, because a renewal cannot
+// widen a grant.
 func (s *site) stepUp(ctx context.Context, w *web, old *live, d demand) (*live, error) {
 	if err := s.take(ctx); err != nil {
 		return nil, err
@@ -457,7 +462,7 @@ func (s *site) stepUp(ctx context.Context, w *web, old *live, d demand) (*live, 
 	return g, nil
 }
 
-// refuse remembers scopes, at most as many as a flow has use for.
+// refuse remembers refused scopes, at most 100. The caller holds the site's turn.
 func (s *site) refuse(scopes []string, now time.Time) {
 	if s.refused == nil {
 		s.refused = map[string]time.Time{}

@@ -1,29 +1,40 @@
-// Package oauth obtains, keeps and renews the tokens of a client (basic/authorization of each
-// revision): it reads the challenge of a 401 or 403, finds the authorization server, makes the
-// client known there, sends the user to a browser or proves itself by a key, and keeps what it gets.
+// Package oauth obtains, stores and renews the tokens of a client (basic/authorization of each
+// revision). It reads the challenge of a 401 or 403, finds the authorization server, and makes the
+// client known to it. Then it sends the user to a browser, or authenticates with a key.
 //
 //	c, err := client.Connect(ctx, client.HTTP("https://shop.example.com/mcp", oauth.Client()))
 //
-// # What is found out, in this order
+// # Discovery
 //
-// The metadata of the server, where the challenge says or at the two well-known places (RFC 9728); the authorization server's (RFC 8414, then OpenID Connect Discovery). A server
-// without metadata is its own authorization server (2025-03-26): the metadata of that is at the
-// origin, and without any there are /authorize, /token and /register. Metadata of another issuer,
-// a resource that is not this server, and an authorization server without S256 end the flow with
-// an [*Error].
+// A Flow first reads the metadata of the server, from the URL in the challenge or from the two
+// well-known URLs (RFC 9728). Then it reads the metadata of the authorization server (RFC 8414,
+// then OpenID Connect Discovery).
 //
-// # What holds
+// A server without metadata is its own authorization server (2025-03-26). The metadata of the
+// authorization server is then at the origin. If there is none, the endpoints are /authorize,
+// /token and /register.
 //
-// A Flow serves any number of servers and is safe for concurrent use. Requests that need a new
-// token at the same time wait for one renewal, in all processes that share the store. A token goes
-// to the server it was made for and to no other; credentials of one issuer are never shown to
-// another. Nothing is asked of the user without [Browser] or [Prompt] (or their defaults). Secrets
-// are in no error text, event or log. A Flow starts no goroutine that outlives the call that needs
-// it, except for a read from a terminal, which cannot be interrupted, and the wait for a browser that
-// it has started.
+// The flow ends with an [*Error] if the metadata names another issuer, if the resource is not this
+// server, or if the authorization server does not support S256 (but see [AssumePKCE]).
 //
-// The package does not register anything with the operating system (no custom URL schemes), does
-// not speak the device flow (RFC 8628), and reads no configuration file.
+// # Guarantees
+//
+// A Flow serves any number of servers and is safe for concurrent use. If several requests need a
+// new token at the same time, they wait for one renewal, in all processes that share the store. A
+// token is sent only to the server that it was made for. Credentials for one issuer are never sent
+// to another.
+//
+// Without [Browser] or [Prompt] (or their defaults), the user is not asked. Error texts, events and
+// logs do not contain secrets.
+//
+// A Flow does not start goroutines that outlive the call that needs them, with two exceptions: a
+// read from a terminal, which cannot be interrupted, and the wait for a browser that the Flow has
+// started.
+//
+// # Limits
+//
+// The package does not register custom URL schemes with the operating system. It does not implement
+// the device flow (RFC 8628), and does not read configuration files.
 package oauth
 
 import (
@@ -39,8 +50,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// Client is New(opts...).HTTP(): authorization for one connection. An error of the options is an
-// error of Connect.
+// Client returns an option that authorizes one connection. It is short for New(opts...) and
+// [Flow.HTTP]. If an option is wrong, client.Connect returns the error.
 func Client(opts ...Option) client.HTTPOption {
 	f, err := New(opts...)
 	if err != nil {
@@ -49,25 +60,26 @@ func Client(opts ...Option) client.HTTPOption {
 	return f.HTTP()
 }
 
-// broken fails each request.
+// broken is an Authorizer that fails each request.
 type broken struct{ err error }
 
 // Do returns the error.
 func (b broken) Do(*http.Client, *url.URL, *http.Request) (*http.Response, error) { return nil, b.err }
 
-// Flow obtains and keeps tokens.
+// Flow obtains and stores tokens. It is safe for concurrent use.
 type Flow struct {
 	config config
 
 	mu      sync.Mutex       // guards the fields below
-	sites   map[string]*site // by server
-	telling sync.Mutex       // events come one at a time
+	sites   map[string]*site // state for each server, by its canonical URL
+	telling sync.Mutex       // held during OnEvent, so that events come one at a time
 }
 
-// maxSites bounds the servers that a Flow remembers outside its store.
+// maxSites limits the servers that a Flow remembers outside its store.
 const maxSites = 1000
 
-// New checks the options. It opens nothing: the store is touched by the first request.
+// New returns a Flow, or an error if an option is wrong. It does not open the store; the first
+// request does.
 func New(opts ...Option) (*Flow, error) {
 	f := &Flow{config: defaults(), sites: map[string]*site{}}
 	for _, opt := range opts {
@@ -82,10 +94,10 @@ func New(opts ...Option) (*Flow, error) {
 	return f, nil
 }
 
-// HTTP authorizes the requests of a connection.
+// HTTP returns an option that authorizes the requests of a connection.
 func (f *Flow) HTTP() client.HTTPOption { return client.Authorize(&connection{flow: f}) }
 
-// site returns the state for a server, which is a canonical URL.
+// site returns the state for a server. The server is a canonical URL.
 func (f *Flow) site(server string) *site {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,9 +116,9 @@ func (f *Flow) site(server string) *site {
 	return s
 }
 
-// Login obtains a token for a server even if there is one, with these scopes in addition to those that
-// the server asks for. It is what a challenge causes, without waiting for one: the server is asked once
-// without credentials, to see what it demands.
+// Login obtains a new token for a server, even if there is one. It does the same as a challenge of
+// the server: it sends one request without credentials, to see what the server requires. It
+// requests scopes in addition to those of the challenge.
 func (f *Flow) Login(ctx context.Context, server string, scopes ...string) (*Grant, error) {
 	s, web, err := f.open(server)
 	if err != nil {
@@ -129,7 +141,7 @@ func (f *Flow) Login(ctx context.Context, server string, scopes ...string) (*Gra
 	return &public, nil
 }
 
-// open returns the state for a server and a client for its metadata.
+// open returns the state for a server, and a client for its metadata.
 func (f *Flow) open(server string) (*site, *web, error) {
 	name, err := canonical(server)
 	if err != nil {
@@ -138,8 +150,8 @@ func (f *Flow) open(server string) (*site, *web, error) {
 	return f.site(name), newWeb(f, http.DefaultClient, name), nil
 }
 
-// Token is a token for a server that is valid for at least a minute. It is renewed if need be, but
-// the user is never asked: then the error is [ErrLogin].
+// Token returns a token for a server. It renews the token if necessary, usually a minute before it
+// expires. It never asks the user: if only a login helps, it returns [ErrLogin].
 func (f *Flow) Token(ctx context.Context, server string) (*Token, error) {
 	s, web, err := f.open(server)
 	if err != nil {
@@ -158,21 +170,21 @@ func (f *Flow) Token(ctx context.Context, server string) (*Token, error) {
 	return &Token{Value: g.Access, Scheme: g.Scheme, Expires: g.Expires, Scopes: g.Scopes}, nil
 }
 
-// Grant is what one authorization led to, without secrets.
+// Grant is the result of an authorization, without secrets.
 type Grant struct {
-	Server    string    `json:"server"`   // as the caller names it
-	Resource  string    `json:"resource"` // as its metadata names it, to the byte
-	Issuer    string    `json:"issuer"`   // as the authorization server's metadata names it, to the byte
-	ClientID  string    `json:"clientId"` // and how it came about:
+	Server    string    `json:"server"`   // canonical URL of the server
+	Resource  string    `json:"resource"` // as in the server's metadata, byte for byte
+	Issuer    string    `json:"issuer"`   // as in the authorization server's metadata, byte for byte
+	ClientID  string    `json:"clientId"` // id of the client; Known is its origin
 	Known     Known     `json:"known"`
-	Scopes    []string  `json:"scopes,omitempty"` // granted; those asked for, if the authorization server did not say
-	Asked     []string  `json:"asked,omitempty"`  // in all authorizations so far: what step-up adds to
-	Expires   time.Time `json:"expires,omitzero"` // zero: the authorization server did not say
+	Scopes    []string  `json:"scopes,omitempty"` // granted scopes; if the authorization server did not name them, the requested scopes
+	Asked     []string  `json:"asked,omitempty"`  // requested in all authorizations so far; a step-up adds to them
+	Expires   time.Time `json:"expires,omitzero"` // zero if the authorization server did not say
 	Renewable bool      `json:"renewable"`        // there is a refresh token
-	Bound     bool      `json:"bound,omitempty"`  // to a DPoP key
+	Bound     bool      `json:"bound,omitempty"`  // bound to a DPoP key
 }
 
-// Known says how the authorization server came to know the client.
+// Known is the way in which the authorization server knows the client.
 type Known string
 
 // The ways, in the order of preference (2025-11-25 basic/authorization "Client Registration").
@@ -182,7 +194,7 @@ const (
 	ByRegistration Known = "dynamic registration"
 )
 
-// Token is a credential. Its String, GoString and LogValue hide it.
+// Token is a credential. String, GoString and LogValue hide its value.
 type Token struct {
 	Value   string
 	Scheme  string // "Bearer" or "DPoP"

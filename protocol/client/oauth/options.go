@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// Option configures New and Client. Sealed. Two that contradict each other, such as two grants, are
-// an error of New.
+// Option configures New and Client. It is sealed. If options contradict each other, such as two
+// grants, New returns an error.
 type Option interface{ option(c *config) }
 
 type optionFunc func(*config)
 
 func (f optionFunc) option(c *config) { f(c) }
 
-// config is what the options say.
 type config struct {
 	credentials    []Credentials
 	document       string
@@ -50,8 +49,8 @@ type config struct {
 	patience time.Duration
 	receiver Receiver
 
-	machine  machine // nil: a user logs in
-	machines int     // options that set it
+	machine  machine // nil if a user logs in
+	machines int     // number of options that set machine
 }
 
 func defaults() config {
@@ -104,16 +103,16 @@ func (c *config) check() error {
 
 // ---- who the client is
 
-// Credentials belong to a client that was registered by hand with one authorization server. They are
-// used with no other (2026-07-28 client-registration "Authorization Server Binding").
+// Credentials belong to a client that was registered by hand with one authorization server. They
+// are not used with any other (2026-07-28 client-registration "Authorization Server Binding").
 type Credentials struct {
-	Issuer    string // empty: the one that the server names first, and from then on only that
+	Issuer    string // if empty, the credentials belong to the first issuer that they are used with
 	ID        string
 	Secret    string        // for client_secret_basic and client_secret_post
 	Key       crypto.Signer // for private_key_jwt: ECDSA P-256, RSA or Ed25519
 	KeyID     string
-	Algorithm string // of Key; default: ES256, RS256 or EdDSA, by its type
-	Method    string // of the token endpoint; default: the first of private_key_jwt, client_secret_basic, client_secret_post, none that both sides can
+	Algorithm string // algorithm of Key; by default ES256, RS256 or EdDSA, by the type of Key
+	Method    string // method at the token endpoint; by default the first that both sides support of private_key_jwt, client_secret_basic, client_secret_post and none
 }
 
 // String hides the secret.
@@ -122,29 +121,31 @@ func (c Credentials) String() string { return c.ID + " (secret hidden)" }
 // GoString hides the secret.
 func (c Credentials) GoString() string { return c.String() }
 
-// Registered gives credentials; several, for several issuers. They come before all other ways.
+// Registered adds credentials, for one or several issuers. They take precedence over all other ways
+// to make the client known.
 func Registered(creds ...Credentials) Option {
 	return optionFunc(func(c *config) { c.credentials = append(c.credentials, creds...) })
 }
 
-// Document is the https URL of this client's metadata document; used where the authorization
-// server supports that. key may be nil: then the client is public.
+// Document sets the https URL of the client's metadata document. It is used if the authorization
+// server supports such documents. If key is nil, the client is public.
 func Document(url string, key crypto.Signer) Option {
 	return optionFunc(func(c *config) { c.document, c.documentKey = url, key })
 }
 
-// Metadata describes the client for dynamic registration (RFC 7591). application_type, redirect
-// URIs, grant and response types are filled in by the flow.
+// Metadata describes the client for dynamic registration (RFC 7591). The flow fills in
+// application_type, redirect URIs, grant types and response types.
 type Metadata struct {
 	Name, URI, LogoURI string
 	Contacts           []string
 	SoftwareID         string
 	SoftwareVersion    string
-	InitialToken       string         // for servers that let only invited clients register
-	More               map[string]any // further members, which must not be those above
+	InitialToken       string         // for authorization servers that let only invited clients register
+	More               map[string]any // further members; must not repeat those above
 }
 
-// Register describes the client; default: the name "Kagami".
+// Register sets the description of the client for dynamic registration. By default, only the name
+// is set, to "Kagami".
 func Register(m Metadata) Option {
 	return optionFunc(func(c *config) { c.metadata = m })
 }
@@ -156,88 +157,92 @@ func NoRegistration() Option {
 
 // ---- what is asked for
 
-// Scopes are asked for in addition to those that a challenge names. For a challenge that names no
-// scopes, the server's metadata lists them.
+// Scopes adds scopes to request. They are requested in addition to the scopes of a challenge. If a
+// challenge does not name scopes, the scopes in the server's metadata are used instead.
 func Scopes(scopes ...string) Option {
 	return optionFunc(func(c *config) { c.scopes = append(c.scopes, scopes...) })
 }
 
-// Narrow decides what is asked for: it gets what would be, and returns what shall be. It does not
-// see offline_access.
+// Narrow sets a function that decides which scopes are requested. It gets the scopes that would be
+// requested, without offline_access, and returns the scopes to request.
 func Narrow(fn func(server string, scopes []string) []string) Option {
 	return optionFunc(func(c *config) { c.narrow = fn })
 }
 
-// Offline says whether refresh tokens are wanted; default true. offline_access is asked for only if
-// the authorization server lists it.
+// Offline sets whether refresh tokens are wanted; the default is true. offline_access is requested
+// only if the authorization server lists it.
 func Offline(wanted bool) Option {
 	return optionFunc(func(c *config) { c.offline = wanted })
 }
 
-// StepUps bounds how often one request may lead to an authorization with more scopes, default 1, and
-// for how long the flow remembers that a scope was refused, default 10 minutes. With 0 a 403 is an
-// error.
+// StepUps limits how often one request may lead to an authorization with more scopes; the default
+// is 1. If perRequest is 0, a 403 is an error. remember is how long the flow remembers that a scope
+// was refused; the default is 10 minutes.
 func StepUps(perRequest int, remember time.Duration) Option {
 	return optionFunc(func(c *config) { c.stepUps, c.remember = perRequest, remember })
 }
 
-// Choose picks one of several authorization servers; default: one there is a grant for, then one
-// there are credentials for, then the first.
+// Choose sets a function that picks one of several authorization servers. By default, the flow
+// prefers one with a stored grant, then one with credentials, then the first.
 func Choose(fn func(ctx context.Context, server string, issuers []string) (string, error)) Option {
 	return optionFunc(func(c *config) { c.choose = fn })
 }
 
 // ---- trust
 
-// HTTPClient is used for metadata, registration and tokens; default: the client of the connection, so
-// that its proxy and its certificates count here, too. Redirects are not followed, answers are
-// bounded to 1 MiB and 15 seconds in any case.
+// HTTPClient sets the client for metadata, registration and tokens. The default is the client of
+// the connection, with its proxy and its certificates. In any case, redirects are not followed, and
+// answers are limited to 1 MiB and 15 seconds.
 func HTTPClient(h *http.Client) Option {
 	return optionFunc(func(c *config) { c.http = h })
 }
 
-// PublicOnly refuses addresses that are not public, loopback included, at the time of dialing, so
-// that a name cannot change in between. It is for clients that run on a server and connect where
-// strangers tell them to. Default: a server that is public itself cannot send the client to an
-// address that is not. Through a proxy only the name in the URL is looked at, and for an HTTP client
-// whose Transport is not an *http.Transport the name is resolved before the request.
+// PublicOnly refuses addresses that are not public, loopback included. It checks them when dialing,
+// so that a name cannot change in between. Use it for clients that run on a server and connect to
+// URLs from untrusted parties.
+//
+// Without PublicOnly, a public server cannot send the client to an address that is not public. Two
+// cases are checked less strictly. Through a proxy, only the name in the URL is checked. If the
+// Transport of the HTTP client is not an *http.Transport, the name is resolved before the request.
 func PublicOnly() Option {
 	return optionFunc(func(c *config) { c.publicOnly = true })
 }
 
-// Plain allows http for these hosts; loopback is always allowed.
+// Plain allows http for these hosts. Loopback is always allowed.
 func Plain(hosts ...string) Option {
 	return optionFunc(func(c *config) { c.plain = append(c.plain, hosts...) })
 }
 
-// StrictIssuer refuses an authorization server whose name differs by a slash at the end of a URL
-// without a path: "https://a.example/" in the server's metadata, "https://a.example" in its own.
-// Default: that one difference is accepted, since some large providers have it, the well-known URL
-// of both is the same, and the value of the authorization server's metadata is what counts from then on.
+// StrictIssuer refuses an authorization server if its name differs by a slash at the end of a URL
+// without a path. An example is "https://a.example/" in the server's metadata and
+// "https://a.example" in the authorization server's. By default this one difference is accepted,
+// because some large providers have it and the well-known URL of both is the same. From then on,
+// the name in the authorization server's metadata is used.
 func StrictIssuer() Option {
 	return optionFunc(func(c *config) { c.strictIssuer = true })
 }
 
-// AssumePKCE goes on at these issuers although their metadata does not say that they support S256.
-// The specification forbids that; some large providers support it and do not say so.
+// AssumePKCE continues at these issuers even if their metadata does not list S256. The
+// specification forbids this, but some large providers support S256 without listing it.
 func AssumePKCE(issuers ...string) Option {
 	return optionFunc(func(c *config) { c.assumePKCE = append(c.assumePKCE, issuers...) })
 }
 
-// DPoP binds tokens to a key (RFC 9449) where the authorization server lists its algorithm. With
-// nil, a key is made per grant and kept with it. must refuses tokens that are not bound.
+// DPoP binds tokens to a key (RFC 9449) if the authorization server lists the key's algorithm. If
+// key is nil, the flow makes a key for each grant and stores it with the grant. If must is true,
+// tokens that are not bound are refused.
 func DPoP(key crypto.Signer, must bool) Option {
 	return optionFunc(func(c *config) { c.dpop, c.dpopKey, c.dpopMust = true, key, must })
 }
 
 // ---- where tokens are kept
 
-// Keep uses a store; default: File("").
+// Keep sets the store. The default is File("").
 func Keep(s Store) Option {
 	return optionFunc(func(c *config) { c.store = s })
 }
 
-// Profile names the account, for users who have several at one server.
+// Profile sets the name of the account, for users with several accounts at one server.
 func Profile(name string) Option {
 	return optionFunc(func(c *config) { c.profile = name })
 }

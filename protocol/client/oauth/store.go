@@ -8,27 +8,27 @@ import (
 	"sync"
 )
 
-// Errors that every Store returns, possibly wrapped.
+// Errors of a Store, possibly wrapped.
 var (
 	ErrNotFound = errors.New("oauth: not found")
 	ErrConflict = errors.New("oauth: version conflict")
 )
 
-// Kind is what a record holds.
+// Kind is the type of a record's content.
 type Kind string
 
-// The kinds.
+// The kinds of records.
 const (
-	Registration Kind = "registration" // a client id and its credentials, at one issuer
-	Tokens       Kind = "tokens"       // for one server, of one issuer
+	Registration Kind = "registration" // a client id with its credentials, at one issuer
+	Tokens       Kind = "tokens"       // tokens for one server, from one issuer
 )
 
-// Key is where a record is. Tokens have all of it; a registration has no Resource.
+// Key identifies a record. A key of Tokens has all fields; a Registration has no Resource.
 type Key struct {
 	Kind     Kind   `json:"kind"`
 	Issuer   string `json:"issuer"`
 	Resource string `json:"resource,omitempty"`
-	Profile  string `json:"profile,omitempty"` // several accounts of one user at one server; usually empty
+	Profile  string `json:"profile,omitempty"` // account, if a user has several at one server; usually empty
 }
 
 func (k Key) compare(o Key) int {
@@ -36,33 +36,35 @@ func (k Key) compare(o Key) int {
 		cmp.Compare(k.Resource, o.Resource), cmp.Compare(k.Profile, o.Profile))
 }
 
-// Record is plain data. It contains secrets.
+// Record is an entry of a Store. It contains secrets in plain text.
 type Record struct {
 	Key     Key
-	Version uint64 // set by the store: 1 at first, and one more each time
+	Version uint64 // set by the store: 1 for a new record, and one more with each Put
 	Data    []byte // JSON, opaque to the store
 }
 
-// Store keeps registrations and tokens. Its methods are atomic with respect to each other, in all
-// processes that share it. It is safe for concurrent use. testkit/storetest has its suite.
+// Store stores registrations and tokens. Its methods are atomic with respect to each other, in all
+// processes that share the store. A Store is safe for concurrent use. Package testkit/storetest has
+// a test suite for stores.
 type Store interface {
 	// Get returns the record, or ErrNotFound.
 	Get(ctx context.Context, k Key) (Record, error)
-	// Put stores the record if r.Version is the stored version, 0 for none; else ErrConflict. So a
-	// renewal that came late never overwrites the tokens of the one that won.
+	// Put stores the record if r.Version is the stored version, or 0 if there is no record.
+	// Otherwise it returns ErrConflict. A late renewal therefore never overwrites the tokens of an
+	// earlier one.
 	Put(ctx context.Context, r Record) (version uint64, err error)
-	// Delete removes the record if it still has this version; else ErrConflict. One that does not
-	// exist is not an error.
+	// Delete removes the record if it has this version; otherwise it returns ErrConflict. If the
+	// record does not exist, Delete returns nil.
 	Delete(ctx context.Context, k Key, version uint64) error
 	// List returns the keys, sorted by kind, issuer, resource and profile.
 	List(ctx context.Context) ([]Key, error)
-	// Lock waits until no other process renews the tokens of k, and keeps others from it until
-	// unlock, which may be called twice. It ends with the process. A store that one process has
-	// may do nothing.
+	// Lock waits until no other process renews the tokens of k, and locks them until unlock is
+	// called. unlock may be called twice. The lock ends with the process. If only one process uses
+	// the store, Lock may do nothing.
 	Lock(ctx context.Context, k Key) (unlock func(), err error)
 }
 
-// Memory keeps records until the process ends.
+// Memory returns a store that keeps records until the process ends.
 func Memory() Store { return &memory{records: map[Key]Record{}} }
 
 type memory struct {
@@ -120,5 +122,5 @@ func (m *memory) List(ctx context.Context) ([]Key, error) {
 	return keys, ctx.Err()
 }
 
-// Lock does nothing: a Flow renews once at a time.
+// Lock does nothing, because a Flow makes only one renewal of a server's tokens at a time.
 func (m *memory) Lock(ctx context.Context, _ Key) (func(), error) { return func() {}, ctx.Err() }

@@ -29,7 +29,7 @@ const (
 	typeIDToken   = "urn:ietf:params:oauth:token-type:id_token"
 )
 
-// How a client authenticates at a token endpoint.
+// Methods of a client to authenticate at a token endpoint.
 const (
 	methodNone  = "none"
 	methodBasic = "client_secret_basic"
@@ -51,7 +51,7 @@ type tokenAnswer struct {
 	Description string `json:"error_description"`
 }
 
-// lifetime is how long the token is valid; 0: it was not said.
+// lifetime returns how long the token is valid, or 0 if the answer does not say.
 func (a *tokenAnswer) lifetime() time.Duration {
 	seconds, err := strconv.ParseFloat(a.Expires.String(), 64)
 	if err != nil || seconds <= 0 {
@@ -60,15 +60,16 @@ func (a *tokenAnswer) lifetime() time.Duration {
 	return time.Duration(min(seconds, 10*365*24*3600)) * time.Second
 }
 
-// endpoint is where tokens come from, and how the client and its key are shown there.
+// endpoint is a token endpoint, with the credentials and the DPoP key of the client.
 type endpoint struct {
 	issuer issuerMetadata
 	client Credentials
-	dpop   crypto.Signer // nil: tokens are not bound
+	dpop   crypto.Signer // nil if tokens are not bound
 	nonces *nonces
 }
 
-// method is how the client authenticates: what it was told, or the first that both sides can.
+// method returns how the client authenticates: the configured method, or the first that both sides
+// support.
 func (e *endpoint) method() (string, error) {
 	c := &e.client
 	can := map[string]bool{methodKey: c.Key != nil, methodBasic: c.Secret != "", methodPost: c.Secret != "", methodNone: c.Secret == "" && c.Key == nil}
@@ -84,7 +85,7 @@ func (e *endpoint) method() (string, error) {
 			return method, nil
 		}
 	}
-	for _, method := range all { // those that are not listed may work all the same, such as none
+	for _, method := range all { // a method that is not listed may still work, such as none
 		if can[method] && (len(e.issuer.Methods) == 0 || method == methodNone) {
 			return method, nil
 		}
@@ -92,7 +93,7 @@ func (e *endpoint) method() (string, error) {
 	return "", fmt.Errorf("%w: the authorization server takes %v, for which the credentials have nothing", ErrNoWay, e.issuer.Methods)
 }
 
-// authenticate adds who the client is to a token request.
+// authenticate adds the client's credentials to a token request.
 func (e *endpoint) authenticate(form url.Values, header http.Header) error {
 	method, err := e.method()
 	if err != nil {
@@ -120,7 +121,7 @@ func (e *endpoint) authenticate(form url.Values, header http.Header) error {
 	return nil
 }
 
-// refusedError is an error of a token or registration endpoint.
+// refusedError is an error answer of a token or registration endpoint.
 type refusedError struct {
 	status     int
 	code, text string
@@ -143,8 +144,8 @@ func codeOf(err error) string {
 	return ""
 }
 
-// token makes a token request. A refusal is a *refusedError; ErrUnavailable says that nothing is
-// known.
+// token sends a token request. If the endpoint refuses it, the error is a *refusedError. After
+// ErrUnavailable the outcome is unknown.
 func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAnswer, error) {
 	if e.issuer.Token == "" {
 		return nil, fmt.Errorf("%w: its metadata has no token endpoint", ErrNoWay)
@@ -163,9 +164,9 @@ func (w *web) token(ctx context.Context, e *endpoint, form url.Values) (*tokenAn
 		case a.status/100 == 2 && failed == nil && t.Access != "":
 			return &t, nil
 		case !again && fresh && t.Code == "use_dpop_nonce":
-			continue // with the nonce that has just come (RFC 9449 §8)
+			continue // with the nonce of this answer (RFC 9449 §8)
 		case !again && t.Code == "invalid_dpop_proof" && e.nonces.learnClock(a.header):
-			continue // dated by the server's clock
+			continue // with a proof dated by the server's clock
 		case a.status/100 == 2 && t.Code == "":
 			return nil, fmt.Errorf("%w: the token endpoint's answer has no access_token", ErrDenied)
 		}
@@ -194,7 +195,8 @@ func (w *web) tokenOnce(ctx context.Context, e *endpoint, form url.Values) (*ans
 	return w.do(ctx, http.MethodPost, e.issuer.Token, header, []byte(sent.Encode()))
 }
 
-// revoke ends a token (RFC 7009). An authorization server that cannot is not an error.
+// revoke revokes a token (RFC 7009). If the authorization server does not support this, revoke
+// returns nil.
 func (w *web) revoke(ctx context.Context, e *endpoint, kind, token string) error {
 	if e.issuer.Revocation == "" || token == "" {
 		return nil
@@ -214,7 +216,7 @@ func (w *web) revoke(ctx context.Context, e *endpoint, kind, token string) error
 	return fmt.Errorf("%w: the revocation endpoint answers %d", ErrUnavailable, a.status)
 }
 
-// scheme is how a token is shown, "Bearer" or "DPoP".
+// scheme returns the authentication scheme of a token, "Bearer" or "DPoP".
 func (a *tokenAnswer) scheme(bound, must bool) (string, error) {
 	switch {
 	case strings.EqualFold(a.Type, "DPoP") && bound:
@@ -228,7 +230,8 @@ func (a *tokenAnswer) scheme(bound, must bool) (string, error) {
 	return "", fmt.Errorf("%w: a token of the unknown type %q", ErrDenied, cleaned(a.Type))
 }
 
-// granted are the scopes of a token: those asked for, if the answer does not say.
+// granted returns the scopes of a token. If the answer does not name scopes, they are the requested
+// ones.
 func (a *tokenAnswer) granted(asked []string) []string {
 	if a.Scope == nil {
 		return slices.Clone(asked)

@@ -12,56 +12,57 @@ import (
 	"time"
 )
 
-// Visit is what the user has to do.
+// Visit is a page of the authorization server that the user has to open.
 type Visit struct {
-	URL      string // of the authorization server; http(s), checked
+	URL      string // page of the authorization server; http or https, checked
 	Server   string
 	Issuer   string
 	Scopes   []string
-	More     []string // the part of Scopes that a former grant did not have: a step-up
-	Callback string   // where the browser comes back to
+	More     []string // for a step-up: the part of Scopes that the former grant did not have
+	Callback string   // redirect URI, where the browser returns to
 	Local    bool     // Callback is a listener of this process
 	Deadline time.Time
 }
 
-// UI shows the user what to do. Its methods end with ctx: the flow cancels
-// it as soon as the answer has come one way or the other.
+// UI shows the user what to do. Its methods must end with ctx. The flow cancels ctx as soon as it
+// has the answer.
 type UI interface {
-	// Show tells the user where to go. The flow goes on at once.
+	// Show shows the page to open. The flow continues without waiting for the user.
 	Show(ctx context.Context, v *Visit) error
 	// Paste waits for the address at which the user's browser ended, for browsers on another
-	// machine: the whole URL, or its query. io.EOF says that no answer will come this way. It is
-	// called at the same time as the listener waits; the first answer counts.
+	// machine. The text is the whole URL or its query. io.EOF means that the user cannot paste.
+	// Paste runs concurrently with the receiver, and the first answer counts.
 	Paste(ctx context.Context, v *Visit) (string, error)
-	// Done says how it ended; err is nil if the user agreed.
+	// Done shows how the visit ended. err is nil if the user is logged in.
 	Done(ctx context.Context, v *Visit, err error)
 }
 
-// Prompt uses a UI; default: Terminal(os.Stdin, os.Stderr) where both are terminals, else one that
-// shows nothing.
+// Prompt sets the UI. The default is Terminal(os.Stdin, os.Stderr) if both are terminals; otherwise
+// nothing is shown.
 func Prompt(ui UI) Option {
 	return optionFunc(func(c *config) { c.ui = ui })
 }
 
-// Patience is how long the user may take; default 5 minutes.
+// Patience sets how long the user may take. The default is 5 minutes.
 func Patience(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.patience = d })
 }
 
-// Receiver gets the authorization response. One serves one visit at a time; more wait.
+// Receiver receives the authorization response. It serves one visit at a time; Open waits for an
+// earlier visit.
 type Receiver interface {
-	// Open makes ready, and returns the redirect URI of this visit.
+	// Open prepares for a visit, and returns its redirect URI.
 	Open(ctx context.Context) (redirectURI string, err error)
-	// Receive, called once after Open, waits for a response with this state and returns its query, each parameter as often
-	// as it came. Others are answered with 400 and do not count.
+	// Receive is called once after Open. It waits for a response with this state and returns its
+	// query, with repeated parameters. Other responses are answered with 400 and ignored.
 	Receive(ctx context.Context, state string) (url.Values, error)
-	// Answer is what the browser shows: nil for success.
+	// Answer sets what the browser shows. A nil err means success.
 	Answer(err error)
 	// Close frees the port. It may be called twice.
 	Close() error
 }
 
-// Receive replaces the listener; for programs that have a web address of their own.
+// Receive replaces the listener. It is for programs that have a web address of their own.
 func Receive(r Receiver) Option {
 	return optionFunc(func(c *config) { c.receiver = r })
 }
@@ -75,7 +76,7 @@ func (silent) Show(context.Context, *Visit) error            { return errNoTermi
 func (silent) Paste(context.Context, *Visit) (string, error) { return "", io.EOF }
 func (silent) Done(context.Context, *Visit, error)           {}
 
-// terminalOfProcess is the terminal that the process was started in, if it was.
+// terminalOfProcess returns a UI for the terminal of the process, or a silent one.
 func terminalOfProcess() UI {
 	if isTerminal(os.Stdin) && isTerminal(os.Stderr) {
 		return Terminal(os.Stdin, os.Stderr)
@@ -88,9 +89,9 @@ func isTerminal(f *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Terminal shows the URL, offers to paste the address, and over ssh says how to forward the port. It
-// reads in only while a paste may come: when the browser answers first, the line that is being
-// read is the last one that in loses.
+// Terminal returns a UI that shows the URL and offers to paste the address. Over ssh it also shows
+// how to forward the port. It reads from in only during a visit. If the browser answers first, the
+// line that is then being read is lost.
 func Terminal(in io.Reader, out io.Writer) UI { return &terminal{in: in, out: out} }
 
 type terminal struct {
@@ -98,10 +99,11 @@ type terminal struct {
 	out io.Writer
 
 	mu    sync.Mutex // guards shown
-	shown *Visit     // the last one
+	shown *Visit     // the last visit shown
 }
 
-// Show prints the URL. The same visit again means that something else was pasted.
+// Show prints the URL. If it is called again for the same visit, the user has pasted something
+// else, and Show says so.
 func (t *terminal) Show(_ context.Context, v *Visit) error {
 	t.mu.Lock()
 	again := t.shown == v
@@ -130,8 +132,8 @@ func (t *terminal) Show(_ context.Context, v *Visit) error {
 	return err
 }
 
-// Paste reads a line. A reader cannot be interrupted, so it is read in a goroutine that ends with
-// the line.
+// Paste reads a line. A read cannot be interrupted, so it runs in a goroutine that ends with the
+// line.
 func (t *terminal) Paste(ctx context.Context, _ *Visit) (string, error) {
 	type read struct {
 		line string
@@ -150,7 +152,7 @@ func (t *terminal) Paste(ctx context.Context, _ *Visit) (string, error) {
 	}
 }
 
-// readLine reads byte by byte, so that what follows the line stays in the reader.
+// readLine reads byte by byte, so that the bytes after the line stay in the reader.
 func readLine(in io.Reader) (string, error) {
 	var line []byte
 	for one := make([]byte, 1); len(line) < 64<<10; {
@@ -166,10 +168,10 @@ func readLine(in io.Reader) (string, error) {
 	return "", errors.New("the line is too long")
 }
 
-// Done prints one line.
+// Done prints a line if the login succeeded.
 func (t *terminal) Done(_ context.Context, v *Visit, err error) {
 	if err != nil {
-		return // it is the caller's
+		return // the caller reports err
 	}
 	_, _ = fmt.Fprintf(t.out, "Logged in at %s.\n", cleaned(hostOf(v.Issuer)))
 }
