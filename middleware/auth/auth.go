@@ -8,17 +8,17 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Verifier turns a token into a principal. It is called concurrently, and must bound how
-// long it waits.
+// Verifier verifies a token and returns its principal. It is called concurrently, and must limit
+// how long it waits.
 //
-// An error that wraps [ErrUnavailable] is answered with 503, a [*transport.AuthError] with
-// what it says, and any other with 401: the token is not valid. Texts of errors do not
-// reach the client.
+// An error that wraps [ErrUnavailable] is answered with 503, and a [*transport.AuthError] with its
+// own status and challenge. Any other error means that the token is not valid, and is answered with
+// 401. Clients do not see texts of errors.
 type Verifier interface {
 	Verify(ctx context.Context, token string) (*transport.Principal, error)
 }
 
-// missing says whether there is no verifier, or a nil one of some type.
+// missing reports whether v is nil, or a nil value of one of the package's types.
 func missing(v Verifier) bool {
 	switch v := v.(type) {
 	case nil:
@@ -33,7 +33,7 @@ func missing(v Verifier) bool {
 	return false
 }
 
-// VerifierFunc is a function that is a Verifier.
+// VerifierFunc is a function that implements Verifier.
 type VerifierFunc func(ctx context.Context, token string) (*transport.Principal, error)
 
 // Verify calls f.
@@ -41,12 +41,12 @@ func (f VerifierFunc) Verify(ctx context.Context, token string) (*transport.Prin
 	return f(ctx, token)
 }
 
-// ErrUnavailable says that a token could not be verified: the authorization server is away,
-// or the verifier is not set up. Clients should try again.
+// ErrUnavailable is the error if a token cannot be verified now: the authorization server is away,
+// or the verifier is not configured. Clients should try again.
 var ErrUnavailable = errors.New("auth: tokens cannot be verified now")
 
-// misset wraps ErrUnavailable, which decides about the answer. Its text is for the author of
-// the program: tokens cannot be verified at all, not only now.
+// misset is an error in the configuration: tokens cannot be verified at all. It wraps
+// ErrUnavailable, which determines the answer. Its text is for the author of the program.
 type misset struct{ text string }
 
 func (m *misset) Error() string { return "auth: " + m.text }
@@ -58,8 +58,8 @@ func unavailable(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, fmt.Errorf(format, args...))
 }
 
-// rejection is why a token is not valid, in words that its sender may read. It is used only for
-// tokens that the authorization server has issued.
+// rejection is the reason why a token is not valid, in a text that its sender may read. It is used
+// only for tokens that the authorization server has issued.
 type rejection struct {
 	told string
 	err  error
@@ -74,16 +74,15 @@ func (r *rejection) Error() string {
 
 func (r *rejection) Unwrap() error { return r.err }
 
-// audienced is a Verifier that must be told which audience tokens need, unless its own settings
-// name one.
+// audienced is a Verifier that needs the audience of tokens, unless its own settings name one.
 type audienced interface {
 	verify(ctx context.Context, token, resource string) (*transport.Principal, error)
-	// fault is what is wrong with its settings, or missing from them.
+	// fault returns what is wrong with the settings, or nil.
 	fault(resource string) error
 }
 
-// issuing is a Verifier that takes tokens of one authorization server.
+// issuing is a Verifier that accepts tokens of one authorization server.
 type issuing interface{ issuer() string }
 
-// intended is a Verifier that takes tokens for one audience.
+// intended is a Verifier that accepts tokens for one audience.
 type intended interface{ audience() string }

@@ -10,19 +10,21 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// maxToken bounds the token that is looked at: nothing about it is trusted yet.
+// maxToken limits the length of a token, which is not trusted yet.
 const maxToken = 8 << 10
 
-// Bearer demands a token in the Authorization header, which v verifies. It is for
+// Bearer requires a token in the Authorization header, and verifies it with v. It is for
 // framework.WithAuth, and safe for concurrent use.
 //
-// If an option is wrong, nobody is let in: everything is refused with 503, and OnRefuse is
-// told why. framework.WithAuth looks for such faults at Build, including those of [JWT] and
-// [Introspection]: they are warnings, or errors under WithStrict, and a server of
-// fiberhttp.New or nethttp.New does not begin to serve. Faults are: a missing verifier, a
-// nil option, a Resource that is not an absolute URL or has a fragment (RFC 8707 §2),
-// authorization servers that are not URLs, and invalid scopes (RFC 6749 §3.3: printable, no
-// spaces, quotes or backslashes); each scope is an argument of its own.
+// If an option is wrong, every request is refused with 503, and OnRefuse gets the reason.
+// framework.WithAuth reports such faults at Build, including those of [JWT] and [Introspection].
+// They are warnings, or errors under WithStrict, and servers of fiberhttp.New and nethttp.New do
+// not begin to serve.
+//
+// The faults are a missing verifier, a nil option, and a Resource that is not an absolute URL or
+// has a fragment (RFC 8707 §2). Authorization servers that are not URLs and invalid scopes are also
+// faults. A scope must be printable, without spaces, quotes and backslashes (RFC 6749 §3.3); each
+// scope is an argument of its own.
 func Bearer(v Verifier, opts ...Option) transport.Authenticator {
 	if missing(v) {
 		v = nil
@@ -36,7 +38,7 @@ func Bearer(v Verifier, opts ...Option) transport.Authenticator {
 	return b
 }
 
-// Ready is why every token will be refused; nil: there is no known reason.
+// Ready returns why every token will be refused, or nil if no reason is known.
 func (b *bearer) Ready() error {
 	if v, ok := b.verifier.(audienced); ok && b.broken == nil {
 		return v.fault(b.resource)
@@ -44,8 +46,8 @@ func (b *bearer) Ready() error {
 	return b.broken
 }
 
-// Warnings returns what the program most likely forgot: nothing is refused because of it, yet no
-// client can get a token that is accepted. framework.WithAuth reports it at Build.
+// Warnings returns what the program most likely forgot. Requests are not refused because of it, but
+// no client can get a token that is accepted. framework.WithAuth reports it at Build.
 func (b *bearer) Warnings() []string {
 	if b.Ready() != nil {
 		return nil
@@ -70,11 +72,11 @@ func (b *bearer) Warnings() []string {
 type bearer struct {
 	config
 	verifier Verifier
-	metadata *metadata // nil: the resource or its authorization servers are not known
-	broken   error     // why no token can be verified
+	metadata *metadata // nil if the resource or its authorization servers are unknown
+	broken   error     // why no token can be verified; nil if there is no fault
 }
 
-// Authenticate looks at the header only. The target for DPoP proofs comes from ctx.
+// Authenticate implements transport.Authenticator. It takes the target of DPoP proofs from ctx.
 func (b *bearer) Authenticate(ctx context.Context, header http.Header) (*transport.Principal, error) {
 	p, err := b.authenticate(ctx, header)
 	if err == nil {
@@ -114,7 +116,7 @@ func (b *bearer) authenticate(ctx context.Context, header http.Header) (*transpo
 	return p, nil
 }
 
-// stands is why a verified principal is not accepted now; nil: it is.
+// stands returns why a verified principal is not accepted, or nil.
 func stands(p *transport.Principal) error {
 	switch {
 	case p == nil:
@@ -144,13 +146,13 @@ var (
 	errExpired = &rejection{told: "the token has expired"}
 )
 
-// malformed is why a request is not one of RFC 6750 §2.1.
+// malformed is the error of a request that does not follow RFC 6750 §2.1.
 type malformed struct{ reason string }
 
 func (m *malformed) Error() string { return "auth: " + m.reason }
 
-// tokenOf is the token of a request. The client must have sent it once and in one way (RFC 6750
-// §2; a query parameter is not allowed, OAuth 2.1 §5.1.1).
+// tokenOf returns the token of a request. The client must send it once and in one way (RFC 6750 §2;
+// a query parameter is not allowed, OAuth 2.1 §5.1.1).
 func tokenOf(header http.Header, scheme string) (string, error) {
 	values := header.Values("Authorization")
 	if len(values) == 0 {
@@ -173,7 +175,7 @@ func tokenOf(header http.Header, scheme string) (string, error) {
 	return token, nil
 }
 
-// tokenSyntax is b64token of RFC 6750 §2.1.
+// tokenSyntax reports whether s is a b64token of RFC 6750 §2.1.
 func tokenSyntax(s string) bool {
 	s = strings.TrimRight(s, "=")
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {

@@ -11,17 +11,18 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// DPoP demands proofs of possession (RFC 9449): tokens must be bound to a key and come with
-// the scheme DPoP, and every request must bring a proof that its sender holds the key, made
-// for this request and not used before. A stolen token is then useless. Without DPoP, bound
-// tokens are refused: they would be bearer tokens otherwise.
+// DPoP requires proofs of possession (RFC 9449). Tokens must be bound to a key and come with the
+// scheme DPoP. Every request must have a proof that its sender holds the key, made for this request
+// and not used before. A stolen token is then useless. Without DPoP, bound tokens are refused,
+// because they would be used like bearer tokens.
 //
-// A proof is for the method of its request and for its URL: that of Resource, or the path
-// of the request on the host of Resource, which is what clients see behind a proxy. Headers
-// play no part in it, neither Host nor those of proxies. Without a Resource everything is
-// refused with 503. Proofs are remembered by this process: with several, a proof may be
-// used once at each, within its minute. There is room for 500,000 of them, some 7,500 a
-// second; more are refused with 503. Nonces of the server are not used.
+// A proof is for the method and the URL of its request. The URL is the one of Resource, or the path
+// of the request on the host of Resource, which is what clients see behind a proxy. Host and header
+// fields of proxies are ignored. Without a Resource, every request is refused with 503.
+//
+// This process remembers proofs. With several processes, a proof can be used once at each, within
+// its minute. At most 500,000 proofs are remembered, some 7,500 a second; further requests are
+// refused with 503. Nonces of the server are not used.
 func DPoP() Option {
 	return optionFunc(func(c *config) { c.proofs = proof.New() })
 }

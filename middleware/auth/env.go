@@ -10,9 +10,9 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Env makes a carrier ask the program's guard about the token in an environment variable,
-// as HTTP carriers do with the token of each request: see [FromEnv]. A guard that demands
-// proofs of possession accepts no token from there.
+// Env returns a wrapper that authenticates the callers of a transport with the token in an
+// environment variable. The program's guard checks the token, as HTTP carriers do with the token of
+// each request; see [FromEnv]. A guard that requires proofs of possession refuses such a token.
 //
 //	serve.Main(app, serve.Stdio(auth.Env("SHOP_TOKEN", guard)))
 //	mcpfx.Module("shop", "1.4.0", mcpfx.Stdio(auth.Env("SHOP_TOKEN", guard)))
@@ -26,16 +26,16 @@ func Env(variable string, guard transport.Authenticator) func(transport.Transpor
 	return func(t transport.Transport) transport.Transport { return FromEnv(variable, v, t) }
 }
 
-// FromEnv gives the callers of t the principal of the token in an environment variable: on
-// stdio credentials come from the environment only (2025-11-25 basic/authorization
-// "Protocol Requirements").
+// FromEnv gives the callers of t the principal of the token in an environment variable. On stdio,
+// credentials come only from the environment (2025-11-25 basic/authorization "Protocol
+// Requirements").
 //
 //	server.Serve(ctx, auth.FromEnv("SHOP_TOKEN", jwt, stdio.New()))
 //
-// The token is verified once, when t begins to serve; if that fails, Serve fails with an
-// error that does not contain it. A token bound to a key is refused: nothing here proves
-// who holds the key. Other carriers of the server have principals of their own. Do not use
-// it for HTTP carriers: all their callers would be that principal.
+// The token is verified once, when t begins to serve. If that fails, Serve returns an error that
+// does not contain the token. A token bound to a key is refused, because there is no proof that the
+// caller holds the key. Other transports of the server have principals of their own. Do not use
+// FromEnv for HTTP, because all callers would be that principal.
 func FromEnv(variable string, v Verifier, t transport.Transport) transport.Transport {
 	return &fromEnv{variable, v, t}
 }

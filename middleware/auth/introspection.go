@@ -16,10 +16,10 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Introspection verifies tokens by asking the authorization server (RFC 7662). Its answer
-// is kept for TTL, so a revoked token may be accepted for that long; a stream that only
-// listens lasts until the token would have expired. Set the fields before the first use,
-// and do not copy it afterwards.
+// Introspection verifies tokens by asking the authorization server (RFC 7662). Its answer is cached
+// for TTL, so a revoked token may be accepted for that long. A stream that only listens lasts until
+// the token expires. Set the fields before the first use, and do not copy an Introspection after
+// that.
 type Introspection struct {
 	Endpoint     string
 	ClientID     string

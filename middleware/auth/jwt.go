@@ -16,13 +16,13 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// JWT verifies signed tokens (RFC 9068): signature by a key of the issuer, algorithm,
-// issuer, audience, expiry, which is required, and "not before".
+// JWT verifies signed tokens (RFC 9068): signature by a key of the issuer, algorithm, issuer,
+// audience, expiry (which is required) and "not before".
 //
-// The keys are fetched when they are needed: at first, when they are ten minutes old, and,
-// at most once in half a minute, for a token that none of them fits. While the issuer is
-// away, the last good keys are used, for a day. Set the fields before the first use, and do
-// not copy it afterwards.
+// The keys are fetched when a token needs them: at first, and when they are ten minutes old. If no
+// key fits a token, they are fetched again, at most once in half a minute. While the issuer is
+// away, the last good keys are used, for at most a day. Set the fields before the first use, and do
+// not copy a JWT after that.
 type JWT struct {
 	Issuer     string        // exactly as tokens and metadata name it; required
 	Audience   string        // this server, as tokens name it; empty: Resource of Bearer

@@ -14,14 +14,14 @@ const (
 	localIssuer  = "stdio"
 )
 
-// Local gives callers on stdio these scopes without a token: it trusts the user who starts the
-// program. HTTP carriers of the same server demand tokens as before.
+// Local gives callers on stdio these scopes without a token. It trusts the user who starts the
+// program. HTTP carriers of the same server still require tokens.
 //
 //	serve.Main(app, serve.Stdio(auth.Local("notes:read", "notes:write")))
 //
-// The client on stdio runs as the user of the program, who could read its memory: a token would
-// keep nobody out. Do not use Local for a carrier that others reach: all its callers would have
-// the scopes.
+// The client on stdio runs as the user of the program, who could read the program's memory. A token
+// would therefore not protect anything. Do not use Local for a transport that other users can
+// reach, because all its callers would have the scopes.
 func Local(scopes ...string) func(transport.Transport) transport.Transport {
 	scopes = slices.Clone(scopes)
 	return func(t transport.Transport) transport.Transport { return &local{scopes, t} }

@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Option configures Bearer. If an option is given twice, scopes and servers add up;
-// otherwise the last one counts. Sealed.
+// Option configures Bearer. If an option is given twice, scopes and servers add up; of other
+// options the last one counts. It is sealed.
 type Option interface{ option(c *config) }
 
 type optionFunc func(*config)
@@ -24,12 +24,13 @@ type config struct {
 	required  []string
 	supported []string
 	implied   map[string][]string
-	proofs    *proof.Checker // nil: no proofs are demanded
+	proofs    *proof.Checker // nil if proofs are not required
 	refused   func(ctx context.Context, err error)
-	wrong     error // the first option that is wrong
+	wrong     error // first fault of an option
 }
 
-// fault is what is wrong with the options, given what the verifier names itself.
+// fault returns what is wrong with the options, or nil. It uses the values that newConfig has taken
+// from the verifier.
 func (c *config) fault() error {
 	u := httpURL(c.resource)
 	switch {
@@ -50,8 +51,8 @@ func (c *config) fault() error {
 	return nil
 }
 
-// add appends the scopes of an option to a list. An invalid scope is an error and not ignored:
-// otherwise less would be demanded than was meant.
+// add appends the scopes of an option to a list. An invalid scope is an error, because without it
+// less would be required than intended.
 func (c *config) add(option string, list, scopes []string) []string {
 	for _, scope := range scopes {
 		if !scopeToken(scope) && c.wrong == nil {
@@ -61,36 +62,36 @@ func (c *config) add(option string, list, scopes []string) []string {
 	return appendNew(list, scopes)
 }
 
-// Resource sets this server's identifier (RFC 8707): the absolute URL of its endpoint as
-// clients know it, "https://shop.example.com/mcp". It is the metadata's "resource", and the
-// audience that tokens must have if the verifier names none. Default: the verifier's
-// audience, if that is a URL.
+// Resource sets this server's identifier (RFC 8707): the absolute URL of its endpoint as clients
+// know it, such as "https://shop.example.com/mcp". It is the "resource" of the metadata. If the
+// verifier does not name an audience, it is also the audience that tokens must have. The default is
+// the verifier's audience, if that is a URL.
 func Resource(url string) Option {
 	return optionFunc(func(c *config) { c.resource = url })
 }
 
-// AuthorizationServers names the servers for the metadata; default: the verifier's issuer,
-// if that is a URL. Without any there is no metadata (2025-11-25 basic/authorization: at
-// least one).
+// AuthorizationServers adds authorization servers to the metadata. The default is the verifier's
+// issuer, if that is a URL. Without an authorization server there is no metadata (2025-11-25
+// basic/authorization: at least one).
 func AuthorizationServers(urls ...string) Option {
 	return optionFunc(func(c *config) { c.servers = append(c.servers, urls...) })
 }
 
-// Require demands scopes of every call, all of them. A client that lacks one is told all of
-// them.
+// Require makes every request need all of the given scopes. If one is missing, the challenge in the
+// 403 response lists all of them.
 func Require(scopes ...string) Option {
 	return optionFunc(func(c *config) { c.required = c.add("Require", c.required, scopes) })
 }
 
-// Supported names scopes for the metadata besides those of Require: those that components
-// need, so that a client can ask for them at once. "offline_access" is left out: it is
-// between the client and the authorization server (2026-07-28 basic/authorization).
+// Supported adds scopes to the metadata, in addition to those of Require. Use it for scopes of
+// components, so that a client can request them at once. "offline_access" is left out, because it
+// concerns only the client and the authorization server (2026-07-28 basic/authorization).
 func Supported(scopes ...string) Option {
 	return optionFunc(func(c *config) { c.supported = c.add("Supported", c.supported, scopes) })
 }
 
-// Implies says that a principal with scope has the covered scopes, too; those may cover
-// more in turn.
+// Implies declares that a principal with scope also has the covered scopes. Covered scopes may
+// cover further scopes.
 func Implies(scope string, covered ...string) Option {
 	return optionFunc(func(c *config) {
 		if c.implied == nil {
@@ -101,9 +102,9 @@ func Implies(scope string, covered ...string) Option {
 	})
 }
 
-// OnRefuse has fn called with the reason of each refusal, for logs and metrics. The reason
-// contains no token, but may contain what a client made up. fn is called concurrently,
-// before the refusal is sent.
+// OnRefuse calls fn with the reason of each refusal, for logs and metrics. The reason does not
+// contain a token, but may contain text from the client. fn is called concurrently, before the
+// refusal is sent.
 func OnRefuse(fn func(ctx context.Context, err error)) Option {
 	return optionFunc(func(c *config) { c.refused = fn })
 }
@@ -126,7 +127,7 @@ func newConfig(v Verifier, opts []Option) config {
 	return c
 }
 
-// appendNew appends valid scopes that are not in the list yet.
+// appendNew appends the valid scopes that are not in the list yet.
 func appendNew(list, scopes []string) []string {
 	for _, scope := range scopes {
 		if scopeToken(scope) && !slices.Contains(list, scope) {
@@ -136,14 +137,15 @@ func appendNew(list, scopes []string) []string {
 	return list
 }
 
-// scopeToken checks RFC 6749 §3.3. Other characters could end the quotes of a challenge.
+// scopeToken reports whether s is a scope of RFC 6749 §3.3. Other characters could end the quotes
+// of a challenge.
 func scopeToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r > '~' || r == '"' || r == '\\'
 	})
 }
 
-// expand is p with the scopes that its scopes imply.
+// expand returns p with the scopes that its scopes imply. It does not change p.
 func (c *config) expand(p *transport.Principal) *transport.Principal {
 	all := p.Scopes
 	for i := 0; i < len(all); i++ {
@@ -157,7 +159,7 @@ func (c *config) expand(p *transport.Principal) *transport.Principal {
 	return &wider
 }
 
-// httpURL is s as a URL if that is absolute and http or https, else nil.
+// httpURL returns s as a URL, or nil if s is not an absolute http or https URL.
 func httpURL(s string) *url.URL {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.User != nil || !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https") {
@@ -166,9 +168,9 @@ func httpURL(s string) *url.URL {
 	return u
 }
 
-// sameResource compares identifiers. Case does not count in scheme and host, nor does one slash
-// at the end (2025-06-18 basic/authorization "Canonical Server URI"). A URL with a fragment
-// identifies nothing (RFC 8707 §2).
+// sameResource reports whether two identifiers are the same resource. It ignores case in scheme and
+// host, and one slash at the end (2025-06-18 basic/authorization "Canonical Server URI"). A URL
+// with a fragment is not an identifier (RFC 8707 §2).
 func sameResource(a, b string) bool {
 	if a == b {
 		return a != ""
