@@ -10,14 +10,15 @@ import (
 	"runtime"
 )
 
-// Browser has open show a page. open ends with its context, which may be after the page is shown. If
-// it fails, the flow goes on with what the UI shows. The default starts the browser of the system
-// without a shell. It fails over ssh, in CI, without a display, and with $BROWSER=none.
+// Browser sets the function that opens a page. open must end with its context, which may be after
+// the page is shown. If it fails, the flow continues with the page that the UI shows. The default
+// starts the browser of the system without a shell. It fails over ssh, in CI, without a display,
+// and with $BROWSER=none.
 func Browser(open func(ctx context.Context, url string) error) Option {
 	return optionFunc(func(c *config) { c.browser = open })
 }
 
-// NoBrowser opens nothing.
+// NoBrowser disables opening a browser.
 func NoBrowser() Option {
 	return Browser(func(context.Context, string) error { return errNoBrowser })
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Inspection is what Inspect found out.
+// Inspection is the result of Inspect.
 type Inspection struct {
 	Server    string            `json:"server"`
 	Resource  string            `json:"resource,omitempty"`
@@ -130,7 +130,7 @@ func (w *web) wouldBeKnown(m *issuerMetadata) (Known, error) {
 	return "", w.unknown(m)
 }
 
-// Grants are all that the store holds, sorted by server.
+// Grants returns all grants in the store for the profile, sorted by server.
 func (f *Flow) Grants(ctx context.Context) ([]Grant, error) {
 	keys, err := f.config.store.List(ctx)
 	if err != nil {
@@ -153,7 +153,7 @@ func (f *Flow) Grants(ctx context.Context) ([]Grant, error) {
 	return all, nil
 }
 
-// LogoutOption configures Logout. Sealed.
+// LogoutOption configures Logout. It is sealed.
 type LogoutOption interface{ logoutOption(o *logout) }
 
 type logoutOptionFunc func(*logout)
@@ -167,9 +167,9 @@ func Forget() LogoutOption {
 	return logoutOptionFunc(func(o *logout) { o.forget = true })
 }
 
-// Logout revokes the tokens for a server where the authorization server can (RFC 7009), refresh
-// token first, and forgets them in any case. The registration stays; [Forget] removes it. A server
-// without tokens is not an error.
+// Logout revokes the tokens for a server, refresh token first, if the authorization server supports
+// that (RFC 7009). It deletes them from the store in any case. The registration stays, unless
+// [Forget] is given. A server without tokens is not an error.
 func (f *Flow) Logout(ctx context.Context, server string, opts ...LogoutOption) error {
 	var o logout
 	for _, opt := range opts {

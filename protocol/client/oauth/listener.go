@@ -15,40 +15,42 @@ import (
 	"time"
 )
 
-// ListenerOption configures Listener. Sealed.
+// ListenerOption configures Listener. It is sealed.
 type ListenerOption interface{ listenerOption(l *listener) }
 
 type listenerOptionFunc func(*listener)
 
 func (f listenerOptionFunc) listenerOption(l *listener) { f(l) }
 
-// Port is the one to listen on; default 0: a free one, and for a registered client the one it was
-// registered with, if that is free. Taken: an error, never another port in silence.
+// Port sets the port to listen on. The default, 0, is a free port; for a registered client it is
+// the port of the registration, if that is free. If the port is in use, opening the listener fails;
+// it never uses another port.
 func Port(port int) ListenerOption {
 	return listenerOptionFunc(func(l *listener) { l.port = port })
 }
 
-// Localhost says "localhost" in the redirect URI instead of 127.0.0.1 (RFC 8252 §8.3 advises against
-// it; some authorization servers take nothing else). It listens on 127.0.0.1, and on ::1 if the
-// machine has that.
+// Localhost uses "localhost" in the redirect URI instead of 127.0.0.1. RFC 8252 §8.3 advises
+// against it, but some authorization servers accept nothing else. The listener then listens on
+// 127.0.0.1, and on ::1 if the machine has that.
 func Localhost() ListenerOption {
 	return listenerOptionFunc(func(l *listener) { l.host = "localhost" })
 }
 
-// Path of the redirect URI; default "/callback".
+// Path sets the path of the redirect URI. The default is "/callback".
 func Path(path string) ListenerOption {
 	return listenerOptionFunc(func(l *listener) { l.path = path })
 }
 
-// Page is what the browser shows at the end; default: a plain page. It gets nothing that came with
-// the request.
+// Page sets the function that writes the last page in the browser. The default is a plain page. fn
+// does not get anything that came with the request.
 func Page(fn func(w io.Writer, err error)) ListenerOption {
 	return listenerOptionFunc(func(l *listener) { l.page = fn })
 }
 
-// Listener waits on a loopback port: 127.0.0.1, a free port, "/callback". It answers GET of that path
-// with the state it waits for, once, and 404 or 400 to all else; its page has no script and says what
-// to do next. It is open only during a visit.
+// Listener returns a Receiver on a loopback port; by default 127.0.0.1, a free port, and
+// "/callback". It accepts one GET of that path with the expected state, and answers other requests
+// with an error. Its page has no script, and shows what to do next. The port is open only during a
+// visit.
 func Listener(opts ...ListenerOption) Receiver {
 	l := &listener{host: "127.0.0.1", path: "/callback", page: plainPage, turn: make(chan struct{}, 1)}
 	for _, opt := range opts {
