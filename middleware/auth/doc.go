@@ -42,8 +42,8 @@
 //
 // # Guarantees
 //
-// Authenticators and verifiers are safe for concurrent use, and use a limited amount of memory.
-// They wait for an authorization server for at most 5 seconds. Principals are shared by the calls
+// Authenticators and verifiers are safe for concurrent use, do not start goroutines, and use a
+// limited amount of memory. They wait for an authorization server for at most 5 seconds. Principals are shared by the calls
 // of one token, so they are read-only.
 //
 // A verified token is trusted until it expires or the keys change. The answer of an introspection

@@ -48,8 +48,9 @@ func Page(fn func(w io.Writer, err error)) ListenerOption {
 }
 
 // Listener returns a Receiver on a loopback port; by default 127.0.0.1, a free port, and
-// "/callback". It accepts one GET of that path with the expected state, and answers other requests
-// with an error. Its page has no script, and shows what to do next. The port is open only during a
+// "/callback". It accepts one GET of that path with the expected state, and shows its last page
+// again for a second one. It answers other requests with an error, or with nothing (/favicon.ico).
+// Its page has no script, and shows what to do next. The port is open only during a
 // visit.
 func Listener(opts ...ListenerOption) Receiver {
 	l := &listener{host: "127.0.0.1", path: "/callback", page: plainPage, turn: make(chan struct{}, 1)}
