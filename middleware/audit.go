@@ -15,23 +15,25 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Audit writes one JSON line per logical call, when it is over:
+// Audit writes one JSON line per logical call, when the call is over:
 //
 //	{"time":"2026-07-28T12:00:00.123Z","issuer":"https://id.example","subject":"ann","address":"192.0.2.1:4711",
 //	 "method":"tools/call","name":"refund","outcome":"rejected","code":-32602,"durationMs":12.5,"rounds":2,"call":"k7-1","task":"..."}
 //
-// The caller is identified by the principal; without one, "session" is a digest of the
-// session's id (the id itself would let in whoever has it). Name is that of the component,
-// or the URI without what the tag secret hides; arguments and results are not written. The
-// outcome is a framework.Outcome, or "panic" if a step further in panicked; "denied" is a
-// call for which the caller lacks scopes, whatever it was told. Code is that of a JSON-RPC
-// error. The duration is that of the last round. A call whose client never answers a
-// question has no line: it is not over.
+// The principal identifies the caller. Without a principal, "session" is a digest of the session's
+// ID, because anyone who has the ID itself can use the session. Name is the component's name or the
+// resource's URI. If a variable of a URI template is tagged secret, name is the template. Arguments
+// and results are not written.
 //
-// Each line is one Write, before the call is answered, and one at a time: w may be a file
-// opened for appending. A w that blocks holds up all calls. A line that cannot be written
-// is lost, and the app's log says so; the call is answered all the same. Phase: trace;
-// given first, it sees what all others do.
+// The outcome is a framework.Outcome, or "panic" if a later step panicked. If the caller lacks
+// scopes, the outcome is "denied", even if the caller receives a different error. Code is the
+// JSON-RPC error code. The duration covers only the last round. A call whose client never answers a
+// question has no line, because it is not over.
+//
+// Audit writes each line with one Write, before the call is answered. Writes do not overlap, so w
+// may be a file opened for appending. If w blocks, all calls wait. If a write fails, the line is
+// lost, the error is logged through the app's logger, and the call is answered as usual. Phase:
+// trace; if Audit is given first, it sees what all other steps do.
 func Audit(w io.Writer) framework.Middleware {
 	if w == nil {
 		return broken("Audit: the writer is nil")
@@ -51,7 +53,7 @@ const outcomePanic framework.Outcome = "panic"
 func (a *audit) wrap(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
 		l := auditLine{call: call, began: call.Began(), outcome: outcomePanic}
-		defer func() { // deferred, because the engine recovers panics: a call that panics is audited, too
+		defer func() { // deferred, because a call that panics is audited also; the engine recovers the panic
 			if l.outcome != framework.OutcomePending {
 				a.write(ctx, &l)
 			}
@@ -72,7 +74,7 @@ func (a *audit) write(ctx context.Context, l *auditLine) {
 
 func (a *audit) put(l *auditLine, name string, lite *framework.CallInfoLite) error {
 	a.mu.Lock()
-	defer a.mu.Unlock() // deferred, so that a panic of the writer costs one call and not all that follow
+	defer a.mu.Unlock() // deferred, so that a panic of the writer fails only one call and does not leave mu locked
 	a.buf = append(l.append(a.buf[:0], name, lite), '\n')
 	_, err := a.w.Write(a.buf)
 	return err
@@ -118,5 +120,6 @@ func (l *auditLine) append(dst []byte, name string, b *framework.CallInfoLite) [
 	return dst
 }
 
-// maxAuditName is larger than a log's bound: an audit should tell two URIs apart.
+// maxAuditName bounds the name in a line. It is larger than the bound for logs (maxName), because
+// an audit should tell two URIs apart.
 const maxAuditName = 2 << 10

@@ -14,19 +14,19 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Cache keeps answers of tools that are both framework.ReadOnly and framework.Idempotent,
-// for ttl; all other calls pass. It keeps at most entries answers, and forgets the one that
-// was not used for longest. An answer of more than 256 KiB is not kept.
+// Cache keeps answers of tools that are both framework.ReadOnly and framework.Idempotent, for ttl.
+// Other calls pass unchanged. The cache holds at most entries answers and evicts the least recently
+// used one. Answers of more than 256 KiB are not cached.
 //
-// The key is the component, the principal with its issuer and scopes, and the arguments,
-// whatever their order and spacing. Do not cache a tool whose answer depends on more, such
-// as a header or another claim of the token. Callers without a principal share their
-// answers.
+// The key is the component, the principal with its issuer and scopes, and the arguments. The order
+// and the spacing of the arguments do not matter. Do not cache a tool whose answer depends on
+// anything else, such as a header or another claim of the token. All callers without a principal
+// share their answers.
 //
-// Only plain successes are kept: no error, no isError result, and no call that asked its
-// user or a model, in whatever round. Equal calls at the same moment each run. Resources
-// are not cached: a client that is told of a change (resources/updated) must not get what
-// was before it. Phase: cache.
+// Only plain successes are cached. Errors and isError results are not, and neither are calls that
+// asked the user or a model, in any round. Equal calls that run at the same time each run the
+// handler. Resources are not cached: after a change (resources/updated), a client must not receive
+// an old version. Phase: cache.
 func Cache(ttl time.Duration, entries int) framework.Middleware {
 	switch {
 	case ttl <= 0:
@@ -38,11 +38,12 @@ func Cache(ttl time.Duration, entries int) framework.Middleware {
 	return framework.Middleware{Name: "cache", Phase: framework.PhaseCache, Wrap: c.wrap}
 }
 
-// maxCached bounds one answer: with the number of entries it bounds the cache.
+// maxCached is the maximum size of one answer. Together with the number of entries it bounds the
+// cache.
 const maxCached = 256 << 10
 
-// component identifies the component that one chain belongs to, by its address: two servers, or
-// two tools that had the same name one after the other, never share answers.
+// component identifies, by its address, the component of one chain. Two servers therefore never
+// share answers, and neither do two tools that had the same name one after the other.
 type component struct{ _ byte }
 
 type cacheKey struct {
@@ -110,15 +111,16 @@ func (c *cache) put(key cacheKey, result *protocol.CallToolResult) {
 	c.kept.put(key, kept)
 }
 
-// own is a copy that outer steps may change: its blocks and its _meta, but not what these point
-// to.
+// own returns a copy of r that outer steps may change. The copy has its own blocks and _meta, but
+// shares what these point to.
 func own(r *protocol.CallToolResult) *protocol.CallToolResult {
 	c := *r
 	c.Content, c.Meta = slices.Clone(r.Content), maps.Clone(r.Meta)
 	return &c
 }
 
-// keyOf hashes each part with its length, so that no two keys are the same text.
+// keyOf hashes the principal, the name and the arguments of a call. Each part is preceded by its
+// length, so that different parts never form the same text.
 func keyOf(ctx context.Context, call *framework.Call) [sha256.Size]byte {
 	text := make([]byte, 0, 256)
 	part := func(s string) { text = append(append(strconv.AppendInt(text, int64(len(s)), 10), ':'), s...) }

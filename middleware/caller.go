@@ -10,15 +10,16 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// caller is the one whose calls are counted together. It is a map key of several fields and not
-// one string, so that a call that is let through allocates nothing for it, and no two callers
-// can be the same text.
+// caller identifies the party whose calls are counted together. It is a map key of several fields
+// instead of one string, so that a call that is let through does not allocate. It also rules out
+// that two callers have the same text.
 type caller struct {
-	kind byte // 'p' principal, 's' session, 'a' address, 'b' Rate.By; in upper case: of completions
+	kind byte // 'p' principal, 's' session, 'a' address, 'b' Rate.By; upper case for completions
 	a, b string
 }
 
-// callerOf is the principal, else the session, else the address.
+// callerOf returns the principal. Without a principal it returns the session, and without a session
+// the address.
 func callerOf(b *framework.CallInfoLite) caller {
 	switch p := b.Principal; {
 	case p != nil:
@@ -29,12 +30,12 @@ func callerOf(b *framework.CallInfoLite) caller {
 	return caller{kind: 'a', a: network(b.RemoteAddr)}
 }
 
-// network is the address without the port, since a client has many ports. Of an IPv6 address it
-// is the first 64 bits: the client chooses the rest.
+// network returns the address without the port, because a client has many ports. For an IPv6
+// address it returns the prefix of 64 bits, because the client chooses the rest.
 func network(addr string) string {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil {
-		return addr // it is not an IP address with a port
+		return addr // not an IP address with a port
 	}
 	ip := at.Addr().Unmap()
 	if ip.Is4() {
@@ -47,7 +48,7 @@ func network(addr string) string {
 	return prefix.String()
 }
 
-// host is addr's host without an allocation if the address is in canonical form.
+// host returns the host of addr. It does not allocate if the address is in canonical form.
 func host(addr string, ip netip.Addr) string {
 	if colon := strings.LastIndexByte(addr, ':'); colon > 0 && addr[0] != '[' {
 		return addr[:colon]
@@ -55,14 +56,14 @@ func host(addr string, ip netip.Addr) string {
 	return ip.String()
 }
 
-// digest stands for a text that must not be written down, or that may have any length. The id
-// of a session must not be written: whoever knows it can use the session.
+// digest returns a short hash of a text that must not be written to a log, or that may have any
+// length. The ID of a session must not be written, because anyone who has it can use the session.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
 
-// bounded cuts a text that a client sent to about most bytes, at the end of a character.
+// bounded cuts a text from a client to about most bytes, at the end of a character.
 func bounded(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -73,6 +74,6 @@ func bounded(text string, most int) string {
 	return text[:most] + "…"
 }
 
-// maxName bounds a URI, which a client has chosen. The names of tools and prompts are the
-// server's.
+// maxName bounds a URI, which a client has chosen. The names of tools and prompts come from the
+// server and need no bound.
 const maxName = 256

@@ -11,16 +11,17 @@ import (
 )
 
 // CheckOutput checks results of tools against the output schema that the client's revision lists
-// (2025-06-18 server/tools "Output Schema": servers MUST provide structured results that conform). What the
-// framework encodes fits; what methods such as MarshalJSON write, or steps further in have
-// changed, may not. A result that does not fit is an internal error: what is wrong is
-// logged, and sent only under framework.WithErrorDetail. isError results need not fit.
+// (2025-06-18 server/tools "Output Schema": servers MUST provide structured results that conform).
+// Results that the framework encodes conform. Results written by methods such as MarshalJSON, or
+// changed by later steps, may not. A result that does not conform becomes an internal error. The
+// details are logged, and are sent to the client only under framework.WithErrorDetail. isError
+// results need not conform.
 //
-// It is for development: it reads each result once more, which takes longer than most
-// tools. Phase: validate.
+// CheckOutput is for development: it reads each result once more, which takes longer than most
+// tools do. Phase: validate.
 func CheckOutput() framework.Middleware {
 	return framework.Middleware{Name: "check-output", Phase: framework.PhaseValidate, Wrap: func(next framework.Handler) framework.Handler {
-		c := &outputCheck{} // one for each component
+		c := &outputCheck{} // one per component
 		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 			result, err := next(ctx, call)
 			if err != nil || result == nil {
@@ -38,10 +39,11 @@ func CheckOutput() framework.Middleware {
 	}}
 }
 
-// outputCheck compiles a component's schema at its first call from each revision.
+// outputCheck checks the results of one component. It compiles the schema for each revision at the
+// first call from that revision.
 type outputCheck struct {
 	mu     sync.Mutex                             // guards checks
-	checks map[string]func(json.RawMessage) error // by revision; nil: it lists no schema
+	checks map[string]func(json.RawMessage) error // by revision; nil if the revision lists no schema
 }
 
 func (c *outputCheck) of(ctx context.Context) (func(json.RawMessage) error, error) {

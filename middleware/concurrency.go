@@ -10,14 +10,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Concurrency bounds the calls that run at once, and those that wait for one of them to
-// end. Waiting calls are let in in order; a call that finds the queue full is refused at
-// once, by a JSON-RPC error that says when to try again (protocol.TooMany). A wait ends
-// with the call's context.
+// Concurrency limits the number of calls that run at once (running), and the number of calls that
+// wait for one of them to end (waiting). Waiting calls start in the order of their arrival. If the
+// queue is full, a call is refused at once, with a JSON-RPC error that says when to try again
+// (protocol.TooMany). A wait also ends when the call's context ends.
 //
-// Each execution takes a place: a call that waits for its user live keeps it, one that is
-// asked in rounds gives it back between them. A tool that a model calls within a call uses
-// the place of that call, so that a call never waits for itself. Phase: limit.
+// Each execution takes one slot. A call that waits live for its user keeps the slot; a call that
+// asks in rounds frees it between rounds. A tool that a model calls within a call uses the slot of
+// that call, so that a call never waits for itself. Phase: limit.
 func Concurrency(running, waiting int) framework.Middleware {
 	switch {
 	case running < 1:
@@ -28,7 +28,7 @@ func Concurrency(running, waiting int) framework.Middleware {
 	b := &bulkhead{free: running, room: waiting}
 	return framework.Middleware{Name: "concurrency", Phase: framework.PhaseLimit, Wrap: func(next framework.Handler) framework.Handler {
 		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
-			if ctx.Value(b) != nil || framework.InReplayCheck(ctx) { // inside a call that has a place already
+			if ctx.Value(b) != nil || framework.InReplayCheck(ctx) { // within a call that already has a slot
 				return next(ctx, call)
 			}
 			if err := b.enter(ctx); err != nil {
@@ -40,17 +40,19 @@ func Concurrency(running, waiting int) framework.Middleware {
 	}}
 }
 
-// retryBusy is when a refused caller may try again. It is a guess, because how long calls take is
-// unknown.
+// retryBusy is the time after which a refused caller may try again. It is a guess, because the
+// duration of calls is unknown.
 const retryBusy = time.Second
 
-// bulkhead is a number of places with a bounded queue. Its address is the key under which a context
-// has the mark of a call with a place.
+// bulkhead is a semaphore with a bounded queue. free is the number of free slots; it is 0 while the
+// queue has waiters. leave passes the slot to the first waiter, without making it free in between.
+//
+// The address of a bulkhead is also a context key. It marks the contexts of calls that have a slot.
 type bulkhead struct {
 	mu    sync.Mutex // guards all below
 	free  int
 	room  int
-	queue list.List // of chan struct{}, closed when its waiter gets a place
+	queue list.List // of chan struct{}, closed when its waiter gets a slot
 }
 
 func (b *bulkhead) enter(ctx context.Context) error {
@@ -75,7 +77,7 @@ func (b *bulkhead) enter(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
-	case <-turn: // got a place at the same moment: hand it to the next
+	case <-turn: // got a slot at the same moment, so pass it on
 		b.pass()
 	default:
 		b.queue.Remove(place)
@@ -89,7 +91,8 @@ func (b *bulkhead) leave() {
 	b.pass()
 }
 
-// pass gives a place to the call that has waited longest.
+// pass gives a slot to the call that has waited longest, or frees it if no call waits. The caller
+// holds mu.
 func (b *bulkhead) pass() {
 	first := b.queue.Front()
 	if first == nil {

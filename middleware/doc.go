@@ -8,28 +8,28 @@
 //		middleware.MaxResult(1<<20),
 //	)
 //
-// Each is a framework.Middleware for App.Use, Group or one component's With. Their phases
-// put them in order, outermost first: Trace, Metrics, Logging and Audit (trace); RateLimit,
-// Concurrency and Timeout (limit); Cache (cache); CheckOutput and MaxResult (validate).
-// Within a phase the order is that of Use.
+// Each function returns a framework.Middleware for App.Use, Group or one component's With. The
+// phases put the steps in order, outermost first: Trace, Metrics, Logging and Audit (trace);
+// RateLimit, Concurrency and Timeout (limit); Cache (cache); CheckOutput and MaxResult (validate).
+// Within a phase, steps run in the order of Use.
 //
-// A call that asks the client in rounds (2026-07-28 basic/patterns/mrtr) runs many times
-// and counts as one call for all of them: it is logged, counted and audited when it is
-// over, a rate limit takes one event for it, and no round goes into a cache.
+// A call that asks the client in rounds (2026-07-28 basic/patterns/mrtr) runs once per round, but
+// counts as one call. It is logged, counted and audited when it is over. A rate limit takes one
+// event for it. No round is cached.
 //
-// Guarantees. All are safe for concurrent use and start no goroutine. What they keep is
-// bounded, and belongs to the value that the function returned: components and servers that
-// are given the same value share it. Build reports a wrong argument. Nothing trusts what a
-// client says about itself, forwarding headers included: a caller is known by its
-// principal, its session or the address of its connection.
+// All middleware of this package is safe for concurrent use and starts no goroutines. Its state is
+// bounded. The state belongs to the value that the function returned, so components and servers
+// that are given the same value share it. Build reports invalid arguments. A caller is identified
+// by its principal, its session or the address of its connection. What a client claims about
+// itself, including forwarding headers, is not trusted.
 //
-// A completion is a call of the prompt or template, with the arguments written so far;
-// clients ask as their users type. Subscriptions, pings and the polling of tasks are not
-// calls and pass through none of them.
+// A completion is a call of the prompt or template, with the arguments that the user has typed so
+// far. Subscriptions, pings and the polling of tasks are not calls and do not pass through
+// middleware.
 //
-// A call that is refused because the caller lacks scopes of the component passes only
-// through those of the phase trace, with the outcome "denied".
+// If a caller lacks the scopes of the component, the call is refused and passes only through steps
+// of the phase trace, with the outcome "denied".
 //
-// They do not recover from panics or check scopes, which the engine does for every call,
-// and do not authenticate, which package middleware/auth does.
+// This package does not recover from panics or check scopes; the engine does that for every call.
+// Package middleware/auth authenticates callers.
 package middleware

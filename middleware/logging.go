@@ -21,10 +21,9 @@ type logOption func(*logging)
 
 func (logOption) logOption() {}
 
-// Redact hides members of arguments by name, at any depth; case, "_", "-" and "." make no
-// difference. Members with the name of a secret (framework.IsSecretName) and fields with the
-// tag secret:"true" are always hidden. Variables of a URI are not members: only the tag
-// hides them.
+// Redact hides members of arguments by name, at any depth. Case, "_", "-" and "." make no
+// difference. Members with the name of a secret (framework.IsSecretName) and fields with the tag
+// secret:"true" are always hidden. Variables of a URI are not members; only the tag hides them.
 func Redact(names ...string) LogOption {
 	return logOption(func(l *logging) {
 		for _, name := range names {
@@ -33,32 +32,34 @@ func Redact(names ...string) LogOption {
 	})
 }
 
-// RedactPattern hides what the patterns match, in arguments, names and errors. Tokens with
-// their scheme, JSON web tokens, private keys, passwords in URLs and keys of well-known
-// services are hidden anyway.
+// RedactPattern hides text that matches one of the patterns, in arguments, names and errors. Tokens
+// with their scheme, JSON web tokens, private keys, passwords in URLs and keys of well-known
+// services are always hidden.
 func RedactPattern(patterns ...*regexp.Regexp) LogOption {
 	return logOption(func(l *logging) { l.redact.patterns = append(l.redact.patterns, patterns...) })
 }
 
-// WithoutArguments leaves arguments out. Their secrets are hidden in errors all the same.
+// WithoutArguments leaves arguments out of the log. Secrets of the arguments are still hidden in
+// errors.
 func WithoutArguments() LogOption {
 	return logOption(func(l *logging) { l.arguments = false })
 }
 
-// Sample logs only one in n of the calls that succeeded, the first and every nth after it.
-// Those that are logged as warnings are never left out.
+// Sample logs only one in n of the calls that are not logged as warnings: the first call and every
+// nth after it. Warnings are never left out.
 func Sample(n int) LogOption { return logOption(func(l *logging) { l.sample = int64(n) }) }
 
-// Logging logs every call through the app's logger: what was called, by whom, with which
-// outcome and how long it took, and the trace it belongs to if Trace is further out. Calls
-// that failed through the server's fault, or that it refused, are warnings; others have
-// level info. Handlers log with framework.Log.
+// Logging logs every call through the app's logger: the component, the caller, the outcome, the
+// duration, and the trace if Trace is an earlier step. Calls that the server refused, or that
+// failed through its fault, are logged as warnings; all others have level info. Handlers log with
+// framework.Log.
 //
-// Arguments are logged as text of at most 2 KiB, without secrets (see Redact); so are
-// errors, without those secrets among the arguments that have 4 bytes or more. Results are
-// never logged. A call in which a step further in has panicked has the outcome "panic". A
-// call that was asked in rounds is logged when it is over, with the time of its last round.
-// Phase: trace.
+// Arguments are logged as text of at most 2 KiB, without secrets (see Redact). Errors have the same
+// limit. Secrets of the arguments are hidden in them if they have 4 bytes or more. Results are
+// never logged.
+//
+// If a later step panics, the outcome is "panic". A call that was asked in rounds is logged when it
+// is over, with the duration of its last round. Phase: trace.
 func Logging(opts ...LogOption) framework.Middleware {
 	l := &logging{arguments: true, sample: 1}
 	for _, o := range opts {
@@ -89,15 +90,15 @@ type logging struct {
 	redact    redactor
 	arguments bool
 	sample    int64
-	calls     atomic.Int64 // counts the calls that may be left out by Sample
+	calls     atomic.Int64 // number of calls that Sample may leave out
 }
 
 func (l *logging) wrap(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
-		call.Began()               // starts the clock before the call, not when the duration is asked for
+		call.Began()               // starts the clock before the call, not when the duration is read
 		received := call.Arguments // an inner step may change them
 		outcome := outcomePanic
-		defer func() { // deferred, because the engine recovers panics: a call that panics is logged, too
+		defer func() { // deferred, because a call that panics is logged also; the engine recovers the panic
 			l.write(ctx, call, received, outcome, err)
 		}()
 		result, err = next(ctx, call)
@@ -151,7 +152,7 @@ func (l *logging) fields(ctx context.Context, call *framework.Call, outcome fram
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
 		fields = append(fields, zap.Stringer("trace", span.TraceID()), zap.Stringer("span", span.SpanID()))
 	}
-	if l.arguments && arguments != nil { // as one text: as members they would create any number of fields in an index of the log
+	if l.arguments && arguments != nil { // as one text, because members would create any number of fields in an index of the log
 		fields = append(fields, zap.String("arguments", bounded(string(arguments), maxArguments)))
 	}
 	if err != nil {

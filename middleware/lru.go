@@ -19,8 +19,8 @@ func newLRU[K comparable, V any](most int) *lru[K, V] {
 	return &lru[K, V]{most: most, byKey: make(map[K]*list.Element)}
 }
 
-// get counts as a use. The entry in front is compared first: a key that is used often is mostly
-// there, and needs no hash.
+// get returns the value of key and marks it as used. It compares the front entry first, which needs
+// no hash: a key that is used often is mostly at the front.
 func (l *lru[K, V]) get(key K) (value V, ok bool) {
 	if first := l.order.Front(); first != nil {
 		if p := first.Value.(*pair[K, V]); p.key == key {

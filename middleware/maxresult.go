@@ -8,11 +8,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// MaxResult bounds the size of results in bytes: the sum of texts, structured content, URIs
-// and data (as base64), without the envelope and escapes. If a result is structured and has
-// the same as text, both count, since both are sent. A larger result is not sent; the model
-// is told its size instead, so that it can ask for less. Lists, which come in pages, are
-// not bounded. Phase: validate.
+// MaxResult limits the size of results in bytes. The size is the sum of texts, structured content,
+// URIs and data (as base64), without the envelope and escapes. If a result has the same content in
+// structured form and as text, both count, because both are sent. A larger result is replaced by an
+// error that contains its size, so that the model can ask for less. Lists have pages and are not
+// limited. Phase: validate.
 func MaxResult(bytes int) framework.Middleware {
 	if bytes < 1 {
 		return broken("MaxResult: the bound must be 1 or more")
@@ -31,7 +31,7 @@ func MaxResult(bytes int) framework.Middleware {
 	}}
 }
 
-// sizeOf is about what a result takes on the wire.
+// sizeOf returns the approximate size of a result on the wire.
 func sizeOf(body protocol.Result) int {
 	switch r := body.(type) {
 	case *protocol.CallToolResult:

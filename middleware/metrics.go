@@ -13,24 +13,24 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// Metrics measures calls with OpenTelemetry, by the provider that the program has set
-// (otel.SetMeterProvider): the histogram mcp.server.operation.duration, in seconds, of
-// everything further in. A call that is asked in rounds counts once, with the time of its
-// last round.
+// Metrics measures calls with OpenTelemetry, using the program's provider (otel.SetMeterProvider).
+// It records the histogram mcp.server.operation.duration, in seconds, which covers all later steps
+// and the handler. A call that asks in rounds counts once, with the duration of its last round.
 //
-// The attributes are mcp.method.name, mcp.protocol.version, gen_ai.tool.name,
-// gen_ai.prompt.name or mcp.resource.uri (for a template, the template), and error.type, a
-// framework.Outcome, if the call failed. Each has few values, all of them the server's own:
-// calls of what does not exist never get here. If the provider does not record, nothing is
-// measured. Phase: trace.
+// The attributes are mcp.method.name, mcp.protocol.version, gen_ai.tool.name with
+// gen_ai.operation.name, gen_ai.prompt.name or mcp.resource.uri (of a template, the template), and
+// error.type. If the call failed, error.type is a framework.Outcome or "panic". Each attribute has
+// few values, and the server defines all of them: calls of unknown components do not reach
+// middleware. If the provider does not record, Metrics measures nothing. Phase: trace.
 func Metrics() framework.Middleware { return MetricsWith(nil) }
 
-// MetricsWith is Metrics with a provider of your own; nil stands for that of Metrics.
+// MetricsWith is like Metrics, but uses the given provider. A nil provider selects the one that
+// Metrics uses.
 func MetricsWith(provider metric.MeterProvider) framework.Middleware {
 	wrap := func(next framework.Handler) framework.Handler {
 		p := provider
 		if p == nil {
-			p = otel.GetMeterProvider() // which passes calls on to a provider that is set later
+			p = otel.GetMeterProvider() // it forwards to a provider that is set later
 		}
 		duration, err := p.Meter(scope).Float64Histogram(metricDuration,
 			metric.WithUnit("s"),
@@ -46,15 +46,15 @@ func MetricsWith(provider metric.MeterProvider) framework.Middleware {
 	return framework.Middleware{Name: "metrics", Phase: framework.PhaseTrace, Wrap: wrap}
 }
 
-// measuring is the instrument of one component. Its sets of attributes are bounded by the
-// number of methods, revisions and outcomes.
+// measuring has the histogram for one component. The number of methods, revisions and outcomes
+// bounds its attribute sets.
 type measuring struct {
 	duration metric.Float64Histogram
 	sets     sync.Map                 // labels -> *labelled
-	last     atomic.Pointer[labelled] // most calls have the labels of the one before, which needs no hash
+	last     atomic.Pointer[labelled] // set of the previous call; most calls have the same labels, and comparing them needs no hash
 }
 
-// labelled is one set of labels with the options to record it. Immutable.
+// labelled is a set of labels with the options that record it. Immutable.
 type labelled struct {
 	labels
 	options []metric.RecordOption
@@ -72,7 +72,7 @@ func (m *measuring) around(next framework.Handler) framework.Handler {
 		}
 		began := call.Began()
 		outcome := outcomePanic
-		defer func() { // deferred, because the engine recovers panics: a call that panics is counted, too
+		defer func() { // deferred, because a call that panics is counted also; the engine recovers the panic
 			if outcome != framework.OutcomePending {
 				l := labels{call.Method, framework.CallRevision(ctx), outcome}
 				m.duration.Record(ctx, time.Since(began).Seconds(), m.options(l, call)...)
@@ -84,7 +84,7 @@ func (m *measuring) around(next framework.Handler) framework.Handler {
 	}
 }
 
-// options are made once for each set of labels.
+// options returns the options for a set of labels. They are made once per set.
 func (m *measuring) options(l labels, call *framework.Call) []metric.RecordOption {
 	if last := m.last.Load(); last != nil && last.labels == l {
 		return last.options

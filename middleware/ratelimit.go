@@ -14,48 +14,48 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/claim"
 )
 
-// Rate is what RateLimit enforces: a bucket of Burst events, which is refilled with Events
-// in every Per.
+// Rate is the rate that RateLimit enforces. Each caller has a bucket of Burst events, which is
+// refilled with Events in every Per.
 type Rate struct {
 	Events int
 	Per    time.Duration
-	Burst  int                                             // 0 = Events
-	By     func(c *framework.CallInfo, name string) string // nil = principal, else session, else address
+	Burst  int                                             // 0 means Events
+	By     func(c *framework.CallInfo, name string) string // key of the caller; nil means the principal, else the session, else the address
 
-	// Store counts for all processes that share it. Nil: that of the app's WithStore if it
-	// can (framework.Store), else this process counts alone.
+	// Store counts for all processes that share it. If it is nil, RateLimit uses the claim store of
+	// the app's WithStore. If the app has none (framework.Store), this process counts alone.
 	Store claim.Store
-	// Local counts in this process, whatever stores there are: no round trip for each call.
+	// Local counts in this process even if there is a store, which saves a round trip per call.
 	Local bool
-	// Name tells limits that share a store apart. Limits of the same name must have the
-	// same rate.
+	// Name tells limits that share a store apart. Limits with the same name must have the same
+	// rate.
 	Name string
 }
 
-// RateLimit refuses calls beyond a rate, by a JSON-RPC error that says when there is room
-// again (protocol.TooMany): over HTTP with Retry-After, and with status 429 if the revision
-// lets the status follow the error (2026-07-28). One logical call is one event, in however
-// many rounds or repetitions of a task; a round that a client sends again is one more.
-// Lists count like calls. Completions have the same rate, but buckets of their own: they
-// come as a user types.
+// RateLimit refuses calls beyond a rate with a JSON-RPC error that says when to try again
+// (protocol.TooMany). Over HTTP the response has Retry-After, and status 429 if the revision lets
+// the status follow the error (2026-07-28). One logical call is one event, regardless of its rounds
+// and of repetitions of a task. A round that a client sends again is one more event. Lists count
+// like calls. Completions have the same rate but separate buckets, because they are sent while a
+// user types.
 //
-// All components behind the same value share the buckets; each caller has one. Have By
-// return the name as well to have one for each tool:
+// All components that are given the same value share the buckets; each caller has one bucket. For
+// one bucket per tool and caller, let By return the name also:
 //
 //	By: func(c *framework.CallInfo, name string) string {
-//		host, _, _ := net.SplitHostPort(c.RemoteAddr) // of ports a client has many
+//		host, _, _ := net.SplitHostPort(c.RemoteAddr) // a client has many ports
 //		return host + " " + name
 //	}
 //
-// By default a client without a principal has a bucket for each of its sessions. An address
-// is that of the connection: behind a proxy it is the proxy's, and whether to believe
-// forwarding headers is up to By.
+// By default, a client without a principal has one bucket per session. The address is the address
+// of the connection, so behind a proxy it is the proxy's address. If you trust forwarding headers,
+// read them in By.
 //
-// At most 100,000 callers and as many rounds are remembered, about 40 MB; beyond that,
-// those that were quiet for longest are forgotten, as their buckets are fullest. A store
-// keeps buckets that are not full, and its nodes need clocks that agree. If it fails, this
-// process counts alone, asks it once a second whether it is back, and says so in the log
-// once a minute. Phase: limit.
+// At most 100,000 callers and as many rounds are remembered, which takes about 40 MB. Beyond that,
+// the least recently used ones are forgotten, because their buckets are the fullest. A store keeps
+// only buckets that are not full, and the clocks of its nodes must agree. If the store fails, this
+// process counts alone. It tries the store again once a second, and logs a warning once a minute.
+// Phase: limit.
 func RateLimit(r Rate) framework.Middleware {
 	switch {
 	case r.Events < 1:
@@ -93,19 +93,24 @@ type execution struct {
 	round int
 }
 
-// limiter is one RateLimit. It cannot be a step of OncePerCall, which does not see a round that
-// is sent again.
+// limiter is the state of one RateLimit. It cannot be a step of OncePerCall, because OncePerCall
+// skips a round that is sent again.
+//
+// mu guards the buckets of this process, the executions that it has seen, and the state of the
+// store. The store answers while away is zero. A failure sets away to a moment in the future
+// (heard), and no call uses the store before that. Then one call tries it (asks), and its result
+// sets away again. mu is not held while the store is called.
 type limiter struct {
 	rate     Rate
-	interval time.Duration // between two events
-	warned   atomic.Int64  // unix nanoseconds
-	turns    turns         // the order in which callers change a bucket of a store
+	interval time.Duration // time in which one event is refilled
+	warned   atomic.Int64  // when warn last logged, in Unix nanoseconds
+	turns    turns         // queues of the calls that change a bucket of a store
 
 	mu      sync.Mutex // guards all below
-	now     time.Time  // the latest time seen; it never goes back
+	now     time.Time  // the latest time seen; never decreases
 	buckets *lru[caller, *rate.Limiter]
 	seen    *lru[execution, struct{}]
-	away    time.Time // the store is not asked until then; zero: it answers
+	away    time.Time // the store is not used until then; zero if it answers
 }
 
 func (l *limiter) wrap(next framework.Handler) framework.Handler {
@@ -125,15 +130,16 @@ func (l *limiter) wrap(next framework.Handler) framework.Handler {
 	}
 }
 
-// counted remembers a call that waits for an answer: it may go on as a task, which runs from
-// the start again. The question may have cancelled ctx.
+// counted records that the first round of a call was counted. The call waits for an answer and may
+// continue as a task, which runs from the start again. counted does not use ctx's cancellation,
+// because the question may have cancelled ctx.
 func (l *limiter) counted(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), awayPause)
 	defer cancel()
 	l.first(ctx, execution{id, 0})
 }
 
-// rounded is a duration for people.
+// rounded rounds a duration up, for an error text.
 func rounded(d time.Duration) time.Duration {
 	if d < time.Second {
 		return (d + time.Millisecond - 1).Truncate(time.Millisecond)
@@ -141,8 +147,8 @@ func rounded(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// paid says whether the execution belongs to a logical call that was counted already. A client
-// cannot pretend to send a later round: its number is in the sealed state.
+// paid reports whether the execution belongs to a logical call that was already counted. A client
+// cannot pretend to send a later round, because the round's number is in the sealed state.
 func (l *limiter) paid(ctx context.Context, lite *framework.CallInfoLite, call *framework.Call) bool {
 	switch {
 	case lite.ReplayCheck:
@@ -151,17 +157,17 @@ func (l *limiter) paid(ctx context.Context, lite *framework.CallInfoLite, call *
 		return false
 	}
 	first := l.first(ctx, execution{call.ID, call.Round})
-	if lite.Task != "" { // a task is repeated by the server itself
+	if lite.Task != "" { // the server itself repeats a task
 		return call.Round > 0 || !first
 	}
 	return first
 }
 
-// seenLife is how long a store remembers that a round was seen: by default a client may take
-// that long to answer.
+// seenLife is how long a store remembers that a round was seen. By default a client may take that
+// long to answer.
 const seenLife = time.Hour
 
-// first says whether the execution was not seen before, and remembers it.
+// first reports whether the execution was not seen before, and records it.
 func (l *limiter) first(ctx context.Context, e execution) bool {
 	if store := l.store(ctx); store != nil && l.asks() {
 		_, mine, err := store.Claim(ctx, l.key("seen", e.call, e.round), []byte{1}, seenLife)
@@ -178,16 +184,17 @@ func (l *limiter) first(ctx context.Context, e execution) bool {
 	return true
 }
 
-// take takes one event from the bucket, or says when there will be one.
+// take takes one event from the caller's bucket. If the bucket is empty, it returns false and the
+// time until an event is available.
 func (l *limiter) take(ctx context.Context, lite *framework.CallInfoLite, call *framework.Call) (after time.Duration, ok bool) {
 	who := callerOf(lite)
 	if l.rate.By != nil {
 		who = caller{kind: 'b', a: l.rate.By(framework.Caller(ctx), call.Name)}
-		if len(who.a) > maxName { // a text that the client has chosen must not fill the memory
+		if len(who.a) > maxName { // a client may choose the text, which must not fill the memory
 			who.b, who.a = digest(who.a), ""
 		}
 	}
-	if call.Method == protocol.MethodComplete { // completions come as a user types, and must not use up the calls
+	if call.Method == protocol.MethodComplete { // sent while a user types, so they must not use up the events of calls
 		who.kind -= 'a' - 'A'
 	}
 	if store := l.store(ctx); store != nil {
@@ -198,8 +205,8 @@ func (l *limiter) take(ctx context.Context, lite *framework.CallInfoLite, call *
 	return l.takeHere(who, call.Began())
 }
 
-// takeHere counts a call at the time when it began, which other steps have read already. Only
-// before it refuses one it reads the clock.
+// takeHere counts a call in this process, at the time when the call began. Other steps have already
+// read that time, so takeHere reads the clock only before it refuses a call.
 func (l *limiter) takeHere(who caller, began time.Time) (after time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,8 +222,8 @@ func (l *limiter) takeHere(who caller, began time.Time) (after time.Duration, ok
 	return time.Duration(math.Ceil(missing * float64(l.interval))), false
 }
 
-// at is t, or the latest time seen if that is later. Calls do not arrive in the order in which
-// they began, and a bucket whose time goes back would be filled twice. Called with l.mu held.
+// at returns t, or the latest time seen if that is later. Calls do not arrive in the order in which
+// they began, and a bucket whose time goes back would be filled twice. The caller holds l.mu.
 func (l *limiter) at(t time.Time) time.Time {
 	if t.After(l.now) {
 		l.now = t
@@ -224,7 +231,7 @@ func (l *limiter) at(t time.Time) time.Time {
 	return l.now
 }
 
-// store is where events are counted; nil: in this process.
+// store returns the store that counts events, or nil if this process counts alone.
 func (l *limiter) store(ctx context.Context) claim.Store {
 	switch {
 	case l.rate.Local:

@@ -16,8 +16,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/claim"
 )
 
-// maxSwaps bounds the attempts to change a bucket that others change at the same time. Each
-// failed attempt is an event that another call has taken.
+// maxSwaps is the maximum number of attempts to change a bucket that other calls change at the same
+// time. Each failed attempt means that another call has taken an event.
 const maxSwaps = 64
 
 var (
@@ -26,7 +26,8 @@ var (
 	errAway       = errors.New("the store has failed just now")
 )
 
-// takeShared waits for its turn. If it returns an error, this process counts alone.
+// takeShared takes one event from a bucket in the store. Calls of this process for the same bucket
+// take turns. If takeShared returns an error, this process counts alone.
 func (l *limiter) takeShared(ctx context.Context, store claim.Store, who caller) (after time.Duration, ok bool, err error) {
 	key := l.key("bucket", string(who.kind)+strconv.Itoa(len(who.a))+":"+who.a+who.b, 0)
 	mine, err := l.turns.enter(ctx, key)
@@ -48,8 +49,8 @@ func (l *limiter) takeShared(ctx context.Context, store claim.Store, who caller)
 	return after, ok, err
 }
 
-// takeAt changes a bucket in a store by the generic cell rate algorithm. The bucket is one
-// number: the moment when it will be full again. An event moves that by an interval, but not
+// takeAt changes a bucket in a store with the generic cell rate algorithm. The bucket is one
+// number: the moment when it will be full again. An event moves this moment by an interval, but not
 // beyond Burst intervals from now.
 func (l *limiter) takeAt(ctx context.Context, store claim.Store, key string) (after time.Duration, ok bool, err error) {
 	for range maxSwaps {
@@ -75,9 +76,10 @@ func (l *limiter) takeAt(ctx context.Context, store claim.Store, key string) (af
 	return 0, false, errContended
 }
 
-// move is when the bucket will be full after one more event, or, if there is no room for it,
-// how long until there is. A moment later than any event can have set comes from a clock that
-// was wrong: the bucket counts as empty then, and fills from now on.
+// move returns the moment when the bucket will be full after one more event. If the bucket has no
+// event left, it returns the unchanged moment and the time until an event is available. If full is
+// later than any event can have set it, a clock was wrong. The bucket then counts as empty and
+// fills from now on.
 func (l *limiter) move(now, full time.Time) (moved time.Time, after time.Duration) {
 	most := now.Add(time.Duration(l.rate.Burst) * l.interval)
 	switch {
@@ -94,18 +96,18 @@ func (l *limiter) move(now, full time.Time) (moved time.Time, after time.Duratio
 
 func moment(t time.Time) []byte { return strconv.AppendInt(nil, t.UnixNano(), 10) }
 
-// key is a hash: it hides the caller, and has one length.
+// key returns the key in the store. It is a hash, which hides the caller and has a fixed length.
 func (l *limiter) key(what, who string, n int) string {
 	sum := sha256.Sum256([]byte(what + "/" + strconv.Itoa(n) + "/" + strconv.Itoa(len(l.rate.Name)) + ":" + l.rate.Name + who))
 	return "rate/" + base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// awayPause is how long a store that has failed is not asked, since each call would wait until
-// it fails again.
+// awayPause is how long a store is not used after a failure. Without the pause, each call would
+// wait until the store fails again.
 const awayPause = time.Second
 
-// asks says whether to ask the store. After a failure only one call in each awayPause does, to
-// find out whether it answers again.
+// asks reports whether to use the store. After a failure it returns true for only one call in each
+// awayPause, which finds out whether the store answers again.
 func (l *limiter) asks() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,8 +122,9 @@ func (l *limiter) asks() bool {
 	return true
 }
 
-// heard remembers whether the store answers. It does, too, if it has no room for a new bucket
-// or has an unusable one. A call whose context has ended learns nothing.
+// heard records, from the error of a call to the store, whether the store answers. A store that is
+// full or has an unusable bucket does answer. If the call's context has ended, heard ignores its
+// error, which says nothing about the store.
 func (l *limiter) heard(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return
@@ -146,20 +149,23 @@ func (l *limiter) warn(ctx context.Context, err error) {
 		zap.String("limit", l.rate.Name), zap.Error(err))
 }
 
-// turns let the calls of one caller change its bucket one after the other. At the same time all
-// but one of them would fail and try again, each with two round trips. When one is refused, so
-// are those that wait behind it.
+// turns make the calls of one caller change its bucket one after the other. If they changed it at
+// the same time, all but one would fail and try again, each with two round trips. If a call is
+// refused, the calls that wait behind it are refused also, without using the store.
+//
+// enter creates the turn of a bucket or joins it, and waits in its bulkhead. leave wakes the next
+// call. The last user removes the turn from byKey. mu is not held during the wait.
 type turns struct {
-	mu    sync.Mutex // guards byKey, and users of each turn
+	mu    sync.Mutex // guards byKey and the users field of each turn
 	byKey map[string]*turn
 }
 
-// turn is that of one bucket, as long as calls use it or wait for it.
+// turn serializes the calls for one bucket. It exists while calls use it or wait for it.
 type turn struct {
 	bulkhead
 
 	users int
-	empty time.Time // the bucket is empty until then; guarded by having the turn
+	empty time.Time // the bucket is empty until then; only the call that entered the bulkhead uses it
 }
 
 func (t *turns) enter(ctx context.Context, key string) (*turn, error) {
@@ -186,7 +192,7 @@ func (t *turns) leave(key string, b *turn) {
 	t.forget(key, b)
 }
 
-// forget drops a bucket's turn when nobody uses it.
+// forget removes one user of a bucket's turn, and the turn after its last user.
 func (t *turns) forget(key string, b *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

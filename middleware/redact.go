@@ -12,8 +12,8 @@ import (
 
 const hidden = "[hidden]"
 
-// secretText matches secrets that can be recognized anywhere: tokens with their scheme, JSON
-// web tokens, marked keys of well-known services, private keys, passwords in URLs.
+// secretText matches secrets that can be recognized in any text: tokens with their scheme, JSON web
+// tokens, marked keys of well-known services, private keys, passwords in URLs.
 var secretText = regexp.MustCompile(strings.Join([]string{
 	`(?i:\b(?:bearer|basic|dpop)\s+[a-z0-9._~+/=-]{8,})`,
 	`\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)*`,
@@ -24,14 +24,13 @@ var secretText = regexp.MustCompile(strings.Join([]string{
 	`://[^/\s:@]*:[^/\s@]+@`,
 }, "|"))
 
-// redactor hides what must not be written to a log.
+// redactor hides secrets in texts for a log.
 type redactor struct {
-	names    []string // as fold makes them
+	names    []string // folded with fold
 	patterns []*regexp.Regexp
 }
 
-// call returns what may be logged of a call's name and arguments, and the texts that were
-// hidden.
+// call returns the name and the arguments of a call for the log, and the texts that were hidden.
 func (r *redactor) call(ctx context.Context, call *framework.Call, withArguments bool) (name string, arguments []byte, secrets []string) {
 	name = r.bounded(framework.RedactName(ctx, call), maxName, nil)
 	redacted, secrets := framework.RedactArguments(ctx, call.Arguments)
@@ -43,16 +42,17 @@ func (r *redactor) call(ctx context.Context, call *framework.Call, withArguments
 	return name, seen.dst, seen.secrets
 }
 
-// bounded cuts a text after secrets are hidden in it: half a token would not be recognized.
+// bounded hides secrets in a text, and then cuts it. Cutting first could leave half a token, which
+// would not be recognized.
 func (r *redactor) bounded(text string, most int, secrets []string) string {
 	return bounded(r.text(bounded(text, maxRedacted), secrets), most)
 }
 
-// maxRedacted bounds what is looked through of one text, and of all arguments of a call:
-// the expressions take a second for a megabyte, and what is written is far shorter.
+// maxRedacted bounds how much of one text, and of all arguments of a call, is searched for secrets.
+// The expressions take a second for a megabyte, and the log contains far less.
 const maxRedacted = 32 << 10
 
-// text hides what looks like a secret, and the secrets of the call.
+// text hides everything in a text that looks like a secret, and the secrets of the call.
 func (r *redactor) text(text string, secrets []string) string {
 	text = framework.RedactText(text, secrets)
 	text = secretText.ReplaceAllString(text, hidden)
@@ -68,11 +68,11 @@ type redaction struct {
 
 	dst     []byte
 	secrets []string // the texts that were hidden
-	left    int      // how many bytes of text may still be looked through
+	left    int      // number of bytes of text that may still be searched
 }
 
-// value writes a JSON text without the members that have a secret name and without what
-// looks like one in texts.
+// value writes a JSON text. It hides the values of members with a secret name, and text that looks
+// like a secret.
 func (r *redaction) value(raw []byte) {
 	more := false
 	comma := func() {
@@ -115,7 +115,8 @@ func (r *redaction) member(name string, value []byte) {
 	r.value(value)
 }
 
-// quote writes as much of a text as may still be looked through: the rest must not be shown.
+// quote writes a text up to the number of bytes that may still be searched. The rest is not
+// searched and must not be shown.
 func (r *redaction) quote(text string) {
 	text = bounded(text, r.left)
 	r.left = max(0, r.left-len(text))
@@ -128,5 +129,6 @@ func (r *redactor) secretName(name string) bool {
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "")
 
-// fold makes "API-Key", "api_key" and "apiKey" one name.
+// fold returns a name in the form used for comparison: "API-Key", "api_key" and "apiKey" are the
+// same.
 func fold(name string) string { return separators.Replace(strings.ToLower(name)) }

@@ -1,7 +1,7 @@
 package middleware
 
-// Names of the semantic conventions for MCP. The module's semconv packages had them from
-// v1.39 to v1.41 only, so they are written here.
+// Names from the semantic conventions for MCP. They are defined here because OpenTelemetry's
+// semconv packages had them only from v1.39 to v1.41.
 const (
 	scope = "github.com/kagami-mcp/kagami/middleware"
 

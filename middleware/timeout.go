@@ -9,27 +9,29 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// timeoutError is the cause of a context that Timeout ended, and what the caller is told.
+// timeoutError is the cause of a context that Timeout ended, and the error that the caller
+// receives.
 type timeoutError struct {
 	kind  string
 	limit time.Duration
 }
 
-// Error is meant for the model.
+// Error returns a sentence for the model.
 func (e *timeoutError) Error() string {
 	return fmt.Sprintf("The %s took longer than %s and was stopped.", e.kind, e.limit)
 }
 
-// Is makes it a context.DeadlineExceeded for errors.Is.
+// Is reports whether target is context.DeadlineExceeded.
 func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// Timeout limits every call: the context of everything further in ends after d, and an
-// error that results from it tells the caller so. It bounds one execution: if the client is
-// asked live, the time the user takes counts; in rounds each round has the whole time. Time
-// spent waiting in Concurrency counts if Timeout was given first.
+// Timeout limits the duration of every call. The context of all later steps and the handler ends
+// after d. An error that results from this is replaced by one that tells the caller about the
+// limit. Timeout applies to one execution. If the handler asks the client live, the time that the
+// user takes counts; if it asks in rounds, each round has the whole time. Time spent waiting in
+// Concurrency counts if Timeout was given first.
 //
-// A handler that does not heed its context goes on, and if it returns a result after all,
-// that is the answer. Phase: limit.
+// If a handler ignores its context, it continues to run. A result that it returns after all is the
+// answer. Phase: limit.
 func Timeout(d time.Duration) framework.Middleware {
 	if d <= 0 {
 		return broken("Timeout: the duration must be positive")
@@ -48,8 +50,8 @@ func Timeout(d time.Duration) framework.Middleware {
 	}}
 }
 
-// stopped says whether the error may be a result of the end of the context. An error that a
-// handler means to tell its caller is passed on as it is.
+// stopped reports whether the error may result from the end of the context. An error that a handler
+// means to show to its caller does not count and is passed on unchanged.
 func stopped(ctx context.Context, err error) bool {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return true
@@ -57,7 +59,7 @@ func stopped(ctx context.Context, err error) bool {
 	return framework.OutcomeOf(ctx, nil, err) == framework.OutcomeFailed
 }
 
-// noun is what kind of component was called.
+// noun returns the kind of the component, for the error text.
 func noun(call *framework.Call) string {
 	if call.Component.Kind == "" {
 		return "list"

@@ -21,24 +21,27 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Trace traces calls with OpenTelemetry: a span of kind server for each execution, by the
-// provider that the program has set (otel.SetTracerProvider). Its parent is the W3C trace
-// context (traceparent and tracestate) of the request's _meta (2026-07-28 basic, "Trace
-// Context"), else the span of an HTTP server in front, else the traceparent header; if
-// there are both of the first two, the second is a link. The span is in the context of
-// everything further in.
+// Trace traces calls with OpenTelemetry. Each execution has a span of kind server, made by the
+// program's provider (otel.SetTracerProvider). The context of all later steps and the handler
+// contains the span.
 //
-// A call that is asked in rounds has a span in each, all with its id (kagami.call.id); one
-// that waits for answers is not an error. Attributes have the names of the semantic
-// conventions for MCP. A session is written as a digest of its id (the id itself would let
-// in whoever has it); arguments and texts of errors are not written. Baggage is not taken
-// from clients: it would be passed on to other servers. A caller can demand that its trace
-// is sampled; a sampler that ignores remote parents prevents that. Phase: trace; given
-// first, it spans the other steps.
+// The parent of the span is the W3C trace context (traceparent and tracestate) in the request's
+// _meta (2026-07-28 basic, "Trace Context"). Without it, the parent is the span of an HTTP server
+// in front, and without that, the traceparent header. If _meta has a trace context and there also
+// is a span of an HTTP server, that span becomes a link.
+//
+// A call that asks in rounds has one span per round, all with the ID of the call (kagami.call.id).
+// A round that waits for answers is not an error. Attributes have the names of the semantic
+// conventions for MCP. A session is recorded as a digest of its ID, because anyone who has the ID
+// itself can use the session. Arguments and texts of errors are not recorded.
+//
+// Trace does not accept baggage from clients, because it would be passed on to other servers. A
+// caller can demand that its trace is sampled; a sampler that ignores remote parents prevents that.
+// Phase: trace; if Trace is given first, its span covers the other steps.
 func Trace() framework.Middleware { return TraceWith(nil, nil) }
 
-// TraceWith is Trace with a provider and a propagator of your own; nil stands for those of
-// Trace.
+// TraceWith is like Trace, but uses the given provider and propagator. A nil argument selects the
+// default that Trace uses.
 func TraceWith(provider trace.TracerProvider, propagator propagation.TextMapPropagator) framework.Middleware {
 	t := &tracing{propagator: propagator}
 	if propagator == nil {
@@ -50,7 +53,7 @@ func TraceWith(provider trace.TracerProvider, propagator propagation.TextMapProp
 	wrap := func(next framework.Handler) framework.Handler {
 		p := provider
 		if p == nil {
-			p = otel.GetTracerProvider() // which passes calls on to a provider that is set later
+			p = otel.GetTracerProvider() // it forwards to a provider that is set later
 		}
 		return t.wrap(p.Tracer(scope), next)
 	}
@@ -59,11 +62,11 @@ func TraceWith(provider trace.TracerProvider, propagator propagation.TextMapProp
 
 type tracing struct {
 	propagator propagation.TextMapPropagator
-	keys       [][2]string // the keys that it reads, from _meta and from headers
+	keys       [][2]string // the propagator's keys, as spelled in _meta and in headers
 }
 
 func (t *tracing) wrap(tracer trace.Tracer, next framework.Handler) framework.Handler {
-	var name atomic.Pointer[string] // the name of the component's spans
+	var name atomic.Pointer[string] // name of the component's spans; nil until the first call
 	plain := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}
 	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
 		lite := framework.CallerLite(ctx)
@@ -94,7 +97,8 @@ func (t *tracing) wrap(tracer trace.Tracer, next framework.Handler) framework.Ha
 	}
 }
 
-// parent is the context with the parent span, and a span to link to, if there is another one.
+// parent returns the context with the parent span. If there is a second candidate, it also returns
+// that one as the span to link to.
 func (t *tracing) parent(ctx context.Context, meta json.RawMessage) (parent context.Context, link trace.SpanContext) {
 	ambient := trace.SpanContextFromContext(ctx)
 	if meta != nil && sent(t.keys, 0, metaCarrier(meta)) {
@@ -109,14 +113,15 @@ func (t *tracing) parent(ctx context.Context, meta json.RawMessage) (parent cont
 	return ctx, link
 }
 
-// sent says whether there is anything to extract. Most requests have nothing, and finding that
-// out is cheaper than extracting.
+// sent reports whether carrier has any of the keys. Most requests have none of them, and this check
+// is cheaper than Extract. spelling selects the form of the keys. If there are no keys, sent
+// returns true.
 func sent[C propagation.TextMapCarrier](keys [][2]string, spelling int, carrier C) bool {
 	return len(keys) == 0 || slices.ContainsFunc(keys, func(key [2]string) bool { return carrier.Get(key[spelling]) != "" })
 }
 
-// spanName is such as "tools/call search". It is made once for each component and kept in
-// known. It contains nothing that clients choose, such as URIs.
+// spanName returns the name of a span, such as "tools/call search". It is made once per component
+// and kept in known. It contains nothing that a client chooses, such as a URI.
 func spanName(known *atomic.Pointer[string], call *framework.Call) string {
 	if call.Component.Name == "" || call.Component.Name == call.Method {
 		return call.Method
@@ -163,7 +168,8 @@ func spanAttributes(ctx context.Context, call *framework.Call) []attribute.KeyVa
 	return attrs
 }
 
-// ended records the outcome. The text of an error is only in the log, under the call's id.
+// ended records the outcome of a call on its span. The text of an error is only in the log, under
+// the call's ID.
 func ended(span trace.Span, outcome framework.Outcome, err error) {
 	span.SetAttributes(attribute.String(attrOutcome, string(outcome)))
 	if !isError(outcome) {
@@ -176,19 +182,20 @@ func ended(span trace.Span, outcome framework.Outcome, err error) {
 	}
 }
 
-// isError says whether the conventions call the outcome an error: an isError result, too.
+// isError reports whether the semantic conventions treat the outcome as an error. They also treat
+// isError results as errors.
 func isError(outcome framework.Outcome) bool {
 	return outcome != framework.OutcomeOK && outcome != framework.OutcomePending
 }
 
-// metaCarrier reads a _meta object.
+// metaCarrier is a TextMapCarrier that reads a _meta object.
 type metaCarrier []byte
 
-// maxTraceContext bounds what is parsed: a tracestate has at most 512 characters by
-// W3C Trace Context section 3.3.1.5, beyond which it may be cut.
+// maxTraceContext bounds the length of a value that is parsed. By W3C Trace Context section 3.3.1.5
+// a tracestate may be cut beyond 512 characters.
 const maxTraceContext = 2 << 10
 
-// Get returns the member if it is a string, else "".
+// Get returns the member key if it is a string, and "" otherwise.
 func (c metaCarrier) Get(key string) string {
 	raw, _ := jsontext.Member(c, key)
 	text, ok := jsontext.String(raw)
@@ -210,10 +217,10 @@ func (c metaCarrier) Keys() []string {
 	return keys
 }
 
-// headerCarrier reads the header of a request.
+// headerCarrier is a TextMapCarrier that reads the header of a request.
 type headerCarrier struct{ fields transport.Fields }
 
-// Get returns the field if it is there exactly once.
+// Get returns the field key if the header contains it exactly once, and "" otherwise.
 func (c headerCarrier) Get(key string) string {
 	value, times := c.fields.Value(key)
 	if times != 1 || len(value) > maxTraceContext {
