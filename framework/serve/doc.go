@@ -1,23 +1,25 @@
-// Package serve is the main function of a server program: flags, environment,
-// signals and exit codes. It imports concrete carriers; package framework does not.
+// Package serve is the main function of a server program: flags, environment, signals and exit
+// codes. It imports the transports; package framework does not.
 //
 //	func main() { serve.Main(app) }
 //
-// A program with flags, configuration or defers of its own calls [Run] instead
-// and ends with os.Exit([ExitCode](err)).
+// A program with its own flags, configuration or defers calls [Run] instead and ends with
+// os.Exit([ExitCode](err)).
 //
-// The program prints its flags with --help. Without flags it serves on stdin and stdout. Most flags can also be
-// set by an environment variable, such as KAGAMI_HTTP for --http; a flag takes precedence. [Env] changes the
-// prefix.
+// The program prints its flags with --help. Without flags it serves on stdin and stdout. Most flags
+// can also be set by an environment variable, such as KAGAMI_HTTP for --http; a flag takes
+// precedence. [Env] changes the prefix.
 //
-// Guarantees. While the server speaks on stdout, nothing else is written there: errors,
-// hints, and whatever the program and its children print go to stderr, from the first
-// OnStart function to the last OnStop function; they read the null device, as nobody but the
-// protocol reads the standard input. SIGINT and SIGTERM end the server after the calls in
-// flight have ended or had their grace period, or at once when the client has closed the
-// input before; a second signal ends the process at once. flag.CommandLine is never touched.
+// While the server serves stdio, only MCP messages are written to stdout. Errors, hints, and the
+// output of the program and its children go to stderr, from the first OnStart function to the last
+// OnStop function. The program and its children read the null device, because only the protocol
+// reads the standard input.
 //
-// On stdio credentials come from the environment: see [Stdio].
+// SIGINT and SIGTERM end the server after the calls in flight have ended or their grace period is
+// over. If the client has already closed the input, the server ends at once. A second signal ends
+// the process at once. The package never uses flag.CommandLine.
+//
+// On stdio, credentials come from the environment: see [Stdio].
 //
 // The package does not read configuration files and does not daemonize.
 package serve

@@ -13,8 +13,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/inspect"
 )
 
-// UsageError reports a command line (or environment) that cannot be understood. Its text
-// says what is wrong and lists the flags.
+// UsageError reports an invalid command line or environment. Its text describes the problem and
+// lists the flags.
 type UsageError struct{ Problem string }
 
 // Error returns the problem and the list of flags.
@@ -26,27 +26,27 @@ func usagef(format string, args ...any) error {
 	return &UsageError{Problem: fmt.Sprintf(format, args...)}
 }
 
-// flags are the settings from the command line and the environment.
+// flags holds the settings from the command line and the environment.
 type flags struct {
 	stdio   bool
-	http    string // address; empty: not served
-	store   string // URL; empty: the app's
-	worker  bool   // runs tasks, and has no carrier
+	http    string // address; empty if not served
+	store   string // URL; empty for the app's store
+	worker  bool   // runs tasks without a transport
 	page    pageFlag
 	inspect inspect.Format
 	strict  bool
 	version bool
-	health  bool // asks another process, and serves nothing
+	health  bool // checks another process and serves nothing
 
 	allowHosts, allowOrigins listFlag
 	tlsCert, tlsKey          string
 	sessionIdle              time.Duration // 0: the carrier's default
 	bodyLimit                sizeFlag      // 0: the carrier's default
 	logLevel                 levelFlag
-	logFormat                string // json or console; "": console on a terminal
+	logFormat                string // json or console; "" selects console on a terminal
 }
 
-// pageFlag is --page: without a value any free port, else an address.
+// pageFlag is --page. Without a value it selects any free port, otherwise the value is an address.
 type pageFlag struct {
 	on   bool
 	addr string
@@ -58,7 +58,7 @@ func (*pageFlag) IsBoolFlag() bool { return true }
 // String returns the address, or "" without the page.
 func (p *pageFlag) String() string { return p.addr }
 
-// Set takes the value after "=". Without a value, package flag passes "true".
+// Set sets the value after "=". Without a value, package flag passes "true".
 func (p *pageFlag) Set(text string) error {
 	if on, err := strconv.ParseBool(text); err == nil {
 		p.on, p.addr = on, "127.0.0.1:0"
@@ -71,13 +71,14 @@ func (p *pageFlag) Set(text string) error {
 	return nil
 }
 
-// looks says that something is printed instead of served.
+// looks reports whether the program prints something instead of serving.
 func (f *flags) looks() bool { return f.version || f.inspect.Wanted() }
 
-// wording replaces words of package flag in its errors.
+// wording replaces words of package flag in its error texts.
 var wording = strings.NewReplacer("invalid boolean value", "invalid value", "flag provided but not defined: -", "unknown flag --", " for -", " for --", "parse error", "want true or false")
 
-// parse returns flag.ErrHelp if help was asked for.
+// parse returns the flags of the command line and the environment. If help was requested, it
+// returns flag.ErrHelp.
 func (s *settings) parse(args []string) (*flags, error) {
 	f := &flags{}
 	set := f.set()
@@ -90,7 +91,7 @@ func (s *settings) parse(args []string) (*flags, error) {
 	if set.NArg() > 0 {
 		return nil, unexpected(set.Arg(0))
 	}
-	given := givenOf(set) // by the command line: what is in the environment is for all programs
+	given := givenOf(set) // on the command line only, because the environment applies to all programs
 	if err := s.environment(set); err != nil {
 		return nil, err
 	}
@@ -100,7 +101,8 @@ func (s *settings) parse(args []string) (*flags, error) {
 	return f, f.overHTTP(given)
 }
 
-// carriers makes stdio the default, unless it is named or there is another.
+// carriers checks what to serve. stdio is the default if neither --stdio nor another transport was
+// given.
 func (f *flags) carriers(set *flag.FlagSet) error {
 	given := givenOf(set)
 	if err := f.empty(given); err != nil {
@@ -121,8 +123,9 @@ func (f *flags) carriers(set *flag.FlagSet) error {
 	return f.address()
 }
 
-// empty refuses an empty value. It comes most likely from an unset variable in a script, and
-// the default would be a surprise. With --stdio, "--http=" means to ignore the environment's.
+// empty refuses an empty value. It most likely comes from an unset variable in a script, and the
+// default would be a surprise. With --stdio or --worker, "--http=" is allowed and overrides the
+// environment.
 func (f *flags) empty(given map[string]bool) error {
 	switch {
 	case given["store"] && f.store == "":
@@ -133,14 +136,15 @@ func (f *flags) empty(given map[string]bool) error {
 	return nil
 }
 
-// givenOf are the names of the flags that were given, by the command line or the environment.
+// givenOf returns the names of the flags that were set, on the command line or from the
+// environment.
 func givenOf(set *flag.FlagSet) map[string]bool {
 	given := map[string]bool{}
 	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	return given
 }
 
-// works checks --worker: it needs a store that other processes share, and no carrier.
+// works checks --worker, which needs a store that other processes share, and no transport.
 func (f *flags) works(set *flag.FlagSet) error {
 	for _, other := range []string{"stdio", "http", "page"} {
 		if g := set.Lookup(other); g.Value.String() != g.DefValue {
@@ -160,7 +164,7 @@ func unexpected(arg string) error {
 	return usagef("unexpected argument %q", arg)
 }
 
-// environment fills the flags that were not given.
+// environment sets the flags that were not given, from environment variables.
 func (s *settings) environment(set *flag.FlagSet) error {
 	if s.prefix == "" {
 		return nil

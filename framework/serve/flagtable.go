@@ -10,12 +10,12 @@ import (
 // setting is a flag, with the words that describe it in the help and in docs/config.md.
 type setting struct {
 	name  string
-	value string // how the value is written, as in "--http ADDR"; "": none
-	text  string // what it does, in lines as the help shows them
-	alone bool   // no variable of the environment stands for it
+	value string // form of the value, as in "--http ADDR"; "" without a value
+	text  string // description, in lines as in the help
+	alone bool   // it has no environment variable
 }
 
-// settingsTable are all flags, in the order of the help.
+// settingsTable returns all flags, in the order of the help.
 func settingsTable() []setting {
 	return []setting{
 		{name: "stdio", text: "serve on stdin and stdout, the default without --http"},
@@ -39,10 +39,10 @@ func settingsTable() []setting {
 	}
 }
 
-// set binds the flags.
+// set returns a flag set whose flags are stored in f.
 func (f *flags) set() *flag.FlagSet {
 	set := flag.NewFlagSet("serve", flag.ContinueOnError)
-	set.SetOutput(io.Discard) // package flag's own messages do not know the environment
+	set.SetOutput(io.Discard) // messages of package flag do not mention the environment
 	set.BoolVar(&f.stdio, "stdio", false, "")
 	set.StringVar(&f.http, "http", "", "")
 	set.Var(&f.allowHosts, "allow-host", "")
@@ -63,7 +63,7 @@ func (f *flags) set() *flag.FlagSet {
 	return set
 }
 
-// flagNames are all flags on one line.
+// flagNames returns the names of all flags on one line.
 func flagNames() string {
 	var names []string
 	for _, one := range settingsTable() {

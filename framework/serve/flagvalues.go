@@ -17,7 +17,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
-// listFlag has several values, separated by commas or given by several flags.
+// listFlag is a list of values, separated by commas or given by repeating the flag.
 type listFlag []string
 
 // String returns the values.
@@ -39,7 +39,7 @@ type sizeFlag int
 // String returns the number.
 func (s *sizeFlag) String() string { return strconv.Itoa(int(*s)) }
 
-// Set reads a number with or without KB, MB or GB, which are powers of 1024.
+// Set parses a number with or without KB, MB or GB, which are powers of 1024.
 func (s *sizeFlag) Set(text string) error {
 	number, shift := strings.ToUpper(strings.TrimSpace(text)), 0
 	for i, unit := range []string{"KB", "MB", "GB"} {
@@ -55,13 +55,13 @@ func (s *sizeFlag) Set(text string) error {
 	return nil
 }
 
-// levelFlag is a level of the log, if it was given.
+// levelFlag is the log level, if one was given.
 type levelFlag struct {
 	given bool
 	level zapcore.Level
 }
 
-// String returns the level, or "".
+// String returns the level, or "" if none was given.
 func (l *levelFlag) String() string {
 	if !l.given {
 		return ""
@@ -69,7 +69,7 @@ func (l *levelFlag) String() string {
 	return l.level.String()
 }
 
-// Set reads the name of a level.
+// Set parses the name of a level.
 func (l *levelFlag) Set(text string) error {
 	switch strings.ToLower(text) {
 	case "debug", "info", "warn", "error":
@@ -79,8 +79,8 @@ func (l *levelFlag) Set(text string) error {
 	return errors.New("want debug, info, warn or error")
 }
 
-// address completes and checks --http. A host without a port gets it from PORT: some platforms
-// tell a container so where to listen.
+// address completes and checks --http. A host without a port gets the port from PORT, which some
+// platforms set for a container.
 func (f *flags) address() error {
 	if host := f.http; !strings.Contains(host, ":") && strings.Trim(host, "0123456789") != "" {
 		f.http = net.JoinHostPort(host, cmp.Or(os.Getenv("PORT"), "8080"))
@@ -91,7 +91,8 @@ func (f *flags) address() error {
 	return nil
 }
 
-// overHTTP checks the flags about HTTP. given has the names of the flags on the command line.
+// overHTTP checks the flags about HTTP, and the format of the log. given has the names of the flags
+// on the command line.
 func (f *flags) overHTTP(given map[string]bool) error {
 	if f.http == "" {
 		for _, name := range []string{"allow-host", "allow-origin", "tls-cert", "tls-key", "session-idle", "body-limit"} {
@@ -114,7 +115,7 @@ func (f *flags) overHTTP(given map[string]bool) error {
 	return nil
 }
 
-// reach says, in a line of its own, that other machines reach the server; "" if they cannot.
+// reach returns a line which says that other machines reach the server, or "" if they cannot.
 func (f *flags) reach(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || tcp.IP.IsLoopback() {
@@ -127,7 +128,8 @@ func (f *flags) reach(addr net.Addr) string {
 	return "Other machines reach this server, under " + names + ".\n"
 }
 
-// httpOptions are what the flags say about HTTP. They come after the options of the program.
+// httpOptions returns the options for HTTP that the flags set. They apply after the program's
+// options.
 func (f *flags) httpOptions() ([]fiberhttp.Option, error) {
 	options := []fiberhttp.Option{fiberhttp.AllowedHosts(f.allowHosts...), fiberhttp.AllowedOrigins(f.allowOrigins...)}
 	if f.sessionIdle > 0 {
@@ -146,8 +148,8 @@ func (f *flags) httpOptions() ([]fiberhttp.Option, error) {
 	return options, nil
 }
 
-// log gives the app a logger if the flags say how to log, or if the app has none of its own and
-// standard error is a terminal.
+// log sets the app's logger in two cases. Either the flags configure the log, or standard error is
+// a terminal and the app has no logger of its own.
 func (s *settings) log(app *framework.App, f *flags) {
 	asked := f.logLevel.given || f.logFormat != ""
 	onTerminal := !s.own && isTerminal(os.Stderr)

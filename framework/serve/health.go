@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// healthPatience bounds how long --health waits for the server.
+// healthPatience is how long --health waits for the server.
 const healthPatience = 5 * time.Second
 
-// ask answers --health: it asks the server that listens at --http on this machine. A container
-// that has nothing but this program uses it as its health check.
+// ask runs --health: it asks the server that listens at --http on this machine whether it is ready.
+// A container that contains only this program uses --health as its health check.
 func (f *flags) ask(ctx context.Context) error {
 	if f.http == "" {
 		return usagef("--health asks a server over HTTP: give its --http")

@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// roomy is the size up to which a heap may grow before it is collected, however little of
-	// it is in use.
+	// roomy is the size up to which a heap may grow before it is collected, even if little of it is
+	// in use.
 	roomy = 32 << 20
-	// mostPercent also raises the runtime's minimum heap, 4 MB at 100 %, to that size.
+	// mostPercent also raises the runtime's minimum heap, which is 4 MB at 100 %, to roomy.
 	mostPercent  = 800
 	leastPercent = 100
 )
 
-// keepRoomy has small heaps collected as rarely as if they were larger, until ctx ends: what
-// lives in a server without much state is 2 MB, which the runtime would collect at 4 MB,
-// 150 times a second under load (ADR 16). Where more lives than half of roomy, nothing is
-// different; and nothing at all where the environment says how to collect.
+// keepRoomy makes the runtime collect small heaps less often, until ctx ends. A server with little
+// state has 2 MB of live objects. The runtime would collect them at 4 MB, which is 150 times a
+// second under load (ADR 16). If more than half of roomy is live, the percentage is the runtime's
+// default. If GOGC or GOMEMLIMIT is set, keepRoomy does nothing.
 func keepRoomy(ctx context.Context) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -39,23 +39,23 @@ func keepRoomy(ctx context.Context) {
 	look(leastPercent)
 }
 
-// cycle is garbage at once, so that its cleanup runs after the next collection. It has a
-// pointer, so that it does not share memory with what is in use.
+// cycle becomes garbage at once, so that its cleanup runs after the next collection. It has a
+// pointer field, so that it does not share memory with objects that are in use.
 type cycle struct{ _ *cycle }
 
-// percentFor is the GC percentage at which a live heap grows to roomy. It is rounded to whole
-// megabytes, so that it does not change with every collection.
+// percentFor returns the GC percentage with which a heap of live bytes grows to roomy. It rounds to
+// whole megabytes, so that the percentage does not change with every collection.
 func percentFor(live uint64) int {
 	megabytes := int(live>>20) + 1
 	return max(leastPercent, min(mostPercent, (roomy>>20)*100/megabytes-100))
 }
 
-// liveHeap is what the last collection has left.
+// liveHeap returns the size of the objects that the last collection has left.
 func liveHeap() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	if sample[0].Value.Kind() != metrics.KindUint64 {
-		return roomy // the runtime does not know: change nothing
+		return roomy // unknown to the runtime, so select the default percentage
 	}
 	return sample[0].Value.Uint64()
 }

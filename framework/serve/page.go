@@ -19,11 +19,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// paged serves the page beside a carrier, and ends with it.
+// paged returns a transport that serves under and the page, until under ends.
 //
-// Behind --http the page is a client of the endpoint, as every client is: it sees the header
-// fields, and the server's login applies to it. On stdio, where another client has the streams,
-// it reaches the server in memory, as the caller that the wraps of stdio know.
+// With --http the page is a client of the endpoint like every other client: it sees the header
+// fields, and the server's login applies to it. On stdio another client has the streams, so the
+// page reaches the server in memory. Its caller is then the caller set by the wraps of stdio.
 func (s *settings) paged(f *flags, under transport.Transport, server *framework.Server) transport.Transport {
 	return &paged{Transport: under, settings: s, flags: f, options: page.Options{
 		Inside: func() *surface.Inside { return inspect.Inside(server) },
@@ -37,7 +37,7 @@ type paged struct {
 	options  page.Options
 }
 
-// Serve serves both. A page that cannot be served is an error.
+// Serve serves the transport and the page. If the page cannot be served, it returns an error.
 func (p *paged) Serve(ctx context.Context, host transport.Host) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -73,7 +73,7 @@ func (p *paged) show(ctx context.Context, host transport.Host) error {
 	})
 }
 
-// started is the command line of this process, without the page's own flag.
+// started returns the command line of this process without the flag --page.
 func started() []string {
 	program, err := os.Executable()
 	if err != nil {
@@ -88,9 +88,9 @@ func started() []string {
 	return command
 }
 
-// reach is how the page gets to this process's own endpoint. A name of loopback passes the check
-// of hosts, whatever address the server listens on. The certificate is for another name, and
-// who answers on this process's own socket is known.
+// reach returns the header and the round tripper that the page uses for this process's own
+// endpoint. The host localhost passes the check of hosts, whatever address the server listens on.
+// The certificate is not checked: it is for another name, and the peer is this process.
 func reach(endpoint string) (http.Header, http.RoundTripper) {
 	header := http.Header{}
 	u, err := url.Parse(endpoint)

@@ -28,14 +28,14 @@ const (
 	exitUsage   = 2
 )
 
-// Main is Run with os.Args[1:] and SIGINT/SIGTERM. It writes an error to stderr, sets the
-// exit code ([ExitCode]) and does not return. It never touches flag.CommandLine. If nobody
-// reads the log any more, writing to it does not kill the program by SIGPIPE: it shuts down
-// in order when its client dies.
+// Main calls Run with os.Args[1:] and a context that SIGINT and SIGTERM end. It writes an error to
+// stderr, exits with the code of [ExitCode], and does not return. It never uses flag.CommandLine.
+// If the reader of the log has gone, writing to it does not kill the program by SIGPIPE; the
+// program shuts down in order when its client ends.
 //
-// Unless GOGC or GOMEMLIMIT is set in the environment, the heap may grow to 32 MB before it
-// is collected. That costs a small server that much memory under load, and saves it a fifth
-// of its CPU time (ADR 16).
+// Unless GOGC or GOMEMLIMIT is set in the environment, the heap may grow to 32 MB before it is
+// collected. This costs a small server that much memory under load, and saves a fifth of its CPU
+// time (ADR 16).
 func Main(app *framework.App, opts ...Option) {
 	os.Exit(program(app, os.Args[1:], opts))
 }
@@ -43,7 +43,7 @@ func Main(app *framework.App, opts ...Option) {
 func program(app *framework.App, args []string, opts []Option) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) //nolint:forbidigo // Main is the main function of a program
 	defer stop()
-	// From now on a second signal has its default effect: the process ends.
+	// From now on a second signal has its default effect: it ends the process.
 	context.AfterFunc(ctx, stop)
 	keepRoomy(ctx)
 	err := Run(ctx, app, args, append(slices.Clip(opts), asProgram)...)
@@ -53,23 +53,23 @@ func program(app *framework.App, args []string, opts []Option) int {
 	return ExitCode(err)
 }
 
-// Run builds the app and serves it as the flags say (--stdio, --http and others: --help lists
-// them, as does docs/config.md), until ctx ends. It is for programs with flags, configuration or
-// defers of their own. Both carriers may be served at
-// once; then the end of stdin ends only stdio.
+// Run builds the app and serves it according to the flags, until ctx ends. The flags are listed by
+// --help and in docs/config.md. Run is for programs with their own flags, configuration or defers.
+// If stdio and HTTP are both served, the end of stdin ends only stdio.
 //
-// With --page a browser on this machine can look into the server (package page): the address,
-// with a key for one use, is printed on the error output. The page ends with the carrier.
+// With --page a browser on this machine can inspect the server (package page). The address, with a
+// key for one use, is printed on the error output. The page ends with the transport.
 //
-// Whoever opens a store closes it: Run closes that of --store; the program closes that of
-// [framework.WithStore] when Run has returned, or in App.OnStop under Main, which does not
-// return. With --store the app keeps the closed store: use another app for another Run.
+// The opener of a store closes it. Run closes the store of --store. The program closes the store of
+// [framework.WithStore] after Run has returned; under Main, which does not return, it does so in
+// App.OnStop. With --store the app keeps the closed store, so use another app for another Run.
 //
-// With --inspect=json the report of a faulty app is written to stdout as JSON, too (see [framework.BuildError.MarshalJSON]).
+// With --inspect=json, the report of a faulty app is also written to stdout as JSON (see
+// [framework.BuildError.MarshalJSON]).
 //
-// The error is a [*UsageError] for flags that do not exist or do not fit together, a
-// [*framework.BuildError] for a faulty app, and otherwise that of the carrier or of a hook.
-// It is nil if ctx ended or the client closed stdin. A nil app is an error.
+// If the flags are invalid, Run returns a [*UsageError]. If the app is faulty, it returns a
+// [*framework.BuildError]. Otherwise it returns the error of the transport or of a hook. If ctx
+// ended or the client closed stdin, Run returns nil. A nil app is an error.
 func Run(ctx context.Context, app *framework.App, args []string, opts ...Option) error {
 	s := configured(opts)
 	f, err := s.parse(args)
@@ -101,8 +101,8 @@ func Run(ctx context.Context, app *framework.App, args []string, opts ...Option)
 
 func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error {
 	if !s.own && (f.stdio || f.looks()) {
-		// Done here and not in the carrier, since output of OnStart and OnStop belongs neither
-		// to the protocol nor to an inspection.
+		// Guarded here and not in the transport, because output of OnStart and OnStop belongs
+		// neither to the protocol nor to an inspection.
 		out, restore, err := stdio.GuardStdout()
 		if err != nil {
 			return fmt.Errorf("guarding the standard output: %w", err)
@@ -149,8 +149,8 @@ func (s *settings) work(ctx context.Context, server *framework.Server) error {
 	return server.Serve(ctx, worker)
 }
 
-// ExitCode returns the process exit code for an error of Run: 0 for nil, 2 for mistakes
-// that a restart cannot cure (usage, a faulty app), else 1.
+// ExitCode returns the process exit code for an error of Run. The code is 0 for nil, 2 for mistakes
+// that a restart cannot correct (usage, a faulty app), and 1 otherwise.
 func ExitCode(err error) int {
 	var usage *UsageError
 	var build *framework.BuildError
@@ -170,21 +170,20 @@ type optionFunc func(*settings)
 
 func (f optionFunc) option(s *settings) { f(s) }
 
-// HTTP passes options to the carrier behind --http: origins, hosts, TLS, limits.
+// HTTP passes options to the transport of --http: origins, hosts, TLS, limits.
 func HTTP(opts ...fiberhttp.Option) Option {
 	return optionFunc(func(s *settings) { s.http = append(s.http, opts...) })
 }
 
-// Landing sets what the landing page says about the server: the page that a browser gets from
-// --http, at / and at the endpoint. It lists nothing that the server offers, since anybody can
-// read it.
+// Landing sets the text about the server on the landing page. A browser gets this page from --http,
+// at / and at the endpoint. It does not list what the server offers, because anybody can read it.
 func Landing(text string) Option { return HTTP(fiberhttp.Landing(text)) }
 
-// NoLanding leaves the landing page out.
+// NoLanding disables the landing page.
 func NoLanding() Option { return HTTP(fiberhttp.NoLanding()) }
 
-// Stdio wraps the carrier behind --stdio. Credentials on stdio come from the environment
-// (2025-11-25 basic/authorization "Protocol Requirements"):
+// Stdio wraps the transport of stdio. Credentials on stdio come from the environment (2025-11-25
+// basic/authorization "Protocol Requirements"):
 //
 //	serve.Main(app, serve.Stdio(auth.Env("SHOP_TOKEN", guard)))
 func Stdio(wrap func(transport.Transport) transport.Transport) Option {
@@ -195,18 +194,19 @@ func Stdio(wrap func(transport.Transport) transport.Transport) Option {
 	})
 }
 
-// asProgram says that the process belongs to this server.
+// asProgram is the option that Main adds: the process belongs to this server.
 var asProgram = optionFunc(func(s *settings) { s.program = true })
 
-// Env sets the prefix of the environment variables that stand for flags; default "KAGAMI". The
-// rest is the name of the flag: KAGAMI_HTTP, KAGAMI_ALLOW_HOST. A flag takes precedence. An empty prefix switches them off.
+// Env sets the prefix of the environment variables for flags; the default is "KAGAMI". The rest of
+// a variable's name is the name of the flag: KAGAMI_HTTP, KAGAMI_ALLOW_HOST. A flag takes
+// precedence. An empty prefix disables the variables.
 func Env(prefix string) Option {
 	return optionFunc(func(s *settings) { s.prefix = prefix })
 }
 
-// Streams replaces os.Stdin, os.Stdout and os.Stderr. The server then speaks on in and out
-// without guarding the process's own stdout. A nil in is empty; what is written to a nil
-// out or errs is discarded.
+// Streams replaces os.Stdin, os.Stdout and os.Stderr. The server then uses in and out for the
+// protocol and does not guard the process's own stdout. A nil in is empty. Output to a nil out or
+// errs is discarded.
 func Streams(in io.Reader, out, errs io.Writer) Option {
 	if in == nil {
 		in = strings.NewReader("")
@@ -220,17 +220,17 @@ func Streams(in io.Reader, out, errs io.Writer) Option {
 	return optionFunc(func(s *settings) { s.in, s.out, s.errs, s.own = in, out, errs, true })
 }
 
-// settings are the defaults, changed by the options.
+// settings holds the defaults and the changes by the options.
 type settings struct {
 	prefix    string
 	in        io.Reader
-	frames    io.Reader // what was the standard input, once it is guarded; nil: in
+	frames    io.Reader // the real standard input after it is guarded; nil to use in
 	out, errs io.Writer
-	own       bool // the program has chosen the streams
-	program   bool // Main runs it
+	own       bool // the option Streams was given
+	program   bool // set by Main
 	http      []fiberhttp.Option
-	wraps     []func(transport.Transport) transport.Transport // of stdio
-	endpoint  chan string                                     // of --http, for the page; nil: not served
+	wraps     []func(transport.Transport) transport.Transport // wraps of stdio
+	endpoint  chan string                                     // URL of the endpoint, for the page; nil without --http and --page
 }
 
 func configured(opts []Option) *settings {
@@ -248,7 +248,7 @@ func (s *settings) carriers(f *flags, server *framework.Server) []transport.Tran
 	if f.stdio {
 		s.greet()
 		t := stdio.New(stdio.Streams(s.input(), s.out))
-		if f.page.on && f.http == "" { // within the wraps: what they know of the caller holds for the page
+		if f.page.on && f.http == "" { // inside the wraps, so that their caller applies to the page
 			t = s.paged(f, t, server)
 		}
 		for _, wrap := range s.wraps {
@@ -274,7 +274,7 @@ func (s *settings) carriers(f *flags, server *framework.Server) []transport.Tran
 	return all
 }
 
-// input is where a client on stdio writes.
+// input returns the reader for messages of a client on stdio.
 func (s *settings) input() io.Reader {
 	if s.frames != nil {
 		return s.frames
@@ -282,7 +282,7 @@ func (s *settings) input() io.Reader {
 	return s.in
 }
 
-// greet tells a person who has started the server by hand what it waits for.
+// greet prints a hint for a person who has started the server in a terminal.
 func (s *settings) greet() {
 	if in, ok := s.in.(*os.File); !ok || !isTerminal(in) {
 		return
@@ -293,8 +293,8 @@ See what it offers: %[2]s --inspect, or in a browser: %[2]s --page
 `, programName(), os.Args[0])
 }
 
-// isTerminal says that a person may be typing. The null device is a character device, too, but
-// nobody types there.
+// isTerminal reports whether f is a terminal, so that a person may be typing. The null device is
+// also a character device, but not a terminal.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {

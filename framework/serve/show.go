@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/inspect"
 )
 
-// show answers --inspect and --version.
+// show prints the output of --inspect and --version.
 func (s *settings) show(ctx context.Context, server *framework.Server, f *flags) (err error) {
 	defer func() { err = errors.Join(err, server.Shutdown(ctx)) }()
 	all, err := inspect.Surface(ctx, server)
@@ -24,18 +24,19 @@ func (s *settings) show(ctx context.Context, server *framework.Server, f *flags)
 	return errors.Join(f.inspect.Write(s.out, all), f.strictly(server))
 }
 
-// strictly is the error of --strict, with the warnings of the server.
+// strictly returns the error of --strict, which contains the server's warnings. Without --strict,
+// or without warnings, it returns nil.
 func (f *flags) strictly(server *framework.Server) error {
 	warnings := server.Inspect().Warnings
 	if !f.strict || len(warnings) == 0 {
 		return nil
 	}
 	report := &framework.BuildError{Faults: warnings}
-	return errors.New(report.Error()) // no BuildError: the app can be served
+	return errors.New(report.Error()) // not a BuildError, because the app can be served
 }
 
-// broken answers --inspect=json of an app that does not build: a program asked for JSON, and
-// gets the report as JSON. The error is that of Build all the same, since people look for its
+// broken handles err, the error of Build. With --inspect=json it also writes the report as JSON to
+// stdout, for the program that asked for JSON. It returns err in any case, because people read its
 // text on stderr.
 func (s *settings) broken(err error, f *flags) error {
 	var report *framework.BuildError

@@ -9,7 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 )
 
-// open opens the store that --store names. The one in memory is always there.
+// open opens the store at the URL of --store. The in-memory store is always available; other stores
+// need their driver's import.
 func open(ctx context.Context, url string) (store.Store, error) {
 	scheme, rest, _ := strings.Cut(url, ":")
 	switch {
@@ -29,7 +30,7 @@ func open(ctx context.Context, url string) (store.Store, error) {
 	return s, err
 }
 
-// inMemory is a store that needs no closing.
+// inMemory is a store that does not need to be closed.
 type inMemory struct{ *memory.Store }
 
 // Close does nothing.
