@@ -11,32 +11,31 @@
 //		)
 //	}
 //
-// A constructor given to [Provide] takes what it needs, and returns a value with
-// the method Components() []framework.Component.
+// A constructor given to [Provide] has its dependencies as parameters. It returns a value with the
+// method Components() []framework.Component.
 //
 // # What comes from the graph
 //
-// If the graph has a *zap.Logger, a framework.Store or a transport.Authenticator, the
-// server uses it. Everything else is set by [Options]. *framework.App is in the graph, too:
-// fx.Decorate can change it before it is built, as it can replace anything else that
-// constructors take. *framework.Server is the built server. A provider cannot take it,
-// since it would depend on itself: handlers use framework.ServerFrom.
+// If the graph has a *zap.Logger, a framework.Store or a transport.Authenticator, the server uses
+// it. Everything else is set by [Options]. The graph also contains *framework.App, which
+// fx.Decorate can change before it is built. *framework.Server is the built server. A provider
+// cannot have it as a parameter, because it would depend on itself. Handlers use
+// framework.ServerFrom instead.
 //
 // # Guarantees
 //
-// Components are listed by the names of their providers' types, in the order of each
-// provider, since fx itself passes values on in random order. What fx would drop silently
-// is an error with file and line: a constructor that returns no provider, a provider that
-// is nil, a Provide or Use without [Module].
+// Components are sorted by the type names of their providers, and then by the order within each
+// provider. fx itself passes values on in random order. Mistakes that fx would ignore are errors
+// with file and line: a constructor that does not return a provider, a nil provider, or a Provide
+// or Use without [Module].
 //
-// The server starts after everything that its providers need, and stops before it. Once fx
-// has started, the server listens; a port that is taken fails the start. The program ends
-// when all carriers have ended: with exit code 0 at the end of stdin if there is only
-// stdio, and with 1 if a carrier fails. fx.StopTimeout bounds how long calls in flight may
-// take to end.
+// The server starts after everything that its providers need, and stops before it. When fx has
+// started, the server listens. If a port is in use, the start fails. The program ends when all
+// transports have ended: with exit code 0 at the end of stdin if there is only stdio, and with 1 if
+// a transport fails. fx.StopTimeout limits how long calls in flight may take to end.
 //
-// A program with a Fiber app of its own, or a mux of net/http, mounts the server there, and
-// says so with [Mounted]:
+// A program with its own Fiber app, or a mux of net/http, mounts the server there and passes
+// [Mounted]:
 //
 //	fx.New(
 //		fx.Provide(NewApp), // a *fiber.App that listens in a hook of fx.Lifecycle
@@ -44,12 +43,12 @@
 //		mcpfx.Module("shop", "1.4.0", mcpfx.Mounted()),
 //	)
 //
-// fx logs to the same logger, and so never to stdout: what it does at level debug, and why
-// it cannot start or stop as an error. Every fault of a *framework.BuildError is an entry
-// of its own. An fx.WithLogger after Module replaces this logging.
+// fx logs to the same logger, and therefore never to stdout. Its steps have level debug. If it
+// cannot start or stop, it logs an error. Every fault of a *framework.BuildError has its own entry.
+// An fx.WithLogger after Module replaces this logging.
 //
-// # What it does not do
+// # What the package does not do
 //
-// It reads no flags and no environment: package serve does. Package serve/inspect has a
-// flag and a carrier for "kagami inspect". Tests use mcpfxtest.
+// The package reads no flags and no environment; package serve does. Package serve/inspect has a
+// flag and a transport for "kagami inspect". Tests use mcpfxtest.
 package mcpfx

@@ -27,18 +27,18 @@ type Option interface{ option(m *module) }
 // module holds the options of Module.
 type module struct {
 	name, version string
-	from          string // the call of Module
+	from          string // call site of Module
 	options       []framework.AppOption
 	carriers      []carrier
 }
 
-// carrier makes a transport for a run.
+// carrier is an option that makes a transport for a run.
 type carrier func(r *run) (transport.Transport, error)
 
 func (c carrier) option(m *module) { m.carriers = append(m.carriers, c) }
 
-// HTTP serves on addr: ":8080" is port 8080 of this machine only. It may be given several
-// times, and together with Stdio. The address is logged.
+// HTTP serves on addr. ":8080" is port 8080 of this machine only. HTTP may be given several times,
+// and together with Stdio. The server logs the address.
 func HTTP(addr string, opts ...fiberhttp.Option) Option {
 	return carrier(func(r *run) (transport.Transport, error) {
 		open := make(chan struct{})
@@ -50,9 +50,9 @@ func HTTP(addr string, opts ...fiberhttp.Option) Option {
 	})
 }
 
-// Stdio serves on the standard streams; their end stops the app, unless there is HTTP, too.
-// If nobody reads the log any more, writing to it does not kill the program by SIGPIPE. A
-// wrap can bring credentials from the environment: auth.Env.
+// Stdio serves on the standard streams. The end of the input stops the app if there is no other
+// transport. If the reader of the log has gone, writing to it does not kill the program by SIGPIPE.
+// A wrap can add credentials from the environment: auth.Env.
 func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
 	t := stdio.New()
 	for _, wrap := range wraps {
@@ -69,7 +69,7 @@ func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
 	})
 }
 
-// Carrier serves on a carrier that the program has made.
+// Carrier serves on a transport that the program has made.
 func Carrier(t transport.Transport) Option {
 	return carrier(func(*run) (transport.Transport, error) {
 		if t == nil {
@@ -79,15 +79,15 @@ func Carrier(t transport.Transport) Option {
 	})
 }
 
-// Mounted serves nothing by itself: the program mounts *framework.Server under an app of
-// its own, with fiberhttp.Mount for instance, in an fx.Invoke. The module runs the start
-// hooks, and shuts the server down when the program stops.
+// Mounted does not listen. The program mounts *framework.Server under its own app in an fx.Invoke,
+// for instance with fiberhttp.Mount. The module runs the start hooks, and shuts the server down
+// when the program stops.
 //
-// fx stops in reverse order: a Module after the fx.Invoke that mounts stops the server
-// first, so that calls in flight are answered while the app still listens.
+// fx stops in reverse order. If Module comes after the fx.Invoke that mounts, the server stops
+// first, and calls in flight are answered while the app still listens.
 func Mounted() Option { return Carrier(mounted{}) }
 
-// mounted is a transport that does nothing until it ends, since the program carries the frames.
+// mounted is a transport that only waits, because the program carries the frames.
 type mounted struct{}
 
 // Serve waits until ctx ends.
@@ -96,21 +96,21 @@ func (mounted) Serve(ctx context.Context, _ transport.Host) error {
 	return nil
 }
 
-// Worker runs tasks of the store and serves no client: alone, or to go on after stdin has
-// ended. The store comes from the graph or from Options(framework.WithStore(...)).
+// Worker runs tasks of the store. Use it alone to serve no client, or with Stdio to continue after
+// stdin has ended. The store comes from the graph or from Options(framework.WithStore(...)).
 func Worker() Option {
 	return carrier(func(r *run) (transport.Transport, error) { return r.server.Worker() })
 }
 
-// Options passes options to framework.New, after what comes from the graph.
+// Options passes options to framework.New, after the options from the graph.
 func Options(opts ...framework.AppOption) Option { return appOptions(opts) }
 
 type appOptions []framework.AppOption
 
 func (o appOptions) option(m *module) { m.options = append(m.options, o...) }
 
-// Module provides *framework.Server and serves it. A program has one Module. fx.New reports
-// an error if there is nothing to serve on, or if an option or a carrier is nil.
+// Module provides *framework.Server and serves it. A program has one Module. fx.New reports an
+// error if Module has no transport, or if an option or a transport is nil.
 func Module(name, version string, opts ...Option) fx.Option {
 	m := &module{name: name, version: version, from: "mcpfx.Module at " + callsite.Caller(1)}
 	for _, o := range opts {
@@ -135,7 +135,7 @@ func Module(name, version string, opts ...Option) fx.Option {
 // assembly builds the server, once.
 type assembly func() (*framework.Server, error)
 
-// parts are what the app is made of.
+// parts holds the values from the graph that the app is made of.
 type parts struct {
 	fx.In
 
@@ -146,7 +146,7 @@ type parts struct {
 	Steps     []step                  `group:"kagami.middleware"`
 }
 
-// newApp makes the app, and sorts what fx has shuffled.
+// newApp makes the app. It sorts the middleware and the providers, which fx passes in random order.
 func (m *module) newApp(p parts) *framework.App {
 	var opts []framework.AppOption
 	if p.Logger != nil {

@@ -16,14 +16,13 @@ import (
 // provided is a provider with its sort key and its origin.
 type provided struct {
 	framework.Provider
-	name string // of the type and of the constructor
-	from string // the constructor
+	name string // names of the type and of the constructor
+	from string // position of the constructor
 }
 
-// Provide takes constructors of framework.Provider values. The values are also available by
-// their own types. If a constructor has several results, those with components count;
-// fx.New reports a constructor that has none. Instead of fx.Annotate, use parameters that
-// embed fx.In.
+// Provide adds constructors of framework.Provider values. The values are also available by their
+// own types. If a constructor has several results, Provide uses those that are providers. If it has
+// none, fx.New reports an error. Instead of fx.Annotate, use parameters that embed fx.In.
 func Provide(constructors ...any) fx.Option {
 	all := slices.Clone(constructors)
 	for _, c := range constructors {
@@ -38,9 +37,9 @@ func Provide(constructors ...any) fx.Option {
 	return provide("mcpfx.Provide at "+callsite.Caller(1), all)
 }
 
-// provide is one fx.Provide for all of them, since each call looks through the stack of its
-// callers. It fails in a program without a Module, where nobody would serve the components.
-// from is the call of Provide or the like.
+// provide makes one fx.Provide for all constructors, because each fx.Provide examines the stack of
+// its callers. In a program without a Module the option fails, because the components would not be
+// served. from is the call site of Provide or of a similar function.
 func provide(from string, constructors []any) fx.Option {
 	return fx.Options(fx.Provide(constructors...), fx.Invoke(fx.Annotate(func(s *sequence) error {
 		if s == nil {
@@ -50,17 +49,17 @@ func provide(from string, constructors []any) fx.Option {
 	}, fx.ParamTags(`optional:"true"`))))
 }
 
-// contribution passes the value of that type on to the app.
+// contribution returns a function for fx that passes the provider of type t to the app.
 func contribution(t reflect.Type, constructor any) any {
 	from := callsite.Describe(constructor)
-	name := strings.TrimPrefix(t.String(), "*") + " of " + from // two packages may have the same name
+	name := strings.TrimPrefix(t.String(), "*") + " of " + from // with the constructor, because two packages may have the same name
 	return annotate(constructor, func(p framework.Provider) provided { return provided{p, name, from} },
 		fx.From(reflect.New(t).Interface()), fx.ResultTags(`group:"kagami.providers"`))
 }
 
-// annotate is fx.Annotate for a function that stands for the program's constructor, which
-// errors shall name. fx makes a function by reflection, and its field FuncPtr says which one to
-// name in errors; without that it is reflect.makeFuncStub.
+// annotate is like fx.Annotate for fn, which stands for the program's constructor. Errors name the
+// constructor instead of fn. fx makes a function by reflection, and the field FuncPtr says which
+// function errors name; without it, they name reflect.makeFuncStub.
 func annotate(constructor, fn any, as ...fx.Annotation) any {
 	made := reflect.ValueOf(fx.Annotate(fn, as...))
 	named := reflect.New(made.Type()).Elem()
@@ -71,8 +70,8 @@ func annotate(constructor, fn any, as ...fx.Annotation) any {
 	return named.Interface()
 }
 
-// Use wraps every component in middleware, in order. Several Use and UseProvided apply in
-// their order, those in an fx.Module after those outside it.
+// Use wraps every component in middleware, in order. Several Use and UseProvided apply in their
+// order. Those in an fx.Module come after those outside it.
 func Use(mw ...framework.Middleware) fx.Option {
 	from := "mcpfx.Use at " + callsite.Caller(1)
 	var all []any
@@ -82,8 +81,8 @@ func Use(mw ...framework.Middleware) fx.Option {
 	return provide(from, all)
 }
 
-// UseProvided is Use for middleware made by constructors: func(deps...)
-// framework.Middleware, or with an error as second result.
+// UseProvided is like Use, for middleware made by constructors: func(deps...) framework.Middleware,
+// or with an error as second result.
 func UseProvided(constructors ...any) fx.Option {
 	var all []any
 	for _, c := range constructors {
@@ -95,19 +94,19 @@ func UseProvided(constructors ...any) fx.Option {
 	return provide("mcpfx.UseProvided at "+callsite.Caller(1), all)
 }
 
-// step is a middleware with its place among the others.
+// step is a middleware with its number in the order of middleware.
 type step struct {
 	mw    framework.Middleware
 	place int
 	from  string
 }
 
-// sequence numbers what fx provides: fx calls the functions of a group in the order in which
-// they were provided, but shuffles their results.
+// sequence numbers the middleware. fx calls the functions of a group in the order in which they
+// were provided, but passes their results on in random order.
 type sequence struct{ last int }
 
-// use gives the constructor itself to fx, so that errors name it. A unique name distinguishes
-// its result from others of the same type.
+// use passes the constructor itself to fx, so that errors name it. A unique name distinguishes its
+// result from others of the same type.
 func use(constructor any, from string) []any {
 	unique := rand.Text()
 	return []any{
@@ -119,7 +118,8 @@ func use(constructor any, from string) []any {
 	}
 }
 
-// resultsOf are the results of a constructor that are a T. There is at least one.
+// resultsOf returns the result types of a constructor that are assignable to T. If there is none,
+// it returns an error.
 func resultsOf[T any](constructor any) (found []reflect.Type, err error) {
 	v := reflect.ValueOf(constructor)
 	if v.Kind() != reflect.Func || v.IsNil() {

@@ -12,15 +12,16 @@ import (
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
-// route is a handler beside the endpoint.
+// route is a handler that is served next to the endpoint.
 type route struct {
 	pattern string
 	handler http.Handler
 }
 
-// Route puts a handler that comes from the graph on every server of HTTP, beside the endpoint; see
-// fiberhttp.Route. The constructor takes what it needs, and returns an http.Handler, alone or with an
-// error. A handler that is there already can be given to HTTP: fiberhttp.Route is one of its options.
+// Route adds a handler from the graph to every HTTP server, next to the endpoint; see
+// fiberhttp.Route. The constructor has its dependencies as parameters. It returns an http.Handler,
+// alone or with an error. If the handler already exists, pass it to HTTP with the option
+// fiberhttp.Route.
 func Route(pattern string, constructor any) fx.Option {
 	found, err := resultsOf[http.Handler](constructor)
 	if err != nil {
@@ -34,7 +35,7 @@ func Route(pattern string, constructor any) fx.Option {
 	})
 }
 
-// routed are the options of a server with the routes of the graph.
+// routed returns the options of an HTTP server for the routes of the graph.
 func (r *run) routed() (opts []fiberhttp.Option) {
 	for _, each := range r.routes {
 		opts = append(opts, fiberhttp.Route(each.pattern, each.handler))

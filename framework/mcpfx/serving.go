@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// serving are the values that fx gives to serve.
+// serving holds the values that fx passes to serve.
 type serving struct {
 	fx.In
 
@@ -25,7 +25,8 @@ type serving struct {
 	Unserved  *unserved.Mark `optional:"true"`
 }
 
-// serve is what the module does in fx.New. Its error is the unchanged one of Build.
+// serve builds the server and appends its hooks to fx's life cycle. fx.New calls it. If Build
+// fails, serve returns its error unchanged.
 func (m *module) serve(in serving) error {
 	if in.Unserved != nil {
 		return nil
@@ -50,21 +51,24 @@ func (m *module) serve(in serving) error {
 	return nil
 }
 
-// run is one run of the server.
+// run is one run of the server. fx calls start and stop, one after the other. start runs Serve in a
+// goroutine, which sets err and then closes ended; err may be read after that. After a successful
+// start, watch waits for ended in another goroutine, and stop waits for both.
 type run struct {
 	server   *framework.Server
 	routes   []route
 	carriers []transport.Transport
-	opening  []<-chan struct{} // closed when an address is open
+	opening  []<-chan struct{} // each is closed when its address is open
 	shutdown fx.Shutdowner
 
-	cancel  context.CancelFunc // set by start
+	cancel  context.CancelFunc // ends the context of Serve; set by start
 	ended   chan struct{}      // closed when Serve has returned
-	err     error              // of Serve; written before that
+	err     error              // error of Serve; written before ended is closed
 	watched sync.WaitGroup
 }
 
-// start returns when every carrier accepts requests. ctx bounds only that.
+// start starts to serve, and returns when every transport accepts requests. ctx limits only the
+// start. If it fails, start waits for the end of Serve.
 func (r *run) start(ctx context.Context) error {
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.cancel = cancel
@@ -85,8 +89,9 @@ func (r *run) start(ctx context.Context) error {
 	return cmp.Or(r.err, err)
 }
 
-// outcome waits for the end of Serve where the server did not start, and returns its error; nil: the
-// server has served to its end already, as for a client that has closed its end at once.
+// outcome is called if the server did not start. It waits for the end of Serve and returns the
+// error of Serve. The error is nil if the server has already served to its end, for example for a
+// client that closed its input at once.
 func (r *run) outcome(ctx context.Context) error {
 	select {
 	case <-r.ended:
@@ -100,7 +105,7 @@ func (r *run) opened(ctx context.Context) error {
 	for _, open := range r.opening {
 		select {
 		case <-open:
-		case <-r.ended: // Serve has failed, and its error says why
+		case <-r.ended: // Serve has failed, and r.err is the reason
 			return r.err
 		case <-ctx.Done():
 			return fmt.Errorf("starting to serve: %w", context.Cause(ctx))
@@ -113,17 +118,17 @@ func (r *run) opened(ctx context.Context) error {
 func (r *run) watch(serving context.Context) {
 	<-r.ended
 	if serving.Err() != nil {
-		return // the server was told to end
+		return // stop was called
 	}
 	code := 0
 	if r.err != nil {
 		code = 1
 		r.server.Logger().Error("the server has ended", zap.String("error", r.err.Error()))
 	}
-	_ = r.shutdown.Shutdown(fx.ExitCode(code)) // it fails if the program was told to end before
+	_ = r.shutdown.Shutdown(fx.ExitCode(code)) // fails if the program already ends
 }
 
-// stop lets running calls finish until ctx ends.
+// stop shuts the server down. Running calls may finish until ctx ends.
 func (r *run) stop(ctx context.Context) error {
 	r.cancel()
 	err := r.server.Shutdown(ctx)
