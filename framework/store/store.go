@@ -1,11 +1,11 @@
-// Package store opens stores by URL. A store is linked into a program only if the program imports
-// its package, since the client of a database is larger than a server of MCP:
+// Package store opens stores by URL. A program contains a store only if it imports the store's
+// package, because the client of a database is larger than an MCP server:
 //
 //	import _ "github.com/kagami-mcp/kagami/framework/store/boltstore"  // file:PATH
 //	import _ "github.com/kagami-mcp/kagami/framework/store/redisstore" // redis://HOST:PORT/DB
 //
-// Programs of package serve open the store that --store names. Others call [Open], or the package of
-// the store itself, which has options.
+// Programs that use package serve open the store of the flag --store. Others call [Open], or the
+// constructor in the store's own package, which has options.
 package store
 
 import (
@@ -38,8 +38,9 @@ var (
 	drivers = map[string]Driver{}
 )
 
-// Register makes a driver known for a scheme, in lower case. The packages of stores call it when
-// they are initialized. A scheme that has a driver already is a panic.
+// Register sets the driver for a scheme, which is in lower case. Packages of stores call it when
+// they are initialized. Register panics if open is nil, or if the scheme is empty or already has a
+// driver.
 func Register(scheme string, open Driver) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -49,18 +50,18 @@ func Register(scheme string, open Driver) {
 	drivers[scheme] = open
 }
 
-// ours are the packages with the drivers of Kagami.
+// ours maps schemes to the packages of Kagami that have a driver for them.
 var ours = map[string]string{
 	"file": "boltstore", "redis": "redisstore", "rediss": "redisstore", "unix": "redisstore",
 }
 
-// UnknownError says that no driver is linked for a scheme.
+// UnknownError is the error for a scheme without a driver in the program.
 type UnknownError struct {
 	Scheme string
-	Import string // path of a package that has one; empty if Kagami has none
+	Import string // path of a package with a driver; empty if Kagami has none
 }
 
-// Error names the import that is missing. It does not repeat the URL, which may hold a password.
+// Error names the missing import. It does not contain the URL, which may hold a password.
 func (e *UnknownError) Error() string {
 	if e.Import == "" {
 		return fmt.Sprintf("no store has URLs that begin with %q", e.Scheme+":")
@@ -68,8 +69,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("this program has no store for %q: add import _ %q to its main package", e.Scheme+":", e.Import)
 }
 
-// Open opens the store at a URL, by the driver of its scheme. The error is an [*UnknownError], or
-// the driver's. The caller closes the store.
+// Open opens the store at a URL, with the driver of the URL's scheme. If there is no driver, it
+// returns an [*UnknownError]; otherwise it returns the driver's error. The caller closes the store.
 func Open(ctx context.Context, url string) (Store, error) {
 	scheme, _, _ := strings.Cut(url, ":")
 	mu.RLock()
