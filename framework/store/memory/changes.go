@@ -7,28 +7,31 @@ import (
 	"sync"
 )
 
-// The bounds of a subscriber's queue. A larger message is still queued if it is the only one.
+// Bounds of a subscriber's queue. A larger message is queued if it is the only one.
 const (
 	waitingMessages = 1024
 	waitingBytes    = 4 << 20
 )
 
-// changes is the change.Bus. It has no goroutine: each subscriber's own goroutine takes
-// messages from its queue.
+// changes is the change.Bus. It has no goroutine of its own: Publish appends a message to the queue
+// of every subscriber, and the goroutine in Subscribe takes messages from its queue. mu guards the
+// queues, and is not held while Subscribe calls fn.
 type changes struct {
 	mu          sync.Mutex // guards all below, including the fields of the subscribers
 	subscribers map[*subscriber]struct{}
 }
 
-// subscriber is one call of Subscribe.
+// subscriber is one call of Subscribe. Its wake has an element after each change of the queue. If
+// the queue overflows, add drops it and sets lost; next then returns nil before further messages.
 type subscriber struct {
-	wake  chan struct{} // has an element if the queue must be looked at
+	wake  chan struct{} // has an element if Subscribe must check the queue
 	queue [][]byte      // each message is shared with the other subscribers
 	bytes int
-	lost  bool // the queue was dropped: nil must be delivered before it
+	lost  bool // messages were dropped, so nil must be delivered before the queue
 }
 
-// Publish copies the message once, for all.
+// Publish adds one copy of the message to the queues of all subscribers. An empty message is
+// ignored.
 func (c *changes) Publish(_ context.Context, message []byte) error {
 	if len(message) == 0 {
 		return nil
@@ -45,8 +48,8 @@ func (c *changes) Publish(_ context.Context, message []byte) error {
 	return nil
 }
 
-// add drops the whole queue when it is too long: a subscriber that has lost one message must
-// read everything anew anyway.
+// add appends a message to the queue. If the queue is too long, add drops all of it: a subscriber
+// that has lost one message must read everything again anyway. The caller holds changes.mu.
 func (s *subscriber) add(message []byte) {
 	n := len(s.queue)
 	if n == waitingMessages || n > 0 && s.bytes+len(message) > waitingBytes {
@@ -65,7 +68,7 @@ func (s *subscriber) rouse() {
 	}
 }
 
-// Subscribe calls fn with each message until ctx ends.
+// Subscribe calls fn with each message until ctx ends. The first call is always with nil.
 func (c *changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
 	s := &subscriber{wake: make(chan struct{}, 1), lost: true}
 	s.rouse()
@@ -98,7 +101,8 @@ func (c *changes) leave(s *subscriber) {
 	delete(c.subscribers, s)
 }
 
-// next is the next message of the queue, if there is one; nil says that messages were lost.
+// next returns the next message of the queue and true, or false if the queue is empty. A nil
+// message means that messages were lost.
 func (c *changes) next(s *subscriber) (message []byte, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/claim"
 )
 
-// claims is the claim.Store. The time is read while the mutex is held, so that operations see
-// times in the order in which they run. A stored value is replaced, never changed in place, so
-// it can be copied after the mutex is released.
+// claims is the claim.Store. It reads the time while mu is held, so that operations see times in
+// the order in which they run. A stored value is replaced and never changed in place. Therefore it
+// can be copied after mu is released.
 type claims struct {
 	bounds bounds
 
@@ -118,8 +118,8 @@ func checkLife(life time.Duration) error {
 	return nil
 }
 
-// keep stores value without a copy, but copies the key, which may be a substring of something
-// larger.
+// keep stores value without a copy, but copies the key, which may be a substring of a larger
+// string. The caller holds c.mu.
 func (c *claims) keep(key claimKey, value []byte, now time.Time, life time.Duration) (*held, error) {
 	h := &held{key: key, value: value, mortal: mortal{end: now.Add(life)}}
 	if err := c.claimRoom(1, h.cost(), len(value), now); err != nil {
@@ -130,9 +130,9 @@ func (c *claims) keep(key claimKey, value []byte, now time.Time, life time.Durat
 	return h, nil
 }
 
-// smallValue is how long a value may be that takes any room there is. Longer ones leave a
-// quarter: what is kept for convenience, such as results, must not keep out the marks by
-// which nothing happens twice.
+// smallValue is the maximum length of a value that may use all of the space. Longer values leave a
+// quarter free. Values that are kept for convenience, such as results, must not displace the marks
+// that prevent an action from happening twice.
 const smallValue = 1 << 10
 
 func (c *claims) claimRoom(entries, bytes, value int, now time.Time) error {

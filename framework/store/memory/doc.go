@@ -1,4 +1,4 @@
-// Package memory holds the ports of a server in memory.
+// Package memory stores the state of a server in memory.
 //
 //	store := memory.New()                             // the default bounds
 //	store := memory.Sized(memory.TotalBytes(64 << 20))  // smaller
@@ -8,37 +8,36 @@
 //	jobs := store.Tasks()                             // a task.Store and task.Queue
 //	news := store.Changes()                           // a change.Bus
 //
-// What is kept is gone with the process, and belongs to this process alone: with more than
-// one node, a client must come back to the same one. Servers in one process that are given
-// the same Store are one server to their clients.
+// The contents belong to this process alone and are lost when it ends. With more than one node, a
+// client must return to the same node. Servers in one process that are given the same Store are one
+// server to their clients.
 //
-// Guarantees. A Store is safe for concurrent use and bounded, whatever is put into it,
-// bookkeeping included; only callers that wait in Take or Subscribe are not counted. It
-// allocates nothing before the first use and starts no goroutine. An operation never
-// blocks, and fails only with the errors of its port and with ErrFull; it ignores the
-// context. Take and Subscribe wait until their context ends; of all callers in Take, one
-// has a timer. Neither needs any goroutine but its caller's.
+// A Store is safe for concurrent use. Its size is bounded for any input, bookkeeping included; only
+// callers that wait in Take or Subscribe are not counted. A Store allocates nothing before the
+// first use and starts no goroutines.
 //
-// Events read no clock: they go when there is no room, not after a time. Adding or
-// forgetting an event takes constant time on average, reading takes time in proportion to
-// what is read. Claims and sessions are the other way round: they stay until their time has
-// passed, by the monotonic clock, and when there is no room a new one is refused. Tasks
-// stay until their time has passed, too, but one that has ended makes room for a new one.
-// An operation takes time logarithmic in their number, on average: the expired are dropped
-// a few at a time.
+// Operations do not block and ignore the context. They fail only with the errors of their interface
+// and with ErrFull. Take and Subscribe are the exceptions: they wait until their context ends. Only
+// one of all callers in Take has a timer. Both use only the caller's goroutine.
 //
-// The TTL of a task runs by the monotonic clock from Create on, the life of a session
-// from when it was set: if the wall clock jumps, those that are there expire neither
-// sooner nor later.
+// Events have no lifetime: they are evicted when the store is full. Adding or removing an event
+// takes constant time on average. Reading takes time in proportion to the result. Claims and
+// sessions stay until their lifetime is over, by the monotonic clock; when the store is full, it
+// refuses new ones. Tasks also stay until their lifetime is over, but an ended task is evicted for
+// a new one. Operations on claims, sessions and tasks take logarithmic time on average, because
+// each removes only a few expired items.
 //
-// Working tasks are handed out in the order in which they came, came back, or had their
-// lease run out; those that wait for them are served in the order in which they came. A
-// lease that ran out can be renewed as long as nobody else has taken the task.
+// The TTL of a task runs on the monotonic clock, starting with Create. The lifetime of a session
+// starts when it is set. If the wall clock jumps, existing items expire neither sooner nor later.
 //
-// All subscribers of a bus get its messages in the same order; only a subscriber that falls
-// too far behind loses any.
+// Working tasks are handed out in the order in which they arrived, were released, or lost their
+// lease. Callers that wait for a task are served in the order in which they came. An expired lease
+// can be renewed as long as no other worker has taken the task.
 //
-// Ownership of bytes. What is put in is copied. An event or a message that is handed out is
-// shared with the store and with others: it is read-only, and remains valid after the store
-// has forgotten it. A claim, a session or a task that is handed out is a copy.
+// All subscribers of a bus receive its messages in the same order. Only a subscriber that falls too
+// far behind loses messages.
+//
+// The store copies what it is given. Events and messages that it returns are shared with the store
+// and with other callers. They are read-only, and remain valid after the store has removed them. A
+// returned claim, session or task is a copy.
 package memory

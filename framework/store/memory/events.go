@@ -10,21 +10,26 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 )
 
-// numbersShare of the total may go to streams of which only the number is left.
+// numbersShare: a total of TotalBytes divided by numbersShare may be used by streams without
+// events, of which only the number is kept.
 const numbersShare = 8
 
-// events is the eventlog.Store. There is one mutex for all streams, held for a few
-// steps and not for the copy of a frame: two cores that do nothing but append lose
-// 30 of 100 ns to each other (BenchmarkAppend), little beside the write of the same
-// frame to a network.
+// events is the eventlog.Store. A stream is in exactly one queue: in the queue of its size class if
+// it has events (kept), and in emptied otherwise. Append moves it to the end of its queue. makeRoom
+// first takes the events of streams in kept, which moves them to emptied, and then forgets streams
+// in emptied.
+//
+// mu guards everything. It is held for a few steps and not for the copy of a frame. Two cores that
+// only append lose 30 of 100 ns to each other (BenchmarkAppend), which is little compared with
+// writing the same frame to a network.
 type events struct {
 	bounds bounds
 
 	mu      sync.Mutex // guards all below
 	streams map[string]*stream
-	kept    [sizes]queue // by size
-	emptied queue        // lost their events to the total
-	bytes   int          // of everything, bookkeeping included
+	kept    [sizes]queue // by size class
+	emptied queue        // streams that lost their events to the total bound
+	bytes   int          // total size, bookkeeping included
 }
 
 // Append copies the frame.
@@ -35,7 +40,7 @@ func (e *events) Append(_ context.Context, name string, frame []byte) (uint64, e
 	s := e.stream(name)
 	before := s.cost()
 	if len(frame) > e.bounds.totalBytes-newStreamCost(name) {
-		s.skip() // the others need not go for what cannot be kept
+		s.skip() // other streams need not be evicted for a frame that cannot be kept
 	} else {
 		s.push(frame, &e.bounds)
 	}
@@ -44,7 +49,7 @@ func (e *events) Append(_ context.Context, name string, frame []byte) (uint64, e
 	return s.last, nil
 }
 
-// After shares the frames with the store.
+// After returns frames that it shares with the store.
 func (e *events) After(_ context.Context, name string, seq uint64) ([]eventlog.Event, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,7 +60,7 @@ func (e *events) After(_ context.Context, name string, seq uint64) ([]eventlog.E
 	return s.newest(int(s.last - seq)), nil
 }
 
-// Drop forgets the number, too.
+// Drop also forgets the stream's number.
 func (e *events) Drop(_ context.Context, name string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -65,7 +70,7 @@ func (e *events) Drop(_ context.Context, name string) error {
 	return nil
 }
 
-// stream is that of the name; a new one has no events yet.
+// stream returns the stream with the name. If there is none, it creates one without events.
 func (e *events) stream(name string) *stream {
 	s := e.streams[name]
 	if s == nil {
@@ -79,8 +84,8 @@ func (e *events) stream(name string) *stream {
 	return s
 }
 
-// place makes a stream the last of its queue. before is what it cost in the one that it is
-// in; 0: it is new.
+// place moves a stream to the end of its queue. before is the cost that its present queue has
+// counted for it, or 0 for a new stream.
 func (e *events) place(s *stream, before int) {
 	to, cost := &e.emptied, s.cost()
 	if s.count > 0 {
@@ -100,7 +105,7 @@ func (e *events) place(s *stream, before int) {
 	to.push(s)
 }
 
-// makeRoom ends: each step takes something away.
+// makeRoom evicts streams until the bounds are met. It terminates, because each step frees memory.
 func (e *events) makeRoom() {
 	for e.bytes > e.bounds.totalBytes {
 		if oldest := e.largest().first; oldest != nil {
@@ -114,9 +119,9 @@ func (e *events) makeRoom() {
 	}
 }
 
-// largest are the streams of the size that takes most. It gives where there is no room: so
-// large streams, and those that are many, push out one another, and what takes little
-// together stays.
+// largest returns the size class whose streams use the most memory. When the store is full, streams
+// are evicted from this class. Large streams therefore displace each other, and classes that use
+// little memory keep their events.
 func (e *events) largest() *queue {
 	most := &e.kept[0]
 	for i := range e.kept {
@@ -127,8 +132,8 @@ func (e *events) largest() *queue {
 	return most
 }
 
-// empty takes the events of a kept stream. The number stays: a stream that began
-// at 1 again could pass events off as others that a client has seen.
+// empty removes the events of a kept stream. The number stays: if the stream began at 1 again, a
+// client could mistake new events for events that it has seen.
 func (e *events) empty(s *stream) {
 	before := s.cost()
 	s.empty()

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// placed is an element of a heap. It is told its index, so that it can be moved and removed.
+// placed is an element of a heap. The heap reports the element's index to it, so that the element
+// can be moved and removed.
 type placed[T any] interface {
 	before(other T) bool
-	moved(place int) // -1: it has left the heap
+	moved(place int) // -1 if it has left the heap
 }
 
 // heapOf implements heap.Interface. The element that is before all others has index 0.
@@ -44,10 +45,11 @@ func (h *heapOf[T]) Pop() any {
 	return item
 }
 
-// mortal is embedded in what expires: when, and its place in the heap of expiries.
+// mortal is embedded in items that expire. It has the time of expiry and the index in the expiry
+// heap.
 type mortal struct {
-	end   time.Time // zero: never
-	place int       // index + 1; 0: not in the heap
+	end   time.Time // zero for never
+	place int       // index + 1; 0 if not in the heap
 }
 
 func (m *mortal) alive(now time.Time) bool { return m.end.IsZero() || now.Before(m.end) }
@@ -62,10 +64,10 @@ type ending[T any] interface {
 	life() *mortal
 }
 
-// ends is the heap of all elements that expire.
+// ends is the heap of all items that expire.
 type ends[T ending[T]] struct{ heap heapOf[T] }
 
-// set sets when item expires; zero: never.
+// set sets the time at which item expires; zero means never.
 func (e *ends[T]) set(item T, end time.Time) {
 	m := item.life()
 	m.end = end
@@ -79,10 +81,10 @@ func (e *ends[T]) set(item T, end time.Time) {
 	}
 }
 
-// remove takes item out of the heap, if it is there.
+// remove removes item from the heap, if it is there.
 func (e *ends[T]) remove(item T) { e.set(item, time.Time{}) }
 
-// expired is the element that expired first, if any has expired.
+// expired returns the item that expired first. If none has expired, ok is false.
 func (e *ends[T]) expired(now time.Time) (item T, ok bool) {
 	if len(e.heap) == 0 || e.heap[0].life().alive(now) {
 		return item, false

@@ -1,17 +1,17 @@
 package memory
 
-// heldCost is the bookkeeping of a claim as ClaimBytes counts it. It is about what the
-// allocator uses for its record, its map entry, its place in the heap, and for rounding up the
-// sizes of key and value.
+// heldCost is the bookkeeping for a claim that counts toward ClaimBytes. It is the approximate size
+// of its record, its map entry and its heap entry, and of the rounding of key and value by the
+// allocator.
 const heldCost = 192
 
-// claimKey keeps counters and values apart.
+// claimKey is a key in the table. It keeps counters and values with the same name apart.
 type claimKey struct {
 	name    string
 	counter bool
 }
 
-// held is a value or a counter that has not expired.
+// held is a value or a counter in the table of claims.
 type held struct {
 	mortal
 	key   claimKey

@@ -7,23 +7,26 @@ import (
 	"time"
 )
 
-// line is the queue of tasks that are working, those waiting for a worker as well as those
-// leased to one. They are in one heap, ordered by due: a task can be taken when that time has
-// come. Calls of Take that found nothing wait in a list. Only the first of them has a timer,
-// and whoever leaves the list wakes the next one.
+// line is the queue of all working tasks: those that wait for a worker and those leased to one.
+// They are in one heap, ordered by due. A task can be taken when its due time has come.
+//
+// Calls of Take that found no task wait in a list. Only the first of them has a timer. Each caller
+// that leaves the list wakes the next one. The owner's mutex (tasks.mu) guards the queue.
 type line struct {
 	turns   heapOf[*turn]
-	waiters list.List // of *waiter
-	last    uint64    // the last number given out
+	waiters list.List // elements are *waiter
+	last    uint64    // last number that next returned
 }
 
-// turn is a task's place in the line. It lasts as long as the task is working.
+// turn is a task's entry in the queue. It exists as long as the task is working. enter adds it
+// without a lease, lend leases it to a worker and moves its due time to the end of the lease,
+// giveBack ends the lease, and leave removes the entry.
 type turn struct {
 	task   *heldTask
-	due    time.Time // when it can be taken: when it came, or when its lease runs out
-	number uint64    // the order of turns with the same due
-	lease  uint64    // 0: it was never taken, or was given back
-	place  int       // index in line.turns + 1; 0: it is not working
+	due    time.Time // time from which it can be taken: its arrival, or the end of its lease
+	number uint64    // order of entries with the same due time
+	lease  uint64    // number of the lease; 0 if it was never taken, or was given back
+	place  int       // index in line.turns + 1; 0 if not in the queue
 }
 
 func (t *turn) before(other *turn) bool {
@@ -35,7 +38,8 @@ func (t *turn) before(other *turn) bool {
 
 func (t *turn) moved(place int) { t.place = place + 1 }
 
-// first is the turn that can be taken first, now or later; nil if there is none.
+// first returns the entry that can be taken first, now or later. If the queue is empty, it returns
+// nil.
 func (l *line) first() *turn {
 	if len(l.turns) == 0 {
 		return nil
@@ -43,13 +47,13 @@ func (l *line) first() *turn {
 	return l.turns[0]
 }
 
-// next is a number that was not given out before.
+// next returns a number that it has not returned before.
 func (l *line) next() uint64 {
 	l.last++
 	return l.last
 }
 
-// enter puts a task into the line, unless it is there already.
+// enter adds a task to the queue, unless it is already there.
 func (l *line) enter(h *heldTask, now time.Time) {
 	if h.turn.place > 0 {
 		return
@@ -59,7 +63,7 @@ func (l *line) enter(h *heldTask, now time.Time) {
 	l.rouse()
 }
 
-// leave takes a task out of the line. Its lease ends with that.
+// leave removes a task from the queue, which also ends its lease.
 func (l *line) leave(h *heldTask) {
 	if h.turn.place > 0 {
 		heap.Remove(&l.turns, h.turn.place-1)
@@ -86,14 +90,15 @@ func (l *line) giveBack(t *turn, now time.Time) {
 	l.rouse()
 }
 
-// waiter is a call of Take that has found nothing.
+// waiter is a call of Take that has not found a task.
 type waiter struct {
-	wake  chan struct{} // has an element if it must look again
-	place *list.Element // in line.waiters
+	wake  chan struct{} // has an element if it must check the queue again
+	place *list.Element // element of line.waiters; nil if not in it
 }
 
-// wait puts w at the end of the list, if it is not in it, and says how long it may sleep. Only
-// the first waiter must know when the first lease runs out.
+// wait adds w to the end of the list, unless it is already there, and returns how long it may
+// sleep. Only the first waiter needs to know when the first lease ends. For the others, and if the
+// queue is empty, wait returns 0: they sleep until they are woken.
 func (l *line) wait(w *waiter, first *turn, now time.Time) time.Duration {
 	if w.place == nil {
 		w.place = l.waiters.PushBack(w)
@@ -104,7 +109,7 @@ func (l *line) wait(w *waiter, first *turn, now time.Time) time.Duration {
 	return first.due.Sub(now)
 }
 
-// quit removes w and wakes the next one, which may be the first now and need the timer.
+// quit removes w and wakes the next waiter, which may now be the first and need the timer.
 func (l *line) quit(w *waiter) {
 	if w.place != nil {
 		l.waiters.Remove(w.place)
@@ -125,7 +130,8 @@ func (l *line) rouse() {
 	}
 }
 
-// sleep returns when w is woken, when most has passed (0: never), or when ctx ends.
+// sleep waits until w is woken or most has passed; if most is 0, there is no time limit. If ctx
+// ends first, sleep returns its error.
 func (w *waiter) sleep(ctx context.Context, most time.Duration) error {
 	var due <-chan time.Time
 	if most > 0 {

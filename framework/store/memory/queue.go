@@ -9,7 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// Take takes nothing if ctx has ended already: nobody might work on the task.
+// Take waits for a task and leases it. If ctx has already ended, it takes no task, because no
+// worker might run it.
 func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	w := &waiter{wake: make(chan struct{}, 1)}
 	for {
@@ -28,8 +29,8 @@ func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	}
 }
 
-// take takes the task that has waited longest. If there is none, it puts w into the list of
-// waiters and returns how long to sleep; 0 is until it is woken.
+// take leases the task that has waited longest. If no task is due, it adds w to the list of waiters
+// and returns how long to sleep; 0 means until w is woken.
 func (s *tasks) take(w *waiter) (lease task.Lease, wait time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +57,7 @@ func (s *tasks) giveUp(w *waiter) {
 	s.line.quit(w)
 }
 
-// Renew also succeeds after the lease has run out, as long as nobody else has taken the task.
+// Renew also succeeds after the lease has expired, as long as no other worker has taken the task.
 func (s *tasks) Renew(_ context.Context, l task.Lease) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +70,7 @@ func (s *tasks) Renew(_ context.Context, l task.Lease) error {
 	return nil
 }
 
-// Release wakes a waiter.
+// Release ends the lease and wakes a waiter.
 func (s *tasks) Release(_ context.Context, l task.Lease) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +81,7 @@ func (s *tasks) Release(_ context.Context, l task.Lease) error {
 	return nil
 }
 
-// leased is the turn that the lease is for, or nil if the lease is lost.
+// leased returns the queue entry for the lease, or nil if the lease is lost. The caller holds s.mu.
 func (s *tasks) leased(l task.Lease, now time.Time) *turn {
 	h := s.find(l.Task, now)
 	if h == nil || h.turn.lease == 0 || h.turn.token() != l.Token {
@@ -89,5 +90,5 @@ func (s *tasks) leased(l task.Lease, now time.Time) *turn {
 	return &h.turn
 }
 
-// token identifies the lease.
+// token returns the text that identifies the lease.
 func (t *turn) token() string { return strconv.FormatUint(t.lease, 10) }

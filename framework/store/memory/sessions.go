@@ -11,13 +11,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// sessionCost is the bookkeeping of a session as SessionBytes counts it, about what the
-// allocator uses.
+// sessionCost is the bookkeeping for a session that counts toward SessionBytes. It is about the
+// memory that the allocator uses.
 const sessionCost = 320
 
-// sessions is the session.Store. The time is read while the mutex is held, so that operations
-// see times in the order in which they run. Stored data are replaced, never changed in place,
-// so they can be copied after the mutex is released.
+// sessions is the session.Store. It reads the time while mu is held, so that operations see times
+// in the order in which they run. Stored data are replaced and never changed in place. Therefore
+// they can be copied after mu is released.
 type sessions struct {
 	bounds bounds
 
@@ -25,10 +25,10 @@ type sessions struct {
 	shelf[string, *heldSession]
 }
 
-// heldSession is a session that has not expired, by the monotonic clock.
+// heldSession is a session in the table. It expires by the monotonic clock.
 type heldSession struct {
 	mortal
-	record session.Record // its data are replaced, never changed in place
+	record session.Record // Data is replaced, never changed in place
 }
 
 func (h *heldSession) before(other *heldSession) bool { return h.end.Before(other.end) }
@@ -39,7 +39,8 @@ func (h *heldSession) cost() int {
 	return sessionCost + len(h.record.ID) + len(h.record.Principal) + len(h.record.Data)
 }
 
-// until converts a time of the wall clock to the monotonic clock; zero: never.
+// until converts a time of the wall clock to the monotonic clock. Zero, which means never, stays
+// zero.
 func until(expires, now time.Time) time.Time {
 	if expires.IsZero() {
 		return expires
@@ -103,7 +104,7 @@ func (s *sessions) Update(_ context.Context, r session.Record) error {
 	return nil
 }
 
-// Touch needs no space.
+// Touch needs no space, so it never returns ErrFull.
 func (s *sessions) Touch(_ context.Context, id string, expires time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,27 +2,27 @@ package memory
 
 import "time"
 
-// sweep is how many that have expired an operation drops at most if it needs no room:
-// more than it can add, so that they become fewer, and few, so that nobody waits
-// for all that expired in a quiet hour.
+// sweep is the maximum number of expired items that an operation drops if it needs no space. It is
+// larger than the number that an operation can add, so that expired items become fewer. It is
+// small, so that no operation has to drop everything that expired in a quiet hour.
 const sweep = 8
 
-// shelved is what a shelf holds.
+// shelved is an item of a shelf.
 type shelved[K comparable, T any] interface {
 	ending[T]
 	name() K
 	cost() int
 }
 
-// shelf holds things until their end, as many as it has room for. Nothing goes before
-// its time. It is used under its owner's mutex, with a time that never goes back.
+// shelf is a table of items with a lifetime and a bounded size. An item is not evicted before its
+// time. The owner's mutex guards the shelf. The caller passes a time that never decreases.
 type shelf[K comparable, T shelved[K, T]] struct {
 	held  map[K]T
 	ends  ends[T]
-	bytes int // of everything, bookkeeping included
+	bytes int // total size, bookkeeping included
 }
 
-// now is the time, by which a few of those that have expired are gone.
+// now returns the current time, and removes up to sweep expired items.
 func (s *shelf[K, T]) now() time.Time {
 	now := time.Now()
 	for range sweep {
@@ -33,7 +33,7 @@ func (s *shelf[K, T]) now() time.Time {
 	return now
 }
 
-// dropExpired forgets the one that expired first, if any has.
+// dropExpired removes the item that expired first. If no item has expired, it returns false.
 func (s *shelf[K, T]) dropExpired(now time.Time) bool {
 	item, ok := s.ends.expired(now)
 	if ok {
@@ -42,7 +42,8 @@ func (s *shelf[K, T]) dropExpired(now time.Time) bool {
 	return ok
 }
 
-// find gives no expired one, of which there may be some left.
+// find returns the item for key. Expired items may still be in the table; find removes them and
+// does not return them.
 func (s *shelf[K, T]) find(key K, now time.Time) (T, bool) {
 	item, ok := s.held[key]
 	if !ok || item.life().alive(now) {
@@ -53,7 +54,8 @@ func (s *shelf[K, T]) find(key K, now time.Time) (T, bool) {
 	return none, false
 }
 
-// makeRoom drops the expired until so much more fits, if that helps.
+// makeRoom drops expired items until the new ones fit. If they do not fit even then, it returns
+// false.
 func (s *shelf[K, T]) makeRoom(items, bytes, mostItems, mostBytes int, now time.Time) bool {
 	for len(s.held)+items > mostItems || s.bytes+bytes > mostBytes {
 		if !s.dropExpired(now) {
@@ -63,7 +65,7 @@ func (s *shelf[K, T]) makeRoom(items, bytes, mostItems, mostBytes int, now time.
 	return true
 }
 
-// insert keeps what is new, and for which there is room.
+// insert adds a new item. The caller has checked that it fits.
 func (s *shelf[K, T]) insert(item T) {
 	if s.held == nil {
 		s.held = make(map[K]T)

@@ -11,12 +11,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// ErrFull says that there is no room for a claim, a session or a task, and that none of the
-// others can go: somebody relies on each of them.
+// ErrFull is returned if there is no space for a claim, a session or a task. Existing items are not
+// evicted for it, because each of them is in use.
 var ErrFull = errors.New("memory: no room")
 
-// Store keeps what a server must remember. A server without another store has one of its
-// own, with the default bounds. Safe for concurrent use; made by New.
+// Store holds the state of a server. A server without another store has its own Store with the
+// default bounds. A Store is safe for concurrent use. Create it with New or Sized.
 type Store struct {
 	events   events
 	claims   claims
@@ -25,64 +25,66 @@ type Store struct {
 	changes  changes
 }
 
-// Option bounds a Store. Sealed.
+// Option sets a bound of a Store. Sealed.
 type Option func(*bounds)
 
-// bounds of all ports.
+// bounds holds the bounds of all stores.
 type bounds struct {
-	streamBytes    int // of the frames of one stream
-	streamEvents   int // of one stream
-	totalBytes     int // of all streams
+	streamBytes    int // frames of one stream
+	streamEvents   int // events of one stream
+	totalBytes     int // all streams
 	claimEntries   int
-	claimBytes     int // of all claims
+	claimBytes     int // all claims
 	sessionRecords int
-	sessionBytes   int // of all sessions
+	sessionBytes   int // all sessions
 	taskRecords    int
-	taskBytes      int // of all tasks
+	taskBytes      int // all tasks
 	leaseLife      time.Duration
 }
 
-// StreamBytes bounds the frames of one stream together; default 8 MiB. The newest
-// event is kept even if it alone is larger, so that a large answer can be fetched.
-// n below 1 is 1.
+// StreamBytes sets the maximum size of all frames of one stream; the default is 8 MiB. The newest
+// event is kept even if it alone is larger, so that a client can fetch a large answer. If n is
+// below 1, it counts as 1.
 func StreamBytes(n int) Option { return func(b *bounds) { b.streamBytes = max(n, 1) } }
 
-// StreamEvents bounds the number of events of one stream; default 16,384. n below
-// 1 is 1.
+// StreamEvents sets the maximum number of events of one stream; the default is 16,384. If n is
+// below 1, it counts as 1.
 func StreamEvents(n int) Option { return func(b *bounds) { b.streamEvents = max(n, 1) } }
 
-// TotalBytes bounds all streams together, their names and the bookkeeping included; default
-// 256 MiB. If an event does not fit into it at all, only its number is kept. n below 1 is
-// 1.
+// TotalBytes sets the maximum size of all streams, including their names and bookkeeping; the
+// default is 256 MiB. If one event is larger than that, only its number is kept. If n is below 1,
+// it counts as 1.
 func TotalBytes(n int) Option { return func(b *bounds) { b.totalBytes = max(n, 1) } }
 
-// ClaimEntries bounds the number of claims, counters among them; default 262,144.
-// n below 1 is 1.
+// ClaimEntries sets the maximum number of claims, including counters; the default is 262,144. If n
+// is below 1, it counts as 1.
 func ClaimEntries(n int) Option { return func(b *bounds) { b.claimEntries = max(n, 1) } }
 
-// ClaimBytes bounds all claims together, their keys and the bookkeeping included;
-// default 64 MiB. Values of more than 1 KiB leave a quarter of it to smaller ones. n below
-// 1 is 1.
+// ClaimBytes sets the maximum size of all claims, including their keys and bookkeeping; the default
+// is 64 MiB. A quarter of it is reserved for values of at most 1 KiB. If n is below 1, it counts as
+// 1.
 func ClaimBytes(n int) Option { return func(b *bounds) { b.claimBytes = max(n, 1) } }
 
-// SessionRecords bounds the number of sessions; default 262,144. n below 1 is 1.
+// SessionRecords sets the maximum number of sessions; the default is 262,144. If n is below 1, it
+// counts as 1.
 func SessionRecords(n int) Option { return func(b *bounds) { b.sessionRecords = max(n, 1) } }
 
-// SessionBytes bounds all sessions together, their ids and the bookkeeping included;
-// default 256 MiB. n below 1 is 1.
+// SessionBytes sets the maximum size of all sessions, including their IDs and bookkeeping; the
+// default is 256 MiB. If n is below 1, it counts as 1.
 func SessionBytes(n int) Option { return func(b *bounds) { b.sessionBytes = max(n, 1) } }
 
-// TaskRecords bounds the number of tasks; default 100,000. n below 1 is 1.
+// TaskRecords sets the maximum number of tasks; the default is 100,000. If n is below 1, it counts
+// as 1.
 func TaskRecords(n int) Option { return func(b *bounds) { b.taskRecords = max(n, 1) } }
 
-// TaskBytes bounds all tasks together, their owners and the bookkeeping included; default
-// 256 MiB. The tasks of one owner that have not ended take three quarters of it at most,
-// and a new one is accepted only while they take no more than all unfinished tasks leave
-// free. n below 1 is 1.
+// TaskBytes sets the maximum size of all tasks, including their owners and bookkeeping; the default
+// is 256 MiB. The unfinished tasks of one owner take at most three quarters of it. A new task is
+// accepted only if the owner's unfinished tasks then take no more than all unfinished tasks leave
+// free. If n is below 1, it counts as 1.
 func TaskBytes(n int) Option { return func(b *bounds) { b.taskBytes = max(n, 1) } }
 
-// LeaseLife sets how long a worker has a task without renewing its lease; default 30 s. If
-// d is 0 or less, the default applies.
+// LeaseLife sets how long a worker has a task without renewing its lease. If d is 0 or less, the
+// default of 30 s applies.
 func LeaseLife(d time.Duration) Option {
 	return func(b *bounds) {
 		if d > 0 {
@@ -91,10 +93,11 @@ func LeaseLife(d time.Duration) Option {
 	}
 }
 
-// New returns an empty Store, bounded by the defaults of the options.
+// New returns an empty Store with the default bounds.
 func New() *Store { return Sized() }
 
-// Sized is New with bounds of your own.
+// Sized returns an empty Store with the default bounds, changed by the options. Nil options are
+// ignored.
 func Sized(opts ...Option) *Store {
 	s := &Store{}
 	b := &s.events.bounds
@@ -115,37 +118,41 @@ func Sized(opts ...Option) *Store {
 	return s
 }
 
-// Events returns the eventlog.Store. A stream that is too long loses its oldest events.
-// When all streams together are too large, one of them loses all of its events: of the
-// size whose streams take most, the one that was longest without a new event. Sizes end at
-// the powers of four (1 KiB, 4 KiB, 16 KiB and so on), bookkeeping included. So large
-// streams, and those that are many, push out one another: while the streams of a size take
-// less than a sixteenth of TotalBytes together, they keep their events whatever others do.
-// A stream that takes more than any other size goes first, even if its event has just come.
+// Events returns the store for events. A stream that exceeds its bounds loses its oldest events.
 //
-// The number of a stream that lost its events is remembered, so that it goes on counting
-// where it was, until an eighth of TotalBytes is full of such numbers.
+// When all streams together are too large, one stream loses all of its events. Streams are grouped
+// into size classes that end at the powers of four (1 KiB, 4 KiB, 16 KiB and so on), bookkeeping
+// included. In the class that uses the most memory, the stream whose newest event is the oldest
+// loses its events. Large streams therefore displace each other. While the streams of a class take
+// less than a sixteenth of TotalBytes together, they keep their events whatever other streams do.
+//
+// A stream that takes more than any other class loses its events first, even if it has just
+// received one. The store remembers the number of a stream that lost its events, so that its
+// numbers continue from there. The oldest of these streams are forgotten when they take more than
+// an eighth of TotalBytes.
 func (s *Store) Events() eventlog.Store { return &s.events }
 
-// Claims returns the claim.Store. Nothing goes before its time: what does not fit is
-// refused with [ErrFull]. A claim can always be renewed, or replaced by one that is no
-// longer. A counter that would overflow stays as it is; Add says so.
+// Claims returns the store for claims. It never evicts a claim before its time; if a claim does not
+// fit, the operation returns [ErrFull]. A claim can always be renewed, or replaced by a value that
+// is not longer. If a counter would overflow, it stays unchanged and Add returns an error.
 func (s *Store) Claims() claim.Store { return &s.claims }
 
-// Sessions returns the session.Store. Nothing goes before its time: what does not fit is
-// refused with [ErrFull]. A session can always be touched, or replaced by one that is no
-// longer.
+// Sessions returns the store for sessions. It never evicts a session before its time; if a session
+// does not fit, the operation returns [ErrFull]. A session can always be touched, or replaced by
+// data that are not longer.
 func (s *Store) Sessions() session.Store { return &s.sessions }
 
-// Tasks returns the task.Store, which is also a task.Queue. When there is no room, tasks
-// that have ended go first: from the owner who has most of them, by number and bytes, the
-// one that ended first. What does not fit even then, a new task or one that grows, is
-// refused with [ErrFull] and task.ErrFull; so is what goes beyond its owner's share, see
-// [TaskBytes]. A list can be continued after a task that is gone as long as the store
-// remembers where it was: it remembers the last ones, an eighth as many as TaskRecords.
+// Tasks returns the store for tasks, which is also a task.Queue. When the store is full, ended
+// tasks are evicted: from the owner with the most of them, by number and bytes, the task that ended
+// first. If a new or growing task does not fit even then, the operation returns an error that
+// matches [ErrFull] and task.ErrFull. The same applies to a task beyond its owner's quota, see
+// [TaskBytes].
+//
+// A list can continue after a removed task as long as the store remembers the task's position. It
+// remembers the last removed tasks, an eighth as many as TaskRecords.
 func (s *Store) Tasks() task.Store { return &s.tasks }
 
-// Changes returns the bus for all who share the Store. Up to 1,024 messages in 4 MiB wait
-// for each subscriber; if there are more, all of them are dropped, and the subscriber is
-// told.
+// Changes returns the bus for all users of the Store. Up to 1,024 messages with 4 MiB in total wait
+// for each subscriber. If there are more, all of them are dropped, and the subscriber receives nil
+// instead.
 func (s *Store) Changes() change.Bus { return &s.changes }

@@ -6,44 +6,44 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 )
 
-// Bookkeeping as TotalBytes counts it: about what the allocator takes.
+// Bookkeeping that counts toward TotalBytes. It is about the memory that the allocator uses.
 const (
-	streamCost = 256 // a stream: its record, its map entry
-	slotCost   = 40  // a slice header, and what a small frame is rounded up by
+	streamCost = 256 // for a stream: its record and its map entry
+	slotCost   = 40  // for a frame: a slice header, and the rounding of a small frame
 	minSlots   = 4
 )
 
-// newStreamCost is that of a stream with one event, without the frame.
+// newStreamCost returns the cost of a stream with one event, without the frame.
 func newStreamCost(name string) int { return streamCost + len(name) + minSlots*slotCost }
 
-// stream is the events of one stream, in a ring that grows to its bound.
+// stream holds the events of one stream, in a ring that grows up to its bound. events.mu guards it.
 type stream struct {
 	name       string
 	last       uint64   // number of the newest event
 	ring       [][]byte // frames; the oldest is at head
 	head       int
 	count      int
-	bytes      int    // of the frames
-	queue      *queue // that it is in
+	bytes      int    // size of all frames
+	queue      *queue // the queue that contains the stream
 	prev, next *stream
 }
 
 func (s *stream) cost() int { return streamCost + len(s.name) + s.bytes + len(s.ring)*slotCost }
 
-// sizes that streams are told apart by, each from a power of four to the next.
+// sizes is the number of size classes. Each class reaches from one power of four to the next.
 const sizes = bits.UintSize / 2
 
-// sizeOf is the index of a size.
+// sizeOf returns the index of the size class for a cost.
 func sizeOf(cost int) int { return (bits.Len(uint(cost)) - 1) / 2 }
 
-// queue is streams in the order in which they came, by a new event or by losing all. The
-// zero queue is empty.
+// queue is a list of streams in the order in which they were added: after a new event, or after
+// losing all events. The zero queue is empty.
 type queue struct {
 	first, last *stream
-	bytes       int // of all of them, bookkeeping included
+	bytes       int // size of all its streams, bookkeeping included
 }
 
-// push puts a stream that is in no queue behind all others.
+// push adds a stream that is not in a queue to the end of q.
 func (q *queue) push(s *stream) {
 	s.queue, s.prev, s.next = q, q.last, nil
 	if q.last == nil {
@@ -68,7 +68,7 @@ func (q *queue) remove(s *stream) {
 	s.queue, s.prev, s.next = nil, nil, nil
 }
 
-// push adds the newest event, and takes the oldest as long as there are too many.
+// push adds the newest event. It first drops the oldest events as far as the bounds require it.
 func (s *stream) push(frame []byte, b *bounds) {
 	for s.count > 0 && (s.count >= b.streamEvents || s.bytes+len(frame) > b.streamBytes) {
 		s.dropOldest()
@@ -82,10 +82,10 @@ func (s *stream) push(frame []byte, b *bounds) {
 	s.last++
 }
 
-// empty takes all events; the number stays.
+// empty removes all events. The number stays.
 func (s *stream) empty() { s.ring, s.head, s.count, s.bytes = nil, 0, 0, 0 }
 
-// skip keeps only the number of an event.
+// skip counts an event without keeping it, and removes all earlier events.
 func (s *stream) skip() {
 	s.empty()
 	s.last++
@@ -106,17 +106,17 @@ func (s *stream) grow(most int) {
 	s.ring, s.head = ring, 0
 }
 
-// slot is where the i-th oldest event is.
+// slot returns the index in the ring of the i-th oldest event.
 func (s *stream) slot(i int) int { return (s.head + i) % len(s.ring) }
 
-// newest n events, oldest first.
+// newest returns the newest n events, oldest first.
 func (s *stream) newest(n int) []eventlog.Event {
 	if n == 0 {
 		return nil
 	}
 	out := make([]eventlog.Event, n)
 	for i := range out {
-		behind := n - 1 - i // how many events follow
+		behind := n - 1 - i // number of events after this one
 		out[i] = eventlog.Event{Seq: s.last - uint64(behind), Frame: s.ring[s.slot(s.count-1-behind)]}
 	}
 	return out

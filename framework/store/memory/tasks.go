@@ -12,9 +12,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// tasks is the task.Store and the task.Queue. The time is read while the mutex is held, so that
-// operations see times in the order in which they run. A stored record is replaced, never
-// changed in place, so it can be copied after the mutex is released.
+// tasks is the task.Store and the task.Queue. It reads the time while mu is held, so that
+// operations see times in the order in which they run. A stored record is replaced and never
+// changed in place. Therefore it can be copied after mu is released.
+//
+// insert, replace and forget change a task and all indexes together: the expiry heap (ends), the
+// queue of working tasks (line), the owner's tasks, and the totals. A task that forget removes
+// leaves a trace in gone, so that a list can continue after it.
 type tasks struct {
 	bounds bounds
 
@@ -23,12 +27,12 @@ type tasks struct {
 	owners map[string]*taskOwner
 	ends   ends[*heldTask]
 	line   line
-	over   heapOf[*taskOwner] // owners with terminal tasks; at the top the one that has most of them
+	over   heapOf[*taskOwner] // owners with terminal tasks; the owner with the most of them is first
 	gone   goneTasks
-	last   uint64 // the number of the newest record
-	bytes  int    // in total, including bookkeeping
-	ended  int    // how many tasks are terminal
-	loose  int    // bytes of the tasks that are terminal
+	last   uint64 // number of the newest record
+	bytes  int    // total size, including bookkeeping
+	ended  int    // number of terminal tasks
+	loose  int    // size of the terminal tasks
 }
 
 // Create copies the record.
@@ -49,7 +53,7 @@ func (s *tasks) Create(_ context.Context, r task.Record) error {
 	return nil
 }
 
-// plain is a copy without readings of the monotonic clock, as if it had come over a wire.
+// plain returns a copy without readings of the monotonic clock, as if it had come from the network.
 func plain(r *task.Record) task.Record {
 	c := r.Clone()
 	c.Created, c.Updated = c.Created.Round(0), c.Updated.Round(0)
@@ -134,11 +138,11 @@ func (s *tasks) list(owner, after string, limit int) []*task.Record {
 	return out
 }
 
-// unknown is the number of an id after which no list can continue.
+// unknown is the number for an ID after which a list cannot continue.
 const unknown = ^uint64(0)
 
-// number is that of the record with this id, or of its trace if the record is gone; 0 is before
-// all.
+// number returns the number of the record with this ID, or of its trace if the record is gone. For
+// an empty ID it returns 0, which is before all records.
 func (s *tasks) number(owner, id string) uint64 {
 	if id == "" {
 		return 0
@@ -155,7 +159,9 @@ func (s *tasks) number(owner, id string) uint64 {
 	return unknown
 }
 
-// Count releases the mutex again and again while it drops tasks that expired in a quiet hour.
+// Count returns the number of the owner's tasks that have not ended. It releases the mutex
+// repeatedly while it
+// drops tasks that expired in a quiet hour.
 func (s *tasks) Count(_ context.Context, owner string) (int, error) {
 	for {
 		if n, ok := s.working(owner); ok {
@@ -164,8 +170,8 @@ func (s *tasks) Count(_ context.Context, owner string) (int, error) {
 	}
 }
 
-// working counts the owner's tasks that are working; ok is false if expired ones may be among
-// them.
+// working counts the owner's tasks that are not terminal. If expired tasks may be among them, ok is
+// false.
 func (s *tasks) working(owner string) (n int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +187,7 @@ func (s *tasks) working(owner string) (n int, ok bool) {
 	return 0, false
 }
 
-// now is the time. It also drops a few of the tasks that have expired.
+// now returns the current time, and drops up to sweep expired tasks.
 func (s *tasks) now() time.Time {
 	now := time.Now()
 	for range sweep {
@@ -192,7 +198,7 @@ func (s *tasks) now() time.Time {
 	return now
 }
 
-// dropExpired drops the task that expired first, if any has expired.
+// dropExpired drops the task that expired first. If no task has expired, it returns false.
 func (s *tasks) dropExpired(now time.Time) bool {
 	h, ok := s.ends.expired(now)
 	if ok {
@@ -201,7 +207,7 @@ func (s *tasks) dropExpired(now time.Time) bool {
 	return ok
 }
 
-// find is nil also for a task that has expired and was not dropped yet.
+// find returns the task, or nil. It removes the task if it has expired, and returns nil.
 func (s *tasks) find(id string, now time.Time) *heldTask {
 	h := s.held[id]
 	if h == nil || h.alive(now) {
@@ -211,7 +217,7 @@ func (s *tasks) find(id string, now time.Time) *heldTask {
 	return nil
 }
 
-// insert stores a new task; the caller has made room for it.
+// insert stores a new task. The caller has made space for it.
 func (s *tasks) insert(h *heldTask, now time.Time) {
 	if s.held == nil {
 		s.held, s.owners = make(map[string]*heldTask), make(map[string]*taskOwner)
@@ -238,9 +244,8 @@ func (s *tasks) replace(h *heldTask, r *task.Record, now time.Time) {
 	s.place(h, now)
 }
 
-// place counts a task and puts it into the heaps and lists it belongs to: of those that expire,
-// of those that work, of those that are terminal.
-// that are over are.
+// place updates the indexes for the task's status: the expiry heap, the queue of working tasks, and
+// its owner's list of terminal tasks. It also adds the task to the totals.
 func (s *tasks) place(h *heldTask, now time.Time) {
 	s.ends.set(h, h.expires())
 	if h.record.Status == protocol.TaskWorking {
@@ -259,7 +264,7 @@ func (s *tasks) place(h *heldTask, now time.Time) {
 	s.count(h, 1)
 }
 
-// count adds what the task takes to the totals, times sign.
+// count adds the task's size to the totals, multiplied by sign.
 func (s *tasks) count(h *heldTask, sign int) {
 	s.bytes += sign * h.cost()
 	o := s.owners[h.record.Owner]
@@ -280,7 +285,7 @@ func (s *tasks) count(h *heldTask, sign int) {
 	}
 }
 
-// forget drops a task and leaves a trace of it.
+// forget removes a task and leaves a trace of it.
 func (s *tasks) forget(h *heldTask) {
 	r := h.record
 	s.ends.remove(h)

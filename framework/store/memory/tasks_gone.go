@@ -2,7 +2,7 @@ package memory
 
 import "container/list"
 
-// goneTask is the trace of a task that is gone, so that a list can continue after it.
+// goneTask is the trace of a removed task, so that a list can continue after it.
 type goneTask struct {
 	id     string
 	owner  string
@@ -11,10 +11,10 @@ type goneTask struct {
 
 func (g *goneTask) cost() int { return goneCost + len(g.id) + len(g.owner) }
 
-// goneTasks are the traces, at most one for each id.
+// goneTasks holds the traces, at most one per ID.
 type goneTasks struct {
 	places map[string]*list.Element
-	order  list.List // of *goneTask, oldest first
+	order  list.List // elements are *goneTask, oldest first
 	bytes  int
 }
 
@@ -28,7 +28,7 @@ func (g *goneTasks) find(id string) *goneTask {
 	return e.Value.(*goneTask)
 }
 
-// add returns by how many bytes the traces have grown.
+// add adds a trace and returns by how many bytes the traces have grown.
 func (g *goneTasks) add(t goneTask) int {
 	before := g.bytes
 	if e := g.places[t.id]; e != nil {
@@ -42,7 +42,8 @@ func (g *goneTasks) add(t goneTask) int {
 	return g.bytes - before
 }
 
-// dropOldest returns by how many bytes the traces have shrunk. There must be a trace.
+// dropOldest removes the oldest trace and returns by how many bytes the traces have shrunk. There
+// must be a trace.
 func (g *goneTasks) dropOldest() int { return g.remove(g.order.Front()) }
 
 func (g *goneTasks) remove(e *list.Element) int {

@@ -9,32 +9,32 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// Bookkeeping as TaskBytes counts it, about what the allocator uses.
+// Bookkeeping that counts toward TaskBytes. It is about the memory that the allocator uses.
 const (
-	taskCost     = 576 // a task: its record, its map entry, its places in heaps and lists, and rounding up its strings
-	questionCost = 64  // a question, likewise
-	ownerCost    = 256 // an owner: the map entry, and the places of a few tasks that are gone
-	goneCost     = 192 // a trace of a task that is gone
-	goneShare    = 8   // there may be TaskRecords divided by this many traces
+	taskCost     = 576 // for a task: its record, its entries in the map, heaps and lists, and the rounding of its strings
+	questionCost = 64  // for a question
+	ownerCost    = 256 // for an owner: the map entry, and the entries of a few removed tasks
+	goneCost     = 192 // for the trace of a removed task
+	goneShare    = 8   // the number of traces is at most TaskRecords divided by this
 )
 
-// taskWeight is added for each terminal task to its bytes when the owner with the most is
-// sought: a task's share of the default bounds.
+// taskWeight is added for each terminal task to its size, to find the owner with the most. It is
+// the average size of a task under the default bounds.
 const taskWeight = 256 << 20 / 100_000
 
-// heldTask is a task that has not expired.
+// heldTask is a task in the store.
 type heldTask struct {
 	mortal
 	turn   turn
 	record *task.Record  // replaced, never changed in place
-	number uint64        // in the order of creation
-	born   time.Time     // Created on the monotonic clock
-	over   *list.Element // in taskOwner.over; nil: it is not terminal
+	number uint64        // grows in the order of creation
+	born   time.Time     // Created, on the monotonic clock
+	over   *list.Element // element of taskOwner.over; nil if the task is not terminal
 }
 
 func (h *heldTask) before(other *heldTask) bool { return h.end.Before(other.end) }
 
-// expires is when it expires; zero: never.
+// expires returns the time at which the task expires; zero means never.
 func (h *heldTask) expires() time.Time {
 	if ttl := h.record.TTL; ttl > 0 {
 		return h.born.Add(ttl)
@@ -44,7 +44,8 @@ func (h *heldTask) expires() time.Time {
 
 func (h *heldTask) cost() int { return recordCost(h.record) }
 
-// recordCost includes the owner's name, though all tasks of an owner share the string.
+// recordCost returns the size of a record. It includes the owner's name, although all tasks of an
+// owner share the string.
 func recordCost(r *task.Record) int {
 	n := taskCost + len(r.ID) + len(r.Owner) + len(r.Message) + len(r.Call) + len(r.Journal) + len(r.Result) + len(r.Error)
 	for _, q := range r.Questions {
@@ -53,23 +54,23 @@ func recordCost(r *task.Record) int {
 	return n + 8*len(r.Asked)
 }
 
-// taskOwner has the places of its tasks in the order of creation. Places of tasks that are gone
-// stay until they are the majority.
+// taskOwner has the entries of its tasks in the order of creation. Entries of removed tasks stay
+// until they are the majority.
 type taskOwner struct {
 	name   string
 	places []taskPlace
 	live   int
-	open   int       // bytes of the tasks that are not terminal
-	over   list.List // terminal tasks (*heldTask), the one that ended first at the front
-	weight int       // of the terminal tasks; 0: there are none
-	rank   int       // index in tasks.over + 1; 0: it is not there
+	open   int       // size of the tasks that are not terminal
+	over   list.List // elements are terminal *heldTask; the task that ended first is at the front
+	weight int       // weight of the terminal tasks; 0 if there are none
+	rank   int       // index in tasks.over + 1; 0 if not in it
 }
 
 func (o *taskOwner) before(other *taskOwner) bool { return o.weight > other.weight }
 
 func (o *taskOwner) moved(place int) { o.rank = place + 1 }
 
-// firstOver is the terminal task that ended first, keep excepted. There must be one.
+// firstOver returns the terminal task that ended first, other than keep. There must be one.
 func (o *taskOwner) firstOver(keep *heldTask) *heldTask {
 	first := o.over.Front()
 	if first.Value.(*heldTask) == keep {
@@ -80,7 +81,7 @@ func (o *taskOwner) firstOver(keep *heldTask) *heldTask {
 
 type taskPlace struct {
 	number uint64
-	task   *heldTask // nil: gone
+	task   *heldTask // nil if removed
 }
 
 func (o *taskOwner) add(h *heldTask) {
@@ -88,7 +89,7 @@ func (o *taskOwner) add(h *heldTask) {
 	o.live++
 }
 
-// after are the places behind the number.
+// after returns the entries after the number.
 func (o *taskOwner) after(number uint64) []taskPlace {
 	i, found := o.find(number)
 	if found {
@@ -101,7 +102,7 @@ func (o *taskOwner) find(number uint64) (int, bool) {
 	return slices.BinarySearchFunc(o.places, number, func(p taskPlace, n uint64) int { return cmp.Compare(p.number, n) })
 }
 
-// remove takes amortized constant time, apart from the search.
+// remove marks an entry as removed. Apart from the search, it takes amortized constant time.
 func (o *taskOwner) remove(number uint64) {
 	if i, found := o.find(number); found {
 		o.places[i].task = nil

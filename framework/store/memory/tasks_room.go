@@ -7,12 +7,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// need is by how much a record is larger than the one it replaces.
+// need is the space that a new record needs, or the growth of a record that replaces another.
 type need struct {
 	records, bytes int
-	open           int        // bytes, if the task is not terminal; else 0 or less
-	owner          *taskOwner // nil: it has no tasks yet
-	keep           *heldTask  // the task being replaced, which must not be dropped; nil: the record is new
+	open           int        // growth of the owner's unfinished tasks in bytes; 0 or less if the new record is terminal
+	owner          *taskOwner // nil if the owner has no tasks yet
+	keep           *heldTask  // the task to replace, which must not be dropped; nil for a new record
 }
 
 func (s *tasks) needs(old *heldTask, r *task.Record) need {
@@ -31,8 +31,8 @@ func (s *tasks) needs(old *heldTask, r *task.Record) need {
 	return n
 }
 
-// makeRoom drops tasks that may be dropped until there is enough room. If that is not possible,
-// it drops only expired ones.
+// makeRoom evicts tasks until the need is met. If that is not possible, it drops only expired tasks
+// and returns an error.
 func (s *tasks) makeRoom(n need, now time.Time) error {
 	for !s.fits(n.records, n.bytes) || !s.fair(n) {
 		if s.dropExpired(now) { // never n.keep, which has not expired
@@ -47,10 +47,10 @@ func (s *tasks) fits(records, bytes int) bool {
 	return len(s.held)+records <= s.bounds.taskRecords && s.bytes+bytes <= s.bounds.taskBytes
 }
 
-// fair says whether the owner's tasks that are not terminal stay within its share of the room.
-// For a new task the share is as much as all such tasks leave free: half of the room for a
-// single owner, half of the rest for the next one, and so on. A task that grows has been
-// accepted already: its owner may use another quarter of the room.
+// fair reports whether the owner's unfinished tasks stay within the owner's quota. For a new task,
+// the quota is as much as all unfinished tasks leave free: half of the space for a single owner,
+// half of the rest for the next one, and so on. For a task that grows, the quota is three quarters
+// of the space, because the task was already accepted.
 func (s *tasks) fair(n need) bool {
 	own := n.open
 	if n.owner != nil {
@@ -63,8 +63,8 @@ func (s *tasks) fair(n need) bool {
 	return n.open <= 0 || own <= share
 }
 
-// push drops terminal tasks, first the one that ended first, of the owner that has most of
-// them. It terminates, because each step removes a record or a trace.
+// push evicts terminal tasks of the owner that has the most of them; the task that ended first goes
+// first. It terminates, because each step removes a record or a trace.
 func (s *tasks) push(n need) error {
 	if n.keep != nil && n.keep.over != nil {
 		n.bytes += n.keep.cost()
