@@ -10,35 +10,37 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// mostTogether bounds the writes that share a commit.
+// mostTogether is the maximum number of writes that share a commit.
 const mostTogether = 256
 
-// file is a bbolt file whose writers share commits. One waiting writer leads: it commits for
-// all that wait, while the next ones gather. So a single writer never waits for others (bbolt's
-// own Batch does, in the hope that some come), many writers share the disk's time, and there is
-// no goroutine that must be ended.
+// file is a bbolt file whose writers share commits. At most one writer leads (led): it commits the
+// waiting writes, while the next ones gather in waiting. Then it makes the first of them the
+// leader, or clears led. mu guards this hand-over and is not held during a commit.
+//
+// A single writer therefore never waits for others, as it would in bbolt's own Batch. Many writers
+// share the disk's time, and there is no goroutine that must be ended.
 type file struct {
 	db    *bbolt.DB
-	moved func([]move) // is told, in the order of commits, what a commit means for the line; nil: nobody
+	moved func([]move) // called in the order of commits with the moves of each write; may be nil
 
 	writers sync.WaitGroup
 	mu      sync.Mutex // guards all below
 	waiting []*write
 	led     bool
-	fault   error // why nothing can be written any more; nil: it can
+	fault   error // reason why all writes fail; nil if writing is possible
 }
 
-// write is one waiting writer. What run has put into the transaction is committed even if run
-// returns an error, which only its caller gets: so run must check first and write afterwards.
-// It may be called twice, in different transactions.
+// write is one waiting writer. The changes that run has made are committed even if run returns an
+// error, which only its caller receives. Therefore run must check first and write afterwards. It
+// may be called twice, in different transactions.
 type write struct {
 	run   func(t *txn) error
 	moves []move
 	err   error
-	turn  chan bool // true: this writer must lead; false: its write is done
+	turn  chan bool // true if this writer must lead; false if its write is done
 }
 
-// write returns when run is committed. It takes no context: a commit cannot be interrupted.
+// write returns after run is committed. It has no context, because a commit cannot be interrupted.
 func (f *file) write(run func(t *txn) error) error {
 	w := &write{run: run, turn: make(chan bool, 1)}
 	f.mu.Lock()
@@ -58,8 +60,8 @@ func (f *file) write(run func(t *txn) error) error {
 	return w.err
 }
 
-// lead commits the waiting writes, of which the first is the caller's own, and then makes the
-// first writer that arrived meanwhile the leader.
+// lead commits the waiting writes, the first of which is the caller's own. Then it makes the first
+// writer that has arrived meanwhile the leader.
 func (f *file) lead() {
 	f.mu.Lock()
 	n := min(len(f.waiting), mostTogether)
@@ -80,8 +82,8 @@ func (f *file) lead() {
 	}
 }
 
-// commit tries all writes in one transaction. If that fails, it does one after the other, so
-// that no write fails because of another.
+// commit tries all writes in one transaction. If that fails, it commits them one after the other,
+// so that no write fails because of another.
 func (f *file) commit(together []*write) {
 	err := f.try(together)
 	if err == nil {
@@ -146,8 +148,8 @@ func (f *file) transact(together []*write) (err error) {
 	return f.end(tx)
 }
 
-// end commits. The commit may fail after bbolt has written the last page, because that could
-// not be synced; bbolt goes on nevertheless. What is on the disk is unknown then, so this
+// end commits. The commit may fail after bbolt has written the last page, because the page could
+// not be synced; bbolt continues nevertheless. The content of the disk is then unknown, so this
 // process must not write any more.
 func (f *file) end(tx *bbolt.Tx) error {
 	id := tx.ID()
@@ -166,13 +168,13 @@ func (f *file) end(tx *bbolt.Tx) error {
 	return err
 }
 
-// rollback does not fail: what it does not undo was never committed.
+// rollback rolls tx back. It ignores failures, because the changes were never committed.
 func rollback(tx *bbolt.Tx) {
-	defer func() { _ = recover() }() // that the file is damaged was reported before
+	defer func() { _ = recover() }() // the damage was reported before
 	_ = tx.Rollback()
 }
 
-// fail sets the reason why nothing can be written any more. The first one stays.
+// fail sets the reason why all writes fail. The first reason stays.
 func (f *file) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,34 +7,36 @@ import (
 	"time"
 )
 
-// line is the queue of tasks that are working, those waiting for a worker as well as those
-// leased to one. The file knows which tasks these are and which have been taken before. The
-// order, and who holds a lease, are only in memory: when the process ends, so do its workers.
+// line is the queue of all working tasks: those that wait for a worker and those leased to one. The
+// file records which tasks are working, and which have been taken. The order and the leases are
+// only in memory, because workers end with the process.
 //
-// It is told of each commit, in order. Between a commit and that call it may still have a task
-// that is not working any more; so whoever takes a task looks into the file.
+// Commits call apply in their order, which moves entries between waiting and leased. Between a
+// commit and its apply, the queue may contain a task that is not working any more; Take therefore
+// checks the file. next removes an entry from both lists, until a commit leases it or giveBack puts
+// it in front again.
 type line struct {
 	life time.Duration
-	// ready has an element whenever a task can be taken and no waiting Take has been told yet.
+	// ready has an element when a task can be taken and no waiting Take has been woken for it.
 	ready chan struct{}
 
 	mu      sync.Mutex // guards all below
 	places  map[string]*place
-	waiting list.List // of *place, the task that has waited longest in front
-	leased  list.List // of *place, the lease that runs out first in front: all leases have the same life
+	waiting list.List // elements are *place; the task that has waited longest is first
+	leased  list.List // elements are *place; the lease that ends first is first, because all have the same life
 }
 
-// place is that of one task. It is in one of the lists, or in neither while the task is being
-// taken.
+// place is one task's entry in the queue. It is in waiting or in leased; while a worker takes the
+// task, it is in neither.
 type place struct {
 	id    string
-	token string    // of the lease, kept after its end until somebody else takes the task
-	end   time.Time // when the lease runs out
+	token string    // token of the lease, kept after its end until another worker takes the task
+	end   time.Time // end of the lease
 	list  *list.List
 	at    *list.Element
 }
 
-// move is what a commit means for the line.
+// move is the effect of a commit on the queue.
 type move struct {
 	kind  moveKind
 	id    string
@@ -122,8 +124,8 @@ func (l *line) forget(p *place) {
 	}
 }
 
-// next is the task that has waited longest, which the caller must lease or give back. If there
-// is none, it says for how long that remains so if nothing happens.
+// next returns the task that has waited longest. The caller must lease it or give it back. If no
+// task waits, next returns the time for which that remains so without further commits.
 func (l *line) next() (p *place, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,8 +145,8 @@ func (l *line) next() (p *place, wait time.Duration) {
 	return p, 0
 }
 
-// lapse moves tasks whose lease has run out to those that wait, and says when the next lease
-// runs out; 0: there is none.
+// lapse moves tasks whose lease has expired to the waiting tasks. It returns the time until the
+// next lease ends, or 0 without leases. The caller holds mu.
 func (l *line) lapse() time.Duration {
 	now := time.Now()
 	for {
@@ -160,8 +162,7 @@ func (l *line) lapse() time.Duration {
 	}
 }
 
-// giveBack puts a task that could not be leased in front again, unless it has another place by
-// now.
+// giveBack puts a task that could not be leased in front again, unless it is in a list by now.
 func (l *line) giveBack(p *place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +172,7 @@ func (l *line) giveBack(p *place) {
 	}
 }
 
-// holds says whether this is the latest lease of the task.
+// holds reports whether token is the latest lease of the task.
 func (l *line) holds(id, token string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,8 +180,8 @@ func (l *line) holds(id, token string) bool {
 	return p != nil && token != "" && p.token == token
 }
 
-// renew restarts the life of a lease, also if it has run out but nobody else has taken the task
-// since: its worker has lost nothing.
+// renew restarts the life of a lease. If the lease has expired but no other worker has taken the
+// task, renew also succeeds, because the worker has lost nothing.
 func (l *line) renew(id, token string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,8 +194,8 @@ func (l *line) renew(id, token string) bool {
 	return true
 }
 
-// await returns when there may be a task, after d at the latest. d is at most the life of a
-// lease, so a lease that begins meanwhile cannot run out unnoticed.
+// await returns when there may be a task, after d at the latest. d is at most the life of a lease,
+// so that a lease that begins meanwhile cannot expire unnoticed.
 func (l *line) await(ctx context.Context, d time.Duration, closed <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -2,14 +2,14 @@ package boltstore
 
 import "time"
 
-// Option of Open. Sealed.
+// Option configures Open. Sealed.
 type Option func(*settings)
 
-// settings of a store. The numbers are most that may be kept.
+// settings holds the options of a store. The numbers are maximums.
 type settings struct {
 	leaseLife time.Duration
 	lockWait  time.Duration
-	syncing   bool // of events
+	syncing   bool // sync the events as well
 
 	sessionRecords, sessionBytes            int
 	taskRecords, taskBytes                  int
@@ -17,8 +17,8 @@ type settings struct {
 	streamBytes, streamEvents, eventsInFile int
 }
 
-// LeaseLife sets how long a worker has a task without renewing its lease; default 30 s. If
-// d is 0 or less, the default applies.
+// LeaseLife sets how long a worker has a task without renewing its lease. If d is 0 or less, the
+// default of 30 s applies.
 func LeaseLife(d time.Duration) Option {
 	return func(s *settings) {
 		if d > 0 {
@@ -27,8 +27,8 @@ func LeaseLife(d time.Duration) Option {
 	}
 }
 
-// LockWait sets how long Open waits for another process to close the file, such as the one
-// that this one replaces; default 1 s. If d is 0 or less, the default applies.
+// LockWait sets how long Open waits for another process to close the file, such as the process that
+// this one replaces. If d is 0 or less, the default of 1 s applies.
 func LockWait(d time.Duration) Option {
 	return func(s *settings) {
 		if d > 0 {
@@ -37,49 +37,51 @@ func LockWait(d time.Duration) Option {
 	}
 }
 
-// SyncEvents makes the events of streams as durable as everything else: Append then waits
-// for the disk. Without it they survive the end of the process, however it ends, but not
-// that of the machine.
+// SyncEvents makes events as durable as everything else: Append then waits for the disk. Without
+// it, events survive any end of the process, but not the end of the machine.
 func SyncEvents() Option { return func(s *settings) { s.syncing = true } }
 
-// SessionRecords bounds the number of sessions; default 262,144. n below 1 is 1.
+// SessionRecords sets the maximum number of sessions; the default is 262,144. If n is below 1, it
+// counts as 1.
 func SessionRecords(n int) Option { return func(s *settings) { s.sessionRecords = max(n, 1) } }
 
-// SessionBytes bounds all sessions together, the bookkeeping included; default 256 MiB.
-// n below 1 is 1.
+// SessionBytes sets the maximum size of all sessions, including bookkeeping; the default is 256
+// MiB. If n is below 1, it counts as 1.
 func SessionBytes(n int) Option { return func(s *settings) { s.sessionBytes = max(n, 1) } }
 
-// TaskRecords bounds the number of tasks; default 100,000. n below 1 is 1.
+// TaskRecords sets the maximum number of tasks; the default is 100,000. If n is below 1, it counts
+// as 1.
 func TaskRecords(n int) Option { return func(s *settings) { s.taskRecords = max(n, 1) } }
 
-// TaskBytes bounds all tasks together, the bookkeeping included; default 256 MiB. The tasks
-// of one owner that have not ended take three quarters of it at most, and a new one is
-// accepted only while they take no more than all unfinished tasks leave free. n below 1 is
-// 1.
+// TaskBytes sets the maximum size of all tasks, including bookkeeping; the default is 256 MiB. The
+// unfinished tasks of one owner take at most three quarters of it. A new task is accepted only if
+// the owner's unfinished tasks then take no more than all unfinished tasks leave free. If n is
+// below 1, it counts as 1.
 func TaskBytes(n int) Option { return func(s *settings) { s.taskBytes = max(n, 1) } }
 
-// ClaimEntries bounds the number of claims, counters among them; default 262,144. n
-// below 1 is 1.
+// ClaimEntries sets the maximum number of claims, including counters; the default is 262,144. If n
+// is below 1, it counts as 1.
 func ClaimEntries(n int) Option { return func(s *settings) { s.claimEntries = max(n, 1) } }
 
-// ClaimBytes bounds all claims together, the bookkeeping included; default 64 MiB. Values
-// of more than 1 KiB leave a quarter of it to smaller ones. n below 1 is 1.
+// ClaimBytes sets the maximum size of all claims, including bookkeeping; the default is 64 MiB. A
+// quarter of it is reserved for values of at most 1 KiB. If n is below 1, it counts as 1.
 func ClaimBytes(n int) Option { return func(s *settings) { s.claimBytes = max(n, 1) } }
 
-// StreamBytes bounds the frames of one stream together; default 8 MiB. The newest
-// event is kept even if it alone is larger, so that a large answer can be fetched. n
-// below 1 is 1.
+// StreamBytes sets the maximum size of all frames of one stream; the default is 8 MiB. The newest
+// event is kept even if it alone is larger, so that a client can fetch a large answer. If n is
+// below 1, it counts as 1.
 func StreamBytes(n int) Option { return func(s *settings) { s.streamBytes = max(n, 1) } }
 
-// StreamEvents bounds the number of events of one stream; default 16,384. n below 1 is 1.
+// StreamEvents sets the maximum number of events of one stream; the default is 16,384. If n is
+// below 1, it counts as 1.
 func StreamEvents(n int) Option { return func(s *settings) { s.streamEvents = max(n, 1) } }
 
-// TotalBytes bounds all streams together, the bookkeeping included; default 256 MiB. If an
-// event does not fit into it at all, only its number is kept. n below 1 is 1.
+// TotalBytes sets the maximum size of all streams, including bookkeeping; the default is 256 MiB.
+// If one event is larger than that, only its number is kept. If n is below 1, it counts as 1.
 func TotalBytes(n int) Option { return func(s *settings) { s.eventsInFile = max(n, 1) } }
 
-// settle is what the options say. The bounds are those of store/memory where they say
-// nothing: a server that is given a file must not suddenly refuse what it took before.
+// settle returns the settings of the options. The defaults are the bounds of store/memory, so that
+// a server with a file accepts as much as one without.
 func settle(opts []Option) *settings {
 	s := &settings{
 		leaseLife: 30 * time.Second, lockWait: time.Second,

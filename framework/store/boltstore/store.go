@@ -16,23 +16,23 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// Sentinels, possibly wrapped.
+// Errors of this package, possibly wrapped.
 var (
-	// ErrInUse: another process has the file open, or this one has already.
+	// ErrInUse is returned if the file is already open, in another process or in this one.
 	ErrInUse = errors.New("boltstore: in use by another process")
-	// ErrDamaged: the file is not what was written. A copy from before helps.
+	// ErrDamaged is returned if the content of the file is not what was written. Restore a backup.
 	ErrDamaged = errors.New("boltstore: the file is damaged")
-	// ErrNewer: a later version of this program has written the file.
+	// ErrNewer is returned if a later version of the program has written the file.
 	ErrNewer = errors.New("boltstore: the file is of a newer format")
-	// ErrClosed: the store is closed.
+	// ErrClosed is returned by methods of a closed store.
 	ErrClosed = errors.New("boltstore: closed")
-	// ErrFull: there is no room for a task, and all the others are kept: somebody relies
-	// on each of them. It comes with task.ErrFull. For sessions and claims there are
-	// session.ErrFull and claim.ErrFull.
+	// ErrFull is returned if there is no space for a task and no other task may be evicted. The
+	// error also matches task.ErrFull. For sessions and claims, the errors are session.ErrFull and
+	// claim.ErrFull.
 	ErrFull = errors.New("boltstore: no room")
 )
 
-// Store keeps what a server must remember in a file. Made by Open. Safe for concurrent
+// Store holds the state of a server in a file. Open returns one. A Store is safe for concurrent
 // use.
 type Store struct {
 	main     *file
@@ -47,12 +47,12 @@ type Store struct {
 	close   func() error // once
 }
 
-// Open opens the store whose file is at path, or makes a new one if there is none; the
-// events of streams are in a second file, named path plus ".events". It drops what has
-// expired meanwhile, and puts each task that was working in line again.
+// Open opens the store in the file at path, or creates the file. The events of streams are in a
+// second file, named path plus ".events". Open deletes expired items, and puts each working task
+// into the queue again.
 //
-// The error is [ErrInUse], [ErrDamaged], [ErrNewer], or one of the operating system. A file
-// that this package has not written is left alone. The caller closes the store.
+// The error is [ErrInUse], [ErrDamaged], [ErrNewer], or an error of the operating system. Open does
+// not change a file that another program has written. The caller closes the store.
 func Open(path string, opts ...Option) (*Store, error) {
 	set := settle(opts)
 	main, err := openFile(path, mainKind(), set.lockWait, true)
@@ -76,7 +76,7 @@ func newStore(main, logged *file, set *settings) *Store {
 	s := &Store{main: main, logged: logged, changes: memory.New().Changes(), closing: make(chan struct{})}
 	s.sessions = sessions{main, newTable(sessionsName, set.sessionRecords, set.sessionBytes, session.ErrFull), rand.Text()}
 	s.claims = claims{main, newTable(claimsName, set.claimEntries, set.claimBytes, claim.ErrFull)}
-	s.claims.table.spare = set.claimBytes / 4 // for the marks by which nothing happens twice
+	s.claims.table.spare = set.claimBytes / 4 // for the marks that prevent an action from happening twice
 	s.tasks = tasks{file: main, line: line, most: taskBounds{set.taskRecords, set.taskBytes}, closed: s.closing}
 	s.events = events{logged, set}
 	s.close = sync.OnceValue(func() error {
@@ -86,41 +86,43 @@ func newStore(main, logged *file, set *settings) *Store {
 	return s
 }
 
-// Sessions returns the session.Store, which is also a session.Exclusive. When there is no room, a
-// new session is refused.
+// Sessions returns the store for sessions, which is also a session.Exclusive. When the store is
+// full, it refuses new sessions.
 func (s *Store) Sessions() session.Store { return &s.sessions }
 
-// Tasks returns the task.Store, which is also a task.Queue. When there is no room, tasks
-// that have ended go first: from the owner who has most of them, by number and bytes, the
-// one that ended first. What does not fit even then, a new task or one that grows, is
-// refused; so is what goes beyond its owner's share, see [TaskBytes]. A list can be
-// continued after a task that is gone as long as the store remembers where it was: it
-// remembers the last ones, an eighth as many as TaskRecords.
+// Tasks returns the store for tasks, which is also a task.Queue. When the store is full, ended
+// tasks are evicted: from the owner with the most of them, by number and bytes, the task that ended
+// first. If a new or growing task does not fit even then, it is refused with [ErrFull]. The same
+// applies to a task beyond its owner's quota, see [TaskBytes].
+//
+// A list can continue after a removed task as long as the store remembers the task's position. It
+// remembers the last removed tasks, an eighth as many as TaskRecords.
 func (s *Store) Tasks() task.Store { return &s.tasks }
 
-// Events returns the eventlog.Store. A stream that is too long loses its oldest events.
-// When all streams together are too large, one of them loses all of its events: of the
-// size whose streams take most, the one that was longest without a new event. Sizes end at
-// the powers of four (1 KiB, 4 KiB, 16 KiB and so on), bookkeeping included. So large
-// streams, and those that are many, push out one another: while the streams of a size take
-// less than a sixteenth of TotalBytes together, they keep their events whatever others do.
-// A stream that takes more than any other size goes first, even if its event has just come.
-// Nothing goes by time: what is not dropped stays until there is no room.
+// Events returns the store for events. A stream that exceeds its bounds loses its oldest events.
+// Events have no lifetime: they stay until the store is full.
 //
-// The number of a stream that lost its events is remembered, until an eighth of TotalBytes
-// is full of such numbers.
+// When all streams together are too large, one stream loses all of its events. Streams are grouped
+// into size classes that end at the powers of four (1 KiB, 4 KiB, 16 KiB and so on), bookkeeping
+// included. In the class that uses the most space, the stream whose newest event is the oldest
+// loses its events. Large streams therefore displace each other. While the streams of a class take
+// less than a sixteenth of TotalBytes together, they keep their events whatever other streams do.
+//
+// A stream that takes more than any other class loses its events first, even if it has just
+// received one. The store remembers the number of a stream that lost its events. The oldest of
+// these streams are forgotten when they take more than an eighth of TotalBytes.
 func (s *Store) Events() eventlog.Store { return &s.events }
 
-// Changes returns the change.Bus. It is in memory: there is nobody else to tell.
+// Changes returns the bus for changes. It is in memory, because no other process uses the store.
 func (s *Store) Changes() change.Bus { return s.changes }
 
-// Claims returns the claim.Store. When there is no room, a new claim is refused. A claim
-// can always be renewed, or replaced by one that is no longer.
+// Claims returns the store for claims. When the store is full, it refuses new claims. A claim can
+// always be renewed, or replaced by a value that is not longer.
 func (s *Store) Claims() claim.Store { return &s.claims }
 
-// Backup writes a copy of the file, as of one moment and without the events, to w while the
-// store goes on. During a long backup the file grows, since space that it still reads
-// cannot be used again.
+// Backup writes a copy of the file to w, as of one moment and without the events. The store remains
+// usable. During a long backup the file grows, because space that the backup still reads cannot be
+// reused.
 func (s *Store) Backup(w io.Writer) error {
 	err := s.main.db.View(func(tx *bbolt.Tx) error {
 		_, err := tx.WriteTo(w)
@@ -132,14 +134,14 @@ func (s *Store) Backup(w io.Writer) error {
 	return nil
 }
 
-// Close waits for operations that have begun and ends those that wait for a task. Calls
-// after it return [ErrClosed]. It can be called again.
+// Close waits for operations that have begun, and ends those that wait for a task. Later operations
+// return [ErrClosed]. Close can be called again and then returns the same error.
 func (s *Store) Close() error { return s.close() }
 
-// atOnce bounds the expired rows that one transaction drops when the store is opened.
+// atOnce is the maximum number of expired rows that one transaction drops when the store is opened.
 const atOnce = 1000
 
-// recover drops what has expired, and puts the working tasks in line.
+// recover drops expired items and puts the working tasks into the queue.
 func (s *Store) recover() error {
 	for _, sweep := range []func() (more bool, err error){s.sessions.sweep, s.claims.sweep, s.tasks.sweep} {
 		for {
