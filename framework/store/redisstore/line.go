@@ -13,39 +13,42 @@ import (
 )
 
 const (
-	// slice is how long Redis is asked to wait. Close waits as long.
+	// slice is how long a read waits at Redis for new entries. Close may have to wait as long.
 	slice = 500 * time.Millisecond
-	// mostAtOnce bounds the turns that one read takes, and the waiting Takes it serves.
+	// mostAtOnce is the maximum number of entries that one read takes.
 	mostAtOnce = 64
-	// reapEvery is how often consumers of processes that are gone are looked for. They are
-	// taken for gone when they were silent for goneAfter.
+	// reapEvery is the interval in which consumers of ended processes are removed. A consumer that
+	// was silent for goneAfter counts as ended.
 	reapEvery = 10 * time.Minute
 	goneAfter = time.Hour
-	// mostOver bounds the ended turns that are remembered.
+	// mostOver is the maximum number of ended entries that are remembered.
 	mostOver = 1024
 )
 
-// line is the queue of this store's waiting Takes. While there are any, one goroutine reads
-// turns for all of them, never more than there are Takes; it ends with the last one.
+// line is the queue of this store's waiting Takes. While there are any, one goroutine (the reader)
+// reads entries for all of them, never more than there are Takes. enter adds a Take and starts the
+// reader if none runs (reading). wanted clears reading when no Take waits, and the reader then
+// ends. Each Take receives exactly one answer, unless it leaves first. mu guards the fields below
+// it, except those of the reader.
 type line struct {
 	store    *Store
 	consumer string
-	life     time.Duration // of a lease
-	every    time.Duration // how often leases that ran out are looked for
+	life     time.Duration // life of a lease
+	every    time.Duration // interval of the search for expired leases
 
 	mu      sync.Mutex // guards all below
 	waiting []chan answer
 	reading bool
 	closed  bool
-	ended   []string // entries of turns that have ended, oldest first
+	ended   []string // stream entries of ended tasks, oldest first
 
 	// Used by the reader only.
-	swept  time.Time // when all leases had been looked through
-	cursor string    // where looking through them continues
+	swept  time.Time // end of the last complete search for expired leases
+	cursor string    // position at which the search continues
 	reaped time.Time
 }
 
-// answer is what a waiting Take gets.
+// answer is the result for a waiting Take.
 type answer struct {
 	turn turn
 	err  error
@@ -69,12 +72,12 @@ func (l *line) wait(ctx context.Context) (turn, error) {
 	if l.leave(mine) {
 		return turn{}, ctx.Err()
 	}
-	a := <-mine // it arrived at the same moment, and must not be lost
+	a := <-mine // the answer arrived at the same moment, and must not be lost
 	return a.turn, a.err
 }
 
-// enter adds a waiting Take, and starts the reader if there is none. The reader does not use
-// the context of the first Take: it outlives it.
+// enter adds a waiting Take, and starts the reader if none runs. The reader does not use the
+// cancellation of the first Take's context, because it runs longer than this Take.
 func (l *line) enter(ctx context.Context, mine chan answer) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +99,7 @@ func (l *line) enter(ctx context.Context, mine chan answer) error {
 	return nil
 }
 
-// leave removes a Take, and says whether it was still waiting.
+// leave removes a Take and reports whether it was still waiting.
 func (l *line) leave(mine chan answer) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,7 +122,8 @@ func (l *line) close() {
 	l.waiting = nil
 }
 
-// wanted is how many Takes wait. If it is 0, the reader counts as ended.
+// wanted returns how many entries to read, which is at most the number of waiting Takes. If it
+// returns 0, the reader counts as ended and must return.
 func (l *line) wanted() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +139,7 @@ func (l *line) read(ctx context.Context) {
 			turns, err = nil, l.makeGroup(ctx)
 		}
 		switch {
-		case err != nil && ctx.Err() != nil: // by Close, which answers the waiting Takes only afterwards
+		case err != nil && ctx.Err() != nil: // Close ended ctx, and answers the waiting Takes afterwards
 			l.fail(ErrClosed)
 			continue
 		case err != nil:
@@ -148,8 +152,8 @@ func (l *line) read(ctx context.Context) {
 	}
 }
 
-// hand gives the turns to the Takes that have waited longest, and returns the turns for which
-// there was none.
+// hand passes the entries to the Takes that have waited longest. It returns the entries for which
+// there is no Take.
 func (l *line) hand(turns []turn) []turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,15 +175,14 @@ func (l *line) fail(err error) {
 	l.waiting = nil
 }
 
-// giveBack returns a turn for which no Take waits any more. If that fails, it comes back when
-// its lease runs out.
+// giveBack releases an entry for which no Take waits any more. If that fails, the task comes back
+// when its lease expires.
 func (l *line) giveBack(ctx context.Context, t turn) {
 	tasks := &l.store.tasks
 	_ = tasks.Release(context.WithoutCancel(ctx), tasks.lease(t))
 }
 
-// over remembers that a turn has ended. Only the latest are remembered; for others Redis must
-// be asked.
+// over records that an entry has ended. Only the latest are kept; for others, Release asks Redis.
 func (l *line) over(entry string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,7 +192,8 @@ func (l *line) over(entry string) {
 	l.ended = append(l.ended, entry)
 }
 
-// isOver also forgets it: it is asked only once for a turn.
+// isOver reports whether over recorded the entry, and forgets it, because it is asked only once per
+// entry.
 func (l *line) isOver(entry string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,7 +205,7 @@ func (l *line) isOver(entry string) bool {
 	return true
 }
 
-// next reads up to n turns. If there are none, it waits a little.
+// next reads up to n entries. If there are none, it waits up to slice.
 func (l *line) next(ctx context.Context, n int) ([]turn, error) {
 	turns, again, err := l.take(ctx, n)
 	if err != nil || again || len(turns) > 0 {
@@ -213,7 +217,7 @@ func (l *line) next(ctx context.Context, n int) ([]turn, error) {
 	return l.await(ctx, n)
 }
 
-// take does not wait. again says that there may be more turns.
+// take reads entries without waiting. again reports that there may be more.
 func (l *line) take(ctx context.Context, n int) (turns []turn, again bool, err error) {
 	idle := int64(0)
 	if time.Since(l.swept) >= l.every {
@@ -240,8 +244,8 @@ func (l *line) take(ctx context.Context, n int) (turns []turn, again bool, err e
 	return turns, again, nil
 }
 
-// await waits for new turns until it is time to look for leases that ran out. A turn may have
-// ended when it is read.
+// await waits for new entries, until the next search for expired leases is due. An entry may
+// already have ended when it is read.
 func (l *line) await(ctx context.Context, n int) ([]turn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -268,7 +272,7 @@ func (l *line) await(ctx context.Context, n int) ([]turn, error) {
 	return l.accept(ctx, turns)
 }
 
-// accept drops turns that have ended.
+// accept drops entries that have ended.
 func (l *line) accept(ctx context.Context, turns []turn) ([]turn, error) {
 	var args []any
 	for _, t := range turns {
@@ -287,8 +291,8 @@ func (l *line) accept(ctx context.Context, turns []turn) ([]turn, error) {
 	return out, nil
 }
 
-// makeGroup makes the consumer group, and the stream if there is none. The group begins at the
-// first entry, because entries that are there already were accepted before.
+// makeGroup makes the consumer group, and the stream if it does not exist. The group begins at the
+// first entry, because existing entries belong to tasks that were already accepted.
 func (l *line) makeGroup(ctx context.Context) error {
 	err := once{l.store.client}.do(ctx, "xgroup", "create", l.store.lineKey(), group, "0", "mkstream").Err()
 	if err != nil && !redis.HasErrorPrefix(err, "BUSYGROUP") {
@@ -297,7 +301,7 @@ func (l *line) makeGroup(ctx context.Context) error {
 	return nil
 }
 
-// reap deletes consumers of processes that are gone, now and then.
+// reap deletes consumers of ended processes, at most once per reapEvery.
 func (l *line) reap(ctx context.Context) error {
 	if time.Since(l.reaped) < reapEvery {
 		return nil

@@ -20,22 +20,27 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// ErrClosed says that Close has been called.
+// ErrClosed is returned by Take and Subscribe after Close was called.
 var ErrClosed = errors.New("redisstore: closed")
 
-// Timeouts of a client that Open makes, unless the URL sets them.
+// Timeouts of a client that Open makes. The URL can set others.
 const (
 	dialTimeout = time.Second
 	ioTimeout   = 1500 * time.Millisecond
 )
 
-// Store has the ports on one Redis. Safe for concurrent use; made by New or Open.
+// Store holds the state of a server in one Redis. New and Open return one. A Store is safe for
+// concurrent use.
+//
+// begin adds a long operation to running and all; its end removes it. Close sets closed, so that
+// begin fails from then on, cancels the operations in running, and waits for all. mu guards these
+// fields.
 type Store struct {
 	client   redis.UniversalClient
 	owned    bool // the client is closed with the store
 	prefix   string
 	box      box
-	fault    error // of the options: every operation that stores or reads fails with it
+	fault    error // error of the options; every operation that stores or reads returns it
 	sessions sessions
 	tasks    tasks
 	events   events
@@ -45,11 +50,11 @@ type Store struct {
 	mu      sync.Mutex // guards all below
 	closed  bool
 	running map[*context.CancelCauseFunc]struct{}
-	all     sync.WaitGroup // of running
+	all     sync.WaitGroup // counts the operations in running
 }
 
-// New returns a store on the caller's client, which stays the caller's: Close does not
-// close it. Nothing is sent before the first use. The client must not be nil.
+// New returns a store on the caller's client. Close does not close the client. The store sends
+// nothing before the first use. The client must not be nil.
 func New(client redis.UniversalClient, opts ...Option) *Store {
 	o := settle(opts)
 	s := &Store{client: client, prefix: o.prefix, running: map[*context.CancelCauseFunc]struct{}{}}
@@ -67,13 +72,15 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 	return s
 }
 
-// Open returns a store with a client of its own, for redis://, rediss:// (TLS) and unix://,
-// with the parameters of redis.ParseURL. The error says that the URL or an option is not
-// valid, or that Redis does not answer, within about two seconds or what dial_timeout and
-// read_timeout in the URL say, or that this Redis has only a part of the keys of a Cluster:
-// that takes a client of the program's own, see New.
+// Open returns a store with its own client, for redis://, rediss:// (TLS) and unix:// URLs with the
+// parameters of redis.ParseURL.
+//
+// Open returns an error if the URL or an option is not valid. It also returns one if Redis does not
+// answer within about two seconds, or the times of dial_timeout and read_timeout in the URL. If
+// this Redis has only a part of the keys of a Cluster, Open fails as well: use New with a client
+// for Clusters.
 func Open(ctx context.Context, address string, opts ...Option) (*Store, error) {
-	if u, err := url.Parse(address); err == nil && u.Opaque != "" { // it would be localhost:6379
+	if u, err := url.Parse(address); err == nil && u.Opaque != "" { // redis.ParseURL would use localhost:6379
 		return nil, errors.New("redisstore: the URL of Redis: want redis://HOST:PORT/DB, the // is missing")
 	}
 	options, err := redis.ParseURL(address)
@@ -134,10 +141,10 @@ func (s *Store) ping(ctx context.Context, o *redis.Options) error {
 // severalShards is part of a Cluster node's answer, unless the node has all slots.
 var severalShards = regexp.MustCompile(`(?m)^cluster_size:([2-9]|1\d)`)
 
-// Close ends waiting calls of Take and Subscribe with ErrClosed, and waits for them; so it
-// must not be called from a subscribed function. Tasks that were taken stay taken until
-// another store releases them or their leases run out. A client given to New stays open.
-// Closing again does nothing.
+// Close ends waiting calls of Take and Subscribe with ErrClosed, and waits for them. Therefore it
+// must not be called from a subscribed function. Tasks that were taken stay leased until another
+// store releases them or their leases expire. A client given to New stays open. Further calls of
+// Close do nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	before := s.closed
@@ -157,7 +164,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// begin is for operations that take long: Close cancels their context and waits for end.
+// begin registers an operation that takes long. Close cancels its context and waits for end.
 func (s *Store) begin(ctx context.Context) (_ context.Context, end func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
@@ -177,18 +184,18 @@ func (s *Store) begin(ctx context.Context) (_ context.Context, end func(), err e
 	}, nil
 }
 
-// Sessions returns the session.Store. Each record expires by itself.
+// Sessions returns the store for sessions. Redis expires each record.
 func (s *Store) Sessions() session.Store { return &s.sessions }
 
-// Tasks returns the task.Store, which is also a task.Queue.
+// Tasks returns the store for tasks, which is also a task.Queue.
 func (s *Store) Tasks() task.Store { return &s.tasks }
 
-// Events returns the eventlog.Store.
+// Events returns the store for events.
 func (s *Store) Events() eventlog.Store { return &s.events }
 
-// Changes returns the change.Bus. Redis shares channels between databases: stores that
-// differ only in the number of the database hear each other.
+// Changes returns the bus for changes. Redis shares channels between databases. Stores that differ
+// only in the number of the database therefore receive each other's messages.
 func (s *Store) Changes() change.Bus { return &s.changes }
 
-// Claims returns the claim.Store.
+// Claims returns the store for claims.
 func (s *Store) Claims() claim.Store { return &s.claims }
