@@ -14,14 +14,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Option configures a component. Sealed. One that is nil, does not fit the kind of
-// component, or has a value that is not allowed is a fault that Build reports. If an option
-// is given twice, the last one counts, except With, Scopes and Exclude, and Meta and
-// Complete with different names, which add up.
+// Option configures a component. Other packages cannot implement it. Build reports an option that
+// is nil, does not fit the kind of component, or has an invalid value. If an option is given twice,
+// the last one counts. With, Scopes and Exclude add up instead, and so do Meta and Complete for
+// different names.
 type Option interface{ option() }
 
-// componentOption sets one thing for the kinds that it fits, and returns what is wrong with it,
-// or "".
+// componentOption is an Option. It fits the kinds in fits. apply sets the value, and returns a
+// problem or "".
 type componentOption struct {
 	name  string
 	fits  kind
@@ -30,7 +30,7 @@ type componentOption struct {
 
 func (componentOption) option() {}
 
-// completer is the function of Complete.
+// completer is the function that Complete takes.
 type completer = func(ctx context.Context, prefix string, args map[string]string) ([]string, error)
 
 // settings holds the options of a component.
@@ -45,7 +45,7 @@ type settings struct {
 	groupChain, ownChain     []Middleware
 	mime                     string
 	size                     int64
-	arguments                []protocol.PromptArgument // nil: the struct of Args has them
+	arguments                []protocol.PromptArgument // nil if Arguments was not given: the struct type has them
 	completers               map[string]completer
 	maySubscribe             func(ctx context.Context, uri string) error
 	cache                    protocol.CacheHints
@@ -54,11 +54,11 @@ type settings struct {
 	hidden                   bool
 	params                   []string
 	task                     *taskSettings
-	excluded                 []string // given by Exclude, for Methods
+	excluded                 []string // names given to Exclude, for Methods
 }
 
-// configure applies the options of the groups, outermost first, and then the component's own. A
-// later one replaces an earlier one; scopes and middleware add up.
+// configure applies the options of the groups, outermost first, and then the component's own
+// options. A later option replaces an earlier one, but scopes and middleware add up.
 func (b *builder) configure(m *member, layers []*layer) {
 	for _, l := range layers {
 		for i, o := range l.opts {
@@ -113,13 +113,13 @@ func Describe(text string) Option {
 	return option("Describe", kindsAll, func(s *settings) { s.description = text })
 }
 
-// Title sets the display name; default: one made from the name, such as "Read tool" for read_tool,
-// because some clients drop tools without a title.
+// Title sets the display name. The default is made from the name, such as "Read tool" for
+// read_tool, because some clients drop tools without a title.
 func Title(text string) Option {
 	return option("Title", kindsAll, func(s *settings) { s.title = text })
 }
 
-// Name sets the name of a resource or template; by default it is derived from the URI.
+// Name sets the name of a resource or template. By default it is derived from the URI.
 func Name(name string) Option {
 	return option("Name", kindsRead, func(s *settings) { s.name = name })
 }
@@ -129,9 +129,9 @@ func Icons(icons ...protocol.Icon) Option {
 	return componentOption{"Icons", kindsAll &^ kindMethod, func(s *settings) string { return setIcons(&s.icons, icons) }}
 }
 
-// Meta adds one _meta member to the listed component; clients see it from 2025-06-18 on.
-// The value must have a JSON form and must not change afterwards. The key must not be
-// empty; whether it follows the naming rules of _meta (basic) is not checked.
+// Meta adds one member to the _meta of the listed component. Clients see it from 2025-06-18 on. The
+// value must have a JSON form and must not change afterwards. The key must not be empty. Meta does
+// not check whether the key follows the naming rules of _meta (basic).
 func Meta(key string, value any) Option {
 	return componentOption{"Meta", kindsAll, func(s *settings) string {
 		if key == "" {
@@ -164,33 +164,34 @@ func Annotate(a protocol.Annotations) Option {
 	}}
 }
 
-// ReadOnly says that the tool changes nothing.
+// ReadOnly declares that the tool does not change anything.
 func ReadOnly() Option {
 	return option("ReadOnly", kindTool, func(s *settings) { s.hints.ReadOnly = new(true) })
 }
 
-// Destructive says whether changes may destroy something (the specification's default is
-// true).
+// Destructive declares whether the tool's changes may destroy something. The specification's
+// default is true.
 func Destructive(yes bool) Option {
 	return option("Destructive", kindTool, func(s *settings) { s.hints.Destructive = new(yes) })
 }
 
-// Idempotent says that repeating a call has no further effect.
+// Idempotent declares that a repeated call has no further effect.
 func Idempotent() Option {
 	return option("Idempotent", kindTool, func(s *settings) { s.hints.Idempotent = new(true) })
 }
 
-// OpenWorld says whether the tool reaches beyond this system (the
-// specification's default is true).
+// OpenWorld declares whether the tool reaches beyond this system. The specification's default is
+// true.
 func OpenWorld(yes bool) Option {
 	return option("OpenWorld", kindTool, func(s *settings) { s.hints.OpenWorld = new(yes) })
 }
 
-// Scopes sets the scopes that the caller must have, all of them; without them the component
-// is not listed either. A call over HTTP is then answered with 403 and the scopes to come
-// back with, elsewhere as if the component did not exist. Each scope is one argument.
-// Spaces, quotes and backslashes are not allowed in a scope (RFC 6749 §3.3): nobody could
-// be told to come back with it.
+// Scopes sets the scopes that the caller must have. The caller needs all of them. Lists leave the
+// component out for callers that lack a scope. Over HTTP, their calls are answered with 403 and the
+// required scopes; elsewhere they are answered as if the component did not exist.
+//
+// Pass each scope as one argument. A scope must not have spaces, quotes or backslashes (RFC 6749
+// §3.3), because a challenge could not name it.
 func Scopes(scopes ...string) Option {
 	return componentOption{"Scopes", kindsAll, func(s *settings) string {
 		for _, scope := range scopes {
@@ -210,9 +211,9 @@ func Scopes(scopes ...string) Option {
 
 func notOfScope(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }
 
-// Timeout limits one execution: its context ends after d, which must be more than 0. If the
-// client is asked live, the time the user takes to answer counts; in rounds each round has
-// the whole time. A result that is returned late all the same is the answer.
+// Timeout limits one execution. Its context ends after d, which must be more than 0. If the client
+// is asked live, the time until the user answers counts. In rounds, each round has the full time. A
+// result that the handler returns after the timeout is still the answer.
 func Timeout(d time.Duration) Option {
 	return componentOption{"Timeout", kindsAll, func(s *settings) string {
 		if d <= 0 {
@@ -223,8 +224,8 @@ func Timeout(d time.Duration) Option {
 	}}
 }
 
-// With wraps this component. At least one of the steps must apply to calls of it: OnRead
-// alone does not fit a tool, and OnList, which is for App.Use, fits no component.
+// With adds middleware to this component. At least one of the steps must apply to its calls. OnRead
+// alone does not fit a tool, and OnList, which is for App.Use, does not fit any component.
 func With(mw ...Middleware) Option {
 	mw = slices.Clone(mw)
 	name, fits := seenBy(mw)
@@ -239,8 +240,8 @@ func With(mw ...Middleware) Option {
 	}}
 }
 
-// seenBy are the kinds of components whose calls pass one of the steps. option names what they
-// come from, for a fault.
+// seenBy returns the kinds of components whose calls pass at least one of the steps. option is the
+// text that names the steps in a fault.
 func seenBy(steps []Middleware) (option string, kinds kind) {
 	var names []string
 	for _, m := range steps {
@@ -261,7 +262,7 @@ func MIME(mime string) Option {
 	return option("MIME", kindsRead, func(s *settings) { s.mime = mime })
 }
 
-// Size sets the size of a resource in bytes; 0 means that it is not given.
+// Size sets the size of a resource in bytes. With 0, the size is not listed.
 func Size(n int64) Option {
 	return componentOption{"Size", kindResource, func(s *settings) string {
 		if n < 0 {
@@ -272,10 +273,10 @@ func Size(n int64) Option {
 	}}
 }
 
-// Arguments declares the arguments of a prompt whose Args is map[string]string, for prompts
-// whose arguments are known only at run time, such as prompts in files. The map has what
-// was given. Arguments() declares none. Commas, quotes, backslashes and control characters
-// in names are a fault.
+// Arguments declares the arguments of a prompt whose Args is map[string]string. Use it if the
+// arguments are known only at run time, as for prompts in files. The map has only the arguments
+// that the client sent. Arguments() declares that the prompt has none. Commas, quotes, backslashes
+// and control characters in names are a fault.
 func Arguments(args ...protocol.PromptArgument) Option {
 	return componentOption{"Arguments", kindPrompt, func(s *settings) string {
 		s.arguments = []protocol.PromptArgument{}
@@ -294,12 +295,13 @@ func Arguments(args ...protocol.PromptArgument) Option {
 	}}
 }
 
-// Complete suggests values for an argument of a prompt or a variable of a template. args
-// are the arguments already given, nil if there are none. At most 100 values are sent, best
-// first. fn is called as the user types, concurrently, for callers who have the scopes of
-// the component, behind its middleware except OnRead and OnPrompt. Its errors are answered
-// like those of a handler. Without this option the values that the type allows are
-// suggested.
+// Complete suggests values for an argument of a prompt or a variable of a template. args are the
+// arguments already given, or nil if there are none. At most 100 values are sent, so return the
+// best ones first. Without this option, the suggestions are the values that the type allows.
+//
+// fn is called as the user types. It may be called concurrently. It is called only for callers who
+// have the scopes of the component, and inside the component's middleware except OnRead and
+// OnPrompt. Its errors are answered like those of a handler.
 func Complete(argument string, fn func(ctx context.Context, prefix string, args map[string]string) ([]string, error)) Option {
 	return componentOption{"Complete", kindPrompt | kindTemplate, func(s *settings) string {
 		if fn == nil {
@@ -313,13 +315,15 @@ func Complete(argument string, fn func(ctx context.Context, prefix string, args 
 	}}
 }
 
-// MaySubscribe decides which of the callers who have its scopes may subscribe to a URI of a
-// resource or template. Without it all of them may, even to what the handler would not let
-// them read. An error refuses: it is answered like an error of the handler, and on
-// 2026-07-28 the URI is left out of the acknowledgement. ctx is as in the handler;
-// middleware is not run. It is asked when a subscription begins, and not again.
+// MaySubscribe decides whether a caller may subscribe to a URI of a resource or template. allow is
+// called only for callers who have the scopes of the component. Without this option, all of these
+// callers may subscribe, even to a URI that the handler would not let them read.
 //
-// Subscribers of a parent of such a resource hear only of the parent, as with [Scopes].
+// An error of allow refuses the subscription. It is answered like an error of the handler; on
+// 2026-07-28 the acknowledgement leaves the URI out. allow gets a context like the handler's, but
+// middleware does not run. It is called when a subscription begins, and not again.
+//
+// Subscribers of a parent of such a resource are notified only of the parent, as with [Scopes].
 func MaySubscribe(allow func(ctx context.Context, uri string) error) Option {
 	return componentOption{"MaySubscribe", kindsRead, func(s *settings) string {
 		if allow == nil {
@@ -330,19 +334,19 @@ func MaySubscribe(allow func(ctx context.Context, uri string) error) Option {
 	}}
 }
 
-// CacheScope is the scope of the 2026-07-28 cache hints.
+// CacheScope is the scope of a cache hint of 2026-07-28.
 type CacheScope string
 
-// The two scopes.
+// The two scopes. With CachePrivate, a cache must not share the result between callers.
 const (
 	CachePublic  CacheScope = "public"
 	CachePrivate CacheScope = "private"
 )
 
-// Cache tells the client how long it may keep what it reads from a resource or template, in
-// milliseconds; nothing is kept on the server. With Scopes the scope is always private.
-// Without this option the client is told not to keep anything, and so it is if the user or
-// a model was asked, whose next answer may differ.
+// Cache sets how long the client may cache results of a resource or template. It is sent in
+// milliseconds; the server does not cache anything. If the component has Scopes, the scope is
+// always private. Without this option, results carry hints not to cache. So do results for which
+// the user or a model was asked, because the next answer may differ.
 func Cache(ttl time.Duration, scope CacheScope) Option {
 	return componentOption{"Cache", kindsRead, func(s *settings) string {
 		switch {
@@ -356,28 +360,29 @@ func Cache(ttl time.Duration, scope CacheScope) Option {
 	}}
 }
 
-// InputSchema replaces the reflected schema; required where In is
-// json.RawMessage. Arguments are checked against it.
+// InputSchema replaces the schema that is derived from In. It is required if In is json.RawMessage.
+// Arguments are checked against it.
 //
-// It is JSON Schema 2020-12, unless its $schema says 2019-09 or one of the drafts 7, 6 and
-// 4. References may point into the schema itself and into the metaschemas; nothing is
-// fetched. Patterns are Go's regular expressions. format is checked up to draft 7.
+// The schema is JSON Schema 2020-12, unless its $schema names 2019-09 or one of the drafts 7, 6 and
+// 4. References may point into the schema itself and into the metaschemas. Nothing is fetched.
+// Patterns are regular expressions of Go. format is checked up to draft 7.
 func InputSchema[S ~string | ~[]byte](schema S) Option {
 	raw := json.RawMessage(bytes.Clone([]byte(schema)))
 	return option("InputSchema", kindTool|kindMethod, func(s *settings) { s.inputSchema = raw })
 }
 
-// OutputSchema replaces the reflected schema. Results are checked against it. It is
+// OutputSchema replaces the schema that is derived from Out. Results are checked against it. It is
 // written like an [InputSchema].
 func OutputSchema[S ~string | ~[]byte](schema S) Option {
 	raw := json.RawMessage(bytes.Clone([]byte(schema)))
 	return option("OutputSchema", kindTool|kindMethod, func(s *settings) { s.outputSchema = raw })
 }
 
-// Hidden makes a component callable without listing it.
+// Hidden leaves a component out of lists. It can still be called.
 func Hidden() Option { return option("Hidden", kindsAll, func(s *settings) { s.hidden = true }) }
 
-// Params names the parameters of a Func. (Those of a Tool are the fields of its struct.)
+// Params names the parameters of a function that is registered with Func. (The parameters of a Tool
+// are the fields of its struct.)
 func Params(names ...string) Option {
 	names = slices.Clone(names)
 	return option("Params", kindFunc, func(s *settings) { s.params = names })

@@ -8,13 +8,16 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 )
 
-// Component is a tool, a resource, a template, a prompt or a set of them. Sealed.
+// Component is a tool, a resource, a resource template, a prompt, a JSON-RPC method, or a set of
+// them. Other packages cannot implement it.
 type Component interface{ component() }
 
-// Provider is what mcpfx.Provide looks for.
+// Provider is a type that returns components. Package mcpfx registers the components of all
+// providers that mcpfx.Provide takes.
 type Provider interface{ Components() []Component }
 
-// kind is that of a component, as a bit: options and middleware say which kinds they fit.
+// kind is the kind of a component, as a bit. Options and middleware have the set of kinds that they
+// fit.
 type kind uint16
 
 const (
@@ -57,26 +60,26 @@ type leaf interface {
 	declared() *declaration
 }
 
-// declaration holds what a registration function was given, without its types. It is immutable:
-// one handle may be built into many servers.
+// declaration holds the arguments of a registration function, without their types. It is immutable,
+// because one handle may be built into many servers.
 type declaration struct {
 	kind     kind
-	also     kind   // its kind for options, besides
+	also     kind   // a second kind, which only options use
 	name     string // tool, prompt, method; URI; URI template
 	opts     []Option
-	where    string // file:line of the user's function
-	pkg      string // the import path of its package; "" if it is not known
+	where    string // file:line of the user's function; otherwise the same as made
+	pkg      string // import path of the function's package; "" if unknown
 	made     string // file:line of the registration
 	function string // the function's name without the package
-	problem  string // what is wrong with the declaration itself, such as a nil function
+	problem  string // fault of the declaration itself, such as a nil function; "" if none
 	fix      string
-	wayOut   string // for a method in Methods: the Exclude that leaves it out
+	wayOut   string // for a method in Methods: the Exclude option that leaves it out
 
-	// compile checks the types and makes the innermost step of the chain.
+	// compile checks the types and sets the innermost step of the chain.
 	compile func(b *builder, m *member)
 }
 
-// called returns the name; "" if there is no declaration.
+// called returns the name, or "" if d is nil.
 func (d *declaration) called() string {
 	if d == nil {
 		return ""
@@ -84,8 +87,10 @@ func (d *declaration) called() string {
 	return d.name
 }
 
-// declare finds the place of the program's function. A nil function is a problem that Build
-// reports at the line of the registration (skip callers above this one).
+// declare makes the declaration of a component. It looks up where fn is declared. If fn is nil or
+// is not a function, Build reports that at the line of the registration. declare must be called
+// directly by the exported registration function, because made is the line of that function's
+// caller.
 func declare(k kind, name string, fn any, opts []Option) *declaration {
 	d := &declaration{kind: k, name: name, opts: opts, made: callsite.Caller(2)}
 	v := reflect.ValueOf(fn)
@@ -99,15 +104,15 @@ func declare(k kind, name string, fn any, opts []Option) *declaration {
 	default:
 		d.where, d.function = functionPlace(v)
 		d.pkg = callsite.Package(v)
-		if d.where == "" { // of a method value only the wrapper is known, which has no place
+		if d.where == "" { // for a method value only the compiler's wrapper is known, which has no position
 			d.where = d.made
 		}
 	}
 	return d
 }
 
-// functionPlace is where the function is declared, and its name without the package; the place
-// is "" if it is not known.
+// functionPlace returns the file:line where the function is declared, and its name without the
+// package. If the position is unknown, where is "".
 func functionPlace(fn reflect.Value) (where, name string) {
 	where, full := callsite.Func(fn)
 	if _, after, ok := strings.Cut(full, "."); ok {
