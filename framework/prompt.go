@@ -12,16 +12,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Prompt registers a prompt. Args is a struct whose fields have a text form, since prompt
-// arguments are strings on the wire; or map[string]string together with [Arguments], for a
-// prompt that is known only at run time.
+// Prompt registers a prompt. Args is a struct whose fields have a text form, because prompt
+// arguments are strings in the protocol. If the arguments are known only at run time, Args is
+// map[string]string, together with [Arguments].
 func Prompt[Args any](name string, fn func(context.Context, Args) (Messages, error), opts ...Option) *PromptOf[Args] {
 	p := &PromptOf[Args]{fn: fn, declaration: declare(kindPrompt, name, fn, opts)}
 	p.declaration.compile = p.compile
 	return p
 }
 
-// PromptOf is a typed handle.
+// PromptOf is the typed handle of a prompt.
 type PromptOf[Args any] struct {
 	fn          func(context.Context, Args) (Messages, error)
 	declaration *declaration
@@ -70,7 +70,7 @@ func (p *PromptOf[Args]) compile(b *builder, m *member) {
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendPrompt(nil, &listed) })
 }
 
-// arguments compiles the arguments of a prompt; nil if the type has a fault.
+// arguments compiles the arguments of a prompt. It returns nil if the type has faults.
 func (b *builder) arguments(m *member, t reflect.Type) *texts {
 	given := m.options.arguments
 	switch {
@@ -88,7 +88,8 @@ func (b *builder) arguments(m *member, t reflect.Type) *texts {
 	return b.texts(m, t, names, func(i int) bool { return !given[i].Required })
 }
 
-// promptArguments have no schema on the wire, so their descriptions say what it would.
+// promptArguments returns the listed arguments. Prompt arguments do not have a schema in the
+// protocol, so the descriptions contain the rules in words.
 func promptArguments(fields []binding.Field) []protocol.PromptArgument {
 	var out []protocol.PromptArgument
 	for _, f := range fields {
@@ -97,7 +98,8 @@ func promptArguments(fields []binding.Field) []protocol.PromptArgument {
 	return out
 }
 
-// stringMembers reads the arguments of a prompt as middleware has passed them on.
+// stringMembers decodes the arguments of a prompt. Middleware may have changed them, so it returns
+// an error if a member is not a string.
 func stringMembers(arguments []byte) (map[string]string, error) {
 	out := make(map[string]string)
 	for key, value := range jsontext.Members(arguments) {
@@ -110,11 +112,12 @@ func stringMembers(arguments []byte) (map[string]string, error) {
 	return out, nil
 }
 
-// Messages are what a prompt consists of: each has one block, and one without a role is the
-// user's.
+// Messages are the messages of a prompt. Each has one block. A message without a role gets the role
+// user.
 type Messages []protocol.Message
 
-// answer makes the result of prompts/get. A message without a role is of the role user.
+// answer builds the result of prompts/get. It returns an error if a message does not have exactly
+// one block.
 func (ms Messages) answer(description string) (*Result, error) {
 	out := make([]protocol.Message, len(ms))
 	for i, msg := range ms {
@@ -132,21 +135,21 @@ func (ms Messages) answer(description string) (*Result, error) {
 	return &Result{Body: &protocol.GetPromptResult{Description: description, Messages: out}}, nil
 }
 
-// User is a message with text from the user. The text is not a format: prompts are full of
-// percent signs.
+// User returns a text message with the role user. The text is not a format, because prompts often
+// contain percent signs.
 func User(text string) protocol.Message {
 	return protocol.Message{Role: protocol.RoleUser, Content: protocol.Text{Text: text}}
 }
 
-// Userf is User with a format.
+// Userf returns a message like User, with a formatted text.
 func Userf(format string, args ...any) protocol.Message { return User(fmt.Sprintf(format, args...)) }
 
-// Assistant is a message with text from the assistant.
+// Assistant returns a text message with the role assistant.
 func Assistant(text string) protocol.Message {
 	return protocol.Message{Role: protocol.RoleAssistant, Content: protocol.Text{Text: text}}
 }
 
-// UserBlock is a message with any block from the user.
+// UserBlock returns a message with the role user and any block.
 func UserBlock(b protocol.Block) protocol.Message {
 	return protocol.Message{Role: protocol.RoleUser, Content: b}
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// Resource registers a fixed resource.
+// Resource registers a resource with a fixed URI.
 //
-// Out is: string (text); []byte (a blob); Contents or []Contents; an Embedded;
-// json.RawMessage or any other JSON type (application/json).
+// Out is string (text), []byte (a blob), Contents, []Contents, an Embedded, json.RawMessage, or any
+// other JSON type (application/json).
 func Resource[Out any](uri string, fn func(context.Context) (Out, error), opts ...Option) *ResourceOf[Out] {
 	r := &ResourceOf[Out]{fn: fn, declaration: declare(kindResource, uri, fn, opts)}
 	r.declaration.compile = r.compile
 	return r
 }
 
-// ResourceOf is a typed handle.
+// ResourceOf is the typed handle of a resource.
 type ResourceOf[Out any] struct {
 	fn          func(context.Context) (Out, error)
 	declaration *declaration
@@ -38,7 +38,7 @@ func (r *ResourceOf[Out]) declared() *declaration {
 	return r.declaration
 }
 
-// URI returns the URI of the resource; "" for a nil or empty handle.
+// URI returns the URI of the resource, or "" for a nil or empty handle.
 func (r *ResourceOf[Out]) URI() string { return r.declared().called() }
 
 func (r *ResourceOf[Out]) compile(b *builder, m *member) {
@@ -64,7 +64,7 @@ func (r *ResourceOf[Out]) compile(b *builder, m *member) {
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendResource(nil, &listed) })
 }
 
-// uriProblem says what is wrong with the URI of a resource by RFC 3986, or is "".
+// uriProblem returns why uri cannot be the URI of a resource (RFC 3986), or "".
 func uriProblem(uri string) string {
 	u, err := url.Parse(uri)
 	switch {
@@ -82,7 +82,8 @@ func uriProblem(uri string) string {
 	return ""
 }
 
-// resourceName is given by the Name option, else the last part of the URI that is not empty.
+// resourceName returns the name set with the Name option. Otherwise it returns the last part of the
+// URI that is not empty.
 func resourceName(m *member) string {
 	if m.options.name != "" {
 		return m.options.name
@@ -101,7 +102,7 @@ func resourceName(m *member) string {
 	return scheme
 }
 
-// literalOnly is the template without its expressions.
+// literalOnly returns the template without its expressions.
 func literalOnly(template string) string {
 	var out strings.Builder
 	depth := 0
@@ -118,10 +119,10 @@ func literalOnly(template string) string {
 	return out.String()
 }
 
-// reading is the compiled result type of a resource.
+// reading is the compiled result type of a resource or template.
 type reading struct {
 	out   *output
-	mime  string // as listed; empty: sniffed for each result
+	mime  string // as listed; if empty, the type of each result is guessed from its data
 	cache protocol.CacheHints
 }
 
@@ -131,10 +132,11 @@ var (
 	typeEmbedded     = reflect.TypeFor[Embedded]()
 )
 
-// read compiles the result type of a resource or template.
+// read compiles the result type of a resource or template. It returns nil if the type has faults.
 func (b *builder) read(m *member, t reflect.Type) *reading {
 	r := &reading{mime: m.options.mime, cache: m.options.cache}
-	// What needs scopes must not be cached for others (2026-07-28 server/utilities/caching).
+	// A result that needs scopes must not be cached for other callers (2026-07-28
+	// server/utilities/caching).
 	r.cache.Private = r.cache.Private || len(m.options.scopes) > 0
 	m.bound.refuse = m.bound.refusePlain
 	switch t {
@@ -176,8 +178,7 @@ func (r *reading) defaultMIME(mime string) {
 	}
 }
 
-// answer makes the result of resources/read. Contents without a URI get the one
-// that was asked for.
+// answer builds the result of resources/read. Contents without a URI get the requested one.
 func (r *reading) answer(ctx context.Context, uri string, v reflect.Value) (*Result, error) {
 	items, err := r.contents(v)
 	if err != nil {
@@ -192,12 +193,12 @@ func (r *reading) answer(ctx context.Context, uri string, v reflect.Value) (*Res
 		}
 	}
 	if len(items) == 0 {
-		// 2026-07-28 server/resources: MUST NOT return empty contents for a
-		// resource that is not there.
+		// 2026-07-28 server/resources: MUST NOT return empty contents for a resource that does not
+		// exist.
 		return nil, NotFoundf("resource not found")
 	}
 	cache := r.cache
-	if HasAsked(ctx) { // what one user has answered is not for others
+	if HasAsked(ctx) { // the result depends on the answer of one user
 		cache = protocol.CacheHints{Private: true}
 	}
 	return &Result{Body: &protocol.ReadResourceResult{Contents: items, Cache: cache}}, nil
@@ -224,7 +225,7 @@ func (r *reading) contents(v reflect.Value) ([]Contents, error) {
 	case Embedded:
 		return []Contents{value.Contents}, nil
 	case []Contents:
-		return append([]Contents(nil), value...), nil // the URIs are filled in, which must not change the program's slice
+		return append([]Contents(nil), value...), nil // a copy, because answer sets the URIs
 	}
 	return nil, nil
 }

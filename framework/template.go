@@ -19,12 +19,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine"
 )
 
-// ResourceTemplate registers a family of resources. P is a struct whose uri:"name" fields
-// match the template's variables, or map[string]string for a template that is known only at
-// run time. Values that could lead out of the family (.. as a part of a path, an absolute path,
-// an encoded slash, control characters) are answered as not found before fn sees them; a field
-// with uri:"name,slashes" takes slashes nevertheless. Values of {?name} and {&name} are data, and
-// may be any text without NUL. Out is as for Resource.
+// ResourceTemplate registers a family of resources. P is a struct whose uri:"name" fields match the
+// template's variables. It is map[string]string if the template is known only at run time. Out is
+// as for Resource.
+//
+// Values that could lead out of the family are answered as not found, and fn is not called. Such
+// values are .. as a part of a path, an absolute path, an encoded slash, and control characters. A
+// field with uri:"name,slashes" accepts slashes. Values of {?name} and {&name} are data, and may be
+// any text without NUL.
 func ResourceTemplate[P, Out any](uriTemplate string, fn func(context.Context, P) (Out, error), opts ...Option) *TemplateOf[P, Out] {
 	t := &TemplateOf[P, Out]{fn: fn, declaration: declare(kindTemplate, uriTemplate, fn, opts)}
 	t.declaration.compile = t.compile
@@ -39,10 +41,10 @@ func ResourceTemplate[P, Out any](uriTemplate string, fn func(context.Context, P
 	return t
 }
 
-// variablePlan is a template with the type of its variables.
+// variablePlan is a template with the compiled type of its variables.
 type variablePlan struct {
 	plan     *binding.Plan
-	template *uritemplate.Template // with what the type's fields allow
+	template *uritemplate.Template // allows slashes in the fields that accept them
 }
 
 func planOf(plan *binding.Plan, template *uritemplate.Template) *variablePlan {
@@ -58,14 +60,14 @@ func planOf(plan *binding.Plan, template *uritemplate.Template) *variablePlan {
 	return &variablePlan{plan, template}
 }
 
-// TemplateOf is a typed handle.
+// TemplateOf is the typed handle of a resource template.
 type TemplateOf[P, Out any] struct {
 	fn          func(context.Context, P) (Out, error)
 	declaration *declaration
 	template    *uritemplate.Template
 	parseErr    error
-	latest      atomic.Pointer[variablePlan] // as the last Build compiled it
-	alone       func() *variablePlan         // before any Build; nil if P has faults
+	latest      atomic.Pointer[variablePlan] // compiled by the last Build; nil before
+	alone       func() *variablePlan         // compiles P for use before Build; returns nil if P or the template has faults
 }
 
 func (*TemplateOf[P, Out]) component() {}
@@ -77,10 +79,12 @@ func (t *TemplateOf[P, Out]) declared() *declaration {
 	return t.declaration
 }
 
-// URI expands the template. It returns "" if no URI of the template can be read as p: because a
-// value could lead out of the family, is not allowed by P's tags, or would be read as another,
-// as "a-b" in "{x}-{y}"; also if the template or P is faulty, which Build reports, and before
-// Build for a P with tags of Validation. It may be called concurrently.
+// URI expands the template with the values of p. It may be called concurrently.
+//
+// It returns "" if reading the URI would not give p back. That is so if a value could lead out of
+// the family, breaks a rule of P's tags, or would be read as another value, as "a-b" in "{x}-{y}".
+// It also returns "" if the template or P has faults, which Build reports. Before Build, it returns
+// "" if P has tags of Validation.
 func (t *TemplateOf[P, Out]) URI(p P) string {
 	if t == nil || t.template == nil {
 		return ""
@@ -89,7 +93,7 @@ func (t *TemplateOf[P, Out]) URI(p P) string {
 	if isTextMap(v.Type()) {
 		vars := make(map[string]string, v.Len())
 		maps.Copy(vars, v.Convert(textMap).Interface().(map[string]string))
-		uri, _ := t.template.Build(vars) // "" if that fails
+		uri, _ := t.template.Build(vars) // "" on error
 		return uri
 	}
 	known := t.latest.Load()
@@ -102,7 +106,7 @@ func (t *TemplateOf[P, Out]) URI(p P) string {
 	return known.uri(v)
 }
 
-// uri is the URI of a value of the type; "" if it could not be read.
+// uri returns the URI for p, or "" if the URI could not be read back.
 func (k *variablePlan) uri(p reflect.Value) string {
 	vars, err := k.plan.Strings(p)
 	if err != nil {
@@ -163,8 +167,8 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendTemplate(nil, &listed) })
 }
 
-// tryURI changes the error so that it shows the corrected variables as a URI, which is what a
-// client sends.
+// tryURI changes the suggestion in an error about invalid variables to a URI, because that is what
+// a client sends.
 func tryURI(template *uritemplate.Template, err error) error {
 	invalid, ok := errors.AsType[*binding.Invalid](err)
 	if !ok || invalid.Try == "" {
@@ -174,12 +178,13 @@ func tryURI(template *uritemplate.Template, err error) error {
 	err = json.Unmarshal([]byte(invalid.Try), &vars)
 	invalid.Try = ""
 	if err == nil {
-		invalid.Try, _ = template.Build(vars) // "" if that fails
+		invalid.Try, _ = template.Build(vars) // "" on error
 	}
 	return invalid
 }
 
-// variables compiles P and compares its fields with the template's variables.
+// variables compiles P and compares its fields with the template's variables. It returns nil if P
+// has faults.
 func (b *builder) variables(m *member, p reflect.Type, template *uritemplate.Template) *texts {
 	variables := template.Variables()
 	in := b.texts(m, p, variables, func(i int) bool { return template.Optional(variables[i]) })
@@ -216,12 +221,13 @@ func didYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// matcher finds the handler for a URI of the template.
+// matcher returns the function that finds the handler for a URI. The function returns nil if the
+// URI does not match the template, and a not-found error if a value is unsafe.
 func (b *bound) matcher(template *uritemplate.Template) func(uri string) (engine.Handler, error) {
 	return func(uri string) (engine.Handler, error) {
 		vars, ok, err := template.Match(uri)
 		switch {
-		case err != nil: // unsafe: no such resource exists
+		case err != nil: // a value is unsafe, so the resource does not exist
 			return nil, &protocol.Fault{Kind: protocol.FaultResourceNotFound, Message: "resource not found: the URI has an unsafe value", URI: uri}
 		case !ok:
 			return nil, nil

@@ -19,29 +19,35 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Tool registers fn.
+// Tool registers fn as a tool.
 //
-// In is a struct or a pointer to one (never nil), struct{} for no arguments, a map with
-// string keys, or json.RawMessage together with InputSchema. If In has a method Validate()
-// error or Validate(context.Context) error, it is called once the tags are satisfied.
+// In is a struct or a pointer to one (never nil), struct{} for no arguments, a map with string
+// keys, or json.RawMessage together with InputSchema. If In has a method Validate() error or
+// Validate(context.Context) error, it is called after all rules of the tags hold.
 //
-// Out is: string (text only); Image, Audio, Link, Embedded, a protocol.Block
-// (one block); Content or Stream (several); []byte (an embedded blob); Rich[T];
-// json.RawMessage (structured, as it is); struct{} (no content); any other JSON
-// type (structured, and its JSON as text). A nil pointer is null.
+// Out is one of the following. Any other JSON type is sent as structured content, and its JSON also
+// as text. A nil pointer is null.
+//
+//   - string: one text block
+//   - Image, Audio, Link, Embedded or a protocol.Block: one block
+//   - Content or Stream: several blocks
+//   - []byte: an embedded blob
+//   - Rich[T]: a value together with blocks and _meta
+//   - json.RawMessage: structured content, as it is
+//   - struct{}: no content
 func Tool[In, Out any](name string, fn func(context.Context, In) (Out, error), opts ...Option) *ToolOf[In, Out] {
 	t := &ToolOf[In, Out]{fn: fn, declaration: declare(kindTool, name, fn, opts)}
 	t.declaration.compile = t.compile
 	return t
 }
 
-// ToolOf is a typed handle: it registers the tool, calls it in tests, and can be passed to
-// WithTools. Its methods may be called concurrently, before and after Build; schemas and
-// checks are those of the last Build, or the defaults before it.
+// ToolOf is the typed handle of a tool. It registers the tool, calls it in tests, and can be passed
+// to WithTools. Its methods may be called concurrently, before and after Build. Schemas and checks
+// reflect the app of the last Build. Before the first Build, they use the default options.
 type ToolOf[In, Out any] struct {
 	fn          func(context.Context, In) (Out, error)
 	declaration *declaration
-	latest      atomic.Pointer[toolPlan]
+	latest      atomic.Pointer[toolPlan] // set by Build, or by plan before the first Build
 }
 
 func (*ToolOf[In, Out]) component() {}
@@ -53,7 +59,7 @@ func (t *ToolOf[In, Out]) declared() *declaration {
 	return t.declaration
 }
 
-// compile makes the innermost step for one server.
+// compile sets the innermost step of the tool for one server.
 func (t *ToolOf[In, Out]) compile(b *builder, m *member) {
 	plan := b.tool(m, reflect.TypeFor[In](), reflect.TypeFor[Out]())
 	if plan == nil {
@@ -75,24 +81,28 @@ func (t *ToolOf[In, Out]) compile(b *builder, m *member) {
 	}
 }
 
-// values holds what one call needs, in one allocation.
+// values holds the input, the output and the result of one call, in one allocation.
 type values[In, Out any] struct {
 	in     In
 	out    Out
 	answer answer
 }
 
-// forget drops what the result does not need, since the result may be kept.
+// forget clears the input and the output. The result may be kept, for example by a cache, and would
+// keep them in memory.
 func (v *values[In, Out]) forget() {
 	var in In
 	var out Out
 	v.in, v.out = in, out
 }
 
-// Name returns the name as registered, without group prefixes; "" for a nil or empty handle.
+// Name returns the name as registered, without group prefixes. It returns "" for a nil or empty
+// handle.
 func (t *ToolOf[In, Out]) Name() string { return t.declared().called() }
 
-// plan is that of the last Build, or one compiled from the declaration alone.
+// plan returns the plan compiled by the last Build. Before the first Build, it compiles one from
+// the declaration, without the app's options. It returns an error if the handle is empty or its
+// types have faults.
 func (t *ToolOf[In, Out]) plan() (*toolPlan, error) {
 	if t.declared() == nil {
 		return nil, errors.New("framework: the handle of a tool is made by Tool; this one is empty")
@@ -108,8 +118,10 @@ func (t *ToolOf[In, Out]) plan() (*toolPlan, error) {
 	return p, nil
 }
 
-// Call calls the function in process, with decoding, defaults and validation as from the
-// wire, but without middleware. Errors are those of the function, unclassified.
+// Call calls the function in this process. It encodes in, and decodes it with the defaults and the
+// validation of a call from a client. Middleware does not run. Call returns the function's own
+// error, unclassified, and an error if the tool is faulty or in is invalid. It turns a panic of the
+// function into an error.
 func (t *ToolOf[In, Out]) Call(ctx context.Context, in In) (Out, error) {
 	var none Out
 	p, err := t.plan()
@@ -130,8 +142,8 @@ func (t *ToolOf[In, Out]) Call(ctx context.Context, in In) (Out, error) {
 	return guarded(ctx, t.fn, decoded)
 }
 
-// InputSchema returns the schema as listed; nil if the type is faulty. The caller must not
-// change it.
+// InputSchema returns the compiled input schema, or nil if the types have faults. WithProfile does
+// not change it. The caller must not modify it.
 func (t *ToolOf[In, Out]) InputSchema() json.RawMessage {
 	if p, err := t.plan(); err == nil {
 		return p.in.schema
@@ -139,7 +151,8 @@ func (t *ToolOf[In, Out]) InputSchema() json.RawMessage {
 	return nil
 }
 
-// OutputSchema returns the schema as listed; nil for text and blocks.
+// OutputSchema returns the listed output schema. It returns nil if results are text or blocks, or
+// if the types have faults. The caller must not modify it.
 func (t *ToolOf[In, Out]) OutputSchema() json.RawMessage {
 	if p, err := t.plan(); err == nil {
 		return p.out.schema
@@ -147,7 +160,8 @@ func (t *ToolOf[In, Out]) OutputSchema() json.RawMessage {
 	return nil
 }
 
-// Check validates arguments. The error is what the model would be told.
+// Check validates arguments. For invalid arguments it returns the error that the model would see.
+// It also returns an error if arguments are not JSON, or if the tool is faulty.
 func (t *ToolOf[In, Out]) Check(arguments json.RawMessage) error {
 	p, err := t.plan()
 	if err != nil {
@@ -163,7 +177,8 @@ func (t *ToolOf[In, Out]) Check(arguments json.RawMessage) error {
 	return teaching(t.declaration.name, err)
 }
 
-// teaching gives the error the name of the tool.
+// teaching adds the name of the tool to an error about invalid arguments. It returns other errors
+// as they are.
 func teaching(name string, err error) error {
 	if invalid, ok := errors.AsType[*binding.Invalid](err); ok {
 		return invalidFault(protocol.FaultInvalidArguments, name, invalid)
@@ -175,17 +190,17 @@ func teaching(name string, err error) error {
 type toolPlan struct {
 	in    *input
 	out   *output
-	types binding.Options // the options that it was compiled with
+	types binding.Options // the options that the plan was compiled with
 }
 
-// input is a compiled type of arguments.
+// input is the compiled type of the arguments.
 type input struct {
-	plan   *binding.Plan // nil: In is json.RawMessage
-	check  *binding.Raw  // of InputSchema; nil: none
+	plan   *binding.Plan // nil if In is json.RawMessage
+	check  *binding.Raw  // the InputSchema option; nil without it
 	schema json.RawMessage
 }
 
-// decode decodes arguments into into. The engine has checked that they are JSON.
+// decode decodes arguments into into. The engine has already checked that the arguments are JSON.
 func (in *input) decode(ctx context.Context, arguments []byte, into reflect.Value) (binding.Report, error) {
 	if len(arguments) == 0 {
 		arguments = []byte("{}")
@@ -209,14 +224,14 @@ func (in *input) encode(v reflect.Value) ([]byte, error) {
 	return in.plan.Encode(v)
 }
 
-// answer makes the result in a. Its _meta says which arguments were repaired.
+// answer builds the result in a. The _meta of the result lists the arguments that were repaired.
 func (p *toolPlan) answer(ctx context.Context, b *bound, out reflect.Value, report binding.Report, a *answer) (*Result, error) {
 	body := &a.body
 	if h := handlingFrom(ctx); h != nil && h.inner == nil && len(b.steps) == 0 {
 		a.call = h.call
 	}
 	err := p.out.result(ctx, b.info.Name, out, a)
-	a.call = nil // the result may be kept, and must not keep the whole call
+	a.call = nil // the result may be kept, and must not keep the whole call in memory
 	if err != nil {
 		return nil, err
 	}
@@ -224,6 +239,8 @@ func (p *toolPlan) answer(ctx context.Context, b *bound, out reflect.Value, repo
 		h.made.Store(&body.Structured[0])
 	}
 	if body.Content == nil && len(body.Structured) > 0 && len(b.steps) > 0 {
+		// If there are no steps that could see the content, the dialect writes it from the same
+		// bytes.
 		// If no step can see the copy, the dialect writes it from the same bytes.
 		body.Content = a.text(string(body.Structured))
 	}
@@ -241,7 +258,7 @@ func (p *toolPlan) answer(ctx context.Context, b *bound, out reflect.Value, repo
 	return &a.result, nil
 }
 
-// quoted reports whether all arguments of the call came in one text.
+// quoted reports whether the client sent all arguments of the call as one JSON string.
 func quoted(ctx context.Context) bool {
 	h := handlingFrom(ctx)
 	if h == nil || h.inner != nil {
@@ -251,7 +268,7 @@ func quoted(ctx context.Context) bool {
 	return ok && p.Quoted
 }
 
-// compileTool compiles both types; it is nil if a fault is more than a warning.
+// compileTool compiles both types. The plan is nil if a fault is more than a warning.
 func compileTool(in, out reflect.Type, s *settings, plans *binding.Set) (*toolPlan, []binding.Fault) {
 	compiledIn, faults := compileInput(in, s.inputSchema, plans)
 	compiledOut, more := compileOutput(out, plans)
@@ -286,7 +303,7 @@ func compileInput(t reflect.Type, schema json.RawMessage, plans *binding.Set) (*
 			return nil, []binding.Fault{{Path: "InputSchema", Problem: "the root is not of type object", Fix: `Add "type":"object"`}}
 		}
 		in.check, in.schema = raw, raw.Schema()
-		compile = plans.CompileLoose // the schema that was given says which members there may be
+		compile = plans.CompileLoose // the given schema decides which members are allowed
 	}
 	if t == typeRaw {
 		if schema == nil {
@@ -305,7 +322,7 @@ func compileInput(t reflect.Type, schema json.RawMessage, plans *binding.Set) (*
 	return in, faults
 }
 
-// tool compiles a tool's types and writes its listed form.
+// tool compiles a tool's types and writes its listed form. It returns nil if the types have faults.
 func (b *builder) tool(m *member, in, out reflect.Type) *toolPlan {
 	plan, faults := compileTool(in, out, &m.options, &b.plans)
 	m.adopt(b, faults)
@@ -334,9 +351,9 @@ func (b *builder) tool(m *member, in, out reflect.Type) *toolPlan {
 	return plan
 }
 
-// mirror finds the arguments that HTTP clients repeat in headers, in the schema as those
-// clients see it. Most faults of a header tag are found with its field; this finds those that
-// only the whole schema shows, and those of hand-written schemas.
+// mirror finds the arguments that HTTP clients repeat in header fields, in the schema as those
+// clients see it. Most faults of a header tag are found at its field. mirror finds faults that only
+// the whole schema shows, and faults of hand-written schemas.
 func (m *member) mirror(b *builder, where string) {
 	for _, d := range dialect.All() {
 		wire := m.entry.Wire[d]
@@ -346,6 +363,7 @@ func (m *member) mirror(b *builder, where string) {
 		schema, _ := jsontext.Member(wire, "inputSchema")
 		mirrors, err := dialect.Mirrors(schema)
 		if err != nil {
+			// 2026-07-28 server/tools "x-mcp-header": clients must drop a tool with such a fault.
 			// 2026-07-28 server/tools "x-mcp-header": clients must leave such a tool out.
 			m.fault(b, where, strings.TrimPrefix(err.Error(), ": "),
 				"Put x-mcp-header on a string, integer or boolean that cannot be null, reached through properties alone, with a header of its own")
@@ -368,7 +386,8 @@ func (m *member) write(b *builder, encode func(*dialect.Dialect) ([]byte, error)
 	}
 }
 
-// kept is a copy without spare capacity, or the equal bytes of another dialect.
+// kept returns the bytes of another dialect that equal wire, or a copy of wire without spare
+// capacity.
 func kept(of map[*dialect.Dialect][]byte, wire []byte) []byte {
 	for _, same := range of {
 		if bytes.Equal(same, wire) {
@@ -378,8 +397,8 @@ func kept(of map[*dialect.Dialect][]byte, wire []byte) []byte {
 	return bytes.Clone(wire)
 }
 
-// isObjectSchema says that the root type is exactly "object", as the root of an
-// input schema must be in all revisions.
+// isObjectSchema reports whether the root type is exactly "object". All revisions require it of an
+// input schema.
 func isObjectSchema(schema []byte) bool {
 	raw, _ := jsontext.Member(schema, "type")
 	name, _ := jsontext.String(raw)
