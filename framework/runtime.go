@@ -7,8 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 )
 
-// Add adds components at run time; clients are told by list_changed. The error is a
-// *BuildError, and then nothing was added; the zero Server returns another error.
+// Add adds components at run time. Clients are notified with list_changed. If there are faults, Add
+// returns a *BuildError and does not add anything. The zero Server returns another error.
 func (s *Server) Add(components ...Component) error {
 	return s.change(nil, components, callsite.Caller(1), "Nothing was added.")
 }
@@ -21,15 +21,16 @@ func (s *Server) AddOrReplace(components ...Component) error {
 	return s.commit("Nothing was added or replaced.", func() *builder { return newBuilder(s, nil, nil).yielding().with(components, at) })
 }
 
-// Replace removes and adds in one step: one new snapshot, one list_changed, all or nothing.
-// A new component with the name of an old one takes its place in the list. Old components
-// that the server does not have are ignored. The error is that of Add.
+// Replace removes and adds components in one step: one new snapshot and one list_changed. If it
+// returns an error, nothing has changed; the errors are the same as for Add. A new component takes
+// the list position of an old one with the same name. Replace ignores old components that the
+// server does not have.
 func (s *Server) Replace(old, replacement []Component) error {
 	return s.change(old, replacement, callsite.Caller(1), "Nothing was replaced.")
 }
 
-// Remove removes components at run time, by the values that were added. Unknown components
-// are ignored.
+// Remove removes components at run time. Pass the values that were added. Remove ignores components
+// that the server does not have.
 func (s *Server) Remove(components ...Component) {
 	if s.engine == nil {
 		return
@@ -39,14 +40,14 @@ func (s *Server) Remove(components ...Component) {
 	s.drop(s.entriesOf(components))
 }
 
-// RemoveTools removes tools by name as listed, and returns how many there were; likewise
-// below.
+// RemoveTools removes tools by their listed names. It returns how many it has removed.
 func (s *Server) RemoveTools(names ...string) int { return s.removeNamed(names, catalog.Tool) }
 
-// RemovePrompts removes prompts by name.
+// RemovePrompts removes prompts by their listed names. It returns how many it has removed.
 func (s *Server) RemovePrompts(names ...string) int { return s.removeNamed(names, catalog.Prompt) }
 
-// RemoveResources removes resources and templates by URI or URI template.
+// RemoveResources removes resources and templates by URI or URI template. It returns how many it
+// has removed.
 func (s *Server) RemoveResources(uris ...string) int {
 	return s.removeNamed(uris, catalog.Resource, catalog.Template)
 }
@@ -55,7 +56,8 @@ func (s *Server) change(old, components []Component, at, outcome string) error {
 	return s.commit(outcome, func() *builder { return newBuilder(s, s.entriesOf(old), nil).with(components, at) })
 }
 
-// commit publishes what build makes. build sees the server as it is until then.
+// commit publishes the components that build collects, and notifies the clients. It holds
+// s.changing, so the components of the server do not change while build runs.
 func (s *Server) commit(outcome string, build func() *builder) error {
 	if s.engine == nil {
 		return errNotBuilt
@@ -87,12 +89,12 @@ func (s *Server) removeNamed(keys []string, kinds ...catalog.Kind) int {
 	return s.drop(gone)
 }
 
-// drop removes entries, and reports how many there were. Called with changing held.
+// drop removes entries, and returns how many it has removed. The caller holds s.changing.
 func (s *Server) drop(entries []*catalog.Entry) int {
 	if len(entries) == 0 {
 		return 0
 	}
-	change, _ := s.registry.Update(entries, nil) // nothing is added: nothing conflicts
+	change, _ := s.registry.Update(entries, nil) // nothing is added, so there are no conflicts
 	s.announce(change)
 	return change.Removed
 }
@@ -103,7 +105,7 @@ func (s *Server) announce(change catalog.Change) {
 	}
 }
 
-// entriesOf finds the entries that the components have become in this server.
+// entriesOf returns the catalog entries that this server has for the components.
 func (s *Server) entriesOf(components []Component) []*catalog.Entry {
 	if len(components) == 0 {
 		return nil

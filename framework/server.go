@@ -16,39 +16,47 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Server is a built app. It is safe for concurrent use. The zero Server, which ServerFrom
-// returns outside a handler, does nothing.
+// Server is a built app. It is safe for concurrent use. Most methods of the zero Server, which
+// ServerFrom returns outside a handler, do nothing or return an error.
+//
+// A Server is used once. start runs the OnStart functions and starts the engine, under the lock
+// starting; after that, started is set. Shutdown or the end of Serve stops the engine (stopped
+// reports this), and then stop runs the OnStop functions. A stopped server cannot start again.
+//
+// Serve holds carrying while its transports run, so Shutdown waits for them by acquiring it. The
+// components change only under changing; readers use the current snapshot of registry and do not
+// wait.
 type Server struct {
-	name     string // of the app
+	name     string // name of the app
 	cfg      appConfig
 	chain    []Middleware
 	onStart  []hook
 	onStop   []hook
 	engine   *engine.Engine
 	registry *catalog.Registry
-	warnings []Fault  // found by Build, logged by Serve
-	forms    sync.Map // reflect.Type -> *binding.Plan: the compiled forms of Elicit
-	answers  sync.Map // reflect.Type -> *answerPlan: the compiled answers of GenerateAs
+	warnings []Fault  // found by Build; logged by Serve
+	forms    sync.Map // reflect.Type -> *binding.Plan: compiled forms of Elicit
+	answers  sync.Map // reflect.Type -> *answerPlan: compiled answers of GenerateAs
 	ports
 	roots  sessionRoots
 	visits visits
 
 	offering sync.Mutex                     // guards offered
-	offered  map[Component][]*catalog.Entry // tools of WithTools that are not registered, compiled
+	offered  map[Component][]*catalog.Entry // compiled tools of WithTools that are not registered
 
 	changing sync.Mutex // serializes changes at run time
 
-	starting chan struct{} // a lock, as a channel with one element: its holder starts the server; guards hooked and startErr
+	starting chan struct{} // a lock, as a channel with one element; guards hooked and startErr
 	hooked   bool          // the OnStart functions have run
-	startErr error         // the error of the OnStart functions
-	started  atomic.Bool   // the server has been started: the lock is not needed any more
+	startErr error         // error of the OnStart functions
+	started  atomic.Bool   // the server has started, so start does not need the lock any more
 
-	startsLate sync.Once // warns, once, that requests wait for the start
+	startsLate sync.Once // for the warning that requests wait for the start
 
 	quitting sync.Once
 	draining sync.Once
-	quit     chan struct{} // closed by Shutdown: Serve stops its transports
-	carrying sync.Mutex    // held while Serve runs transports
+	quit     chan struct{} // closed by Shutdown; Serve then stops its transports
+	carrying sync.Mutex    // held while Serve runs transports, and while Shutdown runs OnStop
 
 	stopping sync.Once
 	stopErr  error // written under stopping
@@ -56,35 +64,37 @@ type Server struct {
 
 var _ transport.Server = (*Server)(nil)
 
-// Title returns the server's name for people, which WithTitle sets; "" if it has none. Everybody
-// may read it: it is on the landing page that browsers get.
+// Title returns the display name set with WithTitle, or "". It is public: the landing page for
+// browsers shows it without authentication.
 func (s *Server) Title() string { return s.cfg.title }
 
 // errNotBuilt is the error of a Server that was not made by Build.
 var errNotBuilt = errors.New("framework: the server was not built")
 
-// errStarting refuses a call in an OnStart function that would wait for that function itself.
+// errStarting is the error of a call in an OnStart function that would wait for that function
+// itself.
 var errStarting = errors.New("framework: the server is starting: it serves nothing before its OnStart functions have run, and one of them asks")
 
-// errStopped refuses to start again after a stop.
+// errStopped is the error of starting a server that has been stopped.
 var errStopped = fmt.Errorf("framework: the server has stopped: build another one: %w", engine.ErrShutdown)
 
-// errOwnEnd refuses a call in an OnStart or OnStop function that would wait for that function
-// itself.
+// errOwnEnd is the error of Shutdown in an OnStart or OnStop function, because the call would wait
+// for that function itself.
 var errOwnEnd = errors.New("framework: a function of OnStart or OnStop that calls Shutdown waits for itself; an error of OnStart ends the server")
 
-// startOf marks the contexts of a server's OnStart functions.
+// startOf is the context key that marks the contexts of a server's OnStart functions.
 type startOf struct{ server *Server }
 
-// stopOf marks those of its OnStop functions.
+// stopOf is the context key that marks the contexts of a server's OnStop functions.
 type stopOf struct{ server *Server }
 
-// Start runs the OnStart functions, once, and begins to run the tasks of a shared store.
-// Serve calls it. If a program mounts the server into something of its own, the first frame
-// does; call Start before that to see the error. Concurrent callers wait for its outcome,
-// or until ctx ends; with the context of an OnStart function, or one derived from it, that
-// is an error at once. It is also an error if the server was stopped: a server is for one
-// run.
+// Start runs the OnStart functions once, and starts to run the tasks of a shared store. Serve calls
+// it. If the server is mounted without Serve, the first frame starts it. Call Start before that to
+// see its error.
+//
+// Concurrent callers wait until the server has started, or until ctx ends. In an OnStart function
+// Start would wait for that function itself, so with its context Start returns an error at once.
+// Start also returns an error if the server was stopped, because a server cannot be started twice.
 func (s *Server) Start(ctx context.Context) error {
 	if s == nil || s.engine == nil {
 		return errNotBuilt
@@ -95,8 +105,8 @@ func (s *Server) Start(ctx context.Context) error {
 	return s.start(ctx, ctx)
 }
 
-// start does what Start does; the OnStart functions and the engine get the values of life, and
-// ctx bounds the wait for another caller that is starting the server.
+// start does the work of Start. The OnStart functions and the engine get the values of life. If
+// another caller is starting the server, start waits for it until ctx ends.
 func (s *Server) start(ctx, life context.Context) error {
 	switch {
 	case s.engine == nil:
@@ -126,7 +136,7 @@ func (s *Server) start(ctx, life context.Context) error {
 	return nil
 }
 
-// stopped says that the server is stopping or has stopped.
+// stopped reports whether the server is stopping or has stopped.
 func (s *Server) stopped() bool {
 	select {
 	case <-s.engine.Closing():
@@ -136,8 +146,8 @@ func (s *Server) stopped() bool {
 	}
 }
 
-// turn takes the lock of starting. While another caller has it, turn waits until ctx ends. A
-// free lock is taken even if ctx has ended: OnStart functions notice that themselves.
+// turn acquires the lock starting. If another caller holds it, turn waits until ctx ends. turn
+// acquires a free lock even if ctx has ended, because OnStart functions check ctx themselves.
 func (s *Server) turn(ctx context.Context) error {
 	select {
 	case s.starting <- struct{}{}:
@@ -154,7 +164,7 @@ func (s *Server) turn(ctx context.Context) error {
 	}
 }
 
-// slowStart is after which time the log says why the first calls wait.
+// slowStart is how long the first calls wait for the start before a warning is logged.
 const slowStart = 10 * time.Second
 
 func (s *Server) tellOfStart() {
@@ -171,7 +181,8 @@ func (s *Server) runHooks(ctx context.Context) error {
 	return nil
 }
 
-// hook calls a function of the program with the server in its context.
+// hook calls a function of the program, with the server in its context. It turns a panic into an
+// error.
 func (s *Server) hook(ctx context.Context, fn hook) error {
 	_, err := guarded(&handling{Context: ctx, server: s}, func(ctx context.Context, _ struct{}) (struct{}, error) {
 		return struct{}{}, fn(ctx, s)
@@ -179,13 +190,16 @@ func (s *Server) hook(ctx context.Context, fn hook) error {
 	return err
 }
 
-// Serve blocks until ctx ends (nil) or a transport fails, or until all transports have
-// ended. It first logs the warnings of Build and runs OnStart; at the end it gives calls in
-// flight their grace, waits for every transport and runs OnStop. The error is that of
-// OnStart or of the first transport that failed, joined with those of OnStop.
+// Serve starts the server and runs the transports. It blocks until ctx ends, Shutdown is called, a
+// transport fails, or all transports have ended. It first logs the warnings of Build and runs
+// OnStart. At the end it gives running calls the grace period, waits for all transports and runs
+// OnStop.
 //
-// A server is served once: calling Serve again, during or after the first call or after
-// Shutdown, is an error, and so is calling it without a transport or with a nil one.
+// Serve returns the error of OnStart or of the first transport that failed, joined with any errors
+// from OnStop. If ctx ends, that is not an error.
+//
+// A server is served once. Serve returns an error if it is called again, during or after the first
+// call or after Shutdown. It also returns an error without a transport, or if a transport is nil.
 func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) error {
 	if s == nil || s.engine == nil {
 		return errNotBuilt
@@ -213,14 +227,15 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 	return errors.Join(err, s.stop(ctx))
 }
 
-// warn logs the warnings of Build, which are in no error.
+// warn logs the warnings of Build, which Build does not return as an error.
 func (s *Server) warn() {
 	for _, f := range s.warnings {
 		s.cfg.logger.Warn(f.Component+": "+f.sentence(), zap.String("where", f.Where), zap.String("function", f.Function))
 	}
 }
 
-// drain refuses new calls, and gives running ones the grace period.
+// drain refuses new calls, gives running calls the grace period, and cancels them after it. Only
+// the first call has an effect.
 func (s *Server) drain(ctx context.Context) {
 	s.draining.Do(func() {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.grace)
@@ -236,9 +251,9 @@ func (s *Server) drain(ctx context.Context) {
 	})
 }
 
-// carry runs the transports until ctx ends, one fails, all have ended, or Shutdown is called.
-// Then it stops them. The engine comes first, so that calls end within the grace period while
-// the carriers can still send their answers.
+// carry runs the transports until ctx ends, one fails, all have ended, or Shutdown is called. Then
+// it cancels their context, drains the engine and waits for them. It returns the first error of a
+// transport. A transport waits for its calls, so drain ends them within the grace period.
 func (s *Server) carry(ctx context.Context, transports []transport.Transport) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -269,14 +284,16 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 	return failure
 }
 
-// Shutdown ends what Serve or a mounted endpoint began: no more requests are taken, calls
-// in flight may go on until ctx ends and are then cancelled, and OnStop runs, once. It
-// returns when that is done and Serve has ended its transports. The error is ctx's if calls
-// had to be cancelled, joined with those of OnStop; a second call returns those of OnStop.
+// Shutdown stops a server that Serve or a mounted endpoint uses. It refuses new requests, lets
+// running calls continue until ctx ends, and then cancels them. It returns when Serve has ended its
+// transports and the OnStop functions have run. They run only once.
 //
-// A handler that calls it is itself a call in flight, and waits for itself until ctx ends;
-// have a goroutine with a context of its own call it instead. In a function of OnStart or
-// OnStop it returns an error at once.
+// If calls had to be cancelled, Shutdown returns ctx's error, joined with any errors from OnStop.
+// Later calls return only the errors from OnStop.
+//
+// A handler that calls Shutdown waits for its own call until ctx ends. Call Shutdown in a new
+// goroutine with its own context instead. In an OnStart or OnStop function, Shutdown returns an
+// error at once.
 func (s *Server) Shutdown(ctx context.Context) error {
 	switch {
 	case s == nil || s.engine == nil:

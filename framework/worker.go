@@ -7,8 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Worker returns the carrier, for Serve, of a process that runs the tasks of its store and
-// serves no client. The error says that the store belongs to this process alone.
+// Worker returns a transport for Serve in a process that only runs the tasks of a shared store, and
+// does not serve clients. It returns an error if the store belongs to this process alone.
 func (s *Server) Worker() (transport.Transport, error) {
 	if s.sessions == nil && s.changes == nil {
 		return nil, errors.New("a worker needs the store in which servers leave their tasks: add framework.WithStore")
@@ -16,6 +16,7 @@ func (s *Server) Worker() (transport.Transport, error) {
 	return idle{}, nil
 }
 
+// idle is the transport that Worker returns.
 type idle struct{}
 
 // Serve waits until ctx ends.
