@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// setIcons stores a copy of the icons, or says what is wrong with them (2025-11-25 basic
-// "Icons").
+// setIcons stores a copy of the icons. If an icon is invalid, setIcons returns the problem instead
+// (2025-11-25 basic "Icons").
 func setIcons(to *[]protocol.Icon, icons []protocol.Icon) (problem string) {
 	for _, icon := range icons {
 		switch {
@@ -29,16 +29,16 @@ func setIcons(to *[]protocol.Icon, icons []protocol.Icon) (problem string) {
 	return ""
 }
 
-// iconSize matches the size of an icon.
+// iconSize matches one of an icon's sizes.
 var iconSize = regexp.MustCompile(`^([0-9]+x[0-9]+|any)$`)
 
-// iconSource says that clients accept icons from there: they must refuse all other schemes.
+// iconSource reports whether clients accept an icon from src. They must refuse all other schemes.
 func iconSource(src string) bool {
 	u, err := url.Parse(src)
 	return err == nil && u.Scheme == "data" || isWeb(src)
 }
 
-// isWeb says whether the address is an absolute URL that a browser opens.
+// isWeb reports whether address is an absolute URL that a browser opens.
 func isWeb(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")

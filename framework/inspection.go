@@ -10,40 +10,40 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// Inspection is everything the server consists of, independent of the caller: what
-// --inspect prints besides what clients see.
+// Inspection describes everything that the server consists of, independent of the caller. The flag
+// --inspect prints it together with what clients see.
 type Inspection struct {
 	Components []Inspected // in the order of the lists
-	Lists      []Step      // the steps that every list passes
-	Warnings   []Fault     // what Build has warned of, in the order of registration
+	Lists      []Step      // the steps of every list
+	Warnings   []Fault     // the warnings of Build, in the order of registration
 }
 
-// Inspected is one component.
+// Inspected describes one component.
 type Inspected struct {
 	ComponentInfo
 	Hidden   bool
-	Function string // of the program, without its package
+	Function string // name of the program's function, without the package
 	Where    string // file:line of that function
-	Added    string // file:line of the Add that brought it into the server
+	Added    string // file:line of the Add call that added it
 	Chain    []Step // outermost first
 
-	// Listed is how clients of the newest revision see it in a list, if they do; nil for
-	// methods. Read-only.
+	// Listed is the component's entry in lists for clients of the newest revision; nil for methods.
+	// Read-only.
 	Listed json.RawMessage
 }
 
-// Step is one step of a chain.
+// Step describes one step of a chain.
 type Step struct {
 	Name    string
 	Origin  Origin
-	Phase   Phase // of the engine's own steps: PhaseApp, without a meaning
+	Phase   Phase // for the engine's own steps PhaseApp, which has no meaning there
 	PerCall bool
 }
 
-// Origin is who put a step into a chain.
+// Origin is the part of the program that added a step to a chain.
 type Origin string
 
-// Origins. The engine's own steps are outside all others.
+// The origins. The engine's own steps are outside all others.
 const (
 	OriginEngine    Origin = "engine"
 	OriginApp       Origin = "app"
@@ -71,8 +71,8 @@ func (p Phase) String() string {
 	}
 }
 
-// Inspect returns what the server consists of now. The result belongs to the caller, except
-// for what ComponentInfo shares. It is nil for the zero Server.
+// Inspect returns a description of the server as it is now. The caller owns the result, except for
+// what ComponentInfo shares. Inspect returns nil for the zero Server.
 func (s *Server) Inspect() *Inspection {
 	if s.registry == nil {
 		return nil
@@ -96,8 +96,8 @@ func (b *bound) inspected(e *catalog.Entry) Inspected {
 	}
 }
 
-// stepsOf includes the engine's own steps, which are in front of every call. Panics are
-// recovered outside of everything else; then the catalog hides components from callers who lack
+// stepsOf describes a chain, including the engine's own steps in front of it. The first recovers
+// panics of everything else. In the second, the catalog hides components from callers who lack
 // their scopes.
 func stepsOf(steps []Middleware, timeout time.Duration) []Step {
 	all := []Step{{Name: "recovery", Origin: OriginEngine}, {Name: "scopes", Origin: OriginEngine}}

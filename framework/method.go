@@ -13,9 +13,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Method serves a JSON-RPC method that the specification does not have
-// ("example.com/reindex"). It is typed, validated and wrapped like a tool; params and
-// result are JSON objects, _meta excepted. Errors are JSON-RPC errors.
+// Method serves a JSON-RPC method that is not in the specification, such as "example.com/reindex".
+// It is typed, validated and wrapped by middleware like a tool. Params and result are JSON objects;
+// _meta is not part of them. Errors become JSON-RPC errors.
 func Method[P, R any](name string, fn func(context.Context, P) (R, error), opts ...Option) Component {
 	c := &methodOf[P, R]{fn: fn, declaration: declare(kindMethod, name, fn, opts)}
 	c.declaration.compile = c.compile
@@ -63,8 +63,8 @@ func (c *methodOf[P, R]) compile(b *builder, m *member) {
 	}
 }
 
-// method compiles a method's types. The result must be an object, as every JSON-RPC result of
-// the protocol is (basic, "Responses").
+// method compiles a method's types. It returns nil if they have faults. The result must be an
+// object, like every JSON-RPC result of the protocol (basic, "Responses").
 func (b *builder) method(m *member, p, r reflect.Type) *toolPlan {
 	if problem := methodProblem(m.name); problem != "" {
 		m.fault(b, "", problem, `Name it after a domain of yours, such as "example.com/reindex"`)
@@ -109,5 +109,5 @@ func methodProblem(name string) string {
 	return unprintable(name)
 }
 
-// isObject says that raw is a JSON object.
+// isObject reports whether raw is a JSON object.
 func isObject(raw []byte) bool { return jsontext.KindOf(raw) == jsontext.KindObject }

@@ -15,24 +15,25 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/callsite"
 )
 
-// Methods registers every exported method of receiver as a tool, named by the
-// method in snake_case (SearchOrders is search_orders, HTTPGet is http_get), in
-// alphabetical order. Methods of embedded types count. It is meant for
-// prototypes: a tool registered with Tool or Func can have a description. The methods' doc
-// comments are descriptions if "kagami gen" has registered them.
+// Methods registers every exported method of receiver as a tool, in alphabetical order. The names
+// are those of the methods in snake_case: SearchOrders is search_orders, HTTPGet is http_get.
+// Methods of embedded types count. Methods is meant for prototypes, because a tool registered with
+// Tool or Func can have a description. If "kagami gen" has registered the methods' doc comments,
+// they are the descriptions.
 //
-// A method fits if Func would take it without Params: no parameter or one struct (or a
-// pointer to one, or a map), with or without a context first, and at most one result, with
-// or without an error last. Build reports a method that does not fit, unless Exclude leaves
-// it out. The same goes for methods of the pointer if receiver is a value.
+// A method fits if Func would accept it without Params. It has no parameter or one struct (or a
+// pointer to one, or a map), optionally after a context. It has at most one result, optionally
+// followed by an error. Build reports a method that does not fit, unless Exclude leaves it out. If
+// receiver is a value, Build also reports methods that only the pointer has.
 //
-// Methods of well-known interfaces do not become tools: those of fmt.Stringer,
-// fmt.GoStringer, fmt.Formatter, error, io.Closer, sync.Locker, Provider, of the
-// (un)marshalers of encoding and encoding/json, of an embedded sync.Mutex or sync.RWMutex,
-// and the Validate method of inputs. All others do, Start and Shutdown among them.
+// Methods of well-known interfaces do not become tools. These are the methods of fmt.Stringer,
+// fmt.GoStringer, fmt.Formatter, error, io.Closer, sync.Locker, Provider, the marshalers and
+// unmarshalers of encoding and encoding/json, and of an embedded sync.Mutex or sync.RWMutex. The
+// Validate method of inputs is also left out. All other methods become tools, including Start and
+// Shutdown.
 //
-// Options apply to every tool, like those of Set.With. The tools share receiver
-// and are called concurrently.
+// Options apply to every tool, like the options of Set.With. The tools share receiver and are
+// called concurrently.
 func Methods(receiver any, opts ...Option) Component {
 	s := &Set{where: callsite.Caller(1)}
 	v := reflect.ValueOf(receiver)
@@ -49,14 +50,14 @@ func Methods(receiver any, opts ...Option) Component {
 	return s
 }
 
-// Exclude leaves methods out of Methods. Names are those of the methods in Go; a
-// name that the receiver does not have is a fault.
+// Exclude leaves methods out of Methods. The names are the methods' names in Go. A name that the
+// receiver does not have is a fault.
 func Exclude(methods ...string) Option {
 	methods = slices.Clone(methods)
 	return option("Exclude", kindMethods, func(s *settings) { s.excluded = append(s.excluded, methods...) })
 }
 
-// unusable says why the receiver has no methods to make tools of.
+// unusable returns why the receiver cannot have methods that become tools, or nil.
 func unusable(receiver any, v reflect.Value) *Fault {
 	switch {
 	case !v.IsValid(), v.Kind() == reflect.Pointer && v.IsNil():
@@ -70,7 +71,7 @@ func unusable(receiver any, v reflect.Value) *Fault {
 	return nil
 }
 
-// take keeps the options that are for every tool, and returns the names of Exclude.
+// take stores the options that apply to every tool, and returns the names given to Exclude.
 func (s *Set) take(opts []Option) (excluded []string) {
 	var own settings
 	for _, o := range opts {
@@ -89,7 +90,7 @@ func (s *Set) take(opts []Option) (excluded []string) {
 	return own.excluded
 }
 
-// fill makes the tools.
+// fill makes the tools and adds them to the set.
 func (s *Set) fill(v reflect.Value, excluded []string) {
 	t := v.Type()
 	known := methodNames(t)
@@ -97,7 +98,7 @@ func (s *Set) fill(v reflect.Value, excluded []string) {
 	if t.Kind() != reflect.Pointer {
 		beyond = slices.DeleteFunc(beyond, func(name string) bool { return slices.Contains(known, name) })
 	} else {
-		beyond = nil // a pointer to a pointer has no methods
+		beyond = nil // a pointer to a pointer does not have methods
 	}
 	for _, name := range excluded {
 		if !slices.Contains(known, name) && !slices.Contains(beyond, name) {
@@ -123,7 +124,7 @@ func (s *Set) fill(v reflect.Value, excluded []string) {
 	s.fault(fmt.Sprintf("%s has no exported method that could be a tool", t), "Export a method, or remove Methods")
 }
 
-// unreachable reports a method that only a pointer to the receiver has.
+// unreachable reports a method that a pointer to the receiver has, and the receiver does not.
 func (s *Set) unreachable(t reflect.Type, name string) {
 	f := Fault{
 		Problem: fmt.Sprintf("%s is a method of *%s, and the receiver is a value", name, t),
@@ -135,14 +136,14 @@ func (s *Set) unreachable(t reflect.Type, name string) {
 	s.report(f)
 }
 
-// method makes one tool.
+// method makes the tool for one method.
 func (s *Set) method(v reflect.Value, name string) Component {
 	d := &declaration{kind: kindTool, name: snake(name), wayOut: wayOut(name)}
 	if d.where, d.function = methodPlace(v.Type(), name); d.where == "" {
 		d.where = s.where
 	}
 	d.pkg = deref(v.Type()).PkgPath()
-	d.made = d.where // with several Methods, the line of the method says more than that of Methods
+	d.made = d.where // a program may have several calls of Methods, so the line of the method is more precise
 	f := &funcTool{declaration: d, fn: v.MethodByName(name)}
 	d.compile = f.compile
 	return f
@@ -150,7 +151,8 @@ func (s *Set) method(v reflect.Value, name string) Component {
 
 func wayOut(name string) string { return fmt.Sprintf("Exclude(%q)", name) }
 
-// meantMethod suggests a method for a misspelt name in Exclude.
+// meantMethod returns the fix for a name in Exclude that is not a method. It suggests a similar
+// one.
 func meantMethod(name string, names []string) string {
 	for _, n := range names {
 		if snake(n) == name || strings.EqualFold(n, name) {
@@ -171,7 +173,7 @@ func methodNames(t reflect.Type) []string {
 	return names
 }
 
-// standards are interfaces that a type implements for Go and not for models.
+// standards are interfaces that a type implements for Go code, not for models.
 var standards = []reflect.Type{
 	reflect.TypeFor[fmt.Stringer](), reflect.TypeFor[fmt.GoStringer](), reflect.TypeFor[fmt.Formatter](),
 	reflect.TypeFor[error](), reflect.TypeFor[io.Closer](), reflect.TypeFor[Provider](),
@@ -196,8 +198,7 @@ type readLocker interface {
 	TryRLock() bool
 }
 
-// standard says that the type has this method because of a standard interface, on a value or a
-// pointer.
+// standard reports whether t, or a pointer to it, has the method because of a standard interface.
 func standard(t reflect.Type, name string) bool {
 	if t.Kind() != reflect.Pointer {
 		t = reflect.PointerTo(t)
@@ -208,17 +209,17 @@ func standard(t reflect.Type, name string) bool {
 	})
 }
 
-// methodPlace is where a method is declared, and its name. A method that comes
-// from a value receiver or an embedded type is a wrapper of the compiler, which
-// has no place: the declared one is below. The place is "" where there is none,
-// as for the methods of an embedded interface.
+// methodPlace returns the file:line where a method is declared, and its name. For a method of a
+// value receiver or an embedded type, t has only a wrapper of the compiler, which has no position.
+// methodPlace then looks at the types that may declare the method. where is "" if no position is
+// known, as for methods of an embedded interface.
 func methodPlace(t reflect.Type, name string) (where, function string) {
 	for _, holder := range holders(t) {
 		m, ok := holder.MethodByName(name)
 		if !ok {
 			continue
 		}
-		if !m.Func.IsValid() { // an embedded interface: its value may change
+		if !m.Func.IsValid() { // an embedded interface, whose dynamic type may change
 			break
 		}
 		where, declared := functionPlace(m.Func)
@@ -232,7 +233,7 @@ func methodPlace(t reflect.Type, name string) (where, function string) {
 	return "", function
 }
 
-// holders are the types that a method of t may be declared for, outer ones first.
+// holders returns the types that may declare a method of t, outer types first.
 func holders(t reflect.Type) []reflect.Type {
 	all := []reflect.Type{t, deref(t)}
 	if deref(t).Kind() != reflect.Struct {
@@ -254,9 +255,9 @@ func deref(t reflect.Type) reflect.Type {
 	return t
 }
 
-// snake turns a name into that of a tool. A word begins at each capital. A run of capitals is
-// one word, up to the last one before a small letter (HTTPGet is http_get), and keeps the s of
-// its plural (ListIDs is list_ids).
+// snake turns the name of a method into the name of a tool. A word begins at each capital. A run of
+// capitals is one word, up to the last one before a small letter (HTTPGet is http_get). It keeps
+// the s of its plural (ListIDs is list_ids).
 func snake(name string) string {
 	runes := []rune(name)
 	var out strings.Builder
@@ -269,7 +270,7 @@ func snake(name string) string {
 	return out.String()
 }
 
-// beginsWord says that the capital at i begins a word.
+// beginsWord reports whether the capital at i begins a word.
 func beginsWord(runes []rune, i int) bool {
 	switch {
 	case runes[i-1] == '_':

@@ -12,15 +12,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Model answers sampling on the server's side. It is called concurrently. A Content with
-// protocol.ToolUse blocks asks for tools of the request; an Input that is not a JSON object
-// makes the generation fail.
+// Model answers sampling requests on the server's side. It is called concurrently. To call tools of
+// the request, return a Content with protocol.ToolUse blocks. If the Input of such a block is not a
+// JSON object, the generation fails.
 type Model interface {
 	Generate(ctx context.Context, req *ModelRequest) (Generation, error)
 }
 
-// ModelRequest is what Generate would have asked the client. The model may keep it, but not
-// what its slices hold.
+// ModelRequest has the parameters of the sampling request that Generate would have sent to the
+// client. The model may keep it, but must neither keep nor change the elements of its slices.
 type ModelRequest struct {
 	Messages      Messages
 	System        string
@@ -29,8 +29,8 @@ type ModelRequest struct {
 	ToolChoice    string // "auto", "required", "none" or empty
 	Temperature   *float64
 	StopSequences []string
-	Preferences   *protocol.ModelPreferences // nil: none
-	Metadata      json.RawMessage            // nil: none
+	Preferences   *protocol.ModelPreferences // nil without preferences
+	Metadata      json.RawMessage            // nil without metadata
 }
 
 // WithModel sets the model that answers Generate if the client does not sample.
@@ -44,8 +44,8 @@ func WithModel(m Model) AppOption {
 	}}
 }
 
-// askModel asks a model of the app, once for each logical call: in later rounds the answer
-// comes from the journal.
+// askModel asks a model of the app, once for each logical call. In later rounds the answer comes
+// from the journal.
 func (h *handling) askModel(ctx context.Context, m Model, key string, p protocol.Params) (protocol.Result, error) {
 	asked, ok := p.(*protocol.CreateMessageParams)
 	if !ok {
@@ -69,14 +69,14 @@ func (h *handling) askModel(ctx context.Context, m Model, key string, p protocol
 	}
 	result, fault := journal.DecodeResult(protocol.MethodCreateMessage, raw)
 	if fault != nil {
-		return nil, &askError{doing: askingApp + ": reading its answer", cause: fault} // no fault of the caller's
+		return nil, &askError{doing: askingApp + ": reading its answer", cause: fault} // the caller is not at fault
 	}
 	return result, nil
 }
 
-// usable checks that the inputs of tools are JSON objects, since a model may write them badly.
-// In the journal, as on the wire, anything else would become an empty object, and the tool
-// would run.
+// usable returns an error if the input of a tool call is not a JSON object, because a model may
+// write it badly. In the journal, as in the protocol, anything else would become an empty object,
+// and the tool would run.
 func usable(content Content) error {
 	for _, use := range usesOf(content) {
 		if len(use.Input) > 0 && (jsontext.Check(use.Input, jsontext.DefaultLimits()) != nil || !isObject(use.Input)) {
@@ -95,8 +95,8 @@ func requestOf(p *protocol.CreateMessageParams) *ModelRequest {
 	}
 }
 
-// journalDialect is how results are written into the journal. It is the newest one, which can
-// express everything.
+// journalDialect returns the dialect in which results are written to the journal. It is the newest
+// one, which can express everything.
 func journalDialect() *dialect.Dialect {
 	all := dialect.All()
 	return all[len(all)-1]

@@ -15,16 +15,19 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// Store gives the ports; a nil port is kept in memory, by this process alone. store/memory,
-// boltstore and redisstore implement it.
+// Store returns the stores of a server, one per method. If a method returns nil, the server uses
+// the memory of this process instead. Packages store/memory, boltstore and redisstore implement
+// Store.
 //
-// A Store may have one more method, Claims() claim.Store, and a task.Store may also be a
-// task.Queue. With claims, processes share effects that may happen AtMostOnce, the states
-// of calls that are asked in rounds, and what middleware counts. With a queue, a task is
-// run by any of the processes that share the store, and by another one if the first dies;
-// without, by the process that took the call.
+// A Store may have one more method, Claims() claim.Store. Nodes then share three things: effects
+// that may happen AtMostOnce, the states of calls that are asked in rounds, and the counters of
+// middleware.
 //
-// A panic in a port fails that operation, and is logged with its stack.
+// The task.Store may also be a task.Queue. Then any node that shares the store may run a task, and
+// another one takes it over if the first dies. Without a queue, the process that took the call runs
+// the task.
+//
+// A panic in a store fails that operation, and is logged with its stack.
 type Store interface {
 	Sessions() session.Store
 	Tasks() task.Store
@@ -32,11 +35,12 @@ type Store interface {
 	Changes() change.Bus
 }
 
-// WithStore replaces store/memory. serve's --store wins over it.
+// WithStore sets the store. The default is store/memory. The option --store of package serve has
+// precedence.
 //
-// To their clients, servers with the same store are one server: each takes any request of
-// any session, resumes any stream, and answers for any task. They must be built from the
-// same program. The caller closes the store, after the server.
+// To their clients, servers with the same store are one server. Each serves any request of any
+// session, resumes any stream, and answers for any task. They must be built from the same program.
+// The caller closes the store, after the server has stopped.
 func WithStore(s Store) AppOption {
 	return appOption{"WithStore", func(c *appConfig) string {
 		if s == nil || isNilPointer(s) {
@@ -47,15 +51,15 @@ func WithStore(s Store) AppOption {
 	}}
 }
 
-// isNilPointer says that an interface holds a nil pointer, such as that of a constructor whose
-// error was ignored.
+// isNilPointer reports whether an interface holds a nil pointer, such as the result of a
+// constructor whose error was ignored.
 func isNilPointer(held any) bool {
 	v := reflect.ValueOf(held)
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// UseStore is WithStore for code that builds an app made by others: it wins over their
-// WithStore. nil removes the store.
+// UseStore sets the store of an app that other code has made. It has precedence over WithStore. Nil
+// removes the store.
 func (a *App) UseStore(s Store) *App {
 	if isNilPointer(s) {
 		a.fault(callsite.Caller(1), "UseStore: the store is nil", "Look at the error of what opens it")
@@ -65,8 +69,9 @@ func (a *App) UseStore(s Store) *App {
 	return a
 }
 
-// WithTaskWorkers sets how many tasks from the queue of a shared store this server runs at
-// once; default 64. With 0 it runs none: others that share the store do.
+// WithTaskWorkers sets how many tasks from the queue of a shared store this server runs at the same
+// time. The default is 64. With 0 it does not run any, and leaves them to the other nodes that
+// share the store.
 func WithTaskWorkers(n int) AppOption {
 	return appOption{"WithTaskWorkers", func(c *appConfig) string {
 		if n < 0 {
@@ -79,11 +84,10 @@ func WithTaskWorkers(n int) AppOption {
 	}}
 }
 
-// WithTasksPerCaller sets how many unfinished tasks one principal, or one session without a
-// principal, may have; default 1,024. More are refused. The workers of a shared store take
-// tasks in the order in which they came, no matter whose they are, so this bounds how long
-// one caller's tasks keep all others waiting. It does not apply to tasks that belong to
-// nobody.
+// WithTasksPerCaller sets how many unfinished tasks one principal may have, or one session without
+// a principal. The default is 1,024. More are refused. The workers of a shared store take tasks in
+// the order of their arrival, and do not look at the owner. The limit therefore bounds how long the
+// tasks of one caller delay all others. It does not apply to tasks without an owner.
 func WithTasksPerCaller(n int) AppOption {
 	return appOption{"WithTasksPerCaller", func(c *appConfig) string {
 		if n < 1 {
@@ -94,15 +98,15 @@ func WithTasksPerCaller(n int) AppOption {
 	}}
 }
 
-// ports are the stores that a server uses.
+// ports holds the stores that a server uses.
 type ports struct {
 	events   eventlog.Store
 	tasks    task.Store
-	queue    task.Queue // nil: a task runs in the process that took the call
+	queue    task.Queue // nil if a task runs in the process that took the call
 	claims   claim.Store
-	shared   bool          // other servers use the same claims
-	sessions session.Store // nil: sessions live in this process
-	changes  change.Bus    // nil: there are no other servers to tell
+	shared   bool          // other nodes use the same claims
+	sessions session.Store // nil if sessions live in this process only
+	changes  change.Bus    // nil without other nodes
 }
 
 // portsOf returns the ports of the given store. Panics in them are reported and become errors.
@@ -134,7 +138,7 @@ func portsOf(given Store, report safestore.PanicReporter) ports {
 	return p
 }
 
-// storePanicked logs the panic of a port, which may have happened in the background.
+// storePanicked logs the panic of a store. It may be called from a background goroutine.
 func (s *Server) storePanicked(err error) {
 	s.cfg.logger.Error("the store panicked", withStack([]zap.Field{zap.Error(err)}, err)...)
 }
