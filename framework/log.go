@@ -15,13 +15,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Log never returns nil. In a handler it is the app's logger, which also sends to the
-// client what the client asked for: by the level of the request on 2026-07-28, by that of
-// the session before. Members with the name of a secret ([IsSecretName]) are redacted for the
-// client, at any depth, and a flood is cut to 20 messages plus 10 per second. The tag
-// secret has no effect here: a struct that is logged as a whole (zap.Any) shows its secret
-// members. In a function of OnStart, OnStop or OnRootsChanged it is the app's logger;
-// elsewhere outside a handler it logs nothing.
+// Log returns the logger of a call. It never returns nil. In a handler it is the app's logger,
+// which also sends to the client the entries of the levels that the client wants. The client sets
+// the level with the request on 2026-07-28, and for the session on earlier revisions.
+//
+// For the client, members with the name of a secret ([IsSecretName]) are redacted at any depth.
+// Each call sends at most 20 messages plus 10 per second. The tag secret does not have an effect
+// here. A struct that is logged as a whole (zap.Any) shows its secret members.
+//
+// In a function of OnStart, OnStop or OnRootsChanged, Log returns the app's logger. Elsewhere
+// outside a handler, the logger discards everything.
 func Log(ctx context.Context) *zap.Logger {
 	h := handlingFrom(ctx)
 	if h == nil || h.server == nil {
@@ -37,7 +40,7 @@ func (h *handling) makeLogger() *zap.Logger {
 		return base
 	}
 	base = base.With(h.logFields()...)
-	if !h.call.Logs(protocol.LevelEmergency) { // the client wants no log messages
+	if !h.call.Logs(protocol.LevelEmergency) { // the client does not want log messages
 		return base
 	}
 	h.bucket = &bucket{}
@@ -52,7 +55,7 @@ func (h *handling) makeLogger() *zap.Logger {
 	}))
 }
 
-// logFields say which call an entry of the app's log belongs to.
+// logFields returns the fields that identify the call in the app's log.
 func (h *handling) logFields() []zap.Field {
 	fields := []zap.Field{zap.String("call", h.callID())}
 	if h.bound != nil {
@@ -61,10 +64,10 @@ func (h *handling) logFields() []zap.Field {
 	return fields
 }
 
-// Notify sends a message at one of the eight levels of the specification, including those
-// that zap lacks. It goes only to the client, if the client wants messages of that level,
-// and is never dropped. Secrets are masked as by Log. With an unknown level, or a context
-// outside a call, nothing is sent.
+// Notify sends a message to the client only, at one of the eight levels of the specification,
+// including the levels that zap lacks. It sends the message if the client wants that level, and
+// does not drop any. Secrets are redacted as by Log. With an unknown level, or a context outside a
+// call, Notify does nothing.
 func Notify(ctx context.Context, level protocol.Level, message string, fields ...zap.Field) {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil || !h.call.Logs(level) {
@@ -73,8 +76,8 @@ func Notify(ctx context.Context, level protocol.Level, message string, fields ..
 	h.send(level, "", zapcore.NewJSONEncoder(clientEncoding()), message, fields)
 }
 
-// clientEncoding has the message and the fields; level and logger are members of the
-// notification.
+// clientEncoding returns the format of the data of a log notification. It has only the message and
+// the fields, because level and logger are members of the notification.
 func clientEncoding() zapcore.EncoderConfig {
 	return zapcore.EncoderConfig{
 		MessageKey:     "message",
@@ -86,7 +89,7 @@ func clientEncoding() zapcore.EncoderConfig {
 
 func (h *handling) send(level protocol.Level, logger string, encoder zapcore.Encoder, message string, fields []zap.Field) {
 	buf, err := encoder.EncodeEntry(zapcore.Entry{Message: message}, fields)
-	if err != nil { // which must not fail the handler
+	if err != nil { // a failure must not fail the handler
 		h.server.cfg.logger.Warn("a log message for the client could not be encoded", zap.String("message", message), zap.Error(err))
 		return
 	}
@@ -97,14 +100,15 @@ func (h *handling) send(level protocol.Level, logger string, encoder zapcore.Enc
 // clientCore sends log entries to the client of one call.
 type clientCore struct {
 	h       *handling
-	encoder zapcore.Encoder // with the fields of With
-	bucket  *bucket         // shared by all loggers that come from one Log
+	encoder zapcore.Encoder // contains the fields of With
+	bucket  *bucket         // shared by all loggers that derive from the same Log
 }
 
-// Enabled asks for the client's level, which may change during the call.
+// Enabled reports whether the client wants the level. The client's level may change during the
+// call.
 func (c *clientCore) Enabled(level zapcore.Level) bool { return c.h.call.Logs(levelOf(level)) }
 
-// With keeps fields for all entries.
+// With returns a core that adds fields to all entries.
 func (c *clientCore) With(fields []zap.Field) zapcore.Core {
 	encoder := c.encoder.Clone()
 	for _, f := range fields {
@@ -121,7 +125,8 @@ func (c *clientCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *
 	return checked
 }
 
-// Write sends one entry, unless there were too many.
+// Write sends one entry, unless the bucket is empty. It adds the number of entries that were
+// dropped before.
 func (c *clientCore) Write(entry zapcore.Entry, fields []zap.Field) error {
 	dropped, ok := c.bucket.take(time.Now())
 	if !ok {
@@ -134,7 +139,7 @@ func (c *clientCore) Write(entry zapcore.Entry, fields []zap.Field) error {
 	return nil
 }
 
-// Sync has nothing to do: nothing is buffered.
+// Sync does nothing, because entries are not buffered.
 func (*clientCore) Sync() error { return nil }
 
 func levelOf(level zapcore.Level) protocol.Level {
@@ -155,14 +160,14 @@ func levelOf(level zapcore.Level) protocol.Level {
 	return protocol.LevelEmergency
 }
 
-// Bounds of what one call logs to its client (server/utilities/logging: servers
-// SHOULD rate limit).
+// Limits of the log messages from one call to its client (server/utilities/logging: servers SHOULD
+// rate limit).
 const (
 	logBurst  = 20
 	logPerSec = 10
 )
 
-// bucket is a token bucket that counts what it refused.
+// bucket is a token bucket that counts refusals.
 type bucket struct {
 	mu      sync.Mutex // guards all below
 	tokens  float64
@@ -170,7 +175,8 @@ type bucket struct {
 	dropped int
 }
 
-// take takes a token; dropped is how many were refused since the last success.
+// take takes a token, and reports whether there was one. If so, dropped is the number of refusals
+// since the last success.
 func (b *bucket) take(now time.Time) (dropped int, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -189,8 +195,8 @@ func (b *bucket) take(now time.Time) (dropped int, ok bool) {
 	return dropped, true
 }
 
-// appendMasked appends a JSON text without the values of members whose names are those of
-// secrets, at any depth (server/utilities/logging: MUST NOT contain credentials).
+// appendMasked appends a JSON text with the values of secrets redacted. Members whose names are
+// names of secrets count, at any depth (server/utilities/logging: MUST NOT contain credentials).
 func appendMasked(dst, raw []byte) []byte {
 	switch jsontext.KindOf(raw) {
 	case jsontext.KindObject:

@@ -15,7 +15,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// OnceOption configures Once. Sealed.
+// OnceOption configures Once. Other packages cannot implement it.
 type OnceOption interface{ onceOption() }
 
 type onceOption func(*onceSettings)
@@ -24,31 +24,34 @@ func (onceOption) onceOption() {}
 
 type onceSettings struct{ atMostOnce bool }
 
-// AtMostOnce ends with ErrUncertain if the effect may already have happened: an earlier
-// execution began it and no result is known, or it returned an error, which does not tell
-// whether it happened. That it was begun is remembered for 24 hours by the process that
-// began it, as long as that lives: after a restart, or in another process, the effect may
-// happen again. Processes that share a store remember it together (see [Store]). Inside the
-// effect the client cannot be asked: the question would repeat what came before it.
+// AtMostOnce makes Once return ErrUncertain if the effect may already have happened. That is so if
+// an earlier execution began it and no result is known. An error does not say whether the effect
+// happened, so an effect that returned an error also counts as begun.
+//
+// The process that began the effect remembers that for 24 hours. After a restart, or in another
+// process, the effect may happen again. Processes that share a store with claims remember it
+// together (see [Store]). The effect must not ask the client, because the question would repeat
+// everything before it.
 func AtMostOnce() OnceOption { return onceOption(func(s *onceSettings) { s.atMostOnce = true }) }
 
-// Once runs effect once per logical call and journals its result; after a crash in between
-// it runs again with the same IdempotencyKey. A failed effect is not journaled. While a
-// question is pending, no effect begins: the error is ErrPending. When effect returns, what
-// it did must be final: what is rolled back later, as by a transaction of middleware, would
-// be lost, since it is not done again.
+// Once runs effect once per logical call and journals its result. After a crash in between, it runs
+// effect again with the same IdempotencyKey. A failed effect is not journaled. While a question is
+// pending, Once does not begin an effect and returns ErrPending. When effect returns, its changes
+// must be final. If middleware rolls them back later, as with a transaction, they are lost, because
+// the effect does not run again.
 //
-// If the client is asked in rounds, the journal holds 64 KiB, or 1 MiB with a shared store,
-// for answers and results of effects together; an effect whose result does not fit has
-// happened, and Once returns an error. A task keeps 4 MiB, and fails with more. Elsewhere
-// there is no bound.
+// If the client is asked in rounds, the journal holds 64 KiB for answers and results of effects
+// together; with a shared store, 1 MiB. If a result does not fit, Once returns an error, although
+// the effect has happened. A task keeps 4 MiB, and fails with more. Other calls do not have a
+// limit.
 //
-// T must survive encoding/json, even if nothing is replayed: the result returned is the one
-// read back. Effects without a result return struct{}. The key must differ from that of any
-// other effect of the call, and must be neither empty nor contain NUL; effects of a tool
-// that a model calls, and effects inside an effect (by its context), have a namespace of
-// their own. If several goroutines come with the same key, the first runs the effect and
-// the others wait for its result. Outside a handler the effect just runs.
+// T must survive encoding/json, because Once always returns the result as decoded from its JSON.
+// Effects without a result return struct{}.
+//
+// The key must differ from the keys of all other effects of the call. It must not be empty or
+// contain NUL. Effects of a tool that a model calls have their own namespace. So do effects inside
+// an effect, if they use its context. If several goroutines use the same key, the first runs the
+// effect and the others wait for its result. Outside a handler, Once only runs the effect.
 func Once[T any](ctx context.Context, key string, effect func(context.Context) (T, error), opts ...OnceOption) (T, error) {
 	var value T
 	if key == "" || strings.Contains(key, reserved) {
@@ -83,7 +86,7 @@ func Once[T any](ctx context.Context, key string, effect func(context.Context) (
 	return value, nil
 }
 
-// effect does what must happen once, and returns its result as JSON.
+// effect runs an effect of Once and returns its result as JSON.
 type effect = func(context.Context) ([]byte, error)
 
 func once(ctx context.Context, key string, s onceSettings, do effect) ([]byte, error) {
@@ -98,7 +101,8 @@ func once(ctx context.Context, key string, s onceSettings, do effect) ([]byte, e
 	return h.call.Once(ctx, full, h.performing(full, s, do))
 }
 
-// performing returns the effect with its own context.
+// performing returns do with the context of an effect, and with the record of AtMostOnce if s asks
+// for it.
 func (h *handling) performing(full string, s onceSettings, do effect) effect {
 	return func(ctx context.Context) ([]byte, error) {
 		inside := h.within(ctx, full)
@@ -111,7 +115,7 @@ func (h *handling) performing(full string, s onceSettings, do effect) effect {
 	}
 }
 
-// pageMark returns the mark of a call of the page in this process, or "".
+// pageMark returns the mark of a call that the inspector page has made in this process, or "".
 func (h *handling) pageMark() string {
 	if !effectlog.Watched() {
 		return ""
@@ -121,7 +125,7 @@ func (h *handling) pageMark() string {
 	return mark
 }
 
-// onceSeen is Once of the engine, and tells the page what became of the effect.
+// onceSeen calls the engine's Once, and reports the outcome of the effect to the inspector page.
 func (h *handling) onceSeen(ctx context.Context, full string, seen effectlog.Effect, do effect) ([]byte, error) {
 	seen.How = effectlog.Journal
 	began := time.Now()
@@ -142,8 +146,8 @@ func (h *handling) onceSeen(ctx context.Context, full string, seen effectlog.Eff
 	return raw, err
 }
 
-// distinct is the key as a part of a full key, whose parts are separated by slashes. A key that
-// has slashes is written with its length: otherwise "a/b" would be the same as "b" inside of
+// distinct returns the key as a part of a full key, whose parts are separated by slashes. A key
+// that contains slashes is preceded by its length. Otherwise "a/b" would be the same as "b" inside
 // "a".
 func distinct(key string) string {
 	if !strings.Contains(key, "/") {
@@ -152,8 +156,8 @@ func distinct(key string) string {
 	return "/" + strconv.Itoa(len(key)) + ":" + key
 }
 
-// IdempotencyKey is the key of the running Once effect; "" outside. It is the same whenever
-// the effect runs again, and no other effect has it.
+// IdempotencyKey returns the key of the running Once effect, or "" outside an effect. The key is
+// the same if the effect runs again, and different for every other effect.
 func IdempotencyKey(ctx context.Context) string {
 	if h := handlingFrom(ctx); h != nil && h.inner != nil {
 		return h.inner.effect
@@ -161,17 +165,18 @@ func IdempotencyKey(ctx context.Context) string {
 	return ""
 }
 
-// onceLife is how long it is remembered that an AtMostOnce effect was begun.
+// onceLife is how long the server remembers that an AtMostOnce effect began.
 const onceLife = 24 * time.Hour
 
-// The value of a claim: a mark; after markDone follows the result.
+// The first byte of a claim. After markDone follows the result of the effect.
 const (
 	markBegun = 'b'
 	markDone  = 'd'
 )
 
-// atMostOnce records that the effect begins, runs it, and records its result. A repetition
-// finds the result, or learns that the effect was begun and may have happened.
+// atMostOnce claims the effect, runs it, and records its result in the claim. If the claim exists,
+// atMostOnce returns the recorded result. If it has no result, the effect may have happened, and
+// the error is ErrUncertain.
 func (s *Server) atMostOnce(h *handling, do effect) ([]byte, error) {
 	claim := "once/" + h.inner.effect
 	begun := []byte{markBegun}

@@ -8,20 +8,20 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine"
 )
 
-// reserved begins the framework's own keys in the journal. Once refuses keys of the program
-// that begin with it.
+// reserved begins the framework's own keys in the journal. Once refuses keys of the program that
+// contain it.
 const reserved = "\x00"
 
-// passed is a step of OncePerCall; handling.passed says that it has called next. The values are
-// made with the chain, so that storing one allocates nothing.
+// passed identifies a step of OncePerCall. While next runs, handling.passed points to the innermost
+// step that has called it. The values are made with the chain, so storing one does not allocate.
 type passed struct {
-	key   string  // in the journal
-	outer *passed // the next outer step of OncePerCall; nil: none
+	key   string  // key in the journal
+	outer *passed // the next outer step of OncePerCall; nil if there is none
 }
 
 var errNotPassed = errors.New("the step has not called next")
 
-// done says whether the step has called next in an earlier round, so that it must not run
+// done reports whether the step has called next in an earlier round. The step must then not run
 // again.
 func (p *passed) done(ctx context.Context) bool {
 	h := handlingFrom(ctx)
@@ -33,7 +33,7 @@ func (p *passed) done(ctx context.Context) bool {
 		return false
 	}
 	round, err := strconv.Atoi(string(raw))
-	return err == nil && round < h.call.Round // not if this same round is repeated
+	return err == nil && round < h.call.Round // a repetition of the same round does not count
 }
 
 // then wraps next, and records that the step has called it.
@@ -44,15 +44,15 @@ func (p *passed) then(next Handler) Handler {
 			return next(ctx, call)
 		}
 		before := h.passed.Swap(p)
-		defer h.passed.Store(before) // what the step asks after next was not asked behind it
+		defer h.passed.Store(before) // a question that the step asks after next is not asked inside it
 		return next(ctx, call)
 	}
 }
 
-// keepPassed is called before the client is asked. It journals the steps of OncePerCall that
-// have called next: in the next round they do not run again. Where a question is pending
-// already nothing is journaled, since the step itself may have asked it. Calls that do not
-// ask in rounds need no such record.
+// keepPassed is called before the client is asked. It journals the steps of OncePerCall that have
+// called next, so that they do not run again in the next round. If a question is already pending,
+// it does not journal anything, because the step itself may have asked that question. Calls that do
+// not ask in rounds do not need the record.
 func keepPassed(ctx context.Context) error {
 	for h := handlingFrom(ctx); h != nil && h.call.Dialect.InputRounds(); h = h.outer() {
 		for p := h.passed.Load(); p != nil; p = p.outer {

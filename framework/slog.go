@@ -12,8 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Levels of the specification that slog has no name for. A level between two of them counts
-// as the lower one, and anything below slog.LevelInfo as debug.
+// Levels of the specification that slog does not define. A level between two levels counts as the
+// lower one. Every level below slog.LevelInfo counts as debug.
 const (
 	SlogNotice    = slog.Level(2)
 	SlogCritical  = slog.Level(12)
@@ -25,14 +25,14 @@ const (
 //
 //	slog.SetDefault(slog.New(framework.SlogHandler(logger)))
 //
-// In a handler, a record that comes with its context goes where [Log] writes: to the
-// app's logger, and to the client at the level that it asked for, with secrets masked
-// and within the same bound. Records from elsewhere go to outside; nil drops them.
+// In a handler, a record that is logged with the handler's context goes where [Log] writes: to the
+// app's logger, and to the client if it wants the level. For the client, secrets are redacted and
+// the same limit applies. Other records go to outside. If outside is nil, they are dropped.
 //
-// Clients get each of the eight levels as it is. The app's log has no notice, critical,
-// alert or emergency (zap's levels above error end the program): these appear as info or
-// error with a field "severity". Groups become objects. The source of a record is not
-// logged. Safe for concurrent use.
+// Clients get each of the eight levels. The app's log does not have notice, critical, alert or
+// emergency, because zap's levels above error end the program. These appear as info or error with a
+// field "severity". Groups become objects. The source of a record is not logged. The handler is
+// safe for concurrent use.
 func SlogHandler(outside *zap.Logger) slog.Handler {
 	if outside == nil {
 		outside = zap.NewNop()
@@ -40,7 +40,7 @@ func SlogHandler(outside *zap.Logger) slog.Handler {
 	return &slogHandler{outside: outside}
 }
 
-// slogHandler is immutable.
+// slogHandler is the handler that SlogHandler returns. It is immutable.
 type slogHandler struct {
 	outside *zap.Logger
 	within  []scope // outermost first
@@ -48,17 +48,17 @@ type slogHandler struct {
 
 // scope is one WithGroup or one WithAttrs.
 type scope struct {
-	group  string // "": only fields
+	group  string // "" for WithAttrs
 	fields []zap.Field
 }
 
-// Enabled says whether the app's logger or the client wants the level.
+// Enabled reports whether the app's logger or the client wants the level.
 func (s *slogHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	h := handlingFrom(ctx)
 	return s.base(h).Core().Enabled(appLevel(level)) || h != nil && h.call != nil && h.call.Logs(severityOf(level))
 }
 
-// base is the app's logger for the call.
+// base returns the app's logger for the call, or outside if there is no call.
 func (s *slogHandler) base(h *handling) *zap.Logger {
 	if h == nil || h.server == nil {
 		return s.outside
@@ -66,11 +66,12 @@ func (s *slogHandler) base(h *handling) *zap.Logger {
 	return h.server.Logger()
 }
 
-// Handle writes one record.
+// Handle writes one record to the app's log, and sends it to the client of the call.
 func (s *slogHandler) Handle(ctx context.Context, r slog.Record) error {
 	h := handlingFrom(ctx)
 	base, fields := s.base(h), s.fieldsOf(r)
 	entry := zapcore.Entry{Level: appLevel(r.Level), Time: r.Time, LoggerName: base.Name(), Message: r.Message}
+	// Write to Core directly, because the logger's own methods end the program at some levels.
 	// Core is used because the logger's own methods end the program at some levels.
 	if checked := base.Core().Check(entry, nil); checked != nil {
 		checked.Write(slices.Concat(marks(h, r.Level), fields)...)
@@ -81,7 +82,8 @@ func (s *slogHandler) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// marks are fields for the app's log only.
+// marks returns the fields that only the app's log gets: the call, and the severity if the level of
+// the entry does not show it.
 func marks(h *handling, level slog.Level) (fields []zap.Field) {
 	if h != nil && h.call != nil {
 		fields = h.logFields()
@@ -93,12 +95,12 @@ func marks(h *handling, level slog.Level) (fields []zap.Field) {
 	return append(fields, zap.String("severity", string(severity)))
 }
 
-// forward sends a record to the client, if it wants it and there were not too many.
+// forward sends a record to the client, if the client wants the level and the bucket is not empty.
 func (h *handling) forward(level protocol.Level, entry zapcore.Entry, fields []zap.Field) {
 	if !h.call.Logs(level) {
 		return
 	}
-	Log(h) // makes the bucket
+	Log(h) // sets h.bucket
 	if h.bucket == nil {
 		return
 	}
@@ -112,12 +114,12 @@ func (h *handling) forward(level protocol.Level, entry zapcore.Entry, fields []z
 	h.send(level, entry.LoggerName, zapcore.NewJSONEncoder(clientEncoding()), entry.Message, fields)
 }
 
-// WithAttrs keeps attributes for all records.
+// WithAttrs returns a handler that adds the attributes to all records.
 func (s *slogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return s.with(scope{fields: fieldsOf(attrs)})
 }
 
-// WithGroup puts what follows into an object.
+// WithGroup returns a handler that puts later attributes into an object.
 func (s *slogHandler) WithGroup(name string) slog.Handler {
 	return s.with(scope{group: name})
 }
@@ -129,7 +131,7 @@ func (s *slogHandler) with(in scope) slog.Handler {
 	return &slogHandler{s.outside, append(slices.Clip(s.within), in)}
 }
 
-// fieldsOf nests the attributes of a record into the groups around it.
+// fieldsOf returns the attributes of a record, nested into the handler's groups.
 func (s *slogHandler) fieldsOf(r slog.Record) []zap.Field {
 	attrs := make([]slog.Attr, 0, r.NumAttrs())
 	r.Attrs(func(a slog.Attr) bool {
@@ -148,10 +150,10 @@ func (s *slogHandler) fieldsOf(r slog.Record) []zap.Field {
 	return fields
 }
 
-// object is a group of attributes.
+// object is a group of attributes that zap logs as an object.
 type object []zap.Field
 
-// MarshalLogObject writes the members.
+// MarshalLogObject adds the attributes to the encoder.
 func (o object) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	for _, f := range o {
 		f.AddTo(enc)
@@ -165,7 +167,7 @@ func fieldsOf(attrs []slog.Attr) []zap.Field {
 		value := a.Value.Resolve()
 		switch {
 		case value.Kind() != slog.KindGroup:
-			if !(slog.Attr{Key: a.Key, Value: value}).Equal(slog.Attr{}) { // empty attributes, which handlers must ignore
+			if !(slog.Attr{Key: a.Key, Value: value}).Equal(slog.Attr{}) { // handlers must ignore empty attributes
 				fields = append(fields, fieldOf(a.Key, value))
 			}
 		case a.Key == "": // a group without a name is inlined
@@ -200,7 +202,7 @@ func fieldOf(key string, value slog.Value) zap.Field {
 	}
 }
 
-// severityOf is the level that a client is told.
+// severityOf returns the MCP log level that corresponds to a slog level.
 func severityOf(level slog.Level) protocol.Level {
 	switch {
 	case level < slog.LevelInfo:
@@ -221,7 +223,7 @@ func severityOf(level slog.Level) protocol.Level {
 	return protocol.LevelEmergency
 }
 
-// appLevel is the highest zap level that is not above it.
+// appLevel returns the highest zap level up to error that is not above the slog level.
 func appLevel(level slog.Level) zapcore.Level {
 	switch {
 	case level < slog.LevelInfo:
