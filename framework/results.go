@@ -21,39 +21,39 @@ type (
 	Image = protocol.Image
 	// Audio is an audio block.
 	Audio = protocol.Audio
-	// Embedded is a resource sent along.
+	// Embedded is a resource whose contents are part of the result.
 	Embedded = protocol.Embedded
 	// Link points to a resource.
 	Link = protocol.Link
-	// Contents is one item of a resource; a resource may return []Contents.
+	// Contents is one item of a resource. A resource may return []Contents.
 	Contents = protocol.Contents
-	// Content is several blocks, in order.
+	// Content is a result of several blocks, in order.
 	Content []protocol.Block
-	// Stream is a result produced block by block; an error ends it and becomes the result's
-	// error.
+	// Stream is a result that is produced block by block. An error ends it, and becomes the error
+	// of the call.
 	Stream = iter.Seq2[protocol.Block, error]
 )
 
 // Text returns a text block.
 func Text(text string) protocol.Block { return protocol.Text{Text: text} }
 
-// Rich is a typed value together with content and _meta of its own; the output schema is
-// that of T.
+// Rich is a typed value together with content blocks and _meta. The output schema is the schema of
+// T.
 //
-// With IsError it says how the tool failed, where the text of UserErrorf is not enough for
-// the model: with an image, links, structured content. A Value that is zero is left out
-// then, and any other need not fit an OutputSchema (server/tools "Error Handling").
+// Set IsError if the tool failed, and the text of UserErrorf is not enough for the model. The error
+// can then have images, links or structured content. A zero Value is left out of such a result, and
+// another Value does not have to fit an OutputSchema (server/tools "Error Handling").
 //
-// A nil json.RawMessage is left out, too, where there is no OutputSchema: such a Rich is
-// any result, as a proxy hands it on.
+// A nil json.RawMessage is also left out, if there is no OutputSchema. A Rich[json.RawMessage] can
+// therefore represent any result, for example in a proxy.
 type Rich[T any] struct {
 	Value   T
-	Content Content // empty: derived from Value
+	Content Content // if empty, derived from Value
 	Meta    protocol.Meta
 	IsError bool
 }
 
-// rich is a Rich of any type.
+// rich is implemented by every Rich[T].
 type rich interface {
 	extras() (content Content, meta protocol.Meta, isError bool)
 }
@@ -111,12 +111,13 @@ func shapeOf(t reflect.Type) shape {
 	return shapeValue
 }
 
-// isRich reports whether t is a Rich, and not a struct that embeds one.
+// isRich reports whether t is a Rich. A struct that embeds a Rich does not count.
 func isRich(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t.Implements(typeRich) && t.PkgPath() == typeRich.PkgPath()
 }
 
-// isBlock reports whether t is a block or a pointer to one, and not a struct that embeds one.
+// isBlock reports whether t is a block or a pointer to one. A struct that embeds a block does not
+// count.
 func isBlock(t reflect.Type) bool {
 	if !t.Implements(typeBlock) {
 		return false
@@ -130,14 +131,15 @@ func isBlock(t reflect.Type) bool {
 // output is a compiled result type.
 type output struct {
 	shape   shape
-	inner   *output         // shapeRich: of the value
-	plan    *binding.Plan   // shapeValue
-	check   *binding.Raw    // of OutputSchema; nil: none
-	schema  json.RawMessage // as listed; nil: none
-	wrapped bool            // older revisions see it as {"result": …}
+	inner   *output         // for shapeRich: the value
+	plan    *binding.Plan   // for shapeValue
+	check   *binding.Raw    // the OutputSchema option; nil without it
+	schema  json.RawMessage // as listed; nil if there is none to list
+	wrapped bool            // older revisions get the value as {"result": …}
 }
 
-// compileOutput compiles t, and returns its faults.
+// compileOutput compiles t and returns its faults. The output is nil if a fault is more than a
+// warning.
 func compileOutput(t reflect.Type, plans *binding.Set) (*output, []binding.Fault) {
 	o := &output{shape: shapeOf(t)}
 	switch o.shape {
@@ -172,7 +174,7 @@ func compileOutput(t reflect.Type, plans *binding.Set) (*output, []binding.Fault
 	return o, nil
 }
 
-// withSchema replaces the listed schema; results are then checked against it.
+// withSchema returns a copy that lists raw as the schema and checks results against it.
 func (o *output) withSchema(raw *binding.Raw) *output {
 	c := *o
 	c.check, c.schema = raw, raw.Schema()
@@ -180,7 +182,7 @@ func (o *output) withSchema(raw *binding.Raw) *output {
 	return &c
 }
 
-// structured says whether results have a structured form.
+// structured reports whether results have a structured form.
 func (o *output) structured() bool {
 	if o.shape == shapeRich {
 		return o.inner.structured()
@@ -188,7 +190,8 @@ func (o *output) structured() bool {
 	return o.shape == shapeValue || o.shape == shapeRaw
 }
 
-// encode writes into memory borrowed from call (see answer), else into memory of its own.
+// encode encodes v into memory borrowed from call (see answer). If call is nil or does not lend
+// memory, encode allocates.
 func (o *output) encode(v reflect.Value, call *engine.Call) ([]byte, error) {
 	if call != nil {
 		if room, ok := call.Lend(); ok {
@@ -200,11 +203,11 @@ func (o *output) encode(v reflect.Value, call *engine.Call) ([]byte, error) {
 	return o.plan.Encode(v)
 }
 
-// maxNesting is how deep JSON of a handler or a step may be nested: clients refuse what is too deep, and the whole
-// answer with it.
+// maxNesting limits the depth of JSON that a handler or a step returns. Clients refuse a whole
+// answer that is nested too deeply.
 const maxNesting = 1000
 
-// json is the JSON form of a structured value.
+// json returns the JSON form of a structured value, checked against the OutputSchema.
 func (o *output) json(v reflect.Value, call *engine.Call) (json.RawMessage, error) {
 	var raw []byte
 	if o.shape == shapeRaw {
@@ -223,6 +226,7 @@ func (o *output) json(v reflect.Value, call *engine.Call) (json.RawMessage, erro
 	}
 	if o.check != nil {
 		if err := o.check.Check(raw); err != nil {
+			// An *Invalid would be reported as a fault of the arguments, so only its text is kept.
 			// An *Invalid would be blamed on the arguments, so only its text is kept.
 			return nil, errors.New("the result does not fit the OutputSchema: " + err.Error())
 		}
@@ -230,24 +234,24 @@ func (o *output) json(v reflect.Value, call *engine.Call) (json.RawMessage, erro
 	return raw, nil
 }
 
-// answer is where the result of a tool is built.
+// answer holds the parts of a tool's result, so that they need one allocation.
 type answer struct {
 	result Result
 	body   protocol.CallToolResult
 	block  [1]protocol.Block
-	call   *engine.Call // set if only the engine sees the result: then memory may be borrowed by Call.Lend
+	call   *engine.Call // set if only the engine sees the result, which may then use memory borrowed with Call.Lend
 }
 
-// text is a content of one text block.
+// text returns content of one text block. It uses a.block.
 func (a *answer) text(text string) []protocol.Block {
 	a.block[0] = protocol.Text{Text: text}
 	return a.block[:1:1]
 }
 
-// result makes the result of a tool from what its function returned. A structured
-// one has no content of its own: the text that clients who do not look at structured
-// content get instead (server/tools "Structured Content": SHOULD also be a
-// TextContent) is for whoever writes it to make.
+// result builds the result of a tool from the value that its function returned. A structured result
+// does not get content here. Clients that do not read structured content get it as text
+// (server/tools "Structured Content": SHOULD also be a TextContent). toolPlan.answer or the dialect
+// adds that text.
 func (o *output) result(ctx context.Context, name string, v reflect.Value, a *answer) (err error) {
 	switch {
 	case o.shape == shapeRich:
@@ -288,7 +292,7 @@ func (o *output) richResult(ctx context.Context, name string, v reflect.Value, a
 	return nil
 }
 
-// blocks are the content of a result that has no structured form and is not a text.
+// blocks returns the content of a result that is neither structured nor a text.
 func (o *output) blocks(ctx context.Context, name string, v reflect.Value) ([]protocol.Block, error) {
 	switch o.shape {
 	case shapeBytes:
@@ -322,7 +326,7 @@ func present(blocks []protocol.Block) ([]protocol.Block, error) {
 	return blocks, nil
 }
 
-// drain collects a stream: no revision has partial results of tools.
+// drain collects the blocks of a stream, because no revision has partial results of tools.
 func drain(ctx context.Context, stream Stream) ([]protocol.Block, error) {
 	if stream == nil {
 		return nil, nil
@@ -342,6 +346,6 @@ func drain(ctx context.Context, stream Stream) ([]protocol.Block, error) {
 	return blocks, nil
 }
 
-// URL is an absolute URL that is a string in JSON. (net/url's URL is refused: encoding/json
-// would write it as a struct of eleven fields.)
+// URL is an absolute URL that is a string in JSON. A url.URL of package net/url is refused, because
+// encoding/json would encode it as a struct of eleven fields.
 type URL = binding.URL
