@@ -2,7 +2,7 @@ package protocol
 
 import "encoding/json"
 
-// ClientCapabilities says what the client can do.
+// ClientCapabilities are the capabilities that a client declares.
 type ClientCapabilities struct {
 	Elicitation      bool // form questions (2025-06-18 on)
 	ElicitURL        bool // URL questions (2025-11-25 on)
@@ -11,7 +11,7 @@ type ClientCapabilities struct {
 	SamplingContext  bool // sampling with includeContext (2025-11-25 on)
 	Roots            bool
 	RootsListChanged bool // handshake revisions
-	Tasks            bool // the revision's task design: core on 2025-11-25, the extension on 2026-07-28
+	Tasks            bool // tasks in the design of the revision: core on 2025-11-25, the extension on 2026-07-28
 	TaskList         bool // 2025-11-25: tasks.list
 	TaskCancel       bool // 2025-11-25: tasks.cancel
 	TaskElicitation  bool // 2025-11-25: tasks.requests.elicitation.create
@@ -20,7 +20,7 @@ type ClientCapabilities struct {
 	Experimental     map[string]json.RawMessage
 }
 
-// ServerCapabilities says what the server serves.
+// ServerCapabilities are the capabilities that a server declares.
 type ServerCapabilities struct {
 	Tools              bool
 	ToolsListChanged   bool

@@ -2,7 +2,7 @@ package protocol
 
 import "encoding/json"
 
-// ToolAnnotations are the hints of a tool; nil means unsaid.
+// ToolAnnotations are the hints of a tool. A nil hint is not sent.
 type ToolAnnotations struct {
 	Title       string
 	ReadOnly    *bool
@@ -11,10 +11,10 @@ type ToolAnnotations struct {
 	OpenWorld   *bool
 }
 
-// TaskSupport says whether a call may or must become a task.
+// TaskSupport specifies whether a call of a tool may or must become a task.
 type TaskSupport string
 
-// The three modes of Tool.execution (2025-11-25). Empty means forbidden.
+// The values of Tool.execution.taskSupport (2025-11-25). An empty TaskSupport means forbidden.
 const (
 	TaskForbidden TaskSupport = "forbidden"
 	TaskOptional  TaskSupport = "optional"
@@ -27,7 +27,7 @@ type Tool struct {
 	Title        string
 	Description  string
 	InputSchema  json.RawMessage
-	OutputSchema json.RawMessage // nil: none; 2025-06-18 on
+	OutputSchema json.RawMessage // nil if the tool has none; 2025-06-18 on
 	Annotations  ToolAnnotations // 2025-03-26 on
 	TaskSupport  TaskSupport     // 2025-11-25 only
 	Icons        []Icon
@@ -41,7 +41,7 @@ type Resource struct {
 	Title       string
 	Description string
 	MIME        string
-	Size        int64 // 0: not sent
+	Size        int64 // not sent if 0
 	Annotations *Annotations
 	Icons       []Icon
 	Meta        Meta
@@ -77,9 +77,9 @@ type Prompt struct {
 	Meta        Meta
 }
 
-// Completion answers completion/complete: at most 100 values.
+// Completion is the answer to a completion/complete request. It has at most 100 values.
 type Completion struct {
 	Values  []string
-	Total   int // 0: not sent
+	Total   int // not sent if 0
 	HasMore bool
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Meta is a _meta object. Keys with the prefix io.modelcontextprotocol/ are
-// the specification's.
+// Meta is a _meta object. Keys with the prefix io.modelcontextprotocol/ are reserved for the
+// specification.
 type Meta map[string]any
 
-// Role is the speaker of a message or the audience of an annotation.
+// Role is the speaker of a message, or an audience in an annotation.
 type Role string
 
 // The two roles of the specification.
@@ -22,18 +22,18 @@ const (
 type Annotations struct {
 	Audience     []Role
 	Priority     *float64  // 0 to 1
-	LastModified time.Time // zero: not sent; 2025-06-18 on
+	LastModified time.Time // not sent if zero; 2025-06-18 on
 }
 
 // Icon is an image for a user interface (2025-11-25 on).
 type Icon struct {
 	Src      string   // an https or data URI
-	MIMEType string   // empty: not sent
+	MIMEType string   // not sent if empty
 	Sizes    []string // "48x48" or "any"
 	Theme    string   // "light", "dark" or empty
 }
 
-// Implementation names a client or a server.
+// Implementation describes a client or server program.
 type Implementation struct {
 	Name        string
 	Title       string // 2025-06-18 on
@@ -43,14 +43,15 @@ type Implementation struct {
 	Icons       []Icon // 2025-11-25 on
 }
 
-// Root is a directory or file the client lets the server work in.
+// Root is a directory or file on which the client lets the server work.
 type Root struct {
 	URI  string
 	Name string
 	Meta Meta
 }
 
-// Block is one content block: Text, Image, Audio, Embedded or Link (and, in sampling, ToolUse and ToolResult), or Unknown. Sealed.
+// Block is one content block: Text, Image, Audio, Embedded, Link or Unknown. In sampling it may
+// also be ToolUse or ToolResult. The interface is sealed: other packages cannot implement it.
 type Block interface{ block() }
 
 // Text is a text block.
@@ -60,7 +61,7 @@ type Text struct {
 	Meta        Meta
 }
 
-// Image is an image block. An empty MIME is sniffed from Data.
+// Image is an image block. If MIME is empty, it is detected from Data.
 type Image struct {
 	Data        []byte
 	MIME        string
@@ -68,7 +69,8 @@ type Image struct {
 	Meta        Meta
 }
 
-// Audio is an audio block (2025-03-26 on; older clients get a text that says so). An empty MIME is sniffed from Data.
+// Audio is an audio block (2025-03-26 on). Clients of older revisions get a text block in its
+// place, which says so. If MIME is empty, it is detected from Data.
 type Audio struct {
 	Data        []byte
 	MIME        string
@@ -76,27 +78,28 @@ type Audio struct {
 	Meta        Meta
 }
 
-// Embedded is a resource sent along inside a result.
+// Embedded is a block that contains a resource.
 type Embedded struct {
 	Contents    Contents
 	Annotations *Annotations
 	Meta        Meta
 }
 
-// Link points to a resource that the client may read (2025-06-18 on; older clients get a text with the URI).
+// Link is a link to a resource that the client may read (2025-06-18 on). Clients of older revisions
+// get a text block with the URI.
 type Link struct {
 	URI         string
 	Name        string
 	Title       string
 	Description string
 	MIME        string
-	Size        int64 // 0: not sent
+	Size        int64 // not sent if 0
 	Icons       []Icon
 	Annotations *Annotations
 	Meta        Meta
 }
 
-// ToolUse is a model's wish to call a tool (sampling with tools, 2025-11-25 on).
+// ToolUse is a model's request to call a tool (sampling with tools, 2025-11-25 on).
 type ToolUse struct {
 	ID    string
 	Name  string
@@ -104,7 +107,7 @@ type ToolUse struct {
 	Meta  Meta
 }
 
-// ToolResult answers a ToolUse.
+// ToolResult is the result of a ToolUse.
 type ToolResult struct {
 	ToolUseID  string
 	Content    []Block
@@ -113,9 +116,9 @@ type ToolResult struct {
 	Meta       Meta
 }
 
-// Unknown is a block of a result whose type this package does not know, such as one of a newer
-// revision. Clients get it in place of an error; a server that sends one on sends a text that
-// names the type.
+// Unknown is a block of a result whose type this package does not know, for example a type of a
+// newer revision. Decoding returns it instead of an error. A server that passes one on sends a text
+// block that names the type.
 type Unknown struct {
 	Type string
 	Raw  json.RawMessage // the whole block
@@ -130,12 +133,12 @@ func (ToolUse) block()    {}
 func (ToolResult) block() {}
 func (Unknown) block()    {}
 
-// Contents is one item of a resources/read result: Text or Data, never both.
+// Contents is one item of a resources/read result. It has Text or Data, never both.
 type Contents struct {
-	URI  string // empty: the URI that was asked for; in a block, one of the tool or prompt
-	MIME string // empty: sniffed
+	URI  string // if empty, the requested URI; in a block, a URI derived from the tool or prompt
+	MIME string // if empty, "text/plain" for Text and detected for Data
 	Text string
-	Data []byte // non-nil: sent as a blob
+	Data []byte // if not nil, sent as a blob
 	Meta Meta
 }
 

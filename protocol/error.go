@@ -10,31 +10,32 @@ const (
 	CodeInternal      = -32603
 )
 
-// CodeInterrupted is the error code for a request whose server process has ended before the
-// answer: what it was to do may have been done or not. No revision defines one; the number is that
-// of the corresponding HTTP status, as with [CodeTooMany].
+// CodeInterrupted is the error code for a request whose server process ended before the answer. The
+// work of the request may have been done or not. No revision defines a code for this. The number is
+// the corresponding HTTP status, as with [CodeTooMany].
 const CodeInterrupted = 502
 
-// Error is a JSON-RPC error. A handler that returns one answers with it as it is.
+// Error is a JSON-RPC error. If a handler returns an Error, it is sent unchanged.
 type Error struct {
 	Code    int
 	Message string
-	Data    any // marshals to JSON; nil: not sent
+	Data    any // must marshal to JSON; not sent if nil
 }
 
-// Error returns the message with its code.
+// Error returns the message and the code.
 func (e *Error) Error() string { return fmt.Sprintf("%s (JSON-RPC error %d)", e.Message, e.Code) }
 
-// FaultKind says what went wrong. Each dialect has its own error code for a kind.
+// FaultKind is the kind of a Fault. Each dialect has its own error code for a kind.
 type FaultKind uint8
 
-// Kinds of faults.
+// Kinds of faults. Comments name the fields of Fault that a kind uses, and the revision that has
+// it.
 const (
 	FaultInternal FaultKind = iota
 	FaultInvalidRequest
 	FaultMethodNotFound
 	FaultInvalidParams
-	FaultInvalidArguments   // of a tool: an isError result where the revision wants one (SEP-1303), else as InvalidParams
+	FaultInvalidArguments   // arguments of a tool: an isError result if the revision requires one (SEP-1303), otherwise as FaultInvalidParams
 	FaultResourceNotFound   // URI
 	FaultHeaderMismatch     // 2026-07-28
 	FaultMissingCapability  // Required; 2026-07-28
@@ -43,12 +44,12 @@ const (
 	FaultRejected           // the user refused (sampling, client to server)
 )
 
-// Fault is a protocol error without a revision's error code. Message may be shown to the
-// peer.
+// Fault is a protocol error that has a kind instead of an error code of a revision. Message may be
+// shown to the peer.
 type Fault struct {
 	Kind         FaultKind
 	Message      string
-	Data         any                 // InvalidParams and others: further machine-readable detail; nil: none
+	Data         any                 // further machine-readable detail, of FaultInvalidParams and others; may be nil
 	URI          string              // ResourceNotFound
 	Required     *ClientCapabilities // MissingCapability: only what is missing
 	Supported    []string            // UnsupportedVersion
@@ -59,7 +60,8 @@ type Fault struct {
 // Error returns the message.
 func (f *Fault) Error() string { return f.Message }
 
-// Faultf makes a fault of a kind that needs no further fields.
+// Faultf returns a fault of a kind that needs no other fields. Message is formatted as by
+// fmt.Sprintf.
 func Faultf(kind FaultKind, format string, args ...any) *Fault {
 	return &Fault{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }

@@ -17,12 +17,12 @@ const (
 	LevelEmergency Level = "emergency"
 )
 
-// Levels lists all levels, least severe first.
+// Levels returns all levels, least severe first.
 func Levels() []Level {
 	return slices.Clone(levels[:])
 }
 
-// Severity returns 0 for debug to 7 for emergency, and -1 for anything that is not a level.
+// Severity returns 0 (debug) to 7 (emergency), or -1 if l is not a level.
 func (l Level) Severity() int {
 	return slices.Index(levels[:], l)
 }

@@ -1,6 +1,6 @@
 package protocol
 
-// Requests a client may send.
+// Requests that a client may send.
 const (
 	MethodInitialize    = "initialize"
 	MethodDiscover      = "server/discover"
@@ -24,7 +24,7 @@ const (
 	MethodUpdateTask    = "tasks/update"
 )
 
-// Requests a server may send.
+// Requests that a server may send.
 const (
 	MethodCreateMessage = "sampling/createMessage"
 	MethodListRoots     = "roots/list"
@@ -48,7 +48,7 @@ const (
 	NotificationAcknowledged        = "notifications/subscriptions/acknowledged"
 )
 
-// ListKind is one of the four lists a server serves.
+// ListKind is one of the four lists that a server offers.
 type ListKind uint8
 
 // The four lists.
@@ -59,13 +59,13 @@ const (
 	ListPrompts
 )
 
-// Method is the request that asks for the list.
+// Method returns the method of the request for the list.
 func (k ListKind) Method() string {
 	return [...]string{MethodListTools, MethodListResources, MethodListTemplates, MethodListPrompts}[k]
 }
 
-// Changed is the notification that the list changed. Templates have none of
-// their own: they share the resources'.
+// Changed returns the method of the notification that the list has changed. Templates share the
+// notification of resources.
 func (k ListKind) Changed() string {
 	return [...]string{
 		NotificationToolsChanged, NotificationResourcesChanged,

@@ -2,20 +2,21 @@ package protocol
 
 import "encoding/json"
 
-// Notification is any notification from the server, as a client hands it to its user.
+// Notification is any notification from the server, as a client passes it to the program that uses
+// the client.
 type Notification struct {
 	Method string
 	Params json.RawMessage
 }
 
-// Progress is a notifications/progress.
+// Progress is the content of a notifications/progress notification.
 type Progress struct {
 	Done    float64
-	Total   float64 // 0: unknown
+	Total   float64 // 0 if unknown
 	Message string
 }
 
-// LogMessage is a notifications/message.
+// LogMessage is the content of a notifications/message notification.
 type LogMessage struct {
 	Level  string
 	Logger string

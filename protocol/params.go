@@ -6,9 +6,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// Params are the parameters of one request or notification, _meta excepted
-// (that is RequestMeta). Sealed: a type switch over the types of this package
-// is complete.
+// Params are the parameters of one request or notification, without _meta, which is RequestMeta.
+// The interface is sealed: a type switch over the types of this package is complete.
 type Params interface {
 	Method() string
 	params()
@@ -16,120 +15,129 @@ type Params interface {
 
 // RequestMeta is the _meta of a request or notification.
 type RequestMeta struct {
-	ProgressToken  jsonrpc.ID          // zero: no progress wanted
+	ProgressToken  jsonrpc.ID          // zero if the sender does not want progress notifications
 	SubscriptionID jsonrpc.ID          // on notifications of a listen stream (2026-07-28)
-	Revision       string              // 2026-07-28: protocolVersion as claimed; "" if absent
+	Revision       string              // 2026-07-28: protocolVersion as the client sent it; "" if absent
 	Client         *Implementation     // 2026-07-28: clientInfo; nil if absent
 	Capabilities   *ClientCapabilities // 2026-07-28: clientCapabilities; nil if absent
 	LogLevel       Level               // 2026-07-28; "" if absent
 	RelatedTask    string              // 2025-11-25: io.modelcontextprotocol/related-task
-	Extra          Meta                // encoding only: further members, such as trace context
+	Extra          Meta                // used only for encoding: further members, such as the trace context
 }
 
-// InitializeParams opens a session (handshake revisions).
+// InitializeParams are the parameters of initialize, which opens a session (handshake revisions).
 type InitializeParams struct {
 	Version      string
 	Capabilities ClientCapabilities
 	Client       Implementation
 }
 
-// DiscoverParams asks what the server is (2026-07-28).
+// DiscoverParams are the parameters of server/discover, which asks for a description of the server
+// (2026-07-28).
 type DiscoverParams struct{}
 
-// PingParams asks whether the peer is there (handshake revisions).
+// PingParams are the parameters of ping, which asks whether the peer responds (handshake
+// revisions).
 type PingParams struct{}
 
-// ListParams asks for one page of a list. A nil Cursor asks for the first; ""
-// is a cursor like any other (2026-07-28 server/utilities/pagination).
+// ListParams are the parameters of a request for one page of a list. A nil Cursor requests the
+// first page. The empty string is a cursor like any other (2026-07-28 server/utilities/pagination).
 type ListParams struct {
 	Kind   ListKind
 	Cursor *string
 }
 
-// Inputs are a client's answers to an earlier input_required result
-// (2026-07-28 basic/patterns/mrtr).
+// Inputs are a client's answers to an earlier InputRequiredResult (2026-07-28 basic/patterns/mrtr).
 type Inputs struct {
-	Responses map[string]json.RawMessage // nil: absent
-	State     *string                    // nil: absent
+	Responses map[string]json.RawMessage // nil if absent
+	State     *string                    // nil if absent
 }
 
-// TaskRequest asks that a request become a task (2025-11-25).
+// TaskRequest asks the receiver to run the request as a task (2025-11-25).
 type TaskRequest struct {
-	TTL *int64 // milliseconds; nil: the receiver decides
+	TTL *int64 // milliseconds; if nil, the receiver decides
 }
 
-// CallToolParams calls a tool. Arguments is an object, or nil where the member was absent.
+// CallToolParams are the parameters of tools/call. Arguments is an object, or nil if the member is
+// absent.
 type CallToolParams struct {
 	Name      string
 	Arguments json.RawMessage
-	Quoted    bool // Arguments came as a text that holds the object, as some models write them
+	Quoted    bool // the client sent Arguments as a string that contains the object, as some models write them
 	Task      *TaskRequest
 	Inputs    Inputs
 }
 
-// ReadResourceParams reads a resource.
+// ReadResourceParams are the parameters of resources/read.
 type ReadResourceParams struct {
 	URI    string
 	Inputs Inputs
 }
 
-// GetPromptParams gets a prompt.
+// GetPromptParams are the parameters of prompts/get.
 type GetPromptParams struct {
 	Name      string
 	Arguments map[string]string
 	Inputs    Inputs
 }
 
-// SubscribeParams asks for updates of a resource (handshake revisions).
+// SubscribeParams are the parameters of resources/subscribe, which requests updates of a resource
+// (handshake revisions).
 type SubscribeParams struct{ URI string }
 
-// UnsubscribeParams ends a subscription (handshake revisions).
+// UnsubscribeParams are the parameters of resources/unsubscribe, which ends a subscription
+// (handshake revisions).
 type UnsubscribeParams struct{ URI string }
 
-// SubscriptionFilter says which notifications a listen stream carries.
+// SubscriptionFilter selects the notifications that a listen stream carries.
 type SubscriptionFilter struct {
 	Tools     bool
 	Prompts   bool
 	Resources bool
 	URIs      []string // resources to watch
-	Tasks     []string // the tasks extension; nil: not asked
+	Tasks     []string // IDs of tasks to watch, in the tasks extension; nil if not requested
 }
 
-// ListenParams opens a subscription stream (2026-07-28).
+// ListenParams are the parameters of subscriptions/listen, which opens a listen stream
+// (2026-07-28).
 type ListenParams struct{ Filter SubscriptionFilter }
 
-// CompleteParams asks for completions of one argument.
+// CompleteParams are the parameters of completion/complete, which asks for completions of one
+// argument. Either Prompt or Template is set.
 type CompleteParams struct {
-	Prompt   string // name of the prompt, or
-	Template string // the URI (template) of the resource
+	Prompt   string // name of the prompt
+	Template string // URI template, or URI, of the resource
 	Argument string
 	Value    string
-	Context  map[string]string // arguments already given (2025-06-18 on)
+	Context  map[string]string // arguments that already have a value (2025-06-18 on)
 }
 
-// SetLevelParams sets the session's log level (handshake revisions).
+// SetLevelParams are the parameters of logging/setLevel, which sets the session's log level
+// (handshake revisions).
 type SetLevelParams struct{ Level Level }
 
-// GetTaskParams asks for a task's state.
+// GetTaskParams are the parameters of tasks/get, which asks for a task's state.
 type GetTaskParams struct{ ID string }
 
-// TaskResultParams waits for a task's result (2025-11-25).
+// TaskResultParams are the parameters of tasks/result, which waits for a task's result
+// (2025-11-25).
 type TaskResultParams struct{ ID string }
 
-// ListTasksParams lists tasks (2025-11-25).
+// ListTasksParams are the parameters of tasks/list (2025-11-25).
 type ListTasksParams struct{ Cursor *string }
 
-// CancelTaskParams cancels a task.
+// CancelTaskParams are the parameters of tasks/cancel.
 type CancelTaskParams struct{ ID string }
 
-// UpdateTaskParams answers a task's questions (the tasks extension).
+// UpdateTaskParams are the parameters of tasks/update, which answers a task's questions (the tasks
+// extension).
 type UpdateTaskParams struct {
 	ID        string
 	Responses map[string]json.RawMessage
 }
 
-// ModelPreferences guide the client's choice of a model. Hints come in order of
-// preference; a nil priority is not sent.
+// ModelPreferences guide the client's choice of a model. Hints are in order of preference. A nil
+// priority is not sent.
 type ModelPreferences struct {
 	Hints        []string
 	Cost         *float64
@@ -137,7 +145,8 @@ type ModelPreferences struct {
 	Intelligence *float64
 }
 
-// CreateMessageParams asks the client's model (sampling).
+// CreateMessageParams are the parameters of sampling/createMessage, which sends a prompt to the
+// client's model.
 type CreateMessageParams struct {
 	Messages       []Message
 	System         string
@@ -152,10 +161,11 @@ type CreateMessageParams struct {
 	Task           *TaskRequest
 }
 
-// ListRootsParams asks for the client's roots.
+// ListRootsParams are the parameters of roots/list, which asks for the client's roots.
 type ListRootsParams struct{}
 
-// ElicitParams asks the user: a form (Schema) or a page (URL).
+// ElicitParams are the parameters of elicitation/create, which asks the user to fill in a form
+// (Schema) or to open a page (URL).
 type ElicitParams struct {
 	Message string
 	Schema  json.RawMessage // nil for a URL question
@@ -164,16 +174,17 @@ type ElicitParams struct {
 	Task    *TaskRequest
 }
 
-// InitializedParams ends the handshake.
+// InitializedParams are the parameters of notifications/initialized, which ends the handshake.
 type InitializedParams struct{}
 
-// CancelledParams cancels a request in flight.
+// CancelledParams are the parameters of notifications/cancelled, which cancels a request in flight.
 type CancelledParams struct {
 	ID     jsonrpc.ID
 	Reason string
 }
 
-// ProgressParams reports progress on the request that carried Token.
+// ProgressParams are the parameters of notifications/progress. They report progress on the request
+// that carried Token.
 type ProgressParams struct {
 	Token   jsonrpc.ID
 	Done    float64
@@ -181,135 +192,140 @@ type ProgressParams struct {
 	Message string // 2025-03-26 on
 }
 
-// LogParams is one log message.
+// LogParams are the parameters of notifications/message, which is one log message.
 type LogParams struct {
 	Level  Level
 	Logger string
 	Data   json.RawMessage
 }
 
-// ListChangedParams says that a list changed.
+// ListChangedParams are the parameters of the notification that a list has changed.
 type ListChangedParams struct{ Kind ListKind }
 
-// ResourceUpdatedParams says that a resource, possibly below a subscribed one, changed.
+// ResourceUpdatedParams are the parameters of notifications/resources/updated. The resource is a
+// subscribed one, or one below it.
 type ResourceUpdatedParams struct{ URI string }
 
-// RootsChangedParams says that the client's roots changed (handshake revisions).
+// RootsChangedParams are the parameters of notifications/roots/list_changed, for the client's roots
+// (handshake revisions).
 type RootsChangedParams struct{}
 
-// ElicitationCompleteParams says that the page of a URL question is done (2025-11-25).
+// ElicitationCompleteParams are the parameters of notifications/elicitation/complete. The user has
+// completed the page of a URL elicitation (2025-11-25).
 type ElicitationCompleteParams struct{ ID string }
 
-// TaskStatusParams carries a task's new state (2025-11-25).
+// TaskStatusParams are the parameters of notifications/tasks/status, with a task's new state
+// (2025-11-25).
 type TaskStatusParams struct{ Task Task }
 
-// TaskParams carries a task's new state on a listen stream (the tasks extension).
+// TaskParams are the parameters of notifications/tasks, with a task's new state on a listen stream
+// (the tasks extension).
 type TaskParams struct{ Task DetailedTask }
 
-// AcknowledgedParams is the first message of a listen stream: the part of the filter that
-// the server serves.
+// AcknowledgedParams are the parameters of notifications/subscriptions/acknowledged, the first
+// message of a listen stream. Filter is the part of the requested filter that the server serves.
 type AcknowledgedParams struct{ Filter SubscriptionFilter }
 
-// CustomParams are those of a method that the specification does not have.
+// CustomParams are the parameters of a method that the specification does not have.
 type CustomParams struct {
 	Name string
 	Raw  json.RawMessage
 }
 
-// Method names the request or notification; likewise below.
+// Method returns "initialize".
 func (*InitializeParams) Method() string { return MethodInitialize }
 
-// Method is server/discover.
+// Method returns "server/discover".
 func (*DiscoverParams) Method() string { return MethodDiscover }
 
-// Method is ping.
+// Method returns "ping".
 func (*PingParams) Method() string { return MethodPing }
 
-// Method is the list's.
+// Method returns the method of the request for the list p.Kind.
 func (p *ListParams) Method() string { return p.Kind.Method() }
 
-// Method is tools/call.
+// Method returns "tools/call".
 func (*CallToolParams) Method() string { return MethodCallTool }
 
-// Method is resources/read.
+// Method returns "resources/read".
 func (*ReadResourceParams) Method() string { return MethodReadResource }
 
-// Method is prompts/get.
+// Method returns "prompts/get".
 func (*GetPromptParams) Method() string { return MethodGetPrompt }
 
-// Method is resources/subscribe.
+// Method returns "resources/subscribe".
 func (*SubscribeParams) Method() string { return MethodSubscribe }
 
-// Method is resources/unsubscribe.
+// Method returns "resources/unsubscribe".
 func (*UnsubscribeParams) Method() string { return MethodUnsubscribe }
 
-// Method is subscriptions/listen.
+// Method returns "subscriptions/listen".
 func (*ListenParams) Method() string { return MethodListen }
 
-// Method is completion/complete.
+// Method returns "completion/complete".
 func (*CompleteParams) Method() string { return MethodComplete }
 
-// Method is logging/setLevel.
+// Method returns "logging/setLevel".
 func (*SetLevelParams) Method() string { return MethodSetLevel }
 
-// Method is tasks/get.
+// Method returns "tasks/get".
 func (*GetTaskParams) Method() string { return MethodGetTask }
 
-// Method is tasks/result.
+// Method returns "tasks/result".
 func (*TaskResultParams) Method() string { return MethodTaskResult }
 
-// Method is tasks/list.
+// Method returns "tasks/list".
 func (*ListTasksParams) Method() string { return MethodListTasks }
 
-// Method is tasks/cancel.
+// Method returns "tasks/cancel".
 func (*CancelTaskParams) Method() string { return MethodCancelTask }
 
-// Method is tasks/update.
+// Method returns "tasks/update".
 func (*UpdateTaskParams) Method() string { return MethodUpdateTask }
 
-// Method is sampling/createMessage.
+// Method returns "sampling/createMessage".
 func (*CreateMessageParams) Method() string { return MethodCreateMessage }
 
-// Method is roots/list.
+// Method returns "roots/list".
 func (*ListRootsParams) Method() string { return MethodListRoots }
 
-// Method is elicitation/create.
+// Method returns "elicitation/create".
 func (*ElicitParams) Method() string { return MethodElicit }
 
-// Method is notifications/initialized.
+// Method returns "notifications/initialized".
 func (*InitializedParams) Method() string { return NotificationInitialized }
 
-// Method is notifications/cancelled.
+// Method returns "notifications/cancelled".
 func (*CancelledParams) Method() string { return NotificationCancelled }
 
-// Method is notifications/progress.
+// Method returns "notifications/progress".
 func (*ProgressParams) Method() string { return NotificationProgress }
 
-// Method is notifications/message.
+// Method returns "notifications/message".
 func (*LogParams) Method() string { return NotificationMessage }
 
-// Method is the list's list_changed.
+// Method returns the method of the list_changed notification for p.Kind.
 func (p *ListChangedParams) Method() string { return p.Kind.Changed() }
 
-// Method is notifications/resources/updated.
+// Method returns "notifications/resources/updated".
 func (*ResourceUpdatedParams) Method() string { return NotificationResourceUpdated }
 
-// Method is notifications/roots/list_changed.
+// Method returns "notifications/roots/list_changed".
 func (*RootsChangedParams) Method() string { return NotificationRootsChanged }
 
-// Method is notifications/elicitation/complete.
+// Method returns "notifications/elicitation/complete".
 func (*ElicitationCompleteParams) Method() string { return NotificationElicitationComplete }
 
-// Method is notifications/tasks/status.
+// Method returns "notifications/tasks/status".
 func (*TaskStatusParams) Method() string { return NotificationTaskStatus }
 
-// Method is notifications/tasks.
+// Method returns "notifications/tasks".
 func (*TaskParams) Method() string { return NotificationTask }
 
-// Method is notifications/subscriptions/acknowledged.
+// Method returns "notifications/subscriptions/acknowledged".
 func (*AcknowledgedParams) Method() string { return NotificationAcknowledged }
 
-// Method is Name.
+// Method returns p.Name.
 func (p *CustomParams) Method() string { return p.Name }
 
 func (*InitializeParams) params()          {}

@@ -7,20 +7,21 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// Result is the sealed union of all results.
+// Result is the result of a request. The interface is sealed: a type switch over the types of this
+// package is complete.
 type Result interface{ result() }
 
-// CacheHints tell a client how long it may keep a result, and whether for this
-// caller only (2026-07-28 server/utilities/caching).
+// CacheHints tell a client how long it may cache a result, and whether it may use the result for
+// this caller only (2026-07-28 server/utilities/caching).
 type CacheHints struct {
 	TTL     time.Duration // sent in whole milliseconds
 	Private bool
 }
 
-// EmptyResult acknowledges.
+// EmptyResult is a result without content.
 type EmptyResult struct{ Meta Meta }
 
-// InitializeResult opens a session.
+// InitializeResult is the result of initialize.
 type InitializeResult struct {
 	Version      string
 	Capabilities ServerCapabilities
@@ -29,17 +30,18 @@ type InitializeResult struct {
 	Meta         Meta
 }
 
-// DiscoverResult says what the server is (2026-07-28).
+// DiscoverResult is the result of server/discover (2026-07-28).
 type DiscoverResult struct {
 	Versions     []string
 	Capabilities ServerCapabilities
-	Server       Implementation // travels in _meta
+	Server       Implementation // sent in _meta
 	Instructions string
 	Cache        CacheHints
 	Meta         Meta
 }
 
-// ListToolsResult answers tools/list. Next is the cursor of the next page, nil at the end.
+// ListToolsResult is the result of tools/list. Next is the cursor of the next page, or nil on the
+// last page.
 type ListToolsResult struct {
 	Tools []Tool
 	Next  *string
@@ -47,7 +49,7 @@ type ListToolsResult struct {
 	Meta  Meta
 }
 
-// ListResourcesResult answers resources/list.
+// ListResourcesResult is the result of resources/list. Next is as in ListToolsResult.
 type ListResourcesResult struct {
 	Resources []Resource
 	Next      *string
@@ -55,7 +57,7 @@ type ListResourcesResult struct {
 	Meta      Meta
 }
 
-// ListTemplatesResult answers resources/templates/list.
+// ListTemplatesResult is the result of resources/templates/list. Next is as in ListToolsResult.
 type ListTemplatesResult struct {
 	Templates []ResourceTemplate
 	Next      *string
@@ -63,7 +65,7 @@ type ListTemplatesResult struct {
 	Meta      Meta
 }
 
-// ListPromptsResult answers prompts/list.
+// ListPromptsResult is the result of prompts/list. Next is as in ListToolsResult.
 type ListPromptsResult struct {
 	Prompts []Prompt
 	Next    *string
@@ -71,9 +73,9 @@ type ListPromptsResult struct {
 	Meta    Meta
 }
 
-// Page is one page of any list whose entries were encoded before, in the
-// wire form of the dialect that will carry it: one in each piece, or several with
-// commas between them. Servers only. Pages may be shared: read-only.
+// Page is one page of any list, with entries that are already encoded in the wire form of the
+// dialect that sends the page. Each element of Entries holds one entry, or several separated by
+// commas. Only servers use Page. Pages may be shared, so callers must not modify them.
 type Page struct {
 	Kind    ListKind
 	Entries [][]byte
@@ -82,53 +84,54 @@ type Page struct {
 	Meta    Meta
 }
 
-// CallToolResult answers tools/call.
+// CallToolResult is the result of tools/call.
 type CallToolResult struct {
 	Content    []Block
-	Structured json.RawMessage // nil: absent; null is a value (2026-07-28)
-	Wrapped    bool            // the tool's output schema is not an object's: 2025-06-18 and 2025-11-25 see {"result": …}
+	Structured json.RawMessage // nil if absent; null is a value (2026-07-28)
+	Wrapped    bool            // the output schema does not describe an object; 2025-06-18 and 2025-11-25 send {"result": …}
 	IsError    bool
 	Meta       Meta
 }
 
-// ReadResourceResult answers resources/read.
+// ReadResourceResult is the result of resources/read.
 type ReadResourceResult struct {
 	Contents []Contents
 	Cache    CacheHints
 	Meta     Meta
 }
 
-// GetPromptResult answers prompts/get.
+// GetPromptResult is the result of prompts/get.
 type GetPromptResult struct {
 	Description string
 	Messages    []Message
 	Meta        Meta
 }
 
-// CompleteResult answers completion/complete.
+// CompleteResult is the result of completion/complete.
 type CompleteResult struct {
 	Completion Completion
 	Meta       Meta
 }
 
-// ListenResult ends a subscription stream gracefully (2026-07-28).
+// ListenResult is the result of subscriptions/listen. It ends a listen stream gracefully
+// (2026-07-28).
 type ListenResult struct{ ID jsonrpc.ID }
 
-// InputRequiredResult asks the client for input (2026-07-28 basic/patterns/mrtr).
+// InputRequiredResult is a result that asks the client for input (2026-07-28 basic/patterns/mrtr).
 type InputRequiredResult struct {
 	Requests []InputRequest
 	State    *string
 	Meta     Meta
 }
 
-// InputRequest is one question of an InputRequiredResult; Params is an
-// ElicitParams, CreateMessageParams or ListRootsParams.
+// InputRequest is one question of an InputRequiredResult. Params is an ElicitParams,
+// CreateMessageParams or ListRootsParams.
 type InputRequest struct {
 	Key    string
 	Params Params
 }
 
-// CreateMessageResult is what the client's model said.
+// CreateMessageResult is the result of sampling/createMessage: the message of the client's model.
 type CreateMessageResult struct {
 	Role       Role
 	Content    []Block
@@ -137,20 +140,21 @@ type CreateMessageResult struct {
 	Meta       Meta
 }
 
-// ListRootsResult lists the client's roots.
+// ListRootsResult is the result of roots/list.
 type ListRootsResult struct {
 	Roots []Root
 	Meta  Meta
 }
 
-// ElicitResult is what the user said. Action is "accept", "decline" or "cancel".
+// ElicitResult is the result of elicitation/create: the user's answer. Action is "accept",
+// "decline" or "cancel".
 type ElicitResult struct {
 	Action  string
 	Content json.RawMessage // an object, or nil
 	Meta    Meta
 }
 
-// CustomResult is that of a method that the specification does not have; Raw is an object.
+// CustomResult is the result of a method that the specification does not have. Raw is an object.
 type CustomResult struct{ Raw json.RawMessage }
 
 func (*EmptyResult) result()         {}

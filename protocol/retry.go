@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// CodeTooMany is the error code for a call that is refused for the moment, by a rate
-// limit or for lack of room. No revision defines one, and codes of one's own must be
-// outside of JSON-RPC's range (2026-07-28 basic "Error Codes"), so this is the number of
-// the corresponding HTTP status.
+// CodeTooMany is the error code for a call that is refused temporarily, by a rate limit or a limit
+// on concurrent calls. No revision defines a code for this. Codes of an implementation must be
+// outside JSON-RPC's reserved range (2026-07-28 basic "Error Codes"). The number is therefore the
+// corresponding HTTP status.
 const CodeTooMany = 429
 
-// Retry is the Data of an Error that says when to try again.
+// Retry is the Data of an Error that reports when the client may try again.
 type Retry struct{ After time.Duration }
 
-// MarshalJSON returns {"retryAfterMs": 1500}, rounded up to whole milliseconds, so that
-// a client never comes back too early. The error is always nil.
+// MarshalJSON returns {"retryAfterMs": 1500}. The time is rounded up to whole milliseconds, so that
+// a client never retries too early. The error is always nil.
 func (r Retry) MarshalJSON() ([]byte, error) {
 	after := max(r.After, 0)
 	ms := int64(after / time.Millisecond)
@@ -29,13 +29,13 @@ func (r Retry) MarshalJSON() ([]byte, error) {
 	return append(strconv.AppendInt([]byte(`{"retryAfterMs":`), ms, 10), '}'), nil
 }
 
-// TooMany makes an Error with CodeTooMany whose Data is a Retry.
+// TooMany returns an Error with CodeTooMany and a Retry as its Data.
 func TooMany(after time.Duration, format string, args ...any) *Error {
 	return &Error{Code: CodeTooMany, Message: fmt.Sprintf(format, args...), Data: Retry{After: after}}
 }
 
-// RetryAfter returns how long a client should wait before it tries again; false if the
-// error does not say. It also reads errors that a client received from a server.
+// RetryAfter returns how long a client should wait before it tries again. It returns false if err
+// does not contain a time. It also accepts errors that a client received from a server.
 func RetryAfter(err error) (time.Duration, bool) {
 	plain, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -50,7 +50,7 @@ func RetryAfter(err error) (time.Duration, bool) {
 	return 0, false
 }
 
-// sentRetry reads what Retry writes.
+// sentRetry reads the JSON that Retry.MarshalJSON writes.
 func sentRetry(data json.RawMessage) (time.Duration, bool) {
 	var said struct {
 		Ms *float64 `json:"retryAfterMs"`

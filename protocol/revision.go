@@ -1,8 +1,8 @@
 package protocol
 
-// Revision is one published revision of the specification, named by its date.
-// It has no order on purpose: code that wants to know what a revision can do
-// asks its dialect for a trait.
+// Revision is one published revision of the specification, identified by its date. Revisions have
+// no order on purpose. Code that depends on a feature of a revision asks the revision's dialect for
+// a trait.
 type Revision struct{ date string }
 
 // The five published revisions.
@@ -14,12 +14,13 @@ var (
 	Rev20260728 = Revision{"2026-07-28"}
 )
 
-// Revisions lists all published revisions, oldest first.
+// Revisions returns all published revisions, oldest first.
 func Revisions() []Revision {
 	return []Revision{Rev20241105, Rev20250326, Rev20250618, Rev20251125, Rev20260728}
 }
 
-// ParseRevision finds the revision of that date; false if none was published.
+// ParseRevision returns the revision with the given date. It returns false if there is no such
+// revision.
 func ParseRevision(date string) (Revision, bool) {
 	for _, r := range Revisions() {
 		if r.date == date {
@@ -29,7 +30,7 @@ func ParseRevision(date string) (Revision, bool) {
 	return Revision{}, false
 }
 
-// String returns the date, as on the wire; "" for the zero Revision.
+// String returns the date in its wire form, or "" for the zero Revision.
 func (r Revision) String() string { return r.date }
 
 // IsZero reports whether r is the zero Revision.

@@ -8,7 +8,7 @@ import (
 // TaskStatus is the state of a task.
 type TaskStatus string
 
-// The five states; the last three are terminal.
+// The five states. Completed, failed and cancelled are terminal.
 const (
 	TaskWorking       TaskStatus = "working"
 	TaskInputRequired TaskStatus = "input_required"
@@ -17,39 +17,40 @@ const (
 	TaskCancelled     TaskStatus = "cancelled"
 )
 
-// Task is a task as its requestor sees it, in both designs.
+// Task is a task as its requestor sees it, in both designs of tasks.
 type Task struct {
 	ID           string
 	Status       TaskStatus
 	Message      string
 	Created      time.Time
 	Updated      time.Time
-	TTL          *int64 // milliseconds; nil: unlimited, sent as null
-	PollInterval int64  // milliseconds; 0: not sent
+	TTL          *int64 // milliseconds; nil if unlimited, sent as null
+	PollInterval int64  // milliseconds; not sent if 0
 }
 
-// DetailedTask is a task with what its status makes available (the tasks extension).
+// DetailedTask is a task and the data that its status makes available (the tasks extension).
 type DetailedTask struct {
 	Task
-	Result   json.RawMessage // of a completed task
-	Error    *Error          // of a failed one
-	Requests []InputRequest  // all outstanding questions
+	Result   json.RawMessage // set if the task is completed
+	Error    *Error          // set if the task has failed
+	Requests []InputRequest  // all unanswered questions
 }
 
-// CreateTaskResult answers a request that became a task.
+// CreateTaskResult is the result of a request that became a task.
 type CreateTaskResult struct {
 	Task              Task
-	ImmediateResponse string // 2025-11-25: model-immediate-response; empty: not sent
+	ImmediateResponse string // 2025-11-25: model-immediate-response; not sent if empty
 	Meta              Meta
 }
 
-// TaskResult answers tasks/get, and on 2025-11-25 tasks/cancel.
+// TaskResult is the result of tasks/get, and of tasks/cancel on 2025-11-25.
 type TaskResult struct {
 	Task DetailedTask
 	Meta Meta
 }
 
-// ListTasksResult answers tasks/list (2025-11-25).
+// ListTasksResult is the result of tasks/list (2025-11-25). Next is the cursor of the next page, or
+// nil on the last page.
 type ListTasksResult struct {
 	Tasks []Task
 	Next  *string

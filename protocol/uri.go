@@ -2,11 +2,14 @@ package protocol
 
 import "strings"
 
-// NormalURI returns the normal form of a URI, by which two spellings of one URI are equal
-// (RFC 3986 section 6.2.2): scheme and host in lower case, escapes in upper case, no escape where
-// none is needed, and one for each byte that a URI cannot have, such as those of "é". For http and
-// https the path of a URI with a host is at least "/", and a default port is left out (section
-// 6.2.3). A text that is not an absolute URI is returned as it is.
+// NormalURI returns the normal form of an absolute URI. Two spellings of one URI have the same
+// normal form (RFC 3986 section 6.2.2). If uri is not an absolute URI, NormalURI returns it
+// unchanged.
+//
+// Scheme and host are in lower case, and escapes in upper case. Unreserved characters are not
+// escaped. Bytes that a URI cannot contain, such as the bytes of "é", are escaped. For http, https,
+// ws and wss, an empty path after a host becomes "/", and a default port is removed (section
+// 6.2.3).
 func NormalURI(uri string) string {
 	if isPlain(uri) {
 		return uri
@@ -34,8 +37,9 @@ func NormalURI(uri string) string {
 	return uri
 }
 
-// isPlain reports whether a URI is in normal form for the simplest reasons: nothing is escaped, or
-// would have to be, no capital stands before the path, and the scheme has no rules of its own.
+// isPlain reports whether a URI is certainly in normal form: it has no escapes and no bytes to
+// escape, no capital before the path, and a scheme without rules of its own. It may return false
+// for a URI in normal form.
 func isPlain(uri string) bool {
 	slashes := 0 // the third ends the authority
 	for i := range len(uri) {
@@ -58,7 +62,7 @@ func isWeb(scheme string) bool {
 	return false
 }
 
-// normalAuthority lowers the host, and drops the default port of the scheme.
+// normalAuthority normalizes the user and the host, and removes the default port of the scheme.
 func normalAuthority(scheme, authority string) string {
 	user, host, ok := strings.Cut(authority, "@")
 	if !ok {
@@ -88,8 +92,8 @@ func isScheme(s string) bool {
 
 const upperHex = "0123456789ABCDEF"
 
-// normalEscapes writes each byte as a URI has it: unreserved ones as they are, reserved ones as they
-// came, escaped or not, and all others escaped.
+// normalEscapes normalizes the escapes of s. Unreserved bytes are not escaped. Reserved bytes stay
+// escaped or not, as in s. All other bytes are escaped.
 func normalEscapes(s string) string {
 	i := 0
 	for i < len(s) && s[i] != '%' && isURIByte(s[i]) {
@@ -131,7 +135,7 @@ var uriBytes = func() (all [256]bool) {
 	return all
 }()
 
-// isURIByte reports whether a URI may have the byte unescaped.
+// isURIByte reports whether a URI may contain the byte unescaped.
 func isURIByte(c byte) bool {
 	return uriBytes[c]
 }
