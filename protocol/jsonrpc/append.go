@@ -6,11 +6,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// The functions of this file append one frame to dst. Params, results and data
-// are copied as they are: where frames are lines they must have no line break.
+// The functions of this file append one frame to dst. They copy params, results and data
+// unchanged. If each frame is a line, those must not contain line breaks.
 
-// AppendRequest writes a request; params is an object, or nil to leave it out.
-// Without an id it writes a notification.
+// AppendRequest appends a request to dst and returns the extended slice. params is an object. If it
+// is nil, the member is left out. If id is zero, AppendRequest appends a notification.
 func AppendRequest(dst []byte, id ID, method string, params []byte) []byte {
 	if id.IsZero() {
 		return AppendNotification(dst, method, params)
@@ -20,7 +20,8 @@ func AppendRequest(dst []byte, id ID, method string, params []byte) []byte {
 	return appendParams(jsontext.Quote(dst, method), params)
 }
 
-// AppendNotification writes a notification; params likewise.
+// AppendNotification appends a notification to dst and returns the extended slice. params is an
+// object. If it is nil, the member is left out.
 func AppendNotification(dst []byte, method string, params []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
 	return appendParams(jsontext.Quote(dst, method), params)
@@ -33,8 +34,8 @@ func appendParams(dst, params []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendResult writes a result response; a nil result becomes {}, because the
-// member must be there. The id must not be absent.
+// AppendResult appends a result response to dst and returns the extended slice. An empty result is
+// written as {}, because the member is required. The id must not be zero.
 func AppendResult(dst []byte, id ID, result []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = append(id.Append(dst), `,"result":`...)
@@ -44,8 +45,8 @@ func AppendResult(dst []byte, id ID, result []byte) []byte {
 	return append(append(dst, result...), '}')
 }
 
-// AppendError writes an error response. Without an id the member is left out, or
-// null if nullID (JSON-RPC 2.0 §5). e must not be nil.
+// AppendError appends an error response to dst and returns the extended slice. If id is zero, the
+// member is null with nullID, and left out otherwise (JSON-RPC 2.0 §5). e must not be nil.
 func AppendError(dst []byte, id ID, e *Error, nullID bool) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0"`...)
 	switch {

@@ -7,32 +7,33 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// maxID bounds an id in bytes: it is kept while the request is in flight and
-// echoed in every answer.
+// maxID is the maximum length of an id in bytes. The id is kept while the request is in flight and
+// repeated in every response.
 const maxID = 1024
 
-// ID is a request id: a JSON string or integer. The zero ID is absent.
-// Comparable: 1 and "1" differ. Two spellings of one string ("a" and "\u0061")
-// are different values with the same Key.
+// ID is a request id: a JSON string or integer. The zero ID is an absent id.
+//
+// IDs are comparable: 1 and "1" differ. Two spellings of one string ("a" and "\u0061") are
+// different values with the same Key.
 type ID struct {
-	raw string // as on the wire, or inN; empty: it is absent
+	raw string // the JSON text from the wire, or inN; empty if the id is absent
 	n   int64
 }
 
-// inN stands in raw for the text of n, which needs no memory: most ids are such. It is
-// not JSON, so no other id is written like that.
+// inN is the raw of an ID whose text is the number n. Most ids are such integers, and storing n
+// needs no memory for a text. No other ID has this raw, because it is not JSON.
 const inN = "n"
 
-// IntID is an integer id.
+// IntID returns the id of an integer.
 func IntID(n int64) ID { return ID{raw: inN, n: n} }
 
-// StringID is a string id. ParseID refuses one of over 1,024 bytes as JSON.
+// StringID returns the id of a string. It has no limit on the length, but ParseID refuses ids of
+// more than 1,024 bytes of JSON.
 func StringID(s string) ID { return ID{raw: string(jsontext.Quote(nil, s))} }
 
-// ParseID reads an id from its JSON text, without space around it; false for
-// what is neither a string nor an integer, and for one of over 1,024 bytes
-// (2025-11-25 basic, "Requests"). It checks raw itself, because ids also come
-// from stores and headers, and it copies it.
+// ParseID returns the id in raw, a JSON text without space around it. It returns false if raw is
+// neither a string nor an integer, or is longer than 1,024 bytes (2025-11-25 basic, "Requests").
+// ParseID copies raw. It also checks raw, because ids come from stores and headers, too.
 func ParseID(raw []byte) (ID, bool) {
 	if len(raw) == 0 || len(raw) > maxID {
 		return ID{}, false
@@ -51,7 +52,7 @@ func ParseID(raw []byte) (ID, bool) {
 	return ID{raw: string(raw)}, true
 }
 
-// plainInt reads an integer of int64 that is spelled as IntID would write it.
+// plainInt parses an int64 that is spelled as IntID writes it.
 func plainInt(raw []byte) (n int64, ok bool) {
 	digits := raw
 	if raw[0] == '-' {
@@ -66,7 +67,7 @@ func plainInt(raw []byte) (n int64, ok bool) {
 		}
 		n = n*10 + int64(b-'0')
 	}
-	if len(digits) == 19 { // it may have overflowed
+	if len(digits) == 19 { // n may have overflowed
 		n, err := strconv.ParseInt(string(raw), 10, 64)
 		return n, err == nil
 	}
@@ -76,10 +77,10 @@ func plainInt(raw []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// IsZero says that there is no id.
+// IsZero reports whether the id is absent.
 func (id ID) IsZero() bool { return id.raw == "" }
 
-// String is the id as JSON, as it was written; "" if absent.
+// String returns the JSON text of the id as it was written, or "" if the id is absent.
 func (id ID) String() string {
 	if id.raw == inN {
 		return strconv.FormatInt(id.n, 10)
@@ -87,8 +88,8 @@ func (id ID) String() string {
 	return id.raw
 }
 
-// Canonical is the same ID for ids that mean the same and only for them, for use in
-// maps. It is not for the wire: a string stands in it unescaped.
+// Canonical returns an ID for use as a map key: it is equal for two ids exactly if they mean the
+// same. Do not write it to the wire, because it contains strings unescaped.
 func (id ID) Canonical() ID {
 	switch id.raw {
 	case inN:
@@ -99,11 +100,11 @@ func (id ID) Canonical() ID {
 	return ID{raw: id.text()}
 }
 
-// Key is Canonical as a text; "" if absent. It is not JSON.
+// Key returns the canonical ID as a string, or "" if the id is absent. The string is not JSON.
 func (id ID) Key() string { return id.Canonical().String() }
 
-// text is a string unescaped between quotes, not quoted anew: quoting has two forms
-// for some characters (U+2028).
+// text returns raw with a string unescaped between its quotes. It does not quote the string again,
+// because some characters (U+2028) have two quoted forms.
 func (id ID) text() string {
 	if strings.IndexByte(id.raw, '\\') < 0 {
 		return id.raw
@@ -112,7 +113,7 @@ func (id ID) text() string {
 	return string(append(text, '"'))
 }
 
-// Append writes the id as it was read.
+// Append appends the JSON text of the id to dst, as it was written.
 func (id ID) Append(dst []byte) []byte {
 	if id.raw == inN {
 		return strconv.AppendInt(dst, id.n, 10)

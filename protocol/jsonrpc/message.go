@@ -2,7 +2,7 @@ package jsonrpc
 
 import "github.com/kagami-mcp/kagami/protocol/jsontext"
 
-// Codes of JSON-RPC 2.0 §5.1.
+// Error codes of JSON-RPC 2.0 §5.1.
 const (
 	CodeParse          = -32700
 	CodeInvalidRequest = -32600
@@ -11,10 +11,10 @@ const (
 	CodeInternal       = -32603
 )
 
-// Kind tells the four messages apart.
+// Kind is the kind of a message.
 type Kind uint8
 
-// The four kinds of messages.
+// The four kinds of messages. A Failure is an error response.
 const (
 	Request Kind = iota + 1
 	Notification
@@ -22,7 +22,8 @@ const (
 	Failure
 )
 
-// Message is one decoded message. Params is nil where it was absent.
+// Message is one decoded message. Only the fields of its kind are set. Params is nil if the member
+// was absent.
 type Message struct {
 	Kind   Kind
 	ID     ID
@@ -31,46 +32,46 @@ type Message struct {
 	Result []byte
 	Error  *Error
 
-	// Body is Params with what is known of them; after DecodeObject, as long as that is.
+	// Body is Params as an Object. After DecodeObject it is valid as long as the frame's outline.
 	Body jsontext.Object
 }
 
-// Error is an error as on the wire. Data is one JSON value, or nil.
+// Error is an error in its wire form. Data is one JSON value, or nil.
 type Error struct {
 	Code    int
 	Message string
 	Data    []byte
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Fault says why a frame is no message.
+// Fault describes why a frame is not a valid message.
 type Fault struct {
-	ID           ID   // zero where none could be read
-	Notification bool // the frame was a notification or a response: it must not be answered
+	ID           ID   // zero if the frame has no readable id
+	Notification bool // the frame looks like a notification or a response, so it must not be answered
 	Code         int
 	Reason       string
 }
 
-// envelope holds the members of a frame as they were found; nil is absent.
+// envelope holds the members of a frame. Absent members are nil.
 type envelope struct {
 	version, id, method, params, result, err []byte
 	repeated, repeatedID                     bool
 
-	body jsontext.Object          // params, with what is known of them
-	name func(text []byte) string // of a method; nil: a copy
+	body jsontext.Object          // params, with the outline of the frame
+	name func(text []byte) string // returns a method's name; if nil, the text is copied
 }
 
-// Decode understands one frame, which must have passed jsontext.Check. What is
-// wrong with a frame is a Fault with CodeInvalidRequest; the Message is zero then.
+// Decode decodes one frame, which must have passed jsontext.Check. If the frame is not a valid
+// message, Decode returns a zero Message and a Fault with CodeInvalidRequest.
 func Decode(frame []byte) (Message, *Fault) {
 	return DecodeObject(jsontext.Bare(frame), nil)
 }
 
-// DecodeObject is Decode for a frame of which more is known, so that nothing of it is
-// read again. name is the string of a method's text, for callers who know the usual
-// ones and need no copy; nil: a copy.
+// DecodeObject is like Decode, but uses the outline of a frame to avoid scanning the frame again.
+// name returns a method's text as a string. A caller that knows the usual methods can thus avoid a
+// copy. If name is nil, the text is copied.
 func DecodeObject(frame jsontext.Object, name func(text []byte) string) (Message, *Fault) {
 	if jsontext.KindOf(frame.Raw()) != jsontext.KindObject {
 		return Message{}, &Fault{Code: CodeInvalidRequest, Reason: "a message is an object"}
@@ -78,7 +79,7 @@ func DecodeObject(frame jsontext.Object, name func(text []byte) string) (Message
 	env := envelope{name: name}
 	env.read(frame)
 	if jsontext.KindOf(env.params) == jsontext.KindNull || jsontext.IsEmptyArray(env.params) {
-		env.params, env.body = nil, jsontext.Object{} // nothing, written as something (ADR 8)
+		env.params, env.body = nil, jsontext.Object{} // some clients send null or [] instead of no params (ADR 8)
 	}
 	id, nobody := env.addressee()
 	m, reason := env.message(id)
@@ -89,15 +90,15 @@ func DecodeObject(frame jsontext.Object, name func(text []byte) string) (Message
 	return m, nil
 }
 
-// read collects the members and judges none: the id that a fault is answered
-// with may come last.
+// read collects the members and does not check their values, because the id for a fault's response
+// may be the last member.
 func (env *envelope) read(frame jsontext.Object) {
 	var ignored map[string]struct{}
 	for key, value := range frame.Inners() {
 		slot := env.slot(key)
 		if slot == nil {
-			// What is ignored must not be repeated either: another reader
-			// of the same frame may not ignore it.
+			// Unknown members must not be repeated either, because another reader
+			// of the same frame may know them.
 			if ignored == nil {
 				ignored = make(map[string]struct{})
 			}
@@ -116,7 +117,7 @@ func (env *envelope) read(frame jsontext.Object) {
 	}
 }
 
-// slot is the place of a member that is known, or nil.
+// slot returns the field of the member key, or nil if the member is not known.
 func (env *envelope) slot(key jsontext.Key) *[]byte {
 	switch string(key.Bytes()) {
 	case "jsonrpc":
@@ -135,8 +136,9 @@ func (env *envelope) slot(key jsontext.Key) *[]byte {
 	return nil
 }
 
-// addressee says whom a fault of this frame would be answered to: nobody, if it
-// looks like a notification or a response. Of two ids neither is trusted.
+// addressee returns the id for the response to a fault of this frame. nobody is true if the frame
+// looks like a notification or a response, which must not be answered. If the id is repeated, no id
+// is returned.
 func (env *envelope) addressee() (id ID, nobody bool) {
 	if !env.repeatedID {
 		id, _ = ParseID(env.id)
@@ -160,7 +162,7 @@ func (env *envelope) message(id ID) (m Message, reason string) {
 	return env.request(id)
 }
 
-// methodName is the text of the member method.
+// methodName returns the text of the member method, and false if it is not a string.
 func (env *envelope) methodName() (string, bool) {
 	text, ok := jsontext.Text(env.method)
 	if env.name == nil || !ok {
@@ -233,10 +235,11 @@ func decodeError(raw []byte) (*Error, string) {
 	return &Error{Code: int(number), Message: text, Data: data}, ""
 }
 
-// IsBatch says whether the frame is an array.
+// IsBatch reports whether the frame is an array.
 func IsBatch(frame []byte) bool { return jsontext.KindOf(frame) == jsontext.KindArray }
 
-// Batch splits an array into its messages; an empty one is a fault (JSON-RPC 2.0 §6).
+// Batch returns the messages of a batch, which is an array. It returns a Fault if the array is
+// empty (JSON-RPC 2.0 §6).
 func Batch(frame []byte) ([][]byte, *Fault) {
 	var frames [][]byte
 	for item := range jsontext.Elements(frame) {
