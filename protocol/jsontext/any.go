@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Any returns a checked value as encoding/json has it: nil, bool, string, []any, map[string]any
-// and float64, or json.Number where a float64 would be written as another number. Of a repeated
-// name the last value counts. Its depth is that of the value, which [Check] has bounded.
+// Any returns a checked value in the types of encoding/json: nil, bool, string, []any,
+// map[string]any and float64. If a float64 would be written as another number, Any returns a
+// json.Number. If a name is repeated, its last value counts. Any recurses to the depth of the
+// value, which [Check] has limited.
 func Any(value []byte) any {
 	switch KindOf(value) {
 	case KindBool:
@@ -36,8 +37,8 @@ func Any(value []byte) any {
 	}
 }
 
-// numberOf is a float64 if that is sure to name the same number: a decimal of at most 15 digits
-// survives the way there and back.
+// numberOf returns a float64 if it certainly represents the same number: a decimal of at most 15
+// digits survives the conversion in both directions. Otherwise it returns a json.Number.
 func numberOf(token string) any {
 	digits := 0
 	for _, c := range []byte(token) {
@@ -46,14 +47,14 @@ func numberOf(token string) any {
 		}
 	}
 	f, err := strconv.ParseFloat(token, 64)
-	normal := math.Abs(f) >= 0x1p-1022 || strings.Trim(token, "-0.") == "" // smaller ones have fewer digits
+	normal := math.Abs(f) >= 0x1p-1022 || strings.Trim(token, "-0.") == "" // smaller numbers have less precision
 	if err == nil && (digits <= 15 && normal || written(f) == token) {
 		return f
 	}
 	return json.Number(token)
 }
 
-// written is a finite number as it would be written again.
+// written returns a finite number as encoding/json writes it.
 func written(f float64) string {
 	form := byte('f')
 	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {

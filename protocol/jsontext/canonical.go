@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Canonical appends a checked value to dst without space, with the members of objects in
-// the order of their names and texts in one spelling: values that are alike for a reader
-// become the same bytes. Numbers stay as they are written.
+// Canonical appends a checked value to dst in a canonical form. The form has no space, members in
+// the order of their names, and one spelling of each string. Values with the same content thus have
+// the same bytes, except for numbers, which keep their spelling.
 func Canonical(dst, value []byte) []byte {
 	switch KindOf(value) {
 	case KindObject:

@@ -1,11 +1,10 @@
 package jsontext
 
-// Check reports whether text, the whole of it, is one JSON value by RFC 8259 in
-// UTF-8 and within lim. Space around the value is allowed.
+// Check reports whether the whole text is one JSON value (RFC 8259) in UTF-8 and within lim. Space
+// around the value is allowed.
 //
-// The error is a *SyntaxError or a *LimitError, whichever the scan meets first.
-// The time is linear in the text and the stack constant; nothing is allocated
-// for a good text of depth 64 or less.
+// The error is a *SyntaxError or a *LimitError, whichever the scan finds first. Check takes linear
+// time and constant stack. For a valid text of depth 64 or less it does not allocate.
 func Check(text []byte, lim Limits) error {
 	c := checker{text: text, lim: lim.bounded()}
 	return c.run()
@@ -26,24 +25,24 @@ func (c *checker) run() error {
 	}
 }
 
-// checker is the state of one Check: where it is and what it is inside of.
+// checker is the state of one Check: its position, and the containers that are open there.
 type checker struct {
 	text     []byte
 	pos      int
 	lim      Limits
 	depth    int
 	elements int
-	// One bit for each open container, the innermost lowest: 1 is an object.
-	// Every 64 levels the full word moves to spill; a text within the default
-	// limits never needs it.
+	// One bit for each open container, the innermost lowest: 1 for an object, 0 for an array.
+	// Every 64 levels the full word is moved to spill. A text within the default
+	// limits never needs spill.
 	open  uint64
 	spill []uint64
 
-	outline *Outline // of what is read; nil: nobody wants it
+	outline *Outline // records the members that are read; may be nil
 }
 
-// value reads one value. Of a container it reads the opening up to the first
-// element; done then says that there is none.
+// value reads one scalar, or the opening of a container up to its first element. done reports
+// whether the value is complete: it is a scalar or an empty container.
 func (c *checker) value() (done bool, err error) {
 	c.pos = skipSpace(c.text, c.pos)
 	if c.pos == len(c.text) {
@@ -85,8 +84,8 @@ func (c *checker) number() error {
 	return nil
 }
 
-// begin reads an opening bracket or brace at the present byte, and what is
-// before the first value inside.
+// begin reads the opening bracket or brace at pos and everything before the first value inside.
+// done reports whether the container is empty.
 func (c *checker) begin(object bool) (done bool, err error) {
 	if c.depth == c.lim.Depth {
 		return false, c.limit(c.pos, reasonDepth)
@@ -104,8 +103,9 @@ func (c *checker) begin(object bool) (done bool, err error) {
 	return false, c.element()
 }
 
-// after reads what follows a value inside a container: a comma and all before
-// the next value, or the end of the container, which is then done itself.
+// after reads what follows a value inside a container. After a comma, it reads everything before
+// the next value. At the end of the container, it returns done, because the container is then a
+// complete value.
 func (c *checker) after() (done bool, err error) {
 	if c.depth <= outlined && c.outline != nil {
 		c.outline.end(c.depth, c.pos)
@@ -128,7 +128,7 @@ func (c *checker) after() (done bool, err error) {
 	return false, c.wanted(c.pos, reasonInArray)
 }
 
-// element counts an element and, in an object, reads its name and colon.
+// element counts an element. In an object it also reads the name and the colon.
 func (c *checker) element() error {
 	c.elements++
 	if c.lim.Elements > 0 && c.elements > c.lim.Elements {
@@ -156,7 +156,7 @@ func (c *checker) element() error {
 	return nil
 }
 
-// end makes sure that nothing but space follows the value.
+// end returns an error if anything but space follows the value.
 func (c *checker) end() error {
 	if c.pos = skipSpace(c.text, c.pos); c.pos < len(c.text) {
 		return c.syntax(c.pos, reasonTrailing)
@@ -193,7 +193,8 @@ func closer(object bool) byte {
 	return ']'
 }
 
-// wanted is the fault of a text that ends at a place, or goes on with something else.
+// wanted returns the error for a text that lacks the token described by reason at this position. If
+// the text ends there, the reason is reasonEnd.
 func (c *checker) wanted(at int, reason string) error {
 	if at == len(c.text) {
 		reason = reasonEnd

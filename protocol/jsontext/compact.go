@@ -1,10 +1,10 @@
 package jsontext
 
-// Compact appends a checked value to dst without the space between its tokens.
-// The result has no line break, so it can stand in a line-delimited frame
-// (2026-07-28 basic/transports/stdio). A value without space is copied at once.
+// Compact appends a checked value to dst without the space between its tokens. The result has no
+// line break, so it can be used in a line-delimited frame (2026-07-28 basic/transports/stdio). A
+// value without space is copied at once.
 func Compact(dst, value []byte) []byte {
-	start := 0 // everything before it is in dst or is space
+	start := 0 // everything before start is in dst or is space
 	for i := 0; i < len(value); {
 		switch {
 		case value[i] == '"':

@@ -1,17 +1,17 @@
 // Package jsontext is a strict JSON scanner over byte slices.
 //
-// Check a text once; everything after that is iteration that cannot fail:
+// Check a text once. After that, all functions iterate over it and cannot fail:
 //
 //	if err := jsontext.Check(frame, jsontext.DefaultLimits()); err != nil { ... }
 //	for key, value := range jsontext.Members(frame) { ... }
 //
-// Check accepts exactly RFC 8259 in UTF-8, and refuses what decoders silently
-// mend: invalid UTF-8, lone surrogates, trailing data, numbers of absurd
-// length, and texts that are deeper or have more elements than the limits
-// allow. It does not look for duplicate keys: who decodes an object knows its
-// members and refuses a repeated one at no cost; Unique is for values that are
-// passed on undecoded.
+// Check accepts exactly RFC 8259 in UTF-8. It refuses texts that decoders silently repair: invalid
+// UTF-8, lone surrogates, trailing data and extremely long numbers. It also refuses texts that are
+// deeper or have more elements than the limits allow.
 //
-// The good path allocates nothing. All functions are safe for concurrent use;
-// results alias the input. The package knows nothing of JSON-RPC or MCP.
+// Check does not look for duplicate names. A decoder of an object knows its members and can refuse
+// a repeated one at no cost. Use Unique for values that are passed on undecoded.
+//
+// Valid texts do not cause allocations. All functions are safe for concurrent use. Results alias
+// the input. The package contains nothing of JSON-RPC or MCP.
 package jsontext

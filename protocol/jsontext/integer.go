@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// IsInteger reports whether a value is a number written without fraction and
-// exponent. Its size does not matter.
+// IsInteger reports whether value is a number without fraction and exponent. The number may be of
+// any size.
 func IsInteger(value []byte) bool {
 	value = trim(value)
 	if len(value) == 0 || (value[0] != '-' && !isDigit(value[0])) {
@@ -16,9 +16,8 @@ func IsInteger(value []byte) bool {
 	return reason == "" && end == len(value) && !bytes.ContainsAny(value, ".eE")
 }
 
-// Int64 returns a number that is an integer in the range of int64, however it
-// is written: 10, 10.0, 1e1 and 100e-1 are all ten, exactly. It is not ok for
-// any other number or value.
+// Int64 returns a number that is an integer in the range of int64, in any spelling: 10, 10.0, 1e1
+// and 100e-1 are all exactly ten. It returns false for any other number or value.
 func Int64(value []byte) (n int64, ok bool) {
 	if n, ok = plainInt64(value); ok {
 		return n, true
@@ -39,21 +38,21 @@ func Int64(value []byte) (n int64, ok bool) {
 	case !ok:
 		return 0, false
 	case negative && size <= -math.MinInt64:
-		return -int64(size), true // -2^63 is its own negative
+		return -int64(size), true // also correct for -2^63, which is its own negative
 	case !negative && size <= math.MaxInt64:
 		return int64(size), true
 	}
 	return 0, false
 }
 
-// plainInt64 reads what most integers are: a sign, if any, and a few digits. It is not ok
-// for what may be an integer nevertheless.
+// plainInt64 reads the most common integers: an optional sign and up to 18 digits. If it returns
+// false, value may still be an integer.
 func plainInt64(value []byte) (n int64, ok bool) {
 	negative := len(value) > 0 && value[0] == '-'
 	if negative {
 		value = value[1:]
 	}
-	const few = 18 // never too large
+	const few = 18 // 18 digits never overflow
 	if len(value) == 0 || len(value) > few || value[0] == '0' && len(value) > 1 {
 		return 0, false
 	}
@@ -69,7 +68,8 @@ func plainInt64(value []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// magnitude reads a valid number without sign, if it is integral and fits.
+// magnitude returns the value of number, a valid number without sign. It returns false if the value
+// is not an integer or overflows.
 func magnitude(number []byte) (n uint64, ok bool) {
 	whole, rest := number, []byte(nil)
 	if i := bytes.IndexAny(number, ".eE"); i >= 0 {
@@ -92,8 +92,8 @@ func magnitude(number []byte) (n uint64, ok bool) {
 	return scale(n, shift+zeros)
 }
 
-// digits appends decimal digits to n. Zeros at the end are only counted, so
-// that 1000…000e-400 does not overflow on the way.
+// digits appends decimal digits to n. It only counts zeros at the end, so that 1000…000e-400 does
+// not overflow on the way.
 func digits(n uint64, zeros int, text []byte) (uint64, int, bool) {
 	for _, b := range text {
 		if b == '0' {
@@ -113,8 +113,9 @@ func digits(n uint64, zeros int, text []byte) (uint64, int, bool) {
 	return n, zeros, true
 }
 
-// scale multiplies n, which has no zero at its end, by ten to the power by. It
-// is not ok if the product is no integer or too large.
+// scale multiplies n by ten to the power by. If by is negative, n must have no trailing zero, so
+// that the product is not an integer. scale returns false if the product is not an integer or
+// overflows.
 func scale(n uint64, by int) (uint64, bool) {
 	if n == 0 {
 		return 0, true
@@ -131,8 +132,8 @@ func scale(n uint64, by int) (uint64, bool) {
 	return n, true
 }
 
-// exponent reads the exponent part of a valid number; none is 0. It stops at a
-// hundred million, which only a mantissa of 100 MB could offset.
+// exponent returns the value of the exponent part of a valid number, or 0 if the part is empty. It
+// stops at a hundred million, because only a mantissa of 100 MB could balance a larger exponent.
 func exponent(part []byte) int {
 	const enough = 100_000_000
 	if len(part) == 0 {

@@ -6,12 +6,12 @@ import (
 	"math/bits"
 )
 
-// The functions of this file read texts that Check has accepted. Of any other
-// text they yield something or nothing, but they end and do not panic.
+// The functions of this file read texts that Check has accepted. For any other
+// text their results are undefined, but they terminate and do not panic.
 
-// Members iterates over the members of a checked object in the order written,
-// repeated names included. The values alias object and have no space around
-// them. Of a value that is not an object it yields nothing.
+// Members returns an iterator over the members of a checked object in their written order, repeated
+// names included. The values alias object and have no space around them. If object is a value of
+// another kind, the iterator yields nothing.
 func Members(object []byte) iter.Seq2[Key, []byte] {
 	return func(yield func(Key, []byte) bool) { walkMembers(object, yield) }
 }
@@ -31,8 +31,8 @@ func walkMembers(object []byte, yield func(Key, []byte) bool) {
 	}
 }
 
-// Elements iterates over the items of a checked array. They alias array and
-// have no space around them. Of a value that is not an array it yields nothing.
+// Elements returns an iterator over the items of a checked array. The items alias array and have no
+// space around them. If array is a value of another kind, the iterator yields nothing.
 func Elements(array []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) { walkElements(array, yield) }
 }
@@ -48,8 +48,8 @@ func walkElements(array []byte, yield func([]byte) bool) {
 	}
 }
 
-// Member returns the value of the first member of a checked object whose
-// unescaped name is exactly name.
+// Member returns the value of the first member whose unescaped name is exactly name. object must be
+// checked.
 func Member(object []byte, name string) (value []byte, ok bool) {
 	for key, value := range Members(object) {
 		if key.Is(name) {
@@ -59,8 +59,8 @@ func Member(object []byte, name string) (value []byte, ok bool) {
 	return nil, false
 }
 
-// Len returns the number of items of a checked array or of members of a
-// checked object, and 0 for any other value.
+// Len returns the number of items of a checked array, or of members of a checked object. It returns
+// 0 for any other value.
 func Len(container []byte) int {
 	n := 0
 	if KindOf(container) == KindArray {
@@ -75,7 +75,8 @@ func Len(container []byte) int {
 	return n
 }
 
-// enter finds the first element of a container that begins with open.
+// enter returns the index of the first element of a container that begins with open. more is false
+// if there is no element, or text is of another kind.
 func enter(text []byte, open, shut byte) (i int, more bool) {
 	i = skipSpace(text, 0)
 	if i == len(text) || text[i] != open {
@@ -85,7 +86,8 @@ func enter(text []byte, open, shut byte) (i int, more bool) {
 	return i, i < len(text) && text[i] != shut
 }
 
-// following finds the next element after the one that ended at i.
+// following returns the index of the element after the one that ended at i. more is false if that
+// was the last.
 func following(text []byte, i int) (next int, more bool) {
 	i = skipSpace(text, i)
 	if i == len(text) || text[i] != ',' {
@@ -95,7 +97,7 @@ func following(text []byte, i int) (next int, more bool) {
 	return i, i < len(text)
 }
 
-// member reads the name and value at i. Only of an unchecked text it is not ok.
+// member reads the name and the value at i. It returns false only for an unchecked text.
 func member(text []byte, i int) (key Key, value []byte, end int, ok bool) {
 	if text[i] != '"' {
 		return Key{}, nil, i, false
@@ -111,8 +113,8 @@ func member(text []byte, i int) (key Key, value []byte, end int, ok bool) {
 	return key, text[start:end:end], end, true
 }
 
-// skipValue returns the index after the value at i. It moves on by a byte at
-// least, unless i is the end, so that iteration ends on any input.
+// skipValue returns the index after the value at i. It advances by at least one byte unless i is
+// the end, so that iteration terminates on any input.
 func skipValue(text []byte, i int) int {
 	if i == len(text) {
 		return i
@@ -134,7 +136,8 @@ func skipValue(text []byte, i int) int {
 // endsScalar reports whether b cannot be part of a number or literal.
 func endsScalar(b byte) bool { return b == ',' || b == ']' || b == '}' || isSpace(b) }
 
-// skipContainer counts brackets and braces alike: in a checked text they match.
+// skipContainer returns the index after the container at i. It does not distinguish brackets from
+// braces, because they match in a checked text.
 func skipContainer(text []byte, i int) int {
 	depth := 0
 	for i < len(text) {
@@ -154,11 +157,12 @@ func skipContainer(text []byte, i int) int {
 	return i
 }
 
-// near is how far strings are looked at by words: most are names and words, and end before.
+// near is how many bytes of a string skipString examines word by word before it calls skipLong.
+// Most strings are names or single words and are shorter.
 const near = 64
 
-// skipString returns the index after the string whose opening quote is at i, and whether there
-// may be a backslash in it.
+// skipString returns the index after the string whose opening quote is at i. escaped is false if
+// the string has no backslash. It may be true for a long string without one.
 func skipString(text []byte, i int) (end int, escaped bool) {
 	i++
 	far := min(len(text), i+near)
@@ -172,7 +176,7 @@ func skipString(text []byte, i int) (end int, escaped bool) {
 		if text[i] == '"' {
 			return i + 1, escaped
 		}
-		i, escaped = i+2, true // whatever it escapes
+		i, escaped = i+2, true // skip the backslash and the byte that it escapes
 	}
 	if far < len(text) {
 		return skipLong(text, i), true
@@ -188,8 +192,8 @@ func skipString(text []byte, i int) (end int, escaped bool) {
 	return len(text), escaped
 }
 
-// skipLong is skipString from somewhere in the string, where no escape has begun. A quote ends
-// the string when an even number of backslashes is before it.
+// skipLong is like skipString, but starts at from, an index inside the string at which no escape is
+// open. A quote ends the string if it follows an even number of backslashes.
 func skipLong(text []byte, from int) int {
 	for {
 		n := bytes.IndexByte(text[from:], '"')

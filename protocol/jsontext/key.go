@@ -2,15 +2,14 @@ package jsontext
 
 import "bytes"
 
-// Key is the name of an object member as it is written. It aliases the text,
-// is comparable to a name without being unescaped, and is valid as long as the
-// text is not changed. The zero Key is no name.
+// Key is the name of an object member as it is written. It aliases the text, and is valid as long
+// as the text is not modified. Is compares it to a name. The zero Key is equal to no name.
 type Key struct {
 	raw     []byte
-	escaped bool // there is a backslash in it
+	escaped bool // raw contains a backslash
 }
 
-// keyOf is a name in which there may be a backslash, or there is none.
+// keyOf returns the Key for raw. maybe is false if raw certainly has no backslash.
 func keyOf(raw []byte, maybe bool) Key {
 	return Key{raw: raw, escaped: maybe && bytes.IndexByte(raw, '\\') >= 0}
 }
@@ -18,15 +17,14 @@ func keyOf(raw []byte, maybe bool) Key {
 // Raw returns the name as written: a JSON string with its quotes and escapes.
 func (k Key) Raw() []byte { return k.raw }
 
-// Is reports whether the unescaped name is exactly name; case matters, and no
-// Unicode normal form is applied. It does not allocate unless the name is
-// written with escapes and is long.
+// Is reports whether the unescaped name is exactly name. Case matters, and no Unicode normalization
+// is applied. Is allocates only if the written name has escapes and more than 64 bytes.
 func (k Key) Is(name string) bool {
 	inner := k.inner()
 	if !k.escaped {
 		return string(inner) == name && len(k.raw) > 0
 	}
-	// Unescaping never lengthens, so a shorter text is another name.
+	// Unescaping never makes a text longer, so a text shorter than name cannot be equal.
 	if len(inner) < len(name) {
 		return false
 	}
@@ -43,7 +41,8 @@ func (k Key) String() string {
 	return string(unescape(nil, inner))
 }
 
-// Bytes returns the unescaped name, read-only; it aliases the text if it can.
+// Bytes returns the unescaped name. It aliases the text if the name has no escapes, so callers must
+// not modify it.
 func (k Key) Bytes() []byte {
 	inner := k.inner()
 	if !k.escaped {

@@ -1,10 +1,9 @@
 package jsontext
 
-// Kind is the type of a JSON value, as its first byte tells it.
+// Kind is the type of a JSON value.
 type Kind byte
 
-// The kinds of RFC 8259. The kind of strings is KindString, because String is
-// the function that reads one; the others follow it.
+// The kinds of RFC 8259. They have the prefix Kind because String is a function of this package.
 const (
 	KindInvalid Kind = iota // bytes that cannot begin a value
 	KindNull
@@ -15,7 +14,7 @@ const (
 	KindObject
 )
 
-// String returns the name that a fault message uses: "object", "number", ...
+// String returns the name of the kind for error messages: "object", "number" and so on.
 func (k Kind) String() string {
 	switch k {
 	case KindNull:
@@ -35,8 +34,8 @@ func (k Kind) String() string {
 	}
 }
 
-// KindOf tells the kind of a checked value by its first byte that is not
-// space. Of an unchecked value it is only a guess.
+// KindOf returns the kind of a checked value, determined by its first byte that is not space. For
+// an unchecked value the result is only a guess.
 func KindOf(value []byte) Kind {
 	i := skipSpace(value, 0)
 	if i == len(value) {

@@ -2,27 +2,26 @@ package jsontext
 
 import "fmt"
 
-// maxDepth bounds every text, whatever Limits say, so that code which recurses
-// over a checked value (Unique, encoding/json) cannot exhaust the stack. It is
-// the bound of encoding/json.
+// maxDepth limits the depth of every text, independent of Limits. Code that recurses over a checked
+// value (Unique, encoding/json) thus cannot exhaust the stack. encoding/json has the same limit.
 const maxDepth = 10_000
 
-// Limits bound what Check accepts. A zero field is no limit, except that no
-// text nests deeper than 10,000.
+// Limits restrict the texts that Check accepts. A field of zero means no limit, but the depth is
+// always limited to 10,000.
 type Limits struct {
 	Depth    int // nesting of arrays and objects; a flat object has depth 1
 	Elements int // array items and object members in the whole text
 	Number   int // bytes of one number token
 }
 
-// DefaultLimits are what a server applies to texts of strangers: depth 64,
-// 100,000 elements, numbers of 400 bytes (enough for every float64 written out
-// in full, too short to make big-number code expensive).
+// DefaultLimits returns the limits for texts from untrusted peers: depth 64, 100,000 elements, and
+// numbers of 400 bytes. 400 bytes are enough for every float64 without exponent, and too few to
+// make big-number code expensive.
 func DefaultLimits() Limits {
 	return Limits{Depth: 64, Elements: 100_000, Number: 400}
 }
 
-// bounded has a depth that no code which recurses need fear.
+// bounded returns l with a depth of at most maxDepth.
 func (l Limits) bounded() Limits {
 	if l.Depth <= 0 || l.Depth > maxDepth {
 		l.Depth = maxDepth
@@ -30,8 +29,8 @@ func (l Limits) bounded() Limits {
 	return l
 }
 
-// SyntaxError says that a text is not JSON. Reason is a fixed sentence without
-// bytes of the text, so it may be shown to the peer and logged.
+// SyntaxError is the error for a text that is not JSON. Reason is a fixed text without bytes of the
+// input, so it may be logged and shown to the peer.
 type SyntaxError struct {
 	Offset int // byte at which the text stops being JSON
 	Reason string
@@ -42,8 +41,8 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Reason)
 }
 
-// LimitError says that a text goes beyond a limit; it may or may not be JSON
-// after Offset. Reason is a fixed sentence without bytes of the text.
+// LimitError is the error for a text that exceeds a limit. The text after Offset was not checked.
+// Reason is a fixed text without bytes of the input.
 type LimitError struct {
 	Offset int
 	Reason string

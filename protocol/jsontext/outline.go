@@ -6,34 +6,38 @@ import (
 )
 
 const (
-	// outlined is how deep an Outline looks: a frame, its params, and what is in them.
+	// outlined is the depth of an Outline: a frame, its params, and the objects in the params.
 	outlined = 3
-	// spans is how many members it remembers.
+	// spans is the maximum number of members in an Outline.
 	spans = 64
-	// none stands for a span that is not there.
+	// none is the index of a span that does not exist.
 	none = -1
 )
 
-// Outline remembers where the members of a text are that Check has read anyway: those
-// of the outermost object and of the objects in it, three levels deep. Where there are
-// many it remembers none, and they are looked for again. The zero Outline is ready; one
-// may be used again for another text, then the Objects of the first are void.
+// Outline records the positions of a text's members while Check scans the text, so that they need
+// not be scanned again. It covers the outermost object and the objects in it, three levels deep.
+//
+// If the text has more than 64 such members, the Outline records none of them, and its Objects scan
+// the text instead. The zero Outline is ready for use. An Outline can be reused for another text.
+// The Objects of the first text are then invalid. An Outline is not safe for concurrent use with
+// Check or Forget.
 type Outline struct {
 	text  []byte
-	n     int // of spans; beyond them: there are too many
+	n     int // number of spans; larger than spans if the text has too many
 	spans [spans]span
-	last  [outlined + 1]int // the last span of each depth, in what is open there
+	last  [outlined + 1]int // index of the last span at each depth, in the container that is open there, or none
 }
 
-// span is where a member is. The value has no end as long as it is being read.
+// span is the position of a member. end is 0 while the value is being read.
 type span struct {
 	name, nameEnd, value, end uint32
-	next                      int32 // the member after it, or none
+	next                      int32 // index of the next member of the same object, or none
 	depth                     uint8
-	escaped                   bool // there is a backslash in the name
+	escaped                   bool // the name contains a backslash
 }
 
-// Check is the function of that name, and remembers.
+// Check is like the function Check, but also records the members of text. It returns the same
+// errors. After an error the outline has no members.
 func (o *Outline) Check(text []byte, lim Limits) error {
 	o.text, o.n = text, 0
 	if uint64(len(text)) > math.MaxUint32 {
@@ -47,10 +51,10 @@ func (o *Outline) Check(text []byte, lim Limits) error {
 	return err
 }
 
-// open notes that an object or an array begins at this depth: none of its members was read.
+// open is called when an object or array begins at this depth.
 func (o *Outline) open(depth int) { o.last[depth] = none }
 
-// begin notes a member whose name was read; its value follows.
+// begin is called when the name of a member was read, before its value.
 func (o *Outline) begin(depth, name, nameEnd, value int, escaped bool) {
 	n := o.n
 	if n >= spans {
@@ -67,18 +71,17 @@ func (o *Outline) begin(depth, name, nameEnd, value int, escaped bool) {
 	o.n = n + 1
 }
 
-// end notes that a value at this depth was read: of a member, or of an array, in which
-// there is no span to end.
+// end is called when a value at this depth was read. In an array there is no span to end.
 func (o *Outline) end(depth, at int) {
 	if i := o.last[depth]; i != none && o.spans[i].end == 0 {
 		o.spans[i].end = uint32(at) //nolint:gosec // Check looks at the size
 	}
 }
 
-// Forget lets go of the text. Objects of it have no members any more.
+// Forget removes the reference to the text. Objects of the outline have no members after that.
 func (o *Outline) Forget() { o.text, o.n = nil, 0 }
 
-// Object is the text that was checked.
+// Object returns the text of the last Check as an Object.
 func (o *Outline) Object() Object {
 	if o.n > spans {
 		return Bare(o.text)
@@ -86,21 +89,22 @@ func (o *Outline) Object() Object {
 	return Object{raw: o.text, outline: o, at: none}
 }
 
-// Object is a checked value whose members are wanted, with what is known about them.
-// The zero Object is absent, and has none, like a value that is no object.
+// Object is a checked value with access to its members. If it has an Outline, it uses the positions
+// recorded there. The zero Object is absent. An absent Object, and a value that is not an object,
+// has no members.
 type Object struct {
 	raw     []byte
-	outline *Outline // nil: nothing is known
-	at      int      // the span that raw is the value of; none: it is the whole text
+	outline *Outline // nil if the members must be found by scanning
+	at      int      // index of the span whose value is raw; none if raw is the whole text
 }
 
-// Bare is an object of which nothing is known.
+// Bare returns the object in raw, without an outline. Its members are found by scanning.
 func Bare(raw []byte) Object { return Object{raw: raw} }
 
-// Raw is the value as it is written, nil if it is absent.
+// Raw returns the value as it is written, or nil if it is absent.
 func (o Object) Raw() []byte { return o.raw }
 
-// Members is the function of that name.
+// Members is like the function Members for the value.
 func (o Object) Members() iter.Seq2[Key, []byte] {
 	return func(yield func(Key, []byte) bool) {
 		if o.outline == nil {
@@ -115,7 +119,7 @@ func (o Object) Members() iter.Seq2[Key, []byte] {
 	}
 }
 
-// Inners is Members for values whose own members are wanted.
+// Inners is like Members, but yields the values as Objects that use the same outline.
 func (o Object) Inners() iter.Seq2[Key, Object] {
 	return func(yield func(Key, Object) bool) {
 		if o.outline == nil {
@@ -130,13 +134,13 @@ func (o Object) Inners() iter.Seq2[Key, Object] {
 	}
 }
 
-// Member is the function of that name.
+// Member is like the function Member for the value.
 func (o Object) Member(name string) (value []byte, ok bool) {
 	inner, ok := o.Inner(name)
 	return inner.raw, ok
 }
 
-// Inner is Member for a value whose own members are wanted.
+// Inner is like Member, but returns the value as an Object that uses the same outline.
 func (o Object) Inner(name string) (inner Object, ok bool) {
 	if o.outline == nil {
 		raw, ok := Member(o.raw, name)
@@ -151,7 +155,7 @@ func (o Object) Inner(name string) (inner Object, ok bool) {
 	return Object{}, false
 }
 
-// object is the value of a span, which may be too deep for an outline.
+// object returns the value of span i as an Object. At the deepest level, the Object has no outline.
 func (o *Outline) object(i int, raw []byte) Object {
 	if o.spans[i].depth == outlined {
 		return Bare(raw)
@@ -159,8 +163,8 @@ func (o *Outline) object(i int, raw []byte) Object {
 	return Object{raw: raw, outline: o, at: i}
 }
 
-// first is the span of the first member: the one after the object's own, if it is deeper by
-// one. What is in an array is deeper by two.
+// first returns the span of the first member, or none. That is the span after the object's own if
+// it is deeper by exactly one. The members of an object in an array are deeper by two.
 func (o Object) first() int {
 	i, depth := o.at+1, uint8(1)
 	if o.at != none {
@@ -172,10 +176,10 @@ func (o Object) first() int {
 	return none
 }
 
-// after is the span of the member after that of span i.
+// after returns the span of the member that follows span i, or none.
 func (o *Outline) after(i int) int { return int(o.spans[i].next) }
 
-// named says whether that is the name of a member.
+// named reports whether the member of span i has this name.
 func (o *Outline) named(i int, name string) bool { return o.key(i).Is(name) }
 
 func (o *Outline) key(i int) Key {

@@ -8,13 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// Quote appends s to dst as a JSON string. It escapes what must be (quotes,
-// backslashes, control characters) and U+2028 and U+2029, which end a line for
-// some readers of line-delimited text; it does not escape for HTML, because a
-// model would see the escapes. Invalid UTF-8 becomes \ufffd.
+// Quote appends s to dst as a JSON string. It escapes quotes, backslashes and control characters.
+// It also escapes U+2028 and U+2029, which some readers of line-delimited text treat as line ends.
+// It does not escape for HTML, because a model would see the escapes. Invalid UTF-8 becomes \ufffd.
 func Quote(dst []byte, s string) []byte { return quote(dst, s) }
 
-// QuoteBytes is Quote for text in a byte slice.
+// QuoteBytes is like Quote, for text in a byte slice.
 func QuoteBytes(dst, s []byte) []byte { return quote(dst, s) }
 
 // QuoteBase64 appends data to dst as a JSON string in standard base64 with
@@ -25,21 +24,21 @@ func QuoteBase64(dst, data []byte) []byte {
 	return append(dst, '"')
 }
 
-// stretch is how much text is quoted at a time: room for the longest escapes is made once
-// for each, and then bytes are stored without asking for more.
+// stretch is the number of bytes that are quoted at a time. For each stretch, dst grows once by the
+// maximum size of its escapes. Bytes are then stored without further checks of the capacity.
 const stretch = 1 << 10
 
-// longest is how many bytes one byte can become: \u001f, or the \ufffd of one that is no
-// UTF-8.
+// longest is the maximum number of bytes for one byte of text: \u001f, or the \ufffd of a byte that
+// is not valid UTF-8.
 const longest = 6
 
 func quote[T ~string | ~[]byte](dst []byte, s T) []byte {
 	dst = append(dst, '"')
-	at := plainRun(s, 0) // most texts are plain to their end, and need no more room than they have
+	at := plainRun(s, 0) // most texts are entirely plain and do not grow
 	dst = append(dst, s[:at]...)
 	for at < len(s) {
 		end := min(len(s), at+stretch)
-		dst = slices.Grow(dst, longest*(end-at)+utf8.UTFMax) // a character may reach beyond the end
+		dst = slices.Grow(dst, longest*(end-at)+utf8.UTFMax) // a character may extend beyond end
 		var n int
 		at, n = quoteStretch(dst[len(dst):cap(dst)], s, at, end)
 		dst = dst[:len(dst)+n]
@@ -47,10 +46,11 @@ func quote[T ~string | ~[]byte](dst []byte, s T) []byte {
 	return append(dst, '"')
 }
 
-// quoteStretch writes s from i to end into out, which has room. It returns where it has
-// come to, which is not within a character, and how much was written.
+// quoteStretch writes s[i:end] to out, which is large enough. It returns the index in s of the
+// first byte that it did not write, and the number of bytes written. The index is at the start of a
+// character, and may be greater than end.
 //
-// A word is stored before it is looked at: what is not plain in it is written over.
+// Eight bytes are stored before they are examined. Bytes that need an escape are then overwritten.
 func quoteStretch[T ~string | ~[]byte](out []byte, s T, i, end int) (at, n int) {
 	for i < end {
 		for ; i+8 <= end; i, n = i+8, n+8 {
@@ -65,7 +65,7 @@ func quoteStretch[T ~string | ~[]byte](out []byte, s T, i, end int) (at, n int) 
 		if i == end {
 			break
 		}
-		// Short escapes are asked for first, as the most frequent ones; a switch costs a fifth more.
+		// Short escapes are the most frequent, so they are tested first. A switch is 20 % slower.
 		b := s[i]
 		second := escapes[b]
 		if second > beyondASCII {
@@ -91,7 +91,7 @@ func quoteStretch[T ~string | ~[]byte](out []byte, s T, i, end int) (at, n int) 
 	return i, n
 }
 
-// quoteRunes is quoteStretch as long as the text is not ASCII.
+// quoteRunes is like quoteStretch, but stops at the first ASCII byte.
 func quoteRunes[T ~string | ~[]byte](out []byte, s T, i, end int) (at, n int) {
 	for i < end && s[i] >= utf8.RuneSelf {
 		if plainRune(s, i) {
@@ -99,7 +99,7 @@ func quoteRunes[T ~string | ~[]byte](out []byte, s T, i, end int) (at, n int) {
 			i, n = i+3, n+3
 			continue
 		}
-		// The conversion of at most four bytes stays on the stack.
+		// The string of at most four bytes does not escape to the heap.
 		r, size := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
 		if escape := escapeRune(r, size); escape != "" {
 			n += copy(out[n:], escape)
@@ -111,9 +111,10 @@ func quoteRunes[T ~string | ~[]byte](out []byte, s T, i, end int) (at, n int) {
 	return i, n
 }
 
-// plainRune reports whether a character of three bytes begins at s[i] that is written as it is.
-// It says so of most of them, those of Chinese and Japanese included, without decoding them. After
-// 0xE0 and 0xED not all such bytes are UTF-8, and E2 80 A8 and A9 are U+2028 and U+2029.
+// plainRune reports whether s[i] begins a character of three bytes that needs no escape. Without
+// decoding, it finds most of these characters, including Chinese and Japanese. It excludes the lead
+// bytes 0xE0 and 0xED, after which not all such bytes are valid UTF-8. E2 80 A8 and E2 80 A9 are
+// U+2028 and U+2029.
 func plainRune[T ~string | ~[]byte](s T, i int) bool {
 	if i+3 > len(s) || s[i+1]&0xC0 != 0x80 || s[i+2]&0xC0 != 0x80 {
 		return false
@@ -127,7 +128,8 @@ func plainRune[T ~string | ~[]byte](s T, i int) bool {
 	return false
 }
 
-// escapeRune returns the escape of a character outside ASCII, if it needs one.
+// escapeRune returns the escape of a character outside ASCII, or "" if the character needs no
+// escape.
 func escapeRune(r rune, size int) string {
 	switch {
 	case r == utf8.RuneError && size == 1:
@@ -140,16 +142,16 @@ func escapeRune(r rune, size int) string {
 	return ""
 }
 
-// What escapes says of a byte that has no escape of two characters.
+// Values of escapes for bytes without an escape of two characters.
 const (
-	byUnicode   = 1 // it has one of six
-	beyondASCII = 2 // it belongs to a character that has to be looked at
+	byUnicode   = 1 // the byte has an escape of six characters
+	beyondASCII = 2 // the byte belongs to a character that must be examined
 )
 
 const hexDigits = "0123456789abcdef"
 
-// escapes is the second character of the shortest escape of each byte, or one of the
-// above; 0: the byte stands for itself.
+// escapes contains the second character of each byte's two-character escape, or byUnicode or
+// beyondASCII. It is 0 if the byte is written unchanged.
 var escapes = func() (t [256]byte) {
 	for b := range t {
 		switch {

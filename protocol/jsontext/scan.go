@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Why a text is refused. A scanner returns the empty reason when all is well.
+// Reasons why a text is refused. Scanners return "" if the text is valid.
 const (
 	reasonEnd       = "unexpected end of the text"
 	reasonBOM       = "byte order mark before the value"
@@ -27,13 +27,13 @@ const (
 	reasonDigits    = "number too long"
 )
 
-// isSpace asks first what no other byte but control characters passes: between most bytes of a
-// frame there is no space.
+// isSpace reports whether b is JSON space. The first comparison excludes all but control characters
+// and the space, because most bytes of a frame are not space.
 func isSpace(b byte) bool { return b <= ' ' && (b == ' ' || b == '\n' || b == '\t' || b == '\r') }
 func isDigit(b byte) bool { return b-'0' <= 9 }
 
-// skipSpace returns the index of the first byte at or after i that is not
-// space, or len(text).
+// skipSpace returns the index of the first byte at or after i that is not space. If there is no
+// such byte, it returns len(text).
 func skipSpace(text []byte, i int) int {
 	for i < len(text) && isSpace(text[i]) {
 		i++
@@ -41,10 +41,9 @@ func skipSpace(text []byte, i int) int {
 	return i
 }
 
-// plainRun returns the index of the first byte at or after i that is a quote,
-// a backslash, a control character or not ASCII, or len(s).
-//
-// It looks at eight bytes at a time.
+// plainRun returns the index of the first byte at or after i that is a quote, a backslash, a
+// control character or not ASCII. If there is no such byte, it returns len(s). It examines eight
+// bytes at a time.
 func plainRun[T ~string | ~[]byte](s T, i int) int {
 	for ; i+8 <= len(s); i += 8 {
 		if hit := notPlain(load8(s, i)); hit != 0 {
@@ -57,9 +56,9 @@ func plainRun[T ~string | ~[]byte](s T, i int) int {
 	return i
 }
 
-// notPlain marks the bytes of a word that are not plain in their highest bits. The borrow
-// of a subtraction can mark bytes above a true hit wrongly, never below it, so the lowest
-// mark is exact.
+// notPlain sets the highest bit of each byte of w that is not plain. Because of borrows, the
+// subtraction may also set the bit of bytes above such a byte, but never below it. The lowest set
+// bit is therefore exact.
 func notPlain(w uint64) uint64 {
 	const (
 		ones  = 0x0101010101010101
@@ -69,7 +68,8 @@ func notPlain(w uint64) uint64 {
 	return (w | ((w-ones*' ')|(quote-ones)|(slash-ones))&^w) & highs
 }
 
-// quoteOrSlash marks the quotes and backslashes of a word, as notPlain does.
+// quoteOrSlash sets the highest bit of each byte of w that is a quote or a backslash. As in
+// notPlain, only the lowest set bit is exact.
 func quoteOrSlash(w uint64) uint64 {
 	const (
 		ones  = 0x0101010101010101
@@ -81,16 +81,16 @@ func quoteOrSlash(w uint64) uint64 {
 
 func isPlain(b byte) bool { return b >= ' ' && b < utf8.RuneSelf && b != '"' && b != '\\' }
 
-// load8 is binary.LittleEndian.Uint64 for strings too; it compiles to one load.
+// load8 is like binary.LittleEndian.Uint64, but also accepts strings. It compiles to one load.
 func load8[T ~string | ~[]byte](s T, i int) uint64 {
 	b := s[i : i+8]
 	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// scanString checks the string whose first byte after the quote is text[i], and says whether
-// there is a backslash in it. It returns the index after the closing quote, or that of the
-// fault.
+// scanString checks the string whose first byte after the quote is text[i]. It returns the index
+// after the closing quote, or of the error. escaped reports whether the string contains a
+// backslash.
 func scanString(text []byte, i int) (end int, escaped bool, reason string) {
 	for {
 		i = plainRun(text, i)
@@ -116,8 +116,8 @@ func scanString(text []byte, i int) (end int, escaped bool, reason string) {
 	}
 }
 
-// scanRunes skips characters outside ASCII. It stops at an ASCII byte, at the
-// end, or at a byte outside ASCII that begins no valid character.
+// scanRunes returns the index after the characters outside ASCII at i. It stops at an ASCII byte,
+// at the end, or at a byte that does not begin a valid character.
 func scanRunes(text []byte, i int) int {
 	for i < len(text) && text[i] >= utf8.RuneSelf {
 		if plainRune(text, i) {
@@ -133,8 +133,8 @@ func scanRunes(text []byte, i int) int {
 	return i
 }
 
-// scanEscape checks the escape that begins at s[0], a surrogate pair included,
-// and returns its size.
+// scanEscape checks the escape at s[0] and returns its size. A surrogate pair is one escape of 12
+// bytes.
 func scanEscape(s []byte) (size int, reason string) {
 	if len(s) < 2 {
 		return 0, reasonEnd
@@ -183,8 +183,8 @@ func hex4(s []byte, i int) (rune, bool) {
 	return r, true
 }
 
-// scanNumber checks the number that begins at text[i]. It returns the index
-// after it, or that of the fault.
+// scanNumber checks the number that begins at text[i]. It returns the index after the number, or of
+// the error.
 func scanNumber(text []byte, i int) (end int, reason string) {
 	if text[i] == '-' {
 		i++
@@ -229,7 +229,8 @@ func skipDigits(text []byte, i int) int {
 	return i
 }
 
-// scanLiteral checks true, false or null at text[i].
+// scanLiteral checks that text[i] begins true, false or null. It returns the index after the
+// literal, or of the error.
 func scanLiteral(text []byte, i int) (end int, reason string) {
 	word := "null"
 	switch text[i] {

@@ -6,31 +6,32 @@ import (
 	"unicode/utf8"
 )
 
-// String returns the text of a checked string value, unescaped. It is not ok
-// if value is of another kind.
+// String returns the unescaped text of a checked string value. It returns false if value is of
+// another kind.
 func String(value []byte) (s string, ok bool) {
 	text, ok := Text(value)
 	return string(text), ok
 }
 
-// Text is String without a copy, where the text is written as it is; read-only.
+// Text is like String, but does not copy a text without escapes. The result may alias value, so
+// callers must not modify it.
 func Text(value []byte) (text []byte, ok bool) { return TextIn(nil, value) }
 
-// TextIn is Text that unescapes into room, from its beginning, where it suffices: the text
-// is in value, in room, or in memory of its own.
+// TextIn is like Text, but unescapes into room if its capacity suffices. The result aliases value
+// or room, or has memory of its own.
 func TextIn(room, value []byte) (text []byte, ok bool) {
 	inner, ok := unquote(value)
 	if !ok || bytes.IndexByte(inner, '\\') < 0 {
 		return inner, ok
 	}
-	if cap(room) < len(inner) { // which unescaping never makes longer
+	if cap(room) < len(inner) { // unescaping never makes the text longer
 		room = make([]byte, 0, len(inner))
 	}
 	return unescape(room[:0], inner), true
 }
 
-// AppendString appends the text of a checked string value, unescaped, to dst.
-// If value is of another kind, dst is returned as it is and not ok.
+// AppendString appends the unescaped text of a checked string value to dst. If value is of another
+// kind, it returns dst unchanged and false.
 func AppendString(dst []byte, value []byte) (text []byte, ok bool) {
 	inner, ok := unquote(value)
 	if !ok {
@@ -39,7 +40,8 @@ func AppendString(dst []byte, value []byte) (text []byte, ok bool) {
 	return unescape(dst, inner), true
 }
 
-// unquote returns what is between the quotes of a string value.
+// unquote returns the text between the quotes of a string value, still escaped. It returns false if
+// value is of another kind.
 func unquote(value []byte) (inner []byte, ok bool) {
 	if n := len(value); n > 0 && (value[0] != '"' || value[n-1] != '"') {
 		value = trim(value)
@@ -50,7 +52,7 @@ func unquote(value []byte) (inner []byte, ok bool) {
 	return value[1 : len(value)-1], true
 }
 
-// trim removes space around a value; usually there is none.
+// trim removes the space around a value. Usually there is none.
 func trim(value []byte) []byte {
 	start, end := skipSpace(value, 0), len(value)
 	for end > start && isSpace(value[end-1]) {
@@ -59,8 +61,8 @@ func trim(value []byte) []byte {
 	return value[start:end]
 }
 
-// unescape appends the inside of a string to dst. What Check would refuse
-// becomes U+FFFD, so the result of checked text is exact.
+// unescape appends the unescaped form of inner, the text between quotes, to dst. Malformed escapes
+// become U+FFFD. Checked text has none, so its result is exact.
 func unescape(dst, inner []byte) []byte {
 	for {
 		n := bytes.IndexByte(inner, '\\')
@@ -79,7 +81,7 @@ func unescape(dst, inner []byte) []byte {
 	}
 }
 
-// appendEscaped appends what one whole, valid escape stands for.
+// appendEscaped appends the character that one valid escape represents.
 func appendEscaped(dst, escape []byte) []byte {
 	switch escape[1] {
 	case 'b':
@@ -104,9 +106,9 @@ func appendEscaped(dst, escape []byte) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// AppendTexts appends the strings, unescaped, and the numbers, as written, that a checked
-// value has anywhere in it; of a string that is JSON itself, as some models write, also
-// what that has. Names of members are not among them.
+// AppendTexts appends all strings (unescaped) and numbers (as written) of a checked value to all,
+// at any depth. Names of members are not included. If a string contains JSON, as some models write
+// it, AppendTexts also appends the strings and numbers of that JSON.
 func AppendTexts(all []string, value []byte) []string {
 	switch KindOf(value) {
 	case KindObject:
@@ -120,7 +122,7 @@ func AppendTexts(all []string, value []byte) []string {
 	case KindString:
 		text, _ := String(value)
 		all = append(all, text)
-		if inner := []byte(text); Check(inner, DefaultLimits()) == nil { // each level is at least doubled by its escapes
+		if inner := []byte(text); Check(inner, DefaultLimits()) == nil { // terminates: each level of nesting needs at least twice as many bytes of escapes
 			all = AppendTexts(all, Compact(nil, inner))
 		}
 	case KindNumber:
@@ -129,14 +131,14 @@ func AppendTexts(all []string, value []byte) []string {
 	return all
 }
 
-// TrimBOM returns text without a byte order mark before it. JSON has none, but editors and
-// shells of Windows put one before what they send (RFC 8259 section 8.1 lets a reader skip it).
+// TrimBOM returns text without a leading byte order mark. JSON does not allow one, but Windows
+// editors and shells write one. RFC 8259 section 8.1 permits readers to ignore it.
 func TrimBOM(text []byte) []byte {
 	return bytes.TrimPrefix(text, []byte("\uFEFF"))
 }
 
-// Clip cuts text to about n bytes, at the end of a character, and marks that with "…". It is for
-// what an answer repeats of a request.
+// Clip shortens text to about n bytes, at the end of a character, and appends "…" if it removed
+// anything. Use it for parts of a request that a response repeats.
 func Clip(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -7,47 +7,46 @@ import (
 	"strings"
 )
 
-// DuplicateError says that an object has two members of the same name. RFC 8259
-// leaves the meaning open, and two programs that differ on it can be played
-// against each other.
+// DuplicateError is the error for an object that has two members of the same name. RFC 8259 does
+// not define the meaning of such an object. An attacker can exploit two programs that interpret it
+// differently.
 type DuplicateError struct {
 	Path string // JSON pointer to the object; "" is the value itself
-	Name string // the repeated name, unescaped; it is the peer's text
+	Name string // the repeated name, unescaped; untrusted text of the peer
 }
 
-// Error implements error. It quotes a bounded part of the name and path.
+// Error implements error. It limits the length of the name and the path.
 func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("member %.64q is repeated in the object at %.256q", e.Name, e.Path)
 }
 
-// Unique refuses a checked value in which any object, at any depth, repeats a
-// member name. Names are compared after unescaping, so "a" and "\u0061" are the
-// same. The error is a *DuplicateError. The time is linear in the value; small
-// objects cost one allocation for all of them.
+// Unique returns a *DuplicateError if any object in a checked value, at any depth, repeats a member
+// name. Names are compared after unescaping, so "a" and "\u0061" are equal. The time is linear in
+// the value. All small objects together cost one allocation.
 func Unique(value []byte) error {
 	u := uniqueness{text: value}
 	if _, ok := u.value(skipSpace(value, 0), 0); ok {
 		return nil
 	}
-	// The steps were collected from the inside out.
+	// The steps of the path were collected from the inside out.
 	slices.Reverse(u.path)
 	return &DuplicateError{Path: strings.Join(u.path, ""), Name: u.name}
 }
 
-// fewNames is up to how many names of an object are compared one by one; of
-// more a set is made, or 50,000 names would take 10^9 comparisons.
+// fewNames is the number of names in an object up to which names are compared one by one. For more
+// names a set is used, because 50,000 names would need 10^9 comparisons.
 const fewNames = 16
 
-// uniqueness is one run of Unique.
+// uniqueness is the state of one call of Unique.
 type uniqueness struct {
 	text  []byte
-	names [][]byte // of the open objects, the innermost last
-	name  string   // the repeated one, once found
-	path  []string // from the object that repeats it outwards
+	names [][]byte // names of the open objects, the innermost last
+	name  string   // the repeated name, once found
+	path  []string // steps from the object that repeats name outwards
 }
 
-// value walks the value at i and returns the index after it. The walk is one
-// pass, whatever the depth: iterating each level anew would be quadratic.
+// value checks the value at i and returns the index after it. The walk is one pass. With an
+// iterator for each level, the time would be quadratic in the depth.
 func (u *uniqueness) value(i, depth int) (end int, ok bool) {
 	if i < len(u.text) && depth < maxDepth {
 		switch u.text[i] {
@@ -97,8 +96,8 @@ func (u *uniqueness) object(i, depth int) (end int, ok bool) {
 	return min(i+1, len(u.text)), true
 }
 
-// add files a name of the object whose names begin at base. It is not ok if the
-// object has it already.
+// add records a name of the object whose names begin at base. It returns false if the object
+// already has the name.
 func (u *uniqueness) add(base int, many map[string]struct{}, name []byte) (map[string]struct{}, bool) {
 	if many != nil {
 		_, known := many[string(name)]
