@@ -8,9 +8,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// AppendClientCapabilities appends a ClientCapabilities object: in initialize,
-// in the _meta of requests (2026-07-28), or as requiredCapabilities of an
-// error. What the revision does not know is left out.
+// AppendClientCapabilities appends a ClientCapabilities object for initialize, for the _meta of
+// requests (2026-07-28), or for the requiredCapabilities of an error. Capabilities that the
+// revision does not have are left out.
 func (d *Dialect) AppendClientCapabilities(dst []byte, c *protocol.ClientCapabilities) []byte {
 	w := d.writer(dst)
 	w.open('{')
@@ -37,8 +37,8 @@ func (d *Dialect) AppendClientCapabilities(dst []byte, c *protocol.ClientCapabil
 	return w.b
 }
 
-// elicitation: from 2025-11-25 on the modes are spelled out; without URL mode
-// an empty object means the form.
+// elicitation writes the capability elicitation. From 2025-11-25 on it lists the modes. Before
+// that, an empty object means form mode.
 func (w *writer) elicitation(c *protocol.ClientCapabilities) {
 	form, url := c.Elicitation, c.ElicitURL && w.d.elicitsURL
 	if !w.d.elicits || (!form && !url) {
@@ -70,9 +70,9 @@ func (w *writer) clientTasks(c *protocol.ClientCapabilities) {
 	w.shut('}')
 }
 
-// extensionsWith is the extensions to declare: the tasks extension exists on
-// 2026-07-28 only, and there Tasks is its switch (SEP-2663). Others, such as
-// io.modelcontextprotocol/ui, are declared in initialize as well.
+// extensionsWith returns the extensions to declare. The tasks extension exists only on 2026-07-28,
+// where tasks adds or removes it (SEP-2663). Other extensions, such as io.modelcontextprotocol/ui,
+// are also declared in initialize.
 func (d *Dialect) extensionsWith(m map[string]json.RawMessage, tasks bool) map[string]json.RawMessage {
 	_, has := m[extensionTasks]
 	want := tasks && d.taskExtension
@@ -90,8 +90,8 @@ func (d *Dialect) extensionsWith(m map[string]json.RawMessage, tasks bool) map[s
 	return m
 }
 
-// AppendServerCapabilities appends a ServerCapabilities object. What the
-// revision does not know is left out.
+// AppendServerCapabilities appends a ServerCapabilities object. Capabilities that the revision does
+// not have are left out.
 func (d *Dialect) AppendServerCapabilities(dst []byte, c *protocol.ServerCapabilities) []byte {
 	w := d.writer(dst)
 	w.open('{')
@@ -126,9 +126,9 @@ func (w *writer) listed(name string, is, subscribe, changes bool) {
 	w.shut('}')
 }
 
-// declarations makes each of fs say nothing unless it has the shape of a declaration: clients
-// send true, null or a list where the schema has an object, and a capability that nobody can
-// read is one that is not there (ADR 8).
+// declarations changes each of fs to ignore a value that it cannot read. Some clients send true,
+// null or a list where the schema requires an object. An unreadable capability counts as not
+// declared (ADR 8).
 func declarations[T any](fs fields[T]) fields[T] {
 	for i, f := range fs {
 		fs[i].read = func(d *Dialect, t *T, v []byte) *fail {
@@ -176,7 +176,8 @@ var samplingCapability = declarations(fields[protocol.ClientCapabilities]{
 	}},
 })
 
-// readIf is readPresent where the revision has the member; elsewhere it is unknown.
+// readIf is like readPresent if exists is true. Otherwise the revision does not have the member,
+// and readIf ignores it.
 func readIf(exists bool, to *bool, v []byte) *fail {
 	if !exists {
 		return nil
@@ -184,9 +185,9 @@ func readIf(exists bool, to *bool, v []byte) *fail {
 	return readPresent(to, v)
 }
 
-// readElicitation: {} means forms only, and so does any object before modes
-// existed; {"url":{}} alone means no forms (2026-07-28 client/elicitation
-// "Capabilities").
+// readElicitation reads the capability elicitation. {} means form mode only. On revisions without
+// modes, so does any object. {"url":{}} alone means that the client has no form mode (2026-07-28
+// client/elicitation "Capabilities").
 func readElicitation(d *Dialect, c *protocol.ClientCapabilities, v []byte) *fail {
 	if !d.elicits {
 		return nil
@@ -239,7 +240,7 @@ var clientTaskRequests = declarations(fields[protocol.ClientCapabilities]{
 	}},
 })
 
-// readHas notes that an object has an object under name.
+// readHas sets to if v has a member name that is an object.
 func readHas(to *bool, v []byte, name string) *fail {
 	v, f := objectOf(v)
 	if f != nil {
@@ -255,8 +256,8 @@ func readHas(to *bool, v []byte, name string) *fail {
 	return nil
 }
 
-// readExtensions keeps all extensions raw, unknown ones too; the tasks
-// extension counts on 2026-07-28 only (SEP-2663).
+// readExtensions keeps all extensions raw, including unknown ones. The tasks extension sets tasks
+// only on 2026-07-28 (SEP-2663).
 func readExtensions(d *Dialect, to *map[string]json.RawMessage, tasks *bool, v []byte) *fail {
 	if f := readDeclared(to, v); f != nil {
 		return f
@@ -267,8 +268,8 @@ func readExtensions(d *Dialect, to *map[string]json.RawMessage, tasks *bool, v [
 	return nil
 }
 
-// readDeclared reads an object whose values are objects, kept as they are. Values of other
-// kinds declare nothing and are left out.
+// readDeclared reads an object whose values are objects, which it keeps raw. Values of other kinds
+// are ignored.
 func readDeclared(to *map[string]json.RawMessage, v []byte) *fail {
 	v, f := objectOf(v)
 	if f != nil {
@@ -317,7 +318,7 @@ var serverCapabilityMembers = declarations(fields[protocol.ServerCapabilities]{
 	}},
 })
 
-// readFlag reads a boolean member of an object; absent is false.
+// readFlag reads a boolean member of an object. An absent member is false.
 func readFlag(to *bool, v []byte, name string) *fail {
 	v, f := objectOf(v)
 	if f != nil {

@@ -4,10 +4,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// AppendTool appends one entry of tools/list. An output schema that is not an
-// object's is bare on 2026-07-28 and wrapped before, see [WrapsOutput]; an input
-// schema that says nothing of its type gets "type":"object". Schemas whose type
-// cannot be an object's are an error.
+// AppendTool appends one entry of tools/list. If the output schema does not describe an object, it
+// is written unchanged on 2026-07-28 and wrapped on older revisions; see [WrapsOutput]. An input
+// schema without a type gets "type":"object". AppendTool returns an error if the type of a schema
+// cannot be an object.
 func (d *Dialect) AppendTool(dst []byte, t *protocol.Tool) ([]byte, error) {
 	w := d.writer(dst)
 	w.tool(t)
@@ -78,7 +78,8 @@ func (w *writer) tool(t *protocol.Tool) {
 	w.shut('}')
 }
 
-// toolAnnotations: before 2025-06-18 the only title of a tool is its annotations'.
+// toolAnnotations writes the annotations of a tool. Before 2025-06-18 the only title of a tool is
+// in its annotations.
 func (w *writer) toolAnnotations(t *protocol.Tool) {
 	a := t.Annotations
 	if !w.d.titles && a.Title == "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// place says which union a content block stands in: the schema has ContentBlock
-// for results and prompts, SamplingMessageContentBlock for sampling.
+// place is the position of a content block, which determines its union. The schema has ContentBlock
+// for results and prompts, and SamplingMessageContentBlock for sampling.
 type place uint8
 
 const (
@@ -16,10 +16,10 @@ const (
 	inSampling
 )
 
-// AppendBlock appends one content block of a tool result or prompt message. A
-// block that the revision lacks becomes a text that says so; tool_use and
-// tool_result, which belong in sampling messages, are refused. An empty MIME
-// type is sniffed.
+// AppendBlock appends one content block of a tool result or prompt message. A block that the
+// revision lacks becomes a text block that says so. AppendBlock returns an error for tool_use and
+// tool_result, which are allowed only in sampling messages. An empty MIME type is detected from the
+// data.
 func (d *Dialect) AppendBlock(dst []byte, b protocol.Block) ([]byte, error) {
 	w := d.writer(dst)
 	w.block(b, inResult)
@@ -97,7 +97,8 @@ func (w *writer) audio(b protocol.Audio) {
 	w.textBlock(text, b.Annotations, b.Meta)
 }
 
-// embedded: sampling has no embedded resources, but a text is a text.
+// embedded writes an embedded resource. Sampling has no such block, so there a text resource
+// becomes a text block and a binary one is an error.
 func (w *writer) embedded(b protocol.Embedded, at place) {
 	if at == inSampling {
 		if b.Contents.Data != nil {
@@ -135,7 +136,7 @@ func (w *writer) link(b protocol.Link, at place) {
 	w.shut('}')
 }
 
-// linkText says in words what a link says: name, URI, description.
+// linkText returns a text that replaces a link: its name, URI and description.
 func linkText(b protocol.Link) string {
 	name := b.Title
 	if name == "" {
@@ -181,9 +182,9 @@ func (w *writer) toolResult(b protocol.ToolResult, at place) {
 	w.shut('}')
 }
 
-// structured writes structuredContent as the revision has it: any value
-// (2026-07-28), an object, where others are wrapped (2025-06-18, 2025-11-25),
-// or nothing.
+// structured writes structuredContent. On 2026-07-28 it may be any value. On 2025-06-18 and
+// 2025-11-25 it must be an object, so other values are wrapped. Older revisions do not have the
+// member.
 func (w *writer) structured(v []byte, wrap bool) {
 	if len(v) == 0 || !w.d.structuredContent {
 		return

@@ -12,8 +12,8 @@ func readBlocks(d *Dialect, to *[]protocol.Block, v []byte, at place) *fail {
 	return readList(to, v, func(b *protocol.Block, v []byte) *fail { return readBlock(d, b, v, at) })
 }
 
-// readBlock reads the members that a block of its type has; others are unknown
-// ones, whatever they mean in blocks of another type.
+// readBlock reads the members that a block of its type has. Members of other types are ignored like
+// unknown ones.
 func readBlock(d *Dialect, to *protocol.Block, v []byte, at place) *fail {
 	kind, f := readType(v)
 	if f != nil {
@@ -38,14 +38,14 @@ func readBlock(d *Dialect, to *protocol.Block, v []byte, at place) *fail {
 		return readToolResult(d, to, v)
 	case slices.Contains([]string{"resource", "resource_link", "tool_use", "tool_result"}, kind):
 		return refuse("cannot stand here").in("type")
-	case at == inResult: // the rest of the result is still of use
+	case at == inResult: // the rest of the result is still useful
 		*to = protocol.Unknown{Type: kind, Raw: bytes.Clone(v)}
 		return nil
 	}
 	return refuse("is no block type that this protocol has").in("type")
 }
 
-// readType reads the member that tells the members of a union apart.
+// readType reads the member that discriminates a union.
 func readType(v []byte) (string, *fail) {
 	if jsontext.KindOf(v) != jsontext.KindObject {
 		return "", refuse("must be an object")
@@ -70,7 +70,7 @@ func blockOf[T protocol.Block](d *Dialect, members fields[T], to *protocol.Block
 	return nil
 }
 
-// typed is the member that readType read, so that a second one is seen.
+// typed is the field for the member that readType has read. It is needed to detect a repeated one.
 func typed[T any]() field[T] {
 	return field[T]{"type", required, func(*Dialect, *T, []byte) *fail { return nil }}
 }
@@ -128,7 +128,8 @@ var toolUseMembers = fields[protocol.ToolUse]{
 	{"_meta", optional, since(hasMetas, func(_ *Dialect, b *protocol.ToolUse, v []byte) *fail { return readMeta(&b.Meta, v) })},
 }
 
-// toolResult keeps the content unread: a table that read blocks would refer to itself.
+// toolResult is a tool_result whose content is still raw. A table that reads blocks would refer to
+// itself.
 type toolResult struct {
 	protocol.ToolResult
 	content []byte
@@ -158,7 +159,7 @@ func readToolResult(d *Dialect, to *protocol.Block, v []byte) *fail {
 	return nil
 }
 
-// readStructured takes any value where the revision allows it, else an object.
+// readStructured reads any value if the revision allows it, and otherwise an object.
 func readStructured[B ~[]byte](d *Dialect, to *B, v []byte) *fail {
 	if d.anyStructured {
 		*to = B(v)

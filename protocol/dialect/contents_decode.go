@@ -40,7 +40,7 @@ func readContents(d *Dialect, to *protocol.Contents, v []byte) *fail {
 	return nil
 }
 
-// readBase64 reads the standard alphabet with padding; an empty one is not nil.
+// readBase64 reads base64 in the standard alphabet with padding. An empty text is not nil.
 func readBase64(to *[]byte, v []byte) *fail {
 	if jsontext.KindOf(v) != jsontext.KindString {
 		return refuse("must be a string")
@@ -74,8 +74,8 @@ func readRole(to *protocol.Role, v []byte) *fail {
 	return readEnum(to, v, protocol.RoleUser, protocol.RoleAssistant)
 }
 
-// readHintTime reads a time that is only a hint: the schema calls it a string,
-// so an unknown form is no fault, it only says nothing.
+// readHintTime reads a time that is only a hint. The schema requires only a string, so a text in an
+// unknown format is ignored.
 func readHintTime(to *time.Time, v []byte) *fail {
 	var s string
 	if f := readString(&s, v); f != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// fail is why a value was refused and where. The path grows from the inside
-// out, so that it costs nothing where nothing fails.
+// fail is the reason why a value was refused, and the path of that value. The path is built from
+// the inside out, so that it costs nothing if nothing fails.
 type fail struct{ path, reason string }
 
 func refuse(reason string) *fail { return &fail{reason: reason} }
@@ -33,12 +33,12 @@ func (f *fail) at(i int) *fail {
 	return f
 }
 
-// fault is the refusal of what root names: "params" or "result".
+// fault returns f as a Fault. root is the start of the path: "params" or "result".
 func (f *fail) fault(root string) *protocol.Fault {
 	return protocol.Faultf(protocol.FaultInvalidParams, "%s%s %s", root, f.path, f.reason)
 }
 
-// plainName says that a member may stand in a path after a dot.
+// plainName reports whether a member name can follow a dot in a path.
 func plainName(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool {
 		return r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
@@ -55,12 +55,12 @@ type field[T any] struct {
 type need uint8
 
 const (
-	optional need = iota // null says the same as an absent member
+	optional need = iota // null is the same as an absent member
 	nullable             // optional, and null is a value
 	required
 )
 
-// since makes a member unknown, and so ignored, to revisions that lack it.
+// since makes revisions without the member ignore it like an unknown one.
 func since[T any](has func(*Dialect) bool, read func(*Dialect, *T, []byte) *fail) func(*Dialect, *T, []byte) *fail {
 	return func(d *Dialect, t *T, v []byte) *fail {
 		if !has(d) {
@@ -70,7 +70,7 @@ func since[T any](has func(*Dialect) bool, read func(*Dialect, *T, []byte) *fail
 	}
 }
 
-// What since asks beside the traits.
+// Arguments of since for members that do not depend on a trait.
 func hasTitles(d *Dialect) bool          { return d.titles }
 func hasMetas(d *Dialect) bool           { return d.metas }
 func hasIcons(d *Dialect) bool           { return d.icons }
@@ -81,15 +81,15 @@ func hasContext(d *Dialect) bool         { return d.context }
 func hasProgressMessage(d *Dialect) bool { return d.progressMessage }
 func hasRootsChanged(d *Dialect) bool    { return d.rootsChanged }
 
-// fields are the members of an object, 64 at most.
+// fields are the members of an object, at most 64.
 type fields[T any] []field[T]
 
-// decode reads an object. A nil raw is an object without members.
+// decode reads an object into t. A nil raw is an object without members.
 func (fs fields[T]) decode(d *Dialect, t *T, raw []byte) *fail {
 	return fs.decodeObject(d, t, jsontext.Bare(raw))
 }
 
-// decodeObject is decode for an object of which more is known.
+// decodeObject is like decode, but uses the outline of the object.
 func (fs fields[T]) decodeObject(d *Dialect, t *T, o jsontext.Object) *fail {
 	raw := o.Raw()
 	if raw != nil && jsontext.KindOf(raw) != jsontext.KindObject {
@@ -111,7 +111,7 @@ func (fs fields[T]) decodeObject(d *Dialect, t *T, o jsontext.Object) *fail {
 		}
 		seen |= 1 << i
 		if fs[i].need == optional && jsontext.KindOf(v) == jsontext.KindNull {
-			continue // clients write what they have not got as null (ADR 8)
+			continue // some clients write absent members as null (ADR 8)
 		}
 		if f := fs[i].read(d, t, v); f != nil {
 			return f.in(fs[i].name)
@@ -142,8 +142,8 @@ func (fs fields[T]) missing(seen uint64) *fail {
 	return nil
 }
 
-// repeated refuses an object in which a name occurs twice. Only objects with
-// several unknown members come here, so the work is not on the common path.
+// repeated refuses an object in which a name occurs twice. It is called only for objects with
+// several unknown members, which are rare.
 func repeated(object []byte) *fail {
 	n := jsontext.Len(object)
 	if n < 2 {
@@ -176,7 +176,7 @@ func readStringPtr(to **string, v []byte) *fail {
 	return readString(*to, v)
 }
 
-// readEnum reads a string that is one of values.
+// readEnum reads a string that must be in values.
 func readEnum[S ~string](to *S, v []byte, values ...S) *fail {
 	s, ok := jsontext.String(v)
 	if !ok {
@@ -259,7 +259,7 @@ func readID(to *jsonrpc.ID, v []byte) *fail {
 	return nil
 }
 
-// readObject takes an object as it is.
+// readObject reads an object and keeps it raw.
 func readObject[B ~[]byte](to *B, v []byte) *fail {
 	v, f := objectOf(v)
 	if f != nil {
@@ -269,8 +269,8 @@ func readObject[B ~[]byte](to *B, v []byte) *fail {
 	return nil
 }
 
-// objectOf returns an object as it is. An empty list is an empty object: that is how PHP
-// writes one.
+// objectOf returns v if it is an object. It also accepts an empty list as an empty object, because
+// PHP encodes an empty object like that.
 func objectOf(v []byte) ([]byte, *fail) {
 	switch {
 	case jsontext.KindOf(v) == jsontext.KindObject:
@@ -281,7 +281,7 @@ func objectOf(v []byte) ([]byte, *fail) {
 	return nil, refuse("must be an object")
 }
 
-// readPresent notes that a member is there and an object.
+// readPresent sets to if the member is an object.
 func readPresent(to *bool, v []byte) *fail {
 	if _, f := objectOf(v); f != nil {
 		return f
@@ -290,7 +290,7 @@ func readPresent(to *bool, v []byte) *fail {
 	return nil
 }
 
-// readList reads an array; an empty one is not nil.
+// readList reads an array. The slice of an empty array is not nil.
 func readList[T any](to *[]T, v []byte, item func(to *T, v []byte) *fail) *fail {
 	if jsontext.KindOf(v) != jsontext.KindArray {
 		return refuse("must be an array")
@@ -307,7 +307,7 @@ func readList[T any](to *[]T, v []byte, item func(to *T, v []byte) *fail) *fail 
 	return nil
 }
 
-// readMap reads an object with any names; an empty one is not nil.
+// readMap reads an object with any names. The map of an empty object is not nil.
 func readMap[T any](to *map[string]T, v []byte, item func(to *T, v []byte) *fail) *fail {
 	v, f := objectOf(v)
 	if f != nil {
@@ -329,7 +329,7 @@ func readMap[T any](to *map[string]T, v []byte, item func(to *T, v []byte) *fail
 	return nil
 }
 
-// readObjects reads an object whose values are objects, kept as they are.
+// readObjects reads an object whose values are objects, which it keeps raw.
 func readObjects[B ~[]byte](to *map[string]B, v []byte) *fail {
 	return readMap(to, v, readObject[B])
 }

@@ -5,15 +5,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// DecodeParams reads the params of a request or notification of either side;
-// nil is absent. A method that the revision lacks yields CustomParams. The
-// fault is an InvalidParams that names the member by its path. _meta is
-// DecodeMeta's. Raw JSON in the result aliases params.
+// DecodeParams decodes the params of a request or notification of either side. Nil params are
+// absent. A method that the revision lacks yields CustomParams. The fault is an InvalidParams that
+// names the member by its path. DecodeMeta reads _meta. Raw JSON in the result aliases params.
 func (d *Dialect) DecodeParams(method string, params []byte) (protocol.Params, *protocol.Fault) {
 	return d.DecodeParamsObject(method, jsontext.Bare(params))
 }
 
-// DecodeParamsObject is DecodeParams for params of which more is known.
+// DecodeParamsObject is like DecodeParams, but uses the outline of the params.
 func (d *Dialect) DecodeParamsObject(method string, params jsontext.Object) (protocol.Params, *protocol.Fault) {
 	read := decodeCustom(method)
 	if m, ok := d.methods[method]; ok {
@@ -28,7 +27,7 @@ func (d *Dialect) DecodeParamsObject(method string, params jsontext.Object) (pro
 
 type paramsReader func(d *Dialect, o jsontext.Object) (protocol.Params, *fail)
 
-// into reads params with a table of members.
+// into returns a reader of params that uses a table of members.
 func into[T any, P interface {
 	*T
 	protocol.Params

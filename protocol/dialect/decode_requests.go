@@ -5,7 +5,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// initialize holds the capabilities unread: what they mean depends on the version.
+// initialize holds the capabilities raw, because their meaning depends on the version.
 type initialize struct {
 	protocol.InitializeParams
 	capabilities []byte
@@ -19,8 +19,8 @@ var initializeMembers = fields[initialize]{
 	}},
 }
 
-// decodeInitialize reads the capabilities as the revision has them that will be
-// negotiated, whichever dialect the caller took to read the request.
+// decodeInitialize decodes the params of initialize. It reads the capabilities by the revision that
+// will be negotiated, not by the dialect of the caller.
 func decodeInitialize(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 	var p initialize
 	if f := initializeMembers.decodeObject(d, &p, o); f != nil {
@@ -48,7 +48,7 @@ var callToolMembers = fields[protocol.CallToolParams]{
 	}},
 }
 
-// readArguments reads the arguments of a tool, also out of a text.
+// readArguments reads the arguments of a tool. It also accepts a string that contains the object.
 func readArguments(p *protocol.CallToolParams, v []byte) *fail {
 	if text, ok := jsontext.String(v); ok && jsontext.KindOf([]byte(text)) == jsontext.KindObject &&
 		jsontext.Check([]byte(text), jsontext.DefaultLimits()) == nil {
@@ -80,7 +80,7 @@ var getPromptMembers = fields[protocol.GetPromptParams]{
 	}},
 }
 
-// readResponses: before 2026-07-28 the member means nothing.
+// readResponses reads inputResponses. It ignores the member before 2026-07-28.
 func readResponses(d *Dialect, in *protocol.Inputs, v []byte) *fail {
 	if !d.inputRounds {
 		return nil
@@ -95,7 +95,7 @@ func readState(d *Dialect, in *protocol.Inputs, v []byte) *fail {
 	return readStringPtr(&in.State, v)
 }
 
-// readTaskRequest: on other revisions a stray task member is ignored (SEP-2663).
+// readTaskRequest reads the member task. Revisions without core tasks ignore it (SEP-2663).
 func readTaskRequest(d *Dialect, to **protocol.TaskRequest, v []byte) *fail {
 	if !d.coreTasks {
 		return nil
@@ -213,7 +213,7 @@ var updateTaskMembers = fields[protocol.UpdateTaskParams]{
 	}},
 }
 
-// elicitMode is the member that tells the two modes apart.
+// elicitMode is the member that discriminates the two modes.
 var elicitMode = fields[string]{
 	{"mode", optional, func(_ *Dialect, mode *string, v []byte) *fail { return readEnum(mode, v, "form", "url") }},
 }
@@ -237,7 +237,7 @@ var (
 	})
 )
 
-// elicitMembers are those of both modes.
+// elicitMembers returns the members that both modes have.
 func elicitMembers() fields[protocol.ElicitParams] {
 	return fields[protocol.ElicitParams]{
 		{"message", required, func(_ *Dialect, p *protocol.ElicitParams, v []byte) *fail { return readString(&p.Message, v) }},
@@ -253,7 +253,7 @@ func decodeElicit(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 	return p, nil
 }
 
-// readElicit: no mode is the form's; each mode has its own members.
+// readElicit reads an elicitation. A missing mode means form mode. Each mode has its own members.
 func readElicit(d *Dialect, p *protocol.ElicitParams, raw []byte) *fail {
 	var mode string
 	if d.elicitModes {

@@ -7,12 +7,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// DecodeResult reads what answers method, of either side. Which type that is
-// follows from the method: acknowledgements are EmptyResult, tasks/result and
-// methods that the revision lacks are CustomResult. A tools/call may have become
-// a CreateTaskResult; on 2026-07-28 resultType decides first, and an unknown one
-// is a fault (basic "Result"). The fault names the member by its path. Raw JSON
-// in the result aliases the input.
+// DecodeResult decodes the result of a request method, of either side. The method determines the
+// type of the result. Acknowledgements are EmptyResult. tasks/result and methods that the revision
+// lacks yield CustomResult. A tools/call may yield a CreateTaskResult.
+//
+// On 2026-07-28 resultType decides first, and an unknown resultType is a fault (basic "Result").
+// The fault names the member by its path. Raw JSON in the result aliases the input.
 func (d *Dialect) DecodeResult(method string, result []byte) (protocol.Result, *protocol.Fault) {
 	if jsontext.KindOf(result) != jsontext.KindObject {
 		return nil, refuse("must be an object").fault("result")
@@ -48,8 +48,8 @@ func (d *Dialect) resultReader(method string, result []byte) (resultReader, *fai
 	return m.result, nil
 }
 
-// resultKind returns "complete", "task" or "input_required", the last two only if the method may be
-// answered so.
+// resultKind returns "complete", "task" or "input_required". It returns the last two only if the
+// method allows such a result.
 func (d *Dialect) resultKind(m sent, result []byte) (string, *fail) {
 	const complete = "complete"
 	if !d.resultType {
@@ -76,7 +76,7 @@ func (d *Dialect) resultKind(m sent, result []byte) (string, *fail) {
 
 type resultReader func(d *Dialect, raw []byte) (protocol.Result, *fail)
 
-// resultOf reads a result with a table of members.
+// resultOf returns a reader of results that uses a table of members.
 func resultOf[T any, P interface {
 	*T
 	protocol.Result
@@ -99,8 +99,7 @@ func decodeCustomResult(_ *Dialect, raw []byte) (protocol.Result, *fail) {
 
 var readEmpty = resultOf(emptyMembers)
 
-// decodeDiscover takes the server's identity out of _meta: that is where
-// 2026-07-28 server/discover puts it.
+// decodeDiscover reads the server's identity from _meta (2026-07-28 server/discover).
 func decodeDiscover(d *Dialect, raw []byte) (protocol.Result, *fail) {
 	r := new(protocol.DiscoverResult)
 	if f := discoverMembers.decode(d, r, raw); f != nil {
@@ -116,8 +115,8 @@ func decodeDiscover(d *Dialect, raw []byte) (protocol.Result, *fail) {
 	return r, nil
 }
 
-// decodeInputRequired: without questions and without state there is nothing to
-// come back with (2026-07-28 basic/patterns/mrtr).
+// decodeInputRequired refuses a result with neither questions nor state, because the client could
+// not continue (2026-07-28 basic/patterns/mrtr).
 func decodeInputRequired(d *Dialect, raw []byte) (protocol.Result, *fail) {
 	r := new(protocol.InputRequiredResult)
 	if f := inputRequiredMembers.decode(d, r, raw); f != nil {
@@ -145,7 +144,8 @@ func decodeListen(_ *Dialect, raw []byte) (protocol.Result, *fail) {
 	return r, nil
 }
 
-// decodeCreateTask: nested on 2025-11-25, flat in the extension (SEP-2663).
+// decodeCreateTask reads a created task. The task is a member of the result on 2025-11-25, and the
+// result itself in the extension (SEP-2663).
 func decodeCreateTask(d *Dialect, raw []byte) (protocol.Result, *fail) {
 	r := new(protocol.CreateTaskResult)
 	if f := createTaskMembers.decode(d, r, raw); f != nil {
@@ -164,7 +164,7 @@ func decodeCreateTask(d *Dialect, raw []byte) (protocol.Result, *fail) {
 	return r, nil
 }
 
-// decodeCancelTask: only 2025-11-25 answers with the task.
+// decodeCancelTask reads the result of tasks/cancel. Only 2025-11-25 returns the task.
 func decodeCancelTask(d *Dialect, raw []byte) (protocol.Result, *fail) {
 	if d.taskExtension {
 		return readEmpty(d, raw)
@@ -185,7 +185,7 @@ func decodeTaskResult(d *Dialect, raw []byte) (protocol.Result, *fail) {
 	return r, nil
 }
 
-// readTTLMs: what is negative or absent means 0 (2026-07-28 server/utilities/caching).
+// readTTLMs reads ttlMs. A negative or absent value means 0 (2026-07-28 server/utilities/caching).
 func readTTLMs(c *protocol.CacheHints, v []byte) *fail {
 	var ms int64
 	if f := readInt(&ms, v); f != nil {

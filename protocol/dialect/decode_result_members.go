@@ -40,7 +40,7 @@ var discoverMembers = fields[protocol.DiscoverResult]{
 	{"_meta", optional, func(_ *Dialect, r *protocol.DiscoverResult, v []byte) *fail { return readMeta(&r.Meta, v) }},
 }
 
-// listOf makes the table of a list result from where its parts are.
+// listOf returns the table of a list result, given access to its parts.
 func listOf[R, T any](
 	name string, list func(*R) *[]T, item func(*Dialect, *T, []byte) *fail,
 	rest func(*R) (next **string, cache *protocol.CacheHints, meta *protocol.Meta),
@@ -185,7 +185,7 @@ var createMessageResultMembers = fields[protocol.CreateMessageResult]{
 var listRootsResultMembers = fields[protocol.ListRootsResult]{
 	{"roots", required, func(d *Dialect, r *protocol.ListRootsResult, v []byte) *fail {
 		if jsontext.KindOf(v) == jsontext.KindNull {
-			return nil // a nil slice of a client in Go
+			return nil // clients in Go encode a nil slice as null
 		}
 		return readList(&r.Roots, v, func(t *protocol.Root, v []byte) *fail { return readRoot(d, t, v) })
 	}},

@@ -5,7 +5,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// elicit writes the params of elicitation/create but for _meta and task.
+// elicit writes the params of elicitation/create except _meta and task.
 func (w *writer) elicit(p *protocol.ElicitParams) {
 	if p.URL != "" {
 		w.elicitURL(p)
@@ -39,8 +39,8 @@ func (w *writer) elicitURL(p *protocol.ElicitParams) {
 	w.str("url", p.URL)
 }
 
-// form writes a form schema. Its type and its properties are required, also of a
-// question without fields, to which one only agrees (client/elicitation "Requested Schema").
+// form writes a form schema. type and properties are required, even for a question without fields,
+// which the user only accepts or declines (client/elicitation "Requested Schema").
 func (w *writer) form(schema []byte) {
 	w.open('{')
 	if _, typed := jsontext.Member(schema, "type"); !typed {
@@ -63,7 +63,7 @@ func (w *writer) form(schema []byte) {
 	w.shut('}')
 }
 
-// oldFields writes the fields of a form for 2025-06-18 client/elicitation, which knows
+// oldFields writes the fields of a form for 2025-06-18 client/elicitation. That revision has only
 // flat objects of strings, numbers, booleans and enums with enumNames.
 func (w *writer) oldFields(fields []byte) {
 	w.open('{')
@@ -117,8 +117,8 @@ func (w *writer) oldChoice(name string, choices []byte) {
 	w.texts("enumNames", titles)
 }
 
-// elicitContent writes what the user filled in. Lists of choices came with
-// 2025-11-25 and can be neither dropped nor said otherwise.
+// elicitContent writes the user's answers. Lists of choices exist from 2025-11-25 on. For older
+// revisions they are an error, because they can be neither dropped nor rewritten.
 func (w *writer) elicitContent(v []byte) {
 	if len(v) == 0 {
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Keys of _meta that the specification gives a meaning (2026-07-28 basic "_meta";
-// the last two: 2025-11-25 basic/utilities/tasks).
+// Keys of _meta that the specification defines (2026-07-28 basic "_meta"; the last two: 2025-11-25
+// basic/utilities/tasks).
 const (
 	keyVersion        = "io.modelcontextprotocol/protocolVersion"
 	keyClientInfo     = "io.modelcontextprotocol/clientInfo"
@@ -30,19 +30,20 @@ const (
 	completionsAtMost = 100
 )
 
-// writer appends JSON in the form of one dialect. The first error sticks.
-// Commas follow from the last byte, so members may be left out freely.
+// writer appends JSON in the wire form of one dialect. It keeps the first error. Commas are derived
+// from the last byte, so callers may leave out any member.
 type writer struct {
 	d    *Dialect
 	b    []byte
-	from int    // where b began
-	base string // where a schema that is written has moved to, as a reference; "": see movedRef
+	from int    // length of dst before the first write
+	base string // new root of the schema that is being written, as a reference; if "", the default of movedMember
 	err  error
 }
 
 func (d *Dialect) writer(dst []byte) *writer { return &writer{d: d, b: dst, from: len(dst)} }
 
-// done is what the Append functions return; after an error that is dst as it was.
+// done returns the extended slice. After an error, it returns the original dst and the error.
+// Append functions return its results.
 func (w *writer) done() ([]byte, error) {
 	if w.err != nil {
 		return w.b[:w.from], w.err
@@ -60,7 +61,7 @@ func (w *writer) open(bracket byte) { w.b = append(w.b, bracket) }
 
 func (w *writer) shut(bracket byte) { w.b = append(w.b, bracket) }
 
-// comma separates from the member or item before, if there is one.
+// comma writes a comma unless the next member or item is the first.
 func (w *writer) comma() {
 	if last := w.b[len(w.b)-1]; last != '{' && last != '[' {
 		w.b = append(w.b, ',')
@@ -86,14 +87,14 @@ func (w *writer) str(name, s string) {
 	w.b = jsontext.Quote(w.b, s)
 }
 
-// text is str, left out where s is empty.
+// text is like str, but writes nothing if s is empty.
 func (w *writer) text(name, s string) {
 	if s != "" {
 		w.str(name, s)
 	}
 }
 
-// title is text for the member title, which came with 2025-06-18.
+// title writes the member title like text, from 2025-06-18 on.
 func (w *writer) title(s string) {
 	if w.d.titles {
 		w.text("title", s)
@@ -116,7 +117,7 @@ func (w *writer) texts(name string, list []string) {
 	w.shut(']')
 }
 
-// someTexts is texts, left out where the list is empty.
+// someTexts is like texts, but writes nothing if the list is empty.
 func (w *writer) someTexts(name string, list []string) {
 	if len(list) > 0 {
 		w.texts(name, list)
@@ -128,7 +129,7 @@ func (w *writer) boolean(name string, v bool) {
 	w.b = strconv.AppendBool(w.b, v)
 }
 
-// flag is boolean, left out where v is false.
+// flag is like boolean, but writes nothing if v is false.
 func (w *writer) flag(name string, v bool) {
 	if v {
 		w.boolean(name, true)
@@ -146,7 +147,7 @@ func (w *writer) integer(name string, n int64) {
 	w.b = strconv.AppendInt(w.b, n, 10)
 }
 
-// count is integer, left out where n is zero.
+// count is like integer, but writes nothing if n is zero.
 func (w *writer) count(name string, n int64) {
 	if n != 0 {
 		w.integer(name, n)
@@ -168,7 +169,7 @@ func (w *writer) floatPtr(name string, f *float64) {
 	}
 }
 
-// when writes a time; the zero one is left out.
+// when writes a time, unless it is zero.
 func (w *writer) when(name string, t time.Time) {
 	if t.IsZero() {
 		return
@@ -179,11 +180,11 @@ func (w *writer) when(name string, t time.Time) {
 	w.b = append(w.b, '"')
 }
 
-// raw writes a valid JSON value without line breaks: the newline ends a frame
-// on stdio (2026-07-28 basic/transports/stdio).
+// raw writes a valid JSON value without line breaks, because a newline ends a frame on stdio
+// (2026-07-28 basic/transports/stdio).
 func (w *writer) raw(v []byte) {
 	if len(v) == 0 {
-		w.b = append(w.b, "null"...) // no member of a frame is ever without a value
+		w.b = append(w.b, "null"...) // a member must have a value
 		return
 	}
 	if bytes.IndexByte(v, '\n') < 0 && bytes.IndexByte(v, '\r') < 0 {
@@ -193,7 +194,7 @@ func (w *writer) raw(v []byte) {
 	w.b = jsontext.Compact(w.b, v)
 }
 
-// objectMember writes a member that must be an object, left out where v is empty.
+// objectMember writes a member that must be an object, unless v is empty.
 func (w *writer) objectMember(name string, v []byte) {
 	if len(v) == 0 {
 		return
@@ -206,7 +207,7 @@ func (w *writer) objectMember(name string, v []byte) {
 	w.raw(v)
 }
 
-// rawMap writes an object of ready objects, names sorted; left out where empty.
+// rawMap writes an object of encoded objects, sorted by name. It writes nothing if m is empty.
 func (w *writer) rawMap(name string, m map[string]json.RawMessage) {
 	if len(m) == 0 {
 		return
@@ -220,7 +221,7 @@ func (w *writer) rawMap(name string, m map[string]json.RawMessage) {
 	w.shut('}')
 }
 
-// object writes a ready object, an empty one where v is none.
+// object writes an encoded object, or an empty object if v is empty.
 func (w *writer) object(v []byte) {
 	if jsontext.KindOf(v) != jsontext.KindObject {
 		v = []byte("{}")
@@ -233,17 +234,17 @@ func (w *writer) empty(name string) {
 	w.b = append(w.b, "{}"...)
 }
 
-// emptyIf writes an empty object as the sign of a capability.
+// emptyIf writes a member with an empty object, which declares a capability, if is is true.
 func (w *writer) emptyIf(name string, is bool) {
 	if is {
 		w.empty(name)
 	}
 }
 
-// any writes a member with a value that user code made.
+// any writes a member with a value from user code.
 func (w *writer) any(name string, v any) {
 	if raw, ok := v.(json.RawMessage); ok && len(raw) == 0 {
-		return // what a program leaves empty is absent
+		return // a value that the program left empty is absent
 	}
 	w.keyOf(name)
 	b, err := appendAny(w.b, v)
@@ -260,15 +261,15 @@ func (w *writer) meta(m protocol.Meta) {
 	}
 }
 
-// anyMeta writes a _meta that all revisions have; left out where empty.
+// anyMeta writes a _meta that all revisions have, unless it is empty.
 func (w *writer) anyMeta(m protocol.Meta) {
 	if len(m) > 0 {
 		w.any("_meta", map[string]any(m))
 	}
 }
 
-// metaMembers writes the members of m into a _meta that is already open, but
-// for those that are taken.
+// metaMembers writes the members of m into a _meta that is already open, except those for which
+// taken returns true.
 func (w *writer) metaMembers(m protocol.Meta, taken func(name string) bool) {
 	if len(m) == 0 {
 		return

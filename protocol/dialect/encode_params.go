@@ -10,10 +10,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// AppendParams appends the params of a request or notification, always an
-// object. m becomes its _meta and may be nil; a request of 2026-07-28 carries
-// the required members whatever m says. Params of a method that the revision
-// lacks are an error, those of methods outside the specification are not.
+// AppendParams appends the params of a request or notification, always as an object. m becomes its
+// _meta and may be nil. A client request of 2026-07-28 always has the required members of _meta.
+// AppendParams returns an error if the revision lacks the method. It accepts methods that are not
+// in the specification.
 func (d *Dialect) AppendParams(dst []byte, p protocol.Params, m *protocol.RequestMeta) ([]byte, error) {
 	w := d.writer(dst)
 	method := p.Method()
@@ -52,7 +52,7 @@ func (w *writer) custom(raw []byte) (meta []byte) {
 	return meta
 }
 
-// Each of these functions writes the members of the params of one method; see codec.
+// Each of the following functions writes the params of one method; see codec.
 
 func writeInitialize(w writer, params protocol.Params) writer {
 	p := as[*protocol.InitializeParams](params)
@@ -228,7 +228,7 @@ func (w *writer) callTool(p *protocol.CallToolParams) {
 	w.task(p.Task)
 }
 
-// inputs writes the answers of an input round (2026-07-28 basic/patterns/mrtr).
+// inputs writes the client's answers for the next round (2026-07-28 basic/patterns/mrtr).
 func (w *writer) inputs(in *protocol.Inputs) {
 	if !w.d.inputRounds {
 		return
@@ -249,7 +249,7 @@ func (w *writer) responses(m map[string]json.RawMessage) {
 	w.shut('}')
 }
 
-// task writes the wish for a task (2025-11-25 basic/utilities/tasks).
+// task writes the request to run as a task (2025-11-25 basic/utilities/tasks).
 func (w *writer) task(t *protocol.TaskRequest) {
 	if t == nil || !w.d.coreTasks {
 		return
@@ -262,7 +262,7 @@ func (w *writer) task(t *protocol.TaskRequest) {
 	w.shut('}')
 }
 
-// stringMap writes names sorted; left out where m is nil.
+// stringMap writes an object of strings, sorted by name. It writes nothing if m is nil.
 func (w *writer) stringMap(name string, m map[string]string) {
 	if m == nil {
 		return
@@ -276,7 +276,8 @@ func (w *writer) stringMap(name string, m map[string]string) {
 	w.shut('}')
 }
 
-// filter: what is false is left out (2026-07-28 basic/patterns/subscriptions).
+// filter writes a subscription filter without the members that are false (2026-07-28
+// basic/patterns/subscriptions).
 func (w *writer) filter(f *protocol.SubscriptionFilter) {
 	w.key("notifications")
 	w.open('{')

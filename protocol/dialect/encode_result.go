@@ -7,15 +7,17 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// AppendResult appends a result object. server is the serverInfo as
-// AppendImplementation wrote it, for the _meta of the revisions that want it
-// (2026-07-28 basic "_meta"); nil: none. Results of the client side never carry
-// it, nor a resultType: on 2026-07-28 they are answers inside a request. A
-// message without role is the user's, a sampling result the assistant's.
+// AppendResult appends a result object. It returns an error if the revision lacks the result.
+// server is the serverInfo written by AppendImplementation, for revisions that have it in _meta
+// (2026-07-28 basic "_meta"). It may be nil.
 //
-// A CallToolResult with structured content and a nil Content gets a text copy of
-// the former, which older clients and models read (server/tools "Structured
-// Content"); an empty Content stays empty. What the revision lacks is an error.
+// Results of a client never have serverInfo or resultType, because on 2026-07-28 they are answers
+// inside a request. A message without role gets the role user, and a sampling result the role
+// assistant.
+//
+// A CallToolResult with structured content and a nil Content gets a text block with a copy of the
+// structured content, for older clients and models (server/tools "Structured Content"). An empty
+// Content that is not nil stays empty.
 func (d *Dialect) AppendResult(dst []byte, r protocol.Result, server []byte) ([]byte, error) {
 	w := d.writer(dst)
 	if clientResult(r) {
@@ -33,7 +35,7 @@ func (d *Dialect) AppendResult(dst []byte, r protocol.Result, server []byte) ([]
 	return w.done()
 }
 
-// resultType says what the result is (2026-07-28 basic "Result").
+// resultType writes the resultType of a result (2026-07-28 basic "Result").
 func (w *writer) resultType(r protocol.Result) {
 	if !w.d.resultType {
 		return
@@ -141,15 +143,15 @@ func (w *writer) taskAnswer(r protocol.Result) protocol.Meta {
 	}
 }
 
-// exists refuses what the revision lacks.
+// exists fails if is is false: the revision lacks the thing named by what.
 func (w *writer) exists(is bool, what string) {
 	if !is {
 		w.fail("%s does not exist", what)
 	}
 }
 
-// resultMeta writes the _meta of a server's result: the user's members, and the
-// reserved ones, which win.
+// resultMeta writes the _meta of a server's result. Reserved members take precedence over members
+// of the user.
 func (w *writer) resultMeta(m protocol.Meta, r protocol.Result, server []byte) {
 	server = w.identity(r, server)
 	reserved, value := w.reserved(r)
@@ -172,7 +174,8 @@ func (w *writer) resultMeta(m protocol.Meta, r protocol.Result, server []byte) {
 	w.shut('}')
 }
 
-// reserved returns the member of _meta that only results of this kind have; an empty name: none.
+// reserved returns a member of _meta that only this type of result has. If there is no such member,
+// name is empty.
 func (w *writer) reserved(r protocol.Result) (name string, value []byte) {
 	switch r := r.(type) {
 	case *protocol.ListenResult:
@@ -185,8 +188,8 @@ func (w *writer) reserved(r protocol.Result) (name string, value []byte) {
 	return "", nil
 }
 
-// identity is the serverInfo to send: what a DiscoverResult says of itself, or what the
-// caller gave; nil where the revision has none in results.
+// identity returns the serverInfo to send: that of a DiscoverResult, or else server. It returns nil
+// if results of the revision do not have serverInfo.
 func (w *writer) identity(r protocol.Result, server []byte) []byte {
 	if !w.d.resultType {
 		return nil
@@ -197,7 +200,8 @@ func (w *writer) identity(r protocol.Result, server []byte) []byte {
 	return server
 }
 
-// customResult writes a ready result, adding what the revision wants in every one.
+// customResult writes an encoded result and adds the members that the revision requires in every
+// result.
 func (w *writer) customResult(raw, server []byte) {
 	if len(raw) > 0 && jsontext.KindOf(raw) != jsontext.KindObject {
 		w.fail("a result must be an object")
@@ -276,8 +280,8 @@ func (w *writer) promptMessages(list []protocol.Message) {
 	w.shut(']')
 }
 
-// completion: more than 100 values are cut, and said to be more
-// (server/utilities/completion "Completion Results").
+// completion writes a completion. If there are more than 100 values, it writes the first 100 and
+// sets hasMore (server/utilities/completion "Completion Results").
 func (w *writer) completion(c *protocol.Completion) {
 	values, total, more := c.Values, c.Total, c.HasMore
 	if len(values) > completionsAtMost {
@@ -321,7 +325,7 @@ func (w *writer) inputRequired(r *protocol.InputRequiredResult) {
 	w.textPtr("requestState", r.State)
 }
 
-// cache writes how long a result keeps (2026-07-28 server/utilities/caching).
+// cache writes how long a client may cache a result (2026-07-28 server/utilities/caching).
 func (w *writer) cache(c protocol.CacheHints) {
 	if !w.d.resultType {
 		return
@@ -347,7 +351,7 @@ func (w *writer) shutList(next *string, c protocol.CacheHints) {
 }
 
 func (w *writer) page(r *protocol.Page) {
-	size := 128 // what is around the entries
+	size := 128 // for the members around the entries
 	for _, e := range r.Entries {
 		size += len(e) + 1
 	}
@@ -360,7 +364,8 @@ func (w *writer) page(r *protocol.Page) {
 	w.shutList(r.Next, r.Cache)
 }
 
-// createTask: nested on 2025-11-25, flat in the extension (SEP-2663).
+// createTask writes a created task. The task is a member of the result on 2025-11-25, and the
+// result itself in the extension (SEP-2663).
 func (w *writer) createTask(r *protocol.CreateTaskResult) protocol.Meta {
 	w.exists(w.d.coreTasks || w.d.taskExtension, "a task")
 	if !w.d.coreTasks {
@@ -397,7 +402,7 @@ func (w *writer) listTasks(r *protocol.ListTasksResult) {
 	w.textPtr("nextCursor", r.Next)
 }
 
-// clientResult says that a client answers with r.
+// clientResult reports whether r is a result that clients send.
 func clientResult(r protocol.Result) bool {
 	switch r.(type) {
 	case *protocol.CreateMessageResult, *protocol.ListRootsResult, *protocol.ElicitResult:
@@ -433,7 +438,8 @@ func (w *writer) clientResult(r protocol.Result) {
 	w.shut('}')
 }
 
-// handshakeOnlyMeta: on 2026-07-28 the answers of elicitation and roots have no _meta.
+// handshakeOnlyMeta writes the _meta of an answer to elicitation or roots, which does not exist on
+// 2026-07-28.
 func (w *writer) handshakeOnlyMeta(m protocol.Meta) {
 	if w.d.handshake {
 		w.anyMeta(m)

@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// The codes of the specification beside JSON-RPC's own. All of -32020 to -32022
-// are 2026-07-28 basic "Error Codes".
+// Error codes of the specification in addition to JSON-RPC's. -32020 to -32022 are from 2026-07-28
+// basic "Error Codes".
 const (
 	codeRejected           = -1     // sampling refused by the user (client/sampling)
 	codeResourceNotFound   = -32002 // up to 2025-11-25 (server/resources "Error Handling")
@@ -21,12 +21,12 @@ const (
 	codeURLRequired        = -32042 // 2025-11-25 only (client/elicitation)
 )
 
-// Error is the wire form of a *protocol.Fault, with the number and data that
-// this revision has for its kind, or of a *protocol.Error as it is, but for numbers
-// that this revision must not see; nil for any
-// other error: what the client may learn of that is the caller's decision. An
-// error that holds both, as DecodeError makes them, is taken as the fault, so
-// that a proxy translates between revisions.
+// Error returns the wire form of err on this revision. A *protocol.Fault gets the code and data of
+// its kind. A *protocol.Error is sent unchanged, except for codes that the revision forbids. For
+// any other error, Error returns nil, and the caller decides what the client may see.
+//
+// If err contains both types, as an error of DecodeError does, Error uses the fault. A proxy thus
+// translates errors between revisions.
 func (d *Dialect) Error(err error) *jsonrpc.Error {
 	if fault, ok := errors.AsType[*protocol.Fault](err); ok {
 		return d.faultError(fault)
@@ -42,9 +42,9 @@ func (d *Dialect) Error(err error) *jsonrpc.Error {
 	return e
 }
 
-// number is the code that an error was given, or what this revision has in its place: a
-// handler that chose one of an earlier revision serves clients of all (2026-07-28 basic
-// "Error Codes": those two must not be emitted).
+// number returns code, or its replacement if the revision forbids it. A handler that uses a code of
+// an older revision thus works with clients of all revisions. 2026-07-28 basic "Error Codes"
+// forbids two codes.
 func (d *Dialect) number(code int) int {
 	if !d.handshake && (code == codeResourceNotFound || code == codeURLRequired) {
 		return jsonrpc.CodeInvalidParams
@@ -52,8 +52,8 @@ func (d *Dialect) number(code int) int {
 	return code
 }
 
-// anyData encodes the data of an error; what has no JSON form is left out, for
-// the error itself matters more.
+// anyData encodes the data of an error. It returns nil if the data cannot be encoded, because the
+// error itself is more important.
 func anyData(v any) []byte {
 	data, err := appendAny(nil, v)
 	if err != nil {
@@ -70,7 +70,7 @@ func (d *Dialect) faultError(f *protocol.Fault) *jsonrpc.Error {
 	return e
 }
 
-// code is the number of a kind under this revision.
+// code returns the error code of a kind on this revision.
 func (d *Dialect) code(kind protocol.FaultKind) int {
 	switch kind {
 	case protocol.FaultInvalidRequest:
@@ -103,10 +103,11 @@ func either(is bool, yes, no int) int {
 	return no
 }
 
-// shortened bounds what an error repeats of a request.
+// shortened limits the length of a part of the request that an error repeats.
 func shortened(text string) string { return jsontext.Clip(text, 1024) }
 
-// faultData is what the kind's error carries; Data fills in where a kind has none.
+// faultData returns the data of the error for the fault's kind. If the kind has no data, it returns
+// f.Data.
 func (d *Dialect) faultData(f *protocol.Fault) []byte {
 	w := d.writer(nil)
 	w.open('{')
@@ -146,7 +147,7 @@ func (w *writer) urlElicitations(list []protocol.ElicitParams) {
 	w.shut(']')
 }
 
-// defaultMessage serves faults that were made without one.
+// defaultMessage returns the message for a fault without one.
 func defaultMessage(kind protocol.FaultKind) string {
 	switch kind {
 	case protocol.FaultInvalidRequest:
@@ -174,21 +175,21 @@ func defaultMessage(kind protocol.FaultKind) string {
 	}
 }
 
-// remoteError is an error of the peer: as it came, and what it means.
+// remoteError is an error of the peer, in its original form and as a fault.
 type remoteError struct {
 	plain *protocol.Error
 	fault *protocol.Fault
 }
 
-// Error is the peer's message with its code.
+// Error returns the peer's message and code.
 func (e *remoteError) Error() string { return e.plain.Error() }
 
-// Unwrap lets errors.As find both forms.
+// Unwrap returns both forms, so that errors.As finds each.
 func (e *remoteError) Unwrap() []error { return []error{e.fault, e.plain} }
 
-// DecodeError is the peer's error. errors.As always finds a *protocol.Error with
-// the code and data as they came, and a *protocol.Fault as well where the code
-// and data have a meaning under this revision.
+// DecodeError returns the peer's error as a Go error. errors.As always finds a *protocol.Error with
+// the original code and data. If they have a meaning on this revision, errors.As also finds a
+// *protocol.Fault.
 func (d *Dialect) DecodeError(e *jsonrpc.Error) error {
 	plain := &protocol.Error{Code: e.Code, Message: e.Message}
 	if e.Data != nil {
@@ -201,7 +202,7 @@ func (d *Dialect) DecodeError(e *jsonrpc.Error) error {
 	return plain
 }
 
-// meaning is nil where the code says no more than the message.
+// meaning returns the fault that e represents, or nil if the code adds nothing to the message.
 func (d *Dialect) meaning(e *jsonrpc.Error) *protocol.Fault {
 	switch e.Code {
 	case codeResourceNotFound:
@@ -216,8 +217,8 @@ func (d *Dialect) meaning(e *jsonrpc.Error) *protocol.Fault {
 	case codeMissingCapability:
 		return d.modern(readMissingCapability(d, e.Data))
 	case codeUnsupportedVersion:
-		// Read under any revision: this is how a server of 2026-07-28 may
-		// refuse an initialize (basic/versioning).
+		// Accepted on any revision, because a server of 2026-07-28 may use
+		// this code to refuse an initialize (basic/versioning).
 		return readUnsupported(d, e.Data)
 	case codeURLRequired:
 		return readURLRequired(d, e.Data)
@@ -227,7 +228,7 @@ func (d *Dialect) meaning(e *jsonrpc.Error) *protocol.Fault {
 	return nil
 }
 
-// modern drops a meaning that the code has on 2026-07-28 only.
+// modern returns f on 2026-07-28, and nil on revisions where the code has no meaning.
 func (d *Dialect) modern(f *protocol.Fault) *protocol.Fault {
 	if d.handshake {
 		return nil
@@ -235,8 +236,8 @@ func (d *Dialect) modern(f *protocol.Fault) *protocol.Fault {
 	return f
 }
 
-// readNotFound: clients accept both codes for a missing resource (SEP-2164),
-// but -32602 only if it says which.
+// readNotFound reads the data of a missing resource. Clients accept both codes for it (SEP-2164),
+// but -32602 only if the data names the resource.
 func readNotFound(data []byte, sure bool) *protocol.Fault {
 	v, _ := jsontext.Member(data, "uri")
 	uri, ok := jsontext.String(v)
@@ -285,8 +286,8 @@ func readURLRequired(d *Dialect, data []byte) *protocol.Fault {
 	return f
 }
 
-// HTTPStatus is the status that belongs to the code of an error where the status
-// follows it (see [Dialect.StatusByCode]); 200 for codes without one.
+// HTTPStatus returns the HTTP status for the JSON-RPC code of an error, on revisions with
+// [Dialect.StatusByCode]. It returns 200 for codes without a status of their own.
 func HTTPStatus(code int) int {
 	switch code {
 	case jsonrpc.CodeMethodNotFound:

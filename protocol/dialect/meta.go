@@ -7,15 +7,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Peek finds the protocolVersion in params._meta without decoding anything
-// else; claimed says that the member is there and is a string. A request that
-// claims a version belongs to that revision, whatever was negotiated before
-// (2026-07-28 basic/versioning). Params nil: nothing is claimed.
+// Peek returns the protocolVersion in params._meta without decoding anything else. claimed reports
+// whether the member exists and is a string. A request that names a version belongs to that
+// revision, whatever was negotiated before (2026-07-28 basic/versioning). params may be nil.
 func Peek(params []byte) (version string, claimed bool) {
 	return PeekMeta(MetaOf(jsontext.Bare(params)))
 }
 
-// MetaOf is the _meta of params, absent where there is none. Null and an empty list are none.
+// MetaOf returns the _meta member of params. If params has none, or it is null or an empty list,
+// the returned object is absent.
 func MetaOf(params jsontext.Object) jsontext.Object {
 	meta, _ := params.Inner("_meta")
 	if raw := meta.Raw(); jsontext.KindOf(raw) == jsontext.KindNull || jsontext.IsEmptyArray(raw) {
@@ -24,7 +24,7 @@ func MetaOf(params jsontext.Object) jsontext.Object {
 	return meta
 }
 
-// PeekMeta is Peek for the _meta itself.
+// PeekMeta is like Peek, for the _meta itself.
 func PeekMeta(meta jsontext.Object) (version string, claimed bool) {
 	if meta.Raw() == nil {
 		return "", false
@@ -36,7 +36,7 @@ func PeekMeta(meta jsontext.Object) (version string, claimed bool) {
 	return readVersion(v)
 }
 
-// readVersion is jsontext.String without allocation for the known revisions.
+// readVersion is like jsontext.String, but does not allocate for known revisions.
 func readVersion(v []byte) (string, bool) {
 	for _, d := range slices.Backward(dialects) {
 		if date := d.rev.String(); len(v) == len(date)+2 && string(v[1:len(v)-1]) == date {
@@ -46,15 +46,17 @@ func readVersion(v []byte) (string, bool) {
 	return jsontext.String(v)
 }
 
-// DecodeMeta reads the _meta of a request. What is absent is zero, but on
-// 2026-07-28 protocolVersion and clientCapabilities are required (basic
-// "_meta"); the fault names the key. The raw parts alias params. The result is
-// never nil, and read-only: where there is no _meta, it is NoMeta.
+// DecodeMeta decodes the _meta of a request. Absent members are zero. On 2026-07-28 protocolVersion
+// and clientCapabilities are required (basic "_meta"). The fault names the missing key. Raw parts
+// alias params.
+//
+// The result is never nil, and callers must not modify it. If the request has no _meta, or after a
+// fault, it is NoMeta.
 func (d *Dialect) DecodeMeta(params []byte) (*protocol.RequestMeta, *protocol.Fault) {
 	return d.DecodeMetaObject(MetaOf(jsontext.Bare(params)))
 }
 
-// DecodeMetaObject is DecodeMeta for what MetaOf has found.
+// DecodeMetaObject is like DecodeMeta, for the result of MetaOf.
 func (d *Dialect) DecodeMetaObject(meta jsontext.Object) (*protocol.RequestMeta, *protocol.Fault) {
 	if d.handshake {
 		return decodeMeta(d, handshakeMeta, meta)
@@ -62,7 +64,7 @@ func (d *Dialect) DecodeMetaObject(meta jsontext.Object) (*protocol.RequestMeta,
 	return decodeMeta(d, perRequestMeta, meta)
 }
 
-// DecodeNotificationMeta reads the _meta of a notification, in which nothing is required.
+// DecodeNotificationMeta decodes the _meta of a notification, which has no required members.
 func (d *Dialect) DecodeNotificationMeta(params []byte) (*protocol.RequestMeta, *protocol.Fault) {
 	if d.handshake {
 		return decodeMeta(d, handshakeMeta, MetaOf(jsontext.Bare(params)))
@@ -70,12 +72,12 @@ func (d *Dialect) DecodeNotificationMeta(params []byte) (*protocol.RequestMeta, 
 	return decodeMeta(d, notificationMeta, MetaOf(jsontext.Bare(params)))
 }
 
-// metaRoom is what a _meta is read into, at once and in one piece of memory.
+// metaRoom is the memory for one decoded _meta, allocated at once.
 type metaRoom interface{ meta() *protocol.RequestMeta }
 
 type smallMeta struct{ protocol.RequestMeta }
 
-// largeMeta has room for what each request of 2026-07-28 says of its client.
+// largeMeta includes memory for the client members of a 2026-07-28 request.
 type largeMeta struct {
 	protocol.RequestMeta
 	client       protocol.Implementation
@@ -102,18 +104,18 @@ func decodeMeta[T any, P interface {
 	return P(t).meta(), nil
 }
 
-// NoMeta is the _meta of a request that has none. Read-only.
+// NoMeta is the _meta of a request that has none. Callers must not modify it.
 var NoMeta = new(protocol.RequestMeta)
 
-// handshakeMeta has the members of 2024-11-05 to 2025-11-25.
+// handshakeMeta are the members of _meta on 2024-11-05 to 2025-11-25.
 var handshakeMeta = fields[smallMeta]{
 	{"progressToken", optional, func(_ *Dialect, m *smallMeta, v []byte) *fail { return readID(&m.ProgressToken, v) }},
 	{keyRelatedTask, optional, readRelatedTask},
 }
 
-// readRelatedTask never fails: tasks/get, tasks/result and tasks/cancel must
-// ignore the member, and to others it is no more than a reference (2025-11-25
-// basic/utilities/tasks "Related Task Metadata").
+// readRelatedTask never fails. tasks/get, tasks/result and tasks/cancel must ignore the member, and
+// for other requests it is only a reference (2025-11-25 basic/utilities/tasks "Related Task
+// Metadata").
 func readRelatedTask(d *Dialect, m *smallMeta, v []byte) *fail {
 	if id, ok := jsontext.Member(v, "taskId"); ok && d.coreTasks {
 		m.RelatedTask, _ = jsontext.String(id)
@@ -121,7 +123,7 @@ func readRelatedTask(d *Dialect, m *smallMeta, v []byte) *fail {
 	return nil
 }
 
-// perRequestMeta has the members of 2026-07-28 schema, RequestMetaObject.
+// perRequestMeta are the members of 2026-07-28 schema, RequestMetaObject.
 var perRequestMeta = fields[largeMeta]{
 	{"progressToken", optional, func(_ *Dialect, m *largeMeta, v []byte) *fail { return readID(&m.ProgressToken, v) }},
 	{keyVersion, required, func(_ *Dialect, m *largeMeta, v []byte) *fail {
@@ -145,7 +147,7 @@ var perRequestMeta = fields[largeMeta]{
 	}},
 }
 
-// notificationMeta has the members of 2026-07-28 schema, NotificationMetaObject.
+// notificationMeta are the members of 2026-07-28 schema, NotificationMetaObject.
 var notificationMeta = fields[smallMeta]{
 	{keySubscription, optional, func(_ *Dialect, m *smallMeta, v []byte) *fail {
 		return readID(&m.SubscriptionID, v)
@@ -156,17 +158,17 @@ func readLevel(to *protocol.Level, v []byte) *fail {
 	return readEnum(to, v, protocol.Levels()...)
 }
 
-// metaOf says what to write into the _meta of params.
+// metaOf is the content of the _meta to write.
 type metaOf struct {
 	*protocol.RequestMeta
 	request bool   // a request of a client
 	raw     []byte // a _meta to keep, for methods outside the specification
 }
 
-// requestMeta writes the _meta of params, if there is anything to say.
+// requestMeta writes the _meta of params, unless it would be empty.
 func (w *writer) requestMeta(m metaOf) {
 	if m.RequestMeta == nil && m.raw == nil && !m.request {
-		return // a notification that says nothing there, as most
+		return // most notifications have no _meta
 	}
 	start := len(w.b)
 	w.key("_meta")
@@ -216,8 +218,8 @@ func (w *writer) relatedTask(id string) {
 	w.shut('}')
 }
 
-// perRequestMeta writes what each request must say (2026-07-28 basic "_meta"),
-// or the subscription of a notification.
+// perRequestMeta writes the members that each request must have (2026-07-28 basic "_meta"), or the
+// subscription of a notification. It returns their names.
 func (w *writer) perRequestMeta(m *protocol.RequestMeta, request bool) (written []string) {
 	if !request {
 		if m.SubscriptionID.IsZero() {

@@ -8,7 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// method is a method of the specification: a row of methods. Everything that lists methods is
+// method is a row of the table methods: one method of the specification. All lists of methods are
 // derived from that table.
 type method struct {
 	name   string
@@ -17,14 +17,14 @@ type method struct {
 	params codec
 
 	// The other fields are for requests.
-	result   resultReader // nil: a CustomResult
-	needs    capability   // what a server must declare to be asked
-	session  bool         // it changes the session: without one it does not exist
-	mirrored string       // the member that the header Mcp-Name repeats; "": none
-	task     bool         // it may be augmented with a task (2025-11-25)
-	rounds   bool         // it may be answered with input_required (2026-07-28)
+	result   resultReader // if nil, the result is a CustomResult
+	needs    capability   // capability that a server must declare
+	session  bool         // exists only in sessions, because it changes the session
+	mirrored string       // the member that the header Mcp-Name repeats; "" if there is none
+	task     bool         // may run as a task (2025-11-25)
+	rounds   bool         // may be answered with input_required (2026-07-28)
 
-	extension span // the revisions whose schema lacks it, because an extension specifies it
+	extension span // revisions in which an extension specifies the method, not the schema
 }
 
 // methods is the table of all methods of all revisions.
@@ -96,7 +96,7 @@ var methods = []method{
 		session: true,
 	},
 
-	// Tasks: of both sides in 2025-11-25, an extension of the client's side in 2026-07-28 (SEP-2663).
+	// Tasks: requests of both sides on 2025-11-25, an extension for client requests on 2026-07-28 (SEP-2663).
 	{
 		name: protocol.MethodGetTask, client: span{first: protocol.Rev20251125}, server: coreTasks, result: decodeTaskResult,
 		params: codec{into(getTaskMembers), writeGetTask},
@@ -123,7 +123,7 @@ var methods = []method{
 		needs:  tasks, mirrored: "taskId", extension: sessionless,
 	},
 
-	// Requests of servers. In 2026-07-28 they are in results of type input_required.
+	// Server requests. On 2026-07-28 they are sent in input_required results.
 	{
 		name: protocol.MethodCreateMessage, server: always, result: resultOf(createMessageResultMembers),
 		params: codec{into(createMessageMembers), writeCreateMessage}, task: true,
@@ -182,7 +182,7 @@ var methods = []method{
 	},
 }
 
-// capability is what a server declares to be asked for a method.
+// capability is a capability that a server must declare for a method.
 type capability uint8
 
 const (
@@ -230,10 +230,10 @@ func (s span) has(rev protocol.Revision) bool {
 	return !s.first.IsZero() && slices.Index(all, s.first) <= at && (last < 0 || at <= last)
 }
 
-// sent is a method as one revision has it.
+// sent is a method on one revision.
 type sent struct {
 	*method
-	client, server bool // who sends it
+	client, server bool // whether clients or servers send it
 }
 
 // request reports whether the method is a request. Otherwise it is a notification.
@@ -272,7 +272,7 @@ func MethodName(text []byte) string {
 	return string(text)
 }
 
-// Methods returns the names of all methods, notifications included, of any revision.
+// Methods returns the names of all methods of all revisions, including notifications.
 func Methods() []string {
 	names := make([]string, len(methods))
 	for i := range methods {
@@ -281,26 +281,26 @@ func Methods() []string {
 	return names
 }
 
-// Known reports whether any revision has the method, be it as a request or as a notification.
+// Known reports whether any revision has a request or notification of this name.
 func Known(name string) bool {
 	return slices.ContainsFunc(methods, func(m method) bool { return m.name == name })
 }
 
-// codec reads and writes the params of a method.
+// codec decodes and encodes the params of a method.
 type codec struct {
 	read paramsReader
-	// write writes the members; nil: there are none. It gets and returns a copy of the writer,
-	// because a pointer that is passed to a function value would have to be on the heap.
+	// write writes the members. It is nil if there are none. It gets and returns a copy of the writer,
+	// because a pointer passed to a function value would escape to the heap.
 	write func(w writer, p protocol.Params) writer
 }
 
-// as returns p, which has that type. Methods and types of params belong together.
+// as returns p as a P, which it must be. Otherwise the result is zero.
 func as[P protocol.Params](p protocol.Params) (typed P) {
 	typed, _ = p.(P)
 	return typed
 }
 
-// list is the codec of the params of a list.
+// list returns the codec for the params of a list request.
 func list(kind protocol.ListKind) codec {
 	return codec{
 		read: func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
@@ -317,7 +317,7 @@ func list(kind protocol.ListKind) codec {
 	}
 }
 
-// listChanged is the codec of the params of a notification that a list has changed.
+// listChanged returns the codec for the params of a list_changed notification.
 func listChanged(kind protocol.ListKind) codec {
 	return codec{read: func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 		p := &protocol.ListChangedParams{Kind: kind}

@@ -11,21 +11,21 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// MirrorPrefix begins the name of the header that repeats an argument.
+// MirrorPrefix is the prefix of headers that repeat an argument.
 const MirrorPrefix = "Mcp-Param-"
 
-// Mirror is one argument of a tool that HTTP requests repeat in a header of
-// their own, for proxies that route without reading bodies (2026-07-28
-// basic/transports/streamable-http "Custom Headers from Tool Parameters"). Immutable.
+// Mirror is one argument of a tool that HTTP requests repeat in a header, for proxies that route
+// without reading bodies (2026-07-28 basic/transports/streamable-http "Custom Headers from Tool
+// Parameters"). Mirrors are immutable.
 type Mirror struct {
-	Header  string   // canonical or not: header names have no case
-	Path    []string // names of members, from the arguments down
-	Integer bool     // compared as a number: 42.0 is 42
+	Header  string   // in any case, because header names are case-insensitive
+	Path    []string // names of members, from the arguments inwards
+	Integer bool     // compared as a number: 42.0 equals 42
 }
 
-// Mirrors are those that a tool's input schema declares with x-mcp-header, in the
-// order of the schema. The error says which rule a declaration breaks; such a tool
-// must not be served over HTTP, and clients leave it out.
+// Mirrors returns the arguments that a tool's input schema declares with x-mcp-header, in the order
+// of the schema. If a declaration breaks a rule, the error names the rule. Such a tool must not be
+// served over HTTP, and clients ignore it.
 func Mirrors(inputSchema []byte) ([]Mirror, error) {
 	w := mirrorWalk{seen: map[string]bool{}}
 	if err := w.schema(inputSchema, nil, true); err != nil {
@@ -39,8 +39,8 @@ type mirrorWalk struct {
 	seen  map[string]bool // lower-case names
 }
 
-// schema looks at one subschema. reachable: only properties lead to it, so that
-// its place in the arguments is known.
+// schema examines one subschema. reachable means that only properties lead to it, so that its
+// position in the arguments is known.
 func (w *mirrorWalk) schema(schema []byte, path []string, reachable bool) error {
 	switch jsontext.KindOf(schema) {
 	case jsontext.KindArray:
@@ -68,7 +68,7 @@ func (w *mirrorWalk) object(schema []byte, path []string, reachable bool) error 
 		case "properties":
 			err = w.properties(value, path, reachable)
 		case "$defs", "definitions", "patternProperties", "dependentSchemas":
-			err = w.properties(value, path, false) // the names are no keywords
+			err = w.properties(value, path, false) // the names are not keywords
 		case "default", "const", "enum", "examples":
 			// values, not schemas
 		default:
@@ -116,8 +116,8 @@ func (w *mirrorWalk) declare(raw, schema []byte, path []string, reachable bool) 
 	return nil
 }
 
-// Value is the text that the header carries, not yet encoded; absent where the
-// arguments hold no such value or null.
+// Value returns the text of the header before encoding. It returns false if the arguments have no
+// such value, or null.
 func (m *Mirror) Value(arguments []byte) (text string, present bool) {
 	value := arguments
 	for _, name := range m.Path {
@@ -138,7 +138,7 @@ func (m *Mirror) Value(arguments []byte) (text string, present bool) {
 	return string(value), true
 }
 
-// Same says whether a decoded header says what the arguments say.
+// Same reports whether a decoded header equals the argument.
 func (m *Mirror) Same(header, argument string) bool {
 	if header == argument {
 		return true
@@ -151,12 +151,12 @@ func (m *Mirror) Same(header, argument string) bool {
 	return okA && okB && a == b
 }
 
-// wholeNumber reads 42, 42.0 and 4.2e1 alike, exactly.
+// wholeNumber reads 42, 42.0 and 4.2e1 as the same number, exactly.
 func wholeNumber(text string) (int64, bool) {
 	return jsontext.Int64([]byte(text))
 }
 
-// The sentinel around a base64 text, exactly in this case.
+// Markers around a base64 text. They are case-sensitive.
 const (
 	sentinelOpen  = "=?base64?"
 	sentinelClose = "?="
@@ -164,8 +164,8 @@ const (
 
 var errMirrorEncoding = errors.New("malformed base64 between =?base64? and ?=")
 
-// EncodeMirror makes text fit for a header: as it is where that is unambiguous,
-// else as base64 between sentinels.
+// EncodeMirror returns text in a form that is valid in a header. If text is unambiguous in a
+// header, it is returned unchanged, and otherwise as base64 between markers.
 func EncodeMirror(text string) string {
 	encoded := strings.HasPrefix(text, sentinelOpen) && strings.HasSuffix(text, sentinelClose)
 	if plainHeader(text) && !encoded {
@@ -174,7 +174,7 @@ func EncodeMirror(text string) string {
 	return sentinelOpen + base64.StdEncoding.EncodeToString([]byte(text)) + sentinelClose
 }
 
-// plainHeader: visible ASCII, with spaces inside only.
+// plainHeader reports whether text is visible ASCII, with spaces only inside.
 func plainHeader(text string) bool {
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] > '~' {
@@ -184,8 +184,9 @@ func plainHeader(text string) bool {
 	return text == strings.TrimSpace(text)
 }
 
-// DecodeMirror is the text that a header means. Without both sentinels it is the
-// value itself; between them the base64 is padded and canonical, or it is an error.
+// DecodeMirror returns the text that a header represents. Without both markers it is the value
+// itself. Between markers, the base64 must be padded and canonical. Otherwise DecodeMirror returns
+// an error.
 func DecodeMirror(value string) (string, error) {
 	inner, ok := strings.CutPrefix(value, sentinelOpen)
 	if ok {
@@ -207,8 +208,8 @@ func DecodeMirror(value string) (string, error) {
 	return string(text), nil
 }
 
-// MirrorName is what the Mcp-Name header of a request repeats; false where the
-// method has none. The text is empty where params lack it.
+// MirrorName returns the text that the Mcp-Name header of a request must repeat. It returns false
+// if the method has none. The text is empty if params lack it.
 func MirrorName(method string, params []byte) (text string, ok bool) {
 	member := mirroredMember(method)
 	value, _ := jsontext.Member(params, member)
@@ -216,8 +217,8 @@ func MirrorName(method string, params []byte) (text string, ok bool) {
 	return text, member != ""
 }
 
-// MirrorsName says whether a request has a name that Mcp-Name repeats, and whether text
-// is that name, without a copy of it.
+// MirrorsName reports in ok whether the method has a name that Mcp-Name repeats, and in same
+// whether text equals that name. It does not copy the name.
 func MirrorsName(method string, params jsontext.Object, text string) (same, ok bool) {
 	member := mirroredMember(method)
 	if member == "" {
@@ -228,7 +229,8 @@ func MirrorsName(method string, params jsontext.Object, text string) (same, ok b
 	return string(name) == text, true
 }
 
-// mirroredMember returns the member with the name, or "" if the method has none.
+// mirroredMember returns the name of the member that Mcp-Name repeats, or "" if the method has
+// none.
 func mirroredMember(method string) string {
 	for i := range methods {
 		if methods[i].name == method {

@@ -4,8 +4,7 @@ import (
 	p "github.com/kagami-mcp/kagami/protocol"
 )
 
-// shapes are the differences of the wire form that only the encoders and
-// decoders of this package look at.
+// shapes are differences of the wire form that only the encoders and decoders of this package use.
 type shapes struct {
 	audio            bool // audio blocks
 	links            bool // resource_link blocks
@@ -20,11 +19,11 @@ type shapes struct {
 	progressMessage  bool // notifications/progress: message
 	elicitModes      bool // elicitation/create: mode, and the newer form schemas
 	optionalCancelID bool // notifications/cancelled may lack requestId
-	resultType       bool // results say what they are, who made them, how long they keep
+	resultType       bool // resultType, serverInfo and cache hints in results
 	rootsChanged     bool // the capability roots.listChanged
 }
 
-// history builds the dialects, oldest first: each is the one before, plus its changes.
+// history returns the dialects, oldest first. Each is a copy of its predecessor plus changes.
 func history() []*Dialect {
 	a := since20241105()
 	b := since20250326(a)
@@ -37,14 +36,14 @@ func history() []*Dialect {
 	return all
 }
 
-// next is a copy of d for a later revision.
+// next returns a copy of d for a later revision.
 func (d *Dialect) next(rev p.Revision) *Dialect {
 	n := *d
 	n.rev = rev
 	return &n
 }
 
-// since20241105 is the first revision: sessions, HTTP with two endpoints.
+// since20241105 returns the first revision: sessions, and HTTP with two endpoints.
 func since20241105() *Dialect {
 	d := &Dialect{rev: p.Rev20241105}
 	d.handshake = true
@@ -54,7 +53,7 @@ func since20241105() *Dialect {
 	return d
 }
 
-// since20250326 brings Streamable HTTP, batches, tool annotations and audio.
+// since20250326 adds Streamable HTTP, batches, tool annotations and audio.
 func since20250326(before *Dialect) *Dialect {
 	d := before.next(p.Rev20250326)
 	d.batches = true
@@ -66,7 +65,7 @@ func since20250326(before *Dialect) *Dialect {
 	return d
 }
 
-// since20250618 brings elicitation, structured output, links and titles; batches go.
+// since20250618 adds elicitation, structured output, links and titles, and removes batches.
 func since20250618(before *Dialect) *Dialect {
 	d := before.next(p.Rev20250618)
 	d.batches = false
@@ -81,7 +80,7 @@ func since20250618(before *Dialect) *Dialect {
 	return d
 }
 
-// since20251125 brings tasks, URL elicitation, sampling with tools and icons.
+// since20251125 adds tasks, URL elicitation, sampling with tools and icons.
 func since20251125(before *Dialect) *Dialect {
 	d := before.next(p.Rev20251125)
 	d.nullErrorID = false
@@ -97,8 +96,8 @@ func since20251125(before *Dialect) *Dialect {
 	return d
 }
 
-// since20260728 has no sessions: each request speaks for itself, the server
-// asks in rounds, changes travel on listen streams, tasks are an extension.
+// since20260728 removes sessions: each request describes its client. The server asks in rounds,
+// changes are sent on listen streams, and tasks are an extension.
 func since20260728(before *Dialect) *Dialect {
 	d := before.next(p.Rev20260728)
 	d.handshake, d.serverRequests, d.rootsChanged = false, false, false

@@ -39,7 +39,7 @@ func (w *writer) inputRequest(q protocol.InputRequest) {
 	w.shut('}')
 }
 
-// readInputRequests keeps the order of the wire.
+// readInputRequests keeps the order of the questions on the wire.
 func readInputRequests(d *Dialect, to *[]protocol.InputRequest, v []byte) *fail {
 	if jsontext.KindOf(v) != jsontext.KindObject {
 		return refuse("must be an object")

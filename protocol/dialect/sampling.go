@@ -5,7 +5,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// createMessage writes the params of sampling/createMessage but for _meta.
+// createMessage writes the params of sampling/createMessage except _meta.
 func (w *writer) createMessage(p *protocol.CreateMessageParams) {
 	w.key("messages")
 	w.open('[')
@@ -25,8 +25,8 @@ func (w *writer) createMessage(p *protocol.CreateMessageParams) {
 	w.task(p.Task)
 }
 
-// samplingTools: an older client would sample without the tools, and the loop
-// that waits for their use would never end; so they are refused.
+// samplingTools writes the tools, or fails if the revision lacks them. A client of an older
+// revision would ignore the tools, and a loop that waits for their use would never end.
 func (w *writer) samplingTools(p *protocol.CreateMessageParams) {
 	if !w.d.samplesWithTools {
 		if len(p.Tools) > 0 {
@@ -84,7 +84,7 @@ func (w *writer) samplingMessage(m *protocol.Message) {
 	w.shut('}')
 }
 
-// role writes who speaks; unsaid is whoever usually does.
+// role writes the member role: r, or usual if r is empty.
 func (w *writer) role(r, usual protocol.Role) {
 	if r == "" {
 		r = usual
@@ -93,14 +93,14 @@ func (w *writer) role(r, usual protocol.Role) {
 	w.str("role", string(r))
 }
 
-// known fails for a role that no revision has: clients refuse all that it is in.
+// known fails if no revision has the role, because clients would refuse the whole message.
 func (w *writer) known(r protocol.Role) {
 	if r != protocol.RoleUser && r != protocol.RoleAssistant {
 		w.fail("there is no role %q: want user or assistant", r)
 	}
 }
 
-// samplingContent writes one block bare, several as an array (2025-11-25 on).
+// samplingContent writes one block as an object, and several as an array (2025-11-25 on).
 func (w *writer) samplingContent(list []protocol.Block) {
 	switch {
 	case len(list) == 1:

@@ -13,14 +13,14 @@ var (
 	errSchemaType = errors.New(`must have "type": "object" at its root`)
 )
 
-// WrapsOutput says that an output schema is not an object's, its root type
-// being anything but "object", alone or with "null". 2025-06-18 and 2025-11-25
-// see such a tool's schema and structured content as {"result": …}, because
-// theirs must be objects (server/tools "Output Schema"); a CallToolResult of the
-// tool needs Wrapped. It is false where there is no schema.
+// WrapsOutput reports whether an output schema does not describe an object: its root type is
+// neither "object" nor "object" with "null". 2025-06-18 and 2025-11-25 allow only objects, so the
+// schema and the structured content are wrapped there as {"result": …} (server/tools "Output
+// Schema"). A CallToolResult of such a tool needs Wrapped. Without a schema, WrapsOutput returns
+// false.
 //
-// An object that may be null is what functions that return pointers have. Its
-// schema is not wrapped on those revisions: it is an object, or {"result": null}.
+// Functions that return pointers have an object that may be null. Its schema is not wrapped on
+// those revisions: the value is the object, or {"result": null}.
 func WrapsOutput(schema []byte) bool {
 	return len(schema) > 0 && !isObjectType(schema) && !isNullableObject(schema)
 }
@@ -42,8 +42,8 @@ func isObjectType(schema []byte) bool {
 	return ok && s == "object"
 }
 
-// inputSchema: arguments are always an object, so a root that says nothing of
-// its type means one and may say so (2025-11-25 server/tools "Tool").
+// inputSchema writes an input schema. Arguments are always an object, so a root without a type gets
+// "type":"object" (2025-11-25 server/tools "Tool").
 func (w *writer) inputSchema(v []byte) error {
 	if len(v) == 0 {
 		v = []byte("{}")
@@ -59,8 +59,8 @@ func (w *writer) inputSchema(v []byte) error {
 	return nil
 }
 
-// objectSchema writes a schema of an object. Before 2026-07-28 the official
-// schema wants each property to be an object, so true and false are spelled out.
+// objectSchema writes a schema of an object. Before 2026-07-28 the official schema requires each
+// property to be an object, so true and false are written as objects.
 func (w *writer) objectSchema(v []byte, addType bool) {
 	w.open('{')
 	if addType {
@@ -94,7 +94,7 @@ func (w *writer) properties(v []byte) {
 	w.shut('}')
 }
 
-// spelled is a schema as an object: true is {}, false is {"not":{}}.
+// spelled returns a schema as an object: {} for true, and {"not":{}} for false.
 func spelled(schema []byte) []byte {
 	switch string(schema) {
 	case "true":
@@ -123,10 +123,9 @@ func (w *writer) outputSchema(v []byte) error {
 	return nil
 }
 
-// wrappedSchema puts a schema under the property result. Its definitions move
-// to the new root, so that "#/$defs/…" still finds them; other references into
-// the document are moved along. A schema with an $id is a document of its own
-// wherever it stands.
+// wrappedSchema puts a schema under the property result. Its definitions move to the new root, so
+// that "#/$defs/…" still finds them. Other references into the document are rewritten. A schema
+// with an $id stays unchanged, because it is a document of its own.
 func (w *writer) wrappedSchema(v []byte) {
 	_, own := jsontext.Member(v, "$id")
 	w.open('{')
@@ -147,11 +146,13 @@ func (w *writer) wrappedSchema(v []byte) {
 	w.shut('}')
 }
 
-// nullResult is the schema of what takes the place of null where structured content is an object.
+// nullResult is the schema of the object that replaces null on revisions where structured content
+// is an object.
 const nullResult = `{"properties":{"result":{"type":"null"}},"required":["result"],"additionalProperties":false}`
 
-// nullableSchema puts a schema of an object or null beside that of the object that stands for null:
-// null is sent wrapped on these revisions, and clients check results against the schema of the list.
+// nullableSchema writes a schema that accepts the object or nullResult, for a schema of an object
+// or null. On these revisions null is sent wrapped, and clients check results against the schema of
+// the list.
 func (w *writer) nullableSchema(v []byte) {
 	_, own := jsontext.Member(v, "$id")
 	w.base = "#/anyOf/0"
@@ -196,7 +197,7 @@ func allowsNull(schema []byte) bool {
 	return false
 }
 
-// hoists says that a member belongs to the root of a schema document.
+// hoists reports whether a member must be at the root of a schema document.
 func hoists(key jsontext.Key) bool {
 	return key.Is("$schema") || key.Is("$defs") || key.Is("definitions")
 }
@@ -221,7 +222,7 @@ func (w *writer) rest(v []byte) {
 	w.shut('}')
 }
 
-// moved writes a schema, or an object of named schemas, with its references moved.
+// moved writes a schema, or an object of named schemas, and rewrites its references.
 func (w *writer) moved(v []byte, names bool) {
 	switch jsontext.KindOf(v) {
 	case jsontext.KindObject:
@@ -247,8 +248,8 @@ func (w *writer) moved(v []byte, names bool) {
 	}
 }
 
-// movedMember writes one keyword: a reference is moved, data is left alone,
-// anything else may hold further schemas.
+// movedMember writes one keyword. References are rewritten, and data is written unchanged. Any
+// other value may contain schemas.
 func (w *writer) movedMember(name string, v []byte) {
 	w.keyOf(name)
 	ref, isText := jsontext.String(v)
@@ -265,7 +266,7 @@ func (w *writer) movedMember(name string, v []byte) {
 	w.moved(v, holdsNames(name))
 }
 
-// holdsNames says that the members of a keyword's value are names, not keywords.
+// holdsNames reports whether the members of a keyword's value are names instead of keywords.
 func holdsNames(keyword string) bool {
 	switch keyword {
 	case "properties", "patternProperties", "dependentSchemas", "$defs", "definitions":
@@ -274,7 +275,7 @@ func holdsNames(keyword string) bool {
 	return false
 }
 
-// movedRef is a reference after the schema that it is in has moved to base.
+// movedRef returns ref as it must be after its schema has moved to base.
 func movedRef(ref, base string) string {
 	switch {
 	case strings.HasPrefix(ref, "#/$defs/"), strings.HasPrefix(ref, "#/definitions/"):

@@ -7,20 +7,20 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// dialects holds all dialects, oldest first, and the others those of its two kinds; nothing
-// writes to them.
+// dialects holds all dialects, oldest first. handshakes holds those with a handshake, perRequest
+// the others. They are read-only.
 var (
 	dialects   = history()
 	handshakes = slices.DeleteFunc(All(), func(d *Dialect) bool { return !d.handshake })
 	perRequest = slices.DeleteFunc(All(), func(d *Dialect) bool { return d.handshake })
 )
 
-// All lists the dialects of all revisions, oldest first. The slice is the caller's.
+// All returns the dialects of all revisions, oldest first. The caller owns the slice.
 func All() []*Dialect {
 	return append([]*Dialect(nil), dialects...)
 }
 
-// Of is the dialect of a revision; nil for the zero Revision.
+// Of returns the dialect of a revision, or nil for the zero Revision.
 func Of(rev protocol.Revision) *Dialect {
 	for _, d := range dialects {
 		if d.rev == rev {
@@ -30,14 +30,13 @@ func Of(rev protocol.Revision) *Dialect {
 	return nil
 }
 
-// Handshake answers the version an initialize request asks for: that revision
-// if it has a handshake, otherwise the newest that has one. It never fails:
-// asking for an unknown revision is negotiation, not an error, and a revision
-// without handshake must not leak into one (2025-11-25 basic/lifecycle
+// Handshake returns the dialect for the version that an initialize request asks for. If that
+// revision has no handshake or is unknown, Handshake returns the newest dialect with a handshake.
+// It never fails, because an unknown version is part of the negotiation (2025-11-25 basic/lifecycle
 // "Version Negotiation").
 func Handshake(requested string) *Dialect { return negotiated(dialects, requested) }
 
-// negotiated is Handshake among all dialects.
+// negotiated is Handshake for the dialects in all.
 func negotiated(all []*Dialect, requested string) (newest *Dialect) {
 	for _, d := range slices.Backward(all) {
 		switch {
@@ -51,14 +50,16 @@ func negotiated(all []*Dialect, requested string) (newest *Dialect) {
 	return newest
 }
 
-// Sessionless is the dialect of a request that belongs to no session, by the handshake
-// revision that it names; without a name that is 2025-03-26 (2025-06-18 basic/transports
-// "Protocol Version Header").
+// Sessionless returns the dialect of a request that does not belong to a session and names the
+// handshake revision version. If version is empty, it returns 2025-03-26 (2025-06-18
+// basic/transports "Protocol Version Header"). If version is unknown, it returns the newest dialect
+// with a handshake.
 func Sessionless(version string) *Dialect {
 	return Handshake(cmp.Or(version, protocol.Rev20250326.String()))
 }
 
-// named is the dialect of that date, or nil. Most clients are new.
+// named returns the dialect with this date, or nil. It searches the newest first, because most
+// clients use a new revision.
 func named(among []*Dialect, version string) *Dialect {
 	for _, d := range slices.Backward(among) {
 		if d.rev.String() == version {
@@ -68,19 +69,17 @@ func named(among []*Dialect, version string) *Dialect {
 	return nil
 }
 
-// PerRequest finds the dialect of a revision that requests name in their _meta
-// (2026-07-28 basic/versioning); false where the version is unknown or belongs
-// to a handshake.
+// PerRequest returns the dialect of a revision that requests name in their _meta (2026-07-28
+// basic/versioning). It returns false if the version is unknown or has a handshake.
 func PerRequest(version string) (*Dialect, bool) {
 	d := named(perRequest, version)
 	return d, d != nil
 }
 
-// PerRequestVersions lists the versions that PerRequest finds, oldest first: the
-// supportedVersions of server/discover and the supported of an
-// UnsupportedProtocolVersion error. Handshake revisions are left out: a client
-// that picked one from the list could not name it in a request. The slice is
-// the caller's.
+// PerRequestVersions returns the versions that PerRequest accepts, oldest first. They are the
+// supportedVersions of server/discover and the supported of an UnsupportedProtocolVersion error.
+// Handshake revisions are not included, because a request cannot name them. The caller owns the
+// slice.
 func PerRequestVersions() []string {
 	versions := make([]string, len(perRequest))
 	for i, d := range perRequest {
@@ -89,5 +88,5 @@ func PerRequestVersions() []string {
 	return versions
 }
 
-// KnownHandshake says whether version is the date of a revision with sessions.
+// KnownHandshake reports whether version is the date of a revision with a handshake.
 func KnownHandshake(version string) bool { return named(handshakes, version) != nil }

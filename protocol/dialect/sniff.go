@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// signatures are the first bytes of the formats that servers send; net/http's
-// list is for browsers and would bring net/http into a pure package.
+// signatures are the first bytes of formats that servers send. The list of net/http is for
+// browsers, and would bring net/http into a pure package.
 var signatures = []struct{ prefix, mime string }{
 	{"\x89PNG\r\n\x1a\n", "image/png"},
 	{"\xff\xd8\xff", "image/jpeg"},
@@ -25,8 +25,7 @@ var signatures = []struct{ prefix, mime string }{
 	{"\x1f\x8b", "application/gzip"},
 }
 
-// sniff guesses a MIME type from the data: a known format, plain text, or
-// application/octet-stream.
+// sniff returns the MIME type of data: a known format, plain text, or application/octet-stream.
 func sniff(data []byte) string {
 	for _, s := range signatures {
 		if bytes.HasPrefix(data, []byte(s.prefix)) {

@@ -7,9 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// taskMembers writes the members of a task. The two designs name the durations
-// differently (2025-11-25 basic/utilities/tasks; SEP-2663); an unlimited life
-// is null in both, not absent.
+// taskMembers writes the members of a task. The two designs have different names for the durations
+// (2025-11-25 basic/utilities/tasks; SEP-2663). In both, an unlimited TTL is null, not absent.
 func (w *writer) taskMembers(t *protocol.Task) {
 	ttl, poll := "ttl", "pollInterval"
 	if w.d.taskExtension {
@@ -42,7 +41,7 @@ func (w *writer) taskTime(name string, t *protocol.Task) {
 	w.when(name, at)
 }
 
-// detailedTask writes a task with what its status makes available (SEP-2663).
+// detailedTask writes a task and the data that its status makes available (SEP-2663).
 func (w *writer) detailedTask(t *protocol.DetailedTask) {
 	w.taskMembers(&t.Task)
 	switch t.Status {
@@ -63,8 +62,8 @@ func (w *writer) detailedTask(t *protocol.DetailedTask) {
 	}
 }
 
-// inlined writes the result of a task. One that was made at another revision says what it is, too
-// (2026-07-28 basic "Result").
+// inlined writes the result of a task. If it was made on another revision, inlined adds its
+// resultType (2026-07-28 basic "Result").
 func (w *writer) inlined(result []byte) {
 	if _, ok := jsontext.Member(result, "resultType"); ok || !w.d.resultType || jsontext.KindOf(result) != jsontext.KindObject {
 		w.objectMember("result", result)
@@ -96,7 +95,7 @@ func readStatus(_ *Dialect, t *protocol.Task, v []byte) *fail {
 		protocol.TaskCompleted, protocol.TaskFailed, protocol.TaskCancelled)
 }
 
-// readTTL: null is unlimited.
+// readTTL reads a TTL. Null means unlimited.
 func readTTL(_ *Dialect, t *protocol.Task, v []byte) *fail {
 	if jsontext.KindOf(v) == jsontext.KindNull {
 		return nil
@@ -149,7 +148,8 @@ var errorMembers = fields[protocol.Error]{
 	}},
 }
 
-// readDetailedTask reads a task and, on the extension, what its status needs.
+// readDetailedTask reads a task. On the extension, it also reads the members that the status
+// requires.
 func readDetailedTask(d *Dialect, t *protocol.DetailedTask, v []byte) *fail {
 	if f := readTask(d, &t.Task, v); f != nil || !d.taskExtension {
 		return f

@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// readMeta reads a _meta object into the shapes of encoding/json.
+// readMeta reads a _meta object into the types of encoding/json.
 func readMeta(to *protocol.Meta, v []byte) *fail {
 	if jsontext.KindOf(v) != jsontext.KindObject {
 		return refuse("must be an object")
@@ -30,8 +30,8 @@ func readMeta(to *protocol.Meta, v []byte) *fail {
 	return nil
 }
 
-// appendAny appends a value that user code made. The usual types are written
-// here; others go through encoding/json.
+// appendAny appends a value from user code. It encodes the usual types itself, and others with
+// encoding/json.
 func appendAny(dst []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
@@ -100,11 +100,12 @@ func appendAnyList(dst []byte, list []any) ([]byte, error) {
 	return append(dst, ']'), nil
 }
 
-// maxNesting is how deep a value may be nested: clients refuse what is too deep, and the whole answer with it.
+// maxNesting is the maximum depth of a value. Clients refuse deeper values together with the whole
+// response.
 const maxNesting = 1000
 
-// appendMarshalled is the way of user types, without HTML escaping and checked
-// like input: a MarshalJSON or a RawMessage may hold anything.
+// appendMarshalled encodes a value with encoding/json, without HTML escaping. It checks the result
+// like input, because a MarshalJSON or a RawMessage may return anything.
 func appendMarshalled(dst []byte, v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -119,8 +120,8 @@ func appendMarshalled(dst []byte, v any) ([]byte, error) {
 	return jsontext.Compact(dst, text), nil
 }
 
-// appendFloat writes a finite number the way encoding/json does. Progress is mostly
-// counted: whole numbers are quick.
+// appendFloat appends a finite number as encoding/json does. Whole numbers have a fast path,
+// because progress is mostly counted.
 func appendFloat(dst []byte, f float64) []byte {
 	form := byte('f')
 	abs := math.Abs(f)
