@@ -1,19 +1,18 @@
-// Package rounds is the memory of a call that is answered in rounds (2026-07-28
-// basic/patterns/mrtr): what the client has said so far, which effects have
-// happened, and what was asked last. The server keeps nothing between two rounds;
-// the [Journal] travels with the client as requestState, sealed by a [Sealer].
+// Package rounds holds the state of a call that is answered in rounds (2026-07-28
+// basic/patterns/mrtr): the client's answers so far, the effects that have happened, and the
+// questions asked last. The server keeps nothing between two rounds. The [Journal] is sent to the
+// client as requestState, sealed by a [Sealer], and comes back with the next request.
 //
 //	state := sealer.Seal(journal.Append(nil), binding)
 //	...
 //	plain, err := sealer.Open(state, binding)
 //	journal, err := rounds.Parse(plain)
 //
-// The state is the attacker's to choose. Sealed, it can be neither read nor made
-// nor changed, and the binding (principal, method, name, arguments) keeps it from
-// being used elsewhere; its expiry is in the journal. It may be sent again as it
-// is: who must not do a thing twice records that on the server.
+// An attacker can send any state. Without the secret, a sealed state cannot be read, forged or
+// changed. The binding (principal, method, name, arguments) prevents its use in another call. Its
+// expiry is in the journal. A client may send the same state several times. If an action must not
+// happen twice, the server must record the action itself.
 //
-// The package reads no clock: whoever opens a state looks at Journal.Expires. Its
-// only randomness is that of secrets and nonces. Values are not safe for concurrent
-// use, but a Sealer is.
+// The package reads no clock: the caller of Open checks Journal.Expires. Randomness is used only
+// for secrets and nonces. Values are not safe for concurrent use, except Sealers.
 package rounds

@@ -23,7 +23,7 @@ func FingerprintOf(method string, params []byte) Fingerprint {
 	return p
 }
 
-// Kind is what a question asks for.
+// Kind is the kind of a question.
 type Kind byte
 
 // The kinds of questions.
@@ -33,20 +33,20 @@ const (
 	Roots
 )
 
-// Question is a question that a handler asked.
+// Question identifies a question that a handler asked.
 type Question struct {
 	Key         string
 	Kind        Kind
 	Fingerprint Fingerprint
 }
 
-// Answer is a question and what the client said: a bare result.
+// Answer is a question with the client's answer. Value is the result without an envelope.
 type Answer struct {
 	Question
 	Value []byte
 }
 
-// Effect is something that happened once, and its result as JSON.
+// Effect is an action that happened once. Value is its result as JSON.
 type Effect struct {
 	Key   string
 	Value []byte
@@ -54,22 +54,22 @@ type Effect struct {
 
 // Journal is the state of one logical call between two rounds.
 type Journal struct {
-	Call    string // names the logical call
-	Round   int    // of the execution that reads it; 0 is the first
+	Call    string // identifies the logical call
+	Round   int    // number of the execution that reads the journal; 0 is the first
 	Expires time.Time
 	Answers []Answer
 	Effects []Effect
-	Open    []Question // asked last, and not answered
+	Open    []Question // questions of the last round that are not answered
 }
 
-// ErrMalformed says that a text is no journal. Sealed ones never are, but for those
-// of a newer program.
+// ErrMalformed means that a text is not a journal. For a text that Open returned, this happens only
+// if a newer program sealed it.
 var ErrMalformed = errors.New("rounds: malformed journal")
 
 // version is the first byte of a journal.
 const version = 1
 
-// Append appends the journal in its binary form: small, because clients carry it.
+// Append appends the journal to dst in a binary form. The form is small, because clients carry it.
 func (j *Journal) Append(dst []byte) []byte {
 	dst = append(dst, version)
 	dst = appendText(dst, j.Call)
@@ -99,7 +99,8 @@ func appendQuestion(dst []byte, q Question) []byte {
 	return append(dst, q.Fingerprint[:]...)
 }
 
-// Parse reads what Append wrote. The journal keeps nothing of text.
+// Parse decodes the form that Append writes. It returns ErrMalformed for any other text. The
+// journal does not alias text.
 func Parse(text []byte) (*Journal, error) {
 	r := &reader{rest: text}
 	if v := r.octet(); v != version {
@@ -121,7 +122,7 @@ func Parse(text []byte) (*Journal, error) {
 	return j, nil
 }
 
-// reader takes parts off a text; after a failure it gives zeros.
+// reader reads parts from the beginning of rest. After a failure it returns zeros.
 type reader struct {
 	rest   []byte
 	failed bool
@@ -161,7 +162,8 @@ func (r *reader) signed() int64 {
 	return n
 }
 
-// count is a number of parts, each of which takes a byte at least.
+// count reads a number of parts. It fails if rest is too short for them, because each part takes at
+// least one byte.
 func (r *reader) count() uint64 {
 	n := r.number()
 	if n > uint64(len(r.rest)) {
@@ -189,7 +191,7 @@ func (r *reader) question() Question {
 	return q
 }
 
-// Answered finds an answer by key.
+// Answered returns the answer to the question with this key, or false if there is none.
 func (j *Journal) Answered(key string) (*Answer, bool) {
 	for i := range j.Answers {
 		if j.Answers[i].Key == key {
@@ -199,7 +201,7 @@ func (j *Journal) Answered(key string) (*Answer, bool) {
 	return nil, false
 }
 
-// Clone copies the journal; the values are shared.
+// Clone returns a copy of the journal. The copy shares the bytes of the values.
 func (j *Journal) Clone() *Journal {
 	c := *j
 	c.Answers = append([]Answer(nil), j.Answers...)

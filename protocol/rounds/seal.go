@@ -12,25 +12,27 @@ import (
 	"strings"
 )
 
-// ErrState says that a state was not sealed here for this use: it is garbage, was
-// changed, belongs to another call or principal, or its key is gone.
+// ErrState means that a state was not sealed by this Sealer for this use. It is malformed, was
+// changed, belongs to another call or principal, or its key was removed.
 var ErrState = errors.New("rounds: the state is not valid")
 
-// minSecret is the least length of a secret.
+// minSecret is the minimum length of a secret in bytes.
 const minSecret = 16
 
-// Sealer seals states. The first secret seals, all open: to rotate, put a new one
-// in front and drop the old when what it sealed has expired.
+// Sealer seals states. It seals with the first secret and opens with any. To rotate secrets, put a
+// new one first, and remove the old one when the states sealed with it have expired. A Sealer is
+// safe for concurrent use.
 type Sealer struct {
 	keys []sealingKey
 }
 
 type sealingKey struct {
-	id   [4]byte // tells which key to try; says nothing about it
+	id   [4]byte // selects the key to try; does not reveal the key
 	aead cipher.AEAD
 }
 
-// NewSealer derives keys from the secrets, of at least 16 bytes each.
+// NewSealer returns a Sealer with keys derived from the secrets. It returns an error if there is no
+// secret, or if one is shorter than 16 bytes.
 func NewSealer(secrets ...[]byte) (*Sealer, error) {
 	if len(secrets) == 0 {
 		return nil, errors.New("rounds: a sealer needs a secret")
@@ -67,15 +69,16 @@ func newSealingKey(secret []byte) (sealingKey, error) {
 	return key, nil
 }
 
-// RandomSecret is for servers whose states need not survive the process.
+// RandomSecret returns a random secret. Use it for servers whose states need not survive the
+// process.
 func RandomSecret() []byte {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails
 	return secret
 }
 
-// Seal encrypts plain for a use that binding describes; the binding is not in the
-// result. The text is of the URL-safe base64 alphabet.
+// Seal encrypts plain for the use that binding describes. The result does not contain the binding.
+// It uses the URL-safe base64 alphabet.
 func (s *Sealer) Seal(plain, binding []byte) string {
 	key := &s.keys[0]
 	sealed := make([]byte, len(key.id), len(key.id)+len(plain)+key.aead.Overhead())
@@ -84,10 +87,10 @@ func (s *Sealer) Seal(plain, binding []byte) string {
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// Open undoes Seal. The error is ErrState.
+// Open decrypts a state that Seal returned for the same binding. The error is always ErrState.
 func (s *Sealer) Open(state string, binding []byte) ([]byte, error) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(state)
-	if err != nil || len(sealed) < 4 || strings.ContainsAny(state, "\r\n") { // which the decoder skips
+	if err != nil || len(sealed) < 4 || strings.ContainsAny(state, "\r\n") { // the decoder skips line breaks
 		return nil, ErrState
 	}
 	for i := range s.keys {
