@@ -7,20 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// inner makes a handling a part of another one: an effect, or a tool that a model calls. Its
-// questions and effects have keys of their own, so that the keys of the outer part are the same
-// whether the inner one runs or its result is known already.
+// inner makes a handling a part of another one: an effect, or a tool that a model calls. The part
+// has its own keys for questions and effects. The keys of the outer handling are therefore the same
+// whether the part runs or its result is already known.
 type inner struct {
-	top    *handling // the call itself
-	outer  *handling // the handling that it is a part of
-	prefix string    // the beginning of its keys
-	id     string    // of the nested call; "" in an effect
-	round  int       // of the nested call
-	effect string    // the idempotency key; "" outside of effects
-	muted  bool      // it must not ask questions
+	top    *handling // handling of the whole call
+	outer  *handling // handling that contains this part
+	prefix string    // prefix of the part's keys
+	id     string    // id of the nested call; "" in an effect of the call itself
+	round  int       // round of the nested call
+	effect string    // idempotency key; "" outside of effects
+	muted  bool      // the part must not ask questions
 }
 
-// within makes the handling of a part with this full key; ctx is the context it runs in.
+// within returns a handling for a part that has this full key. The part runs in ctx.
 func (h *handling) within(ctx context.Context, key string) *handling {
 	part := &handling{
 		Context: ctx, server: h.server, call: h.call, bound: h.bound, uri: h.uri, vars: h.vars,
@@ -39,7 +39,7 @@ func (h *handling) top() *handling {
 	return h
 }
 
-// outer is the handling that h is a part of; nil: h is the call itself.
+// outer returns the handling that contains h. If h is the call itself, outer returns nil.
 func (h *handling) outer() *handling {
 	if h.inner != nil {
 		return h.inner.outer
@@ -47,10 +47,10 @@ func (h *handling) outer() *handling {
 	return nil
 }
 
-// muted says that h must not ask questions.
+// muted reports whether h must not ask questions.
 func (h *handling) muted() bool { return h.inner != nil && h.inner.muted }
 
-// callID is the id of the logical call, or of the nested one.
+// callID returns the id of the nested call, or else of the logical call.
 func (h *handling) callID() string {
 	if h.inner != nil && h.inner.id != "" {
 		return h.inner.id
@@ -58,7 +58,7 @@ func (h *handling) callID() string {
 	return h.call.ID()
 }
 
-// roundOf is the round of the logical call, or of the nested one.
+// roundOf returns the round of the nested call, or else of the logical call.
 func (h *handling) roundOf() int {
 	if h.inner != nil && h.inner.id != "" {
 		return h.inner.round
@@ -66,7 +66,7 @@ func (h *handling) roundOf() int {
 	return h.call.Round
 }
 
-// fullKey is the key in the journal of the call.
+// fullKey returns the key for the journal of the call, with the prefix of the part.
 func (h *handling) fullKey(key string) string {
 	if h.inner != nil {
 		return h.inner.prefix + key
@@ -74,23 +74,23 @@ func (h *handling) fullKey(key string) string {
 	return key
 }
 
-// questionKey is the full key of a question. A question without a key is known by its place in
-// the order. Two questions with the same key are an error at once, also if the client is asked
-// live: in rounds one would get the answer of the other.
+// questionKey returns the full key of a question. A question without a key gets one from its
+// position in the order. Two questions with the same key are an error at once, because in rounds
+// one would get the answer of the other. That holds even if the client is asked live.
 func (h *handling) questionKey(q inquiry) (string, error) {
 	key := q.key()
 	_, roots := q.(*rootsInquiry)
 	switch {
 	case key == keyRoots && !roots:
 		return "", fmt.Errorf("the key %q is that of Roots: give the question another", key)
-	case !utf8.ValidString(key): // a client would send back another text
+	case !utf8.ValidString(key): // a client would send back a different key
 		return "", fmt.Errorf("the key %q is not UTF-8", key)
 	case key == "":
 		key = "q" + strconv.Itoa(int(h.asked.Add(1)))
 	}
 	full := h.fullKey(key)
 	h.top().asks.Store(true)
-	if roots { // if clients are asked live, roots may change during the call
+	if roots { // roots may be asked again: if clients are asked live, they may change during the call
 		return full, nil
 	}
 	if !h.top().fresh(full) {
@@ -99,7 +99,7 @@ func (h *handling) questionKey(q inquiry) (string, error) {
 	return full, nil
 }
 
-// fresh reports whether no question of the call had the key yet.
+// fresh records the key, and reports whether no earlier question of the call had it.
 func (h *handling) fresh(key string) bool {
 	h.keying.Lock()
 	defer h.keying.Unlock()

@@ -9,21 +9,21 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine"
 )
 
-// TaskMode says whether a call may or must become a task.
+// TaskMode decides whether a call may or must become a task.
 type TaskMode int
 
-// The two modes. If the client cannot have, or does not want, a task, TaskOptional runs the
-// call in its request and TaskRequired refuses it.
+// The two modes. If the client cannot have a task, or does not want one, TaskOptional runs the call
+// in its request and TaskRequired refuses it.
 const (
 	TaskOptional TaskMode = iota + 1
 	TaskRequired
 )
 
-// TaskOption configures Task. Sealed. A value that is not allowed is a fault that Build
-// reports.
+// TaskOption configures Task. Other packages cannot implement it. Build reports an option with an
+// invalid value.
 type TaskOption interface{ taskOption() }
 
-// taskOption sets one thing, and returns what is wrong with it, or "".
+// taskOption is a TaskOption. apply sets the value, and returns a problem or "".
 type taskOption struct {
 	name  string
 	apply func(*taskSettings) (problem string)
@@ -35,8 +35,8 @@ func (taskOption) taskOption() {}
 type taskSettings struct {
 	mode   TaskMode
 	policy engine.TaskPolicy
-	in     reflect.Type   // the type that the function of TaskWhen takes
-	when   func(any) bool // the function of TaskWhen
+	in     reflect.Type   // parameter type of the function given to TaskWhen
+	when   func(any) bool // the function given to TaskWhen; may be nil
 }
 
 func (s *taskSettings) support() protocol.TaskSupport {
@@ -49,17 +49,18 @@ func (s *taskSettings) support() protocol.TaskSupport {
 	return protocol.TaskOptional
 }
 
-// Task lets calls of the tool outlive their request: the client gets a handle, and comes
-// back for the result, the questions and the progress when it wants to. On 2025-11-25 the
-// client asks for a task; on 2026-07-28 the server decides, if the client declares the
-// tasks extension. Clients of earlier revisions, and those that want no task, get the
-// result in the request.
+// Task lets calls of the tool outlive their request. The client gets a handle, with which it
+// fetches the result, the questions and the progress later. On 2025-11-25 the client asks for a
+// task. On 2026-07-28 the server decides, if the client declares the tasks extension. Clients of
+// earlier revisions, and clients that do not want a task, get the result in the request.
 //
-// The handler stays the same. Its context ends when the task is cancelled or expires, or
-// when the server stops, but not with the request. A question ends the execution and puts
-// the task into input_required; with the answer the handler runs again from the top, as in
-// rounds, without repeating what was done in Once. What Progress says becomes the task's
-// status message, or on 2025-11-25 notifications with the token of the request.
+// The handler stays the same. Its context ends when the task is cancelled or expires, or when the
+// server stops, but not with the request. A question ends the execution and puts the task into
+// input_required. With the answer, the handler runs again from the top, as in rounds. Effects in
+// Once are not repeated.
+//
+// Messages of Progress become the task's status message. On 2025-11-25 they become notifications
+// with the token of the request.
 func Task(mode TaskMode, opts ...TaskOption) Option {
 	return componentOption{"Task", kindTool, func(s *settings) string {
 		if mode != TaskOptional && mode != TaskRequired {
@@ -81,9 +82,9 @@ func Task(mode TaskMode, opts ...TaskOption) Option {
 	}}
 }
 
-// TTL sets how long a task lives from its creation if the client does not ask for another
-// time; default 1 hour, at least a second. A client gets what it asks for up to 24 hours,
-// or up to d if that is more.
+// TTL sets how long a task lives after its creation, if the client does not ask for another time.
+// The default is 1 hour, the minimum a second. A client gets the time that it asks for, up to 24
+// hours, or up to d if d is longer.
 func TTL(d time.Duration) TaskOption {
 	return taskOption{"TTL", func(s *taskSettings) string {
 		if d < time.Second {
@@ -94,8 +95,8 @@ func TTL(d time.Duration) TaskOption {
 	}}
 }
 
-// PollInterval tells clients how long to wait between two requests for the task's state;
-// default 1 second, at least a millisecond.
+// PollInterval sets how long clients are asked to wait between two requests for the task's state.
+// The default is 1 second, the minimum a millisecond.
 func PollInterval(d time.Duration) TaskOption {
 	return taskOption{"PollInterval", func(s *taskSettings) string {
 		if d < time.Millisecond {
@@ -106,10 +107,10 @@ func PollInterval(d time.Duration) TaskOption {
 	}}
 }
 
-// ImmediateResponse sets what the model gets at once when a call has become a task, so that
-// it can go on meanwhile: "Your order is being packed; ask for its state later." It is sent
-// to clients of 2025-11-25, which may use it instead of a message of their own; the
-// specification calls it provisional. 2026-07-28 has no place for it.
+// ImmediateResponse sets what the model gets at once when a call has become a task, so that it can
+// continue: "Your order is being packed; ask for its state later." It is sent to clients of
+// 2025-11-25, which may use it instead of a message of their own. The specification calls it
+// provisional. It is not sent on 2026-07-28, which does not define it.
 func ImmediateResponse(text string) TaskOption {
 	return taskOption{"ImmediateResponse", func(s *taskSettings) string {
 		if text == "" {
@@ -120,14 +121,13 @@ func ImmediateResponse(text string) TaskOption {
 	}}
 }
 
-// Retry has a task run again, up to n times, if its handler panics or fails with an
-// internal error, or if its worker is gone; after an error with a growing pause. What was
-// done in Once, and what was answered, is kept. Errors for the user or the model are
-// results, and are not retried.
+// Retry sets how often a task runs again if its handler panics or fails with an internal error, or
+// if its worker dies. After an error, the pauses grow. Effects in Once and answers are kept. Errors
+// for the user or the model are results, and are not retried.
 //
-// Without it an error is final, and a task whose worker is gone (its process died, on a
-// store that outlives it) is run again up to five times. Retry(0) is for handlers that
-// must not begin twice: such a task fails.
+// Without Retry an error is final. A task whose worker has died (the process, if its store outlives
+// it) runs again up to five times. Use Retry(0) for handlers that must not begin twice; such a task
+// fails if its worker dies.
 func Retry(n int) TaskOption {
 	return taskOption{"Retry", func(s *taskSettings) string {
 		if n < 0 {
@@ -141,11 +141,12 @@ func Retry(n int) TaskOption {
 	}}
 }
 
-// TaskWhen decides for each call, by its arguments, whether it may become a task; if not,
-// it runs in its request. In must be the tool's input. It restricts and never forces: a
-// client that cannot have a task, or on 2025-11-25 did not ask for one, gets none; and a
-// client of 2025-11-25 that asks for a task of a TaskRequired tool gets it in any case.
-// Arguments that the tool refuses are refused in the request.
+// TaskWhen decides for each call, by its arguments, whether it may become a task. If not, the call
+// runs in its request. In must be the tool's input type.
+//
+// TaskWhen restricts tasks and never forces them. A client that cannot have a task, or on
+// 2025-11-25 did not ask for one, does not get one. If a client of 2025-11-25 asks for a task of a
+// TaskRequired tool, it always gets one. Invalid arguments are refused in the request.
 func TaskWhen[In any](decide func(In) bool) TaskOption {
 	return taskOption{"TaskWhen", func(s *taskSettings) string {
 		if decide == nil {
@@ -157,9 +158,9 @@ func TaskWhen[In any](decide func(In) bool) TaskOption {
 	}}
 }
 
-// AfterDetach keeps a call in its request until the handler calls Detach, so that it can
-// ask its first questions there: on 2026-07-28 they come in rounds, before there is a task.
-// On 2025-11-25 a call for which the client wants a task is one from the beginning.
+// AfterDetach keeps a call in its request until the handler calls Detach. The handler can then ask
+// its first questions in the request: on 2026-07-28 they come in rounds, before the task exists. On
+// 2025-11-25 a call for which the client wants a task is a task from the beginning.
 func AfterDetach() TaskOption {
 	return taskOption{"AfterDetach", func(s *taskSettings) string {
 		s.policy.AfterDetach = true
@@ -167,11 +168,12 @@ func AfterDetach() TaskOption {
 	}}
 }
 
-// Detach says that the call may go on as a task from here. If it does, the error is
-// ErrPending: the handler returns, and runs again in the task with the answers and effects
-// it already has. Everywhere else Detach does nothing: in a task, for a client that cannot
-// have one, for a tool without AfterDetach, in a tool that a model calls, in an effect of
-// Once, outside a handler.
+// Detach lets the call continue as a task. If it does, Detach returns ErrPending. The handler must
+// then return; it runs again in the task, with the answers and effects that it already has.
+//
+// In all other cases Detach does nothing and returns nil: in a task, for a client that cannot have
+// one, for a tool without AfterDetach, in a tool that a model calls, in an effect of Once, and
+// outside a handler.
 func Detach(ctx context.Context) error {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil || h.inner != nil {
@@ -180,7 +182,7 @@ func Detach(ctx context.Context) error {
 	return h.call.Detach()
 }
 
-// taskPolicy is what the engine needs of the Task option; nil without it.
+// taskPolicy returns the engine's form of the Task option, or nil without it.
 func (m *member) taskPolicy(b *builder, plan *toolPlan, in reflect.Type) *engine.TaskPolicy {
 	s := m.options.task
 	if s == nil {

@@ -19,7 +19,8 @@ type offer struct {
 	tools  map[string]*bound
 }
 
-// offer finds the tools of WithTools that the caller may use; nil if WithTools has none.
+// offer returns the tools of WithTools that the caller may use. It returns nil if components is
+// empty.
 func (s *Server) offer(h *handling, components []Component) (*offer, error) {
 	if len(components) == 0 {
 		return nil, nil
@@ -49,7 +50,8 @@ func (s *Server) offer(h *handling, components []Component) (*offer, error) {
 	return o, nil
 }
 
-// toolsOf are the tools of a component: as they are registered, or else compiled at first use.
+// toolsOf returns the tools of a component. If they are not registered, they are compiled at first
+// use.
 func (s *Server) toolsOf(c Component) ([]*catalog.Entry, error) {
 	wanted := make(map[*declaration]bool)
 	collect([]Component{c}, wanted)
@@ -68,8 +70,8 @@ func (s *Server) toolsOf(c Component) ([]*catalog.Entry, error) {
 	return entries, nil
 }
 
-// unregistered compiles a component that is not in the catalog, once: handles are usually made
-// once, too.
+// unregistered compiles a component that is not in the catalog, and keeps the result in s.offered.
+// Programs usually make a handle once and use it often.
 func (s *Server) unregistered(c Component) ([]*catalog.Entry, error) {
 	s.offering.Lock()
 	defer s.offering.Unlock()
@@ -84,17 +86,17 @@ func (s *Server) unregistered(c Component) ([]*catalog.Entry, error) {
 	if s.offered == nil {
 		s.offered = make(map[Component][]*catalog.Entry)
 	}
-	if len(s.offered) >= maxOffered { // a program makes handles in each call: keeping them is useless
+	if len(s.offered) >= maxOffered { // the program makes new handles in each call, so keeping them is useless
 		clear(s.offered)
 	}
 	s.offered[c] = b.entries
 	return b.entries, nil
 }
 
-// maxOffered bounds the compiled components outside of the catalog.
+// maxOffered limits the compiled components outside the catalog.
 const maxOffered = 1024
 
-// usesOf are the tool calls that a model asks for.
+// usesOf returns the tool calls that a model asks for.
 func usesOf(content []protocol.Block) []protocol.ToolUse {
 	var uses []protocol.ToolUse
 	for _, b := range content {
@@ -105,13 +107,13 @@ func usesOf(content []protocol.Block) []protocol.ToolUse {
 	return uses
 }
 
-// maxToolUses bounds the tools that a model may call in one turn: each one runs and has its
-// result in the journal. Further ones in the turn are answered with an error.
+// maxToolUses limits the tools that a model may call in one turn, because each one runs and has its
+// result in the journal. Further calls are not run; their tool results are errors.
 const maxToolUses = 32
 
-// use runs the tools that the model asks for and answers each, in order. The message has
-// nothing else (2025-11-25 client/sampling "Tool Result Messages"). Errors of tools are results
-// for the model; a returned error ends the loop.
+// use runs the tools that the model asks for, and returns their results in order. The message must
+// not contain anything else (2025-11-25 client/sampling "Tool Result Messages"). Errors of tools
+// are results for the model. An error that use returns ends the loop.
 func (o *offer) use(ctx context.Context, h *handling, base string, turn int, uses []protocol.ToolUse) ([]protocol.Block, error) {
 	results := make([]protocol.Block, len(uses))
 	for i, use := range uses {
@@ -120,6 +122,7 @@ func (o *offer) use(ctx context.Context, h *handling, base string, turn int, use
 			results[i] = protocol.ToolResult{ToolUseID: use.ID, Content: toolError(text).Content, IsError: true}
 			continue
 		}
+		// The key contains the index and not the id, because the client chooses the id.
 		// The place and not the id, which the client chooses.
 		key := base + "/tool/" + strconv.Itoa(turn) + "/" + strconv.Itoa(i)
 		result, err := o.result(ctx, h, key, use)
@@ -127,7 +130,7 @@ func (o *offer) use(ctx context.Context, h *handling, base string, turn int, use
 			return nil, err
 		}
 		block := protocol.ToolResult{ToolUseID: use.ID, Content: result.Content, IsError: result.IsError}
-		if isObject(result.Structured) { // the schema wants an object; anything else is in the text
+		if isObject(result.Structured) { // the schema requires an object; other values are in the text
 			block.Structured = result.Structured
 		}
 		results[i] = block
@@ -156,7 +159,8 @@ func toolError(text string) *protocol.CallToolResult {
 	return &protocol.CallToolResult{Content: []protocol.Block{protocol.Text{Text: text}}, IsError: true}
 }
 
-// once runs a tool inside of another call, once for each logical call.
+// once runs a tool inside another call, once for each logical call. The journal holds its result,
+// and the round in which it began.
 func (b *bound) once(ctx context.Context, h *handling, key string, input json.RawMessage) (*protocol.CallToolResult, error) {
 	began, err := h.call.Once(ctx, key+"/round", func(context.Context) ([]byte, error) {
 		return strconv.AppendInt(nil, int64(h.call.Round), 10), nil
@@ -187,8 +191,8 @@ func (b *bound) once(ctx context.Context, h *handling, key string, input json.Ra
 	return called, nil
 }
 
-// nested runs a tool inside of a call: through the chain of the tool, for the same principal,
-// with an id and rounds of its own.
+// nested runs a tool inside a call. It passes the chain of the tool, for the same principal, with
+// its own id and rounds. first is the round of the call in which the tool began.
 func (b *bound) nested(ctx context.Context, h *handling, key string, first int, input json.RawMessage) (result protocol.Result, err error) {
 	inside := &handling{
 		Context: ctx, server: h.server, call: h.call, bound: b,
