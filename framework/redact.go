@@ -10,11 +10,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// leastHidden is the length of the shortest secret that is looked for in texts.
+// leastHidden is the length in bytes of the shortest secret that RedactText looks for.
 const leastHidden = 4
 
-// maxSearch bounds the search for secrets in bytes. A client can send a hundred thousand
-// secrets as arguments, and long texts that errors repeat.
+// maxSearch limits the search for secrets, in bytes. A client can send a hundred thousand secrets
+// as arguments, and long texts that errors repeat.
 const maxSearch = 64 << 20
 
 // RedactText replaces each of the hidden texts in text, such as the text of an error, with
@@ -26,8 +26,9 @@ func RedactText(text string, hidden []string) string {
 	if len(hidden) > 0 && len(text) > maxSearch/len(hidden) {
 		return hiddenText
 	}
+	// Find all secrets before replacing the first one. If two overlap, a part of one would remain.
 	// All must be found before the first is replaced: of two that overlap, a part would remain.
-	var ends []int // at the byte at which a secret begins: where it ends
+	var ends []int // ends[i] is the end of a secret that begins at byte i, or 0
 	for _, secret := range hidden {
 		if len(secret) < leastHidden || len(secret) > len(text) {
 			continue
@@ -55,7 +56,7 @@ func RedactText(text string, hidden []string) string {
 	return out.String()
 }
 
-// appendSecrets appends the texts of members whose names are those of secrets.
+// appendSecrets appends the texts of members whose names are names of secrets.
 func appendSecrets(all []string, arguments []byte) []string {
 	switch jsontext.KindOf(arguments) {
 	case jsontext.KindObject:
@@ -74,9 +75,9 @@ func appendSecrets(all []string, arguments []byte) []string {
 	return all
 }
 
-// mark sets ends at the places of form, and makes ends at the first one. Places that overlap
-// the one before are left out: a client that sends both texts could make the search take
-// quadratic time.
+// mark records every occurrence of form in ends, and allocates ends at the first one. It skips an
+// occurrence that overlaps the previous one of the same form. Otherwise a client that sends both
+// texts could make the search take quadratic time.
 func mark(ends []int, text, form string) []int {
 	for at := 0; ; {
 		i := strings.Index(text[at:], form)
@@ -92,7 +93,7 @@ func mark(ends []int, text, form string) []int {
 	}
 }
 
-// writtenAs are the forms in which a secret may be in a text, without quotes.
+// writtenAs returns the forms in which a secret may appear in a text, without quotes.
 func writtenAs(secret string) []string {
 	forms := []string{secret}
 	ofJSON, _ := json.Marshal(secret) // with escapes for HTML; a text always has a JSON form

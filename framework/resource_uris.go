@@ -45,7 +45,7 @@ func located(r protocol.Result, name string) protocol.Result {
 	return r
 }
 
-// mend is the list with the changes of fix, in a copy if there are any.
+// mend applies fix to each item. If an item changes, mend returns a changed copy of the list.
 func mend[T any](list []T, fix func(i int, item T) (T, bool)) (_ []T, changed bool) {
 	for i, item := range list {
 		if mended, did := fix(i, item); did {
@@ -58,18 +58,18 @@ func mend[T any](list []T, fix func(i int, item T) (T, bool)) (_ []T, changed bo
 	return list, changed
 }
 
-// withURI gives an embedded resource a URI if it has none; i is its place in the result.
+// withURI gives an embedded resource a URI if it does not have one. i is its index in the result.
 func withURI(b protocol.Block, name string, i int) (_ protocol.Block, changed bool) {
 	e, ok := b.(protocol.Embedded)
 	if !ok || e.Contents.URI != "" {
 		return b, false
 	}
 	e.Contents.URI = resultURI(name)
-	if i > 0 { // mostly there is only one
+	if i > 0 { // most results have only one
 		e.Contents.URI += "/" + strconv.Itoa(i)
 	}
 	return e, true
 }
 
-// resultURI is a URI for what comes from a result and not from a resource.
+// resultURI returns a URI for contents that come from a result, not from a resource.
 func resultURI(name string) string { return "result://" + url.PathEscape(name) }

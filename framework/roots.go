@@ -9,11 +9,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Roots returns the client's roots. The error is ErrUnsupported if the client does not
-// offer any, ErrPending if the handler will run again with the answer.
+// Roots returns the client's roots. It returns ErrUnsupported if the client does not offer any, and
+// ErrPending if the handler will run again with the answer.
 //
-// A session whose client announces changes of its roots is asked only once until it
-// announces one; on 2026-07-28 each call asks once.
+// If the client of a session announces changes of its roots, it is asked once, and again after each
+// announcement. On 2026-07-28 each call asks once.
 func Roots(ctx context.Context) ([]protocol.Root, error) {
 	h, err := asking(ctx, askingRoots)
 	if err != nil {
@@ -31,11 +31,11 @@ func Roots(ctx context.Context) ([]protocol.Root, error) {
 
 const askingRoots = "asking for roots"
 
-// keyRoots is the key of the question, which is asked once in a call, wherever the handler
-// asks.
+// keyRoots is the key of the question. A call asks it once, even if several parts of the call need
+// the roots.
 const keyRoots = "roots"
 
-// callRoots is the answer of one execution of a call.
+// callRoots is the answer for one execution of a call. The first caller of once asks the client.
 type callRoots struct {
 	once  sync.Once
 	roots []protocol.Root
@@ -71,8 +71,8 @@ func (h *handling) askRoots(ctx context.Context) ([]protocol.Root, error) {
 	return roots, err
 }
 
-// AskRoots makes a question for Gather, as Roots would ask it, but always asks: what a
-// session has said before does not count.
+// AskRoots returns a question for Gather that asks for the client's roots. Unlike Roots, it always
+// asks, even if the roots of the session are known.
 func AskRoots() Question[[]protocol.Root] {
 	return Question[[]protocol.Root]{func(h *handling, into *[]protocol.Root) (inquiry, error) {
 		return &rootsInquiry{h: h, roots: into}, nil
@@ -104,22 +104,27 @@ func (q *rootsInquiry) take(_ context.Context, _ string, r protocol.Result) (boo
 	return true, nil
 }
 
-// maxRootSessions bounds the sessions whose roots are remembered. The oldest are forgotten and
-// asked again; that is also how sessions that have ended disappear.
+// maxRootSessions limits how many sessions' roots are kept. The oldest are evicted and asked again.
+// Sessions that have ended are also removed in this way.
 const maxRootSessions = 4096
 
-// sessionRoots are the roots that sessions have reported. The zero value is ready for use.
+// sessionRoots caches the roots that sessions have reported. The zero value is ready for use.
+//
+// A session without an entry gets an empty one from of, which the caller uses as a ticket while it
+// asks the client. keep stores the answer if the entry is still the session's. forget replaces the
+// entry when the client announces a change, so the answer to an earlier question is dropped. All of
+// this happens under mu.
 type sessionRoots struct {
 	mu    sync.Mutex // guards all below
 	known map[string]*rootsEntry
 	order []string // the keys of known, oldest first
 }
 
-// rootsEntry has no roots while its session is being asked. It is replaced when the roots
-// change, so that the answer to an earlier question is dropped.
+// rootsEntry holds the roots of a session; nil until keep.
 type rootsEntry struct{ roots []protocol.Root }
 
-// of is what a session has reported, or the entry to put its answer into.
+// of returns the roots that a session has reported. If they are nil, the caller asks for them and
+// passes the entry to keep.
 func (s *sessionRoots) of(session string) ([]protocol.Root, *rootsEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +136,7 @@ func (s *sessionRoots) of(session string) ([]protocol.Root, *rootsEntry) {
 	return e.roots, e
 }
 
-// put stores an entry. Called with s.mu held.
+// put stores an entry, and evicts the oldest one if there are too many. The caller holds s.mu.
 func (s *sessionRoots) put(session string, e *rootsEntry) {
 	if s.known == nil {
 		s.known = make(map[string]*rootsEntry)
@@ -144,6 +149,7 @@ func (s *sessionRoots) put(session string, e *rootsEntry) {
 	s.order = append(s.order, session)
 }
 
+// keep stores the answer of a session, unless its entry has been replaced or evicted since.
 func (s *sessionRoots) keep(session string, ticket *rootsEntry, roots []protocol.Root) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +158,7 @@ func (s *sessionRoots) keep(session string, ticket *rootsEntry, roots []protocol
 	}
 }
 
-// forget drops what a session has reported.
+// forget drops the roots that a session has reported, including an answer that is still pending.
 func (s *sessionRoots) forget(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

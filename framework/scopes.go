@@ -12,17 +12,18 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// steppingUp is an authenticator that can ask a caller to come back with more scopes, as those
-// of middleware/auth can.
+// steppingUp is an authenticator that can answer with a challenge for more scopes. The
+// authenticators of middleware/auth implement it.
 type steppingUp interface {
 	InsufficientScope(scopes []string) *transport.AuthError
 }
 
-// knowing is an authenticator that knows whether it is set up to let anybody in, as those of
-// middleware/auth do.
+// knowing is an authenticator that can report whether its configuration lets it accept any caller.
+// The authenticators of middleware/auth implement it.
 type knowing interface{ Ready() error }
 
-// unready says why the authenticator can let nobody in; nil: it can, or does not say.
+// unready returns why the authenticator cannot accept any caller. It returns nil if the
+// authenticator can, or does not implement knowing.
 func (c *appConfig) unready() error {
 	k, ok := c.auth.(knowing)
 	if !ok {
@@ -32,11 +33,11 @@ func (c *appConfig) unready() error {
 	return err
 }
 
-// doubting is an authenticator that knows what was most likely forgotten, as those of
-// middleware/auth do.
+// doubting is an authenticator that can warn of settings that were probably forgotten. The
+// authenticators of middleware/auth implement it.
 type doubting interface{ Warnings() []string }
 
-// doubts are the warnings of the authenticator.
+// doubts returns the warnings of the authenticator.
 func (c *appConfig) doubts() []string {
 	d, ok := c.auth.(doubting)
 	if !ok {
@@ -46,11 +47,11 @@ func (c *appConfig) doubts() []string {
 	return told
 }
 
-// stepUp is the answer to a known caller who names a component and lacks some of its
-// scopes: a challenge with all of them (2025-11-25 basic/authorization "Runtime
-// Insufficient Scope Errors"). It says that there is such a component, to those who
-// know its name. Nil where no response of HTTP could carry it: the component then is
-// not there, as it is not in the lists.
+// stepUp returns the challenge for an authenticated caller that names a component and lacks some of
+// its scopes. The challenge has all of the scopes (2025-11-25 basic/authorization "Runtime
+// Insufficient Scope Errors"). It reveals that the component exists, but only to callers that know
+// its name. If an HTTP response cannot carry a challenge, stepUp returns nil. The component then
+// appears not to exist, as in the lists.
 func (s *Server) stepUp(ctx context.Context, scopes []string) error {
 	up, can := s.cfg.auth.(steppingUp)
 	request := transport.RequestFrom(ctx)
@@ -63,17 +64,17 @@ func (s *Server) stepUp(ctx context.Context, scopes []string) error {
 	return nil
 }
 
-// deniedError is what steps of PhaseTrace see of a call that was refused because of missing
-// scopes. It is for the log: the client gets another answer.
+// deniedError is the error that steps of PhaseTrace see if a call was refused because of missing
+// scopes. It is for the log; the client gets another answer.
 type deniedError struct{ scopes []string }
 
-// Error names the missing scopes.
+// Error returns a text with the scopes of the component.
 func (e *deniedError) Error() string {
 	return "the caller lacks some of the scopes " + strings.Join(e.scopes, " ")
 }
 
-// witnessing makes the chain for calls that are refused because of missing scopes. It consists
-// of the steps of PhaseTrace, which only watch. Nil: there are none.
+// witnessing returns the chain for calls that are refused because of missing scopes. It consists of
+// the steps of PhaseTrace, which only observe. If there are none, witnessing returns nil.
 func witnessing(steps []Middleware, report broken) Handler {
 	looking := slices.DeleteFunc(slices.Clone(steps), func(m Middleware) bool { return m.Phase != PhaseTrace })
 	if len(looking) == 0 {
@@ -84,9 +85,9 @@ func witnessing(steps []Middleware, report broken) Handler {
 	}, looking, report)
 }
 
-// denied is the answer to a caller who lacks scopes of e: a step-up challenge, or absent, which
-// must be the same as for a component that does not exist. The steps of PhaseTrace see the
-// call, without its arguments, which were not decoded; what they return is ignored.
+// denied returns the answer to a caller who lacks scopes of e. It is a step-up challenge, or else
+// absent, which must be the same error as for a component that does not exist. The steps of
+// PhaseTrace see the call without its arguments, which were not decoded. Their results are ignored.
 func (s *Server) denied(ctx context.Context, c *engine.Call, e *catalog.Entry, name string, absent error) error {
 	if b, ok := e.Handler.(*bound); ok && b.witnesses != nil {
 		h := &handling{Context: ctx, server: s, call: c, bound: b}
@@ -102,9 +103,9 @@ func (s *Server) denied(ctx context.Context, c *engine.Call, e *catalog.Entry, n
 	return absent
 }
 
-// CheckServable returns an error if carriers that serve the public must refuse to serve the
-// app. There are two such cases: the authenticator is not set up and would refuse every
-// request, or a component needs scopes and the app has no authenticator.
+// CheckServable returns an error if transports that serve the public must refuse to serve the app.
+// There are two such cases. The authenticator may not be configured, and would refuse every
+// request. Or a component needs scopes, but the app does not have an authenticator.
 func (s *Server) CheckServable() error {
 	if err := s.cfg.unready(); err != nil {
 		return fmt.Errorf("framework: WithAuth: %w", err)

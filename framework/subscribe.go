@@ -6,7 +6,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine"
 )
 
-// subscribing calls the function of MaySubscribe, in the context of a handler.
+// subscribing returns a function that calls allow, the function given to MaySubscribe, with a
+// handler's context. It converts errors of allow as errors of a handler are converted.
 func (b *bound) subscribing(allow func(ctx context.Context, uri string) error) func(context.Context, *engine.Call, string) error {
 	return func(ctx context.Context, c *engine.Call, uri string) error {
 		h := &handling{Context: ctx, server: b.server, call: c, bound: b}
