@@ -7,30 +7,31 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Outcome is what became of a call, in one word, for logs, metrics and audits. There are
-// few, so that they can be values of an attribute.
+// Outcome is the result of a call in one word, for logs, metrics and audits. There are few
+// outcomes, so they can be values of a metric attribute.
 type Outcome string
 
-// The outcomes. OutcomePending is not final: the logical call goes on, in another round or
-// as a task, or was not really made (WithReplayCheck).
+// The outcomes. OutcomePending is not final: the logical call continues in another round or as a
+// task, or the execution was only a replay check (WithReplayCheck).
 const (
 	OutcomePending     Outcome = "pending"
 	OutcomeOK          Outcome = "ok"
 	OutcomeToolError   Outcome = "tool_error"        // an isError result, or the error that becomes one
-	OutcomeInvalid     Outcome = "invalid_arguments" // the caller's fault
+	OutcomeInvalid     Outcome = "invalid_arguments" // the caller's arguments or parameters are invalid
 	OutcomeNotFound    Outcome = "not_found"
-	OutcomeDeclined    Outcome = "declined" // by the user who was asked
+	OutcomeDeclined    Outcome = "declined" // the user declined or cancelled the question
 	OutcomeDenied      Outcome = "denied"   // the caller lacks scopes of the component
-	OutcomeLimited     Outcome = "limited"  // there was no room: protocol.TooMany
-	OutcomeRejected    Outcome = "rejected" // another JSON-RPC error that middleware or a handler made
+	OutcomeLimited     Outcome = "limited"  // a limit was reached: protocol.TooMany
+	OutcomeRejected    Outcome = "rejected" // another JSON-RPC error from middleware or a handler
 	OutcomeUnsupported Outcome = "unsupported"
 	OutcomeTimeout     Outcome = "timeout"
 	OutcomeCancelled   Outcome = "cancelled"
 	OutcomeFailed      Outcome = "failed" // an internal error or a panic
 )
 
-// OutcomeOf classifies what a step got from next, as the client will see it. Each call asks
-// the mapper of WithErrorMapper. A nil result without an error is OutcomeFailed.
+// OutcomeOf classifies the result and the error that a step got from next, as the client will see
+// them. Each call of OutcomeOf calls the mapper of WithErrorMapper. A nil result without an error
+// is OutcomeFailed.
 func OutcomeOf(ctx context.Context, result *Result, err error) Outcome {
 	h := handlingFrom(ctx)
 	switch {
@@ -48,7 +49,7 @@ func OutcomeOf(ctx context.Context, result *Result, err error) Outcome {
 }
 
 func outcomeOfError(ctx context.Context, h *handling, err error) Outcome {
-	if _, denied := errors.AsType[*deniedError](err); denied { // the mapper does not decide about these
+	if _, denied := errors.AsType[*deniedError](err); denied { // the mapper is not called for a deniedError
 		return OutcomeDenied
 	}
 	if h != nil && h.server != nil {

@@ -8,25 +8,26 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// What the APIs of models take. Clients hand tools on as they are, and a name that an API does
-// not take makes it refuse the whole request, with all tools of all servers.
+// Names that the APIs of models accept. Clients pass tools on unchanged. If an API does not accept
+// one name, it refuses the whole request, with all tools of all servers.
 var (
-	dotless    = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)       // Anthropic's and OpenAI's
-	geminiName = regexp.MustCompile(`^[A-Za-z_]`)             // Gemini's also takes . and :
-	plainField = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) // Anthropic's
+	dotless    = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)       // Anthropic and OpenAI
+	geminiName = regexp.MustCompile(`^[A-Za-z_]`)             // Gemini, which also accepts . and :
+	plainField = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) // Anthropic
 )
 
-// longestCalled is how long a tool's name may be with the prefix that clients give it: 64
-// characters, of OpenAI's API and Gemini's.
+// longestCalled is the maximum length of a tool's name with the prefix that clients add. The APIs
+// of OpenAI and Gemini accept 64 characters.
 const longestCalled = 64
 
-// portable warns of what the API of a model would refuse about the tool. With WithProfile it is a fault.
+// portable warns of everything in the tool that the API of a model would refuse. With WithProfile
+// these are faults.
 func (m *member) portable(b *builder, schema []byte) {
 	report := m.warn
 	if b.server.cfg.profiled {
 		report = func(b *builder, problem, fix string) { m.fault(b, "", problem, fix) }
 	}
-	if m.listed == "" || len(m.listed) > 128 || !plainName(m.listed) { // which is a fault
+	if m.listed == "" || len(m.listed) > 128 || !plainName(m.listed) { // such a name is reported as a fault elsewhere
 		return
 	}
 	if !dotless.MatchString(m.listed) {
@@ -44,10 +45,10 @@ func (m *member) portable(b *builder, schema []byte) {
 	}
 }
 
-// ofValues are keywords that hold values and no schemas.
+// ofValues are keywords that contain values, not schemas.
 var ofValues = []string{"default", "enum", "const", "examples"}
 
-// refusedFields are the names of properties, at any depth, that an API refuses; few of many.
+// refusedFields returns up to 8 names of properties, at any depth, that an API refuses.
 func refusedFields(schema []byte) []string {
 	const few = 8
 	var names []string

@@ -9,8 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// narrowings are the keywords that the clients of each profile do not take. The sources are with the rules
-// that "kagami inspect --profile" checks.
+// narrowings maps each profile to the keywords that its clients do not accept. The rules that
+// "kagami inspect --profile" checks name the sources.
 var narrowings = map[string]binding.Narrowing{
 	"claude-code": {Root: true},
 	"openai":      {Root: true, Unions: true, Shapeless: true},
@@ -21,23 +21,24 @@ var narrowings = map[string]binding.Narrowing{
 	"all":         {Refs: true, Unions: true, Root: true, Nulls: true, Exclusives: true, Shapeless: true},
 }
 
-// WithProfile lists the tools' input schemas in the part of JSON Schema that certain clients and the APIs
-// of their models take: "claude-code", "openai", "chatgpt", "gemini", "vscode", "cursor" or "all". All callers
-// get the same schemas, because the name of a client says nothing about the model behind it.
+// WithProfile restricts the tools' listed input schemas to the part of JSON Schema that certain
+// clients and the APIs of their models accept. The profiles are "claude-code", "openai", "chatgpt",
+// "gemini", "vscode", "cursor" and "all". All callers get the same schemas, because the name of a
+// client does not identify the model behind it.
 //
 // Which schemas change depends on the profile:
 //
-//   - Recursive types are written out three levels deep, or fewer if the schema would become longer than
-//     16 KiB. Below that depth they are objects of any shape.
-//   - The variants of OneOf, and other alternatives, become one schema. Objects have the members of all
-//     variants, with a sentence that says when each is for; alternatives of different types become text,
-//     which is converted unless there is WithoutRepair.
-//   - An optional member is not listed as nullable. An exclusive bound of a number that is not an integer is
-//     a sentence of the description.
+//   - Recursive types are written out three levels deep, or fewer if the schema would become longer
+//     than 16 KiB. Below that depth they are objects of any shape.
+//   - The variants of OneOf, and other alternatives, become one schema. Objects have the members of
+//     all variants, with a sentence that says when to use each. Alternatives of different types
+//     become text, which is converted unless WithoutRepair is set.
+//   - An optional member is not listed as nullable. An exclusive bound of a number that is not an
+//     integer becomes a sentence of the description.
 //
-// Arguments are validated by their types, as without the option. The listed schema may accept more. A name
-// that an API of these clients refuses is a fault of Build instead of a warning. Output schemas, questions
-// and prompts do not change.
+// Arguments are validated by their types, as without the option, and the listed schema may accept
+// more. If an API of these clients refuses a name, that is a fault of Build instead of a warning.
+// Output schemas, questions and prompts do not change.
 func WithProfile(profiles ...string) AppOption {
 	return appOption{"WithProfile", func(c *appConfig) string {
 		var n binding.Narrowing

@@ -18,9 +18,9 @@ var (
 	typeTextWriter  = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// almost reports a type that means something to the protocol, but has no special form at this
-// place. The same goes for what it points to, or has as elements. As JSON it would be a Go
-// struct, and an error a success. what is "" for other types; fix is for tools.
+// almost reports whether t has a meaning in the protocol, but is not sent in its special form here.
+// The same goes for the type that t points to or contains as elements. JSON would show its Go
+// fields, and would turn an error into a success. For other types, what is "". fix is for tools.
 func almost(t reflect.Type) (what, fix string) {
 	for seen := map[reflect.Type]bool{}; ; t = t.Elem() {
 		if seen[t] || reflect.PointerTo(t).Implements(typeJSONWriter) || reflect.PointerTo(t).Implements(typeTextWriter) {
@@ -36,7 +36,7 @@ func almost(t reflect.Type) (what, fix string) {
 	}
 }
 
-// meant is what a type means to the protocol; it must not be a pointer, list or map.
+// meant returns the meaning of a type in the protocol, or "". t must not be a pointer, list or map.
 func meant(t reflect.Type) (what, fix string) {
 	switch {
 	case t == typeError:
@@ -59,7 +59,7 @@ func meant(t reflect.Type) (what, fix string) {
 	return "", ""
 }
 
-// embedded is what an embedded struct means to the protocol by itself. Its Go fields would
+// embedded returns the meaning of a struct that t embeds, or "". The Go fields of that struct would
 // become members of the JSON.
 func embedded(t reflect.Type) (what, fix string) {
 	if t.Kind() != reflect.Struct {
@@ -78,7 +78,7 @@ func embedded(t reflect.Type) (what, fix string) {
 
 const fixResult = "Return framework.Content or a framework.Rich, and a failure as the error, or by Rich.IsError"
 
-// notMeant is the fault of a tool whose result type almost means something else, or nil.
+// notMeant returns the fault of a tool whose result type is one that almost reports, or nil.
 func notMeant(t reflect.Type) []binding.Fault {
 	what, fix := almost(t)
 	if what == "" {
@@ -87,8 +87,7 @@ func notMeant(t reflect.Type) []binding.Fault {
 	return []binding.Fault{{Path: "Out", Problem: "the result " + t.String() + " would be sent as JSON, not as " + what, Fix: fix}}
 }
 
-// barred does what notMeant does for the value of an interface, whose type is known only at run
-// time.
+// barred is like notMeant, for the value of an interface. Its type is known only at run time.
 func barred(t reflect.Type) error {
 	if what, fix := almost(t); what != "" {
 		return fmt.Errorf("a %s would be sent as JSON, not as %s. %s", t, what, fix)

@@ -9,19 +9,19 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// texts binds named texts, the arguments of a prompt or the variables of a template, to a
-// struct, or to a map for names that are known only at run time.
+// texts decodes named texts, which are the arguments of a prompt or the variables of a template. It
+// decodes them into a struct, or into a map if the names are known only at run time.
 type texts struct {
 	plan *binding.Plan
-	open bool // a map
+	open bool // the type is a map
 }
 
 var textMap = reflect.TypeFor[map[string]string]()
 
-// isTextMap says whether t is a map[string]string, or has its shape.
+// isTextMap reports whether t is a map type that converts to map[string]string.
 func isTextMap(t reflect.Type) bool { return t.Kind() == reflect.Map && t.ConvertibleTo(textMap) }
 
-// texts compiles t; names are those of a map's entries. It is nil if t has faults.
+// texts compiles t. If t is a map, names lists the keys it accepts. It returns nil if t has faults.
 func (b *builder) texts(m *member, t reflect.Type, names []string, optional func(i int) bool) *texts {
 	open := isTextMap(t)
 	if open {
@@ -36,8 +36,8 @@ func (b *builder) texts(m *member, t reflect.Type, names []string, optional func
 	return &texts{plan, open}
 }
 
-// textStruct is a struct with a text for each name, and nothing else: the runtime keeps every
-// type that is made, so there must be few different ones.
+// textStruct returns a struct type with one string field for each name. The runtime keeps every
+// type that is made, so the type depends on nothing else.
 func textStruct(names []string, optional func(i int) bool) reflect.Type {
 	fields := make([]reflect.StructField, len(names))
 	for i, name := range names {
@@ -50,7 +50,7 @@ func textStruct(names []string, optional func(i int) bool) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// decode reads values into into, which shares nothing with them.
+// decode decodes values into into, which does not share a map with values.
 func (x *texts) decode(ctx context.Context, values map[string]string, into reflect.Value) error {
 	if !x.open {
 		return x.plan.DecodeStrings(ctx, values, into)

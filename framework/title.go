@@ -5,8 +5,9 @@ import (
 	"unicode"
 )
 
-// titled returns the title of a component: its own, or one made from its name, because ChatGPT
-// drops tools that have none. "read_tool" is "Read tool", "getHTTPStatus" is "Get HTTP status".
+// titled returns the title of a component. Without a title of its own it is made from the name,
+// because ChatGPT drops tools without one. "read_tool" becomes "Read tool", "getHTTPStatus" becomes
+// "Get HTTP status".
 func titled(title, name string) string {
 	if title != "" {
 		return title
@@ -24,8 +25,8 @@ func titled(title, name string) string {
 	return string(text)
 }
 
-// wordsOf splits a name at what is neither letter nor digit, and where lower case turns into
-// upper case.
+// wordsOf splits a name at characters that are neither letters nor digits, and where lower case
+// changes to upper case.
 func wordsOf(name string) []string {
 	var words []string
 	var word []rune
@@ -54,7 +55,7 @@ func wordsOf(name string) []string {
 	return words
 }
 
-// isAcronym reports whether a word has capitals only, and more than one.
+// isAcronym reports whether a word has more than one letter, and only capitals.
 func isAcronym(word string) bool {
 	return len(word) > 1 && strings.ToUpper(word) == word && strings.ToLower(word) != word
 }

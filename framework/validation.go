@@ -9,21 +9,25 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// Validation adds a validate tag of your own, for fields, list items, map keys and map
-// values of type T, and pointers to T:
+// Validation adds a rule of your own to the tag validate. It is for fields, list items, map keys
+// and map values of type T, and for pointers to T:
 //
 //	framework.Validation("nl_postcode", isPostcode, `{"pattern":"^[1-9][0-9]{3} ?[A-Z]{2}$"}`, "a Dutch postcode such as 1234 AB")
 //
-// check decides; it is called concurrently, for values that were sent, and a panic in it
-// refuses the value. schema is a JSON object of keywords that are merged into the schema of
-// the value, or "" for none; it must accept whatever check accepts, but need not be
-// complete. want completes the sentence "Want …" in the error for the model, and "Must be
-// …" in the description.
+// check reports whether a value is valid. It is called concurrently, and only for values that were
+// sent. If it panics, the value is refused. schema is a JSON object of keywords that are merged
+// into the schema of the value, or "" for none. It must accept every value that check accepts, but
+// may accept more. want completes the sentence "Want …" in the error for the model, and "Must be …"
+// in the description.
 //
-// Build reports as faults: the tag exists already, or is not a name of a-z, 0-9 and _; the
-// function is nil; the schema is not one, or sets type, title, description, default or a
-// reference; the tag has a parameter or is on a type other than T. Handles that belong to
-// no app do not know the tag.
+// Build reports these faults:
+//
+//   - the tag exists already, or its name has other characters than a-z, 0-9 and _
+//   - the function is nil
+//   - the schema is invalid, or sets type, title, description, default or a reference
+//   - the tag is used with a parameter, or on a type other than T
+//
+// Handles that do not belong to an app do not use the tag.
 func Validation[T any](tag string, check func(T) bool, schema, want string) AppOption {
 	k := binding.Check{Tag: tag, Type: reflect.TypeFor[T](), Schema: json.RawMessage(schema), Want: want}
 	if check != nil {
