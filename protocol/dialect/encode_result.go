@@ -188,7 +188,7 @@ func (w *writer) reserved(r protocol.Result) (name string, value []byte) {
 	return "", nil
 }
 
-// identity returns the serverInfo to send: that of a DiscoverResult, or else server. It returns nil
+// identity returns the serverInfo to send: the one of a DiscoverResult, or else server. It returns nil
 // if results of the revision do not have serverInfo.
 func (w *writer) identity(r protocol.Result, server []byte) []byte {
 	if !w.d.resultType {

@@ -81,10 +81,10 @@ func DecodeObject(frame jsontext.Object, name func(text []byte) string) (Message
 	if jsontext.KindOf(env.params) == jsontext.KindNull || jsontext.IsEmptyArray(env.params) {
 		env.params, env.body = nil, jsontext.Object{} // some clients send null or [] instead of no params (ADR 8)
 	}
-	id, nobody := env.addressee()
+	id, unanswered := env.addressee()
 	m, reason := env.message(id)
 	if reason != "" {
-		return Message{}, &Fault{ID: id, Notification: nobody, Code: CodeInvalidRequest, Reason: reason}
+		return Message{}, &Fault{ID: id, Notification: unanswered, Code: CodeInvalidRequest, Reason: reason}
 	}
 	m.Body = env.body
 	return m, nil
@@ -136,10 +136,10 @@ func (env *envelope) slot(key jsontext.Key) *[]byte {
 	return nil
 }
 
-// addressee returns the id for the response to a fault of this frame. nobody is true if the frame
+// addressee returns the id for the response to a fault of this frame. unanswered is true if the frame
 // looks like a notification or a response, which must not be answered. If the id is repeated, no id
 // is returned.
-func (env *envelope) addressee() (id ID, nobody bool) {
+func (env *envelope) addressee() (id ID, unanswered bool) {
 	if !env.repeatedID {
 		id, _ = ParseID(env.id)
 	}
