@@ -14,15 +14,27 @@ func (d *Dialect) DecodeParams(method string, params []byte) (protocol.Params, *
 
 // DecodeParamsObject is like DecodeParams, but uses the outline of the params.
 func (d *Dialect) DecodeParamsObject(method string, params jsontext.Object) (protocol.Params, *protocol.Fault) {
-	read := decodeCustom(method)
-	if m, ok := d.methods[method]; ok {
-		read = m.params.read
+	m, ok := d.methods[method]
+	if !ok {
+		return decodeCustom(method, params)
 	}
-	p, f := read(d, params)
+	p, f := m.params.read(d, params)
 	if f != nil {
 		return nil, f.fault("params")
 	}
 	return p, nil
+}
+
+// decodeCustom reads params of a method that the revision lacks.
+func decodeCustom(method string, o jsontext.Object) (protocol.Params, *protocol.Fault) {
+	raw := o.Raw()
+	if raw != nil && jsontext.KindOf(raw) != jsontext.KindObject {
+		return nil, refuse("must be an object").fault("params")
+	}
+	if f := repeated(raw); f != nil {
+		return nil, f.fault("params")
+	}
+	return &protocol.CustomParams{Name: method, Raw: raw}, nil
 }
 
 type paramsReader func(d *Dialect, o jsontext.Object) (protocol.Params, *fail)
@@ -38,18 +50,5 @@ func into[T any, P interface {
 			return nil, f
 		}
 		return P(t), nil
-	}
-}
-
-func decodeCustom(method string) paramsReader {
-	return func(_ *Dialect, o jsontext.Object) (protocol.Params, *fail) {
-		raw := o.Raw()
-		if raw != nil && jsontext.KindOf(raw) != jsontext.KindObject {
-			return nil, refuse("must be an object")
-		}
-		if f := repeated(raw); f != nil {
-			return nil, f
-		}
-		return &protocol.CustomParams{Name: method, Raw: raw}, nil
 	}
 }

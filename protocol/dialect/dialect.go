@@ -25,18 +25,18 @@ func (d *Dialect) String() string { return d.rev.String() }
 // request in an input_required result.
 func (d *Dialect) ServerMethod(method string) bool {
 	m, ok := d.methods[method]
-	return ok && m.server && m.request()
+	return ok && m.server && m.request
 }
 
 // ClientNotification reports whether a client may send the notification method on this revision.
 func (d *Dialect) ClientNotification(method string) bool {
 	m, ok := d.methods[method]
-	return ok && m.client && !m.request()
+	return ok && m.client && !m.request
 }
 
 // Serves reports whether a client may send the request method to a server with these capabilities.
 // session must report whether the request belongs to a session.
 func (d *Dialect) Serves(method string, has *protocol.ServerCapabilities, session bool) bool {
 	m, ok := d.methods[method]
-	return ok && m.client && m.request() && (session || !m.session) && m.needs.in(has)
+	return ok && m.client && m.request && (session || !m.session) && m.needs.in(has)
 }

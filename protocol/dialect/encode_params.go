@@ -23,7 +23,7 @@ func (d *Dialect) AppendParams(dst []byte, p protocol.Params, m *protocol.Reques
 		w.fail("%s does not exist", method)
 		return w.done()
 	}
-	meta := metaOf{RequestMeta: m, request: ok && row.client && row.request()}
+	meta := metaOf{RequestMeta: m, request: ok && row.client && row.request}
 	w.open('{')
 	if isCustom {
 		meta.raw = w.custom(custom.Raw)
@@ -52,10 +52,9 @@ func (w *writer) custom(raw []byte) (meta []byte) {
 	return meta
 }
 
-// Each of the following functions writes the params of one method; see codec.
+// Each of the following functions writes the params of one method; see coded.
 
-func writeInitialize(w writer, params protocol.Params) writer {
-	p := as[*protocol.InitializeParams](params)
+func writeInitialize(w writer, p *protocol.InitializeParams) writer {
 	w.str("protocolVersion", p.Version)
 	w.key("capabilities")
 	w.b = w.d.AppendClientCapabilities(w.b, &p.Capabilities)
@@ -63,115 +62,141 @@ func writeInitialize(w writer, params protocol.Params) writer {
 	return w
 }
 
-func writeCallTool(w writer, params protocol.Params) writer {
-	p := as[*protocol.CallToolParams](params)
-	w.callTool(p)
+func writeCallTool(w writer, p *protocol.CallToolParams) writer {
+	w.str("name", p.Name)
+	if p.Quoted {
+		w.str("arguments", string(p.Arguments))
+	} else {
+		w.objectMember("arguments", p.Arguments)
+	}
+	w.inputs(&p.Inputs)
+	w.task(p.Task)
 	return w
 }
 
-func writeReadResource(w writer, params protocol.Params) writer {
-	p := as[*protocol.ReadResourceParams](params)
+func writeReadResource(w writer, p *protocol.ReadResourceParams) writer {
 	w.str("uri", p.URI)
 	w.inputs(&p.Inputs)
 	return w
 }
 
-func writeSubscribe(w writer, params protocol.Params) writer {
-	p := as[*protocol.SubscribeParams](params)
+func writeSubscribe(w writer, p *protocol.SubscribeParams) writer {
 	w.str("uri", p.URI)
 	return w
 }
 
-func writeUnsubscribe(w writer, params protocol.Params) writer {
-	p := as[*protocol.UnsubscribeParams](params)
+func writeUnsubscribe(w writer, p *protocol.UnsubscribeParams) writer {
 	w.str("uri", p.URI)
 	return w
 }
 
-func writeListen(w writer, params protocol.Params) writer {
-	p := as[*protocol.ListenParams](params)
+func writeListen(w writer, p *protocol.ListenParams) writer {
 	w.filter(&p.Filter)
 	return w
 }
 
-func writeGetPrompt(w writer, params protocol.Params) writer {
-	p := as[*protocol.GetPromptParams](params)
+func writeGetPrompt(w writer, p *protocol.GetPromptParams) writer {
 	w.str("name", p.Name)
 	w.stringMap("arguments", p.Arguments)
 	w.inputs(&p.Inputs)
 	return w
 }
 
-func writeComplete(w writer, params protocol.Params) writer {
-	p := as[*protocol.CompleteParams](params)
-	w.complete(p)
+func writeComplete(w writer, p *protocol.CompleteParams) writer {
+	w.key("ref")
+	w.open('{')
+	if p.Template != "" {
+		w.str("type", "ref/resource")
+		w.str("uri", p.Template)
+	} else {
+		w.str("type", "ref/prompt")
+		w.str("name", p.Prompt)
+	}
+	w.shut('}')
+	w.key("argument")
+	w.open('{')
+	w.str("name", p.Argument)
+	w.str("value", p.Value)
+	w.shut('}')
+	if p.Context != nil && w.d.context {
+		w.key("context")
+		w.open('{')
+		w.stringMap("arguments", p.Context)
+		w.shut('}')
+	}
 	return w
 }
 
-func writeSetLevel(w writer, params protocol.Params) writer {
-	p := as[*protocol.SetLevelParams](params)
+func writeSetLevel(w writer, p *protocol.SetLevelParams) writer {
 	w.str("level", string(p.Level))
 	return w
 }
 
-func writeGetTask(w writer, params protocol.Params) writer {
-	p := as[*protocol.GetTaskParams](params)
+func writeGetTask(w writer, p *protocol.GetTaskParams) writer {
 	w.str("taskId", p.ID)
 	return w
 }
 
-func writeTaskResult(w writer, params protocol.Params) writer {
-	p := as[*protocol.TaskResultParams](params)
+func writeTaskResult(w writer, p *protocol.TaskResultParams) writer {
 	w.str("taskId", p.ID)
 	return w
 }
 
-func writeListTasks(w writer, params protocol.Params) writer {
-	p := as[*protocol.ListTasksParams](params)
+func writeListTasks(w writer, p *protocol.ListTasksParams) writer {
 	w.textPtr("cursor", p.Cursor)
 	return w
 }
 
-func writeCancelTask(w writer, params protocol.Params) writer {
-	p := as[*protocol.CancelTaskParams](params)
+func writeCancelTask(w writer, p *protocol.CancelTaskParams) writer {
 	w.str("taskId", p.ID)
 	return w
 }
 
-func writeUpdateTask(w writer, params protocol.Params) writer {
-	p := as[*protocol.UpdateTaskParams](params)
+func writeUpdateTask(w writer, p *protocol.UpdateTaskParams) writer {
 	w.str("taskId", p.ID)
 	w.responses(p.Responses)
 	return w
 }
 
-func writeCreateMessage(w writer, params protocol.Params) writer {
-	p := as[*protocol.CreateMessageParams](params)
+func writeCreateMessage(w writer, p *protocol.CreateMessageParams) writer {
 	w.createMessage(p)
 	return w
 }
 
-func writeElicit(w writer, params protocol.Params) writer {
-	p := as[*protocol.ElicitParams](params)
+func writeElicit(w writer, p *protocol.ElicitParams) writer {
 	w.elicit(p)
 	w.task(p.Task)
 	return w
 }
 
-func writeCancelled(w writer, params protocol.Params) writer {
-	p := as[*protocol.CancelledParams](params)
-	w.cancelled(p)
+func writeCancelled(w writer, p *protocol.CancelledParams) writer {
+	switch {
+	case !p.ID.IsZero():
+		w.key("requestId")
+		w.b = p.ID.Append(w.b)
+	case !w.d.optionalCancelID:
+		w.fail("a cancellation needs the id of a request")
+	}
+	w.text("reason", p.Reason)
 	return w
 }
 
-func writeProgress(w writer, params protocol.Params) writer {
-	p := as[*protocol.ProgressParams](params)
-	w.progress(p)
+func writeProgress(w writer, p *protocol.ProgressParams) writer {
+	if p.Token.IsZero() {
+		w.fail("progress needs a token")
+		return w
+	}
+	w.key("progressToken")
+	w.b = p.Token.Append(w.b)
+	w.float("progress", p.Done)
+	w.floatPtr("total", p.Total)
+	if w.d.progressMessage {
+		w.text("message", p.Message)
+	}
 	return w
 }
 
-func writeLog(w writer, params protocol.Params) writer {
-	p := as[*protocol.LogParams](params)
+func writeLog(w writer, p *protocol.LogParams) writer {
 	w.str("level", string(p.Level))
 	w.text("logger", p.Logger)
 	w.key("data")
@@ -179,32 +204,27 @@ func writeLog(w writer, params protocol.Params) writer {
 	return w
 }
 
-func writeResourceUpdated(w writer, params protocol.Params) writer {
-	p := as[*protocol.ResourceUpdatedParams](params)
+func writeResourceUpdated(w writer, p *protocol.ResourceUpdatedParams) writer {
 	w.str("uri", p.URI)
 	return w
 }
 
-func writeElicitationComplete(w writer, params protocol.Params) writer {
-	p := as[*protocol.ElicitationCompleteParams](params)
+func writeElicitationComplete(w writer, p *protocol.ElicitationCompleteParams) writer {
 	w.str("elicitationId", p.ID)
 	return w
 }
 
-func writeTaskStatus(w writer, params protocol.Params) writer {
-	p := as[*protocol.TaskStatusParams](params)
+func writeTaskStatus(w writer, p *protocol.TaskStatusParams) writer {
 	w.taskMembers(&p.Task)
 	return w
 }
 
-func writeTask(w writer, params protocol.Params) writer {
-	p := as[*protocol.TaskParams](params)
+func writeTask(w writer, p *protocol.TaskParams) writer {
 	w.detailedTask(&p.Task)
 	return w
 }
 
-func writeAcknowledged(w writer, params protocol.Params) writer {
-	p := as[*protocol.AcknowledgedParams](params)
+func writeAcknowledged(w writer, p *protocol.AcknowledgedParams) writer {
 	w.filter(&p.Filter)
 	return w
 }
@@ -215,17 +235,6 @@ func (w *writer) valueOrNull(v []byte) {
 		v = []byte("null")
 	}
 	w.raw(v)
-}
-
-func (w *writer) callTool(p *protocol.CallToolParams) {
-	w.str("name", p.Name)
-	if p.Quoted {
-		w.str("arguments", string(p.Arguments))
-	} else {
-		w.objectMember("arguments", p.Arguments)
-	}
-	w.inputs(&p.Inputs)
-	w.task(p.Task)
 }
 
 // inputs writes the client's answers for the next round (2026-07-28 basic/patterns/mrtr).
@@ -289,53 +298,4 @@ func (w *writer) filter(f *protocol.SubscriptionFilter) {
 		w.texts("taskIds", f.Tasks)
 	}
 	w.shut('}')
-}
-
-func (w *writer) complete(p *protocol.CompleteParams) {
-	w.key("ref")
-	w.open('{')
-	if p.Template != "" {
-		w.str("type", "ref/resource")
-		w.str("uri", p.Template)
-	} else {
-		w.str("type", "ref/prompt")
-		w.str("name", p.Prompt)
-	}
-	w.shut('}')
-	w.key("argument")
-	w.open('{')
-	w.str("name", p.Argument)
-	w.str("value", p.Value)
-	w.shut('}')
-	if p.Context != nil && w.d.context {
-		w.key("context")
-		w.open('{')
-		w.stringMap("arguments", p.Context)
-		w.shut('}')
-	}
-}
-
-func (w *writer) cancelled(p *protocol.CancelledParams) {
-	switch {
-	case !p.ID.IsZero():
-		w.key("requestId")
-		w.b = p.ID.Append(w.b)
-	case !w.d.optionalCancelID:
-		w.fail("a cancellation needs the id of a request")
-	}
-	w.text("reason", p.Reason)
-}
-
-func (w *writer) progress(p *protocol.ProgressParams) {
-	if p.Token.IsZero() {
-		w.fail("progress needs a token")
-		return
-	}
-	w.key("progressToken")
-	w.b = p.Token.Append(w.b)
-	w.float("progress", p.Done)
-	w.floatPtr("total", p.Total)
-	if w.d.progressMessage {
-		w.text("message", p.Message)
-	}
 }

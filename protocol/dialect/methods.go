@@ -31,7 +31,7 @@ type method struct {
 var methods = []method{
 	{
 		name: protocol.MethodInitialize, client: sessions, result: resultOf(initializeResultMembers),
-		params: codec{decodeInitialize, writeInitialize},
+		params: coded(decodeInitialize, writeInitialize),
 	},
 	{
 		name: protocol.MethodDiscover, client: sessionless, result: decodeDiscover,
@@ -47,7 +47,7 @@ var methods = []method{
 	},
 	{
 		name: protocol.MethodCallTool, client: always, result: resultOf(callToolResultMembers),
-		params: codec{into(callToolMembers), writeCallTool}, needs: tools,
+		params: coded(into(callToolMembers), writeCallTool), needs: tools,
 		mirrored: "name", task: true, rounds: true,
 	},
 	{
@@ -60,22 +60,22 @@ var methods = []method{
 	},
 	{
 		name: protocol.MethodReadResource, client: always, result: resultOf(readResourceResultMembers),
-		params: codec{into(readResourceMembers), writeReadResource}, needs: resources,
+		params: coded(into(readResourceMembers), writeReadResource), needs: resources,
 		mirrored: "uri", rounds: true,
 	},
 	{
 		name: protocol.MethodSubscribe, client: sessions, result: readEmpty,
-		params: codec{into(subscribeMembers), writeSubscribe},
+		params: coded(into(subscribeMembers), writeSubscribe),
 		needs:  resources, session: true,
 	},
 	{
 		name: protocol.MethodUnsubscribe, client: sessions, result: readEmpty,
-		params: codec{into(unsubscribeMembers), writeUnsubscribe},
+		params: coded(into(unsubscribeMembers), writeUnsubscribe),
 		needs:  resources, session: true,
 	},
 	{
 		name: protocol.MethodListen, client: sessionless, result: decodeListen,
-		params: codec{into(listenMembers), writeListen},
+		params: coded(into(listenMembers), writeListen),
 	},
 	{
 		name: protocol.MethodListPrompts, client: always, result: resultOf(listPromptsMembers),
@@ -83,50 +83,50 @@ var methods = []method{
 	},
 	{
 		name: protocol.MethodGetPrompt, client: always, result: resultOf(getPromptResultMembers),
-		params: codec{into(getPromptMembers), writeGetPrompt}, needs: prompts,
+		params: coded(into(getPromptMembers), writeGetPrompt), needs: prompts,
 		mirrored: "name", rounds: true,
 	},
 	{
 		name: protocol.MethodComplete, client: always, result: resultOf(completeResultMembers),
-		params: codec{into(completeMembers), writeComplete}, needs: completions,
+		params: coded(into(completeMembers), writeComplete), needs: completions,
 	},
 	{
 		name: protocol.MethodSetLevel, client: sessions, result: readEmpty,
-		params:  codec{into(setLevelMembers), writeSetLevel},
+		params:  coded(into(setLevelMembers), writeSetLevel),
 		session: true,
 	},
 
 	// Tasks: requests of both sides on 2025-11-25, an extension for client requests on 2026-07-28 (SEP-2663).
 	{
 		name: protocol.MethodGetTask, client: span{first: protocol.Rev20251125}, server: coreTasks, result: decodeTaskResult,
-		params: codec{into(getTaskMembers), writeGetTask},
+		params: coded(into(getTaskMembers), writeGetTask),
 		needs:  tasks, mirrored: "taskId", extension: sessionless,
 	},
 	{
 		name: protocol.MethodTaskResult, client: coreTasks, server: coreTasks,
-		params: codec{into(taskResultMembers), writeTaskResult},
+		params: coded(into(taskResultMembers), writeTaskResult),
 		needs:  tasks,
 	},
 	{
 		name: protocol.MethodListTasks, client: coreTasks, server: coreTasks, result: resultOf(listTasksResultMembers),
-		params: codec{into(listTasksMembers), writeListTasks},
+		params: coded(into(listTasksMembers), writeListTasks),
 		needs:  tasks,
 	},
 	{
 		name: protocol.MethodCancelTask, client: span{first: protocol.Rev20251125}, server: coreTasks, result: decodeCancelTask,
-		params: codec{into(cancelTaskMembers), writeCancelTask},
+		params: coded(into(cancelTaskMembers), writeCancelTask),
 		needs:  tasks, mirrored: "taskId", extension: sessionless,
 	},
 	{
 		name: protocol.MethodUpdateTask, client: sessionless, result: readEmpty,
-		params: codec{into(updateTaskMembers), writeUpdateTask},
+		params: coded(into(updateTaskMembers), writeUpdateTask),
 		needs:  tasks, mirrored: "taskId", extension: sessionless,
 	},
 
 	// Server requests. On 2026-07-28 they are sent in input_required results.
 	{
 		name: protocol.MethodCreateMessage, server: always, result: resultOf(createMessageResultMembers),
-		params: codec{into(createMessageMembers), writeCreateMessage}, task: true,
+		params: coded(into(createMessageMembers), writeCreateMessage), task: true,
 	},
 	{
 		name: protocol.MethodListRoots, server: always, result: resultOf(listRootsResultMembers),
@@ -134,7 +134,7 @@ var methods = []method{
 	},
 	{
 		name: protocol.MethodElicit, server: span{first: protocol.Rev20250618}, result: resultOf(elicitResultMembers),
-		params: codec{decodeElicit, writeElicit}, task: true,
+		params: coded(decodeElicit, writeElicit), task: true,
 	},
 
 	{
@@ -143,22 +143,22 @@ var methods = []method{
 	},
 	{
 		name: protocol.NotificationCancelled, client: always, server: always,
-		params: codec{decodeCancelled, writeCancelled},
+		params: coded(decodeCancelled, writeCancelled),
 	},
 	{
 		name: protocol.NotificationProgress, client: sessions, server: always,
-		params: codec{into(progressMembers), writeProgress},
+		params: coded(into(progressMembers), writeProgress),
 	},
 	{
 		name: protocol.NotificationMessage, server: always,
-		params: codec{into(logMembers), writeLog},
+		params: coded(into(logMembers), writeLog),
 	},
 	{name: protocol.NotificationToolsChanged, server: always, params: listChanged(protocol.ListTools)},
 	{name: protocol.NotificationResourcesChanged, server: always, params: listChanged(protocol.ListResources)},
 	{name: protocol.NotificationPromptsChanged, server: always, params: listChanged(protocol.ListPrompts)},
 	{
 		name: protocol.NotificationResourceUpdated, server: always,
-		params: codec{into(resourceUpdatedMembers), writeResourceUpdated},
+		params: coded(into(resourceUpdatedMembers), writeResourceUpdated),
 	},
 	{
 		name: protocol.NotificationRootsChanged, client: sessions,
@@ -166,19 +166,19 @@ var methods = []method{
 	},
 	{
 		name: protocol.NotificationElicitationComplete, server: coreTasks,
-		params: codec{into(elicitationCompleteMembers), writeElicitationComplete},
+		params: coded(into(elicitationCompleteMembers), writeElicitationComplete),
 	},
 	{
 		name: protocol.NotificationTaskStatus, client: coreTasks, server: coreTasks,
-		params: codec{decodeTaskStatus, writeTaskStatus},
+		params: coded(decodeTaskStatus, writeTaskStatus),
 	},
 	{
 		name: protocol.NotificationTask, server: sessionless, extension: sessionless,
-		params: codec{decodeTaskParams, writeTask},
+		params: coded(decodeTaskParams, writeTask),
 	},
 	{
 		name: protocol.NotificationAcknowledged, server: sessionless,
-		params: codec{into(acknowledgedMembers), writeAcknowledged},
+		params: coded(into(acknowledgedMembers), writeAcknowledged),
 	},
 }
 
@@ -234,17 +234,16 @@ func (s span) has(rev protocol.Revision) bool {
 type sent struct {
 	*method
 	client, server bool // whether clients or servers send it
+	request        bool // otherwise it is a notification
 }
-
-// request reports whether the method is a request. Otherwise it is a notification.
-func (m *method) request() bool { return !strings.HasPrefix(m.name, "notifications/") }
 
 // methodsOf returns the methods of a revision by name.
 func methodsOf(rev protocol.Revision) map[string]sent {
 	all := make(map[string]sent)
 	for i := range methods {
 		m := &methods[i]
-		if s := (sent{m, m.client.has(rev), m.server.has(rev)}); s.client || s.server {
+		request := !strings.HasPrefix(m.name, "notifications/")
+		if s := (sent{m, m.client.has(rev), m.server.has(rev), request}); s.client || s.server {
 			all[m.name] = s
 		}
 	}
@@ -288,33 +287,32 @@ func Known(name string) bool {
 
 // codec decodes and encodes the params of a method.
 type codec struct {
-	read paramsReader
-	// write writes the members. It is nil if there are none. It gets and returns a copy of the writer,
-	// because a pointer passed to a function value would escape to the heap.
-	write func(w writer, p protocol.Params) writer
+	read  paramsReader
+	write func(w writer, p protocol.Params) writer // writes the members; nil if there are none
 }
 
-// as returns p as a P, which it must be. Otherwise the result is zero.
-func as[P protocol.Params](p protocol.Params) (typed P) {
-	typed, _ = p.(P)
-	return typed
+// coded returns a codec that writes params with write. A writer is passed by value, because a pointer
+// that is passed to a function value escapes to the heap.
+func coded[P protocol.Params](read paramsReader, write func(w writer, p P) writer) codec {
+	return codec{read, func(w writer, p protocol.Params) writer {
+		typed, _ := p.(P) // methods and types of params belong together
+		return write(w, typed)
+	}}
 }
 
 // list returns the codec for the params of a list request.
 func list(kind protocol.ListKind) codec {
-	return codec{
-		read: func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
-			p := &protocol.ListParams{Kind: kind}
-			if f := listMembers.decodeObject(d, p, o); f != nil {
-				return nil, f
-			}
-			return p, nil
-		},
-		write: func(w writer, p protocol.Params) writer {
-			w.textPtr("cursor", as[*protocol.ListParams](p).Cursor)
-			return w
-		},
+	read := func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
+		p := &protocol.ListParams{Kind: kind}
+		if f := listMembers.decodeObject(d, p, o); f != nil {
+			return nil, f
+		}
+		return p, nil
 	}
+	return coded(read, func(w writer, p *protocol.ListParams) writer {
+		w.textPtr("cursor", p.Cursor)
+		return w
+	})
 }
 
 // listChanged returns the codec for the params of a list_changed notification.

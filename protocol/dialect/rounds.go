@@ -24,7 +24,7 @@ func (w *writer) inputRequests(list []protocol.InputRequest) {
 
 func (w *writer) inputRequest(q protocol.InputRequest) {
 	m, ok := w.d.methods[q.Params.Method()]
-	if !ok || !m.server || !m.request() {
+	if !ok || !m.server || !m.request {
 		w.fail("input request %q: %T cannot be asked", q.Key, q.Params)
 		return
 	}
