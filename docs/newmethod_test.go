@@ -12,7 +12,7 @@ import (
 // TestNewMethod applies the worked example of architecture.md, a method tools/search, to a copy of
 // the code, and runs the tests that walk the table of methods and the test of the method itself. If the
 // patch does not apply any more: `git apply --3way docs/code/newmethod/tools-search.patch`, mend what
-// it reports, and write `git diff HEAD` into the patch.
+// it reports, and write `git diff -U1 HEAD` into the patch: little context, so that changes nearby do no harm.
 func TestNewMethod(t *testing.T) {
 	t.Parallel()
 	patch, err := filepath.Abs("code/newmethod/tools-search.patch")

@@ -19,7 +19,7 @@ var plain = []string{"transport", "protocol/engine", "protocol/dialect", "protoc
 // plainly.
 var banned = regexp.MustCompile(`(?i)\b(that of|those of|whoever|nobody|somebody|anew|says whether|says that|is told|are told|is no|are no)\b`)
 
-// accepted are comments in which a banned construction is right.
+// accepted are phrases that contain a banned construction and are right.
 var accepted = []string{
 	"there is no", "there are no", "There is no", "There are no", "is no longer", "are no longer",
 }

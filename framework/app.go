@@ -93,7 +93,7 @@ func (a *App) addAt(where string, components []Component) *App {
 }
 
 // Use adds middleware that wraps every component. Middleware is ordered by phase. Within a phase,
-// the app's middleware is outermost, in the order in which it was added. The middleware of the
+// the app's middleware is outermost, in the order it was added. The middleware of the
 // component's groups comes next, then the component's own.
 func (a *App) Use(mw ...Middleware) *App { return a.UseAt(callsite.Caller(1), mw...) }
 
@@ -169,7 +169,7 @@ func spoken(err error) error {
 	return err
 }
 
-// OnStart adds a function that runs before the first frame. Functions run in the order in which
+// OnStart adds a function that runs before the first frame. Functions run in the order
 // they were added. An error stops the start.
 //
 // The server accepts frames after all functions have returned. Until then it refuses a connection

@@ -92,8 +92,7 @@ func (e *BuildError) split() (problems, warnings []Fault) {
 	return grouped(problems), grouped(warnings)
 }
 
-// grouped returns the faults with those of one component together, at the position of the
-// component's first fault.
+// grouped returns the faults, with all faults of a component at the position of its first fault.
 func grouped(faults []Fault) []Fault {
 	var heads []string
 	groups := make(map[string][]Fault)

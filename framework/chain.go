@@ -182,7 +182,7 @@ func OnList(name string, fn func(ctx context.Context, call *Call, next Next[[]Co
 // OncePerCall returns mw with PerCall set. The step then runs in each round of a logical call until
 // it has called next. In later rounds it does not run. A step that answers without calling next, or
 // whose own question is pending, runs again in the next round. Whatever the step does after next
-// affects only the round in which it ran.
+// affects only the round that it ran in.
 func OncePerCall(mw Middleware) Middleware {
 	mw.PerCall = true
 	return mw

@@ -227,7 +227,7 @@ func describeBlocks(blocks []protocol.Block) string {
 	return strings.Join(kinds, ", ")
 }
 
-// NameOf returns the name by which clients know a component. For a tool or prompt, that is the name
+// NameOf returns the name that clients use for a component. For a tool or prompt, that is the name
 // with the prefixes of its groups; for a resource or template, the URI. NameOf reports false if the
 // server does not have the component.
 func (s *Server) NameOf(c Component) (string, bool) {

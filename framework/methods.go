@@ -16,7 +16,7 @@ import (
 )
 
 // Methods registers every exported method of receiver as a tool, in alphabetical order. The names
-// are those of the methods in snake_case: SearchOrders is search_orders, HTTPGet is http_get.
+// are the names of the methods in snake_case: SearchOrders is search_orders, HTTPGet is http_get.
 // Methods of embedded types count. Methods is meant for prototypes, because a tool registered with
 // Tool or Func can have a description. If "kagami gen" has registered the methods' doc comments,
 // they are the descriptions.

@@ -95,7 +95,7 @@ func requestOf(p *protocol.CreateMessageParams) *ModelRequest {
 	}
 }
 
-// journalDialect returns the dialect in which results are written to the journal. It is the newest
+// journalDialect returns the dialect for results in the journal. It is the newest
 // one, which can express everything.
 func journalDialect() *dialect.Dialect {
 	all := dialect.All()

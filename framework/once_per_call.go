@@ -16,7 +16,7 @@ const reserved = "\x00"
 // step that has called it. The values are made with the chain, so storing one does not allocate.
 type passed struct {
 	key   string  // key in the journal
-	outer *passed // the next outer step of OncePerCall; nil if there is none
+	outer *passed // the next outer step of OncePerCall, or nil
 }
 
 var errNotPassed = errors.New("the step has not called next")

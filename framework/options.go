@@ -301,7 +301,7 @@ func Arguments(args ...protocol.PromptArgument) Option {
 //
 // fn is called as the user types. It may be called concurrently. It is called only for callers who
 // have the scopes of the component, and inside the component's middleware except OnRead and
-// OnPrompt. Its errors are answered like those of a handler.
+// OnPrompt. Its errors are answered like errors of a handler.
 func Complete(argument string, fn func(ctx context.Context, prefix string, args map[string]string) ([]string, error)) Option {
 	return componentOption{"Complete", kindPrompt | kindTemplate, func(s *settings) string {
 		if fn == nil {
@@ -345,8 +345,8 @@ const (
 
 // Cache sets how long the client may cache results of a resource or template. It is sent in
 // milliseconds; the server does not cache anything. If the component has Scopes, the scope is
-// always private. Without this option, results carry hints not to cache. So do results for which
-// the user or a model was asked, because the next answer may differ.
+// always private. Without this option, results carry hints not to cache. Results that depend on
+// an answer of the user or a model carry them, too, because the next answer may differ.
 func Cache(ttl time.Duration, scope CacheScope) Option {
 	return componentOption{"Cache", kindsRead, func(s *settings) string {
 		switch {

@@ -93,7 +93,7 @@ func mark(ends []int, text, form string) []int {
 	}
 }
 
-// writtenAs returns the forms in which a secret may appear in a text, without quotes.
+// writtenAs returns the forms that a secret may have in a text, without quotes.
 func writtenAs(secret string) []string {
 	forms := []string{secret}
 	ofJSON, _ := json.Marshal(secret) // with escapes for HTML; a text always has a JSON form

@@ -49,8 +49,8 @@ func (s *taskSettings) support() protocol.TaskSupport {
 	return protocol.TaskOptional
 }
 
-// Task lets calls of the tool outlive their request. The client gets a handle, with which it
-// fetches the result, the questions and the progress later. On 2025-11-25 the client asks for a
+// Task lets calls of the tool outlive their request. The client gets a handle, and uses it to
+// fetch the result, the questions and the progress later. On 2025-11-25 the client asks for a
 // task. On 2026-07-28 the server decides, if the client declares the tasks extension. Clients of
 // earlier revisions, and clients that do not want a task, get the result in the request.
 //
@@ -160,7 +160,7 @@ func TaskWhen[In any](decide func(In) bool) TaskOption {
 
 // AfterDetach keeps a call in its request until the handler calls Detach. The handler can then ask
 // its first questions in the request: on 2026-07-28 they come in rounds, before the task exists. On
-// 2025-11-25 a call for which the client wants a task is a task from the beginning.
+// 2025-11-25 a call is a task from the beginning if the client wants one.
 func AfterDetach() TaskOption {
 	return taskOption{"AfterDetach", func(s *taskSettings) string {
 		s.policy.AfterDetach = true

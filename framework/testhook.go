@@ -43,7 +43,7 @@ func (s *Server) applyHooks(hooks *testhook.Hooks) error {
 	return nil
 }
 
-// types returns the type options of the app in which the tool was built last.
+// types returns the type options of the app that was last built with the tool.
 func (t *ToolOf[In, Out]) types() (known binding.Options) {
 	if t == nil {
 		return known

@@ -160,7 +160,7 @@ func toolError(text string) *protocol.CallToolResult {
 }
 
 // once runs a tool inside another call, once for each logical call. The journal holds its result,
-// and the round in which it began.
+// and the round that it began in.
 func (b *bound) once(ctx context.Context, h *handling, key string, input json.RawMessage) (*protocol.CallToolResult, error) {
 	began, err := h.call.Once(ctx, key+"/round", func(context.Context) ([]byte, error) {
 		return strconv.AppendInt(nil, int64(h.call.Round), 10), nil
@@ -192,7 +192,7 @@ func (b *bound) once(ctx context.Context, h *handling, key string, input json.Ra
 }
 
 // nested runs a tool inside a call. It passes the chain of the tool, for the same principal, with
-// its own id and rounds. first is the round of the call in which the tool began.
+// its own id and rounds. first is the round of the call that the tool began in.
 func (b *bound) nested(ctx context.Context, h *handling, key string, first int, input json.RawMessage) (result protocol.Result, err error) {
 	inside := &handling{
 		Context: ctx, server: h.server, call: h.call, bound: b,

@@ -102,7 +102,7 @@ type execution struct {
 // sets away again. mu is not held while the store is called.
 type limiter struct {
 	rate     Rate
-	interval time.Duration // time in which one event is refilled
+	interval time.Duration // time to refill one event
 	warned   atomic.Int64  // when warn last logged, in Unix nanoseconds
 	turns    turns         // queues of the calls that change a bucket of a store
 
@@ -222,7 +222,7 @@ func (l *limiter) takeHere(who caller, began time.Time) (after time.Duration, ok
 	return time.Duration(math.Ceil(missing * float64(l.interval))), false
 }
 
-// at returns t, or the latest time seen if that is later. Calls do not arrive in the order in which
+// at returns t, or the latest time seen if that is later. Calls do not arrive in the order
 // they began, and a bucket whose time goes back would be filled twice. The caller holds l.mu.
 func (l *limiter) at(t time.Time) time.Time {
 	if t.After(l.now) {

@@ -43,7 +43,7 @@ type Implementation struct {
 	Icons       []Icon // 2025-11-25 on
 }
 
-// Root is a directory or file on which the client lets the server work.
+// Root is a directory or file that the client lets the server work on.
 type Root struct {
 	URI  string
 	Name string

@@ -197,7 +197,7 @@ func (w *probe) read() (*response, error) {
 	return r, nil
 }
 
-// ask sends a request. params are an object, to which the _meta of the revision is added.
+// ask sends a request. params are an object. The _meta of the revision is added to it.
 func (w *probe) ask(method, params string) (*response, error) {
 	return w.exchange(w.request(method, params))
 }

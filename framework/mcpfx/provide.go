@@ -101,7 +101,7 @@ type step struct {
 	from  string
 }
 
-// sequence numbers the middleware. fx calls the functions of a group in the order in which they
+// sequence numbers the middleware. fx calls the functions of a group in the order they
 // were provided, but passes their results on in random order.
 type sequence struct{ last int }
 
@@ -118,7 +118,7 @@ func use(constructor any, from string) []any {
 	}
 }
 
-// resultsOf returns the result types of a constructor that are assignable to T. If there is none,
+// resultsOf returns the result types of a constructor that are assignable to T. Without such types,
 // it returns an error.
 func resultsOf[T any](constructor any) (found []reflect.Type, err error) {
 	v := reflect.ValueOf(constructor)

@@ -115,7 +115,7 @@ func (f *flags) overHTTP(given map[string]bool) error {
 	return nil
 }
 
-// reach returns a line which says that other machines reach the server, or "" if they cannot.
+// reach returns a warning that other machines reach the server, or "" if they cannot.
 func (f *flags) reach(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || tcp.IP.IsLoopback() {

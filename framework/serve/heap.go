@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// roomy is the size up to which a heap may grow before it is collected, even if little of it is
-	// in use.
+	// roomy is a size. A heap may grow to it before it is collected, even if little of it is in use.
 	roomy = 32 << 20
 	// mostPercent also raises the runtime's minimum heap, which is 4 MB at 100 %, to roomy.
 	mostPercent  = 800
@@ -43,7 +42,7 @@ func keepRoomy(ctx context.Context) {
 // pointer field, so that it does not share memory with objects that are in use.
 type cycle struct{ _ *cycle }
 
-// percentFor returns the GC percentage with which a heap of live bytes grows to roomy. It rounds to
+// percentFor returns the GC percentage that lets a heap of live bytes grow to roomy. It rounds to
 // whole megabytes, so that the percentage does not change with every collection.
 func percentFor(live uint64) int {
 	megabytes := int(live>>20) + 1

@@ -31,7 +31,7 @@ type Hooks struct {
 	// Logger is the logger of an app that has none.
 	Logger *zap.Logger
 	// Types is a handle of framework.Tool. The server uses the type options (OneOf,
-	// Validation, AllowUnknown) of the app in which that tool was built last.
+	// Validation, AllowUnknown) of the app that was last built with the tool.
 	Types any
 	// Store returns the store of an app that has none.
 	Store func() Store

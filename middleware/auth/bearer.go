@@ -17,7 +17,7 @@ const maxToken = 8 << 10
 // framework.WithAuth, and safe for concurrent use.
 //
 // If an option is wrong, every request is refused with 503, and OnRefuse gets the reason.
-// framework.WithAuth reports such faults at Build, including those of [JWT] and [Introspection].
+// framework.WithAuth reports such faults at Build, including faults of [JWT] and [Introspection].
 // They are warnings, or errors under WithStrict, and servers of fiberhttp.New and nethttp.New do
 // not begin to serve.
 //

@@ -62,7 +62,7 @@
 // JSON that it returns (schemas, structured content, notification parameters) belongs to the
 // caller.
 //
-// One goroutine calls [OnNotification] and [OnProgress], in the order in which notifications
+// One goroutine calls [OnNotification] and [OnProgress], in the order notifications
 // arrive. When a call returns, the handlers have run for all notifications that arrived before its
 // answer. At most 1024 notifications are queued. When the queue is full, the client stops reading
 // until the handlers catch up. Handlers of questions run concurrently, each in a goroutine of its
@@ -94,6 +94,6 @@
 // Package protocol/client/oauth logs in to servers that require it.
 //
 // This package does not open pages that a server names, cache, or reconnect transports other than
-// HTTP. It does not validate against schemas other than those of forms. It does not repeat a call
+// HTTP. It does not validate against schemas other than the schemas of forms. It does not repeat a call
 // after HTTPError.RetryAfter; only streams that are opened again wait that long.
 package client

@@ -71,7 +71,7 @@ func HTTPClient(c *http.Client) HTTPOption {
 }
 
 // Header adds a header field to each request; Host is also possible. Header fields that the
-// protocol sets take precedence, and so do those of [BearerToken] and [Authorize]. If HTTP does not
+// protocol sets take precedence, and so do the fields of [BearerToken] and [Authorize]. If HTTP does not
 // allow the name or value, each request fails.
 func Header(name, value string) HTTPOption {
 	return httpOptionFunc(func(o *httpOptions) { o.header.Add(name, value) })

@@ -42,7 +42,7 @@ const (
 	standing = 500 * time.Millisecond
 )
 
-// cursor is a position in a stream, from which the stream can be resumed.
+// cursor is a position in a stream. The stream can be resumed from there.
 type cursor struct {
 	id     string
 	retry  time.Duration

@@ -21,7 +21,7 @@ func (c *Client) Tools(ctx context.Context) iter.Seq2[protocol.Tool, error] {
 	})
 }
 
-// callable removes the tools for which the required header fields cannot be sent (2026-07-28
+// callable removes the tools whose required header fields cannot be sent (2026-07-28
 // server/tools).
 func (c *Client) callable(tools []protocol.Tool) []protocol.Tool {
 	if c.http == nil || !c.dialect.Load().MirrorHeaders() {

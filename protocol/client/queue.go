@@ -8,8 +8,8 @@ import (
 
 // OneByOne passes the server's questions to the handlers one after another, in the order of
 // arrival. It is for handlers that ask a person, or that use prepared answers. Without it, each
-// question is handled at once, in a goroutine of its own. A handler must not make a call in which
-// the server asks something, because that question would wait for the handler.
+// question is handled at once, in a goroutine of its own. A handler must not make a call if
+// the server asks something in it, because that question would wait for the handler.
 func OneByOne() Option { return optionFunc(func(c *config) { c.oneByOne = true }) }
 
 // queue holds the places of the open questions, in the order of arrival. With OneByOne, each

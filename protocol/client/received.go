@@ -206,8 +206,8 @@ func (c *Client) perform(ctx context.Context, d *dialect.Dialect, n *receivedTas
 	e = task.Event{Kind: task.Complete, Result: result}
 }
 
-// failing returns the event that ends a task with err, in the form in which the server would have
-// received it.
+// failing returns the event that ends a task with err, in the form that the server would have
+// received.
 func failing(d *dialect.Dialect, err error) task.Event {
 	e := wireError(d, err)
 	text, _ := jsontext.Member(jsonrpc.AppendError(nil, jsonrpc.ID{}, e, true), "error")

@@ -142,7 +142,7 @@ func (fs fields[T]) missing(seen uint64) *fail {
 	return nil
 }
 
-// repeated refuses an object in which a name occurs twice. It is called only for objects with
+// repeated refuses an object with a name that occurs twice. It is called only for objects with
 // several unknown members, which are rare.
 func repeated(object []byte) *fail {
 	n := jsontext.Len(object)

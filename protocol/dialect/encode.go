@@ -268,8 +268,8 @@ func (w *writer) anyMeta(m protocol.Meta) {
 	}
 }
 
-// metaMembers writes the members of m into a _meta that is already open, except those for which
-// taken returns true.
+// metaMembers writes the members of m into a _meta that is already open, except members for
+// whose name taken returns true.
 func (w *writer) metaMembers(m protocol.Meta, taken func(name string) bool) {
 	if len(m) == 0 {
 		return

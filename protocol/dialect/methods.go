@@ -24,7 +24,7 @@ type method struct {
 	task     bool         // may run as a task (2025-11-25)
 	rounds   bool         // may be answered with input_required (2026-07-28)
 
-	extension span // revisions in which an extension specifies the method, not the schema
+	extension span // an extension specifies the method in these revisions, not the schema
 }
 
 // methods is the table of all methods of all revisions.

@@ -143,7 +143,7 @@ func (c *collector) Send(ctx context.Context, frame transport.Frame) error {
 // is replaced by an error.
 const maxBatchAnswer = 16 << 20
 
-// tooLargeFor returns the error that replaces an answer for which its batch has no room.
+// tooLargeFor returns the error that replaces an answer if its batch has no room for it.
 func tooLargeFor(answer []byte) []byte {
 	msg, _ := jsonrpc.Decode(answer) // cannot fail: the engine has encoded it
 	return jsonrpc.AppendError(nil, msg.ID, &jsonrpc.Error{

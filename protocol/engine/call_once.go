@@ -16,7 +16,7 @@ import (
 //
 // An effect is unknown, busy or done. claim makes it busy, and the goroutine that claimed it performs
 // it without the lock. If the effect succeeds, add appends it to done. In either case perform then
-// removes it from busy and closes its channel, on which other goroutines wait. All changes are under
+// removes it from busy and closes its channel. Other goroutines wait on that channel. All changes are under
 // mu.
 type effects struct {
 	mu     sync.Mutex        // guards the fields below

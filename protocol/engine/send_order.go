@@ -3,7 +3,7 @@ package engine
 import "sync"
 
 // sendOrder is the position of a request to the client among several that are sent together. They are
-// sent in order, which is the order in which a person sees them. A nil sendOrder does not wait.
+// sent in this order, so that a person sees them in this order. A nil sendOrder does not wait.
 //
 // The requests form a chain: the after of each request is the before of the next. pass closes after,
 // once before is closed.

@@ -40,7 +40,7 @@ type TaskPolicy struct {
 	// AfterDetach keeps a call in its request until the handler calls Call.Detach, on 2026-07-28.
 	// Until then the client is asked in rounds.
 	AfterDetach bool
-	// When restricts tasks to the calls for which it returns true. If it is nil, all calls become
+	// When restricts tasks to calls: it returns true if a call becomes one. If it is nil, all calls become
 	// tasks.
 	When func(ctx context.Context, arguments []byte) bool
 	// Scopes are the scopes of the tool. Callers need them to read such a task, to answer its

@@ -32,7 +32,7 @@ type job struct {
 	h      Handler
 	policy *TaskPolicy
 	lease  bool // the task was taken from the queue
-	runs   int  // Record.Runs for which this process has the task; used only by the worker's goroutine
+	runs   int  // Record.Runs of the run that this process has; used only by the worker's goroutine
 
 	// State of the request that created the task.
 	conn     *conn // nil: the request had no session

@@ -33,7 +33,7 @@ func Unique(value []byte) error {
 	return &DuplicateError{Path: strings.Join(u.path, ""), Name: u.name}
 }
 
-// fewNames is the number of names in an object up to which names are compared one by one. For more
+// fewNames is a number of names in an object. Up to it, names are compared one by one. For more
 // names a set is used, because 50,000 names would need 10^9 comparisons.
 const fewNames = 16
 

@@ -50,8 +50,8 @@ func claim(conn net.Conn, lost *time.Timer) {
 // A lent is in one of three states. Normally, Read and Write pass through. While a stream owns the
 // connection (kept), Write discards and Close does nothing. After goOn (mute), Write discards the
 // one response that fasthttp still owes. The fields of loan are atomic, because streams use them in
-// other goroutines. The other fields are used only by the goroutine in which fasthttp serves the
-// connection.
+// other goroutines. The other fields are used only by the goroutine that serves the connection
+// in fasthttp.
 type lent struct {
 	net.Conn
 	loan

@@ -32,7 +32,7 @@ type sink struct {
 // buffer is text that is being composed.
 type buffer struct{ text []byte }
 
-// largest is the capacity in bytes up to which a buffer is reused.
+// largest is the largest capacity, in bytes, of a buffer that is reused.
 const largest = 64 << 10
 
 // begin returns the buffer that the next flush writes.

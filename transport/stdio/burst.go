@@ -8,7 +8,7 @@ import (
 const (
 	burstStart = 8                      // up to this many consecutive frames are not a burst
 	burstGap   = quick                  // a burst is over when no frame was sent for this long
-	burstDelay = 100 * time.Microsecond // longest time for which a frame of a burst is held back
+	burstDelay = 100 * time.Microsecond // how long a frame of a burst is held back at most
 )
 
 // burst recognizes frames that are sent in quick succession while no frame is read, such as

@@ -119,7 +119,7 @@ func (p *process) waited() bool {
 	}
 }
 
-// failure returns the error with which the process ended by itself, or nil.
+// failure returns the error of a process that ended by itself, or nil.
 func (p *process) failure() error {
 	if p.err == nil || errors.Is(p.err, exec.ErrWaitDelay) {
 		return nil

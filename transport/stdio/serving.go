@@ -208,7 +208,7 @@ func (s *serving) ended(d time.Duration, gone, over, eof <-chan struct{}) bool {
 	return true
 }
 
-// setReadDeadline interrupts a Read without closing the stream, to which answers may still be
+// setReadDeadline interrupts a Read without closing the stream: answers may still be
 // written. It reports whether that is possible.
 func setReadDeadline(in io.Reader) bool {
 	d, ok := in.(interface{ SetReadDeadline(time.Time) error })

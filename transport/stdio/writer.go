@@ -16,7 +16,7 @@ import (
 
 const (
 	keptBuffer = 64 << 10 // size in bytes of the largest buffer that is kept between two Writes
-	heldBack   = 16 << 10 // size in bytes from which frames are not held back
+	heldBack   = 16 << 10 // frames of this size in bytes, or larger, are not held back
 )
 
 var (

@@ -151,7 +151,7 @@ func (c changes) Publish(ctx context.Context, message []byte) (err error) {
 const again = time.Second
 
 // Subscribe subscribes again after a panic. Without that, the server would never again receive
-// messages of other processes. A subscription begins with a call of fn, from which the
+// messages of other processes. A subscription begins with a call of fn, so that the
 // subscriber sees that it may have missed messages.
 func (c changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
 	for {

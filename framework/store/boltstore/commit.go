@@ -60,7 +60,7 @@ func (f *file) write(run func(t *txn) error) error {
 	return w.err
 }
 
-// lead commits the waiting writes, the first of which is the caller's own. Then it makes the first
+// lead commits the waiting writes. The first one is the caller's own. Then it makes the first
 // writer that has arrived meanwhile the leader.
 func (f *file) lead() {
 	f.mu.Lock()

@@ -125,7 +125,7 @@ func (l *line) forget(p *place) {
 }
 
 // next returns the task that has waited longest. The caller must lease it or give it back. If no
-// task waits, next returns the time for which that remains so without further commits.
+// task waits, next returns how long that remains so without further commits.
 func (l *line) next() (p *place, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

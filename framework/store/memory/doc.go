@@ -30,8 +30,8 @@
 // The TTL of a task runs on the monotonic clock, starting with Create. The lifetime of a session
 // starts when it is set. If the wall clock jumps, existing items expire neither sooner nor later.
 //
-// Working tasks are handed out in the order in which they arrived, were released, or lost their
-// lease. Callers that wait for a task are served in the order in which they came. An expired lease
+// Working tasks are handed out in the order they arrived, were released, or lost their
+// lease. Callers that wait for a task are served in the order they came. An expired lease
 // can be renewed as long as no other worker has taken the task.
 //
 // All subscribers of a bus receive its messages in the same order. Only a subscriber that falls too

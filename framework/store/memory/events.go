@@ -11,7 +11,7 @@ import (
 )
 
 // numbersShare: a total of TotalBytes divided by numbersShare may be used by streams without
-// events, of which only the number is kept.
+// events. Only their number is kept.
 const numbersShare = 8
 
 // events is the eventlog.Store. A stream is in exactly one queue: in the queue of its size class if

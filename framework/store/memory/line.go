@@ -23,7 +23,7 @@ type line struct {
 // giveBack ends the lease, and leave removes the entry.
 type turn struct {
 	task   *heldTask
-	due    time.Time // time from which it can be taken: its arrival, or the end of its lease
+	due    time.Time // it can be taken after this time: its arrival, or the end of its lease
 	number uint64    // order of entries with the same due time
 	lease  uint64    // number of the lease; 0 if it was never taken, or was given back
 	place  int       // index in line.turns + 1; 0 if not in the queue

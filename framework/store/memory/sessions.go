@@ -16,7 +16,7 @@ import (
 const sessionCost = 320
 
 // sessions is the session.Store. It reads the time while mu is held, so that operations see times
-// in the order in which they run. Stored data are replaced and never changed in place. Therefore
+// in the order they run. Stored data are replaced and never changed in place. Therefore
 // they can be copied after mu is released.
 type sessions struct {
 	bounds bounds

@@ -36,7 +36,7 @@ const sizes = bits.UintSize / 2
 // sizeOf returns the index of the size class for a cost.
 func sizeOf(cost int) int { return (bits.Len(uint(cost)) - 1) / 2 }
 
-// queue is a list of streams in the order in which they were added: after a new event, or after
+// queue is a list of streams in the order they were added: after a new event, or after
 // losing all events. The zero queue is empty.
 type queue struct {
 	first, last *stream

@@ -13,7 +13,7 @@ import (
 )
 
 // tasks is the task.Store and the task.Queue. It reads the time while mu is held, so that
-// operations see times in the order in which they run. A stored record is replaced and never
+// operations see times in the order they run. A stored record is replaced and never
 // changed in place. Therefore it can be copied after mu is released.
 //
 // insert, replace and forget change a task and all indexes together: the expiry heap (ends), the

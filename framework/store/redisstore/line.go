@@ -17,7 +17,7 @@ const (
 	slice = 500 * time.Millisecond
 	// mostAtOnce is the maximum number of entries that one read takes.
 	mostAtOnce = 64
-	// reapEvery is the interval in which consumers of ended processes are removed. A consumer that
+	// reapEvery is how often consumers of ended processes are removed. A consumer that
 	// was silent for goneAfter counts as ended.
 	reapEvery = 10 * time.Minute
 	goneAfter = time.Hour
@@ -29,7 +29,7 @@ const (
 // reads entries for all of them, never more than there are Takes. enter adds a Take and starts the
 // reader if none runs (reading). wanted clears reading when no Take waits, and the reader then
 // ends. Each Take receives exactly one answer, unless it leaves first. mu guards the fields below
-// it, except those of the reader.
+// it, except the fields of the reader.
 type line struct {
 	store    *Store
 	consumer string
@@ -152,8 +152,8 @@ func (l *line) read(ctx context.Context) {
 	}
 }
 
-// hand passes the entries to the Takes that have waited longest. It returns the entries for which
-// there is no Take.
+// hand passes the entries to the Takes that have waited longest. It returns the entries without
+// a Take.
 func (l *line) hand(turns []turn) []turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +175,7 @@ func (l *line) fail(err error) {
 	l.waiting = nil
 }
 
-// giveBack releases an entry for which no Take waits any more. If that fails, the task comes back
+// giveBack releases an entry whose Take does not wait any more. If that fails, the task comes back
 // when its lease expires.
 func (l *line) giveBack(ctx context.Context, t turn) {
 	tasks := &l.store.tasks

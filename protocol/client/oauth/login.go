@@ -73,7 +73,7 @@ func (s *site) inTurn(ctx context.Context, f *found, scopes []string, visit func
 	return visit()
 }
 
-// scopesFor returns the scopes to request: those of the challenge, or all that the server lists
+// scopesFor returns the scopes to request: the scopes of the challenge, or all that the server lists
 // (2025-11-25 basic/authorization "Scope Selection Strategy"). It adds offline_access only if the
 // authorization server lists it.
 func (f *Flow) scopesFor(server string, found *found, d demand) []string {

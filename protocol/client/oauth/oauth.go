@@ -118,7 +118,7 @@ func (f *Flow) site(server string) *site {
 
 // Login obtains a new token for a server, even if there is one. It does the same as a challenge of
 // the server: it sends one request without credentials, to see what the server requires. It
-// requests scopes in addition to those of the challenge.
+// requests scopes in addition to the scopes of the challenge.
 func (f *Flow) Login(ctx context.Context, server string, scopes ...string) (*Grant, error) {
 	s, web, err := f.open(server)
 	if err != nil {
@@ -184,7 +184,7 @@ type Grant struct {
 	Bound     bool      `json:"bound,omitempty"`  // bound to a DPoP key
 }
 
-// Known is the way in which the authorization server knows the client.
+// Known is how the authorization server knows the client.
 type Known string
 
 // The ways, in the order of preference (2025-11-25 basic/authorization "Client Registration").

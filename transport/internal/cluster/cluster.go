@@ -98,7 +98,7 @@ func (n *Node) Begin(life context.Context) {
 	}
 }
 
-// Go runs fn in a goroutine for which End waits. Receive and Look use it for what takes long.
+// Go runs fn in a goroutine. End waits for it. Receive and Look use it for what takes long.
 func (n *Node) Go(fn func()) { n.running.Go(fn) }
 
 // End stops the goroutines and waits for them.

@@ -156,7 +156,7 @@ func (c *conns) count() (now census) {
 	return now
 }
 
-// close closes the connections for which the function which returns true.
+// close closes the connections that the function which selects.
 func (c *conns) close(which func(*tracked) bool) {
 	c.mu.Lock()
 	var chosen []*tracked

@@ -136,7 +136,7 @@ func (f *Endpoints) loginAt(path string) string {
 	return ", at " + u.Host + ","
 }
 
-// scheme returns the scheme with which clients reach the server under a host name. A server with a
+// scheme returns the scheme of URLs that reach the server under a host name. A server with a
 // public name and without TLS of its own is behind a proxy with TLS.
 func (c *Config) scheme(host string) string {
 	if c.TLS == nil && loopback.Is(hostOnly(host)) {

@@ -2,8 +2,8 @@
 // "HTTP with SSE"), without an HTTP library. Carriers such as fiberhttp and nethttp read a request,
 // call the endpoint, and write its reply. The package uses parts of package streamable.
 //
-// A GET opens a stream. Its first event, "endpoint", contains the URI to which the client posts its
-// frames. The server sends each frame as a "message" event on that stream. With every carrier the
+// A GET opens a stream. Its first event, "endpoint", contains the URI for the client's
+// posts. The server sends each frame as a "message" event on that stream. With every carrier the
 // following holds:
 //
 //   - The URI is a relative reference, so that it is right behind proxies. Its query identifies the

@@ -41,7 +41,7 @@ type Request struct {
 	Role  Role
 	Query string // of the URI, without "?"
 
-	// Messages is the reference to which clients post their frames, relative to the URL of this
+	// Messages is the reference for the posts of clients, relative to the URL of this
 	// request and without a query. If it is empty, they post to the same URL.
 	Messages string
 }

@@ -21,7 +21,7 @@ import (
 // announces the frame. If the message is lost, the frame is still read later. While the stream is
 // open, a record contains the principal of the connection.
 
-// forRecord is the purpose for which the id of a connection is digested; see [cluster.Digest].
+// forRecord is the purpose of the digest of a connection's id; see [cluster.Digest].
 const forRecord = "http+sse connection"
 
 const (
@@ -191,8 +191,8 @@ func (v *PendingRequest) forward(id string, body []byte) *streamable.Reply {
 	return v.Accepted()
 }
 
-// proves reports whether a header field may hold a credential, for which gateways and programs use
-// many names.
+// proves reports whether a header field may hold a credential. Gateways and programs use many
+// names for it.
 func proves(field string) bool {
 	field = strings.ToLower(field)
 	for _, part := range []string{"auth", "cookie", "key", "token", "secret", "password", "credential", "signature", "assertion", "dpop", "session", "cert"} {

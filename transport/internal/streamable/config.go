@@ -35,7 +35,7 @@ type Config struct {
 	Stateless bool
 
 	BodyLimit   int           // largest body of a POST in bytes; default 4 MiB
-	Heartbeat   time.Duration // interval for streams on which nothing else is sent; default 15 s
+	Heartbeat   time.Duration // interval for streams without other frames; default 15 s
 	StreamDelay time.Duration // time after which a response without an answer becomes a stream; default 25 ms
 	Retry       time.Duration // time after which clients should resume; default 500 ms
 	SessionIdle time.Duration // time until a session without requests and streams ends; default 30 min; at most one minute until a request after initialize has come

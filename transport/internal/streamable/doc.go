@@ -40,7 +40,7 @@
 //     the log until it finds the end, which the node with the exchange has marked. It gives up
 //     after SessionIdle without a new event. If the other node has died, it ends the stream with
 //     the answer that the exchange has provided in advance ([transport.Planned]).
-//   - Messages that do not belong to an exchange are sent by one node: the node on which the client
+//   - Messages that do not belong to an exchange are sent by one node: the node where the client
 //     last opened the standalone stream, at first the node that opened the session. Other nodes
 //     drop them. A client that opens the stream on another node with Last-Event-ID gets the
 //     messages that it missed; without it, only new ones.

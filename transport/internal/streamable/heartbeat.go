@@ -9,7 +9,7 @@ import (
 )
 
 // heartbeats serves all open streams of an Admitter, so that an idle stream needs neither a timer
-// nor a goroutine. It writes a comment on streams on which nothing else is sent, before they are
+// nor a goroutine. It writes a comment on streams without other frames, before they are
 // silent for longer than every. When the host begins to stop, it ends the standalone streams, which
 // would never end by themselves.
 //
@@ -121,7 +121,7 @@ func (h *heartbeats) due() []*streamConn {
 	})
 }
 
-// take returns the streams for which the function which returns true. From then on streamConn.end
+// take returns the streams that the function which selects. From then on streamConn.end
 // waits until each has called do for the stream. The caller holds h.mu.
 func (h *heartbeats) take(which func(*streamConn) bool) []*streamConn {
 	var all []*streamConn

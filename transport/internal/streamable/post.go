@@ -95,7 +95,7 @@ func (p *posting) issued() []Field {
 	return []Field{{headerSession, p.session.id}}
 }
 
-// open returns the reply with which a carrier takes the stream over.
+// open returns the reply that lets a carrier take the stream over.
 func (v *PendingRequest) open(s *Stream, p *posting) *Reply {
 	e, session := v.e, p.session
 	if session != nil {

@@ -154,7 +154,7 @@ func (x *postedExchange) lasting() *Reply {
 	return reply
 }
 
-// apart serves an exchange for which run has called running.Add.
+// apart serves an exchange after run has called running.Add for it.
 func (x *postedExchange) apart() {
 	defer x.v.e.running.Done()
 	x.serve()

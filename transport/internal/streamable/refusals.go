@@ -9,7 +9,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// maxRefusals bounds the number of names for which a warning is logged, because any client can send
+// maxRefusals bounds the number of names in warnings, because any client can send
 // one.
 const maxRefusals = 64
 

@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/cluster"
 )
 
-// Purposes for which the id of a session is digested; see [cluster.Digest].
+// Purposes of digests of a session's id; see [cluster.Digest].
 const (
 	forRecord = "streamable session"
 	forEvents = "streamable events"

@@ -294,7 +294,7 @@ func (st *stream) served() {
 	st.finishLocked()
 }
 
-// endLocked is like finish, for a stream on which ended may already be set. The caller holds st.mu.
+// endLocked is like finish, for a stream whose field ended may already be set. The caller holds st.mu.
 func (st *stream) endLocked() {
 	st.ended = true
 	st.tell()

@@ -26,7 +26,7 @@ type flow struct {
 
 	wrote    time.Time   // end of the last write
 	quick    int         // consecutive events, each within hurry of the write before it
-	to       *streamConn // connection to which the goroutine writes; nil if the goroutine does not run
+	to       *streamConn // the goroutine writes to this connection; nil if the goroutine does not run
 	draining int         // number of callers that wait in drain
 	failed   error       // error of the goroutine's last write; may be nil
 	changed  sync.Cond   // the goroutine has made room, or has ended; its lock is the stream's

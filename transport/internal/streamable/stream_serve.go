@@ -127,7 +127,7 @@ type streamConn struct {
 	header    []Field
 	leave     func() // called once, at the end of end
 	committed bool   // the header was written; guarded by stream.mu, or by pour while it runs
-	primer    []byte // priming event with which the next part begins; may be nil; guarded like committed
+	primer    []byte // priming event at the start of the next part; may be nil; guarded like committed
 
 	wrote  atomic.Bool   // something was written since the last look of heartbeats
 	silent int           // consecutive looks that found nothing written; guarded by heartbeats.mu
@@ -136,7 +136,7 @@ type streamConn struct {
 	told   func()        // with Begin: called after end, which close runs in a goroutine of its own
 
 	beating atomic.Bool    // beat is running, or is about to
-	beats   sync.WaitGroup // counts the calls of heartbeats, for which end waits
+	beats   sync.WaitGroup // counts the calls of heartbeats; end waits for them
 	expiry  *time.Timer    // guarded by heartbeats.mu
 }
 

@@ -33,7 +33,7 @@ type Pool[E any] struct {
 	stopped bool
 }
 
-// worker is the channel on which one goroutine receives its items. It is 1-buffered, so that Run
+// worker is the channel that one goroutine receives its items on. It is 1-buffered, so that Run
 // does not wait.
 type worker[E any] chan E
 
