@@ -17,7 +17,7 @@ var plain = []string{"transport", "protocol/engine", "protocol/dialect", "protoc
 
 // banned are constructions that send a reader back to look for a noun, or that another word says more
 // plainly.
-var banned = regexp.MustCompile(`(?i)\b(that of|those of|whoever|nobody|somebody|anew|says whether|says that|is told|are told|is no|are no)\b`)
+var banned = regexp.MustCompile(`(?i)\b(that of|those of|whoever|nobody|somebody|anew|says whether|says that|is told|are told|is no|are no|(in|for|by|of|from|to|on|with) which)\b`)
 
 // accepted are phrases that contain a banned construction and are right.
 var accepted = []string{

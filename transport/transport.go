@@ -80,12 +80,10 @@ type Frame struct {
 // final.
 func (f *Frame) Bound(ctx context.Context) context.Context {
 	if f.Final {
-		return endless
+		return context.Background() //nolint:forbidigo // Send only waits for it
 	}
 	return ctx
 }
-
-var endless = context.WithoutCancel(context.Background()) //nolint:forbidigo // it is only waited for
 
 // Transport carries frames until ctx ends.
 type Transport interface {

@@ -8,8 +8,8 @@ import (
 )
 
 // The standalone stream of a session has the same name on all nodes, but only one node writes it:
-// the writer. At first the writer is the node that opened the session. Later it is the node on
-// which the client has last opened the stream. The hosts of all nodes send every change. The writer
+// the writer. At first the writer is the node that opened the session. Later it is the node
+// where the client has last opened the stream. The hosts of all nodes send every change. The writer
 // delivers it, and the other nodes drop it.
 
 // writerNode returns the node that writes the standalone stream, as this node last read it.

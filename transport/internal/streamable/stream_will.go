@@ -32,8 +32,8 @@ func begins(event eventlog.Event) bool { return internal(event) && event.Seq == 
 // ends reports whether event is the last event of a stream.
 func ends(event eventlog.Event) bool { return internal(event) && event.Seq > 1 }
 
-// begin appends the first event to a shared log. It does so once, before the client gets an id with
-// which it could resume the stream on another node. The caller holds st.mu.
+// begin appends the first event to a shared log. It does so once, before the client gets an id
+// and could resume the stream with it on another node. The caller holds st.mu.
 func (st *stream) begin() {
 	if st.begun || !st.numbered || !st.session.record.made() {
 		return
