@@ -255,8 +255,8 @@ func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol
 	return &askError{doing: n.doing, cause: err}
 }
 
-// asking returns the handling of ctx, for a question. Outside of a handler it returns an error: doing is
-// not possible there.
+// asking returns the handling of ctx, for a question. Outside of a handler it returns an error that
+// names doing.
 func asking(ctx context.Context, doing string) (*handling, error) {
 	h := handlingFrom(ctx)
 	if h == nil || h.call == nil {
