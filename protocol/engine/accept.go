@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -16,32 +17,28 @@ import (
 // requests, so that later frames of the stream find them. The error is ErrShutdown.
 func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
 	frame = jsontext.TrimBOM(frame)
-	request := transport.RequestFrom(ctx)
-	if request != nil && request.Sessions != nil {
-		return e.acceptPosted(request, frame)
-	}
-	c := e.connection(transport.ConnectionFrom(ctx))
+	a := e.arrival(ctx)
 	outline := e.outlines.take()
 	defer e.outlines.give(outline)
 	if err := outline.Check(frame, e.cfg.Limits); err != nil {
-		return e.admit(c, c.refusal(salvaged(frame), unreadable(err)))
+		return e.admit(a.refusal(salvaged(frame), unreadable(err)))
 	}
 	if jsonrpc.IsBatch(frame) {
-		return c.acceptBatch(frame, request)
+		return a.batch(frame)
 	}
-	return e.admit(c, c.accept(outline.Object(), request, false))
+	return e.admit(a.accept(outline.Object()))
 }
 
 // admit counts the exchange. While the server stops, admit refuses requests, but still accepts
 // notifications and responses, because running calls may need them.
-func (e *Engine) admit(c *conn, x *exchange) (transport.Exchange, error) {
+func (e *Engine) admit(x *exchange) (transport.Exchange, error) {
 	if x.run != nil && e.closing.Load() {
 		x.uncounted = true
 		return x, nil
 	}
-	if !e.enter(c) {
+	if !e.enter(x.conn) {
 		if x.registered {
-			c.unregister(x)
+			x.conn.unregister(x)
 		}
 		return nil, ErrShutdown
 	}
@@ -70,28 +67,103 @@ func unreadable(err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeParse, Message: "not JSON"}
 }
 
-// accept decodes one message. batched reports whether the message is part of a batch.
-func (c *conn) accept(frame jsontext.Object, request *transport.Request, batched bool) *exchange {
-	msg, fault := jsonrpc.DecodeObject(frame, dialect.MethodName)
-	if fault != nil {
-		if fault.Notification {
-			return c.silence(frame.Raw())
-		}
-		return c.refusal(fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
+// arrival is one frame and the way it came. A connected frame came over a connection that the carrier
+// keeps open (stdio, HTTP+SSE, memory), and conn is its state. A posted frame came in an HTTP request
+// of its own: conn is nil, and the frame itself decides which session it belongs to, if any.
+type arrival struct {
+	e       *Engine
+	conn    *conn
+	request *transport.Request // nil on carriers other than HTTP
+	version versionField       // of a posted frame
+	batched bool               // the frame is a member of a batch
+}
+
+func (e *Engine) arrival(ctx context.Context) arrival {
+	request := transport.RequestFrom(ctx)
+	if request != nil && request.Sessions != nil {
+		return arrival{e: e, request: request, version: readVersionField(request)}
 	}
-	x := &exchange{conn: c, frame: frame.Raw(), id: msg.ID, method: msg.Method, request: request}
-	switch msg.Kind {
-	case jsonrpc.Request:
-		b := peek(msg.Body)
-		if fault := c.classify(x, &b, batched); fault != nil {
-			x.refuse = x.fault(fault)
-		}
-	case jsonrpc.Notification:
-		x.run = c.notified(x, msg.Params)
-	default:
-		x.run = c.answered(x, msg)
+	return arrival{e: e, request: request, conn: e.connection(transport.ConnectionFrom(ctx))}
+}
+
+func (a *arrival) posted() bool { return a.conn == nil }
+
+// accept decodes one message.
+func (a *arrival) accept(frame jsontext.Object) *exchange {
+	msg, fault := jsonrpc.DecodeObject(frame, dialect.MethodName)
+	switch {
+	case fault != nil && fault.Notification && !a.posted():
+		return a.silence(frame.Raw())
+	case fault != nil:
+		return a.refusal(fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
+	}
+	b := peek(msg.Body)
+	x := a.exchange(&b)
+	x.frame, x.id, x.method = frame.Raw(), msg.ID, msg.Method
+	if msg.Kind != jsonrpc.Request {
+		a.oneWay(x, msg)
+	} else if fault := a.classify(x, &b); fault != nil {
+		x.refuseBy(fault)
+	}
+	if x.conn == nil { // a posted frame whose session was not found
+		x.conn = &conn{e: a.e, single: true}
 	}
 	return x
+}
+
+// exchange returns the exchange of a message. A posted frame that names a revision without sessions
+// gets a connection of its own. Another posted frame gets one when its session is found.
+func (a *arrival) exchange(b *requestParams) *exchange {
+	switch {
+	case !a.posted():
+		return &exchange{conn: a.conn, request: a.request}
+	case b.claimed || a.version.modern != nil:
+		x := &a.e.newSessionless().exchange
+		x.request = a.request
+		return x
+	default:
+		return &exchange{request: a.request}
+	}
+}
+
+// refusal returns an exchange that is only answered with an error.
+func (a *arrival) refusal(id jsonrpc.ID, err *jsonrpc.Error) *exchange {
+	if !a.posted() {
+		return &exchange{conn: a.conn, id: id, dialect: a.conn.dialect(), refuse: err}
+	}
+	x := &a.e.newSessionless().exchange
+	x.request, x.id, x.refuse, x.status = a.request, id, err, http.StatusBadRequest
+	return x
+}
+
+// silence returns an exchange without an answer, because faults of notifications and of responses are
+// never answered (JSON-RPC 2.0 §4.1).
+func (a *arrival) silence(frame []byte) *exchange {
+	return &exchange{conn: a.conn, frame: frame, dialect: a.conn.dialect(), run: ignore}
+}
+
+func ignore(context.Context, transport.Outbound) error { return nil }
+
+// oneWay accepts notifications and responses. They get no answer, except the HTTP status if the
+// session of a posted one does not exist. In revisions without sessions, posted ones have no meaning
+// and are dropped.
+func (a *arrival) oneWay(x *exchange, msg jsonrpc.Message) {
+	if a.posted() {
+		if x.conn != nil { // sessionless
+			x.run = ignore
+			return
+		}
+		if fault := a.find(x); fault != nil {
+			x.id = jsonrpc.ID{} // the id of a response belongs to a request of the server
+			x.refuseBy(fault)
+			return
+		}
+	}
+	if msg.Kind == jsonrpc.Notification {
+		x.run = x.conn.notified(x, msg.Params)
+		return
+	}
+	x.run = x.conn.answered(x, msg)
 }
 
 // requestParams is the params of a request, with the members that select its dialect.
@@ -112,14 +184,35 @@ func peek(params jsontext.Object) requestParams {
 //
 // A request whose _meta names a revision is served under that revision alone, even if the connection
 // has a session. An initialize opens a session. Any other request belongs to the session. Before
-// there is a session, only ping is answered.
-func (c *conn) classify(x *exchange, b *requestParams, batched bool) *protocol.Fault {
-	s := c.current()
+// there is a session, only ping is answered. The body decides: the header of a posted frame is only
+// compared with it.
+func (a *arrival) classify(x *exchange, b *requestParams) *protocol.Fault {
+	if a.posted() {
+		if fault := a.agree(x, b); fault != nil {
+			return fault
+		}
+	}
 	switch {
 	case b.claimed:
-		return c.classifyModern(x, b, b.version)
+		return x.conn.classifyModern(x, b, b.version)
+	case a.version.modern != nil: // is refused, because the body lacks members that the revision requires
+		return x.conn.classifyModern(x, b, a.version.text)
 	case x.method == protocol.MethodInitialize:
-		return c.classifyInitialize(x, b, batched)
+		return a.initialize(x, b)
+	}
+	if fault := a.session(x); fault != nil {
+		return fault
+	}
+	return x.conn.inSession(x, b)
+}
+
+// session finds the session that a request belongs to.
+func (a *arrival) session(x *exchange) *protocol.Fault {
+	if a.posted() {
+		return a.find(x)
+	}
+	s := x.conn.current()
+	switch {
 	case s != nil:
 		x.session, x.dialect = s, s.dialect
 	case x.method == protocol.MethodPing:
@@ -127,7 +220,7 @@ func (c *conn) classify(x *exchange, b *requestParams, batched bool) *protocol.F
 	default:
 		return needsSession()
 	}
-	return c.inSession(x, b)
+	return nil
 }
 
 // needsSession returns the fault of a request that names neither a revision nor a session.
@@ -181,27 +274,43 @@ func (x *exchange) decodeInitialize(b *requestParams) (protocol.Params, *protoco
 	return x.dialect.DecodeParamsObject(x.method, b.params)
 }
 
-func (c *conn) classifyInitialize(x *exchange, b *requestParams, batched bool) *protocol.Fault {
+// initialize opens a session. The parameters are decoded first, because a refused request must not
+// leave a session behind.
+func (a *arrival) initialize(x *exchange, b *requestParams) *protocol.Fault {
+	if a.posted() {
+		if fault := a.unopened(x); fault != nil {
+			return fault
+		}
+	}
 	x.dialect = dialect.Handshake("")
-	if batched { // 2025-03-26 basic/lifecycle: initialize MUST NOT be part of a batch
+	if a.batched { // 2025-03-26 basic/lifecycle: initialize MUST NOT be part of a batch
 		return protocol.Faultf(protocol.FaultInvalidRequest, "initialize must not be part of a batch")
 	}
 	p, fault := x.decodeInitialize(b)
 	if fault != nil {
 		return fault
 	}
-	if fault := x.register(); fault != nil { // first, because a refused request must not leave a session behind
+	if a.posted() {
+		if fault := a.open(x); fault != nil {
+			return fault
+		}
+	}
+	if fault := x.register(); fault != nil {
 		return fault
 	}
 	init, _ := p.(*protocol.InitializeParams)
-	s, fresh := c.open(init, b.params.Raw())
+	s, fresh := x.conn.open(init, b.params.Raw())
 	if !fresh {
-		c.unregister(x)
+		x.conn.unregister(x)
 		x.registered = false
-		return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
+		return alreadyInitialized()
 	}
 	x.session, x.dialect, x.call = s, s.dialect, x.newCall(p, noMeta)
 	return nil
+}
+
+func alreadyInitialized() *protocol.Fault {
+	return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
 }
 
 // inSession decodes and registers a request that is served in the dialect of the session.
@@ -248,19 +357,6 @@ func (x *exchange) served() *protocol.Fault {
 	}
 	return protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(x.method, 128))
 }
-
-// refusal returns an exchange that is only answered with an error.
-func (c *conn) refusal(id jsonrpc.ID, err *jsonrpc.Error) *exchange {
-	return &exchange{conn: c, id: id, dialect: c.dialect(), refuse: err}
-}
-
-// silence returns an exchange without an answer, because faults of notifications and of responses are
-// never answered (JSON-RPC 2.0 §4.1).
-func (c *conn) silence(frame []byte) *exchange {
-	return &exchange{conn: c, frame: frame, dialect: c.dialect(), run: ignore}
-}
-
-func ignore(context.Context, transport.Outbound) error { return nil }
 
 // dialect returns the dialect of the session, or nil if there is no session.
 func (c *conn) dialect() *dialect.Dialect {

@@ -23,32 +23,29 @@ type batch struct {
 
 var errNoBatches = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not part of this revision"}
 
-func (c *conn) acceptBatch(frame []byte, request *transport.Request) (transport.Exchange, error) {
-	s := c.current()
-	if s == nil || !s.dialect.Batches() {
-		return c.e.admit(c, c.refusedBatch(request, errNoBatches))
+// batch accepts a batch. The connection of a posted one is the connection of its session.
+func (a *arrival) batch(frame []byte) (transport.Exchange, error) {
+	if a.posted() {
+		if refused := a.findForBatch(); refused != nil {
+			return a.e.admit(refused)
+		}
 	}
-	frames, fault := jsonrpc.Batch(frame)
+	frames, fault := a.messages(frame)
 	if fault != nil {
-		return c.e.admit(c, c.refusedBatch(request, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason}))
+		return a.e.admit(a.refusedBatch(fault))
 	}
-	if len(frames) > c.e.cfg.MaxInFlight {
-		return c.e.admit(c, c.refusedBatch(request, &jsonrpc.Error{
-			Code: jsonrpc.CodeInvalidRequest, Message: "the batch is too large",
-		}))
-	}
-	b := &batch{conn: c}
+	b := &batch{conn: a.conn}
 	for _, f := range frames {
-		b.members = append(b.members, c.acceptMember(f, request))
+		b.members = append(b.members, a.member(f))
 	}
-	if c.e.closing.Load() && b.isNeeded() {
+	if a.e.closing.Load() && b.isNeeded() {
 		b.uncounted = true
 		return b, nil
 	}
-	if !c.e.enter(c) {
+	if !a.e.enter(a.conn) {
 		for _, x := range b.members {
 			if x.registered {
-				c.unregister(x)
+				a.conn.unregister(x)
 			}
 		}
 		return nil, ErrShutdown
@@ -56,23 +53,61 @@ func (c *conn) acceptBatch(frame []byte, request *transport.Request) (transport.
 	return b, nil
 }
 
-// isNeeded reports whether all members are accepted even while the server stops; see admit.
-func (b *batch) isNeeded() bool {
-	return !slices.ContainsFunc(b.members, func(x *exchange) bool { return x.run == nil })
+// findForBatch finds the session of a posted batch and sets a.conn. It returns an exchange if the
+// batch is refused.
+func (a *arrival) findForBatch() *exchange {
+	if a.version.modern != nil && !a.version.unclear {
+		return a.refusedBatch(errNoBatches)
+	}
+	x := a.refusedBatch(nil)
+	x.status = 0
+	if fault := a.find(x); fault != nil {
+		x.refuseBy(fault)
+		return x
+	}
+	a.conn = x.conn
+	return nil
 }
 
-// acceptMember accepts one message of a batch. It refuses a request that names its own revision,
-// because those revisions have no batches.
-func (c *conn) acceptMember(frame []byte, request *transport.Request) *exchange {
+// messages splits a batch.
+func (a *arrival) messages(frame []byte) ([][]byte, *jsonrpc.Error) {
+	if s := a.conn.current(); s == nil || !s.dialect.Batches() {
+		return nil, errNoBatches
+	}
+	frames, fault := jsonrpc.Batch(frame)
+	if fault != nil {
+		return nil, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason}
+	}
+	if len(frames) > a.e.cfg.MaxInFlight {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the batch is too large"}
+	}
+	return frames, nil
+}
+
+func (a *arrival) refusedBatch(err *jsonrpc.Error) *exchange {
+	x := a.refusal(jsonrpc.ID{}, err)
+	x.request, x.status = a.request, http.StatusBadRequest
+	return x
+}
+
+// member accepts one message of a batch. It refuses a request that names its own revision, because
+// those revisions have no batches.
+func (a *arrival) member(frame []byte) *exchange {
+	m := arrival{e: a.e, conn: a.conn, request: a.request, batched: true}
 	msg, fault := jsonrpc.Decode(frame)
 	if fault == nil && msg.Kind == jsonrpc.Request {
 		if _, claimed := dialect.Peek(msg.Params); claimed {
-			return c.refusal(msg.ID, &jsonrpc.Error{
+			return m.refusal(msg.ID, &jsonrpc.Error{
 				Code: jsonrpc.CodeInvalidRequest, Message: "this revision has no batches",
 			})
 		}
 	}
-	return c.accept(jsontext.Bare(frame), request, true)
+	return m.accept(jsontext.Bare(frame))
+}
+
+// isNeeded reports whether all members are accepted even while the server stops; see admit.
+func (b *batch) isNeeded() bool {
+	return !slices.ContainsFunc(b.members, func(x *exchange) bool { return x.run == nil })
 }
 
 // Serve runs the members and sends their answers.
@@ -98,12 +133,6 @@ func (b *batch) Plan() transport.Plan {
 	d := b.conn.current().dialect
 	p.Resumable, p.Polls = d.Resumable(), d.PollStreams()
 	return p
-}
-
-func (c *conn) refusedBatch(request *transport.Request, err *jsonrpc.Error) *exchange {
-	x := c.refusal(jsonrpc.ID{}, err)
-	x.request, x.status = request, http.StatusBadRequest
-	return x
 }
 
 // collector is the Outbound of the members of a batch. It keeps their answers for flush, and sends

@@ -424,3 +424,12 @@ func (x *exchange) sendErrorAfter(ctx context.Context, wire *jsonrpc.Error, afte
 		JSON: jsonrpc.AppendError(nil, x.id, wire, nullID), Status: status, RetryAfter: after,
 	})
 }
+
+// Plan implements transport.Planned.
+func (x *exchange) Plan() transport.Plan {
+	p := transport.Plan{Answered: x.run == nil, LongLived: x.feed != nil || x.method == protocol.MethodTaskResult}
+	if d := x.dialect; d != nil {
+		p.Resumable, p.Polls, p.CancelByClose = d.Resumable(), d.PollStreams(), d.CancelByClose()
+	}
+	return p
+}

@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+const headerVersion = "Mcp-Protocol-Version"
+
+// versionField is the revision that the header of an HTTP request names.
+type versionField struct {
+	text    string           // empty if there is no such field
+	modern  *dialect.Dialect // nil: the revision has sessions, or is unknown
+	unclear bool             // the field is repeated or empty
+}
+
+func readVersionField(r *transport.Request) (f versionField) {
+	if text, times := r.Fields.Value(headerVersion); times > 0 {
+		f.text = strings.Trim(text, " \t")
+		f.unclear = times > 1 || f.text == ""
+		f.modern, _ = dialect.PerRequest(f.text)
+	}
+	return f
+}
+
+// handshake returns a fault if the field names an unknown revision. It accepts the date of any
+// handshake revision, because one existing client sends another revision than it negotiated. Without
+// the field, the session decides.
+func (f *versionField) handshake() *protocol.Fault {
+	if f.unclear || f.text != "" && !dialect.KnownHandshake(f.text) {
+		return protocol.Faultf(protocol.FaultInvalidRequest, "unknown %s", headerVersion)
+	}
+	return nil
+}
+
+// agree compares the version field of a posted request with its body (2026-07-28 basic/versioning).
+// The official suite determines the order of the checks.
+func (a *arrival) agree(x *exchange, b *requestParams) *protocol.Fault {
+	switch {
+	case b.claimed && (a.version.unclear || a.version.text != b.version):
+		x.dialect, _ = dialect.PerRequest(dialect.PerRequestVersions()[0])
+		return unlike(a.request, headerVersion, "the protocolVersion")
+	case b.claimed:
+		return nil
+	case a.version.modern != nil && x.method == protocol.MethodInitialize:
+		x.dialect = a.version.modern
+		return mismatch("%s names a revision that has no initialize", headerVersion)
+	}
+	return nil
+}
+
+// find finds the session that a posted frame names (2025-03-26 basic/transports "Session
+// Management"). If the request does not name a session, the fault is sent as 400. If the session is
+// unknown, it is sent as 404.
+func (a *arrival) find(x *exchange) *protocol.Fault {
+	if fault := a.version.handshake(); fault != nil {
+		return fault
+	}
+	link, err := a.request.Sessions.Find()
+	if err != nil {
+		return x.notFound(err)
+	}
+	if link == nil {
+		return needsSession()
+	}
+	x.conn = a.e.connection(link)
+	if link.OneRequest {
+		x.conn.assume(a.version.text)
+	}
+	x.session = x.conn.current()
+	if x.session == nil { // the session has ended since Find
+		x.status = http.StatusNotFound
+		return noSuchSession()
+	}
+	x.dialect = x.session.dialect
+	return nil
+}
+
+func noSuchSession() *protocol.Fault {
+	return protocol.Faultf(protocol.FaultInvalidRequest, "no such session")
+}
+
+// notFound returns the fault for an error of Sessions.Find. If sessions cannot be looked up now, the
+// status is not 404, because 404 would end the session.
+func (x *exchange) notFound(err error) *protocol.Fault {
+	if errors.Is(err, transport.ErrUnavailable) {
+		x.status = http.StatusServiceUnavailable
+		return protocol.Faultf(protocol.FaultInternal, "sessions cannot be looked up now")
+	}
+	x.status = http.StatusNotFound
+	return noSuchSession()
+}
+
+// unopened returns a fault if a posted initialize names a session. On a carrier without sessions,
+// unopened sets x.conn.
+func (a *arrival) unopened(x *exchange) *protocol.Fault {
+	if fault := a.version.handshake(); fault != nil {
+		return fault
+	}
+	link, err := a.request.Sessions.Find()
+	switch {
+	case err != nil:
+		return x.notFound(err)
+	case link == nil:
+		return nil
+	case !link.OneRequest:
+		return alreadyInitialized()
+	}
+	x.conn = a.e.connection(link)
+	return nil
+}
+
+// open gives a posted initialize a new session of the carrier, if it has no connection yet.
+func (a *arrival) open(x *exchange) *protocol.Fault {
+	if x.conn != nil {
+		return nil
+	}
+	link, err := a.request.Sessions.Open()
+	if err != nil {
+		x.status = http.StatusServiceUnavailable
+		return protocol.Faultf(protocol.FaultInternal, "too many sessions")
+	}
+	x.conn = a.e.connection(link)
+	return nil
+}
+
+// refuseBy makes the fault the only answer, with its HTTP status.
+func (x *exchange) refuseBy(fault *protocol.Fault) {
+	x.refuse = x.fault(fault)
+	x.status = x.refusalStatus()
+}
+
+// refusalStatus returns the HTTP status of a fault that was found before user code ran. In a session,
+// errors are sent with 200, because 404 would end the session.
+func (x *exchange) refusalStatus() int {
+	switch {
+	case x.status != 0:
+		return x.status
+	case x.session != nil:
+		return http.StatusOK
+	case x.dialect != nil && x.dialect.StatusByCode():
+		if status := dialect.HTTPStatus(x.refuse.Code); status != http.StatusOK {
+			return status
+		}
+	}
+	return http.StatusBadRequest
+}
+
+// answerStatus returns the HTTP status of an error that a handler caused.
+func (x *exchange) answerStatus(code int) int {
+	if x.dialect == nil || !x.dialect.StatusByCode() {
+		return http.StatusOK
+	}
+	return dialect.HTTPStatus(code)
+}
