@@ -1,10 +1,10 @@
 package framework
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
@@ -102,11 +102,7 @@ func withoutMeta(params []byte) []byte {
 	return without(params, "_meta")
 }
 
-// noContext is a context that never ends and has no values. It is for functions that have no
-// context but call code that needs one.
-type noContext struct{}
-
-func (noContext) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
-func (noContext) Done() <-chan struct{}                   { return nil }
-func (noContext) Err() error                              { return nil }
-func (noContext) Value(any) any                           { return nil }
+// background returns a context for functions that have none, but call code that needs one.
+func background() context.Context {
+	return context.Background() //nolint:forbidigo // nothing here is part of a call
+}

@@ -164,7 +164,7 @@ func readJSON(plan *binding.Plan, raw json.RawMessage, into reflect.Value) error
 		into.SetBytes(raw)
 		return nil
 	}
-	_, err := plan.Decode(noContext{}, raw, into)
+	_, err := plan.Decode(background(), raw, into)
 	return err
 }
 

@@ -29,7 +29,7 @@ func (c *appConfig) unready() error {
 	if !ok {
 		return nil
 	}
-	_, err := guarded(noContext{}, func(context.Context, struct{}) (struct{}, error) { return struct{}{}, k.Ready() }, struct{}{})
+	_, err := guarded(background(), func(context.Context, struct{}) (struct{}, error) { return struct{}{}, k.Ready() }, struct{}{})
 	return err
 }
 
@@ -43,7 +43,7 @@ func (c *appConfig) doubts() []string {
 	if !ok {
 		return nil
 	}
-	told, _ := guarded(noContext{}, func(context.Context, struct{}) ([]string, error) { return d.Warnings(), nil }, struct{}{})
+	told, _ := guarded(background(), func(context.Context, struct{}) ([]string, error) { return d.Warnings(), nil }, struct{}{})
 	return told
 }
 

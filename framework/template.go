@@ -113,7 +113,7 @@ func (k *variablePlan) uri(p reflect.Value) string {
 		return ""
 	}
 	uri, err := k.template.Build(vars)
-	if err != nil || k.plan.DecodeStrings(noContext{}, vars, reflect.New(k.plan.Type()).Elem()) != nil {
+	if err != nil || k.plan.DecodeStrings(background(), vars, reflect.New(k.plan.Type()).Elem()) != nil {
 		return ""
 	}
 	return uri

@@ -173,7 +173,7 @@ func (t *ToolOf[In, Out]) Check(arguments json.RawMessage) error {
 		}
 	}
 	var in In
-	_, err = p.in.decode(noContext{}, arguments, reflect.ValueOf(&in).Elem())
+	_, err = p.in.decode(background(), arguments, reflect.ValueOf(&in).Elem())
 	return teaching(t.declaration.name, err)
 }
 

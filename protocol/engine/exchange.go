@@ -13,6 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/lazyctx"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -57,7 +58,9 @@ type exchange struct {
 	reported  bool        // there was a progress report; guarded by reporting
 	abandoned atomic.Bool // the client has cancelled the call: nothing more is sent
 
-	life callContext // of the request; not used in executions of tasks
+	// life is the context of the request. It ends when the client cancels, the carrier ends, or the
+	// call is over. It is not used in executions of tasks.
+	life lazyctx.Context
 
 	// reporting is held from the check that progress increases until the report is written, so that
 	// reports of two goroutines cannot overtake each other.
@@ -69,6 +72,20 @@ type exchange struct {
 }
 
 type exchangeKey struct{}
+
+// Value implements lazyctx.Values: the context of a request has its exchange and its call. Frame
+// middleware must not see the call. If there is any, handle adds the call to the context later.
+func (x *exchange) Value(key any) any {
+	switch key.(type) {
+	case exchangeKey:
+		return x
+	case callKey:
+		if len(x.conn.e.cfg.Frames) == 0 {
+			return x.call
+		}
+	}
+	return nil
+}
 
 func (x *exchange) newCall(p protocol.Params, m Meta) *Call {
 	c := &x.own
@@ -96,8 +113,7 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 	switch {
 	case x.registered:
 		defer x.over()
-		x.life.x = x
-		x.life.Begin(ctx)
+		x.life.Begin(ctx, x)
 		ctx = &x.life
 	case len(x.conn.e.cfg.Frames) > 0:
 		ctx = context.WithValue(ctx, exchangeKey{}, x)

@@ -18,9 +18,14 @@ import (
 // Context must not be copied.
 type Context struct {
 	parent context.Context            //nolint:containedctx // it is a context itself; nil before Begin
+	values Values                     // nil: only the parent has values
 	inner  atomic.Pointer[cancelable] // nil: not made, the parent decides; unnoticed: ended before the parent
 	mu     sync.Mutex                 // held while parent or inner is set
 }
+
+// Values are values of a context in addition to the values of its parent. Value is called concurrently,
+// and returns nil for keys that it does not know. Every context.Context is a Values.
+type Values interface{ Value(key any) any }
 
 type cancelable struct {
 	ctx    context.Context //nolint:containedctx // it is a part of a context; nil before Begin
@@ -33,11 +38,11 @@ type cancelable struct {
 var unnoticed = new(cancelable)
 
 // Begin sets the parent. It must be called once. If End was called before, the context ends
-// at once.
-func (c *Context) Begin(parent context.Context) {
+// at once. Value looks keys up in values first, and then in the parent; values may be nil.
+func (c *Context) Begin(parent context.Context, values Values) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.parent = parent
+	c.parent, c.values = parent, values
 	if inner := c.inner.Load(); inner != nil {
 		c.inner.Store(nil)
 		c.realize().cancel(inner.early)
@@ -112,9 +117,15 @@ func (c *Context) Err() error {
 	}
 }
 
-// Value returns the parent's value for key. Once there is an inner context, the lookup goes
-// through it, because package context finds the nearest cancelable ancestor with a private key.
+// Value returns the value for key from the values given to Begin, or else from the parent. Once there
+// is an inner context, the lookup in the parent goes through it, because package context finds the
+// nearest cancelable ancestor with a private key.
 func (c *Context) Value(key any) any {
+	if c.values != nil {
+		if value := c.values.Value(key); value != nil {
+			return value
+		}
+	}
 	if c.inner.Load() == nil {
 		return c.parent.Value(key)
 	}

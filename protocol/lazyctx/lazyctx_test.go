@@ -25,7 +25,7 @@ type life struct {
 
 func lives(parent context.Context) map[string]life {
 	var l lazyctx.Context
-	l.Begin(parent)
+	l.Begin(parent, nil)
 	ctx, cancel := context.WithCancelCause(parent)
 	return map[string]life{"lazy": {&l, l.End}, "standard": {ctx, cancel}}
 }
@@ -122,7 +122,7 @@ func TestEndsBeforeItBegins(t *testing.T) {
 	var l lazyctx.Context
 	l.End(errOfOwner)
 	l.End(errOfParent)
-	l.Begin(t.Context())
+	l.Begin(t.Context(), nil)
 	if l.Err() == nil || !errors.Is(context.Cause(&l), errOfOwner) {
 		t.Errorf("%v, cause %v", l.Err(), context.Cause(&l))
 	}
@@ -161,12 +161,31 @@ func TestAllocations(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		l := &owners[next]
 		next++
-		l.Begin(parent)
+		l.Begin(parent, nil)
 		if l.Err() != nil || l.Value(parentKey{}) != nil {
 			t.Fatal("it has ended, or has a value")
 		}
 		l.End(nil)
 	}); n != 0 {
 		t.Errorf("%v allocations, want none", n)
+	}
+}
+
+// TestValues looks keys up in the values of a context first, before and after something derives from it.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	parent := context.WithValue(context.WithValue(t.Context(), parentKey{}, "parent"), otherKey{}, "hidden")
+	var c lazyctx.Context
+	c.Begin(parent, context.WithValue(context.Background(), otherKey{}, "own"))
+	defer c.End(nil)
+	for range 2 {
+		if got := [2]any{c.Value(parentKey{}), c.Value(otherKey{})}; got != [2]any{"parent", "own"} {
+			t.Errorf("got %v", got)
+		}
+		derived, cancel := context.WithCancel(&c)
+		defer cancel()
+		if got := [2]any{derived.Value(parentKey{}), derived.Value(otherKey{})}; got != [2]any{"parent", "own"} {
+			t.Errorf("derived: got %v", got)
+		}
 	}
 }

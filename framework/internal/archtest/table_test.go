@@ -31,7 +31,7 @@ var table = []rule{
 		"protocol/lazyctx", "protocol/session",
 	}},
 	{prefix: "transport/internal/legacysse", internal: []string{
-		"transport", "transport/internal", "transport/internal/cluster", "transport/internal/streamable", "protocol/eventlog", "protocol/jsonrpc", "protocol/session",
+		"transport", "transport/internal", "transport/internal/cluster", "transport/internal/streamable", "protocol/eventlog", "protocol/jsonrpc", "protocol/lazyctx", "protocol/session",
 	}},
 	{prefix: "transport/fiberhttp", internal: []string{
 		"transport", "transport/internal", "transport/internal/httpserver", "transport/internal/streamable", "transport/internal/legacysse",

@@ -272,9 +272,9 @@ func (s *session) takePosted(data []byte) {
 	if p.Principal != nil {
 		ctx = transport.WithPrincipal(ctx, p.Principal)
 	}
-	ctx = s.within(ctx, &transport.Request{Fields: transport.HeaderFields(p.Header), RemoteAddr: p.Remote})
+	ctx, end := s.within(ctx, &transport.Request{Fields: transport.HeaderFields(p.Header), RemoteAddr: p.Remote})
 	body = append([]byte(nil), body...) // the log shares its memory, but the host owns a frame
-	if exit, ok := s.enter(body); !ok || !s.start(ctx, body, exit) {
-		s.refuse(ctx, body)
+	if exit, ok := s.enter(body); !ok || !s.start(ctx, body, func() { end(); exit() }) {
+		s.refuse(s.ctx, body)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kagami-mcp/kagami/protocol/lazyctx"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
@@ -125,8 +126,8 @@ func (s *session) take(v *PendingRequest, body []byte) *streamable.Reply {
 	if !ok {
 		return v.TooMany("too many calls at once")
 	}
-	ctx := s.within(v.Context(), &transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr})
-	if !s.start(ctx, body, exit) {
+	ctx, end := s.within(v.Context(), &transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr})
+	if !s.start(ctx, body, func() { end(); exit() }) {
 		return v.ShuttingDown()
 	}
 	return v.Accepted()
@@ -167,22 +168,10 @@ func (s *session) accept(ctx context.Context, body []byte) (transport.Exchange, 
 	return hostcall.Accept(ctx, s.e.host, body)
 }
 
-// within returns the context of one frame. It ends with the connection. Values, such as the
-// principal, come from the POST first, and then from the connection.
-func (s *session) within(post context.Context, r *transport.Request) context.Context {
-	return transport.WithRequest(&overlaid{Context: s.ctx, over: context.WithoutCancel(post)}, r)
-}
-
-// overlaid is a context that looks up values in another context before its own.
-type overlaid struct {
-	context.Context                 //nolint:containedctx // a context itself
-	over            context.Context //nolint:containedctx // used only for its values
-}
-
-// Value asks over, and then the embedded context.
-func (c *overlaid) Value(key any) any {
-	if value := c.over.Value(key); value != nil {
-		return value
-	}
-	return c.Context.Value(key)
+// within returns the context of one frame, and a function that ends it. It also ends with the
+// connection. Values, such as the principal, come from the POST first, and then from the connection.
+func (s *session) within(post context.Context, r *transport.Request) (ctx context.Context, end func()) {
+	life := new(lazyctx.Context)
+	life.Begin(s.ctx, context.WithoutCancel(post))
+	return transport.WithRequest(life, r), func() { life.End(nil) }
 }

@@ -11,7 +11,7 @@ type Life interface {
 // NewLife makes one without a session.
 func NewLife(parent context.Context) (ctx Life, end func(cause error)) {
 	l := new(sessionLife)
-	l.Begin(parent)
+	l.Begin(parent, nil)
 	return l, l.End
 }
 

@@ -17,24 +17,7 @@ type postedExchange struct {
 	body    []byte
 	request transport.Request
 	stream  stream
-	ctx     frameContext
-}
-
-// frameContext is the context of an exchange. It ends with the exchange or with its parent, the
-// session or the endpoint. It looks up values in the request's context first, and then in the
-// parent.
-type frameContext struct {
-	lazyctx.Context
-
-	values context.Context //nolint:containedctx // context of the request, used only for its values
-}
-
-// Value asks the request's context, and then the parent.
-func (c *frameContext) Value(key any) any {
-	if value := c.values.Value(key); value != nil {
-		return value
-	}
-	return c.Context.Value(key)
+	ctx     lazyctx.Context // see within
 }
 
 // run passes a frame to the host and serves its exchange. If the carrier can hijack the connection
@@ -110,15 +93,14 @@ func (x *postedExchange) within(request context.Context) {
 	if request.Done() != nil {
 		request = context.WithoutCancel(request)
 	}
-	x.ctx.values = request //nolint:fatcontext // not in a loop
 	parent := x.v.e.life
 	switch {
 	case x.stream.plan.CancelByClose:
-		x.stream.life = &x.ctx.Context
+		x.stream.life = &x.ctx
 	case x.session != nil:
 		parent = x.session.ctx
 	}
-	x.ctx.Begin(parent)
+	x.ctx.Begin(parent, request)
 }
 
 // await starts the exchange and waits until its response is decided: one whole response, if the

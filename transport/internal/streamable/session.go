@@ -74,7 +74,7 @@ func (e *Endpoint) newSession(entry *Admission) *session {
 // for the request.
 func (e *Endpoint) singleSession(ctx context.Context, r *Request) *session {
 	s := &session{e: e, principal: principalKey(ctx), single: true, uses: 1}
-	s.life.Begin(e.life)
+	s.life.Begin(e.life, nil)
 	s.ctx = transport.Connect(&s.life, transport.Peer{
 		Carrier: "http", RemoteAddr: r.RemoteAddr, Principal: transport.PrincipalFrom(ctx), OneRequest: true,
 	})
@@ -84,7 +84,7 @@ func (e *Endpoint) singleSession(ctx context.Context, r *Request) *session {
 
 func (e *Endpoint) makeSession(ctx context.Context, r *Request, id, opener string) *session {
 	s := &session{e: e, id: id, principal: principalKey(ctx), opener: opener}
-	s.life.Begin(e.life)
+	s.life.Begin(e.life, nil)
 	peer := transport.Peer{
 		Carrier: "http", RemoteAddr: r.RemoteAddr,
 		Principal: transport.PrincipalFrom(ctx), Out: s,
