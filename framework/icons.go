@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -19,7 +20,7 @@ func setIcons(to *[]protocol.Icon, icons []protocol.Icon) (problem string) {
 			return "an icon has no Src"
 		case !iconSource(icon.Src):
 			return fmt.Sprintf("clients refuse an icon from %q: it must be an absolute https or http URL, or a data URL", catalog.Clip(icon.Src))
-		case slices.ContainsFunc(icon.Sizes, func(s string) bool { return !iconSize.MatchString(s) }):
+		case slices.ContainsFunc(icon.Sizes, func(s string) bool { return !iconSize().MatchString(s) }):
 			return fmt.Sprintf("the sizes of an icon are %q: each is like 48x48, or any", icon.Sizes)
 		case icon.Theme != "" && icon.Theme != "light" && icon.Theme != "dark":
 			return fmt.Sprintf("there is no theme %q: it is light, dark or empty", icon.Theme)
@@ -30,7 +31,7 @@ func setIcons(to *[]protocol.Icon, icons []protocol.Icon) (problem string) {
 }
 
 // iconSize matches one of an icon's sizes.
-var iconSize = regexp.MustCompile(`^([0-9]+x[0-9]+|any)$`)
+var iconSize = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]+x[0-9]+|any)$`) })
 
 // iconSource reports whether clients accept an icon from src. They must refuse all other schemes.
 func iconSource(src string) bool {

@@ -2,23 +2,18 @@ package framework
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
-)
-
-// Names that the APIs of models accept. Clients pass tools on unchanged. If an API does not accept
-// one name, it refuses the whole request, with all tools of all servers.
-var (
-	dotless    = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)       // Anthropic and OpenAI
-	geminiName = regexp.MustCompile(`^[A-Za-z_]`)             // Gemini, which also accepts . and :
-	plainField = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) // Anthropic
 )
 
 // longestCalled is the maximum length of a tool's name with the prefix that clients add. The APIs
 // of OpenAI and Gemini accept 64 characters.
 const longestCalled = 64
+
+// beginnings are the characters that a name may begin with in Gemini's API.
+const beginnings = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // portable warns of everything in the tool that the API of a model would refuse. With WithProfile
 // these are faults.
@@ -30,10 +25,12 @@ func (m *member) portable(b *builder, schema []byte) {
 	if m.listed == "" || len(m.listed) > 128 || !plainName(m.listed) { // such a name is reported as a fault elsewhere
 		return
 	}
-	if !dotless.MatchString(m.listed) {
+	// Clients pass names on unchanged. If an API does not accept one name, it refuses the whole
+	// request, with all tools of all servers.
+	if strings.Contains(m.listed, ".") {
 		report(b, "the APIs of Anthropic and OpenAI refuse its name", "Use letters a-z, digits, _ and -")
 	}
-	if !geminiName.MatchString(m.listed) {
+	if !strings.ContainsRune(beginnings, rune(m.listed[0])) {
 		report(b, "Gemini's API refuses its name", "Let it begin with a letter or _")
 	}
 	if length := len("mcp____") + len(b.server.name) + len(m.listed); length > longestCalled {
@@ -59,7 +56,7 @@ func refusedFields(schema []byte) []string {
 			case !properties && slices.ContainsFunc(ofValues, key.Is):
 				continue
 			case properties:
-				if name := key.String(); len(names) < few && !plainField.MatchString(name) && !slices.Contains(names, name) {
+				if name := key.String(); len(names) < few && (name == "" || len(name) > 64 || !plainName(name)) && !slices.Contains(names, name) {
 					names = append(names, name)
 				}
 			}

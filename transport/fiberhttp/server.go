@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -134,13 +135,13 @@ func (s *server) handle(rc *fasthttp.RequestCtx, route fasthttp.RequestHandler) 
 	}
 }
 
-// escapes matches the escaped or non-ASCII bytes in a path.
-var escapes = regexp.MustCompile(`%[0-9A-Fa-f]{2}|[^\x00-\x7F]+`)
+// escapes returns what matches the escaped or non-ASCII bytes in a path.
+var escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[0-9A-Fa-f]{2}|[^\x00-\x7F]+`) })
 
 // pattern returns path for Fiber's router, which compares it with the bytes of the request.
 // Non-ASCII bytes arrive escaped. Characters that are special in a pattern are quoted.
 func pattern(path string) string {
-	path = escapes.ReplaceAllStringFunc(path, func(part string) string {
+	path = escapes().ReplaceAllStringFunc(path, func(part string) string {
 		if part[0] == '%' {
 			return strings.ToUpper(part)
 		}

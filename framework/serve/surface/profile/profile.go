@@ -70,7 +70,7 @@ func Check(all *surface.Surface, profiles ...string) []Finding {
 
 func (r *Rule) tool(server string, t *protocol.Tool, report func(where string)) {
 	where := "tool " + t.Name
-	if r.name != nil && !r.name.MatchString(t.Name) ||
+	if r.name != nil && !r.name(t.Name) ||
 		r.called != nil && utf8.RuneCountInString(r.called(server, t.Name)) > r.longest ||
 		r.title && t.Title == "" && t.Annotations.Title == "" {
 		report(where)
@@ -142,7 +142,7 @@ func (r *Rule) inside(p part, where string, report func(where string)) {
 			report(where + orRoot(p.path) + ", " + keyword)
 		}
 	}
-	if r.shape != nil && p.value && r.shape(p.schema) || r.member != nil && p.member != "" && !r.member.MatchString(p.member) {
+	if r.shape != nil && p.value && r.shape(p.schema) || r.member != nil && p.member != "" && !r.member(p.member) {
 		report(where + p.path)
 	}
 	for _, inner := range partsOf(p.schema, p.path) {

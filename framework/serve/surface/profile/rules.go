@@ -1,6 +1,6 @@
 package profile
 
-import "regexp"
+import "strings"
 
 // Level is what a client does with what a rule finds.
 type Level string
@@ -19,16 +19,32 @@ type Rule struct {
 	Source  string `json:"source"` // where that was seen
 	Seen    string `json:"seen"`   // when: year and month
 
-	name     *regexp.Regexp // of a tool
+	name     func(string) bool // of a tool
 	called   func(server, tool string) string
 	longest  int                              // characters of what called returns
-	member   *regexp.Regexp                   // of a property, anywhere
+	member   func(string) bool                // of a property, anywhere
 	root     []string                         // keywords that the root of a schema must not have
 	anywhere []string                         // keywords that no schema inside may have
 	shape    func(schema map[string]any) bool // what no schema inside may be
 	title    bool                             // a tool needs one
 	tools    int                              // how many there may be
 	opening  int                              // characters of the instructions that count
+}
+
+// word returns a test for 1 to longest letters, digits and the given other characters. Unlike a
+// regular expression it costs a program nothing at its start.
+func word(others string, longest int) func(string) bool {
+	return func(s string) bool {
+		return s != "" && len(s) <= longest && strings.IndexFunc(s, func(r rune) bool {
+			return !letter(r) && !('0' <= r && r <= '9') && !strings.ContainsRune(others, r)
+		}) < 0
+	}
+}
+
+func letter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
+
+func geminiName(s string) bool {
+	return word("_.:-", 64)(s) && (letter(rune(s[0])) || s[0] == '_')
 }
 
 func prefixed(server, tool string) string { return "mcp__" + server + "__" + tool }
@@ -38,11 +54,11 @@ func joined(server, tool string) string   { return server + tool }
 var rules = []Rule{
 	{
 		Profile: "claude-code", Level: Refused, What: "names of tools have 1 to 128 letters, digits, _ and -",
-		Source: "github.com/github/copilot-cli issue 1879", Seen: "2026-03", name: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`),
+		Source: "github.com/github/copilot-cli issue 1879", Seen: "2026-03", name: word("_-", 128),
 	},
 	{
 		Profile: "claude-code", Level: Refused, What: "names of arguments have 1 to 64 letters, digits, _, - and .",
-		Source: "github.com/diegosouzapw/OmniRoute issue 13552", Seen: "2026-09", member: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`),
+		Source: "github.com/diegosouzapw/OmniRoute issue 13552", Seen: "2026-09", member: word("_.-", 64),
 	},
 	{
 		Profile: "claude-code", Level: Refused, What: "the root of an input schema has no oneOf, anyOf or allOf",
@@ -54,7 +70,7 @@ var rules = []Rule{
 	},
 	{
 		Profile: "openai", Level: Refused, What: "names of tools have 1 to 64 letters, digits, _ and -",
-		Source: "github.com/openai/codex issue 8174", Seen: "2026-03", name: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
+		Source: "github.com/openai/codex issue 8174", Seen: "2026-03", name: word("_-", 64),
 	},
 	{
 		Profile: "openai", Level: Refused, What: "an object has properties, and an array has items",
@@ -70,7 +86,7 @@ var rules = []Rule{
 	},
 	{
 		Profile: "chatgpt", Level: Refused, What: "names of tools have 1 to 64 letters, digits, _ and -",
-		Source: "github.com/openai/codex issue 8174", Seen: "2026-03", name: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
+		Source: "github.com/openai/codex issue 8174", Seen: "2026-03", name: word("_-", 64),
 	},
 	{
 		Profile: "chatgpt", Level: Refused, What: "a tool without a title is dropped",
@@ -82,7 +98,7 @@ var rules = []Rule{
 	},
 	{
 		Profile: "gemini", Level: Refused, What: "names of tools begin with a letter or _, and have 1 to 64 letters, digits, _, ., : and -",
-		Source: "github.com/google-gemini/gemini-cli issue 2966", Seen: "2026-06", name: regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$`),
+		Source: "github.com/google-gemini/gemini-cli issue 2966", Seen: "2026-06", name: geminiName,
 	},
 	{
 		Profile: "gemini", Level: Changed, What: "a client that fills in parameters drops propertyNames and exclusiveMinimum, or fails",
