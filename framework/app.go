@@ -17,7 +17,7 @@ import (
 type App struct {
 	name, version string
 	cfg           appConfig
-	added         []addition
+	added         []registration
 	chain         []Middleware
 	frames        []frameStep
 	onStart       []hook
@@ -28,8 +28,8 @@ type App struct {
 
 type hook = func(ctx context.Context, s *Server) error
 
-// addition is one component, and the call site that added it.
-type addition struct {
+// registration is one component, and the call site that added it.
+type registration struct {
 	component Component
 	at        string
 }
@@ -87,7 +87,7 @@ func (a *App) AddAt(where string, p Provider) *App {
 
 func (a *App) addAt(where string, components []Component) *App {
 	for _, c := range components {
-		a.added = append(a.added, addition{c, where})
+		a.added = append(a.added, registration{c, where})
 	}
 	return a
 }
@@ -270,7 +270,7 @@ func (a *App) engineConfig(s *Server, hooks *testhook.Hooks, frames []transport.
 		Secret:              s.registry.Secret,
 		Frames:              frames,
 		RootsChanged:        s.roots.forget,
-		ElicitationComplete: s.visits.take,
+		ElicitationComplete: s.elicitations.take,
 		OnRootsChanged:      s.rootsChanged(slices.Clone(a.onRoots)),
 		Failed:              s.reporter(hooks),
 		Detail:              a.cfg.detail,

@@ -47,33 +47,33 @@ func (keyOption) generateOption() {}
 // back.
 func Key(key string) KeyOption { return keyOption(key) }
 
-// An inquiry is one question of a handler until it is settled. It may take several questions to the
+// A pendingQuestion is one question of a handler until it is settled. It may take several questions to the
 // client or model: after an answer that does not fit the question is asked again, and a model that
 // uses tools takes several turns.
-type inquiry interface {
+type pendingQuestion interface {
 	// key returns the key of the option Key, or "".
 	key() string
 	// params returns the next question. base is the key of the first one. An error settles the
-	// inquiry.
+	// question.
 	params(base string) (protocol.Params, error)
-	// take checks the answer. If done is true or there is an error, the inquiry is settled.
+	// take checks the answer. If done is true or there is an error, the question is settled.
 	take(ctx context.Context, base string, r protocol.Result) (done bool, err error)
 	// answerer returns the app's model that answers, or nil if the client answers.
 	answerer() Model
 	// needs returns the capabilities that the client needs for the question.
-	needs() need
+	needs() requirement
 }
 
-// need describes the capabilities that a question needs.
-type need struct {
+// requirement describes the capabilities that a question needs.
+type requirement struct {
 	doing string                       // what the question does, for errors
 	able  *protocol.ClientCapabilities // capabilities that the client must have declared
 	has   bool                         // the client has declared all of them
 }
 
-// A thread is an inquiry in progress.
-type thread struct {
-	inquiry
+// A questionLoop is a question that is being asked.
+type questionLoop struct {
+	pendingQuestion
 	base  string // the key of its first question
 	asked int    // number of questions asked so far
 	err   error  // nil if settled by an answer
@@ -81,7 +81,7 @@ type thread struct {
 
 // nextKey returns the key of the next question. Further questions of a thread are numbered "#2",
 // "#3" and so on, so that the keys of other questions do not depend on the number of attempts.
-func (t *thread) nextKey() string {
+func (t *questionLoop) nextKey() string {
 	t.asked++
 	if t.asked == 1 {
 		return t.base
@@ -89,13 +89,13 @@ func (t *thread) nextKey() string {
 	return t.base + "#" + strconv.Itoa(t.asked)
 }
 
-// settle asks until every inquiry is settled. In each pass it asks all open ones at once. It
+// settle asks until every question is settled. In each pass it asks all open ones at once. It
 // returns their errors, in order. If one answer is still pending, all errors are ErrPending.
-func (h *handling) settle(ctx context.Context, inquiries ...inquiry) []error {
-	threads := make([]*thread, len(inquiries))
-	open := make([]*thread, 0, len(inquiries))
+func (h *callCtx) settle(ctx context.Context, inquiries ...pendingQuestion) []error {
+	threads := make([]*questionLoop, len(inquiries))
+	open := make([]*questionLoop, 0, len(inquiries))
 	for i, q := range inquiries {
-		threads[i] = &thread{inquiry: q}
+		threads[i] = &questionLoop{pendingQuestion: q}
 		if threads[i].base, threads[i].err = h.questionKey(q); threads[i].err == nil {
 			open = append(open, threads[i])
 		}
@@ -121,9 +121,9 @@ func allPending(n int) []error {
 	return errs
 }
 
-// A turn is one question of a thread, with its reply.
-type turn struct {
-	*thread
+// A questionAttempt is one question of a thread, with its reply.
+type questionAttempt struct {
+	*questionLoop
 	name  string          // the key of the question
 	asks  protocol.Params // the question
 	reply engine.Reply    // the answer, or the error if there is no answer
@@ -131,8 +131,8 @@ type turn struct {
 
 // ask asks the next question of each thread, all at once, and returns the threads that are not
 // settled. pending reports whether an answer is still pending; the handler then runs again.
-func (h *handling) ask(ctx context.Context, open []*thread) (left []*thread, pending bool) {
-	var turns, local, remote []*turn
+func (h *callCtx) ask(ctx context.Context, open []*questionLoop) (left []*questionLoop, pending bool) {
+	var turns, local, remote []*questionAttempt
 	for _, t := range open {
 		key := t.nextKey()
 		p, err := t.params(t.base)
@@ -140,7 +140,7 @@ func (h *handling) ask(ctx context.Context, open []*thread) (left []*thread, pen
 			t.err = err
 			continue
 		}
-		next := &turn{thread: t, name: key, asks: p}
+		next := &questionAttempt{questionLoop: t, name: key, asks: p}
 		turns = append(turns, next)
 		if t.answerer() != nil {
 			local = append(local, next)
@@ -160,15 +160,15 @@ func (h *handling) ask(ctx context.Context, open []*thread) (left []*thread, pen
 		done, err := h.judged(ctx, t)
 		t.err = err
 		if !done && err == nil {
-			left = append(left, t.thread)
+			left = append(left, t.questionLoop)
 		}
 		pending = pending || errors.Is(err, ErrPending)
 	}
 	return left, pending
 }
 
-// judged passes the reply of a turn to its inquiry. done reports whether the inquiry is settled.
-func (h *handling) judged(ctx context.Context, t *turn) (done bool, err error) {
+// judged passes the reply of an attempt to its question. done reports whether the question is settled.
+func (h *callCtx) judged(ctx context.Context, t *questionAttempt) (done bool, err error) {
 	switch {
 	case t.reply.Err == nil:
 		return t.take(ctx, t.base, t.reply.Result)
@@ -179,7 +179,7 @@ func (h *handling) judged(ctx context.Context, t *turn) (done bool, err error) {
 }
 
 // askHere sends the questions to the app's own models, all at once.
-func (h *handling) askHere(ctx context.Context, turns []*turn) {
+func (h *callCtx) askHere(ctx context.Context, turns []*questionAttempt) {
 	var asking sync.WaitGroup
 	for _, t := range turns {
 		asking.Go(func() { t.reply.Result, t.reply.Err = h.askModel(ctx, t.answerer(), t.name, t.asks) })
@@ -188,7 +188,7 @@ func (h *handling) askHere(ctx context.Context, turns []*turn) {
 }
 
 // askClient sends the questions to the client, all at once.
-func (h *handling) askClient(ctx context.Context, turns []*turn) {
+func (h *callCtx) askClient(ctx context.Context, turns []*questionAttempt) {
 	if len(turns) == 0 {
 		return
 	}
@@ -218,7 +218,7 @@ func mutedError(doing string) error {
 }
 
 // askFailure returns the error for the handler after a question failed with err.
-func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol.Params) error {
+func (h *callCtx) askFailure(ctx context.Context, err error, n requirement, p protocol.Params) error {
 	var fault *protocol.Fault
 	var answered *protocol.Error
 	var unsupported *unsupportedError
@@ -255,20 +255,20 @@ func (h *handling) askFailure(ctx context.Context, err error, n need, p protocol
 	return &askError{doing: n.doing, cause: err}
 }
 
-// asking returns the handling of ctx, for a question. Outside of a handler it returns an error that
+// asking returns the call context of ctx, for a question. Outside of a handler it returns an error that
 // names doing.
-func asking(ctx context.Context, doing string) (*handling, error) {
-	h := handlingFrom(ctx)
+func asking(ctx context.Context, doing string) (*callCtx, error) {
+	h := callCtxFrom(ctx)
 	if h == nil || h.call == nil {
 		return nil, &unsupportedError{what: doing + " works in a handler only"}
 	}
 	return h, nil
 }
 
-// faulty is an inquiry that fails with err before it is asked.
+// faulty is a question that fails with err before it is asked.
 type faulty struct {
-	inquiry // never asked
-	err     error
+	pendingQuestion // never asked
+	err             error
 }
 
 func (*faulty) key() string { return "" }

@@ -10,7 +10,7 @@ import (
 
 func TestTablesAreBounded(t *testing.T) {
 	t.Parallel()
-	var v visits
+	var v urlElicitations
 	send := func(context.Context, protocol.Params) error { return nil }
 	v.add("none", nil)
 	for i := range maxVisits + 10 {

@@ -182,7 +182,7 @@ func newBuilder(s *Server, remove []*catalog.Entry, faults []Fault) *builder {
 		if slices.Contains(remove, e) {
 			continue
 		}
-		if old, ok := e.Handler.(*bound); ok {
+		if old, ok := e.Handler.(*componentHandler); ok {
 			d := old.handle.declared()
 			b.taken[identity{d.kind, e.Key}] = d.made
 			b.handles[d] = old.at
@@ -191,18 +191,18 @@ func newBuilder(s *Server, remove []*catalog.Entry, faults []Fault) *builder {
 	return b
 }
 
-// yielding makes new components replace registered components of the same kind and name, instead
+// replacing makes new components replace registered components of the same kind and name, instead
 // of conflicting with them.
-func (b *builder) yielding() *builder {
+func (b *builder) replacing() *builder {
 	b.yield = make(map[identity]*catalog.Entry)
 	for _, e := range b.server.registry.Entries() {
-		b.yield[identity{e.Handler.(*bound).handle.declared().kind, e.Key}] = e
+		b.yield[identity{e.Handler.(*componentHandler).handle.declared().kind, e.Key}] = e
 	}
 	return b
 }
 
-// makeWay removes the registered component with the identity, if b is yielding.
-func (b *builder) makeWay(id identity) {
+// removeOld removes the registered component with the identity, if b is yielding.
+func (b *builder) removeOld(id identity) {
 	old := b.yield[id]
 	if old == nil {
 		return
@@ -210,7 +210,7 @@ func (b *builder) makeWay(id identity) {
 	b.remove = append(b.remove, old)
 	delete(b.yield, id)
 	delete(b.taken, id)
-	delete(b.handles, old.Handler.(*bound).handle.declared())
+	delete(b.handles, old.Handler.(*componentHandler).handle.declared())
 }
 
 // A member is one component that is being built into a server.
@@ -222,7 +222,7 @@ type member struct {
 	at      string // call site that added it
 	options settings
 	entry   *catalog.Entry
-	bound   *bound
+	handler *componentHandler
 	failed  bool
 }
 
@@ -300,7 +300,7 @@ func newMember(c leaf, d *declaration, at string, layers []*layer) *member {
 
 func (b *builder) member(c leaf, d *declaration, at string, layers []*layer) {
 	m := newMember(c, d, at, layers)
-	b.makeWay(identity{m.kind, m.listed})
+	b.removeOld(identity{m.kind, m.listed})
 	if first, twice := b.handles[d]; twice {
 		m.fault(b, "", "the same handle is registered twice: "+both(first, at), "Register it once")
 		return
@@ -360,7 +360,7 @@ func (b *builder) bind(m *member) {
 	if m.problem != "" {
 		return // there is no function to bind
 	}
-	m.bound = &bound{
+	m.handler = &componentHandler{
 		server:  b.server,
 		handle:  m.handle,
 		at:      m.at,
@@ -371,21 +371,21 @@ func (b *builder) bind(m *member) {
 	if len(m.options.scopes) > 0 && b.server.cfg.auth == nil {
 		m.warn(b, "it needs scopes, but the app has no authenticator", "Add WithAuth; not needed where the program's own HTTP middleware makes principals")
 	}
-	m.entry = &catalog.Entry{Key: m.listed, Scopes: m.options.scopes, Hidden: m.options.hidden, Handler: m.bound}
+	m.entry = &catalog.Entry{Key: m.listed, Scopes: m.options.scopes, Hidden: m.options.hidden, Handler: m.handler}
 	m.compile(b, m)
 	if m.failed {
 		return
 	}
-	m.bound.steps = arranged(m.kind, b.server.chain, m.options.groupChain, m.options.ownChain)
-	m.bound.run = compose(m.bound.answered(m.bound.invoke), m.bound.steps, m.broken(b))
+	m.handler.steps = arranged(m.kind, b.server.chain, m.options.groupChain, m.options.ownChain)
+	m.handler.run = compose(m.handler.answered(m.handler.invoke), m.handler.steps, m.broken(b))
 	if m.entry.Complete != nil && !m.failed {
 		m.entry.Complete = m.completing(b, m.entry.Complete)
 	}
 	if m.options.maySubscribe != nil {
-		m.entry.Subscribe = m.bound.subscribing(m.options.maySubscribe)
+		m.entry.Subscribe = m.handler.subscribing(m.options.maySubscribe)
 	}
 	if len(m.options.scopes) > 0 && !m.failed {
-		m.bound.witnesses = witnessing(m.bound.steps, m.broken(b))
+		m.handler.witnesses = witnessing(m.handler.steps, m.broken(b))
 	}
 	b.entries = append(b.entries, m.entry)
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// A bound is a component of a server, with its chain. It is the engine's handler for calls of the
+// A componentHandler is a component of a server, with its chain. It is the engine's handler for calls of the
 // component. It does not change after it is built.
-type bound struct {
+type componentHandler struct {
 	server  *Server
 	handle  leaf
 	at      string // call site that added it
@@ -43,22 +43,22 @@ type bound struct {
 	refuse func(ctx context.Context, c *engine.Call, err error) (protocol.Result, error)
 }
 
-// A handling is the context of one call. The functions of the package find the call in it. It is a
+// A callCtx is the context of one call. The functions of the package find the call in it. It is a
 // context.Context itself, which saves an allocation.
 //
-// A handling is made for each call, list and completion, and by within for each effect and nested
-// call. Most fields are set before the chain runs. Handlers may use a handling from many goroutines
+// A callCtx is made for each call, list and completion, and by within for each effect and nested
+// call. Most fields are set before the chain runs. Handlers may use a callCtx from many goroutines
 // at once. Fields that change during the call are atomic, set in logging, or guarded by keying.
-type handling struct {
+type callCtx struct {
 	context.Context //nolint:containedctx // it is a context: one layer less for each call
 
-	server *Server
-	call   *engine.Call
-	bound  *bound            // nil for lists
-	uri    string            // set for resources/read
-	vars   map[string]string // variables of a template
-	seen   Call              // the call as the outermost step receives it
-	inner  *inner            // set for an effect or a nested call; nil for the call itself
+	server    *Server
+	call      *engine.Call
+	component *componentHandler // nil for lists
+	uri       string            // set for resources/read
+	vars      map[string]string // variables of a template
+	seen      Call              // the call as the outermost step receives it
+	inner     *nestedCall       // set for an effect or a nested call; nil for the call itself
 
 	given   *byte                // first byte of the arguments that the outermost step receives; nil without arguments
 	made    atomic.Pointer[byte] // first byte of the JSON that the handler's value was encoded to
@@ -67,56 +67,56 @@ type handling struct {
 	logger  *zap.Logger          // logger of Log; nil until its first use
 	bucket  *bucket              // limits what logger sends to the client; nil if the client wants no log messages
 
-	passed atomic.Pointer[passed]    // the innermost step of OncePerCall that has called next; may be nil
-	roots  atomic.Pointer[callRoots] // of Roots; nil until asked; only in the outermost handling
-	asks   atomic.Bool               // a question was asked; see HasAsked; only in the outermost handling
+	passed atomic.Pointer[onceStep]  // the innermost step of OncePerCall that has called next; may be nil
+	roots  atomic.Pointer[callRoots] // of Roots; nil until asked; only in the outermost callCtx
+	asks   atomic.Bool               // a question was asked; see HasAsked; only in the outermost callCtx
 	keying sync.Mutex                // guards keys
-	keys   map[string]bool           // keys of all questions of the call; nil until the first; only in the outermost handling
+	keys   map[string]bool           // keys of all questions of the call; nil until the first; only in the outermost callCtx
 }
 
-type handlingKey struct{}
+type callCtxKey struct{}
 
 // Value returns h for handlingKey, and asks the wrapped context for other keys.
-func (h *handling) Value(key any) any {
-	if _, ok := key.(handlingKey); ok {
+func (h *callCtx) Value(key any) any {
+	if _, ok := key.(callCtxKey); ok {
 		return h
 	}
 	return h.Context.Value(key)
 }
 
-// handlingFrom returns the handling of the call of ctx, or nil.
-func handlingFrom(ctx context.Context) *handling {
-	h, _ := ctx.Value(handlingKey{}).(*handling)
+// callCtxFrom returns the call context of ctx, or nil.
+func callCtxFrom(ctx context.Context) *callCtx {
+	h, _ := ctx.Value(callCtxKey{}).(*callCtx)
 	return h
 }
 
 // Handle runs a call of a tool, a prompt, a method or a fixed resource. Calls of templates run
 // through templateCall.
-func (b *bound) Handle(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+func (b *componentHandler) Handle(ctx context.Context, c *engine.Call) (protocol.Result, error) {
 	switch p := c.Params.(type) {
 	case *protocol.CallToolParams:
 		if p.Quoted && b.server.cfg.plans.NoRepair {
 			return nil, protocol.Faultf(protocol.FaultInvalidParams, "arguments: must be an object")
 		}
-		return b.serve(&handling{Context: ctx, server: b.server, call: c, bound: b}, p.Name, p.Arguments)
+		return b.serve(&callCtx{Context: ctx, server: b.server, call: c, component: b}, p.Name, p.Arguments)
 	case *protocol.ReadResourceParams:
-		return b.serve(&handling{Context: ctx, server: b.server, call: c, bound: b, uri: p.URI}, p.URI, nil)
+		return b.serve(&callCtx{Context: ctx, server: b.server, call: c, component: b, uri: p.URI}, p.URI, nil)
 	case *protocol.GetPromptParams:
-		return b.serve(&handling{Context: ctx, server: b.server, call: c, bound: b}, p.Name, stringObject(p.Arguments))
+		return b.serve(&callCtx{Context: ctx, server: b.server, call: c, component: b}, p.Name, stringObject(p.Arguments))
 	case *protocol.CustomParams:
-		return b.serve(&handling{Context: ctx, server: b.server, call: c, bound: b}, p.Name, withoutMeta(p.Raw))
+		return b.serve(&callCtx{Context: ctx, server: b.server, call: c, component: b}, p.Name, withoutMeta(p.Raw))
 	}
 	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", c.Params.Method())
 }
 
 // TaskPolicy returns the policy set with the Task option, or nil if calls of the component never
 // become tasks.
-func (b *bound) TaskPolicy() *engine.TaskPolicy { return b.policy }
+func (b *componentHandler) TaskPolicy() *engine.TaskPolicy { return b.policy }
 
 // errTimeout is the cause of a context that ended because the component's Timeout expired.
 var errTimeout = errors.New("the timeout of the component is over")
 
-func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Result, error) {
+func (b *componentHandler) serve(h *callCtx, name string, arguments []byte) (protocol.Result, error) {
 	if b.timeout > 0 {
 		ctx, cancel := context.WithTimeoutCause(h.Context, b.timeout, errTimeout)
 		defer cancel()
@@ -139,16 +139,16 @@ func (b *bound) serve(h *handling, name string, arguments []byte) (protocol.Resu
 	if err := h.sound(result.Body); err != nil {
 		return b.refuse(h, h.call, fmt.Errorf("a middleware of %s %q answered %w", b.noun, b.info.Name, err))
 	}
-	return located(result.Body, name), nil
+	return withResourceURIs(result.Body, name), nil
 }
 
 // readable returns an error if a step has passed on arguments that are not a JSON object. Arguments
 // from the client were checked before.
-func (b *bound) readable(ctx context.Context, call *Call) error {
+func (b *componentHandler) readable(ctx context.Context, call *Call) error {
 	if len(b.steps) == 0 || len(call.Arguments) == 0 {
 		return nil
 	}
-	if h := handlingFrom(ctx); h != nil && h.given == &call.Arguments[0] {
+	if h := callCtxFrom(ctx); h != nil && h.given == &call.Arguments[0] {
 		return nil
 	}
 	err := jsontext.Check(call.Arguments, jsontext.DefaultLimits())
@@ -163,7 +163,7 @@ func (b *bound) readable(ctx context.Context, call *Call) error {
 
 // sound returns an error if a step has returned a body that cannot be sent. Without steps, the body
 // was made of the handler's own value and is not checked.
-func (h *handling) sound(body protocol.Result) error {
+func (h *callCtx) sound(body protocol.Result) error {
 	var raw []byte
 	switch body := body.(type) {
 	case nil:
@@ -177,7 +177,7 @@ func (h *handling) sound(body protocol.Result) error {
 			raw = body.Raw
 		}
 	}
-	if len(raw) == 0 || len(h.bound.steps) == 0 || &raw[0] == h.made.Load() {
+	if len(raw) == 0 || len(h.component.steps) == 0 || &raw[0] == h.made.Load() {
 		return nil
 	}
 	if err := jsontext.Check(raw, jsontext.Limits{Depth: maxNesting}); err != nil {
@@ -188,7 +188,7 @@ func (h *handling) sound(body protocol.Result) error {
 
 // method returns the method of the call. For a tool that a model has called, that is tools/call,
 // not the method that the client has called.
-func (h *handling) method() string {
+func (h *callCtx) method() string {
 	if h.inner != nil {
 		return protocol.MethodCallTool
 	}
@@ -197,20 +197,20 @@ func (h *handling) method() string {
 
 // pending reports whether the call of ctx waits for an answer.
 func pending(ctx context.Context) bool {
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	return h != nil && h.call != nil && h.call.Pending()
 }
 
 // answered wraps the innermost step of a chain. While a question is pending, it returns ErrPending.
 // If an outer step has asked, and may have ignored that the answer is pending, the innermost step
 // does not run. If the innermost step has asked, its result is ignored.
-func (b *bound) answered(step Handler) Handler {
+func (b *componentHandler) answered(step Handler) Handler {
 	step = recovered(step)
 	return func(ctx context.Context, call *Call) (*Result, error) {
 		if pending(ctx) {
 			return nil, ErrPending
 		}
-		if h := handlingFrom(ctx); h != nil && h.call != nil {
+		if h := callCtxFrom(ctx); h != nil && h.call != nil {
 			if err := h.call.Begin(ctx); err != nil { // this round was executed before
 				return nil, err
 			}
@@ -223,7 +223,7 @@ func (b *bound) answered(step Handler) Handler {
 			return result, err
 		}
 		if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
-			b.server.logFailure(ctx, handlingFrom(ctx).call, panicked, b.noun, b.info.Name)
+			b.server.logFailure(ctx, callCtxFrom(ctx).call, panicked, b.noun, b.info.Name)
 		}
 		return nil, ErrPending
 	}

@@ -51,7 +51,7 @@ type CallInfoLite struct {
 // call, at most the principal is set.
 func CallerLite(ctx context.Context) (b CallInfoLite) {
 	b.Principal = transport.PrincipalFrom(ctx)
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	if h == nil || h.call == nil {
 		return b
 	}
@@ -64,7 +64,7 @@ func CallerLite(ctx context.Context) (b CallInfoLite) {
 // CallRevision returns the revision of the call, or "" outside a call. Like
 // CallInfoLite.Revision, it is for logs only.
 func CallRevision(ctx context.Context) string {
-	if h := handlingFrom(ctx); h != nil && h.call != nil {
+	if h := callCtxFrom(ctx); h != nil && h.call != nil {
 		return h.call.Dialect.String()
 	}
 	return ""
@@ -73,14 +73,14 @@ func CallRevision(ctx context.Context) string {
 // InReplayCheck reports whether this execution only checks that the previous one can be replayed
 // (WithReplayCheck). The result and the effects of such an execution are discarded.
 func InReplayCheck(ctx context.Context) bool {
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	return h != nil && h.call != nil && h.call.InReplayCheck()
 }
 
 // HasAsked reports whether the call has asked the client for anything so far, or got an answer from
 // a model. The result of such a call depends on more than its arguments.
 func HasAsked(ctx context.Context) bool {
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	if h == nil || h.call == nil {
 		return false
 	}
@@ -97,7 +97,7 @@ func RedactArguments(ctx context.Context, arguments json.RawMessage) (redacted j
 		return arguments, nil
 	}
 	found := func(value []byte) { hidden = jsontext.AppendTexts(hidden, value) }
-	if h := handlingFrom(ctx); h.vars != nil {
+	if h := callCtxFrom(ctx); h.vars != nil {
 		hidden = append(hidden, h.uri) // it contains the variables in escaped form
 		if vars, err := json.Marshal(h.vars); err == nil {
 			m.Append(nil, vars, hiddenText, found)
@@ -119,8 +119,8 @@ func RedactName(ctx context.Context, call *Call) string {
 }
 
 func maskOf(ctx context.Context) *binding.Mask {
-	if h := handlingFrom(ctx); h != nil && h.bound != nil {
-		return h.bound.mask
+	if h := callCtxFrom(ctx); h != nil && h.component != nil {
+		return h.component.mask
 	}
 	return nil
 }
@@ -137,12 +137,12 @@ func IsSecretName(name string) bool { return secretname.Is(name) }
 // the function, one for each component and CallRevision. If the revision does not list an output
 // schema, the function is nil.
 func OutputChecker(ctx context.Context) (check func(structured json.RawMessage) error, err error) {
-	h := handlingFrom(ctx)
-	if h == nil || h.bound == nil || h.bound.tool == nil || h.bound.tool.OutputSchema == nil {
+	h := callCtxFrom(ctx)
+	if h == nil || h.component == nil || h.component.tool == nil || h.component.tool.OutputSchema == nil {
 		return nil, nil //nolint:nilnil // there is nothing to check it by
 	}
 	d := h.call.Dialect
-	listed, err := d.AppendTool(nil, h.bound.tool)
+	listed, err := d.AppendTool(nil, h.component.tool)
 	if err != nil {
 		return nil, err
 	}

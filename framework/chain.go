@@ -224,18 +224,18 @@ func arranged(k kind, app, group, own []Middleware) []Middleware {
 	return steps
 }
 
-// broken is called for a step that cannot be built. The chain is then built without the step, to
+// faultFunc is called for a step that cannot be built. The chain is then built without the step, to
 // find further faults.
-type broken func(step Middleware, problem string)
+type faultFunc func(step Middleware, problem string)
 
 // compose builds a chain of steps in front of innermost. It is called once for each chain, and
 // calls report for each step that cannot be built.
-func compose(innermost Handler, steps []Middleware, report broken) Handler {
-	places := make([]*passed, len(steps))
-	var outer *passed
+func compose(innermost Handler, steps []Middleware, report faultFunc) Handler {
+	places := make([]*onceStep, len(steps))
+	var outer *onceStep
 	for i, m := range steps {
 		if m.PerCall {
-			outer = &passed{key: fmt.Sprintf("%sstep/%d/%s", reserved, i, m.Name), outer: outer}
+			outer = &onceStep{key: fmt.Sprintf("%sstep/%d/%s", reserved, i, m.Name), outer: outer}
 			places[i] = outer
 		}
 	}
@@ -257,7 +257,7 @@ func compose(innermost Handler, steps []Middleware, report broken) Handler {
 // around builds the step in front of next. place is set for a step of OncePerCall. If problem is
 // not "", the step cannot be built. During a call, a step that returns neither a result nor an
 // error, or the result of another method, causes an error of the call.
-func (m Middleware) around(next Handler, place *passed) (step Handler, problem string) {
+func (m Middleware) around(next Handler, place *onceStep) (step Handler, problem string) {
 	behind := next
 	if place != nil {
 		behind = place.then(next)
@@ -305,7 +305,7 @@ func (m Middleware) appFault(problem string) Fault {
 
 // broken returns the function that reports steps that cannot be built in the member's chain. A step
 // of the app is reported once, not once for each component.
-func (m *member) broken(b *builder) broken {
+func (m *member) broken(b *builder) faultFunc {
 	return func(step Middleware, problem string) {
 		fault := step.appFault(problem)
 		switch {
@@ -339,7 +339,7 @@ func (k kind) answeredBy(r protocol.Result) bool {
 
 // listFilter returns a function that runs the app's chain around a list, or nil if lists do not
 // pass any step.
-func (s *Server) listFilter(report broken) func(context.Context, *engine.Call, protocol.ListKind, []*catalog.Entry) ([]*catalog.Entry, error) {
+func (s *Server) listFilter(report faultFunc) func(context.Context, *engine.Call, protocol.ListKind, []*catalog.Entry) ([]*catalog.Entry, error) {
 	if !slices.ContainsFunc(s.chain, func(m Middleware) bool { return m.meets(kindList) }) {
 		return nil
 	}
@@ -347,12 +347,12 @@ func (s *Server) listFilter(report broken) func(context.Context, *engine.Call, p
 	return func(ctx context.Context, c *engine.Call, k protocol.ListKind, entries []*catalog.Entry) ([]*catalog.Entry, error) {
 		infos := make([]ComponentInfo, len(entries))
 		for i, e := range entries {
-			infos[i] = e.Handler.(*bound).info
+			infos[i] = e.Handler.(*componentHandler).info
 		}
-		ctx = context.WithValue(&handling{Context: ctx, server: s, call: c}, listKey{}, infos)
+		ctx = context.WithValue(&callCtx{Context: ctx, server: s, call: c}, listKey{}, infos)
 		result, err := run(ctx, &Call{Method: k.Method(), ID: c.ID(), Round: c.Round})
 		if err != nil {
-			_, err = (&bound{server: s, noun: "list"}).refusePlain(ctx, c, err)
+			_, err = (&componentHandler{server: s, noun: "list"}).refusePlain(ctx, c, err)
 			return nil, err
 		}
 		keep := make(map[string]bool, len(result.List))

@@ -18,8 +18,8 @@ func insideCall(tb testing.TB, fn func(ctx context.Context, call *Call)) {
 	reached := false
 	app := New("test", "1", WithLogger(zap.NewNop())).Add(Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
 		reached = true
-		h := handlingFrom(ctx)
-		fn(ctx, &Call{Method: h.method(), Name: "t", Arguments: json.RawMessage(`{}`), ID: h.callID(), Component: h.bound.info})
+		h := callCtxFrom(ctx)
+		fn(ctx, &Call{Method: h.method(), Name: "t", Arguments: json.RawMessage(`{}`), ID: h.callID(), Component: h.component.info})
 		return "", nil
 	}))
 	s, err := app.Build()

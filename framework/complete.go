@@ -60,7 +60,7 @@ func (b *builder) completion(m *member, plan *binding.Plan) entryCompleter {
 func (m *member) completing(b *builder, complete entryCompleter) entryCompleter {
 	steps := arranged(kindCompletion, b.server.chain, m.options.groupChain, m.options.ownChain)
 	innermost := recovered(func(ctx context.Context, call *Call) (*Result, error) {
-		h := handlingFrom(ctx)
+		h := callCtxFrom(ctx)
 		if h == nil {
 			return nil, errContext
 		}
@@ -74,9 +74,9 @@ func (m *member) completing(b *builder, complete entryCompleter) entryCompleter 
 		}
 		return &Result{Body: &protocol.CompleteResult{Completion: *completion}}, nil
 	})
-	run, bound := compose(innermost, steps, m.broken(b)), m.bound
+	run, bound := compose(innermost, steps, m.broken(b)), m.handler
 	return func(ctx context.Context, c *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error) {
-		h := &handling{Context: ctx, server: bound.server, call: c, bound: bound}
+		h := &callCtx{Context: ctx, server: bound.server, call: c, component: bound}
 		h.seen = Call{Method: p.Method(), Name: bound.info.Name, Arguments: given(p), ID: c.ID(), Component: bound.info}
 		result, err := run(h, &h.seen)
 		if err == nil && result.Body == nil {

@@ -31,7 +31,7 @@ type CallInfo struct {
 // fields.
 func Caller(ctx context.Context) *CallInfo {
 	info := &CallInfo{Principal: transport.PrincipalFrom(ctx)}
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	if h == nil || h.call == nil {
 		return info
 	}
@@ -56,7 +56,7 @@ func Caller(ctx context.Context) *CallInfo {
 // ServerFrom returns the server that runs the handler. It never returns nil. Outside a handler it
 // returns a server that does nothing.
 func ServerFrom(ctx context.Context) *Server {
-	if h := handlingFrom(ctx); h != nil {
+	if h := callCtxFrom(ctx); h != nil {
 		return h.server
 	}
 	return &Server{}

@@ -143,7 +143,7 @@ func refusal(action string) error {
 // formInquiry is a question to the user with a form.
 type formInquiry struct {
 	*question
-	h       *handling
+	h       *callCtx
 	form    *form
 	message string
 	text    string // text of the next question: the message, and what was wrong with the last answer
@@ -153,7 +153,7 @@ type formInquiry struct {
 	refuses bool // a refusal is returned as an error
 }
 
-func (h *handling) formInquiry(message string, opts []AskOption, value reflect.Value) (*formInquiry, error) {
+func (h *callCtx) formInquiry(message string, opts []AskOption, value reflect.Value) (*formInquiry, error) {
 	q := questionOf(opts)
 	f, err := h.server.form(value.Type(), q)
 	if err != nil {
@@ -166,8 +166,8 @@ func (q *formInquiry) key() string { return q.name }
 
 func (*formInquiry) answerer() Model { return nil }
 
-func (q *formInquiry) needs() need {
-	return need{askingUser, &protocol.ClientCapabilities{Elicitation: true}, q.h.call.Capabilities().Elicitation}
+func (q *formInquiry) needs() requirement {
+	return requirement{askingUser, &protocol.ClientCapabilities{Elicitation: true}, q.h.call.Capabilities().Elicitation}
 }
 
 func (q *formInquiry) params(string) (protocol.Params, error) {

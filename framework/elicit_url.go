@@ -48,7 +48,7 @@ const askingVisit = "sending the user to a page"
 
 // visitInquiry is a question that asks the user to open a page.
 type visitInquiry struct {
-	h            *handling
+	h            *callCtx
 	name         string
 	page         string // the id is derived from it; if "", from the full key
 	message, url string
@@ -58,8 +58,8 @@ func (q *visitInquiry) key() string { return q.name }
 
 func (*visitInquiry) answerer() Model { return nil }
 
-func (q *visitInquiry) needs() need {
-	return need{askingVisit, &protocol.ClientCapabilities{ElicitURL: true}, q.h.call.Capabilities().ElicitURL}
+func (q *visitInquiry) needs() requirement {
+	return requirement{askingVisit, &protocol.ClientCapabilities{ElicitURL: true}, q.h.call.Capabilities().ElicitURL}
 }
 
 func (q *visitInquiry) params(base string) (protocol.Params, error) {
@@ -82,7 +82,7 @@ func (*visitInquiry) take(_ context.Context, _ string, r protocol.Result) (bool,
 
 // visit returns the question of this call that asks the user to open a page. Its id reveals
 // nothing, cannot be guessed, and is the same in each round.
-func (h *handling) visit(page, message, address string) (*protocol.ElicitParams, error) {
+func (h *callCtx) visit(page, message, address string) (*protocol.ElicitParams, error) {
 	// The nonce belongs to the call, because the server's secrets may change between two rounds.
 	nonce, err := h.call.Once(h, keyNonce, func(context.Context) ([]byte, error) { return []byte(rand.Text()), nil })
 	if err != nil {
@@ -98,7 +98,7 @@ func (h *handling) visit(page, message, address string) (*protocol.ElicitParams,
 		return nil, fmt.Errorf("%s: %q is no absolute http or https URL", askingVisit, address)
 	}
 	if h.call.Dialect.ElicitationIDs() {
-		h.server.visits.add(id, h.call.Notifier())
+		h.server.elicitations.add(id, h.call.Notifier())
 	}
 	return p, nil
 }
@@ -130,7 +130,7 @@ const maxDemands = 3
 // demand makes the client open the page, with an error of the protocol or with a question. If
 // neither is possible, it returns the text for the client.
 func (e *visitError) demand(ctx context.Context) (text string, err error) {
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	if h == nil || h.call == nil {
 		return e.Error(), nil
 	}
@@ -154,7 +154,7 @@ func (e *visitError) demand(ctx context.Context) (text string, err error) {
 // round asks the user in a round. It asks again each time the handler demands the page again,
 // because the handler has run after the last answer. Each page has a key of its own, because a
 // handler may demand several pages, one after the other.
-func (e *visitError) round(ctx context.Context, h *handling, told string) (text string, err error) {
+func (e *visitError) round(ctx context.Context, h *callCtx, told string) (text string, err error) {
 	sum := sha256.Sum256([]byte(e.url))
 	page := keyVisit + "/" + hex.EncodeToString(sum[:8])
 	for n := 1; err == nil; n++ {

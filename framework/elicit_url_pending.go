@@ -14,7 +14,7 @@ import (
 // nothing. It returns an error if sending fails. If processes share a store (see [Store]), any of
 // them may call it: the process that asked notifies the client.
 func (s *Server) ElicitationComplete(ctx context.Context, id string) error {
-	send := s.visits.take(id)
+	send := s.elicitations.take(id)
 	if send == nil {
 		if s.engine != nil {
 			s.engine.ElicitationComplete(id)
@@ -34,18 +34,18 @@ type notifier = func(ctx context.Context, p protocol.Params) error
 // oldest. Their clients are not notified, and find out by calling again.
 const maxVisits = 4096
 
-// visits holds a notifier for each elicitation whose page is not done, by the id of the
+// urlElicitations holds a notifier for each elicitation whose page is not done, by the id of the
 // elicitation. ElicitURL and URLRequired add notifiers. ElicitationComplete, or the same call on
 // another node, takes them. All methods may be called concurrently. The zero value is ready for
 // use.
-type visits struct {
+type urlElicitations struct {
 	mu    sync.Mutex          // guards the fields below
 	known map[string]notifier // nil until add
 	order []string            // the ids, oldest first, including ids that were taken
 }
 
 // add stores the notifier for the id. If send is nil, add does nothing.
-func (v *visits) add(id string, send notifier) {
+func (v *urlElicitations) add(id string, send notifier) {
 	if send == nil {
 		return
 	}
@@ -65,7 +65,7 @@ func (v *visits) add(id string, send notifier) {
 }
 
 // take removes and returns the notifier for the id, or nil.
-func (v *visits) take(id string) notifier {
+func (v *urlElicitations) take(id string) notifier {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	send := v.known[id]

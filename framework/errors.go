@@ -266,8 +266,8 @@ func sentence(text string) string {
 
 // judge maps err with the app's error mapper and classifies it. It logs errors that the client does
 // not see in full.
-func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *bound) verdict {
-	err = s.mapped(ctx, err)
+func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *componentHandler) verdict {
+	err = s.mapError(ctx, err)
 	v := classify(err)
 	var because *becauseError
 	switch {
@@ -295,10 +295,10 @@ func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *bound)
 	return v
 }
 
-// mapped passes err through the function set with WithErrorMapper. It returns err unchanged if
-// there is no such function or if it returns nil. If the function panics, mapped returns the panic
+// mapError passes err through the function set with WithErrorMapper. It returns err unchanged if
+// there is no such function or if it returns nil. If the function panics, mapError returns the panic
 // as an error.
-func (s *Server) mapped(ctx context.Context, err error) error {
+func (s *Server) mapError(ctx context.Context, err error) error {
 	if s.cfg.mapper == nil {
 		return err
 	}
@@ -321,15 +321,15 @@ func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun
 }
 
 // logPanic logs the panic of a method of the program on an answer, if there was one.
-func (h *handling) logPanic(ctx context.Context, invalid *binding.Invalid) {
+func (h *callCtx) logPanic(ctx context.Context, invalid *binding.Invalid) {
 	if h != nil && invalid.Panic != nil {
-		h.server.logFailure(ctx, h.call, invalid.Panic, h.bound.noun, h.bound.info.Name)
+		h.server.logFailure(ctx, h.call, invalid.Panic, h.component.noun, h.component.info.Name)
 	}
 }
 
 // logUnsendable logs an error whose data cannot be encoded as JSON. The client gets the error
 // without its data.
-func (s *Server) logUnsendable(ctx context.Context, c *engine.Call, err error, b *bound) {
+func (s *Server) logUnsendable(ctx context.Context, c *engine.Call, err error, b *componentHandler) {
 	var data any
 	if fault, ok := errors.AsType[*protocol.Fault](err); ok {
 		data = fault.Data
@@ -356,7 +356,7 @@ func withStack(fields []zap.Field, err error) []zap.Field {
 
 // failure returns the log field of err. It redacts arguments that are secret by their tag or name.
 func failure(ctx context.Context, err error) zap.Field {
-	if h := handlingFrom(ctx); h != nil {
+	if h := callCtxFrom(ctx); h != nil {
 		redacted, hidden := RedactArguments(ctx, h.seen.Arguments)
 		if hidden = appendSecrets(hidden, redacted); len(hidden) > 0 {
 			return zap.String("error", RedactText(fmt.Sprint(err), hidden))
@@ -392,7 +392,7 @@ func (v *verdict) refusal(ctx context.Context, c *engine.Call, err error) (text 
 // refuseTool returns the answer to an error of a tool. Errors of the protocol stay JSON-RPC errors.
 // Other errors become results that the model sees. If a task will retry, refuseTool returns an
 // internal error unchanged.
-func (b *bound) refuseTool(ctx context.Context, c *engine.Call, err error) (protocol.Result, error) {
+func (b *componentHandler) refuseTool(ctx context.Context, c *engine.Call, err error) (protocol.Result, error) {
 	v := b.server.judge(ctx, c, err, b)
 	switch {
 	case v.class == classInternal && c.WillRetry():
@@ -408,7 +408,7 @@ func (b *bound) refuseTool(ctx context.Context, c *engine.Call, err error) (prot
 }
 
 // refusePlain returns the answer to an error of a prompt, a resource or a method: a JSON-RPC error.
-func (b *bound) refusePlain(ctx context.Context, c *engine.Call, err error) (protocol.Result, error) {
+func (b *componentHandler) refusePlain(ctx context.Context, c *engine.Call, err error) (protocol.Result, error) {
 	v := b.server.judge(ctx, c, err, b)
 	switch v.class {
 	case classArguments:

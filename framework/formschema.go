@@ -40,7 +40,7 @@ func chosen(schema []byte, choices map[string][]Choice) ([]byte, error) {
 		if !ok {
 			return property
 		}
-		misfit = cmp.Or(misfit, misfitOf(name, property, list))
+		misfit = cmp.Or(misfit, unfitError(name, property, list))
 		titled, members := choiceMembers(list)
 		items, isList := jsontext.Member(property, "items")
 		switch {
@@ -64,8 +64,8 @@ func chosen(schema []byte, choices map[string][]Choice) ([]byte, error) {
 	return out, nil
 }
 
-// misfitOf returns an error if a field cannot have these choices.
-func misfitOf(field string, property []byte, choices []Choice) error {
+// unfitError returns an error if a field cannot have these choices.
+func unfitError(field string, property []byte, choices []Choice) error {
 	if items, list := jsontext.Member(property, "items"); list {
 		property = items
 	}

@@ -63,7 +63,7 @@ func (f *funcTool) compile(b *builder, m *member) {
 	if plan == nil {
 		return
 	}
-	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
+	m.handler.invoke = func(ctx context.Context, call *Call) (*Result, error) {
 		in := reflect.New(sig.in).Elem()
 		report, err := plan.in.decode(ctx, call.Arguments, in)
 		if err != nil {
@@ -73,7 +73,7 @@ func (f *funcTool) compile(b *builder, m *member) {
 		if err != nil {
 			return nil, err
 		}
-		return plan.answer(ctx, m.bound, out, report, new(answer))
+		return plan.answer(ctx, m.handler, out, report, new(answer))
 	}
 }
 

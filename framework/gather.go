@@ -10,12 +10,12 @@ import (
 // A Question is a question that has not been asked yet. It may be asked many times, and
 // concurrently.
 type Question[T any] struct {
-	begin func(h *handling, into *T) (inquiry, error)
+	begin func(h *callCtx, into *T) (pendingQuestion, error)
 }
 
 // Ask returns a question to the user, for Gather. Gather asks it as Elicit does.
 func Ask[T any](message string, opts ...AskOption) Question[T] {
-	return Question[T]{func(h *handling, into *T) (inquiry, error) {
+	return Question[T]{func(h *callCtx, into *T) (pendingQuestion, error) {
 		q, err := h.formInquiry(message, opts, reflect.ValueOf(into).Elem())
 		if err != nil {
 			return nil, err
@@ -28,14 +28,14 @@ func Ask[T any](message string, opts ...AskOption) Question[T] {
 // AskModel returns a question to the model, for Gather. Gather asks it as GenerateAs does. If T is
 // Generation, the answer is what Generate returns.
 func AskModel[T any](prompt string, opts ...GenerateOption) Question[T] {
-	return Question[T]{func(h *handling, into *T) (inquiry, error) {
+	return Question[T]{func(h *callCtx, into *T) (pendingQuestion, error) {
 		return h.modelInquiry(prompt, opts, reflect.ValueOf(into).Elem())
 	}}
 }
 
-// start returns the inquiry of the question. If the question has a fault, the inquiry is a faulty
+// start returns the pendingQuestion of q. If q has a fault, it returns a faulty
 // one.
-func (q Question[T]) start(h *handling, into *T) inquiry {
+func (q Question[T]) start(h *callCtx, into *T) pendingQuestion {
 	if q.begin == nil {
 		return &faulty{err: errors.New("a Question was not made by Ask, AskModel or AskRoots")}
 	}
@@ -57,7 +57,7 @@ func Gather[T any](ctx context.Context, questions ...Question[T]) ([]T, error) {
 		return nil, err
 	}
 	answers := make([]T, len(questions))
-	inquiries := make([]inquiry, len(questions))
+	inquiries := make([]pendingQuestion, len(questions))
 	for i, q := range questions {
 		inquiries[i] = q.start(h, &answers[i])
 	}

@@ -76,7 +76,7 @@ const askingModel = "asking the client's model"
 // far.
 type modelInquiry struct {
 	*generation
-	h        *handling
+	h        *callCtx
 	model    Model // nil if the client's model answers
 	offer    *offer
 	answer   *modelAnswer
@@ -85,7 +85,7 @@ type modelInquiry struct {
 	attempt  int
 }
 
-func (h *handling) modelInquiry(prompt string, opts []GenerateOption, into reflect.Value) (*modelInquiry, error) {
+func (h *callCtx) modelInquiry(prompt string, opts []GenerateOption, into reflect.Value) (*modelInquiry, error) {
 	g := &generation{maxTurns: defaultMaxTurns}
 	g.request.MaxTokens = defaultMaxTokens
 	for _, o := range opts {
@@ -129,9 +129,9 @@ func (q *modelInquiry) answerer() Model { return q.model }
 
 // needs returns the capabilities for sampling. Tools may be offered only to clients that have
 // declared support for them (2025-11-25 client/sampling "Tools in Sampling").
-func (q *modelInquiry) needs() need {
+func (q *modelInquiry) needs() requirement {
 	can := q.h.call.Capabilities()
-	n := need{askingModel, &protocol.ClientCapabilities{Sampling: true}, can.Sampling}
+	n := requirement{askingModel, &protocol.ClientCapabilities{Sampling: true}, can.Sampling}
 	if len(q.tools) > 0 {
 		n.doing += " with tools"
 		n.able.SamplingTool = true

@@ -65,12 +65,12 @@ func (a *modelAnswer) instruction() string {
 	return ""
 }
 
-// misfit describes why an answer does not fit. toModel has all details; toLog does not contain any
+// answerFault describes why an answer does not fit. toModel has all details; toLog does not contain any
 // of the answer.
-type misfit struct{ toModel, toLog string }
+type answerFault struct{ toModel, toLog string }
 
-// decode stores the answer in a.into. If the answer does not fit, it returns a misfit.
-func (a *modelAnswer) decode(ctx context.Context, g Generation) (*misfit, error) {
+// decode stores the answer in a.into. If the answer does not fit, it returns an answerFault.
+func (a *modelAnswer) decode(ctx context.Context, g Generation) (*answerFault, error) {
 	switch a.into.Type() {
 	case typeGeneration:
 		a.into.Set(reflect.ValueOf(g))
@@ -81,7 +81,7 @@ func (a *modelAnswer) decode(ctx context.Context, g Generation) (*misfit, error)
 	}
 	raw, err := jsonIn(g.Text())
 	if err != nil {
-		return &misfit{"The answer is not JSON: " + sentence(err.Error()) + " Answer with one JSON value and nothing else.", "not JSON"}, nil
+		return &answerFault{"The answer is not JSON: " + sentence(err.Error()) + " Answer with one JSON value and nothing else.", "not JSON"}, nil
 	}
 	if a.plan == nil {
 		a.into.SetBytes(raw)
@@ -89,8 +89,8 @@ func (a *modelAnswer) decode(ctx context.Context, g Generation) (*misfit, error)
 	}
 	err = a.plan.decode(ctx, raw, a.into)
 	if invalid, ok := errors.AsType[*binding.Invalid](err); ok {
-		handlingFrom(ctx).logPanic(ctx, invalid)
-		return &misfit{invalid.Text("The answer") + "\n\nAnswer again, with the whole JSON value and nothing else.", faultsOnly(invalid)}, nil
+		callCtxFrom(ctx).logPanic(ctx, invalid)
+		return &answerFault{invalid.Text("The answer") + "\n\nAnswer again, with the whole JSON value and nothing else.", faultsOnly(invalid)}, nil
 	}
 	return nil, err
 }

@@ -92,7 +92,7 @@ func DecodeJSON[T any](raw json.RawMessage) (T, error) {
 
 // ofProtocol returns an error for types that the protocol encodes in a form of its own.
 func ofProtocol(t reflect.Type) error {
-	if what, _ := almost(t); what != "" {
+	if what, _ := protocolType(t); what != "" {
 		return fmt.Errorf("a %s stands for %s, which has no JSON of its own", t, what)
 	}
 	return nil
@@ -237,7 +237,7 @@ func (s *Server) NameOf(c Component) (string, bool) {
 	}
 	d := handle.declared()
 	for _, e := range s.registry.Entries() {
-		if b, ok := e.Handler.(*bound); ok && b.handle.declared() == d {
+		if b, ok := e.Handler.(*componentHandler); ok && b.handle.declared() == d {
 			return e.Key, true
 		}
 	}

@@ -79,14 +79,14 @@ func (s *Server) Inspect() *Inspection {
 	}
 	all := &Inspection{Lists: stepsOf(arranged(kindList, s.chain, nil, nil), 0), Warnings: slices.Clone(s.warnings)}
 	for _, e := range s.registry.Entries() {
-		if b, ok := e.Handler.(*bound); ok {
+		if b, ok := e.Handler.(*componentHandler); ok {
 			all.Components = append(all.Components, b.inspected(e))
 		}
 	}
 	return all
 }
 
-func (b *bound) inspected(e *catalog.Entry) Inspected {
+func (b *componentHandler) inspected(e *catalog.Entry) Inspected {
 	d := b.handle.declared()
 	all := dialect.All()
 	return Inspected{

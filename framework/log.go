@@ -26,7 +26,7 @@ import (
 // In a function of OnStart, OnStop or OnRootsChanged, Log returns the app's logger. Elsewhere
 // outside a handler, the logger discards everything.
 func Log(ctx context.Context) *zap.Logger {
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	if h == nil || h.server == nil {
 		return zap.NewNop()
 	}
@@ -34,7 +34,7 @@ func Log(ctx context.Context) *zap.Logger {
 	return h.logger
 }
 
-func (h *handling) makeLogger() *zap.Logger {
+func (h *callCtx) makeLogger() *zap.Logger {
 	base := h.server.cfg.logger
 	if h.call == nil {
 		return base
@@ -56,10 +56,10 @@ func (h *handling) makeLogger() *zap.Logger {
 }
 
 // logFields returns the fields that identify the call in the app's log.
-func (h *handling) logFields() []zap.Field {
+func (h *callCtx) logFields() []zap.Field {
 	fields := []zap.Field{zap.String("call", h.callID())}
-	if h.bound != nil {
-		fields = append(fields, zap.String(h.bound.noun, h.bound.info.Name))
+	if h.component != nil {
+		fields = append(fields, zap.String(h.component.noun, h.component.info.Name))
 	}
 	return fields
 }
@@ -69,7 +69,7 @@ func (h *handling) logFields() []zap.Field {
 // does not drop any. Secrets are redacted as by Log. With an unknown level, or a context outside a
 // call, Notify does nothing.
 func Notify(ctx context.Context, level protocol.Level, message string, fields ...zap.Field) {
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	if h == nil || h.call == nil || !h.call.Logs(level) {
 		return
 	}
@@ -87,7 +87,7 @@ func clientEncoding() zapcore.EncoderConfig {
 	}
 }
 
-func (h *handling) send(level protocol.Level, logger string, encoder zapcore.Encoder, message string, fields []zap.Field) {
+func (h *callCtx) send(level protocol.Level, logger string, encoder zapcore.Encoder, message string, fields []zap.Field) {
 	buf, err := encoder.EncodeEntry(zapcore.Entry{Message: message}, fields)
 	if err != nil { // a failure must not fail the handler
 		h.server.cfg.logger.Warn("a log message for the client could not be encoded", zap.String("message", message), zap.Error(err))
@@ -99,7 +99,7 @@ func (h *handling) send(level protocol.Level, logger string, encoder zapcore.Enc
 
 // clientCore sends log entries to the client of one call.
 type clientCore struct {
-	h       *handling
+	h       *callCtx
 	encoder zapcore.Encoder // contains the fields of With
 	bucket  *bucket         // shared by all loggers that derive from the same Log
 }

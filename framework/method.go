@@ -41,7 +41,7 @@ func (c *methodOf[P, R]) compile(b *builder, m *member) {
 	if plan == nil {
 		return
 	}
-	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
+	m.handler.invoke = func(ctx context.Context, call *Call) (*Result, error) {
 		var in P
 		if _, err := plan.in.decode(ctx, call.Arguments, reflect.ValueOf(&in).Elem()); err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func (b *builder) method(m *member, p, r reflect.Type) *toolPlan {
 	if problem := methodProblem(m.name); problem != "" {
 		m.fault(b, "", problem, `Name it after a domain of yours, such as "example.com/reindex"`)
 	}
-	if what, _ := almost(r); what != "" {
+	if what, _ := protocolType(r); what != "" {
 		m.noMethod(b, r)
 		return nil
 	}
@@ -85,8 +85,8 @@ func (b *builder) method(m *member, p, r reflect.Type) *toolPlan {
 		m.noMethod(b, r)
 		return nil
 	}
-	m.bound.refuse = m.bound.refusePlain
-	m.bound.mask = binding.MaskOf(plan.in.plan)
+	m.handler.refuse = m.handler.refusePlain
+	m.handler.mask = binding.MaskOf(plan.in.plan)
 	m.entry.Kind = catalog.Method
 	return plan
 }

@@ -46,7 +46,7 @@ func WithModel(m Model) AppOption {
 
 // askModel asks a model of the app, once for each logical call. In later rounds the answer comes
 // from the journal.
-func (h *handling) askModel(ctx context.Context, m Model, key string, p protocol.Params) (protocol.Result, error) {
+func (h *callCtx) askModel(ctx context.Context, m Model, key string, p protocol.Params) (protocol.Result, error) {
 	asked, ok := p.(*protocol.CreateMessageParams)
 	if !ok {
 		return nil, fmt.Errorf("a model cannot answer %s", p.Method())

@@ -7,24 +7,24 @@ import (
 	"unicode/utf8"
 )
 
-// inner makes a handling a part of another one: an effect, or a tool that a model calls. The part
-// has its own keys for questions and effects. The keys of the outer handling are therefore the same
+// nestedCall makes a callCtx a part of another one: an effect, or a tool that a model calls. The part
+// has its own keys for questions and effects. The keys of the outer callCtx are therefore the same
 // whether the part runs or its result is already known.
-type inner struct {
-	top    *handling // handling of the whole call
-	outer  *handling // handling that contains this part
-	prefix string    // prefix of the part's keys
-	id     string    // id of the nested call; "" in an effect of the call itself
-	round  int       // round of the nested call
-	effect string    // idempotency key; "" outside of effects
-	muted  bool      // the part must not ask questions
+type nestedCall struct {
+	top    *callCtx // callCtx of the whole call
+	outer  *callCtx // callCtx that contains this part
+	prefix string   // prefix of the part's keys
+	id     string   // id of the nested call; "" in an effect of the call itself
+	round  int      // round of the nested call
+	effect string   // idempotency key; "" outside of effects
+	muted  bool     // the part must not ask questions
 }
 
-// within returns a handling for a part that has this full key. The part runs in ctx.
-func (h *handling) within(ctx context.Context, key string) *handling {
-	part := &handling{
-		Context: ctx, server: h.server, call: h.call, bound: h.bound, uri: h.uri, vars: h.vars,
-		inner: &inner{top: h.top(), outer: h, prefix: key + "/"},
+// within returns a callCtx for a part that has this full key. The part runs in ctx.
+func (h *callCtx) within(ctx context.Context, key string) *callCtx {
+	part := &callCtx{
+		Context: ctx, server: h.server, call: h.call, component: h.component, uri: h.uri, vars: h.vars,
+		inner: &nestedCall{top: h.top(), outer: h, prefix: key + "/"},
 	}
 	if h.inner != nil {
 		part.inner.id, part.inner.round, part.inner.muted = h.inner.id, h.inner.round, h.inner.muted
@@ -32,15 +32,15 @@ func (h *handling) within(ctx context.Context, key string) *handling {
 	return part
 }
 
-func (h *handling) top() *handling {
+func (h *callCtx) top() *callCtx {
 	if h.inner != nil {
 		return h.inner.top
 	}
 	return h
 }
 
-// outer returns the handling that contains h. If h is the call itself, outer returns nil.
-func (h *handling) outer() *handling {
+// outer returns the callCtx that contains h. If h is the call itself, outer returns nil.
+func (h *callCtx) outer() *callCtx {
 	if h.inner != nil {
 		return h.inner.outer
 	}
@@ -48,10 +48,10 @@ func (h *handling) outer() *handling {
 }
 
 // muted reports whether h must not ask questions.
-func (h *handling) muted() bool { return h.inner != nil && h.inner.muted }
+func (h *callCtx) muted() bool { return h.inner != nil && h.inner.muted }
 
 // callID returns the id of the nested call, or else of the logical call.
-func (h *handling) callID() string {
+func (h *callCtx) callID() string {
 	if h.inner != nil && h.inner.id != "" {
 		return h.inner.id
 	}
@@ -59,7 +59,7 @@ func (h *handling) callID() string {
 }
 
 // roundOf returns the round of the nested call, or else of the logical call.
-func (h *handling) roundOf() int {
+func (h *callCtx) roundOf() int {
 	if h.inner != nil && h.inner.id != "" {
 		return h.inner.round
 	}
@@ -67,7 +67,7 @@ func (h *handling) roundOf() int {
 }
 
 // fullKey returns the key for the journal of the call, with the prefix of the part.
-func (h *handling) fullKey(key string) string {
+func (h *callCtx) fullKey(key string) string {
 	if h.inner != nil {
 		return h.inner.prefix + key
 	}
@@ -77,7 +77,7 @@ func (h *handling) fullKey(key string) string {
 // questionKey returns the full key of a question. A question without a key gets one from its
 // position in the order. Two questions with the same key are an error at once, because in rounds
 // one would get the answer of the other. That holds even if the client is asked live.
-func (h *handling) questionKey(q inquiry) (string, error) {
+func (h *callCtx) questionKey(q pendingQuestion) (string, error) {
 	key := q.key()
 	_, roots := q.(*rootsInquiry)
 	switch {
@@ -100,7 +100,7 @@ func (h *handling) questionKey(q inquiry) (string, error) {
 }
 
 // fresh records the key, and reports whether no earlier question of the call had it.
-func (h *handling) fresh(key string) bool {
+func (h *callCtx) fresh(key string) bool {
 	h.keying.Lock()
 	defer h.keying.Unlock()
 	if h.keys[key] {

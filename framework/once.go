@@ -90,7 +90,7 @@ func Once[T any](ctx context.Context, key string, effect func(context.Context) (
 type effect = func(context.Context) ([]byte, error)
 
 func once(ctx context.Context, key string, s onceSettings, do effect) ([]byte, error) {
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	if h == nil || h.call == nil {
 		return do(ctx)
 	}
@@ -103,7 +103,7 @@ func once(ctx context.Context, key string, s onceSettings, do effect) ([]byte, e
 
 // performing returns do with the context of an effect, and with the record of AtMostOnce if s asks
 // for it.
-func (h *handling) performing(full string, s onceSettings, do effect) effect {
+func (h *callCtx) performing(full string, s onceSettings, do effect) effect {
 	return func(ctx context.Context) ([]byte, error) {
 		inside := h.within(ctx, full)
 		inside.inner.effect = h.call.ID() + "/" + full
@@ -116,7 +116,7 @@ func (h *handling) performing(full string, s onceSettings, do effect) effect {
 }
 
 // pageMark returns the mark of a call that the inspector page has made in this process, or "".
-func (h *handling) pageMark() string {
+func (h *callCtx) pageMark() string {
 	if !effectlog.Watched() {
 		return ""
 	}
@@ -126,7 +126,7 @@ func (h *handling) pageMark() string {
 }
 
 // onceSeen calls the engine's Once, and reports the outcome of the effect to the inspector page.
-func (h *handling) onceSeen(ctx context.Context, full string, seen effectlog.Effect, do effect) ([]byte, error) {
+func (h *callCtx) onceSeen(ctx context.Context, full string, seen effectlog.Effect, do effect) ([]byte, error) {
 	seen.How = effectlog.Journal
 	began := time.Now()
 	raw, err := h.call.Once(ctx, full, func(ctx context.Context) ([]byte, error) {
@@ -159,7 +159,7 @@ func distinct(key string) string {
 // IdempotencyKey returns the key of the running Once effect, or "" outside an effect. The key is
 // the same if the effect runs again, and different for every other effect.
 func IdempotencyKey(ctx context.Context) string {
-	if h := handlingFrom(ctx); h != nil && h.inner != nil {
+	if h := callCtxFrom(ctx); h != nil && h.inner != nil {
 		return h.inner.effect
 	}
 	return ""
@@ -177,7 +177,7 @@ const (
 // atMostOnce claims the effect, runs it, and records its result in the claim. If the claim exists,
 // atMostOnce returns the recorded result. If it has no result, the effect may have happened, and
 // the error is ErrUncertain.
-func (s *Server) atMostOnce(h *handling, do effect) ([]byte, error) {
+func (s *Server) atMostOnce(h *callCtx, do effect) ([]byte, error) {
 	claim := "once/" + h.inner.effect
 	begun := []byte{markBegun}
 	held, mine, err := s.claims.Claim(h, claim, begun, onceLife)

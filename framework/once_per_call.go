@@ -12,19 +12,19 @@ import (
 // contain it.
 const reserved = "\x00"
 
-// passed identifies a step of OncePerCall. While next runs, handling.passed points to the innermost
+// onceStep identifies a step of OncePerCall. While next runs, callCtx.onceStep points to the innermost
 // step that has called it. The values are made with the chain, so storing one does not allocate.
-type passed struct {
-	key   string  // key in the journal
-	outer *passed // the next outer step of OncePerCall, or nil
+type onceStep struct {
+	key   string    // key in the journal
+	outer *onceStep // the next outer step of OncePerCall, or nil
 }
 
 var errNotPassed = errors.New("the step has not called next")
 
 // done reports whether the step has called next in an earlier round. The step must then not run
 // again.
-func (p *passed) done(ctx context.Context) bool {
-	h := handlingFrom(ctx)
+func (p *onceStep) done(ctx context.Context) bool {
+	h := callCtxFrom(ctx)
 	if h == nil || h.call == nil || h.call.Round == 0 {
 		return false
 	}
@@ -37,9 +37,9 @@ func (p *passed) done(ctx context.Context) bool {
 }
 
 // then wraps next, and records that the step has called it.
-func (p *passed) then(next Handler) Handler {
+func (p *onceStep) then(next Handler) Handler {
 	return func(ctx context.Context, call *Call) (*Result, error) {
-		h := handlingFrom(ctx)
+		h := callCtxFrom(ctx)
 		if h == nil {
 			return next(ctx, call)
 		}
@@ -54,7 +54,7 @@ func (p *passed) then(next Handler) Handler {
 // it does not journal anything, because the step itself may have asked that question. Calls that do
 // not ask in rounds do not need the record.
 func keepPassed(ctx context.Context) error {
-	for h := handlingFrom(ctx); h != nil && h.call.Dialect.InputRounds(); h = h.outer() {
+	for h := callCtxFrom(ctx); h != nil && h.call.Dialect.InputRounds(); h = h.outer() {
 		for p := h.passed.Load(); p != nil; p = p.outer {
 			_, err := h.call.Once(ctx, h.fullKey(p.key), func(context.Context) ([]byte, error) {
 				return strconv.AppendInt(nil, int64(h.call.Round), 10), nil

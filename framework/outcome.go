@@ -33,7 +33,7 @@ const (
 // them. Each call of OutcomeOf calls the mapper of WithErrorMapper. A nil result without an error
 // is OutcomeFailed.
 func OutcomeOf(ctx context.Context, result *Result, err error) Outcome {
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	switch {
 	case errors.Is(err, ErrPending) || h != nil && h.call != nil && (h.call.Pending() || h.call.InReplayCheck()):
 		return OutcomePending
@@ -48,12 +48,12 @@ func OutcomeOf(ctx context.Context, result *Result, err error) Outcome {
 	return OutcomeOK
 }
 
-func outcomeOfError(ctx context.Context, h *handling, err error) Outcome {
+func outcomeOfError(ctx context.Context, h *callCtx, err error) Outcome {
 	if _, denied := errors.AsType[*deniedError](err); denied { // the mapper is not called for a deniedError
 		return OutcomeDenied
 	}
 	if h != nil && h.server != nil {
-		err = h.server.mapped(ctx, err)
+		err = h.server.mapError(ctx, err)
 	}
 	v := classify(err)
 	switch v.class {

@@ -18,7 +18,7 @@ type Number interface {
 // does not send a report whose done is NaN, infinite, or not higher than before
 // (basic/utilities/progress).
 func Progress[N Number](ctx context.Context, done, total N, message string) {
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	if h == nil || h.call == nil || !h.call.WantsProgress() {
 		return
 	}

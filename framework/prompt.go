@@ -41,11 +41,11 @@ func (p *PromptOf[Args]) compile(b *builder, m *member) {
 	if args == nil {
 		return
 	}
-	m.bound.refuse = m.bound.refusePlain
-	m.bound.mask = binding.MaskOf(args.plan)
+	m.handler.refuse = m.handler.refusePlain
+	m.handler.mask = binding.MaskOf(args.plan)
 	m.entry.Kind = catalog.Prompt
 	m.entry.Complete = b.completion(m, args.plan)
-	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
+	m.handler.invoke = func(ctx context.Context, call *Call) (*Result, error) {
 		strings, err := stringMembers(call.Arguments)
 		if err != nil {
 			return nil, err

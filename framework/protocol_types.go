@@ -18,10 +18,10 @@ var (
 	typeTextWriter  = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// almost reports whether t has a meaning in the protocol, but is not sent in its special form here.
+// protocolType reports whether t has a meaning in the protocol, but is not sent in its special form here.
 // The same goes for the type that t points to or contains as elements. JSON would show its Go
 // fields, and would turn an error into a success. For other types, what is "". fix is for tools.
-func almost(t reflect.Type) (what, fix string) {
+func protocolType(t reflect.Type) (what, fix string) {
 	for seen := map[reflect.Type]bool{}; ; t = t.Elem() {
 		if seen[t] || reflect.PointerTo(t).Implements(typeJSONWriter) || reflect.PointerTo(t).Implements(typeTextWriter) {
 			return "", ""
@@ -69,7 +69,7 @@ func embedded(t reflect.Type) (what, fix string) {
 		if !f.Anonymous {
 			continue
 		}
-		if what, _ := almost(f.Type); what != "" {
+		if what, _ := protocolType(f.Type); what != "" {
 			return what, "Return a framework.Rich whose Value has the other members"
 		}
 	}
@@ -80,7 +80,7 @@ const fixResult = "Return framework.Content or a framework.Rich, and a failure a
 
 // notMeant returns the fault of a tool whose result type is one that almost reports, or nil.
 func notMeant(t reflect.Type) []binding.Fault {
-	what, fix := almost(t)
+	what, fix := protocolType(t)
 	if what == "" {
 		return nil
 	}
@@ -89,7 +89,7 @@ func notMeant(t reflect.Type) []binding.Fault {
 
 // barred is like notMeant, for the value of an interface. Its type is known only at run time.
 func barred(t reflect.Type) error {
-	if what, fix := almost(t); what != "" {
+	if what, fix := protocolType(t); what != "" {
 		return fmt.Errorf("a %s would be sent as JSON, not as %s. %s", t, what, fix)
 	}
 	return nil

@@ -50,7 +50,7 @@ func (r *ResourceOf[Out]) compile(b *builder, m *member) {
 		return
 	}
 	m.entry.Kind = catalog.Resource
-	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
+	m.handler.invoke = func(ctx context.Context, call *Call) (*Result, error) {
 		value, err := r.fn(ctx)
 		if err != nil {
 			return nil, err
@@ -138,13 +138,13 @@ func (b *builder) read(m *member, t reflect.Type) *reading {
 	// A result that needs scopes must not be cached for other callers (2026-07-28
 	// server/utilities/caching).
 	r.cache.Private = r.cache.Private || len(m.options.scopes) > 0
-	m.bound.refuse = m.bound.refusePlain
+	m.handler.refuse = m.handler.refusePlain
 	switch t {
 	case typeContents, typeContentsList, typeEmbedded:
 		r.out = &output{shape: shapeContent}
 		return r
 	}
-	if what, _ := almost(t); what != "" {
+	if what, _ := protocolType(t); what != "" {
 		m.noResource(b, t)
 		return nil
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// located fills in missing resource URIs, whichever step of the chain made the contents. All
+// withResourceURIs fills in missing resource URIs, whichever step of the chain made the contents. All
 // revisions require a URI, and clients reject the whole result without one. Contents of a read
 // get the requested URI; embedded contents get one derived from the component's name. The result
 // is copied before it is changed, because other calls may share it.
-func located(r protocol.Result, name string) protocol.Result {
+func withResourceURIs(r protocol.Result, name string) protocol.Result {
 	switch r := r.(type) {
 	case *protocol.CallToolResult:
 		if content, changed := mend(r.Content, func(i int, b protocol.Block) (protocol.Block, bool) { return withURI(b, name, i) }); changed {

@@ -42,14 +42,14 @@ type callRoots struct {
 	err   error
 }
 
-func (h *handling) rootsOfCall(ctx context.Context) ([]protocol.Root, error) {
+func (h *callCtx) rootsOfCall(ctx context.Context) ([]protocol.Root, error) {
 	h.roots.CompareAndSwap(nil, &callRoots{})
 	r := h.roots.Load()
 	r.once.Do(func() { r.roots, r.err = h.askRoots(ctx) })
 	return slices.Clone(r.roots), r.err
 }
 
-func (h *handling) rootsOfSession(ctx context.Context) ([]protocol.Root, error) {
+func (h *callCtx) rootsOfSession(ctx context.Context) ([]protocol.Root, error) {
 	session := h.call.Session()
 	if !h.call.Capabilities().RootsListChanged || session == "" {
 		return h.askRoots(ctx)
@@ -65,7 +65,7 @@ func (h *handling) rootsOfSession(ctx context.Context) ([]protocol.Root, error) 
 	return roots, err
 }
 
-func (h *handling) askRoots(ctx context.Context) ([]protocol.Root, error) {
+func (h *callCtx) askRoots(ctx context.Context) ([]protocol.Root, error) {
 	var roots []protocol.Root
 	err := h.settle(ctx, &rootsInquiry{h: h, roots: &roots})[0]
 	return roots, err
@@ -74,14 +74,14 @@ func (h *handling) askRoots(ctx context.Context) ([]protocol.Root, error) {
 // AskRoots returns a question for Gather that asks for the client's roots. Unlike Roots, it always
 // asks, even if the roots of the session are known.
 func AskRoots() Question[[]protocol.Root] {
-	return Question[[]protocol.Root]{func(h *handling, into *[]protocol.Root) (inquiry, error) {
+	return Question[[]protocol.Root]{func(h *callCtx, into *[]protocol.Root) (pendingQuestion, error) {
 		return &rootsInquiry{h: h, roots: into}, nil
 	}}
 }
 
 // rootsInquiry asks the client for its roots.
 type rootsInquiry struct {
-	h     *handling
+	h     *callCtx
 	roots *[]protocol.Root
 }
 
@@ -89,8 +89,8 @@ func (*rootsInquiry) key() string { return keyRoots }
 
 func (*rootsInquiry) answerer() Model { return nil }
 
-func (q *rootsInquiry) needs() need {
-	return need{askingRoots, &protocol.ClientCapabilities{Roots: true}, q.h.call.Capabilities().Roots}
+func (q *rootsInquiry) needs() requirement {
+	return requirement{askingRoots, &protocol.ClientCapabilities{Roots: true}, q.h.call.Capabilities().Roots}
 }
 
 func (*rootsInquiry) params(string) (protocol.Params, error) { return &protocol.ListRootsParams{}, nil }

@@ -18,7 +18,7 @@ func (s *Server) Add(components ...Component) error {
 // returns the same errors as Add.
 func (s *Server) AddOrReplace(components ...Component) error {
 	at := callsite.Caller(1)
-	return s.commit("Nothing was added or replaced.", func() *builder { return newBuilder(s, nil, nil).yielding().with(components, at) })
+	return s.commit("Nothing was added or replaced.", func() *builder { return newBuilder(s, nil, nil).replacing().with(components, at) })
 }
 
 // Replace removes and adds components in one step: one new snapshot and one list_changed. If it
@@ -113,7 +113,7 @@ func (s *Server) entriesOf(components []Component) []*catalog.Entry {
 	wanted := make(map[*declaration]bool)
 	collect(components, wanted)
 	return slices.DeleteFunc(slices.Clone(s.registry.Entries()), func(e *catalog.Entry) bool {
-		return !wanted[e.Handler.(*bound).handle.declared()]
+		return !wanted[e.Handler.(*componentHandler).handle.declared()]
 	})
 }
 

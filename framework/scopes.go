@@ -18,14 +18,14 @@ type steppingUp interface {
 	InsufficientScope(scopes []string) *transport.AuthError
 }
 
-// knowing is an authenticator that can report whether its configuration lets it accept any caller.
+// readyChecker is an authenticator that can report whether its configuration lets it accept any caller.
 // The authenticators of middleware/auth implement it.
-type knowing interface{ Ready() error }
+type readyChecker interface{ Ready() error }
 
 // unready returns why the authenticator cannot accept any caller. It returns nil if the
 // authenticator can, or does not implement knowing.
 func (c *appConfig) unready() error {
-	k, ok := c.auth.(knowing)
+	k, ok := c.auth.(readyChecker)
 	if !ok {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (e *deniedError) Error() string {
 
 // witnessing returns the chain for calls that are refused because of missing scopes. It consists of
 // the steps of PhaseTrace, which only observe. If there are none, witnessing returns nil.
-func witnessing(steps []Middleware, report broken) Handler {
+func witnessing(steps []Middleware, report faultFunc) Handler {
 	looking := slices.DeleteFunc(slices.Clone(steps), func(m Middleware) bool { return m.Phase != PhaseTrace })
 	if len(looking) == 0 {
 		return nil
@@ -89,8 +89,8 @@ func witnessing(steps []Middleware, report broken) Handler {
 // absent, which must be the same error as for a component that does not exist. The steps of
 // PhaseTrace see the call without its arguments, which were not decoded. Their results are ignored.
 func (s *Server) denied(ctx context.Context, c *engine.Call, e *catalog.Entry, name string, absent error) error {
-	if b, ok := e.Handler.(*bound); ok && b.witnesses != nil {
-		h := &handling{Context: ctx, server: s, call: c, bound: b}
+	if b, ok := e.Handler.(*componentHandler); ok && b.witnesses != nil {
+		h := &callCtx{Context: ctx, server: s, call: c, component: b}
 		h.seen = Call{Method: c.Params.Method(), Name: name, ID: c.ID(), Component: b.info}
 		_, err := guarded(h, b.witnesses, &h.seen)
 		if panicked, ok := errors.AsType[*engine.PanicError](err); ok {

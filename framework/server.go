@@ -38,8 +38,8 @@ type Server struct {
 	forms    sync.Map // reflect.Type -> *binding.Plan: compiled forms of Elicit
 	answers  sync.Map // reflect.Type -> *answerPlan: compiled answers of GenerateAs
 	ports
-	roots  sessionRoots
-	visits visits
+	roots        sessionRoots
+	elicitations urlElicitations
 
 	offering sync.Mutex                     // guards offered
 	offered  map[Component][]*catalog.Entry // compiled tools of WithTools that are not registered
@@ -184,7 +184,7 @@ func (s *Server) runHooks(ctx context.Context) error {
 // hook calls a function of the program, with the server in its context. It turns a panic into an
 // error.
 func (s *Server) hook(ctx context.Context, fn hook) error {
-	_, err := guarded(&handling{Context: ctx, server: s}, func(ctx context.Context, _ struct{}) (struct{}, error) {
+	_, err := guarded(&callCtx{Context: ctx, server: s}, func(ctx context.Context, _ struct{}) (struct{}, error) {
 		return struct{}{}, fn(ctx, s)
 	}, struct{}{})
 	return err

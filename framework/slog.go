@@ -54,12 +54,12 @@ type scope struct {
 
 // Enabled reports whether the app's logger or the client wants the level.
 func (s *slogHandler) Enabled(ctx context.Context, level slog.Level) bool {
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	return s.base(h).Core().Enabled(appLevel(level)) || h != nil && h.call != nil && h.call.Logs(severityOf(level))
 }
 
 // base returns the app's logger for the call, or outside if there is no call.
-func (s *slogHandler) base(h *handling) *zap.Logger {
+func (s *slogHandler) base(h *callCtx) *zap.Logger {
 	if h == nil || h.server == nil {
 		return s.outside
 	}
@@ -68,7 +68,7 @@ func (s *slogHandler) base(h *handling) *zap.Logger {
 
 // Handle writes one record to the app's log, and sends it to the client of the call.
 func (s *slogHandler) Handle(ctx context.Context, r slog.Record) error {
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	base, fields := s.base(h), s.fieldsOf(r)
 	entry := zapcore.Entry{Level: appLevel(r.Level), Time: r.Time, LoggerName: base.Name(), Message: r.Message}
 	// Write to Core directly, because the logger's own methods end the program at some levels.
@@ -84,7 +84,7 @@ func (s *slogHandler) Handle(ctx context.Context, r slog.Record) error {
 
 // marks returns the fields that only the app's log gets: the call, and the severity if the level of
 // the entry does not show it.
-func marks(h *handling, level slog.Level) (fields []zap.Field) {
+func marks(h *callCtx, level slog.Level) (fields []zap.Field) {
 	if h != nil && h.call != nil {
 		fields = h.logFields()
 	}
@@ -96,7 +96,7 @@ func marks(h *handling, level slog.Level) (fields []zap.Field) {
 }
 
 // forward sends a record to the client, if the client wants the level and the bucket is not empty.
-func (h *handling) forward(level protocol.Level, entry zapcore.Entry, fields []zap.Field) {
+func (h *callCtx) forward(level protocol.Level, entry zapcore.Entry, fields []zap.Field) {
 	if !h.call.Logs(level) {
 		return
 	}

@@ -8,9 +8,9 @@ import (
 
 // subscribing returns a function that calls allow, the function given to MaySubscribe, with a
 // handler's context. It converts errors of allow as errors of a handler are converted.
-func (b *bound) subscribing(allow func(ctx context.Context, uri string) error) func(context.Context, *engine.Call, string) error {
+func (b *componentHandler) subscribing(allow func(ctx context.Context, uri string) error) func(context.Context, *engine.Call, string) error {
 	return func(ctx context.Context, c *engine.Call, uri string) error {
-		h := &handling{Context: ctx, server: b.server, call: c, bound: b}
+		h := &callCtx{Context: ctx, server: b.server, call: c, component: b}
 		h.seen = Call{Method: c.Params.Method(), Name: b.info.Name, ID: c.ID(), Component: b.info}
 		_, err := guarded(h, func(ctx context.Context, uri string) (struct{}, error) {
 			return struct{}{}, allow(ctx, uri)

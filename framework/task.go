@@ -175,7 +175,7 @@ func AfterDetach() TaskOption {
 // one, for a tool without AfterDetach, in a tool that a model calls, in an effect of Once, and
 // outside a handler.
 func Detach(ctx context.Context) error {
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	if h == nil || h.call == nil || h.inner != nil {
 		return nil
 	}

@@ -139,15 +139,15 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 		t.latest.Store(known)
 		template = known.template
 	}
-	m.bound.mask = binding.MaskOf(in.plan)
+	m.handler.mask = binding.MaskOf(in.plan)
 	m.entry.Kind = catalog.Template
 	m.entry.Prefix = t.template.Prefix()
 	m.entry.Specificity = t.template.Specificity()
-	m.entry.Match = m.bound.matcher(template)
+	m.entry.Match = m.handler.matcher(template)
 	m.entry.Complete = b.completion(m, in.plan)
-	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
+	m.handler.invoke = func(ctx context.Context, call *Call) (*Result, error) {
 		var vars map[string]string
-		if h := handlingFrom(ctx); h != nil {
+		if h := callCtxFrom(ctx); h != nil {
 			vars = h.vars
 		}
 		var p P
@@ -223,7 +223,7 @@ func didYouMean(name string, candidates []string) string {
 
 // matcher returns the function that finds the handler for a URI. The function returns nil if the
 // URI does not match the template, and a not-found error if a value is unsafe.
-func (b *bound) matcher(template *uritemplate.Template) func(uri string) (engine.Handler, error) {
+func (b *componentHandler) matcher(template *uritemplate.Template) func(uri string) (engine.Handler, error) {
 	return func(uri string) (engine.Handler, error) {
 		vars, ok, err := template.Match(uri)
 		switch {
@@ -232,14 +232,14 @@ func (b *bound) matcher(template *uritemplate.Template) func(uri string) (engine
 		case !ok:
 			return nil, nil
 		}
-		return &templateCall{bound: b, vars: vars}, nil
+		return &templateCall{component: b, vars: vars}, nil
 	}
 }
 
 // templateCall is a call for one URI of a template.
 type templateCall struct {
-	bound *bound
-	vars  map[string]string
+	component *componentHandler
+	vars      map[string]string
 }
 
 // Handle reads the resource.
@@ -248,6 +248,6 @@ func (t *templateCall) Handle(ctx context.Context, c *engine.Call) (protocol.Res
 	if !ok {
 		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", c.Params.Method())
 	}
-	h := &handling{Context: ctx, server: t.bound.server, call: c, bound: t.bound, uri: p.URI, vars: t.vars}
-	return t.bound.serve(h, p.URI, nil)
+	h := &callCtx{Context: ctx, server: t.component.server, call: c, component: t.component, uri: p.URI, vars: t.vars}
+	return t.component.serve(h, p.URI, nil)
 }

@@ -66,7 +66,7 @@ func (t *ToolOf[In, Out]) compile(b *builder, m *member) {
 		return
 	}
 	t.latest.Store(plan)
-	m.bound.invoke = func(ctx context.Context, call *Call) (*Result, error) {
+	m.handler.invoke = func(ctx context.Context, call *Call) (*Result, error) {
 		v := new(values[In, Out])
 		report, err := plan.in.decode(ctx, call.Arguments, reflect.ValueOf(&v.in).Elem())
 		if err != nil {
@@ -75,7 +75,7 @@ func (t *ToolOf[In, Out]) compile(b *builder, m *member) {
 		if v.out, err = t.fn(ctx, v.in); err != nil {
 			return nil, err
 		}
-		result, err := plan.answer(ctx, m.bound, reflect.ValueOf(&v.out).Elem(), report, &v.answer)
+		result, err := plan.answer(ctx, m.handler, reflect.ValueOf(&v.out).Elem(), report, &v.answer)
 		v.forget()
 		return result, err
 	}
@@ -225,9 +225,9 @@ func (in *input) encode(v reflect.Value) ([]byte, error) {
 }
 
 // answer builds the result in a. The _meta of the result lists the arguments that were repaired.
-func (p *toolPlan) answer(ctx context.Context, b *bound, out reflect.Value, report binding.Report, a *answer) (*Result, error) {
+func (p *toolPlan) answer(ctx context.Context, b *componentHandler, out reflect.Value, report binding.Report, a *answer) (*Result, error) {
 	body := &a.body
-	if h := handlingFrom(ctx); h != nil && h.inner == nil && len(b.steps) == 0 {
+	if h := callCtxFrom(ctx); h != nil && h.inner == nil && len(b.steps) == 0 {
 		a.call = h.call
 	}
 	err := p.out.result(ctx, b.info.Name, out, a)
@@ -235,7 +235,7 @@ func (p *toolPlan) answer(ctx context.Context, b *bound, out reflect.Value, repo
 	if err != nil {
 		return nil, err
 	}
-	if h := handlingFrom(ctx); h != nil && len(body.Structured) > 0 {
+	if h := callCtxFrom(ctx); h != nil && len(body.Structured) > 0 {
 		h.made.Store(&body.Structured[0])
 	}
 	if body.Content == nil && len(body.Structured) > 0 && len(b.steps) > 0 {
@@ -260,7 +260,7 @@ func (p *toolPlan) answer(ctx context.Context, b *bound, out reflect.Value, repo
 
 // quoted reports whether the client sent all arguments of the call as one JSON string.
 func quoted(ctx context.Context) bool {
-	h := handlingFrom(ctx)
+	h := callCtxFrom(ctx)
 	if h == nil || h.inner != nil {
 		return false
 	}
@@ -330,17 +330,17 @@ func (b *builder) tool(m *member, in, out reflect.Type) *toolPlan {
 		m.failed = true
 		return nil
 	}
-	m.bound.refuse = m.bound.refuseTool
+	m.handler.refuse = m.handler.refuseTool
 	m.entry.Kind = catalog.Tool
 	listed := protocol.Tool{
 		Name: m.listed, Title: titled(m.options.title, m.listed), Description: m.options.description,
 		InputSchema: b.server.cfg.narrowing.Schema(plan.in.schema), OutputSchema: plan.out.schema, Annotations: m.options.hints,
 		Icons: m.options.icons, Meta: m.options.meta, TaskSupport: m.options.task.support(),
 	}
-	m.bound.tool = &listed
-	m.bound.mask = binding.MaskOf(plan.in.plan)
-	m.bound.policy = m.taskPolicy(b, plan, in)
-	m.entry.Tasks = m.bound.policy != nil
+	m.handler.tool = &listed
+	m.handler.mask = binding.MaskOf(plan.in.plan)
+	m.handler.policy = m.taskPolicy(b, plan, in)
+	m.entry.Tasks = m.handler.policy != nil
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendTool(nil, &listed) })
 	m.portable(b, plan.in.schema)
 	if plan.in.check == nil {

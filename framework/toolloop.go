@@ -16,16 +16,16 @@ import (
 // offer holds the tools of one generation.
 type offer struct {
 	listed []protocol.Tool
-	tools  map[string]*bound
+	tools  map[string]*componentHandler
 }
 
 // offer returns the tools of WithTools that the caller may use. It returns nil if components is
 // empty.
-func (s *Server) offer(h *handling, components []Component) (*offer, error) {
+func (s *Server) offer(h *callCtx, components []Component) (*offer, error) {
 	if len(components) == 0 {
 		return nil, nil
 	}
-	o := &offer{tools: make(map[string]*bound)}
+	o := &offer{tools: make(map[string]*componentHandler)}
 	who := transport.PrincipalFrom(h)
 	for _, c := range components {
 		tools, err := s.toolsOf(c)
@@ -33,7 +33,7 @@ func (s *Server) offer(h *handling, components []Component) (*offer, error) {
 			return nil, fmt.Errorf("preparing the tools of a generation: %w", err)
 		}
 		for _, e := range tools {
-			b := e.Handler.(*bound)
+			b := e.Handler.(*componentHandler)
 			if o.tools[b.info.Name] == b {
 				continue
 			}
@@ -114,7 +114,7 @@ const maxToolUses = 32
 // use runs the tools that the model asks for, and returns their results in order. The message must
 // not contain anything else (2025-11-25 client/sampling "Tool Result Messages"). Errors of tools
 // are results for the model. An error that use returns ends the loop.
-func (o *offer) use(ctx context.Context, h *handling, base string, turn int, uses []protocol.ToolUse) ([]protocol.Block, error) {
+func (o *offer) use(ctx context.Context, h *callCtx, base string, turn int, uses []protocol.ToolUse) ([]protocol.Block, error) {
 	results := make([]protocol.Block, len(uses))
 	for i, use := range uses {
 		if i >= maxToolUses {
@@ -138,7 +138,7 @@ func (o *offer) use(ctx context.Context, h *handling, base string, turn int, use
 	return results, nil
 }
 
-func (o *offer) result(ctx context.Context, h *handling, key string, use protocol.ToolUse) (*protocol.CallToolResult, error) {
+func (o *offer) result(ctx context.Context, h *callCtx, key string, use protocol.ToolUse) (*protocol.CallToolResult, error) {
 	b := o.tools[use.Name]
 	if b == nil {
 		names := make([]string, len(o.listed))
@@ -161,7 +161,7 @@ func toolError(text string) *protocol.CallToolResult {
 
 // once runs a tool inside another call, once for each logical call. The journal holds its result,
 // and the round that it began in.
-func (b *bound) once(ctx context.Context, h *handling, key string, input json.RawMessage) (*protocol.CallToolResult, error) {
+func (b *componentHandler) once(ctx context.Context, h *callCtx, key string, input json.RawMessage) (*protocol.CallToolResult, error) {
 	began, err := h.call.Once(ctx, key+"/round", func(context.Context) ([]byte, error) {
 		return strconv.AppendInt(nil, int64(h.call.Round), 10), nil
 	})
@@ -193,10 +193,10 @@ func (b *bound) once(ctx context.Context, h *handling, key string, input json.Ra
 
 // nested runs a tool inside a call. It passes the chain of the tool, for the same principal, with
 // its own id and rounds. first is the round of the call that the tool began in.
-func (b *bound) nested(ctx context.Context, h *handling, key string, first int, input json.RawMessage) (result protocol.Result, err error) {
-	inside := &handling{
-		Context: ctx, server: h.server, call: h.call, bound: b,
-		inner: &inner{
+func (b *componentHandler) nested(ctx context.Context, h *callCtx, key string, first int, input json.RawMessage) (result protocol.Result, err error) {
+	inside := &callCtx{
+		Context: ctx, server: h.server, call: h.call, component: b,
+		inner: &nestedCall{
 			top: h.top(), outer: h, prefix: key + "/", id: h.call.ID() + "/" + key, round: h.call.Round - first,
 			muted: h.muted(),
 		},
