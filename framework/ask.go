@@ -121,7 +121,7 @@ func allPending(n int) []error {
 	return errs
 }
 
-// A questionAttempt is one question of a thread, with its reply.
+// A questionAttempt is one question of a questionLoop, with its reply.
 type questionAttempt struct {
 	*questionLoop
 	name  string          // the key of the question
