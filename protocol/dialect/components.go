@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"fmt"
+
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
@@ -9,164 +11,166 @@ import (
 // schema without a type gets "type":"object". AppendTool returns an error if the type of a schema
 // cannot be an object.
 func (d *Dialect) AppendTool(dst []byte, t *protocol.Tool) ([]byte, error) {
-	w := d.writer(dst)
-	w.tool(t)
-	return w.done()
+	return encode(d, dst, toolMembers, t)
 }
 
 // AppendResource appends one entry of resources/list.
 func (d *Dialect) AppendResource(dst []byte, r *protocol.Resource) ([]byte, error) {
-	w := d.writer(dst)
-	w.resource(r)
-	return w.done()
+	return encode(d, dst, resourceMembers, r)
 }
 
 // AppendTemplate appends one entry of resources/templates/list.
 func (d *Dialect) AppendTemplate(dst []byte, t *protocol.ResourceTemplate) ([]byte, error) {
-	w := d.writer(dst)
-	w.template(t)
-	return w.done()
+	return encode(d, dst, templateMembers, t)
 }
 
 // AppendPrompt appends one entry of prompts/list.
 func (d *Dialect) AppendPrompt(dst []byte, p *protocol.Prompt) ([]byte, error) {
-	w := d.writer(dst)
-	w.prompt(p)
-	return w.done()
+	return encode(d, dst, promptMembers, p)
 }
 
 // AppendImplementation appends an Implementation: serverInfo or clientInfo.
 func (d *Dialect) AppendImplementation(dst []byte, i *protocol.Implementation) []byte {
-	w := d.writer(dst)
-	w.open('{')
-	w.str("name", i.Name)
-	w.title(i.Title)
-	w.str("version", i.Version)
-	if d.icons {
-		w.text("description", i.Description)
-		w.text("websiteUrl", i.WebsiteURL)
-		w.icons(i.Icons)
-	}
-	w.shut('}')
-	return w.b
+	dst, _ = implementationMembers.append(d, dst, i) // texts do not fail
+	return dst
 }
 
-func (w *writer) implementation(name string, i *protocol.Implementation) {
-	w.key(name)
-	w.b = w.d.AppendImplementation(w.b, i)
+var implementationMembers = members[protocol.Implementation]{
+	required("name", str, func(i *protocol.Implementation) *string { return &i.Name }),
+	optional("title", str, func(i *protocol.Implementation) *string { return &i.Title }).only(titled),
+	required("version", str, func(i *protocol.Implementation) *string { return &i.Version }),
+	optional("description", str, func(i *protocol.Implementation) *string { return &i.Description }).only(illustrated),
+	optional("websiteUrl", str, func(i *protocol.Implementation) *string { return &i.WebsiteURL }).only(illustrated),
+	optional("icons", list(icon), func(i *protocol.Implementation) *[]protocol.Icon { return &i.Icons }).only(illustrated),
 }
 
-func (w *writer) tool(t *protocol.Tool) {
-	w.open('{')
-	w.str("name", t.Name)
-	w.title(t.Title)
-	w.text("description", t.Description)
-	w.key("inputSchema")
-	if err := w.inputSchema(t.InputSchema); err != nil {
-		w.fail("input schema of tool %s: %w", t.Name, err)
-	}
-	if len(t.OutputSchema) > 0 && w.d.structuredContent {
-		w.key("outputSchema")
+var icon = object(iconMembers)
+
+var iconMembers = members[protocol.Icon]{
+	required("src", str, func(i *protocol.Icon) *string { return &i.Src }),
+	optional("mimeType", str, func(i *protocol.Icon) *string { return &i.MIMEType }),
+	optional("sizes", list(str), func(i *protocol.Icon) *[]string { return &i.Sizes }),
+	optional("theme", theme, func(i *protocol.Icon) *string { return &i.Theme }),
+}
+
+// theme is light or dark. Encoding checks it, too.
+var theme = kind[string]{
+	read: func(_ *Dialect, to *string, v []byte) *fail { return readEnum(to, v, "light", "dark") },
+	write: func(d *Dialect, dst []byte, s *string) ([]byte, error) {
+		if *s != "light" && *s != "dark" {
+			return dst, fmt.Errorf("an icon has the theme %q: want light or dark", *s)
+		}
+		return str.write(d, dst, s)
+	},
+	none: str.none,
+}
+
+var toolMembers = members[protocol.Tool]{
+	required("name", str, func(t *protocol.Tool) *string { return &t.Name }),
+	optional("title", str, func(t *protocol.Tool) *string { return &t.Title }).only(titled),
+	optional("description", str, func(t *protocol.Tool) *string { return &t.Description }),
+	required("inputSchema", inputSchema, self[protocol.Tool]),
+	optional("outputSchema", outputSchema, self[protocol.Tool]).since(protocol.Rev20250618),
+	optional("annotations", toolAnnotations, self[protocol.Tool]).since(protocol.Rev20250326),
+	optional("execution", filled(executionMembers), self[protocol.Tool]).only(coreTasks),
+	optional("icons", list(icon), func(t *protocol.Tool) *[]protocol.Icon { return &t.Icons }).only(illustrated),
+	optional("_meta", meta, func(t *protocol.Tool) *protocol.Meta { return &t.Meta }).only(extended),
+}
+
+var inputSchema = kind[protocol.Tool]{
+	read: func(d *Dialect, t *protocol.Tool, v []byte) *fail { return readObject(d, &t.InputSchema, v) },
+	write: func(d *Dialect, dst []byte, t *protocol.Tool) ([]byte, error) {
+		w := d.writer(dst)
+		if err := w.inputSchema(t.InputSchema); err != nil {
+			return dst, fmt.Errorf("input schema of tool %s: %w", t.Name, err)
+		}
+		return w.ended()
+	},
+}
+
+var outputSchema = kind[protocol.Tool]{
+	read: func(d *Dialect, t *protocol.Tool, v []byte) *fail { return readObject(d, &t.OutputSchema, v) },
+	write: func(d *Dialect, dst []byte, t *protocol.Tool) ([]byte, error) {
+		w := d.writer(dst)
 		if err := w.outputSchema(t.OutputSchema); err != nil {
-			w.fail("output schema of tool %s: %w", t.Name, err)
+			return dst, fmt.Errorf("output schema of tool %s: %w", t.Name, err)
 		}
-	}
-	w.toolAnnotations(t)
-	w.execution(t.TaskSupport)
-	w.icons(t.Icons)
-	w.meta(t.Meta)
-	w.shut('}')
+		return w.ended()
+	},
+	none: func(t *protocol.Tool) bool { return len(t.OutputSchema) == 0 },
 }
 
-// toolAnnotations writes the annotations of a tool. Before 2025-06-18 the only title of a tool is
-// in its annotations.
-func (w *writer) toolAnnotations(t *protocol.Tool) {
-	a := t.Annotations
-	if !w.d.titles && a.Title == "" {
-		a.Title = t.Title
-	}
-	if !w.d.toolAnnotations || a == (protocol.ToolAnnotations{}) {
-		return
-	}
-	w.key("annotations")
-	w.open('{')
-	w.text("title", a.Title)
-	w.boolPtr("readOnlyHint", a.ReadOnly)
-	w.boolPtr("destructiveHint", a.Destructive)
-	w.boolPtr("idempotentHint", a.Idempotent)
-	w.boolPtr("openWorldHint", a.OpenWorld)
-	w.shut('}')
+var executionMembers = members[protocol.Tool]{
+	optional("taskSupport", enum(protocol.TaskForbidden, protocol.TaskOptional, protocol.TaskRequired),
+		func(t *protocol.Tool) *protocol.TaskSupport { return &t.TaskSupport }),
 }
 
-func (w *writer) execution(s protocol.TaskSupport) {
-	if s == "" || !w.d.coreTasks {
-		return
-	}
-	w.key("execution")
-	w.open('{')
-	w.str("taskSupport", string(s))
-	w.shut('}')
-}
-
-func (w *writer) resource(r *protocol.Resource) {
-	w.open('{')
-	w.str("uri", r.URI)
-	w.str("name", r.Name)
-	w.title(r.Title)
-	w.text("description", r.Description)
-	w.text("mimeType", r.MIME)
-	w.count("size", r.Size)
-	w.annotations(r.Annotations)
-	w.icons(r.Icons)
-	w.meta(r.Meta)
-	w.shut('}')
-}
-
-func (w *writer) template(t *protocol.ResourceTemplate) {
-	w.open('{')
-	w.str("uriTemplate", t.URITemplate)
-	w.str("name", t.Name)
-	w.title(t.Title)
-	w.text("description", t.Description)
-	w.text("mimeType", t.MIME)
-	w.annotations(t.Annotations)
-	w.icons(t.Icons)
-	w.meta(t.Meta)
-	w.shut('}')
-}
-
-func (w *writer) prompt(p *protocol.Prompt) {
-	w.open('{')
-	w.str("name", p.Name)
-	w.title(p.Title)
-	w.text("description", p.Description)
-	if len(p.Arguments) > 0 {
-		w.key("arguments")
-		w.open('[')
-		for i := range p.Arguments {
-			w.comma()
-			w.promptArgument(&p.Arguments[i])
+// toolAnnotations are the annotations of a tool. Before 2025-06-18 the only title of a tool is in
+// its annotations.
+var toolAnnotations = kind[protocol.Tool]{
+	read: func(d *Dialect, t *protocol.Tool, v []byte) *fail {
+		return toolAnnotationMembers.decode(d, &t.Annotations, v)
+	},
+	write: func(d *Dialect, dst []byte, t *protocol.Tool) ([]byte, error) {
+		a := &t.Annotations
+		if !titled.has(d) && a.Title == "" && t.Title != "" {
+			titled := *a
+			titled.Title = t.Title
+			a = &titled
 		}
-		w.shut(']')
-	}
-	w.icons(p.Icons)
-	w.meta(p.Meta)
-	w.shut('}')
+		return filled(toolAnnotationMembers).write(d, dst, a)
+	},
 }
 
-func (w *writer) promptArgument(a *protocol.PromptArgument) {
-	w.open('{')
-	w.str("name", a.Name)
-	w.title(a.Title)
-	w.text("description", a.Description)
-	w.flag("required", a.Required)
-	w.shut('}')
+var toolAnnotationMembers = members[protocol.ToolAnnotations]{
+	optional("title", str, func(a *protocol.ToolAnnotations) *string { return &a.Title }),
+	optional("readOnlyHint", pointer(boolean), func(a *protocol.ToolAnnotations) **bool { return &a.ReadOnly }),
+	optional("destructiveHint", pointer(boolean), func(a *protocol.ToolAnnotations) **bool { return &a.Destructive }),
+	optional("idempotentHint", pointer(boolean), func(a *protocol.ToolAnnotations) **bool { return &a.Idempotent }),
+	optional("openWorldHint", pointer(boolean), func(a *protocol.ToolAnnotations) **bool { return &a.OpenWorld }),
 }
 
-func (w *writer) root(r *protocol.Root) {
-	w.open('{')
-	w.str("uri", r.URI)
-	w.text("name", r.Name)
-	w.meta(r.Meta)
-	w.shut('}')
+var resourceMembers = members[protocol.Resource]{
+	required("uri", str, func(r *protocol.Resource) *string { return &r.URI }),
+	required("name", str, func(r *protocol.Resource) *string { return &r.Name }),
+	optional("title", str, func(r *protocol.Resource) *string { return &r.Title }).only(titled),
+	optional("description", str, func(r *protocol.Resource) *string { return &r.Description }),
+	optional("mimeType", str, func(r *protocol.Resource) *string { return &r.MIME }),
+	optional("size", integer[int64](), func(r *protocol.Resource) *int64 { return &r.Size }),
+	optional("annotations", annotations, func(r *protocol.Resource) **protocol.Annotations { return &r.Annotations }),
+	optional("icons", list(icon), func(r *protocol.Resource) *[]protocol.Icon { return &r.Icons }).only(illustrated),
+	optional("_meta", meta, func(r *protocol.Resource) *protocol.Meta { return &r.Meta }).only(extended),
+}
+
+var templateMembers = members[protocol.ResourceTemplate]{
+	required("uriTemplate", str, func(t *protocol.ResourceTemplate) *string { return &t.URITemplate }),
+	required("name", str, func(t *protocol.ResourceTemplate) *string { return &t.Name }),
+	optional("title", str, func(t *protocol.ResourceTemplate) *string { return &t.Title }).only(titled),
+	optional("description", str, func(t *protocol.ResourceTemplate) *string { return &t.Description }),
+	optional("mimeType", str, func(t *protocol.ResourceTemplate) *string { return &t.MIME }),
+	optional("annotations", annotations, func(t *protocol.ResourceTemplate) **protocol.Annotations { return &t.Annotations }),
+	optional("icons", list(icon), func(t *protocol.ResourceTemplate) *[]protocol.Icon { return &t.Icons }).only(illustrated),
+	optional("_meta", meta, func(t *protocol.ResourceTemplate) *protocol.Meta { return &t.Meta }).only(extended),
+}
+
+var promptMembers = members[protocol.Prompt]{
+	required("name", str, func(p *protocol.Prompt) *string { return &p.Name }),
+	optional("title", str, func(p *protocol.Prompt) *string { return &p.Title }).only(titled),
+	optional("description", str, func(p *protocol.Prompt) *string { return &p.Description }),
+	optional("arguments", list(object(promptArgumentMembers)), func(p *protocol.Prompt) *[]protocol.PromptArgument { return &p.Arguments }),
+	optional("icons", list(icon), func(p *protocol.Prompt) *[]protocol.Icon { return &p.Icons }).only(illustrated),
+	optional("_meta", meta, func(p *protocol.Prompt) *protocol.Meta { return &p.Meta }).only(extended),
+}
+
+var promptArgumentMembers = members[protocol.PromptArgument]{
+	required("name", str, func(a *protocol.PromptArgument) *string { return &a.Name }),
+	optional("title", str, func(a *protocol.PromptArgument) *string { return &a.Title }).only(titled),
+	optional("description", str, func(a *protocol.PromptArgument) *string { return &a.Description }),
+	optional("required", boolean, func(a *protocol.PromptArgument) *bool { return &a.Required }),
+}
+
+var rootMembers = members[protocol.Root]{
+	required("uri", str, func(r *protocol.Root) *string { return &r.URI }),
+	optional("name", str, func(r *protocol.Root) *string { return &r.Name }),
+	optional("_meta", meta, func(r *protocol.Root) *protocol.Meta { return &r.Meta }).only(extended),
 }

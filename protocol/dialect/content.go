@@ -1,7 +1,9 @@
 package dialect
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -26,8 +28,7 @@ func (d *Dialect) AppendBlock(dst []byte, b protocol.Block) ([]byte, error) {
 	return w.done()
 }
 
-func (w *writer) blocks(name string, list []protocol.Block, at place) {
-	w.key(name)
+func (w *writer) blocks(list []protocol.Block, at place) {
 	w.open('[')
 	for _, b := range list {
 		w.comma()
@@ -41,7 +42,7 @@ func (w *writer) block(b protocol.Block, at place) {
 	case protocol.Text:
 		w.textBlock(b.Text, b.Annotations, b.Meta)
 	case protocol.Image:
-		w.media("image", b.Data, b.MIME, b.Annotations, b.Meta)
+		w.image(b)
 	case protocol.Audio:
 		w.audio(b)
 	case protocol.Embedded:
@@ -61,60 +62,50 @@ func (w *writer) block(b protocol.Block, at place) {
 	}
 }
 
+// textBlock writes the members of textMembers by hand, because most results have such a block: a
+// table would copy each block to the heap.
 func (w *writer) textBlock(text string, a *protocol.Annotations, m protocol.Meta) {
 	w.open('{')
 	w.str("type", "text")
 	w.str("text", text)
-	w.annotations(a)
+	if a != nil {
+		w.key("annotations")
+		write(w, annotationMembers, a)
+	}
 	w.meta(m)
 	w.shut('}')
 }
 
-func (w *writer) media(kind string, data []byte, mime string, a *protocol.Annotations, m protocol.Meta) {
-	if mime == "" {
-		mime = sniff(data)
+func (w *writer) image(b protocol.Image) {
+	if b.MIME == "" {
+		b.MIME = sniff(b.Data)
 	}
-	w.open('{')
-	w.str("type", kind)
-	w.key("data")
-	w.b = jsontext.QuoteBase64(w.b, data)
-	w.str("mimeType", mime)
-	w.annotations(a)
-	w.meta(m)
-	w.shut('}')
+	write(w, imageMembers, &b)
 }
 
 func (w *writer) audio(b protocol.Audio) {
+	if b.MIME == "" {
+		b.MIME = sniff(b.Data)
+	}
 	if w.d.audio {
-		w.media("audio", b.Data, b.MIME, b.Annotations, b.Meta)
+		write(w, audioMembers, &b)
 		return
 	}
-	mime := b.MIME
-	if mime == "" {
-		mime = sniff(b.Data)
-	}
-	text := fmt.Sprintf("[audio, %s, %d bytes: not supported by protocol revision %s]", mime, len(b.Data), w.d.rev)
+	text := fmt.Sprintf("[audio, %s, %d bytes: not supported by protocol revision %s]", b.MIME, len(b.Data), w.d.rev)
 	w.textBlock(text, b.Annotations, b.Meta)
 }
 
 // embedded writes an embedded resource. Sampling has no such block, so there a text resource
 // becomes a text block and a binary one is an error.
 func (w *writer) embedded(b protocol.Embedded, at place) {
-	if at == inSampling {
-		if b.Contents.Data != nil {
-			w.fail("an embedded resource with binary contents cannot stand in a sampling message")
-			return
-		}
+	switch {
+	case at == inResult:
+		write(w, embeddedMembers, &b)
+	case b.Contents.Data != nil:
+		w.fail("an embedded resource with binary contents cannot stand in a sampling message")
+	default:
 		w.textBlock(b.Contents.Text, b.Annotations, b.Meta)
-		return
 	}
-	w.open('{')
-	w.str("type", "resource")
-	w.key("resource")
-	w.contents(&b.Contents)
-	w.annotations(b.Annotations)
-	w.meta(b.Meta)
-	w.shut('}')
 }
 
 func (w *writer) link(b protocol.Link, at place) {
@@ -122,18 +113,7 @@ func (w *writer) link(b protocol.Link, at place) {
 		w.textBlock(linkText(b), b.Annotations, b.Meta)
 		return
 	}
-	w.open('{')
-	w.str("type", "resource_link")
-	w.str("uri", b.URI)
-	w.str("name", b.Name)
-	w.title(b.Title)
-	w.text("description", b.Description)
-	w.text("mimeType", b.MIME)
-	w.count("size", b.Size)
-	w.annotations(b.Annotations)
-	w.icons(b.Icons)
-	w.meta(b.Meta)
-	w.shut('}')
+	write(w, linkMembers, &b)
 }
 
 // linkText returns a text that replaces a link: its name, URI and description.
@@ -157,14 +137,7 @@ func (w *writer) toolUse(b protocol.ToolUse, at place) {
 		w.fail("a tool_use block cannot stand here")
 		return
 	}
-	w.open('{')
-	w.str("type", "tool_use")
-	w.str("id", b.ID)
-	w.str("name", b.Name)
-	w.key("input")
-	w.object(b.Input)
-	w.meta(b.Meta)
-	w.shut('}')
+	write(w, toolUseMembers, &b)
 }
 
 func (w *writer) toolResult(b protocol.ToolResult, at place) {
@@ -172,99 +145,73 @@ func (w *writer) toolResult(b protocol.ToolResult, at place) {
 		w.fail("a tool_result block cannot stand here")
 		return
 	}
-	w.open('{')
-	w.str("type", "tool_result")
-	w.str("toolUseId", b.ToolUseID)
-	w.blocks("content", b.Content, inResult)
-	w.structured(b.Structured, false)
-	w.flag("isError", b.IsError)
-	w.meta(b.Meta)
-	w.shut('}')
-}
-
-// structured writes structuredContent. On 2026-07-28 it may be any value. On 2025-06-18 and
-// 2025-11-25 it must be an object, so other values are wrapped. Older revisions do not have the
-// member.
-func (w *writer) structured(v []byte, wrap bool) {
-	if len(v) == 0 || !w.d.structuredContent {
+	content := writer{d: w.d}
+	content.blocks(b.Content, inResult)
+	if content.err != nil {
+		w.fail("%w", content.err)
 		return
 	}
-	w.key("structuredContent")
-	if w.d.anyStructured || (!wrap && jsontext.KindOf(v) == jsontext.KindObject) {
-		w.raw(v)
-		return
-	}
-	w.open('{')
-	w.key("result")
-	w.raw(v)
-	w.shut('}')
+	write(w, toolResultMembers, &toolResult{b, content.b})
 }
 
-// contents writes TextResourceContents or BlobResourceContents.
-func (w *writer) contents(c *protocol.Contents) {
-	mime := c.MIME
-	if mime == "" {
-		mime = "text/plain"
-		if c.Data != nil {
-			mime = sniff(c.Data)
-		}
-	}
-	w.open('{')
-	w.str("uri", c.URI)
-	w.str("mimeType", mime)
-	if c.Data != nil {
-		w.key("blob")
-		w.b = jsontext.QuoteBase64(w.b, c.Data)
-	} else {
-		w.str("text", c.Text)
-	}
-	w.meta(c.Meta)
-	w.shut('}')
+func readBlocks(d *Dialect, to *[]protocol.Block, v []byte, at place) *fail {
+	return readList(d, to, v, func(d *Dialect, b *protocol.Block, v []byte) *fail { return readBlock(d, b, v, at) })
 }
 
-func (w *writer) annotations(a *protocol.Annotations) {
-	if a == nil {
-		return
+// readBlock reads the members that a block of its type has. Members of other types are ignored like
+// unknown ones.
+func readBlock(d *Dialect, to *protocol.Block, v []byte, at place) *fail {
+	kind, f := readType(v)
+	if f != nil {
+		return f
 	}
-	w.key("annotations")
-	w.open('{')
-	if len(a.Audience) > 0 {
-		w.key("audience")
-		w.open('[')
-		for _, r := range a.Audience {
-			w.comma()
-			w.known(r)
-			w.b = jsontext.Quote(w.b, string(r))
-		}
-		w.shut(']')
+	switch kind {
+	case "text":
+		return blockOf(d, textMembers, to, v)
+	case "image":
+		return blockOf(d, imageMembers, to, v)
+	case "audio":
+		return blockOf(d, audioMembers, to, v)
 	}
-	if p := a.Priority; p != nil && !(*p >= 0 && *p <= 1) {
-		w.fail("the priority of an annotation is %v: want 0 to 1", *p)
+	switch {
+	case kind == "resource" && at == inResult:
+		return blockOf(d, embeddedMembers, to, v)
+	case kind == "resource_link" && at == inResult:
+		return blockOf(d, linkMembers, to, v)
+	case kind == "tool_use" && at == inSampling:
+		return blockOf(d, toolUseMembers, to, v)
+	case kind == "tool_result" && at == inSampling:
+		return readToolResult(d, to, v)
+	case slices.Contains([]string{"resource", "resource_link", "tool_use", "tool_result"}, kind):
+		return refuse("cannot stand here").in("type")
+	case at == inResult: // the rest of the result is still useful
+		*to = protocol.Unknown{Type: kind, Raw: bytes.Clone(v)}
+		return nil
 	}
-	w.floatPtr("priority", a.Priority)
-	if w.d.lastModified {
-		w.when("lastModified", a.LastModified)
-	}
-	w.shut('}')
+	return refuse("is no block type that this protocol has").in("type")
 }
 
-func (w *writer) icons(list []protocol.Icon) {
-	if len(list) == 0 || !w.d.icons {
-		return
+// readType reads the member that discriminates a union.
+func readType(v []byte) (string, *fail) {
+	if jsontext.KindOf(v) != jsontext.KindObject {
+		return "", refuse("must be an object")
 	}
-	w.key("icons")
-	w.open('[')
-	for i := range list {
-		w.comma()
-		w.open('{')
-		w.str("src", list[i].Src)
-		w.text("mimeType", list[i].MIMEType)
-		w.someTexts("sizes", list[i].Sizes)
-		if theme := list[i].Theme; theme != "" && theme != "light" && theme != "dark" {
-			w.fail("an icon has the theme %q: want light or dark", theme)
-		}
-		w.text("theme", list[i].Theme)
-		w.shut('}')
+	t, ok := jsontext.Member(v, "type")
+	if !ok {
+		return "", refuse("is missing").in("type")
 	}
-	w.shut(']')
+	kind, ok := jsontext.String(t)
+	if !ok {
+		return "", refuse("must be a string").in("type")
+	}
+	return kind, nil
+}
+
+func blockOf[T protocol.Block](d *Dialect, ms members[T], to *protocol.Block, v []byte) *fail {
+	var b T
+	if f := ms.decode(d, &b, v); f != nil {
+		return f
+	}
+	*to = b
+	return nil
 }

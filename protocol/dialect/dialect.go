@@ -8,6 +8,7 @@ import (
 // immutable and safe for concurrent use. Get one from [All], [Of], [Handshake] or [PerRequest].
 type Dialect struct {
 	rev     protocol.Revision
+	bit     revisions // contains only rev
 	methods map[string]sent
 	all     []*Dialect // dialects of all revisions, oldest first
 	traits

@@ -9,6 +9,11 @@
 //	params, err := d.DecodeParams(method, raw)    // wire -> model
 //	out, err = d.AppendResult(out, result, nil)   // model -> wire
 //
+// Each wire object has a table with one row per member, such as toolMembers. A row has the name of
+// the member, the kind of its value, its Go field and the revisions that have it. Decoding and
+// encoding use the same row; see member.go and kinds.go. Some frequent objects are encoded by hand,
+// and a comment there says why.
+//
 // After a dialect is selected, other packages do not compare revisions. They ask for a trait, which
 // is a method of Dialect that is named for its meaning.
 //

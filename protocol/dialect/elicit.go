@@ -1,42 +1,95 @@
 package dialect
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// elicit writes the params of elicitation/create except _meta and task.
-func (w *writer) elicit(p *protocol.ElicitParams) {
-	if p.URL != "" {
-		w.elicitURL(p)
-		return
-	}
-	if w.d.elicitModes {
-		w.str("mode", "form")
-	}
-	w.str("message", p.Message)
-	if jsontext.KindOf(p.Schema) != jsontext.KindObject {
-		w.fail("an elicitation needs a schema or a URL")
-		return
-	}
-	w.key("requestedSchema")
-	w.form(p.Schema)
+// elicitMode is the member that discriminates the two modes.
+var elicitMode = members[string]{optional("mode", enum("form", "url"), self[string])}
+
+var elicitFormMembers = members[protocol.ElicitParams]{
+	constant[protocol.ElicitParams]("mode", "form").since(protocol.Rev20251125).requiredIn(0),
+	required("message", str, func(p *protocol.ElicitParams) *string { return &p.Message }),
+	required("requestedSchema", formSchema, func(p *protocol.ElicitParams) *json.RawMessage { return &p.Schema }),
+	optional("task", taskRequest, func(p *protocol.ElicitParams) **protocol.TaskRequest { return &p.Task }).only(coreTasks),
 }
 
-func (w *writer) elicitURL(p *protocol.ElicitParams) {
-	if !w.d.elicitsURL {
-		w.fail("elicitation by URL does not exist")
-		return
+var elicitURLMembers = members[protocol.ElicitParams]{
+	constant[protocol.ElicitParams]("mode", "url"),
+	required("message", str, func(p *protocol.ElicitParams) *string { return &p.Message }),
+	required("elicitationId", str, func(p *protocol.ElicitParams) *string { return &p.ID }).only(coreTasks),
+	required("url", str, func(p *protocol.ElicitParams) *string { return &p.URL }),
+	optional("task", taskRequest, func(p *protocol.ElicitParams) **protocol.TaskRequest { return &p.Task }).only(coreTasks),
+}
+
+// elicitation is the params of elicitation/create, in either mode.
+var elicitation = kind[protocol.ElicitParams]{
+	read: readElicit,
+	write: func(d *Dialect, dst []byte, p *protocol.ElicitParams) ([]byte, error) {
+		dst, err := appendElicit(d, append(dst, '{'), p)
+		return append(dst, '}'), err
+	},
+}
+
+func decodeElicit(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
+	p := new(protocol.ElicitParams)
+	if f := readElicit(d, p, o.Raw()); f != nil {
+		return nil, f
 	}
-	w.str("mode", "url")
-	w.str("message", p.Message)
-	if w.d.elicitationIDs {
-		if p.ID == "" {
-			w.fail("elicitation by URL needs an id")
+	return p, nil
+}
+
+// readElicit reads an elicitation. A missing mode means form mode. Each mode has its own members.
+func readElicit(d *Dialect, p *protocol.ElicitParams, raw []byte) *fail {
+	var mode string
+	if d.elicitModes {
+		if f := elicitMode.decode(d, &mode, raw); f != nil {
+			return f
 		}
-		w.str("elicitationId", p.ID)
 	}
-	w.str("url", p.URL)
+	if mode != "url" {
+		return elicitFormMembers.decode(d, p, raw)
+	}
+	if f := elicitURLMembers.decode(d, p, raw); f != nil {
+		return f
+	}
+	switch {
+	case p.URL == "":
+		return refuse("must not be empty").in("url")
+	case p.ID == "" && d.elicitationIDs:
+		return refuse("is missing or empty").in("elicitationId")
+	}
+	return nil
+}
+
+func appendElicit(d *Dialect, dst []byte, p *protocol.ElicitParams) ([]byte, error) {
+	switch {
+	case p.URL == "":
+		return elicitFormMembers.appendInto(d, dst, p)
+	case !d.elicitsURL:
+		return dst, errors.New("elicitation by URL does not exist")
+	case p.ID == "" && d.elicitationIDs:
+		return dst, errors.New("elicitation by URL needs an id")
+	}
+	return elicitURLMembers.appendInto(d, dst, p)
+}
+
+// formSchema is the schema of a form.
+var formSchema = kind[json.RawMessage]{
+	read: rawObject.read,
+	write: func(d *Dialect, dst []byte, v *json.RawMessage) ([]byte, error) {
+		if jsontext.KindOf(*v) != jsontext.KindObject {
+			return dst, errors.New("an elicitation needs a schema or a URL")
+		}
+		w := d.writer(dst)
+		w.form(*v)
+		return w.ended()
+	},
 }
 
 // form writes a form schema. type and properties are required, even for a question without fields,
@@ -117,18 +170,17 @@ func (w *writer) oldChoice(name string, choices []byte) {
 	w.texts("enumNames", titles)
 }
 
-// elicitContent writes the user's answers. Lists of choices exist from 2025-11-25 on. For older
-// revisions they are an error, because they can be neither dropped nor rewritten.
-func (w *writer) elicitContent(v []byte) {
-	if len(v) == 0 {
-		return
-	}
-	if !w.d.elicitModes {
-		for key, e := range jsontext.Members(v) {
-			if jsontext.KindOf(e) == jsontext.KindArray {
-				w.fail("form field %s: a list as an answer does not exist", key.String())
+// answers are the user's answers. Lists of choices exist from 2025-11-25 on. For older revisions they
+// are an error, because they can be neither dropped nor rewritten.
+var answers = kind[json.RawMessage]{
+	read: rawObject.read,
+	write: func(d *Dialect, dst []byte, v *json.RawMessage) ([]byte, error) {
+		for key, e := range jsontext.Members(*v) {
+			if !d.elicitModes && jsontext.KindOf(e) == jsontext.KindArray {
+				return dst, fmt.Errorf("form field %s: a list as an answer does not exist", key.String())
 			}
 		}
-	}
-	w.objectMember("content", v)
+		return rawObject.write(d, dst, v)
+	},
+	none: rawObject.none,
 }

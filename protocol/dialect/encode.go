@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -42,18 +40,35 @@ type writer struct {
 
 func (d *Dialect) writer(dst []byte) *writer { return &writer{d: d, b: dst, from: len(dst)} }
 
-// done returns the extended slice. After an error, it returns the original dst and the error.
-// Append functions return its results.
+// done returns the extended slice. After an error, it returns the original dst and the error, which
+// names the revision. Append functions return its results.
 func (w *writer) done() ([]byte, error) {
 	if w.err != nil {
-		return w.b[:w.from], w.err
+		return w.b[:w.from], w.d.lacks(w.err)
 	}
 	return w.b, nil
 }
 
+// ended returns the extended slice and the error. Functions of kinds return its results.
+func (w *writer) ended() ([]byte, error) { return w.b, w.err }
+
+// take continues with the results of a function of a kind or a table.
+func (w *writer) take(b []byte, err error) {
+	w.b = b
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// write writes t as an object.
+func write[T any](w *writer, ms members[T], t *T) { w.take(ms.append(w.d, w.b, t)) }
+
+// writeInto writes the members of t into an object that is already open.
+func writeInto[T any](w *writer, ms members[T], t *T) { w.take(ms.appendInto(w.d, w.b, t)) }
+
 func (w *writer) fail(format string, args ...any) {
 	if w.err == nil {
-		w.err = fmt.Errorf("revision %s: "+format, append([]any{w.d.rev}, args...)...)
+		w.err = fmt.Errorf(format, args...)
 	}
 }
 
@@ -61,20 +76,24 @@ func (w *writer) open(bracket byte) { w.b = append(w.b, bracket) }
 
 func (w *writer) shut(bracket byte) { w.b = append(w.b, bracket) }
 
-// comma writes a comma unless the next member or item is the first.
-func (w *writer) comma() {
-	if last := w.b[len(w.b)-1]; last != '{' && last != '[' {
-		w.b = append(w.b, ',')
+// comma appends a comma unless the next member or item is the first.
+func comma(dst []byte) []byte {
+	if last := dst[len(dst)-1]; last != '{' && last != '[' {
+		dst = append(dst, ',')
 	}
+	return dst
 }
 
-// key starts a member whose name needs no escaping.
-func (w *writer) key(name string) {
-	w.comma()
-	w.b = append(w.b, '"')
-	w.b = append(w.b, name...)
-	w.b = append(w.b, '"', ':')
+func (w *writer) comma() { w.b = comma(w.b) }
+
+// appendKey starts a member whose name needs no escaping.
+func appendKey(dst []byte, name string) []byte {
+	dst = append(comma(dst), '"')
+	dst = append(dst, name...)
+	return append(dst, '"', ':')
 }
+
+func (w *writer) key(name string) { w.b = appendKey(w.b, name) }
 
 // keyOf starts a member with any name.
 func (w *writer) keyOf(name string) {
@@ -94,19 +113,6 @@ func (w *writer) text(name, s string) {
 	}
 }
 
-// title writes the member title like text, from 2025-06-18 on.
-func (w *writer) title(s string) {
-	if w.d.titles {
-		w.text("title", s)
-	}
-}
-
-func (w *writer) textPtr(name string, s *string) {
-	if s != nil {
-		w.str(name, *s)
-	}
-}
-
 func (w *writer) texts(name string, list []string) {
 	w.key(name)
 	w.open('[')
@@ -115,13 +121,6 @@ func (w *writer) texts(name string, list []string) {
 		w.b = jsontext.Quote(w.b, s)
 	}
 	w.shut(']')
-}
-
-// someTexts is like texts, but writes nothing if the list is empty.
-func (w *writer) someTexts(name string, list []string) {
-	if len(list) > 0 {
-		w.texts(name, list)
-	}
 }
 
 func (w *writer) boolean(name string, v bool) {
@@ -136,109 +135,31 @@ func (w *writer) flag(name string, v bool) {
 	}
 }
 
-func (w *writer) boolPtr(name string, v *bool) {
-	if v != nil {
-		w.boolean(name, *v)
-	}
-}
-
-func (w *writer) integer(name string, n int64) {
-	w.key(name)
-	w.b = strconv.AppendInt(w.b, n, 10)
-}
-
-// count is like integer, but writes nothing if n is zero.
-func (w *writer) count(name string, n int64) {
-	if n != 0 {
-		w.integer(name, n)
-	}
-}
-
-func (w *writer) float(name string, f float64) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		w.fail("member %s: JSON has no number %v", name, f)
-		return
-	}
-	w.key(name)
-	w.b = appendFloat(w.b, f)
-}
-
-func (w *writer) floatPtr(name string, f *float64) {
-	if f != nil {
-		w.float(name, *f)
-	}
-}
-
-// when writes a time, unless it is zero.
-func (w *writer) when(name string, t time.Time) {
-	if t.IsZero() {
-		return
-	}
-	w.key(name)
-	w.b = append(w.b, '"')
-	w.b = t.UTC().AppendFormat(w.b, time.RFC3339Nano)
-	w.b = append(w.b, '"')
-}
-
-// raw writes a valid JSON value without line breaks, because a newline ends a frame on stdio
-// (2026-07-28 basic/transports/stdio).
-func (w *writer) raw(v []byte) {
+// appendRaw appends a valid JSON value without line breaks, because a newline ends a frame on stdio
+// (2026-07-28 basic/transports/stdio). An empty value is null, because a member must have a value.
+func appendRaw(dst, v []byte) []byte {
 	if len(v) == 0 {
-		w.b = append(w.b, "null"...) // a member must have a value
-		return
+		return append(dst, "null"...)
 	}
 	if bytes.IndexByte(v, '\n') < 0 && bytes.IndexByte(v, '\r') < 0 {
-		w.b = append(w.b, v...)
-		return
+		return append(dst, v...)
 	}
-	w.b = jsontext.Compact(w.b, v)
+	return jsontext.Compact(dst, v)
 }
 
-// objectMember writes a member that must be an object, unless v is empty.
-func (w *writer) objectMember(name string, v []byte) {
-	if len(v) == 0 {
-		return
-	}
-	if jsontext.KindOf(v) != jsontext.KindObject {
-		w.fail("member %s must be an object", name)
-		return
-	}
-	w.key(name)
-	w.raw(v)
-}
+func (w *writer) raw(v []byte) { w.b = appendRaw(w.b, v) }
 
-// rawMap writes an object of encoded objects, sorted by name. It writes nothing if m is empty.
-func (w *writer) rawMap(name string, m map[string]json.RawMessage) {
-	if len(m) == 0 {
-		return
-	}
-	w.key(name)
-	w.open('{')
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		w.keyOf(k)
-		w.object(m[k])
-	}
-	w.shut('}')
-}
-
-// object writes an encoded object, or an empty object if v is empty.
-func (w *writer) object(v []byte) {
+// appendObject appends an encoded object, or an empty object if v is not one.
+func appendObject(dst []byte, v json.RawMessage) []byte {
 	if jsontext.KindOf(v) != jsontext.KindObject {
 		v = []byte("{}")
 	}
-	w.raw(v)
+	return appendRaw(dst, v)
 }
 
 func (w *writer) empty(name string) {
 	w.key(name)
 	w.b = append(w.b, "{}"...)
-}
-
-// emptyIf writes a member with an empty object, which declares a capability, if is is true.
-func (w *writer) emptyIf(name string, is bool) {
-	if is {
-		w.empty(name)
-	}
 }
 
 // any writes a member with a value from user code.
@@ -256,7 +177,7 @@ func (w *writer) any(name string, v any) {
 
 // meta writes the _meta of a component, block or root, from 2025-06-18 on.
 func (w *writer) meta(m protocol.Meta) {
-	if w.d.metas {
+	if extended.has(w.d) {
 		w.anyMeta(m)
 	}
 }

@@ -121,7 +121,8 @@ func (d *Dialect) faultData(f *protocol.Fault) []byte {
 		w.texts("supported", f.Supported)
 		w.str("requested", shortened(f.Requested))
 	case f.Kind == protocol.FaultURLRequired && d.elicitationIDs:
-		w.urlElicitations(f.Elicitations)
+		w.key("elicitations")
+		w.take(list(elicitation).write(d, w.b, &f.Elicitations))
 	default:
 		if f.Data == nil {
 			return nil
@@ -133,18 +134,6 @@ func (d *Dialect) faultData(f *protocol.Fault) []byte {
 		return nil
 	}
 	return w.b
-}
-
-func (w *writer) urlElicitations(list []protocol.ElicitParams) {
-	w.key("elicitations")
-	w.open('[')
-	for i := range list {
-		w.comma()
-		w.open('{')
-		w.elicitURL(&list[i])
-		w.shut('}')
-	}
-	w.shut(']')
 }
 
 // defaultMessage returns the message for a fault without one.
@@ -247,11 +236,9 @@ func readNotFound(data []byte, sure bool) *protocol.Fault {
 	return &protocol.Fault{Kind: protocol.FaultResourceNotFound, URI: uri}
 }
 
-var unsupportedMembers = fields[protocol.Fault]{
-	{"supported", required, func(_ *Dialect, f *protocol.Fault, v []byte) *fail {
-		return readList(&f.Supported, v, readString)
-	}},
-	{"requested", optional, func(_ *Dialect, f *protocol.Fault, v []byte) *fail { return readString(&f.Requested, v) }},
+var unsupportedMembers = members[protocol.Fault]{
+	required("supported", list(str), func(f *protocol.Fault) *[]string { return &f.Supported }),
+	optional("requested", str, func(f *protocol.Fault) *string { return &f.Requested }),
 }
 
 func readUnsupported(d *Dialect, data []byte) *protocol.Fault {
@@ -265,7 +252,7 @@ func readUnsupported(d *Dialect, data []byte) *protocol.Fault {
 func readMissingCapability(d *Dialect, data []byte) *protocol.Fault {
 	v, _ := jsontext.Member(data, "requiredCapabilities")
 	required := new(protocol.ClientCapabilities)
-	if v == nil || readClientCapabilities(d, required, v) != nil {
+	if v == nil || clientCapabilityMembers.decode(d, required, v) != nil {
 		return nil
 	}
 	return &protocol.Fault{Kind: protocol.FaultMissingCapability, Required: required}
@@ -277,10 +264,7 @@ func readURLRequired(d *Dialect, data []byte) *protocol.Fault {
 		return nil
 	}
 	f := &protocol.Fault{Kind: protocol.FaultURLRequired}
-	bad := readList(&f.Elicitations, v, func(e *protocol.ElicitParams, v []byte) *fail {
-		return readElicit(d, e, v)
-	})
-	if bad != nil {
+	if list(elicitation).read(d, &f.Elicitations, v) != nil {
 		return nil
 	}
 	return f

@@ -16,5 +16,5 @@ func (d *Dialect) ServerNotification(method string) bool {
 // not.
 func (d *Dialect) InSchema(method string) bool {
 	m, ok := d.methods[method]
-	return ok && !m.extension.has(d.rev)
+	return ok && !m.extension.has(d)
 }

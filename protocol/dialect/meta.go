@@ -90,15 +90,15 @@ func (m *largeMeta) meta() *protocol.RequestMeta { return &m.RequestMeta }
 func decodeMeta[T any, P interface {
 	*T
 	metaRoom
-}](d *Dialect, members fields[T], o jsontext.Object) (*protocol.RequestMeta, *protocol.Fault) {
+}](d *Dialect, ms members[T], o jsontext.Object) (*protocol.RequestMeta, *protocol.Fault) {
 	if o.Raw() == nil {
-		if f := members.missing(0); f != nil {
+		if f := ms.missing(d, 0); f != nil {
 			return NoMeta, f.in("_meta").fault("params")
 		}
 		return NoMeta, nil
 	}
 	t := new(T)
-	if f := members.decodeObject(d, t, o); f != nil {
+	if f := ms.decodeObject(d, t, o); f != nil {
 		return NoMeta, f.in("_meta").fault("params")
 	}
 	return P(t).meta(), nil
@@ -108,9 +108,9 @@ func decodeMeta[T any, P interface {
 var NoMeta = new(protocol.RequestMeta)
 
 // handshakeMeta are the members of _meta on 2024-11-05 to 2025-11-25.
-var handshakeMeta = fields[smallMeta]{
-	{"progressToken", optional, func(_ *Dialect, m *smallMeta, v []byte) *fail { return readID(&m.ProgressToken, v) }},
-	{keyRelatedTask, optional, readRelatedTask},
+var handshakeMeta = members[smallMeta]{
+	decoded("progressToken", func(d *Dialect, m *smallMeta, v []byte) *fail { return readID(d, &m.ProgressToken, v) }),
+	decoded(keyRelatedTask, readRelatedTask),
 }
 
 // readRelatedTask never fails. tasks/get, tasks/result and tasks/cancel must ignore the member, and
@@ -124,34 +124,34 @@ func readRelatedTask(d *Dialect, m *smallMeta, v []byte) *fail {
 }
 
 // perRequestMeta are the members of 2026-07-28 schema, RequestMetaObject.
-var perRequestMeta = fields[largeMeta]{
-	{"progressToken", optional, func(_ *Dialect, m *largeMeta, v []byte) *fail { return readID(&m.ProgressToken, v) }},
-	{keyVersion, required, func(_ *Dialect, m *largeMeta, v []byte) *fail {
+var perRequestMeta = members[largeMeta]{
+	decoded("progressToken", func(d *Dialect, m *largeMeta, v []byte) *fail { return readID(d, &m.ProgressToken, v) }),
+	decoded(keyVersion, func(_ *Dialect, m *largeMeta, v []byte) *fail {
 		version, ok := readVersion(v)
 		if !ok {
 			return refuse("must be a string")
 		}
 		m.Revision = version
 		return nil
-	}},
-	{keyClientInfo, optional, func(d *Dialect, m *largeMeta, v []byte) *fail {
+	}).requiredIn(always),
+	decoded(keyClientInfo, func(d *Dialect, m *largeMeta, v []byte) *fail {
 		m.Client = &m.client
 		return implementationMembers.decode(d, m.Client, v)
-	}},
-	{keyCapabilities, required, func(d *Dialect, m *largeMeta, v []byte) *fail {
+	}),
+	decoded(keyCapabilities, func(d *Dialect, m *largeMeta, v []byte) *fail {
 		m.Capabilities = &m.capabilities
-		return readClientCapabilities(d, m.Capabilities, v)
-	}},
-	{keyLogLevel, optional, func(_ *Dialect, m *largeMeta, v []byte) *fail {
+		return clientCapabilityMembers.decode(d, m.Capabilities, v)
+	}).requiredIn(always),
+	decoded(keyLogLevel, func(_ *Dialect, m *largeMeta, v []byte) *fail {
 		return readLevel(&m.LogLevel, v)
-	}},
+	}),
 }
 
 // notificationMeta are the members of 2026-07-28 schema, NotificationMetaObject.
-var notificationMeta = fields[smallMeta]{
-	{keySubscription, optional, func(_ *Dialect, m *smallMeta, v []byte) *fail {
-		return readID(&m.SubscriptionID, v)
-	}},
+var notificationMeta = members[smallMeta]{
+	decoded(keySubscription, func(d *Dialect, m *smallMeta, v []byte) *fail {
+		return readID(d, &m.SubscriptionID, v)
+	}),
 }
 
 func readLevel(to *protocol.Level, v []byte) *fail {
@@ -238,7 +238,8 @@ func (w *writer) perRequestMeta(m *protocol.RequestMeta, request bool) (written 
 	}
 	w.str(keyVersion, version)
 	if m.Client != nil {
-		w.implementation(keyClientInfo, m.Client)
+		w.key(keyClientInfo)
+		write(w, implementationMembers, m.Client)
 	}
 	w.key(keyCapabilities)
 	w.b = w.d.AppendClientCapabilities(w.b, capabilities)

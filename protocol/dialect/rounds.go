@@ -1,45 +1,48 @@
 package dialect
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// inputRequests writes questions as bare {method, params} under their keys
+// inputRequests are questions: bare {method, params} under their keys, in the order of the wire
 // (2026-07-28 schema, InputRequests).
-func (w *writer) inputRequests(list []protocol.InputRequest) {
-	w.key("inputRequests")
-	w.open('{')
-	for i, q := range list {
-		for _, before := range list[:i] {
+var inputRequests = kind[[]protocol.InputRequest]{
+	read:  readInputRequests,
+	write: appendInputRequests,
+	none:  func(list *[]protocol.InputRequest) bool { return len(*list) == 0 },
+}
+
+func appendInputRequests(d *Dialect, dst []byte, list *[]protocol.InputRequest) ([]byte, error) {
+	dst = append(dst, '{')
+	for i, q := range *list {
+		for _, before := range (*list)[:i] {
 			if before.Key == q.Key {
-				w.fail("input request key %q is used twice", q.Key)
+				return dst, fmt.Errorf("input request key %q is used twice", q.Key)
 			}
 		}
-		w.keyOf(q.Key)
-		w.inputRequest(q)
+		dst = append(jsontext.Quote(comma(dst), q.Key), ':')
+		var err error
+		if dst, err = appendInputRequest(d, dst, q); err != nil {
+			return dst, err
+		}
 	}
-	w.shut('}')
+	return append(dst, '}'), nil
 }
 
-func (w *writer) inputRequest(q protocol.InputRequest) {
-	m, ok := w.d.methods[q.Params.Method()]
+func appendInputRequest(d *Dialect, dst []byte, q protocol.InputRequest) ([]byte, error) {
+	m, ok := d.methods[q.Params.Method()]
 	if !ok || !m.server || !m.request {
-		w.fail("input request %q: %T cannot be asked", q.Key, q.Params)
-		return
+		return dst, fmt.Errorf("input request %q: %T cannot be asked", q.Key, q.Params)
 	}
-	w.open('{')
-	w.str("method", m.name)
-	w.key("params")
-	w.open('{')
-	if m.params.write != nil {
-		*w = m.params.write(*w, q.Params)
-	}
-	w.shut('}')
-	w.shut('}')
+	dst = jsontext.Quote(append(dst, `{"method":`...), m.name)
+	dst, err := m.params.write(d, append(dst, `,"params":{`...), q.Params)
+	return append(dst, "}}"...), err
 }
 
-// readInputRequests keeps the order of the questions on the wire.
 func readInputRequests(d *Dialect, to *[]protocol.InputRequest, v []byte) *fail {
 	if jsontext.KindOf(v) != jsontext.KindObject {
 		return refuse("must be an object")
@@ -62,19 +65,17 @@ func readInputRequests(d *Dialect, to *[]protocol.InputRequest, v []byte) *fail 
 type bareRequest struct {
 	protocol.InputRequest
 	method string
-	params []byte
+	params json.RawMessage
 }
 
-var bareRequestMembers = fields[bareRequest]{
-	{"method", required, func(_ *Dialect, q *bareRequest, v []byte) *fail {
-		return readEnum(&q.method, v, protocol.MethodElicit, protocol.MethodCreateMessage, protocol.MethodListRoots)
-	}},
-	{"params", optional, func(_ *Dialect, q *bareRequest, v []byte) *fail { return readObject(&q.params, v) }},
+var bareRequestMembers = members[bareRequest]{
+	required("method", enum(protocol.MethodElicit, protocol.MethodCreateMessage, protocol.MethodListRoots), func(q *bareRequest) *string { return &q.method }),
+	optional("params", rawObject, func(q *bareRequest) *json.RawMessage { return &q.params }),
 }
 
 var (
 	decodeCreateMessage = into(createMessageMembers)
-	decodeListRoots     = into(fields[protocol.ListRootsParams]{})
+	decodeListRoots     = into(members[protocol.ListRootsParams]{})
 )
 
 func (q *bareRequest) decode(d *Dialect, v []byte) *fail {

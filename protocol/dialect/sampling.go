@@ -1,203 +1,96 @@
 package dialect
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// createMessage writes the params of sampling/createMessage except _meta.
-func (w *writer) createMessage(p *protocol.CreateMessageParams) {
-	w.key("messages")
-	w.open('[')
-	for i := range p.Messages {
-		w.comma()
-		w.samplingMessage(&p.Messages[i])
-	}
-	w.shut(']')
-	w.preferences(p.Preferences)
-	w.text("systemPrompt", p.System)
-	w.text("includeContext", p.IncludeContext)
-	w.floatPtr("temperature", p.Temperature)
-	w.integer("maxTokens", int64(p.MaxTokens))
-	w.someTexts("stopSequences", p.StopSequences)
-	w.objectMember("metadata", p.Metadata)
-	w.samplingTools(p)
-	w.task(p.Task)
+var createMessageMembers = members[protocol.CreateMessageParams]{
+	required("messages", list(object(samplingMessageMembers)), func(p *protocol.CreateMessageParams) *[]protocol.Message { return &p.Messages }),
+	optional("modelPreferences", pointer(object(preferenceMembers)), func(p *protocol.CreateMessageParams) **protocol.ModelPreferences { return &p.Preferences }),
+	optional("systemPrompt", str, func(p *protocol.CreateMessageParams) *string { return &p.System }),
+	optional("includeContext", enum("none", "thisServer", "allServers"), func(p *protocol.CreateMessageParams) *string { return &p.IncludeContext }),
+	optional("temperature", pointer(number), func(p *protocol.CreateMessageParams) **float64 { return &p.Temperature }),
+	required("maxTokens", integer[int](), func(p *protocol.CreateMessageParams) *int { return &p.MaxTokens }),
+	optional("stopSequences", list(str), func(p *protocol.CreateMessageParams) *[]string { return &p.StopSequences }),
+	optional("metadata", rawObject, func(p *protocol.CreateMessageParams) *json.RawMessage { return &p.Metadata }),
+	optional("tools", list(object(toolMembers)), func(p *protocol.CreateMessageParams) *[]protocol.Tool { return &p.Tools }).
+		since(protocol.Rev20251125).when(func(p *protocol.CreateMessageParams) bool { return p.Tools != nil }),
+	optional("toolChoice", filled(toolChoiceMembers), self[protocol.CreateMessageParams]).since(protocol.Rev20251125),
+	optional("task", taskRequest, func(p *protocol.CreateMessageParams) **protocol.TaskRequest { return &p.Task }).only(coreTasks),
 }
 
-// samplingTools writes the tools, or fails if the revision lacks them. A client of an older
-// revision would ignore the tools, and a loop that waits for their use would never end.
-func (w *writer) samplingTools(p *protocol.CreateMessageParams) {
-	if !w.d.samplesWithTools {
-		if len(p.Tools) > 0 {
-			w.fail("sampling with tools does not exist")
-		}
-		return
+// appendCreateMessage fails if the revision lacks the tools. A client of an older revision would
+// ignore them, and a loop that waits for their use would never end.
+func appendCreateMessage(d *Dialect, dst []byte, p *protocol.CreateMessageParams) ([]byte, error) {
+	if len(p.Tools) > 0 && !d.samplesWithTools {
+		return dst, errors.New("sampling with tools does not exist")
 	}
-	if p.Tools != nil {
-		w.key("tools")
-		w.open('[')
-		for i := range p.Tools {
-			w.comma()
-			w.tool(&p.Tools[i])
-		}
-		w.shut(']')
-	}
-	if p.ToolChoice != "" {
-		w.key("toolChoice")
-		w.open('{')
-		w.str("mode", p.ToolChoice)
-		w.shut('}')
-	}
+	return createMessageMembers.appendInto(d, dst, p)
 }
 
-func (w *writer) preferences(p *protocol.ModelPreferences) {
-	if p == nil {
-		return
-	}
-	w.key("modelPreferences")
-	w.open('{')
-	if len(p.Hints) > 0 {
-		w.key("hints")
-		w.open('[')
-		for _, h := range p.Hints {
-			w.comma()
-			w.open('{')
-			w.text("name", h)
-			w.shut('}')
-		}
-		w.shut(']')
-	}
-	w.floatPtr("costPriority", p.Cost)
-	w.floatPtr("speedPriority", p.Speed)
-	w.floatPtr("intelligencePriority", p.Intelligence)
-	w.shut('}')
+var preferenceMembers = members[protocol.ModelPreferences]{
+	optional("hints", list(object(hintMembers)), func(p *protocol.ModelPreferences) *[]string { return &p.Hints }),
+	optional("costPriority", pointer(fraction), func(p *protocol.ModelPreferences) **float64 { return &p.Cost }),
+	optional("speedPriority", pointer(fraction), func(p *protocol.ModelPreferences) **float64 { return &p.Speed }),
+	optional("intelligencePriority", pointer(fraction), func(p *protocol.ModelPreferences) **float64 { return &p.Intelligence }),
 }
 
-func (w *writer) samplingMessage(m *protocol.Message) {
-	w.open('{')
-	w.role(m.Role, protocol.RoleUser)
-	w.samplingContent(m.Blocks())
-	if w.d.samplesWithTools {
-		w.meta(m.Meta)
-	}
-	w.shut('}')
+var hintMembers = members[string]{optional("name", str, self[string])}
+
+var toolChoiceMembers = members[protocol.CreateMessageParams]{
+	optional("mode", enum("auto", "required", "none"), func(p *protocol.CreateMessageParams) *string { return &p.ToolChoice }),
 }
 
-// role writes the member role: r, or usual if r is empty.
-func (w *writer) role(r, usual protocol.Role) {
-	if r == "" {
-		r = usual
-	}
-	w.known(r)
-	w.str("role", string(r))
+var samplingMessageMembers = members[protocol.Message]{
+	required("role", role(protocol.RoleUser), func(m *protocol.Message) *protocol.Role { return &m.Role }),
+	required("content", messageContent, self[protocol.Message]),
+	optional("_meta", meta, func(m *protocol.Message) *protocol.Meta { return &m.Meta }).since(protocol.Rev20251125),
 }
 
-// known fails if no revision has the role, because clients would refuse the whole message.
-func (w *writer) known(r protocol.Role) {
-	if r != protocol.RoleUser && r != protocol.RoleAssistant {
-		w.fail("there is no role %q: want user or assistant", r)
-	}
-}
-
-// samplingContent writes one block as an object, and several as an array (2025-11-25 on).
-func (w *writer) samplingContent(list []protocol.Block) {
-	switch {
-	case len(list) == 1:
-		w.key("content")
-		w.block(list[0], inSampling)
-	case w.d.samplesWithTools:
-		w.blocks("content", list, inSampling)
-	default:
-		w.fail("a sampling message has exactly one content block, not %d", len(list))
-	}
-}
-
-// readSamplingContent reads one block or, from 2025-11-25 on, an array of them.
-func readSamplingContent(d *Dialect, to *[]protocol.Block, v []byte) *fail {
-	if d.samplesWithTools && jsontext.KindOf(v) == jsontext.KindArray {
-		return readBlocks(d, to, v, inSampling)
-	}
-	*to = make([]protocol.Block, 1)
-	return readBlock(d, &(*to)[0], v, inSampling)
-}
-
-var samplingMessageMembers = fields[protocol.Message]{
-	{"role", required, func(_ *Dialect, m *protocol.Message, v []byte) *fail { return readRole(&m.Role, v) }},
-	{"content", required, func(d *Dialect, m *protocol.Message, v []byte) *fail {
-		var list []protocol.Block
-		if f := readSamplingContent(d, &list, v); f != nil || len(list) == 0 {
+// messageContent is the blocks of a sampling message.
+var messageContent = kind[protocol.Message]{
+	read: func(d *Dialect, m *protocol.Message, v []byte) *fail {
+		var blocks []protocol.Block
+		if f := samplingContent.read(d, &blocks, v); f != nil || len(blocks) == 0 {
 			return f
 		}
-		m.Content = list[0]
-		if len(list) > 1 {
-			m.More = list[1:]
+		m.Content = blocks[0]
+		if len(blocks) > 1 {
+			m.More = blocks[1:]
 		}
 		return nil
-	}},
-	{"_meta", optional, since((*Dialect).SamplesWithTools, func(_ *Dialect, m *protocol.Message, v []byte) *fail { return readMeta(&m.Meta, v) })},
+	},
+	write: func(d *Dialect, dst []byte, m *protocol.Message) ([]byte, error) {
+		blocks := m.Blocks()
+		return samplingContent.write(d, dst, &blocks)
+	},
 }
 
-var preferenceMembers = fields[protocol.ModelPreferences]{
-	{"hints", optional, func(d *Dialect, p *protocol.ModelPreferences, v []byte) *fail {
-		return readList(&p.Hints, v, func(h *string, v []byte) *fail { return hintMembers.decode(d, h, v) })
-	}},
-	{"costPriority", optional, func(_ *Dialect, p *protocol.ModelPreferences, v []byte) *fail {
-		return readPriority(&p.Cost, v)
-	}},
-	{"speedPriority", optional, func(_ *Dialect, p *protocol.ModelPreferences, v []byte) *fail {
-		return readPriority(&p.Speed, v)
-	}},
-	{"intelligencePriority", optional, func(_ *Dialect, p *protocol.ModelPreferences, v []byte) *fail {
-		return readPriority(&p.Intelligence, v)
-	}},
-}
-
-var hintMembers = fields[string]{
-	{"name", optional, func(_ *Dialect, h *string, v []byte) *fail { return readString(h, v) }},
-}
-
-var toolChoiceMembers = fields[protocol.CreateMessageParams]{
-	{"mode", optional, func(_ *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
-		return readEnum(&p.ToolChoice, v, "auto", "required", "none")
-	}},
-}
-
-var createMessageMembers = fields[protocol.CreateMessageParams]{
-	{"messages", required, func(d *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
-		return readList(&p.Messages, v, func(m *protocol.Message, v []byte) *fail {
-			return samplingMessageMembers.decode(d, m, v)
-		})
-	}},
-	{"modelPreferences", optional, func(d *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
-		p.Preferences = new(protocol.ModelPreferences)
-		return preferenceMembers.decode(d, p.Preferences, v)
-	}},
-	{"systemPrompt", optional, func(_ *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
-		return readString(&p.System, v)
-	}},
-	{"includeContext", optional, func(_ *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
-		return readEnum(&p.IncludeContext, v, "none", "thisServer", "allServers")
-	}},
-	{"temperature", optional, func(_ *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
-		return readFloatPtr(&p.Temperature, v)
-	}},
-	{"maxTokens", required, func(_ *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
-		return readInt(&p.MaxTokens, v)
-	}},
-	{"stopSequences", optional, func(_ *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
-		return readList(&p.StopSequences, v, readString)
-	}},
-	{"metadata", optional, func(_ *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
-		return readObject(&p.Metadata, v)
-	}},
-	{"tools", optional, since((*Dialect).SamplesWithTools, func(d *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
-		return readList(&p.Tools, v, func(t *protocol.Tool, v []byte) *fail { return readTool(d, t, v) })
-	})},
-	{"toolChoice", optional, since((*Dialect).SamplesWithTools, func(d *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
-		return toolChoiceMembers.decode(d, p, v)
-	})},
-	{"task", optional, func(d *Dialect, p *protocol.CreateMessageParams, v []byte) *fail {
-		return readTaskRequest(d, &p.Task, v)
-	}},
+// samplingContent is one block or, from 2025-11-25 on, an array of blocks. Encoding writes an array
+// only if there is not exactly one block.
+var samplingContent = kind[[]protocol.Block]{
+	read: func(d *Dialect, to *[]protocol.Block, v []byte) *fail {
+		if d.samplesWithTools && jsontext.KindOf(v) == jsontext.KindArray {
+			return readBlocks(d, to, v, inSampling)
+		}
+		*to = make([]protocol.Block, 1)
+		return readBlock(d, &(*to)[0], v, inSampling)
+	},
+	write: func(d *Dialect, dst []byte, blocks *[]protocol.Block) ([]byte, error) {
+		w := d.writer(dst)
+		switch {
+		case len(*blocks) == 1:
+			w.block((*blocks)[0], inSampling)
+		case d.samplesWithTools:
+			w.blocks(*blocks, inSampling)
+		default:
+			return dst, fmt.Errorf("a sampling message has exactly one content block, not %d", len(*blocks))
+		}
+		return w.ended()
+	},
 }

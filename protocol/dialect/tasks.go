@@ -2,156 +2,139 @@ package dialect
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// taskMembers writes the members of a task. The two designs have different names for the durations
-// (2025-11-25 basic/utilities/tasks; SEP-2663). In both, an unlimited TTL is null, not absent.
-func (w *writer) taskMembers(t *protocol.Task) {
-	ttl, poll := "ttl", "pollInterval"
-	if w.d.taskExtension {
-		ttl, poll = "ttlMs", "pollIntervalMs"
-	}
-	w.str("taskId", t.ID)
-	w.str("status", string(t.Status))
-	w.text("statusMessage", t.Message)
-	w.taskTime("createdAt", t)
-	w.taskTime("lastUpdatedAt", t)
-	if t.TTL != nil {
-		w.integer(ttl, *t.TTL)
-	} else {
-		w.key(ttl)
-		w.b = append(w.b, "null"...)
-	}
-	w.count(poll, t.PollInterval)
+// taskMembers are the members of a task. The two designs have different names for the durations
+// (2025-11-25 basic/utilities/tasks; SEP-2663).
+var taskMembers = members[protocol.Task]{
+	required("taskId", str, func(t *protocol.Task) *string { return &t.ID }),
+	required("status", enum(protocol.TaskWorking, protocol.TaskInputRequired, protocol.TaskCompleted, protocol.TaskFailed, protocol.TaskCancelled),
+		func(t *protocol.Task) *protocol.TaskStatus { return &t.Status }),
+	optional("statusMessage", str, func(t *protocol.Task) *string { return &t.Message }),
+	required("createdAt", taskTime(func(t *protocol.Task) *time.Time { return &t.Created }), self[protocol.Task]),
+	required("lastUpdatedAt", taskTime(func(t *protocol.Task) *time.Time { return &t.Updated }), self[protocol.Task]),
+	required("ttl", ttl, func(t *protocol.Task) **int64 { return &t.TTL }).only(coreTasks),
+	required("ttlMs", ttl, func(t *protocol.Task) **int64 { return &t.TTL }).only(sessionless),
+	optional("pollInterval", integer[int64](), func(t *protocol.Task) *int64 { return &t.PollInterval }).only(coreTasks),
+	optional("pollIntervalMs", integer[int64](), func(t *protocol.Task) *int64 { return &t.PollInterval }).only(sessionless),
 }
 
-// taskTime writes one of the two required times.
-func (w *writer) taskTime(name string, t *protocol.Task) {
-	at := t.Created
-	if name == "lastUpdatedAt" && !t.Updated.IsZero() {
-		at = t.Updated
+// taskTime is one of the two required times. Encoding writes the time of creation if the time at is
+// zero.
+func taskTime(at func(*protocol.Task) *time.Time) kind[protocol.Task] {
+	return kind[protocol.Task]{
+		read: func(d *Dialect, t *protocol.Task, v []byte) *fail { return readTime(d, at(t), v) },
+		write: func(_ *Dialect, dst []byte, t *protocol.Task) ([]byte, error) {
+			is := *at(t)
+			if is.IsZero() {
+				is = t.Created
+			}
+			if is.IsZero() {
+				return dst, fmt.Errorf("task %s has no time of creation", t.ID)
+			}
+			return appendTime(dst, is), nil
+		},
 	}
-	if at.IsZero() {
-		w.fail("task %s has no time of creation", t.ID)
-		return
-	}
-	w.when(name, at)
 }
 
-// detailedTask writes a task and the data that its status makes available (SEP-2663).
-func (w *writer) detailedTask(t *protocol.DetailedTask) {
-	w.taskMembers(&t.Task)
-	switch t.Status {
-	case protocol.TaskInputRequired:
-		w.inputRequests(t.Requests)
-	case protocol.TaskCompleted:
-		if t.Result == nil {
-			w.fail("completed task %s has no result", t.ID)
+// ttl is the TTL of a task. Null means unlimited.
+var ttl = kind[*int64]{
+	read: func(d *Dialect, to **int64, v []byte) *fail {
+		if jsontext.KindOf(v) == jsontext.KindNull {
+			return nil
 		}
-		w.inlined(t.Result)
-	case protocol.TaskFailed:
-		if t.Error == nil {
-			w.fail("failed task %s has no error", t.ID)
-			return
+		*to = new(int64)
+		return readInt(d, *to, v)
+	},
+	write: func(_ *Dialect, dst []byte, v **int64) ([]byte, error) {
+		if *v == nil {
+			return append(dst, "null"...), nil
 		}
-		w.taskError(t.Error)
-	case protocol.TaskWorking, protocol.TaskCancelled:
-	}
+		return strconv.AppendInt(dst, **v, 10), nil
+	},
 }
 
-// inlined writes the result of a task. If it was made on another revision, inlined adds its
-// resultType (2026-07-28 basic "Result").
-func (w *writer) inlined(result []byte) {
-	if _, ok := jsontext.Member(result, "resultType"); ok || !w.d.resultType || jsontext.KindOf(result) != jsontext.KindObject {
-		w.objectMember("result", result)
-		return
-	}
-	w.key("result")
-	w.open('{')
-	w.resultType(nil)
-	for key, v := range jsontext.Members(result) {
-		w.keyOf(key.String())
-		w.raw(v)
-	}
-	w.shut('}')
+// detailMembers are the data that the status of a task makes available (SEP-2663).
+var detailMembers = members[protocol.DetailedTask]{
+	optional("inputRequests", inputRequests, func(t *protocol.DetailedTask) *[]protocol.InputRequest { return &t.Requests }).
+		when(func(t *protocol.DetailedTask) bool { return t.Status == protocol.TaskInputRequired }),
+	optional("result", inlined, func(t *protocol.DetailedTask) *json.RawMessage { return &t.Result }).
+		when(func(t *protocol.DetailedTask) bool { return t.Status == protocol.TaskCompleted }),
+	optional("error", pointer(object(errorMembers)), func(t *protocol.DetailedTask) **protocol.Error { return &t.Error }).
+		when(func(t *protocol.DetailedTask) bool { return t.Status == protocol.TaskFailed }),
 }
 
-func (w *writer) taskError(e *protocol.Error) {
-	w.key("error")
-	w.open('{')
-	w.integer("code", int64(e.Code))
-	w.str("message", e.Message)
-	if e.Data != nil {
-		w.any("data", e.Data)
-	}
-	w.shut('}')
+var errorMembers = members[protocol.Error]{
+	required("code", integer[int](), func(e *protocol.Error) *int { return &e.Code }),
+	required("message", str, func(e *protocol.Error) *string { return &e.Message }),
+	optional("data", errorData, func(e *protocol.Error) *any { return &e.Data }),
 }
 
-func readStatus(_ *Dialect, t *protocol.Task, v []byte) *fail {
-	return readEnum(&t.Status, v, protocol.TaskWorking, protocol.TaskInputRequired,
-		protocol.TaskCompleted, protocol.TaskFailed, protocol.TaskCancelled)
-}
-
-// readTTL reads a TTL. Null means unlimited.
-func readTTL(_ *Dialect, t *protocol.Task, v []byte) *fail {
-	if jsontext.KindOf(v) == jsontext.KindNull {
+// errorData is any value. Decoding keeps it encoded.
+var errorData = kind[any]{
+	read: func(_ *Dialect, to *any, v []byte) *fail {
+		*to = json.RawMessage(v)
 		return nil
+	},
+	write: func(_ *Dialect, dst []byte, v *any) ([]byte, error) {
+		dst, err := appendAny(dst, *v)
+		if err != nil {
+			err = &badValue{reason: err}
+		}
+		return dst, err
+	},
+	none: func(v *any) bool {
+		raw, ok := (*v).(json.RawMessage)
+		return *v == nil || ok && len(raw) == 0
+	},
+}
+
+// inlined is the result of a task. If it was made on another revision, encoding adds its resultType
+// (2026-07-28 basic "Result").
+var inlined = kind[json.RawMessage]{
+	read: rawObject.read,
+	write: func(d *Dialect, dst []byte, result *json.RawMessage) ([]byte, error) {
+		_, typed := jsontext.Member(*result, "resultType")
+		if typed || !d.resultType || jsontext.KindOf(*result) != jsontext.KindObject {
+			return rawObject.write(d, dst, result)
+		}
+		w := d.writer(dst)
+		w.open('{')
+		w.resultType(nil)
+		for key, v := range jsontext.Members(*result) {
+			w.keyOf(key.String())
+			w.raw(v)
+		}
+		w.shut('}')
+		return w.ended()
+	},
+}
+
+// appendDetailedTask writes the members of a task and of the data that its status makes available.
+func appendDetailedTask(d *Dialect, dst []byte, t *protocol.DetailedTask) ([]byte, error) {
+	switch {
+	case t.Status == protocol.TaskCompleted && t.Result == nil:
+		return dst, fmt.Errorf("completed task %s has no result", t.ID)
+	case t.Status == protocol.TaskFailed && t.Error == nil:
+		return dst, fmt.Errorf("failed task %s has no error", t.ID)
 	}
-	t.TTL = new(int64)
-	return readInt(t.TTL, v)
-}
-
-func taskFields(ttl, poll string) fields[protocol.Task] {
-	return fields[protocol.Task]{
-		{"taskId", required, func(_ *Dialect, t *protocol.Task, v []byte) *fail { return readString(&t.ID, v) }},
-		{"status", required, readStatus},
-		{"statusMessage", optional, func(_ *Dialect, t *protocol.Task, v []byte) *fail { return readString(&t.Message, v) }},
-		{"createdAt", required, func(_ *Dialect, t *protocol.Task, v []byte) *fail { return readTime(&t.Created, v) }},
-		{"lastUpdatedAt", required, func(_ *Dialect, t *protocol.Task, v []byte) *fail { return readTime(&t.Updated, v) }},
-		{ttl, required, readTTL},
-		{poll, optional, func(_ *Dialect, t *protocol.Task, v []byte) *fail { return readInt(&t.PollInterval, v) }},
+	dst, err := taskMembers.appendInto(d, dst, &t.Task)
+	if err != nil {
+		return dst, err
 	}
-}
-
-var (
-	coreTaskMembers      = taskFields("ttl", "pollInterval")
-	extensionTaskMembers = taskFields("ttlMs", "pollIntervalMs")
-)
-
-func readTask(d *Dialect, t *protocol.Task, v []byte) *fail {
-	if d.taskExtension {
-		return extensionTaskMembers.decode(d, t, v)
-	}
-	return coreTaskMembers.decode(d, t, v)
-}
-
-var detailMembers = fields[protocol.DetailedTask]{
-	{"result", optional, func(_ *Dialect, t *protocol.DetailedTask, v []byte) *fail { return readObject(&t.Result, v) }},
-	{"error", optional, func(d *Dialect, t *protocol.DetailedTask, v []byte) *fail {
-		t.Error = new(protocol.Error)
-		return errorMembers.decode(d, t.Error, v)
-	}},
-	{"inputRequests", optional, func(d *Dialect, t *protocol.DetailedTask, v []byte) *fail {
-		return readInputRequests(d, &t.Requests, v)
-	}},
-}
-
-var errorMembers = fields[protocol.Error]{
-	{"code", required, func(_ *Dialect, e *protocol.Error, v []byte) *fail { return readInt(&e.Code, v) }},
-	{"message", required, func(_ *Dialect, e *protocol.Error, v []byte) *fail { return readString(&e.Message, v) }},
-	{"data", optional, func(_ *Dialect, e *protocol.Error, v []byte) *fail {
-		e.Data = json.RawMessage(v)
-		return nil
-	}},
+	return detailMembers.appendInto(d, dst, t)
 }
 
 // readDetailedTask reads a task. On the extension, it also reads the members that the status
 // requires.
 func readDetailedTask(d *Dialect, t *protocol.DetailedTask, v []byte) *fail {
-	if f := readTask(d, &t.Task, v); f != nil || !d.taskExtension {
+	if f := taskMembers.decode(d, &t.Task, v); f != nil || !d.taskExtension {
 		return f
 	}
 	if f := detailMembers.decode(d, t, v); f != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // readMeta reads a _meta object into the types of encoding/json.
-func readMeta(to *protocol.Meta, v []byte) *fail {
+func readMeta(_ *Dialect, to *protocol.Meta, v []byte) *fail {
 	if jsontext.KindOf(v) != jsontext.KindObject {
 		return refuse("must be an object")
 	}

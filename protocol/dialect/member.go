@@ -1,0 +1,246 @@
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// member is a row of a table of members: one member of a wire object whose model is a T. Decoding
+// and encoding use the same row. Most rows come from required or optional, which derive the three
+// functions from a kind and the address of a Go field.
+type member[T any] struct {
+	name     string
+	in       revisions // they have the member; others ignore it and do not write it
+	required revisions // they require the member
+	nullable bool      // null is a value; otherwise, a null is the same as an absent member
+
+	read  func(d *Dialect, t *T, v []byte) *fail
+	write func(d *Dialect, dst []byte, t *T) ([]byte, error) // may append nothing, which leaves out the member
+	none  func(t *T) bool                                    // leaves out a member that is not required; may be nil
+}
+
+// kind is how values of one Go type stand on the wire.
+type kind[F any] struct {
+	read  func(d *Dialect, to *F, v []byte) *fail
+	write func(d *Dialect, dst []byte, v *F) ([]byte, error)
+	none  func(v *F) bool // the value means that there is no member; nil if no value does
+}
+
+// required returns the row of a member that each revision requires.
+func required[T, F any](name string, k kind[F], at func(*T) *F) member[T] {
+	m := optional(name, k, at)
+	m.required = always
+	return m
+}
+
+// optional returns the row of a member that is left out if the kind's none reports true.
+func optional[T, F any](name string, k kind[F], at func(*T) *F) member[T] {
+	read, write, none := k.read, k.write, k.none
+	m := member[T]{
+		name:  name,
+		in:    always,
+		read:  func(d *Dialect, t *T, v []byte) *fail { return read(d, at(t), v) },
+		write: func(d *Dialect, dst []byte, t *T) ([]byte, error) { return write(d, dst, at(t)) },
+	}
+	if none != nil {
+		m.none = func(t *T) bool { return none(at(t)) }
+	}
+	return m
+}
+
+// nullable is like optional, but null is a value of the member.
+func nullable[T, F any](name string, k kind[F], at func(*T) *F) member[T] {
+	m := optional(name, k, at)
+	m.nullable = true
+	return m
+}
+
+// decoded returns the row of a member that is not written with the table.
+func decoded[T any](name string, read func(d *Dialect, t *T, v []byte) *fail) member[T] {
+	return member[T]{
+		name: name, in: always, read: read,
+		write: func(_ *Dialect, dst []byte, _ *T) ([]byte, error) { return dst, nil },
+	}
+}
+
+// constant returns the row of a member that always has the same text, such as the type of a block.
+// Decoding ignores its value, because the value has selected the table.
+func constant[T any](name, text string) member[T] {
+	return member[T]{
+		name: name, in: always, required: always,
+		read:  func(*Dialect, *T, []byte) *fail { return nil },
+		write: func(_ *Dialect, dst []byte, _ *T) ([]byte, error) { return jsontext.Quote(dst, text), nil },
+	}
+}
+
+// self is the address of a member whose kind uses the whole object.
+func self[T any](t *T) *T { return t }
+
+// since returns m for the revisions from first on.
+func (m member[T]) since(first protocol.Revision) member[T] { return m.only(since(first)) }
+
+// only returns m for these revisions.
+func (m member[T]) only(in revisions) member[T] {
+	m.in, m.required = in, m.required&in
+	return m
+}
+
+// requiredIn returns m as a member that these revisions require.
+func (m member[T]) requiredIn(in revisions) member[T] {
+	m.required = in
+	return m
+}
+
+// when returns m as a member that is written only if is returns true.
+func (m member[T]) when(is func(t *T) bool) member[T] {
+	m.none, m.required = func(t *T) bool { return !is(t) }, 0
+	return m
+}
+
+// members are the members of an object in the order of encoding, at most 64.
+type members[T any] []member[T]
+
+// decode reads an object into t. A nil raw is an object without members.
+func (ms members[T]) decode(d *Dialect, t *T, raw []byte) *fail {
+	return ms.decodeObject(d, t, jsontext.Bare(raw))
+}
+
+// decodeObject is like decode, but uses the outline of the object.
+func (ms members[T]) decodeObject(d *Dialect, t *T, o jsontext.Object) *fail {
+	raw := o.Raw()
+	if raw != nil && jsontext.KindOf(raw) != jsontext.KindObject {
+		if !jsontext.IsEmptyArray(raw) {
+			return refuse("must be an object")
+		}
+		o, raw = jsontext.Object{}, nil
+	}
+	bit, seen, unknown, next := d.bit, uint64(0), 0, 0
+	for key, v := range o.Members() {
+		i := ms.find(key, next)
+		if i < 0 {
+			unknown++
+			continue
+		}
+		m := &ms[i]
+		if seen>>i&1 != 0 {
+			return refuse("is repeated").in(m.name)
+		}
+		seen |= 1 << i
+		next = i + 1
+		if m.in&bit == 0 || m.required&bit == 0 && !m.nullable && jsontext.KindOf(v) == jsontext.KindNull {
+			continue // some clients write absent members as null (ADR 8)
+		}
+		if f := m.read(d, t, v); f != nil {
+			return f.in(m.name)
+		}
+	}
+	if f := ms.missing(d, seen); f != nil || unknown < 2 {
+		return f
+	}
+	return repeated(raw)
+}
+
+// find returns the index of a row, or -1. It looks at next first, because most objects have the
+// order of the table.
+func (ms members[T]) find(key jsontext.Key, next int) int {
+	name := key.Bytes()
+	for i := next; i < len(ms); i++ {
+		if string(name) == ms[i].name {
+			return i
+		}
+	}
+	for i := range ms[:next] {
+		if string(name) == ms[i].name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (ms members[T]) missing(d *Dialect, seen uint64) *fail {
+	for i := range ms {
+		if ms[i].required&d.bit != 0 && seen>>i&1 == 0 {
+			return refuse("is missing").in(ms[i].name)
+		}
+	}
+	return nil
+}
+
+// repeated refuses an object with a name that occurs twice. It is called only for objects with
+// several unknown members, which are rare.
+func repeated(object []byte) *fail {
+	n := jsontext.Len(object)
+	if n < 2 {
+		return nil
+	}
+	names := make([]string, 0, n)
+	for key := range jsontext.Members(object) {
+		names = append(names, key.String())
+	}
+	slices.Sort(names)
+	for i := 1; i < n; i++ {
+		if names[i] == names[i-1] {
+			return refuse("is repeated").in(names[i])
+		}
+	}
+	return nil
+}
+
+// append appends t as an object.
+func (ms members[T]) append(d *Dialect, dst []byte, t *T) ([]byte, error) {
+	dst, err := ms.appendInto(d, append(dst, '{'), t)
+	return append(dst, '}'), err
+}
+
+// appendInto appends the members of t to an object that is already open.
+func (ms members[T]) appendInto(d *Dialect, dst []byte, t *T) ([]byte, error) {
+	for i := range ms {
+		m := &ms[i]
+		if !m.in.has(d) || m.none != nil && !m.required.has(d) && m.none(t) {
+			continue
+		}
+		before := len(dst)
+		dst = appendKey(dst, m.name)
+		value := len(dst)
+		var err error
+		if dst, err = m.write(d, dst, t); err != nil {
+			if bad, ok := errors.AsType[*badValue](err); ok && bad.member == "" {
+				bad.member = m.name
+			}
+			return dst, err
+		}
+		if len(dst) == value {
+			dst = dst[:before]
+		}
+	}
+	return dst, nil
+}
+
+// badValue is the error of a value that its member cannot have. appendInto adds the member.
+type badValue struct {
+	member string
+	reason error
+}
+
+// Error returns the member and the reason.
+func (b *badValue) Error() string { return fmt.Sprintf("member %s: %v", b.member, b.reason) }
+
+// Unwrap returns the reason.
+func (b *badValue) Unwrap() error { return b.reason }
+
+// encode appends t as an object. After an error, it returns the original dst and the error, which
+// names the revision.
+func encode[T any](d *Dialect, dst []byte, ms members[T], t *T) ([]byte, error) {
+	b, err := ms.append(d, dst, t)
+	if err != nil {
+		return dst, d.lacks(err)
+	}
+	return b, nil
+}
+
+// lacks adds the revision to an error of encoding.
+func (d *Dialect) lacks(err error) error { return fmt.Errorf("revision %s: %w", d.rev, err) }

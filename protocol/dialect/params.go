@@ -1,0 +1,147 @@
+package dialect
+
+import (
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// AppendParams appends the params of a request or notification, always as an object. m becomes its
+// _meta and may be nil. A client request of 2026-07-28 always has the required members of _meta.
+// AppendParams returns an error if the revision lacks the method. It accepts methods that are not
+// in the specification.
+func (d *Dialect) AppendParams(dst []byte, p protocol.Params, m *protocol.RequestMeta) ([]byte, error) {
+	w := d.writer(dst)
+	method := p.Method()
+	custom, isCustom := p.(*protocol.CustomParams)
+	row, ok := d.methods[method]
+	if !ok && !isCustom {
+		w.fail("%s does not exist", method)
+		return w.done()
+	}
+	meta := metaOf{RequestMeta: m, request: ok && row.client && row.request}
+	w.open('{')
+	if isCustom {
+		meta.raw = w.custom(custom.Raw)
+		meta.request = !strings.HasPrefix(method, "notifications/")
+	} else {
+		w.take(row.params.write(d, w.b, p))
+	}
+	w.requestMeta(meta)
+	w.shut('}')
+	return w.done()
+}
+
+// custom writes the members of params outside the specification, and returns their _meta.
+func (w *writer) custom(raw []byte) (meta []byte) {
+	if len(raw) > 0 && jsontext.KindOf(raw) != jsontext.KindObject {
+		w.fail("params must be an object")
+	}
+	for key, v := range jsontext.Members(raw) {
+		if key.Is("_meta") {
+			meta = v
+			continue
+		}
+		w.keyOf(key.String())
+		w.raw(v)
+	}
+	return meta
+}
+
+// DecodeParams decodes the params of a request or notification of either side. Nil params are
+// absent. A method that the revision lacks yields CustomParams. The fault is an InvalidParams that
+// names the member by its path. DecodeMeta reads _meta. Raw JSON in the result aliases params.
+func (d *Dialect) DecodeParams(method string, params []byte) (protocol.Params, *protocol.Fault) {
+	return d.DecodeParamsObject(method, jsontext.Bare(params))
+}
+
+// DecodeParamsObject is like DecodeParams, but uses the outline of the params.
+func (d *Dialect) DecodeParamsObject(method string, params jsontext.Object) (protocol.Params, *protocol.Fault) {
+	m, ok := d.methods[method]
+	if !ok {
+		return decodeCustom(method, params)
+	}
+	p, f := m.params.read(d, params)
+	if f != nil {
+		return nil, f.fault("params")
+	}
+	return p, nil
+}
+
+// decodeCustom reads params of a method that the revision lacks.
+func decodeCustom(method string, o jsontext.Object) (protocol.Params, *protocol.Fault) {
+	raw := o.Raw()
+	if raw != nil && jsontext.KindOf(raw) != jsontext.KindObject {
+		return nil, refuse("must be an object").fault("params")
+	}
+	if f := repeated(raw); f != nil {
+		return nil, f.fault("params")
+	}
+	return &protocol.CustomParams{Name: method, Raw: raw}, nil
+}
+
+type paramsReader func(d *Dialect, o jsontext.Object) (protocol.Params, *fail)
+
+// codec decodes and encodes the params of a method.
+type codec struct {
+	read  paramsReader
+	write func(d *Dialect, dst []byte, p protocol.Params) ([]byte, error) // writes the members
+}
+
+// coded returns a codec of a function for each direction.
+func coded[P protocol.Params](read paramsReader, write func(d *Dialect, dst []byte, p P) ([]byte, error)) codec {
+	return codec{read, func(d *Dialect, dst []byte, p protocol.Params) ([]byte, error) {
+		typed, _ := p.(P) // methods and types of params belong together
+		return write(d, dst, typed)
+	}}
+}
+
+// params returns a codec that uses a table of members.
+func params[T any, P interface {
+	*T
+	protocol.Params
+}](ms members[T]) codec {
+	return coded(into[T, P](ms), func(d *Dialect, dst []byte, p P) ([]byte, error) { return ms.appendInto(d, dst, p) })
+}
+
+// into returns a reader of params that uses a table of members.
+func into[T any, P interface {
+	*T
+	protocol.Params
+}](ms members[T]) paramsReader {
+	return func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
+		t := new(T)
+		if f := ms.decodeObject(d, t, o); f != nil {
+			return nil, f
+		}
+		return P(t), nil
+	}
+}
+
+// listParams returns the codec for the params of a list request.
+func listParams(kind protocol.ListKind) codec {
+	read := func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
+		p := &protocol.ListParams{Kind: kind}
+		if f := listMembers.decodeObject(d, p, o); f != nil {
+			return nil, f
+		}
+		return p, nil
+	}
+	return coded(read, func(d *Dialect, dst []byte, p *protocol.ListParams) ([]byte, error) {
+		return listMembers.appendInto(d, dst, p)
+	})
+}
+
+// listChanged returns the codec for the params of a list_changed notification.
+func listChanged(kind protocol.ListKind) codec {
+	c := params(members[protocol.ListChangedParams]{})
+	c.read = func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
+		p := &protocol.ListChangedParams{Kind: kind}
+		if f := (members[protocol.ListChangedParams]{}).decodeObject(d, p, o); f != nil {
+			return nil, f
+		}
+		return p, nil
+	}
+	return c
+}

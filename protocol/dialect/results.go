@@ -1,0 +1,472 @@
+package dialect
+
+import (
+	"slices"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// AppendResult appends a result object. It returns an error if the revision lacks the result.
+// server is the serverInfo written by AppendImplementation, for revisions that have it in _meta
+// (2026-07-28 basic "_meta"). It may be nil.
+//
+// Results of a client never have serverInfo or resultType, because on 2026-07-28 they are answers
+// inside a request. A message without role gets the role user, and a sampling result the role
+// assistant.
+//
+// A CallToolResult with structured content and a nil Content gets a text block with a copy of the
+// structured content, for older clients and models (server/tools "Structured Content"). An empty
+// Content that is not nil stays empty.
+func (d *Dialect) AppendResult(dst []byte, r protocol.Result, server []byte) ([]byte, error) {
+	w := d.writer(dst)
+	w.open('{')
+	if w.clientResult(r) {
+		w.shut('}')
+		return w.done()
+	}
+	if custom, ok := r.(*protocol.CustomResult); ok {
+		w.customResult(custom.Raw, server)
+	} else {
+		w.resultType(r)
+		w.resultMeta(w.result(r), r, server)
+	}
+	w.shut('}')
+	return w.done()
+}
+
+// resultType writes the resultType of a result (2026-07-28 basic "Result").
+func (w *writer) resultType(r protocol.Result) {
+	if !w.d.resultType {
+		return
+	}
+	switch r.(type) {
+	case *protocol.InputRequiredResult:
+		w.str("resultType", "input_required")
+	case *protocol.CreateTaskResult:
+		w.str("resultType", "task")
+	default:
+		w.str("resultType", "complete")
+	}
+}
+
+// result writes the members of a result and returns its _meta.
+func (w *writer) result(r protocol.Result) protocol.Meta {
+	switch r := r.(type) {
+	case *protocol.EmptyResult:
+		return r.Meta
+	case *protocol.CallToolResult:
+		w.callToolResult(r)
+		return r.Meta
+	case *protocol.ReadResourceResult:
+		writeInto(w, readResourceResultMembers, r)
+		return r.Meta
+	case *protocol.GetPromptResult:
+		writeInto(w, getPromptResultMembers, r)
+		return r.Meta
+	case *protocol.CompleteResult:
+		writeInto(w, completeResultMembers, r)
+		return r.Meta
+	case *protocol.InitializeResult:
+		w.exists(w.d.handshake, "initialize")
+		writeInto(w, initializeResultMembers, r)
+		return r.Meta
+	case *protocol.DiscoverResult:
+		w.exists(!w.d.handshake, "server/discover")
+		writeInto(w, discoverMembers, r)
+		return r.Meta
+	case *protocol.ListenResult:
+		w.exists(w.d.listenStream, "subscriptions/listen")
+		return nil
+	case *protocol.InputRequiredResult:
+		w.exists(w.d.inputRounds, "input_required")
+		if len(r.Requests) == 0 && r.State == nil {
+			w.fail("input_required needs requests or a state")
+		}
+		writeInto(w, inputRequiredMembers, r)
+		return r.Meta
+	default:
+		return w.list(r)
+	}
+}
+
+func (w *writer) list(r protocol.Result) protocol.Meta {
+	switch r := r.(type) {
+	case *protocol.Page:
+		w.page(r)
+		return r.Meta
+	case *protocol.ListToolsResult:
+		writeInto(w, listToolsMembers, r)
+		return r.Meta
+	case *protocol.ListResourcesResult:
+		writeInto(w, listResourcesMembers, r)
+		return r.Meta
+	case *protocol.ListTemplatesResult:
+		writeInto(w, listTemplatesMembers, r)
+		return r.Meta
+	case *protocol.ListPromptsResult:
+		writeInto(w, listPromptsMembers, r)
+		return r.Meta
+	default:
+		return w.taskAnswer(r)
+	}
+}
+
+func (w *writer) taskAnswer(r protocol.Result) protocol.Meta {
+	switch r := r.(type) {
+	case *protocol.CreateTaskResult:
+		w.exists(w.d.coreTasks || w.d.taskExtension, "a task")
+		writeInto(w, createTaskMembers, r)
+		if !w.d.coreTasks {
+			writeInto(w, taskMembers, &r.Task)
+		}
+		return r.Meta
+	case *protocol.TaskResult:
+		w.exists(w.d.coreTasks || w.d.taskExtension, "a task")
+		if w.d.taskExtension {
+			w.take(appendDetailedTask(w.d, w.b, &r.Task))
+		} else {
+			writeInto(w, taskMembers, &r.Task.Task)
+		}
+		return r.Meta
+	case *protocol.ListTasksResult:
+		w.exists(w.d.coreTasks, "tasks/list")
+		writeInto(w, listTasksResultMembers, r)
+		return r.Meta
+	default:
+		w.fail("result %T: %w", r, errUnknownType)
+		return nil
+	}
+}
+
+// clientResult writes the members of r and returns true if r is a result that clients send.
+func (w *writer) clientResult(r protocol.Result) bool {
+	switch r := r.(type) {
+	case *protocol.CreateMessageResult:
+		writeInto(w, createMessageResultMembers, r)
+	case *protocol.ListRootsResult:
+		writeInto(w, listRootsResultMembers, r)
+	case *protocol.ElicitResult:
+		w.exists(w.d.elicits, "elicitation")
+		writeInto(w, elicitResultMembers, r)
+	default:
+		return false
+	}
+	return true
+}
+
+// exists fails if is is false: the revision lacks the thing named by what.
+func (w *writer) exists(is bool, what string) {
+	if !is {
+		w.fail("%s does not exist", what)
+	}
+}
+
+// resultMeta writes the _meta of a server's result. Reserved members take precedence over members
+// of the user.
+func (w *writer) resultMeta(m protocol.Meta, r protocol.Result, server []byte) {
+	server = w.identity(r, server)
+	reserved, value := w.reserved(r)
+	if len(m) == 0 && server == nil && reserved == "" {
+		return
+	}
+	w.key("_meta")
+	w.open('{')
+	if reserved != "" {
+		w.key(reserved)
+		w.b = append(w.b, value...)
+	}
+	if server != nil {
+		w.key(keyServerInfo)
+		w.b = append(w.b, server...)
+	}
+	w.metaMembers(m, func(name string) bool {
+		return reserved != "" && name == reserved || server != nil && name == keyServerInfo
+	})
+	w.shut('}')
+}
+
+// reserved returns a member of _meta that only this type of result has. If there is no such member,
+// name is empty.
+func (w *writer) reserved(r protocol.Result) (name string, value []byte) {
+	switch r := r.(type) {
+	case *protocol.ListenResult:
+		return keySubscription, r.ID.Append(nil)
+	case *protocol.CreateTaskResult:
+		if w.d.coreTasks && r.ImmediateResponse != "" {
+			return keyImmediate, jsontext.Quote(nil, r.ImmediateResponse)
+		}
+	}
+	return "", nil
+}
+
+// identity returns the serverInfo to send: the one of a DiscoverResult, or else server. It returns nil
+// if results of the revision do not have serverInfo.
+func (w *writer) identity(r protocol.Result, server []byte) []byte {
+	if !w.d.resultType {
+		return nil
+	}
+	if found, ok := r.(*protocol.DiscoverResult); ok && found.Server.Name != "" {
+		return w.d.AppendImplementation(nil, &found.Server)
+	}
+	return server
+}
+
+// customResult writes an encoded result and adds the members that the revision requires in every
+// result.
+func (w *writer) customResult(raw, server []byte) {
+	if len(raw) > 0 && jsontext.KindOf(raw) != jsontext.KindObject {
+		w.fail("a result must be an object")
+		return
+	}
+	if _, ok := jsontext.Member(raw, "resultType"); !ok {
+		w.resultType(nil)
+	}
+	var meta []byte
+	for key, v := range jsontext.Members(raw) {
+		if key.Is("_meta") {
+			meta = v
+			continue
+		}
+		w.keyOf(key.String())
+		w.raw(v)
+	}
+	server = w.identity(nil, server)
+	if meta == nil && server == nil {
+		return
+	}
+	w.key("_meta")
+	w.open('{')
+	if server != nil {
+		w.key(keyServerInfo)
+		w.b = append(w.b, server...)
+	}
+	for key, v := range jsontext.Members(meta) {
+		if server == nil || !key.Is(keyServerInfo) {
+			w.keyOf(key.String())
+			w.raw(v)
+		}
+	}
+	w.shut('}')
+}
+
+// callToolResult writes the members of callToolResultMembers by hand, because it is the most frequent
+// result.
+func (w *writer) callToolResult(r *protocol.CallToolResult) {
+	if r.Content == nil && len(r.Structured) > 0 {
+		w.key("content")
+		w.b = append(w.b, `[{"type":"text","text":`...)
+		w.b = jsontext.QuoteBytes(w.b, r.Structured)
+		w.b = append(w.b, "}]"...)
+	} else {
+		w.key("content")
+		w.blocks(r.Content, inResult)
+	}
+	if len(r.Structured) > 0 && w.d.structuredContent {
+		w.key("structuredContent")
+		w.b = w.d.appendStructured(w.b, r.Structured, r.Wrapped)
+	}
+	w.flag("isError", r.IsError)
+}
+
+// page writes a list whose entries are encoded.
+func (w *writer) page(r *protocol.Page) {
+	size := 128 // for the members around the entries
+	for _, e := range r.Entries {
+		size += len(e) + 1
+	}
+	w.b = slices.Grow(w.b, size)
+	name := [...]string{"tools", "resources", "resourceTemplates", "prompts"}
+	w.key(name[r.Kind])
+	w.open('[')
+	for _, e := range r.Entries {
+		w.comma()
+		w.b = append(w.b, e...)
+	}
+	w.shut(']')
+	writeInto(w, pageMembers, r)
+}
+
+var pageMembers = members[protocol.Page]{
+	optional("nextCursor", pointer(str), func(r *protocol.Page) **string { return &r.Next }),
+	optional("ttlMs", ttlMs, func(r *protocol.Page) *protocol.CacheHints { return &r.Cache }).only(sessionless),
+	optional("cacheScope", cacheScope, func(r *protocol.Page) *protocol.CacheHints { return &r.Cache }).only(sessionless),
+}
+
+// DecodeResult decodes the result of a request method, of either side. The method determines the
+// type of the result. Acknowledgements are EmptyResult. tasks/result and methods that the revision
+// lacks yield CustomResult. A tools/call may yield a CreateTaskResult.
+//
+// On 2026-07-28 resultType decides first, and an unknown resultType is a fault (basic "Result").
+// The fault names the member by its path. Raw JSON in the result aliases the input.
+func (d *Dialect) DecodeResult(method string, result []byte) (protocol.Result, *protocol.Fault) {
+	if jsontext.KindOf(result) != jsontext.KindObject {
+		return nil, refuse("must be an object").fault("result")
+	}
+	read, f := d.resultReader(method, result)
+	if f != nil {
+		return nil, f.fault("result")
+	}
+	r, f := read(d, result)
+	if f != nil {
+		return nil, f.fault("result")
+	}
+	return r, nil
+}
+
+// resultReader returns the reader of a result of method.
+func (d *Dialect) resultReader(method string, result []byte) (resultReader, *fail) {
+	m, ok := d.methods[method]
+	if !ok {
+		return decodeCustomResult, nil
+	}
+	kind, f := d.resultKind(m, result)
+	switch {
+	case f != nil:
+		return nil, f
+	case kind == "task":
+		return decodeCreateTask, nil
+	case kind == "input_required":
+		return decodeInputRequired, nil
+	case m.result == nil:
+		return decodeCustomResult, nil
+	}
+	return m.result, nil
+}
+
+// resultKind returns "complete", "task" or "input_required". It returns the last two only if the
+// method allows such a result.
+func (d *Dialect) resultKind(m sent, result []byte) (string, *fail) {
+	const complete = "complete"
+	if !d.resultType {
+		if _, ok := jsontext.Member(result, "task"); ok && d.coreTasks && m.task {
+			return "task", nil
+		}
+		return complete, nil
+	}
+	v, ok := jsontext.Member(result, "resultType")
+	if !ok {
+		return complete, nil
+	}
+	kind, ok := jsontext.String(v)
+	switch {
+	case !ok:
+		return "", refuse("must be a string").in("resultType")
+	case kind == complete,
+		kind == "task" && m.client && m.task,
+		kind == "input_required" && m.rounds:
+		return kind, nil
+	}
+	return "", refuse("is not one that " + m.name + " may have").in("resultType")
+}
+
+type resultReader func(d *Dialect, raw []byte) (protocol.Result, *fail)
+
+// resultOf returns a reader of results that uses a table of members.
+func resultOf[T any, P interface {
+	*T
+	protocol.Result
+}](ms members[T]) resultReader {
+	return func(d *Dialect, raw []byte) (protocol.Result, *fail) {
+		t := new(T)
+		if f := ms.decode(d, t, raw); f != nil {
+			return nil, f
+		}
+		return P(t), nil
+	}
+}
+
+func decodeCustomResult(_ *Dialect, raw []byte) (protocol.Result, *fail) {
+	if f := repeated(raw); f != nil {
+		return nil, f
+	}
+	return &protocol.CustomResult{Raw: raw}, nil
+}
+
+var readEmpty = resultOf(emptyMembers)
+
+// decodeDiscover reads the server's identity from _meta (2026-07-28 server/discover).
+func decodeDiscover(d *Dialect, raw []byte) (protocol.Result, *fail) {
+	r := new(protocol.DiscoverResult)
+	if f := discoverMembers.decode(d, r, raw); f != nil {
+		return nil, f
+	}
+	meta, _ := jsontext.Member(raw, "_meta")
+	if info, ok := jsontext.Member(meta, keyServerInfo); ok {
+		if f := implementationMembers.decode(d, &r.Server, info); f != nil {
+			return nil, f.in(keyServerInfo).in("_meta")
+		}
+		delete(r.Meta, keyServerInfo)
+	}
+	return r, nil
+}
+
+// decodeInputRequired refuses a result with neither questions nor state, because the client could
+// not continue (2026-07-28 basic/patterns/mrtr).
+func decodeInputRequired(d *Dialect, raw []byte) (protocol.Result, *fail) {
+	r := new(protocol.InputRequiredResult)
+	if f := inputRequiredMembers.decode(d, r, raw); f != nil {
+		return nil, f
+	}
+	if len(r.Requests) == 0 && r.State == nil {
+		return nil, refuse("must have inputRequests or requestState")
+	}
+	return r, nil
+}
+
+func decodeListen(d *Dialect, raw []byte) (protocol.Result, *fail) {
+	m, ok := jsontext.Member(raw, "_meta")
+	if !ok {
+		return nil, refuse("is missing").in("_meta")
+	}
+	id, ok := jsontext.Member(m, keySubscription)
+	if !ok {
+		return nil, refuse("is missing").in(keySubscription).in("_meta")
+	}
+	r := new(protocol.ListenResult)
+	if f := readID(d, &r.ID, id); f != nil {
+		return nil, f.in(keySubscription).in("_meta")
+	}
+	return r, nil
+}
+
+// decodeCreateTask reads a created task. The task is a member of the result on 2025-11-25, and the
+// result itself in the extension (SEP-2663).
+func decodeCreateTask(d *Dialect, raw []byte) (protocol.Result, *fail) {
+	r := new(protocol.CreateTaskResult)
+	if f := createTaskMembers.decode(d, r, raw); f != nil {
+		return nil, f
+	}
+	if d.taskExtension {
+		if f := taskMembers.decode(d, &r.Task, raw); f != nil {
+			return nil, f
+		}
+		return r, nil
+	}
+	if text, ok := r.Meta[keyImmediate].(string); ok {
+		r.ImmediateResponse = text
+		delete(r.Meta, keyImmediate)
+	}
+	return r, nil
+}
+
+// decodeCancelTask reads the result of tasks/cancel. Only 2025-11-25 returns the task.
+func decodeCancelTask(d *Dialect, raw []byte) (protocol.Result, *fail) {
+	if d.taskExtension {
+		return readEmpty(d, raw)
+	}
+	return decodeTaskResult(d, raw)
+}
+
+func decodeTaskResult(d *Dialect, raw []byte) (protocol.Result, *fail) {
+	r := new(protocol.TaskResult)
+	if f := readDetailedTask(d, &r.Task, raw); f != nil {
+		return nil, f
+	}
+	if m, ok := jsontext.Member(raw, "_meta"); ok {
+		if f := readMeta(d, &r.Meta, m); f != nil {
+			return nil, f.in("_meta")
+		}
+	}
+	return r, nil
+}
