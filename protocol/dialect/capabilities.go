@@ -41,14 +41,14 @@ func declarations[T any](ms members[T]) members[T] {
 
 var clientCapabilityMembers = declarations(members[protocol.ClientCapabilities]{
 	optional("experimental", declared, func(c *protocol.ClientCapabilities) *map[string]json.RawMessage { return &c.Experimental }),
-	optional("roots", declares(rootsMembers, func(c *protocol.ClientCapabilities) *bool { return &c.Roots }), self[protocol.ClientCapabilities]),
-	optional("sampling", declares(samplingMembers, func(c *protocol.ClientCapabilities) *bool { return &c.Sampling }), self[protocol.ClientCapabilities]).
+	whole("roots", declares(rootsMembers, func(c *protocol.ClientCapabilities) *bool { return &c.Roots })),
+	whole("sampling", declares(samplingMembers, func(c *protocol.ClientCapabilities) *bool { return &c.Sampling })).
 		when(func(c *protocol.ClientCapabilities) bool { return c.Sampling || c.SamplingTool || c.SamplingContext }),
-	optional("elicitation", elicitationCapability, self[protocol.ClientCapabilities]).since(protocol.Rev20250618),
-	optional("tasks", declares(clientTasksMembers, func(c *protocol.ClientCapabilities) *bool { return &c.Tasks }), self[protocol.ClientCapabilities]).only(coreTasks),
-	optional("extensions", extensions(func(c *protocol.ClientCapabilities) (*map[string]json.RawMessage, *bool) {
+	whole("elicitation", elicitationCapability).since(protocol.Rev20250618),
+	whole("tasks", declares(clientTasksMembers, func(c *protocol.ClientCapabilities) *bool { return &c.Tasks })).only(coreTasks),
+	whole("extensions", extensions(func(c *protocol.ClientCapabilities) (*map[string]json.RawMessage, *bool) {
 		return &c.Extensions, &c.Tasks
-	}), self[protocol.ClientCapabilities]),
+	})),
 })
 
 var rootsMembers = declarations(members[protocol.ClientCapabilities]{
@@ -94,7 +94,7 @@ var elicitationModes = declarations(members[protocol.ClientCapabilities]{
 var clientTasksMembers = declarations(members[protocol.ClientCapabilities]{
 	optional("list", present, func(c *protocol.ClientCapabilities) *bool { return &c.TaskList }),
 	optional("cancel", present, func(c *protocol.ClientCapabilities) *bool { return &c.TaskCancel }),
-	optional("requests", object(clientTaskRequests), self[protocol.ClientCapabilities]),
+	whole("requests", object(clientTaskRequests)),
 })
 
 var clientTaskRequests = declarations(members[protocol.ClientCapabilities]{
@@ -106,14 +106,14 @@ var serverCapabilityMembers = declarations(members[protocol.ServerCapabilities]{
 	optional("experimental", declared, func(c *protocol.ServerCapabilities) *map[string]json.RawMessage { return &c.Experimental }),
 	optional("logging", present, func(c *protocol.ServerCapabilities) *bool { return &c.Logging }),
 	optional("completions", present, func(c *protocol.ServerCapabilities) *bool { return &c.Completions }).since(protocol.Rev20250326),
-	optional("prompts", declares(promptsMembers, func(c *protocol.ServerCapabilities) *bool { return &c.Prompts }), self[protocol.ServerCapabilities]),
-	optional("resources", declares(resourcesMembers, func(c *protocol.ServerCapabilities) *bool { return &c.Resources }), self[protocol.ServerCapabilities]),
-	optional("tools", declares(toolsMembers, func(c *protocol.ServerCapabilities) *bool { return &c.Tools }), self[protocol.ServerCapabilities]),
-	optional("tasks", object(serverTasksMembers), self[protocol.ServerCapabilities]).only(coreTasks).
+	whole("prompts", declares(promptsMembers, func(c *protocol.ServerCapabilities) *bool { return &c.Prompts })),
+	whole("resources", declares(resourcesMembers, func(c *protocol.ServerCapabilities) *bool { return &c.Resources })),
+	whole("tools", declares(toolsMembers, func(c *protocol.ServerCapabilities) *bool { return &c.Tools })),
+	whole("tasks", object(serverTasksMembers)).only(coreTasks).
 		when(func(c *protocol.ServerCapabilities) bool { return c.Tasks }),
-	optional("extensions", extensions(func(c *protocol.ServerCapabilities) (*map[string]json.RawMessage, *bool) {
+	whole("extensions", extensions(func(c *protocol.ServerCapabilities) (*map[string]json.RawMessage, *bool) {
 		return &c.Extensions, &c.Tasks
-	}), self[protocol.ServerCapabilities]),
+	})),
 })
 
 var promptsMembers = members[protocol.ServerCapabilities]{
@@ -132,7 +132,7 @@ var toolsMembers = members[protocol.ServerCapabilities]{
 var serverTasksMembers = declarations(members[protocol.ServerCapabilities]{
 	optional("list", present, func(c *protocol.ServerCapabilities) *bool { return &c.TaskList }),
 	optional("cancel", present, func(c *protocol.ServerCapabilities) *bool { return &c.TaskCancel }),
-	optional("requests", object(serverTaskRequests), self[protocol.ServerCapabilities]),
+	whole("requests", object(serverTaskRequests)),
 })
 
 var serverTaskRequests = declarations(members[protocol.ServerCapabilities]{

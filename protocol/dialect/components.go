@@ -36,9 +36,11 @@ func (d *Dialect) AppendImplementation(dst []byte, i *protocol.Implementation) [
 }
 
 var implementationMembers = members[protocol.Implementation]{
-	required("name", str, func(i *protocol.Implementation) *string { return &i.Name }),
+	required("name", str, func(i *protocol.Implementation) *string { return &i.Name }).
+		reading(func(d *Dialect, i *protocol.Implementation, v []byte) *fail { return readString(d, &i.Name, v) }),
 	optional("title", str, func(i *protocol.Implementation) *string { return &i.Title }).only(titled),
-	required("version", str, func(i *protocol.Implementation) *string { return &i.Version }),
+	required("version", str, func(i *protocol.Implementation) *string { return &i.Version }).
+		reading(func(d *Dialect, i *protocol.Implementation, v []byte) *fail { return readString(d, &i.Version, v) }),
 	optional("description", str, func(i *protocol.Implementation) *string { return &i.Description }).only(illustrated),
 	optional("websiteUrl", str, func(i *protocol.Implementation) *string { return &i.WebsiteURL }).only(illustrated),
 	optional("icons", list(icon), func(i *protocol.Implementation) *[]protocol.Icon { return &i.Icons }).only(illustrated),
@@ -69,10 +71,10 @@ var toolMembers = members[protocol.Tool]{
 	required("name", str, func(t *protocol.Tool) *string { return &t.Name }),
 	optional("title", str, func(t *protocol.Tool) *string { return &t.Title }).only(titled),
 	optional("description", str, func(t *protocol.Tool) *string { return &t.Description }),
-	required("inputSchema", inputSchema, self[protocol.Tool]),
-	optional("outputSchema", outputSchema, self[protocol.Tool]).since(protocol.Rev20250618),
-	optional("annotations", toolAnnotations, self[protocol.Tool]).since(protocol.Rev20250326),
-	optional("execution", filled(executionMembers), self[protocol.Tool]).only(coreTasks),
+	whole("inputSchema", inputSchema).requiredIn(always),
+	whole("outputSchema", outputSchema).since(protocol.Rev20250618),
+	whole("annotations", toolAnnotations).since(protocol.Rev20250326),
+	whole("execution", filled(executionMembers)).only(coreTasks),
 	optional("icons", list(icon), func(t *protocol.Tool) *[]protocol.Icon { return &t.Icons }).only(illustrated),
 	optional("_meta", meta, func(t *protocol.Tool) *protocol.Meta { return &t.Meta }).only(extended),
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // elicitMode is the member that discriminates the two modes.
-var elicitMode = members[string]{optional("mode", enum("form", "url"), self[string])}
+var elicitMode = members[string]{whole("mode", enum("form", "url"))}
 
 var elicitFormMembers = members[protocol.ElicitParams]{
 	constant[protocol.ElicitParams]("mode", "form").since(protocol.Rev20251125).requiredIn(0),

@@ -59,6 +59,11 @@ func nullable[T, F any](name string, k kind[F], at func(*T) *F) member[T] {
 	return m
 }
 
+// whole returns the row of an optional member whose kind uses several fields of the object.
+func whole[T any](name string, k kind[T]) member[T] {
+	return member[T]{name: name, in: always, read: k.read, write: k.write, none: k.none}
+}
+
 // decoded returns the row of a member that is not written with the table.
 func decoded[T any](name string, read func(d *Dialect, t *T, v []byte) *fail) member[T] {
 	return member[T]{
@@ -77,9 +82,6 @@ func constant[T any](name, text string) member[T] {
 	}
 }
 
-// self is the address of a member whose kind uses the whole object.
-func self[T any](t *T) *T { return t }
-
 // since returns m for the revisions from first on.
 func (m member[T]) since(first protocol.Revision) member[T] { return m.only(since(first)) }
 
@@ -92,6 +94,13 @@ func (m member[T]) only(in revisions) member[T] {
 // requiredIn returns m as a member that these revisions require.
 func (m member[T]) requiredIn(in revisions) member[T] {
 	m.required = in
+	return m
+}
+
+// reading returns m with a function that reads the member at once, for the most frequent members: a
+// call of a kind and of the address of its field costs some nanoseconds.
+func (m member[T]) reading(read func(d *Dialect, t *T, v []byte) *fail) member[T] {
+	m.read = read
 	return m
 }
 
@@ -118,9 +127,9 @@ func (ms members[T]) decodeObject(d *Dialect, t *T, o jsontext.Object) *fail {
 		}
 		o, raw = jsontext.Object{}, nil
 	}
-	bit, seen, unknown, next := d.bit, uint64(0), 0, 0
+	bit, seen, unknown := d.bit, uint64(0), 0
 	for key, v := range o.Members() {
-		i := ms.find(key, next)
+		i := ms.find(key)
 		if i < 0 {
 			unknown++
 			continue
@@ -130,7 +139,6 @@ func (ms members[T]) decodeObject(d *Dialect, t *T, o jsontext.Object) *fail {
 			return refuse("is repeated").in(m.name)
 		}
 		seen |= 1 << i
-		next = i + 1
 		if m.in&bit == 0 || m.required&bit == 0 && !m.nullable && jsontext.KindOf(v) == jsontext.KindNull {
 			continue // some clients write absent members as null (ADR 8)
 		}
@@ -144,16 +152,9 @@ func (ms members[T]) decodeObject(d *Dialect, t *T, o jsontext.Object) *fail {
 	return repeated(raw)
 }
 
-// find returns the index of a row, or -1. It looks at next first, because most objects have the
-// order of the table.
-func (ms members[T]) find(key jsontext.Key, next int) int {
+func (ms members[T]) find(key jsontext.Key) int {
 	name := key.Bytes()
-	for i := next; i < len(ms); i++ {
-		if string(name) == ms[i].name {
-			return i
-		}
-	}
-	for i := range ms[:next] {
+	for i := range ms {
 		if string(name) == ms[i].name {
 			return i
 		}

@@ -15,7 +15,7 @@ type initialize struct {
 
 var initializeMembers = members[initialize]{
 	required("protocolVersion", str, func(p *initialize) *string { return &p.Version }),
-	required("capabilities", initializeCapabilities, self[initialize]),
+	whole("capabilities", initializeCapabilities).requiredIn(always),
 	required("clientInfo", object(implementationMembers), func(p *initialize) *protocol.Implementation { return &p.Client }),
 }
 
@@ -48,8 +48,9 @@ var listMembers = members[protocol.ListParams]{
 }
 
 var callToolMembers = members[protocol.CallToolParams]{
-	required("name", str, func(p *protocol.CallToolParams) *string { return &p.Name }),
-	optional("arguments", arguments, self[protocol.CallToolParams]),
+	required("name", str, func(p *protocol.CallToolParams) *string { return &p.Name }).
+		reading(func(d *Dialect, p *protocol.CallToolParams, v []byte) *fail { return readString(d, &p.Name, v) }),
+	whole("arguments", arguments),
 	optional("inputResponses", rawObjects, func(p *protocol.CallToolParams) *map[string]json.RawMessage { return &p.Inputs.Responses }).only(sessionless),
 	optional("requestState", pointer(str), func(p *protocol.CallToolParams) **string { return &p.Inputs.State }).only(sessionless),
 	optional("task", taskRequest, func(p *protocol.CallToolParams) **protocol.TaskRequest { return &p.Task }).only(coreTasks),
@@ -124,9 +125,9 @@ var setLevelMembers = members[protocol.SetLevelParams]{
 }
 
 var completeMembers = members[protocol.CompleteParams]{
-	required("ref", kind[protocol.CompleteParams]{read: readRef, write: appendRef}, self[protocol.CompleteParams]),
-	required("argument", object(completeArgumentMembers), self[protocol.CompleteParams]),
-	optional("context", filled(completeContextMembers), self[protocol.CompleteParams]).since(protocol.Rev20250618),
+	whole("ref", kind[protocol.CompleteParams]{read: readRef, write: appendRef}).requiredIn(always),
+	whole("argument", object(completeArgumentMembers)).requiredIn(always),
+	whole("context", filled(completeContextMembers)).since(protocol.Rev20250618),
 }
 
 var completeArgumentMembers = members[protocol.CompleteParams]{

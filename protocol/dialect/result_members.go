@@ -96,7 +96,7 @@ var getPromptResultMembers = members[protocol.GetPromptResult]{
 
 var promptMessageMembers = members[protocol.Message]{
 	required("role", role(protocol.RoleUser), func(m *protocol.Message) *protocol.Role { return &m.Role }),
-	required("content", promptContent, self[protocol.Message]),
+	whole("content", promptContent).requiredIn(always),
 }
 
 // promptContent is the only block of a prompt message.

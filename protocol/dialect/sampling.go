@@ -20,7 +20,7 @@ var createMessageMembers = members[protocol.CreateMessageParams]{
 	optional("metadata", rawObject, func(p *protocol.CreateMessageParams) *json.RawMessage { return &p.Metadata }),
 	optional("tools", list(object(toolMembers)), func(p *protocol.CreateMessageParams) *[]protocol.Tool { return &p.Tools }).
 		since(protocol.Rev20251125).when(func(p *protocol.CreateMessageParams) bool { return p.Tools != nil }),
-	optional("toolChoice", filled(toolChoiceMembers), self[protocol.CreateMessageParams]).since(protocol.Rev20251125),
+	whole("toolChoice", filled(toolChoiceMembers)).since(protocol.Rev20251125),
 	optional("task", taskRequest, func(p *protocol.CreateMessageParams) **protocol.TaskRequest { return &p.Task }).only(coreTasks),
 }
 
@@ -40,7 +40,7 @@ var preferenceMembers = members[protocol.ModelPreferences]{
 	optional("intelligencePriority", pointer(fraction), func(p *protocol.ModelPreferences) **float64 { return &p.Intelligence }),
 }
 
-var hintMembers = members[string]{optional("name", str, self[string])}
+var hintMembers = members[string]{whole("name", str)}
 
 var toolChoiceMembers = members[protocol.CreateMessageParams]{
 	optional("mode", enum("auto", "required", "none"), func(p *protocol.CreateMessageParams) *string { return &p.ToolChoice }),
@@ -48,7 +48,7 @@ var toolChoiceMembers = members[protocol.CreateMessageParams]{
 
 var samplingMessageMembers = members[protocol.Message]{
 	required("role", role(protocol.RoleUser), func(m *protocol.Message) *protocol.Role { return &m.Role }),
-	required("content", messageContent, self[protocol.Message]),
+	whole("content", messageContent).requiredIn(always),
 	optional("_meta", meta, func(m *protocol.Message) *protocol.Meta { return &m.Meta }).since(protocol.Rev20251125),
 }
 
