@@ -203,7 +203,7 @@ var annotationMembers = members[protocol.Annotations]{
 	optional("lastModified", hintTime, func(a *protocol.Annotations) *time.Time { return &a.LastModified }).since(protocol.Rev20250618),
 }
 
-// annotationPriority is a number from 0 to 1. Encoding checks it, too.
+// annotationPriority is a number from 0 to 1. Encoding also checks it.
 var annotationPriority = kind[float64]{
 	read: fraction.read,
 	write: func(_ *Dialect, dst []byte, f *float64) ([]byte, error) {

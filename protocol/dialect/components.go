@@ -55,7 +55,7 @@ var iconMembers = members[protocol.Icon]{
 	optional("theme", theme, func(i *protocol.Icon) *string { return &i.Theme }),
 }
 
-// theme is light or dark. Encoding checks it, too.
+// theme is light or dark. Encoding also checks it.
 var theme = kind[string]{
 	read: func(_ *Dialect, to *string, v []byte) *fail { return readEnum(to, v, "light", "dark") },
 	write: func(d *Dialect, dst []byte, s *string) ([]byte, error) {

@@ -9,9 +9,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// member is a row of a table of members: one member of a wire object whose model is a T. Decoding
-// and encoding use the same row. Most rows come from required or optional, which derive the three
-// functions from a kind and the address of a Go field.
+// member is one member of a wire object whose model is a T: a row of the object's table. Decoding and
+// encoding use the same row. Most rows come from required or optional, which make the three functions
+// from a kind and the address of a Go field.
+//
+// The functions append to a slice instead of calling a writer. A writer that is passed to a function
+// value would escape to the heap. For the same reason, t escapes.
 type member[T any] struct {
 	name     string
 	in       revisions // they have the member; others ignore it and do not write it
@@ -23,7 +26,8 @@ type member[T any] struct {
 	none  func(t *T) bool                                    // leaves out a member that is not required; may be nil
 }
 
-// kind is how values of one Go type stand on the wire.
+// kind reads and writes the values of one Go type. Kinds compose: list(pointer(str)) is a kind of
+// []*string.
 type kind[F any] struct {
 	read  func(d *Dialect, to *F, v []byte) *fail
 	write func(d *Dialect, dst []byte, v *F) ([]byte, error)
