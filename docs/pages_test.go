@@ -41,7 +41,6 @@ var rough = []string{
 	"docs/architecture.md",
 	"docs/client.md",
 	"docs/page.md",
-	"docs/performance.md",
 	"docs/porting.md",
 	"docs/prompts.md",
 	"docs/resources.md",

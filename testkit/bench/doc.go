@@ -1,6 +1,6 @@
 // Command bench measures servers of Kagami, of the official Go SDK and of mcp-go side
 // by side with what carries them: bare Fiber, bare net/http, a bare pair of pipes. It
-// prints tables, and writes them and plots into docs/performance.md.
+// prints tables, and writes them and plots into docs/performance.md and its notes.
 //
 //	go -C testkit/bench run . -out ../../docs      everything; takes its time
 //	go -C testkit/bench run . -quick               everything once, for a look

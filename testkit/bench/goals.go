@@ -117,8 +117,11 @@ func (g goal) values(r results) stats.Series {
 	return r.ratios(g.workload, g.target, g.base, g.metric)
 }
 
-// unknown is the verdict of a goal without figures.
-const unknown = "not measured"
+// Verdicts of a goal without figures, and of a goal with a figure above it.
+const (
+	unknown = "not measured"
+	missed  = "**missed**"
+)
 
 // verdict compares the median with the goal.
 func (g goal) verdict(s stats.Series) string {
@@ -128,7 +131,7 @@ func (g goal) verdict(s stats.Series) string {
 	case m <= g.most:
 		return "reached"
 	}
-	return "**missed**"
+	return missed
 }
 
 // rows of the table of goals.
@@ -146,4 +149,18 @@ func goalRows(r results) [][]string {
 		rows = append(rows, []string{g.text, limit, found, noise(s), g.verdict(s)})
 	}
 	return rows
+}
+
+// missedGoals returns the table of the goals that are missed, or a sentence if there are none.
+func missedGoals(r results) string {
+	var rows [][]string
+	for _, row := range goalRows(r) {
+		if verdict := row[len(row)-1]; verdict == missed {
+			rows = append(rows, row[:len(row)-1])
+		}
+	}
+	if len(rows) == 0 {
+		return "No goal is missed.\n"
+	}
+	return markdown([]string{"", "goal", "measured", "noise"}, rows)
 }

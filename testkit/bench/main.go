@@ -39,7 +39,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	set.SetOutput(errs)
 	var o options
 	var only string
-	set.StringVar(&o.out, "out", "", "directory with performance.md, to write all tables and plots into")
+	set.StringVar(&o.out, "out", "", "directory with performance.md and performance/notes.md, to write all tables and plots into")
 	set.StringVar(&o.data, "data", "", "file that keeps the figures: those of earlier runs that are not measured now are shown, too")
 	set.StringVar(&o.profile, "profile", "", "directory for CPU profiles of Kagami, one for each workload over HTTP and stdio")
 	set.StringVar(&only, "only", "", "groups to run, by commas: "+strings.Join(names(), ","))
@@ -130,11 +130,11 @@ func (o *options) prepare() (results, error) {
 		return nil, err
 	}
 	if o.out != "" {
-		if _, err := known.page(o.out); err != nil {
+		if _, err := known.pages(o.out); err != nil {
 			return nil, err
 		}
 		if missing := o.missing(known); len(missing) > 0 {
-			return nil, fmt.Errorf("-out writes the whole page, but there would be no figures of %s: "+
+			return nil, fmt.Errorf("-out writes the whole pages, but there would be no figures of %s: "+
 				"measure them as well, or have -data name the file of a run that did", strings.Join(missing, ", "))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -12,12 +13,12 @@ import (
 )
 
 // TestEverything measures all workloads on all targets, each with some requests, and
-// writes a copy of the page. Nothing may be left out.
+// writes a copy of the pages. Nothing may be left out.
 func TestEverything(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and starts all servers")
 	}
-	dir := pageIn(t)
+	dir := pagesIn(t)
 	data := filepath.Join(dir, "figures.json")
 	var out, errs bytes.Buffer
 	if err := run(t.Context(), []string{"-quick", "-rounds=1", "-round=1ms", "-out", dir, "-data", data, "-profile", dir}, &out, &errs); err != nil {
@@ -28,19 +29,23 @@ func TestEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	all(t, r)
-	text, err := os.ReadFile(pathOf(dir))
-	if err != nil {
-		t.Fatal(err)
+	var text strings.Builder
+	for _, path := range pathsOf(dir) {
+		page, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(page)
 	}
 	for _, s := range r.sections() {
-		if s.measured() != s.text {
+		if s.name != sectionMissed && s.measured() != s.text {
 			t.Errorf("something was left out of %s:\n%s", s.name, s.text)
 		}
-		if !strings.Contains(string(text), strings.TrimSpace(s.text)) {
-			t.Errorf("%s is not on the page", s.name)
+		if !strings.Contains(text.String(), strings.TrimSpace(s.text)) {
+			t.Errorf("%s is on neither page", s.name)
 		}
 	}
-	pictures(t, dir, string(text))
+	pictures(t, dir, text.String())
 	for _, name := range []string{"http-add-json-2025-11-25-c64.pprof", "stdio-add-depth-1.pprof"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("no profile %s: %v", name, err)
@@ -68,18 +73,18 @@ func all(t *testing.T, r results) {
 	}
 }
 
-// pictures demands that each picture of the page was drawn.
+// pictures demands that each picture of the pages was drawn.
 func pictures(t *testing.T, dir, page string) {
 	t.Helper()
-	parts := strings.Split(page, "](performance/")[1:]
-	for _, part := range parts {
-		name, _, _ := strings.Cut(part, ")")
+	names := regexp.MustCompile(`\]\((?:performance/)?([\w-]+\.svg)\)`).FindAllStringSubmatch(page, -1)
+	for _, match := range names {
+		name := match[1]
 		if _, err := os.Stat(filepath.Join(dir, "performance", name)); err != nil {
 			t.Error(err)
 		}
 	}
-	if len(parts) == 0 {
-		t.Error("the page has no pictures")
+	if len(names) == 0 {
+		t.Error("the pages have no pictures")
 	}
 }
 
@@ -118,6 +123,14 @@ func TestGoal(t *testing.T) {
 		if got := tt.goal.verdict(tt.goal.values(r)); got != tt.want {
 			t.Errorf("%s: %s", name, got)
 		}
+	}
+	if got := missedGoals(r); got != "No goal is missed.\n" {
+		t.Errorf("nothing was measured, and missed are %s", got)
+	}
+	r.add("stdio add depth 1", nameKagami, metricP50, 30)
+	r.add("stdio add depth 1", namePipes, metricP50, 10)
+	if got := missedGoals(r); strings.Count(got, "\n") != 3 || !strings.Contains(got, "≤ 2× bare pipes | 3× |") {
+		t.Errorf("missed are\n%s", got)
 	}
 	var none stats.Series
 	if noise(none) != "" {

@@ -6,17 +6,18 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
-// Markers of the page, between which a section stands.
+// Markers of a page, between which a section stands.
 const (
 	begins = "<!-- bench %s: written by testkit/bench, not by hand -->\n"
 	ends   = "<!-- end of %s -->"
 )
 
-// show prints what was measured, and writes all sections and the pictures into the page
-// below out, if there is one.
+// show prints what was measured, and writes all sections and the pictures into the pages
+// below out, if there are any.
 func show(r results, out string, to io.Writer) error {
 	for _, s := range append(r.sections(), machine()) {
 		text := s.measured()
@@ -30,19 +31,22 @@ func show(r results, out string, to io.Writer) error {
 	if out == "" {
 		return nil
 	}
-	text, err := r.page(out)
+	texts, err := r.pages(out)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(pathOf(out), []byte(text), 0o644); err != nil { //nolint:gosec // a page for everybody
-		return err
+	for i, path := range pathsOf(out) {
+		if err := os.WriteFile(path, []byte(texts[i]), 0o644); err != nil { //nolint:gosec // a page for everybody
+			return err
+		}
 	}
 	return r.draw(filepath.Join(out, "performance"))
 }
 
-// measured is the section without goals that were not measured; empty if nothing was.
+// measured is the section without goals that were not measured; empty if nothing was. The goals
+// that are missed are empty, because the section of all goals has them.
 func (s section) measured() string {
-	if strings.Contains(s.text, notMeasured) {
+	if s.name == sectionMissed || strings.Contains(s.text, notMeasured) {
 		return ""
 	}
 	var b strings.Builder
@@ -60,21 +64,34 @@ func (s section) measured() string {
 	return b.String()
 }
 
-func pathOf(dir string) string { return filepath.Join(dir, "performance.md") }
+// pathsOf returns the pages in a directory: the results, and the notes with the other tables.
+func pathsOf(dir string) []string {
+	return []string{filepath.Join(dir, "performance.md"), filepath.Join(dir, "performance", "notes.md")}
+}
 
-// page is the page in a directory with the sections of r.
-func (r results) page(dir string) (string, error) {
-	page, err := os.ReadFile(pathOf(dir))
-	if err != nil {
-		return "", err
-	}
-	text := string(page)
-	for _, s := range append(r.sections(), machine()) {
-		if text, err = replace(text, s); err != nil {
-			return "", fmt.Errorf("%s: %w", pathOf(dir), err)
+// pages returns the text of each page in a directory, with the sections of r. Each section is in
+// one of the pages.
+func (r results) pages(dir string) ([]string, error) {
+	paths := pathsOf(dir)
+	texts := make([]string, len(paths))
+	for i, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
 		}
+		texts[i] = string(text)
 	}
-	return text, nil
+	for _, s := range append(r.sections(), machine()) {
+		i := max(0, slices.IndexFunc(texts, func(text string) bool {
+			return strings.Contains(text, fmt.Sprintf(begins, s.name))
+		}))
+		text, err := replace(texts[i], s)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", paths[i], err)
+		}
+		texts[i] = text
+	}
+	return texts, nil
 }
 
 // replace puts a section between its markers.

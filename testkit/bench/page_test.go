@@ -8,16 +8,22 @@ import (
 	"testing"
 )
 
-// pageIn copies the page into a directory of its own.
-func pageIn(t *testing.T) (dir string) {
+// pagesIn copies the pages into a directory of their own.
+func pagesIn(t *testing.T) (dir string) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "performance.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir = t.TempDir()
-	if err := os.WriteFile(pathOf(dir), page, 0o600); err != nil {
-		t.Fatal(err)
+	from := pathsOf(filepath.Join("..", "..", "docs"))
+	for i, path := range pathsOf(dir) {
+		page, err := os.ReadFile(from[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, page, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
@@ -25,7 +31,7 @@ func pageIn(t *testing.T) (dir string) {
 // TestPrepare: what would make a long run useless is said before it begins.
 func TestPrepare(t *testing.T) {
 	t.Parallel()
-	dir, none := pageIn(t), filepath.Join(t.TempDir(), "none")
+	dir, none := pagesIn(t), filepath.Join(t.TempDir(), "none")
 	stdio := filepath.Join(t.TempDir(), "stdio.json")
 	r := results{}
 	r.add("stdio add depth 1", nameKagami, metricCPU, 1)

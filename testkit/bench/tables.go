@@ -63,12 +63,16 @@ func (r results) cell(name string, c column) string {
 	return fmt.Sprintf("%s (%s)", text, strings.TrimSpace(ratio(ratios.Median())+" "+noise(ratios)))
 }
 
-// section is what stands between two markers of the page.
+// section is what stands between two markers of a page.
 type section struct{ name, text string }
 
-// sections of the page.
+// sectionMissed repeats the rows of the section goals that are missed.
+const sectionMissed = "missed"
+
+// sections of the pages.
 func (r results) sections() []section {
 	return []section{
+		{sectionMissed, missedGoals(r)},
 		{"goals", markdown([]string{"", "goal", "measured", "noise", ""}, goalRows(r))},
 		{"http-json", r.http("json")},
 		{"http-sse", r.http("sse")},
