@@ -17,8 +17,8 @@ func TestPagesShowCodeThatRuns(t *testing.T) {
 		"start.md": "code/start", "tools.md": "code/tools ../cmd/kagami/testdata/documented", "resources.md": "code/resources",
 		"prompts.md": "code/prompts", "http.md": "code/http", "asking.md": "code/asking", "tasks.md": "code/tasks", "testing.md": "code/testing",
 		"middleware.md": "code/middleware", "page.md": "../framework/serve/page", "auth.md": "code/auth", "authserver.md": "../middleware/authserver",
-		"porting.md":    "code/porting code/proxy ../testkit/interop/ported",
-		"transports.md": "../transport/stdio", "client.md": "code/client", "login.md": "../protocol/client/oauth", "files.md": "code/files", "fx.md": "code/fx", "../README.md": "../examples/hello",
+		"porting.md":   "code/porting code/proxy ../testkit/interop/ported",
+		"extending.md": "../transport/stdio code/testing", "client.md": "code/client", "login.md": "../protocol/client/oauth", "files.md": "code/files", "fx.md": "code/fx", "../README.md": "../examples/hello",
 	}
 	pages, err := filepath.Glob("*.md")
 	if err != nil {

@@ -38,7 +38,6 @@ var rough = []string{
 	"docs/adr/0030-stores-are-drivers.md",
 	"docs/adr/0031-an-authorization-server-of-our-own.md",
 	"docs/adr/0034-what-is-built-for-speed.md",
-	"docs/architecture.md",
 	"docs/client.md",
 	"docs/page.md",
 	"docs/porting.md",
@@ -47,7 +46,6 @@ var rough = []string{
 	"docs/start.md",
 	"docs/testing.md",
 	"docs/tools.md",
-	"docs/transports.md",
 	"docs/validation.md",
 }
 
