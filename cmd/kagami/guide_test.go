@@ -49,6 +49,7 @@ func reference() string {
 		}
 	}
 	fmt.Fprintf(&out, "\n## Flags of every command\n\n```\n%s```\n", root.PersistentFlags().FlagUsages())
+	out.WriteString("\nNext: [apps](apps.md).\n")
 	return out.String()
 }
 
