@@ -15,7 +15,6 @@ var rough = []string{
 	"README.md",
 	"docs/prompts.md",
 	"docs/resources.md",
-	"docs/start.md",
 	"docs/tools.md",
 	"docs/validation.md",
 }
