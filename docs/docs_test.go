@@ -14,7 +14,7 @@ import (
 func TestPagesShowCodeThatRuns(t *testing.T) {
 	t.Parallel()
 	sources := map[string]string{ // page -> the directories that its blocks are taken from
-		"start.md": "code/start", "tools.md": "code/tools ../cmd/kagami/testdata/documented", "resources.md": "code/resources",
+		"start.md": "code/start", "tools.md": "code/tools ../cmd/kagami/testdata/documented", "apps.md": "code/tools", "validation.md": "code/tools", "resources.md": "code/resources",
 		"prompts.md": "code/prompts", "http.md": "code/http", "asking.md": "code/asking", "tasks.md": "code/tasks", "testing.md": "code/testing",
 		"middleware.md": "code/middleware", "page.md": "../framework/serve/page", "auth.md": "code/auth", "authserver.md": "../middleware/authserver",
 		"porting.md":   "code/porting code/proxy ../testkit/interop/ported",

@@ -11,13 +11,7 @@ import (
 )
 
 // rough are the pages that have not been rewritten. The list shrinks until it is empty.
-var rough = []string{
-	"README.md",
-	"docs/prompts.md",
-	"docs/resources.md",
-	"docs/tools.md",
-	"docs/validation.md",
-}
+var rough = []string{}
 
 var onePage = flag.String("page", "", "check only this page, as docs/tools.md, even if it is rough")
 

@@ -26,7 +26,7 @@ func Board(context.Context) (framework.Contents, error) {
 	}}}, nil
 }
 
-// showsPages says that the client of this call shows pages.
+// showsPages reports whether the client of this call shows pages.
 func showsPages(ctx context.Context) bool {
 	var settings struct {
 		MIMETypes []string `json:"mimeTypes"`
