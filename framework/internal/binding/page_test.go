@@ -1,7 +1,6 @@
 package binding_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,8 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
-// page is docs/validation.md. Its tables are what Compile does with each tag,
-// so that they cannot say anything else.
+// page is docs/validation.md. This test writes its tables from what Compile does with each tag.
 const page = "../../../docs/validation.md"
 
 // pageKinds are the kinds of the tables, each with a type that stands for it.
@@ -43,17 +41,17 @@ type pageGroup struct {
 
 var pageGroups = []pageGroup{
 	{
-		"Size and bounds", "A text is measured in characters, a list in items, a map in members, a number by its value.",
+		"Size and bounds", "Rules measure a text in characters, a list in items, a map in members, a number by its value.",
 		"text integer number list map", "min=3 max=3 len=3 gte=3 lte=3 gt=3 lt=3",
 	},
 	{
 		"Bounds of durations", "", "duration", "min=3s max=3s len=3s gte=3s lte=3s gt=3s lt=3s eq=3s ne=3s",
 	},
 	{
-		"Bounds of times", "Against the moment of the call.", "time", "gte lte gt lt",
+		"Bounds of times", "The bound is the moment of the call.", "time", "gte lte gt lt",
 	},
 	{
-		"Equality and choice", "Words of a list of choices are separated by spaces; one with spaces in it stands in 'single quotes'.",
+		"Equality and choice", "Spaces separate the values of a list. Put a value with spaces in 'single quotes'.",
 		"text integer number", "eq=3 ne=3 oneof=3_5 noneof=3_5",
 	},
 	{
@@ -63,7 +61,7 @@ var pageGroups = []pageGroup{
 		"Equality of booleans", "", "boolean", "eq=true ne=true",
 	},
 	{
-		"Difference", "A list of structs may name a field: unique=Name.", "list map", "unique",
+		"Difference", "For a list of structs, name a field: `unique=Name`.", "list map", "unique",
 	},
 	{
 		"Parts of texts", "", "text",
@@ -85,7 +83,7 @@ var pageGroups = []pageGroup{
 			"hostname_port ip ipv4 ipv6 cidr cidrv4 cidrv6 mac mongodb_connection_string",
 	},
 	{
-		"Encodings and formats", "A datetime names a layout of Go's package time.", "text",
+		"Encodings and formats", "The parameter of `datetime` is a layout of Go's package time.", "text",
 		"datetime=2006-01-02 datetime=2006-01-02T15:04:05Z07:00 datetime=02.01.2006 timezone duration cron json jwt html html_encoded url_encoded " +
 			"base32 base64 base64url base64rawurl hexcolor rgb rgba hsl hsla cmyk iscolor latitude longitude",
 	},
@@ -98,12 +96,12 @@ var pageGroups = []pageGroup{
 		"Numbers as codes", "", "integer", "iso4217_numeric port",
 	},
 	{
-		"Other members", "The parameter is the Go name of a field; texts tell its name on the wire. The tags with cs may name a field of another struct. A field that was left out counts as its zero value, and a pointer that is nil breaks each rule that names it: of a range whose bounds are optional neither is a pointer (`omitzero`), and the upper one has the rule (gtfield).", "text",
+		"Other members", "The parameter is the Go name of a field; texts for clients have its JSON name. The tags with `cs` may name a field of another struct.\n\nA field that was left out counts as its zero value. A nil pointer breaks each rule that names it. For a range with optional bounds, use `omitzero` instead of pointers, and give the upper bound the rule (`gtfield`).", "text",
 		"eqfield=Other nefield=Other gtfield=Other gtefield=Other ltfield=Other ltefield=Other eqcsfield=Other necsfield=Other gtcsfield=Other gtecsfield=Other " +
 			"ltcsfield=Other ltecsfield=Other fieldcontains=Other fieldexcludes=Other",
 	},
 	{
-		"Presence by other members", "Give these members omitempty in the json tag, so that they may be left out.", "text",
+		"Presence by other members", "Give these members `omitempty` in the `json` tag, so that a client may leave them out.", "text",
 		"required_if=Other_x required_unless=Other_x skip_unless=Other_x required_with=Other required_with_all=Other required_without=Other " +
 			"required_without_all=Other excluded_if=Other_x excluded_unless=Other_x excluded_with=Other excluded_with_all=Other excluded_without=Other excluded_without_all=Other",
 	},
@@ -112,44 +110,18 @@ var pageGroups = []pageGroup{
 // structuralTags steer the reading and are told in the page's prose.
 var structuralTags = []string{"required", "omitempty", "omitnil", "omitzero", "dive", "keys", "endkeys", "structonly", "nostructlevel"}
 
-const pageHead = `# Validation
-
-This page is generated from what the framework does with each tag; a test of framework/internal/binding fails where the two differ (run it with -update to write the page anew).
-
-The validate tag is the one source of constraints: each rule is enforced when arguments arrive, and is advertised in the schema. Where JSON Schema has a keyword, the schema has it. Where it has none, the description says it in words and the rule is enforced all the same. Results are not judged by rules, and their schemas promise the shape alone. A tag that cannot work on the field's type is a fault of Build, never a panic of a call.
-
-## What must be there
-
-- A member is required unless it has ` + "`omitempty` or `omitzero` in the json tag, a `default`, or a pointer type. `required` makes it required in any case" + `, and not null.
-- Required means present. ` + "`0`, `false` and `\"\"`" + ` are values like any other and pass ` + "`required`" + `. In a list, map or map key, where everything is present, ` + "`required`" + ` asks a text not to be empty.
-- Null is accepted for pointers, and for interfaces of ` + "`OneOf`" + ` whose member is optional. For another optional member it says that nothing is given, and so does ` + "`\"\"`" + ` where the member is a number, a bool, a time, a choice or anything else that an empty text cannot be. What is required must be there.
-- A rule is applied to what was sent: a member that is absent or null is not measured.
-- ` + "`omitempty`, `omitzero` and `omitnil`" + ` in the validate tag make a member optional and let the zero value pass unmeasured. The schema's bounds are stricter there.
-
-## Defaults and repair
-
-- ` + "`default`" + ` fills an absent member and makes it optional. Of an object that is left out whole, the defaults inside fill it all the same; of a pointer to one there is nil. A default that its own rules refuse, or that stands beside ` + "`required`" + `, is a fault of Build.
-- A list, object, number or boolean that arrived inside a text is read as what the text holds, if the strict reading failed and the result passes every rule. A member that wants a text is never touched. All arguments in one text, ` + "`True`" + ` and ` + "`False`" + ` as Python writes them, base64 without padding or with the alphabet for URLs, and null or an empty text for what is not given are read in the same way. The result's ` + "`_meta`" + ` says what was repaired; ` + "`WithoutRepair`" + ` switches it off.
-
-## How rules combine
-
-- ` + "`,`" + ` is and, ` + "`|`" + ` is or: ` + "`validate:\"hexcolor|rgb\"`" + ` becomes anyOf where each side has keywords. Write 0x2C for a comma and 0x7C for a bar in a parameter.
-- ` + "`dive`" + ` leads to the elements of a list or map; ` + "`keys`…`endkeys`" + ` behind it hold the rules of a map's keys (propertyNames). Structs in lists and maps are validated without it.
-- ` + "`structonly` and `nostructlevel`" + ` steer the validator and say nothing about a value.
-- Integers of up to 32 bits carry the bounds of their Go type, unsigned ones the 0. The schema leaves out what 64 bits can hold, which is enforced all the same: clients that keep numbers as doubles would change such a bound, and model APIs refuse a tool for it. Of two bounds the stricter one is shown.
-- ` + "`framework.Validation`" + ` adds a tag with its check, its keywords and its words. Use it as any other.
-- An interface of ` + "`framework.OneOf`" + ` is an anyOf of its variants' schemas; the rules of the variant that was sent hold.
-
-In the tables, Schema is what the example adds to the schema. A sentence in quotes goes to the description; the rule is enforced without a keyword. A format is advice to most clients; the server enforces it.
-`
+// pageBegin and pageEnd enclose the tables in the page. The text around them is written by hand.
+const (
+	pageBegin = "<!-- rules, written by go test ./framework/internal/binding -run TestValidationPage -update -->\n"
+	pageEnd   = "\n<!-- end of rules -->\n"
+)
 
 func TestValidationPage(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	out.WriteString(pageHead)
 	listed := map[string]bool{}
 	for _, g := range pageGroups {
-		fmt.Fprintf(&out, "\n## %s\n\n", g.title)
+		fmt.Fprintf(&out, "\n#### %s\n\n", g.title)
 		if g.intro != "" {
 			out.WriteString(g.intro + "\n\n")
 		}
@@ -166,7 +138,7 @@ func TestValidationPage(t *testing.T) {
 			}
 		}
 	}
-	out.WriteString("\n## Refused at Build\n\nThese tags touch files, sockets or name servers with what a caller sent:\n\n")
+	out.WriteString("\n#### Refused at Build\n\nThese tags access files, sockets or name servers with a value from the caller:\n\n")
 	for _, tag := range binding.ForbiddenTags() {
 		listed[tag] = true
 		if p, _ := binding.Compile(pageStruct(reflect.TypeFor[string](), tag), binding.Input, binding.Options{}); p != nil {
@@ -179,14 +151,21 @@ func TestValidationPage(t *testing.T) {
 			t.Errorf("%s is in no table", tag)
 		}
 	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(text), pageBegin)
+	tables, after, ends := strings.Cut(rest, pageEnd)
+	if !begins || !ends {
+		t.Fatalf("%s has no place for the tables: want %q and %q", page, pageBegin, pageEnd)
+	}
 	if *update {
-		if err := os.WriteFile(page, []byte(out.String()), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(before+pageBegin+out.String()+pageEnd+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	}
-	want, err := os.ReadFile(page)
-	if err != nil || !bytes.Equal(want, []byte(out.String())) {
-		t.Errorf("docs/validation.md is not what the rules do (%v); run this test with -update", err)
+	} else if tables != out.String() {
+		t.Error("the tables of docs/validation.md are not what the rules do; run this test with -update")
 	}
 }
 
