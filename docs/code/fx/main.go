@@ -55,10 +55,10 @@ func (n *Notes) Add(_ context.Context, in AddIn) (AddOut, error) {
 	return AddOut{len(n.db.notes)}, nil
 }
 
-// program is the graph. Tests start it with another carrier.
-func program(carriers ...mcpfx.Option) fx.Option {
+// program is the graph. Tests start it with another transport.
+func program(transports ...mcpfx.Option) fx.Option {
 	return fx.Options(
-		mcpfx.Module("notes", "1.0.0", carriers...),
+		mcpfx.Module("notes", "1.0.0", transports...),
 		mcpfx.Provide(NewNotes),
 		fx.Provide(OpenDatabase),
 	)
