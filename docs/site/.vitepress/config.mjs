@@ -44,7 +44,14 @@ export default defineConfig({
     ],
     sidebar: sidebar(),
     outline: [2, 3],
-    search: { provider: 'local', options: { detailedView: true } },
+    search: {
+      provider: 'local',
+      options: {
+        detailedView: true,
+        // What explains a subject comes before what compares it or decides about it.
+        miniSearch: { searchOptions: { boostDocument: (id) => (/\/(adr\/|porting|performance|auth-rules|troubleshooting)/.test(id) ? 0.3 : 1) } },
+      },
+    },
     editLink: { pattern: repository + '/edit/main/docs/:path', text: 'Edit this page on GitHub' },
     socialLinks: [{ icon: 'github', link: repository, ariaLabel: 'Kagami on GitHub' }],
     docFooter: { prev: 'Previous', next: 'Next' },

@@ -30,7 +30,7 @@ var buildSite = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	for _, args := range [][]string{{"ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"}, {"run", "build"}} {
-		npm := exec.Command("npm", args...) //nolint:noctx // the package's time limit ends it
+		npm := exec.Command("npm", args...)
 		npm.Dir = dir
 		if out, err := npm.CombinedOutput(); err != nil {
 			return "", fmt.Errorf("npm %s: %w\n%s", args[0], err, out)
