@@ -131,6 +131,7 @@ func TestSite(t *testing.T) {
 				for _, width := range []int64{1440, 390} {
 					state := fmt.Sprintf("%s, dark %v, %d px wide", page, dark, width)
 					b.size(width, 900)
+					b.settles()
 					b.fits(state)
 					b.judge(source, state)
 					if *sitePictures != "" {
@@ -140,6 +141,13 @@ func TestSite(t *testing.T) {
 			}
 		})
 	}
+}
+
+// settles waits until the colors of a new theme and the parts of a new layout have faded in.
+func (b *tab) settles() {
+	b.t.Helper()
+	const frame = "await new Promise(requestAnimationFrame);"
+	b.eval("(async () => {" + frame + frame + "await Promise.allSettled(document.getAnimations().map(a => a.finished)) })()")
 }
 
 // fits fails the test if the document is wider than the window.
