@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { defineConfig } from 'vitepress'
 import { markdown, slug } from './links.mjs'
-import { hasHome, sidebar } from './navigation.mjs'
+import { sidebar } from './navigation.mjs'
 
 const repository = 'https://github.com/kagami-mcp/kagami'
 
@@ -36,7 +36,7 @@ export default defineConfig({
   markdown: { config: markdown(repository), anchor: { slugify: slug }, languageAlias: { caddyfile: 'nginx', haproxy: 'nginx' }, theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' } },
   vite: { plugins: [pagesImportVue] },
   themeConfig: {
-    logoLink: hasHome ? '/' : '/start.html',
+    logoLink: '/',
     nav: [
       { text: 'Start', link: '/start' },
       { text: 'Configuration', link: '/config' },

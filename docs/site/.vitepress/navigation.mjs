@@ -6,23 +6,17 @@ const groups = [
   ['Start', ['start']],
   ['Write a server', ['tools', 'validation', 'resources', 'prompts', 'asking', 'tasks']],
   ['Serve it', ['http', 'deploy', 'clients', 'cli', 'apps']],
-  ['Around the calls', ['middleware', 'auth', 'login', 'auth-rules', 'fx', 'files']],
+  ['Around the calls', ['middleware', 'auth', 'authserver', 'login', 'auth-rules', 'fx', 'files']],
   ['Test and call', ['testing', 'client', 'page']],
   ['Look up', ['config', 'troubleshooting', 'porting', 'performance']],
   ['Inside', ['extending', 'architecture', 'glossary']],
 ]
 
-// pending are guides that may be missing. Empty this list as they arrive.
-const pending = ['README', 'apps', 'extending', 'glossary']
-
-// outside are Markdown files that are listed but do not belong to a group, or that await removal.
-const outside = ['README', 'transports']
+// outside are Markdown files that do not belong to a group.
+const outside = ['README']
 
 const docs = path.resolve(import.meta.dirname, '../..')
 const file = (page) => path.join(docs, page + '.md')
-
-// hasHome reports whether the home page exists: README.md.
-export const hasHome = fs.existsSync(file('README'))
 
 // heading returns the text of a page's first heading.
 function heading(page) {
@@ -36,7 +30,7 @@ const item = (page) => ({ text: heading(page), link: '/' + page })
 // check fails if a listed guide does not exist, or an existing guide is not listed.
 function check() {
   const listed = groups.flatMap(([, pages]) => pages)
-  const missing = [...listed, 'README'].filter((page) => !pending.includes(page) && !fs.existsSync(file(page)))
+  const missing = [...listed, 'README'].filter((page) => !fs.existsSync(file(page)))
   if (missing.length) throw new Error(`the navigation has pages that do not exist: ${missing.join(', ')}`)
   const all = fs.readdirSync(docs).filter((name) => name.endsWith('.md')).map((name) => name.slice(0, -3))
   const unlisted = all.filter((page) => !listed.includes(page) && !outside.includes(page))
@@ -47,13 +41,13 @@ function check() {
 function decisions() {
   const all = fs.readdirSync(path.join(docs, 'adr')).filter((name) => /^\d{4}-.*\.md$/.test(name)).sort()
   const items = all.map((name) => item('adr/' + name.slice(0, -3)))
-  return fs.existsSync(file('adr/README')) ? [{ text: 'All decisions', link: '/adr/' }, ...items] : items
+  return [{ text: 'All decisions', link: '/adr/' }, ...items]
 }
 
 // sidebar returns the navigation of the guides and of the decisions. Previous and Next follow it.
 export function sidebar() {
   check()
-  const guides = groups.map(([text, pages]) => ({ text, items: pages.filter((page) => fs.existsSync(file(page))).map(item) }))
+  const guides = groups.map(([text, pages]) => ({ text, items: pages.map(item) }))
   const adr = decisions()
   guides.at(-1).items.push({ text: 'Decisions', link: adr[0].link })
   return { '/adr/': [{ text: 'Guides', link: '/start' }, { text: 'Decisions', items: adr }], '/': guides }
