@@ -15,7 +15,7 @@ func (c *compiler) compileAcceptors(root reflect.Type) bool {
 	}
 	for _, n := range c.structs {
 		for _, f := range n.fields {
-			a, ok := c.acceptor(f.c, f.node.goType(), false)
+			a, ok := c.rules.acceptor(f.c, f.node.goType(), false)
 			if !ok {
 				return false
 			}
@@ -27,7 +27,7 @@ func (c *compiler) compileAcceptors(root reflect.Type) bool {
 
 // acceptor compiles the tag that constraints.tag renders. It is nil if there are no rules, and
 // false if a rule cannot be compiled.
-func (c *compiler) acceptor(k *constraints, t reflect.Type, element bool) (*acceptor, bool) {
+func (c *ruleCompiler) acceptor(k *constraints, t reflect.Type, element bool) (*acceptor, bool) {
 	if k == nil {
 		return nil, true
 	}
@@ -60,7 +60,7 @@ func (c *compiler) acceptor(k *constraints, t reflect.Type, element bool) (*acce
 }
 
 // test compiles one rule for values of t; nil if that is not possible.
-func (c *compiler) test(r rule, t reflect.Type) test {
+func (c *ruleCompiler) test(r rule, t reflect.Type) test {
 	switch {
 	case t.Kind() == reflect.Interface, r.between():
 		return nil
@@ -87,7 +87,7 @@ func (r rule) between() bool {
 }
 
 // asked is a test that asks validator itself about this one value.
-func (c *compiler) asked(r rule) test {
+func (c *ruleCompiler) asked(r rule) test {
 	judge, tag := c.single(), r.encode()
 	return func(v reflect.Value, _ bool) (said verdict) {
 		defer func() {

@@ -78,12 +78,12 @@ func isBuiltIn(tag string) (known bool) {
 	return true
 }
 
-func (o Options) check(tag string) *Check {
-	i := slices.IndexFunc(o.Checks, func(k Check) bool { return k.Tag == tag })
+func checkOf(checks []Check, tag string) *Check {
+	i := slices.IndexFunc(checks, func(k Check) bool { return k.Tag == tag })
 	if i < 0 {
 		return nil
 	}
-	return &o.Checks[i]
+	return &checks[i]
 }
 
 // newValidator is a validator with the application's own rules. One that has a problem is left
@@ -106,9 +106,9 @@ func newValidator(checks []Check) (*validator.Validate, error) {
 
 // single is a validator for single values. It is made at its first use: registering 170 rules
 // takes time.
-func (c *compiler) single() *validator.Validate {
+func (c *ruleCompiler) single() *validator.Validate {
 	if c.judge == nil {
-		v, err := newValidator(c.opts.Checks)
+		v, err := newValidator(c.checks)
 		if err != nil {
 			c.fault("", err.Error(), "Use another name")
 		}
@@ -128,24 +128,24 @@ func (k *Check) holds(v reflect.Value) (ok bool) {
 }
 
 // attach finds the application's checks among the rules of a tag.
-func (c *compiler) attach(k *constraints) {
-	if k == nil || len(c.opts.Checks) == 0 {
+func (c *ruleCompiler) attach(k *constraints) {
+	if k == nil || len(c.checks) == 0 {
 		return
 	}
-	attachTo(k.rules, c.opts)
+	attachTo(k.rules, c.checks)
 	c.attach(k.keys)
 	c.attach(k.elem)
 }
 
-func attachTo(rules []rule, opts Options) {
+func attachTo(rules []rule, checks []Check) {
 	for i := range rules {
-		attachTo(rules[i].alts, opts)
-		rules[i].check = opts.check(rules[i].name)
+		attachTo(rules[i].alts, checks)
+		rules[i].check = checkOf(checks, rules[i].name)
 	}
 }
 
 // lintCheck looks at the use of a check on type t.
-func (c *compiler) lintCheck(r rule, t reflect.Type) bool {
+func (c *ruleCompiler) lintCheck(r rule, t reflect.Type) bool {
 	switch problem := r.check.Problem(); {
 	case problem != "":
 		c.fault("", "Validation: "+problem, "Correct the option")

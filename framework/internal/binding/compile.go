@@ -14,8 +14,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/go-playground/validator/v10"
 )
 
 // node is one type of a plan. Implementations are immutable once the plan is
@@ -55,6 +53,9 @@ var (
 
 // compiler builds the nodes of one plan.
 type compiler struct {
+	*Faults
+	rules *ruleCompiler // of the validate tags
+
 	mode      Mode
 	opts      Options
 	nodes     map[reflect.Type]node
@@ -64,43 +65,18 @@ type compiler struct {
 	overrides map[node]keywords
 	own       map[node]*Raw   // of types with a schema hook: what values are also checked against
 	names     map[node]string // of recursive types; nil until the nodes are finished
-	faults    []Fault
-	path      []string
 	defaults  []pendingDefault
-	headers   map[string]string   // field names by lower-cased header
-	later     []func()            // work on finished nodes, put off because recursive types are unfinished until then
-	judge     *validator.Validate // for single values; nil until it is needed
+	headers   map[string]string // field names by lower-cased header
+	later     []func()          // work on finished nodes, put off because recursive types are unfinished until then
 }
 
 func newCompiler(mode Mode, opts Options) *compiler {
+	faults := &Faults{}
 	return &compiler{
+		Faults: faults, rules: &ruleCompiler{Faults: faults, checks: opts.Checks},
 		mode: mode, opts: opts,
 		nodes: map[reflect.Type]node{}, overrides: map[node]keywords{}, own: map[node]*Raw{}, headers: map[string]string{},
 	}
-}
-
-func (c *compiler) failed() bool { return failed(c.faults) }
-
-// failed reports whether any of the faults is more than a warning.
-func failed(faults []Fault) bool {
-	return slices.ContainsFunc(faults, func(f Fault) bool { return !f.Warning })
-}
-
-func (c *compiler) at(name string, fn func()) {
-	c.path = append(c.path, name)
-	fn()
-	c.path = c.path[:len(c.path)-1]
-}
-
-func (c *compiler) fault(path, problem, fix string) {
-	if path == "" {
-		path = strings.Join(c.path, ".")
-	}
-	c.faults = append(c.faults, Fault{Path: path, Problem: problem, Fix: fix})
-}
-
-func (c *compiler) warn(problem, fix string) {
-	c.faults = append(c.faults, Fault{Path: strings.Join(c.path, "."), Problem: problem, Fix: fix, Warning: true})
 }
 
 // rootName is what paths of faults begin with.
@@ -405,14 +381,14 @@ func (c *compiler) codecOf(p, ofJSON, ofText reflect.Type) codec {
 // has no plain form there either, that is an error of the call that uses it, not of the
 // registration.
 func (c *compiler) quietShape(t reflect.Type) node {
-	faults, structs, order, defaults, later := len(c.faults), len(c.structs), len(c.order), len(c.defaults), len(c.later)
+	faults, structs, order, defaults, later := len(c.list), len(c.structs), len(c.order), len(c.defaults), len(c.later)
 	nodes := maps.Clone(c.nodes)
 	n := c.shape(t)
-	if !failed(c.faults[faults:]) {
-		c.faults = c.faults[:faults]
+	if !failed(c.list[faults:]) {
+		c.list = c.list[:faults]
 		return n
 	}
-	c.faults, c.structs, c.order, c.defaults = c.faults[:faults], c.structs[:structs], c.order[:order], c.defaults[:defaults]
+	c.list, c.structs, c.order, c.defaults = c.list[:faults], c.structs[:structs], c.order[:order], c.defaults[:defaults]
 	c.nodes, c.later = nodes, c.later[:later]
 	return nil
 }

@@ -13,33 +13,28 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// contradiction reports rules of a field that no value can meet: a tool with such a field can
-// never be called. It looks at the schema that the rules have become, and at sizes that this
-// has only in words.
-func (c *compiler) contradiction(f *field) {
-	if f.c.plain() {
-		return
-	}
-	c.wordsForNumbers(f.node, f.c)
-	schema := c.schemer().of(bare(f.node), f.c).render()
-	if problem := cmp.Or(impossible(schema), f.c.crossedSizes(f.node)); problem != "" {
+// conflict files a fault if no value meets the rules of a field: a tool with such a field can never be called.
+// schema is the schema of the field with its rules.
+func (c *ruleCompiler) conflict(k *constraints, v ruleValue, schema []byte) {
+	c.wordsForNumbers(k, v)
+	if problem := cmp.Or(impossible(schema), k.crossedSizes(v)); problem != "" {
 		c.fault("", "no value meets its rules: "+problem, "Correct the rules")
 	}
 }
 
 // wordsForNumbers refuses oneof=a on a whole number: validator does not panic there, but never
 // accepts a value.
-func (c *compiler) wordsForNumbers(n node, rules *constraints) {
-	if rules == nil {
+func (c *ruleCompiler) wordsForNumbers(k *constraints, v ruleValue) {
+	if k == nil {
 		return
 	}
-	if elem := elementOf(n); elem != nil {
-		c.wordsForNumbers(elem, rules.elem)
+	if v.elem != nil {
+		c.wordsForNumbers(k.elem, v.elem())
 	}
-	if what := kindOf(n); what != intKind && what != uintKind {
+	if v.kind != intKind && v.kind != uintKind {
 		return
 	}
-	for _, r := range rules.rules {
+	for _, r := range k.rules {
 		if r.name != "oneof" && r.name != "noneof" {
 			continue
 		}
@@ -48,42 +43,6 @@ func (c *compiler) wordsForNumbers(n node, rules *constraints) {
 				c.fault("", fmt.Sprintf("validate rule %q: %q is no whole number", r.name+"="+r.param, w), "Write whole numbers")
 			}
 		}
-	}
-}
-
-// elementOf is the element of a list or map, nil for other nodes.
-func elementOf(n node) node {
-	switch n := bare(n).(type) {
-	case *sliceNode:
-		return n.elem
-	case *arrayNode:
-		return n.elem
-	case *mapNode:
-		return n.elem
-	}
-	return nil
-}
-
-// rivals reports a bound of a jsonschema tag next to one of the other kind (at least, more
-// than) that comes from validate: a reader would not know which one counts.
-func (c *compiler) rivals(w keyword, base, bare keywords) bool {
-	other := map[string]string{
-		"minimum": "exclusiveMinimum", "exclusiveMinimum": "minimum",
-		"maximum": "exclusiveMaximum", "exclusiveMaximum": "maximum",
-	}[w.name]
-	said, ok := base.get(other)
-	if own, typed := bare.get(other); !ok || typed && string(own) == string(said) {
-		return false
-	}
-	c.fault("", fmt.Sprintf("jsonschema %s=%s but validate says %s %s", w.name, w.value, other, said), "Keep one; validate is the source")
-	return true
-}
-
-// zeroIsLegal warns of required on a type for which people mean to forbid zero.
-func (c *compiler) zeroIsLegal(f *field) {
-	if what := kindOf(f.node); f.c.mustExist() && (what.isNumber() || what == boolKind) {
-		c.warn(`validate:"required" on a number or bool means present; its zero is legal`,
-			`Leave required out, or forbid the zero with validate:"ne=0"`)
 	}
 }
 
@@ -194,26 +153,29 @@ func listed(k keywords) (values [][]byte, ok bool) {
 
 // crossedSizes names rules about sizes that exclude each other, where the schema has them only
 // in words: for durations and bytes, and below zero.
-func (c *constraints) crossedSizes(n node) string {
+func (c *constraints) crossedSizes(v ruleValue) string {
 	if c == nil {
 		return ""
 	}
-	if m, ok := bare(n).(*mapNode); ok {
-		if problem := c.keys.crossedSizes(&stringNode{m.key.t}); problem != "" {
+	if v.key != nil {
+		if problem := c.keys.crossedSizes(*v.key); problem != "" {
 			return "of a key, " + problem
 		}
 	}
-	if elem := elementOf(n); elem != nil {
-		if problem := c.elem.crossedSizes(elem); problem != "" {
+	if v.elem != nil {
+		if problem := c.elem.crossedSizes(v.elem()); problem != "" {
 			return "of an element, " + problem
 		}
 	}
-	_, bytes := bare(n).(*bytesNode)
-	switch what := kindOf(n); {
-	case what == durationKind:
+	switch v.kind {
+	case durationKind:
 		return c.crossed(math.MinInt64)
-	case bytes, what == textKind, what == listKind, what == mapKind:
+	case textKind, listKind, mapKind:
 		return c.crossed(0)
+	default:
+		if v.bytes {
+			return c.crossed(0)
+		}
 	}
 	return ""
 }

@@ -154,7 +154,7 @@ func (n *mapNode) schema(s *schemer, c *constraints) keywords {
 	k := typed("object")
 	k.set("additionalProperties", s.text(n.elem, c.element()))
 	names := n.key.schema(s.mode)
-	c.keyRules().apply(&names, &stringNode{n.key.t})
+	c.keyRules().apply(&names, valueOf(&stringNode{n.key.t}))
 	if len(names) > 0 {
 		k.set("propertyNames", names.render())
 	}

@@ -14,52 +14,6 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// kind is how validator looks at a value whose wire form is what JSON Schema
-// looks at. Where the two differ (a quoted number, a type with a text form)
-// no keyword can speak for the rule.
-type kind uint8
-
-const (
-	opaque kind = iota
-	textKind
-	intKind
-	uintKind
-	floatKind
-	boolKind
-	listKind
-	mapKind
-	timeKind
-	durationKind
-)
-
-func kindOf(n node) kind {
-	switch n := bare(n).(type) {
-	case *stringNode:
-		return textKind
-	case *enumNode:
-		return kindOf(n.node)
-	case *intNode:
-		return intKind
-	case *uintNode:
-		return uintKind
-	case *floatNode:
-		return floatKind
-	case *boolNode:
-		return boolKind
-	case *sliceNode, *arrayNode:
-		return listKind
-	case *mapNode:
-		return mapKind
-	case *timeNode:
-		return timeKind
-	case *durationNode:
-		return durationKind
-	}
-	return opaque
-}
-
-func (k kind) isNumber() bool { return k == intKind || k == uintKind || k == floatKind }
-
 // express writes the rule as keywords into k and reports whether they say all
 // that the rule demands. Agreement with validator is measured by the tests.
 //
@@ -75,10 +29,10 @@ func (k kind) isNumber() bool { return k == intKind || k == uintKind || k == flo
 //	alpha, numeric, hexadecimal, uuid4, semver, … → pattern (see patterns.go)
 //	email, url, uri, uuid, ip, ipv4, ipv6, hostname…, datetime → format
 //	a|b → anyOf, if each part has keywords; anything else → a sentence
-func (c *constraints) express(r rule, n node, k *keywords) bool {
-	what := kindOf(n)
+func (c *constraints) express(r rule, v ruleValue, k *keywords) bool {
+	what := v.kind
 	if len(r.alts) > 0 {
-		return c.expressAny(r, n, k)
+		return c.expressAny(r, v, k)
 	}
 	if r.check != nil {
 		return r.check.express(k)
@@ -94,7 +48,7 @@ func (c *constraints) express(r rule, n node, k *keywords) bool {
 	case "unique":
 		if what == listKind && r.param == "" {
 			k.set("uniqueItems", []byte("true"))
-			return comparableOnWire(n)
+			return v.comparableOnWire()
 		}
 		return false
 	}
@@ -112,16 +66,13 @@ func (r rule) isSize() bool {
 
 var sizeRules = []string{"min", "gte", "max", "lte", "gt", "lt", "len"}
 
-// comparableOnWire: validator compares Go values, uniqueItems JSON values.
-func comparableOnWire(n node) bool {
-	var elem node
-	switch n := bare(n).(type) {
-	case *sliceNode:
-		elem = n.elem
-	case *arrayNode:
-		elem = n.elem
+// comparableOnWire reports whether the elements of v are equal in Go, as validator compares them, exactly if
+// their JSON is equal, as uniqueItems compares it.
+func (v ruleValue) comparableOnWire() bool {
+	if v.kind != listKind || v.elem == nil {
+		return false
 	}
-	switch kindOf(elem) {
+	switch v.elem().kind {
 	case textKind, intKind, uintKind, floatKind, boolKind:
 		return true
 	default:
@@ -129,11 +80,11 @@ func comparableOnWire(n node) bool {
 	}
 }
 
-func (c *constraints) expressAny(r rule, n node, k *keywords) bool {
+func (c *constraints) expressAny(r rule, v ruleValue, k *keywords) bool {
 	var options [][]byte
 	for _, alt := range r.alts {
 		var one keywords
-		if alt.structural() || !c.express(alt, n, &one) {
+		if alt.structural() || !c.express(alt, v, &one) {
 			return false
 		}
 		options = append(options, one.render())
@@ -480,7 +431,7 @@ func ecmaQuote(s string) string {
 }
 
 // sentence says in words what no keyword says.
-func (c *constraints) sentence(r rule, n node, owner reflect.Type) string {
+func (c *constraints) sentence(r rule, v ruleValue, owner reflect.Type) string {
 	if r.check != nil {
 		return r.check.sentence()
 	}
@@ -490,9 +441,9 @@ func (c *constraints) sentence(r rule, n node, owner reflect.Type) string {
 	if text, ok := sentences[r.commonName()]; ok {
 		return text
 	}
-	what := kindOf(n)
-	if quoted, ok := bare(n).(*quotedNode); ok {
-		what = kindOf(quoted.node)
+	what := v.kind
+	if v.quoted != opaque {
+		what = v.quoted
 	}
 	bound := strings.TrimSpace(r.param)
 	if nanoseconds, err := strconv.ParseInt(bound, 0, 64); err == nil && what == durationKind {
@@ -506,7 +457,7 @@ func (c *constraints) sentence(r rule, n node, owner reflect.Type) string {
 	case r.name == "datetime":
 		return "Written like " + layoutExample(r.param) + "."
 	}
-	if _, bytes := bare(n).(*bytesNode); bytes && r.isSize() {
+	if v.bytes && r.isSize() {
 		return boundSentences[r.name] + " " + bound + " bytes."
 	}
 	if text, ok := boundSentences[r.name]; ok && what != opaque && what != timeKind {
@@ -515,7 +466,7 @@ func (c *constraints) sentence(r rule, n node, owner reflect.Type) string {
 	switch r.name {
 	case "unique":
 		if r.param != "" {
-			return "No two items have the same " + wireName(elementType(n), r.param) + "."
+			return "No two items have the same " + wireName(v.elemType(), r.param) + "."
 		}
 		return "All items differ."
 	case "oneof":
@@ -528,11 +479,12 @@ func (c *constraints) sentence(r rule, n node, owner reflect.Type) string {
 	return "Must satisfy " + r.String() + "."
 }
 
-func elementType(n node) reflect.Type {
-	if elem := elementOf(n); elem != nil {
-		return deref(elem.goType())
+// elemType returns the struct type of the elements behind pointers. It returns nil if v has no elements.
+func (v ruleValue) elemType() reflect.Type {
+	if v.elem == nil {
+		return nil
 	}
-	return nil
+	return v.elem().t
 }
 
 // layoutExample is a time in a layout of package time.

@@ -27,7 +27,7 @@ func (c *compiler) structOf(t reflect.Type) node {
 	n := &structNode{t: t, byName: map[string]int{}}
 	c.put(t, n)
 	c.structs = append(c.structs, n)
-	before := len(c.faults)
+	before := len(c.list)
 	for _, cand := range c.members(t) {
 		c.at(cand.sf.Name, func() {
 			f := c.field(cand)
@@ -37,7 +37,7 @@ func (c *compiler) structOf(t reflect.Type) node {
 			}
 		})
 	}
-	n.faulty = failed(c.faults[before:])
+	n.faulty = failed(c.list[before:])
 	c.closed(n)
 	return n
 }
@@ -259,7 +259,7 @@ func (c *compiler) field(cand candidate) *field {
 		return f
 	}
 	c.header(f)
-	f.c = c.constraints(f, cand)
+	f.c = c.rules.read(sf.Tag.Get("validate"), sf.Type, cand.owner, valueOf(f.node))
 	c.zeroIsLegal(f)
 	c.afterwards(func() { c.extraKeywords(f, sf) })
 	f.required = !optional && !f.viaPtr && sf.Type.Kind() != reflect.Pointer && !f.c.mayBeAbsent()
@@ -388,7 +388,7 @@ func (c *compiler) unlisted(n node, schema keywords) {
 	}
 	c.warn(fmt.Sprintf("type %s has constants, and its schema does not name them", t),
 		fmt.Sprintf(`Give it a method Values() []%s, which kagami gen can write, or the field validate:"oneof=…"; if there are other values, the type's comment //kagami:open`, t.Name()))
-	c.faults[len(c.faults)-1].Enum = t
+	c.list[len(c.list)-1].Enum = t
 }
 
 // foreignType warns about types of the standard library whose JSON surprises: an object of their fields.
@@ -419,5 +419,20 @@ func zeroFunc(t reflect.Type) func(reflect.Value) bool {
 		return func(v reflect.Value) bool { return v.IsNil() || v.Interface().(zeroer).IsZero() }
 	default:
 		return reflect.Value.IsZero
+	}
+}
+
+// zeroIsLegal warns of required on a type for which people mean to forbid zero.
+func (c *compiler) zeroIsLegal(f *field) {
+	if what := kindOf(f.node); f.c.mustExist() && (what.isNumber() || what == boolKind) {
+		c.warn(`validate:"required" on a number or bool means present; its zero is legal`,
+			`Leave required out, or forbid the zero with validate:"ne=0"`)
+	}
+}
+
+// contradiction refuses rules that no value meets.
+func (c *compiler) contradiction(f *field) {
+	if !f.c.plain() {
+		c.rules.conflict(f.c, valueOf(f.node), c.schemer().of(bare(f.node), f.c).render())
 	}
 }

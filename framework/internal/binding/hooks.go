@@ -446,3 +446,18 @@ func (c *compiler) checkPattern(pattern string) bool {
 	c.fault("", fmt.Sprintf("pattern %s uses %s, which JSON Schema does not know", pattern, goClass), "Write it as an ECMAScript pattern")
 	return false
 }
+
+// rivals reports a bound of a jsonschema tag next to one of the other kind (at least, more
+// than) that comes from validate: a reader would not know which one counts.
+func (c *compiler) rivals(w keyword, base, bare keywords) bool {
+	other := map[string]string{
+		"minimum": "exclusiveMinimum", "exclusiveMinimum": "minimum",
+		"maximum": "exclusiveMaximum", "exclusiveMaximum": "maximum",
+	}[w.name]
+	said, ok := base.get(other)
+	if own, typed := bare.get(other); !ok || typed && string(own) == string(said) {
+		return false
+	}
+	c.fault("", fmt.Sprintf("jsonschema %s=%s but validate says %s %s", w.name, w.value, other, said), "Keep one; validate is the source")
+	return true
+}

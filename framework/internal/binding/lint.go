@@ -14,7 +14,7 @@ import (
 // lint runs every rule once on a sample, because validator panics at the first use of a tag
 // that it cannot read, which would be in production. owner is the struct whose members the rule
 // may name.
-func (c *compiler) lint(k *constraints, t, owner reflect.Type) bool {
+func (c *ruleCompiler) lint(k *constraints, t, owner reflect.Type) bool {
 	t = deref(t)
 	ok := true
 	for i, r := range k.rules {
@@ -44,7 +44,7 @@ func (c *compiler) lint(k *constraints, t, owner reflect.Type) bool {
 }
 
 // strayWord reports a rule that seems to be meant as a word of the list of choices before it.
-func (c *compiler) strayWord(before, r rule, t reflect.Type) bool {
+func (c *ruleCompiler) strayWord(before, r rule, t reflect.Type) bool {
 	if !before.lists() || r.structural() || r.param != "" || len(r.alts) > 0 || r.check != nil {
 		return false
 	}
@@ -60,7 +60,7 @@ func (r rule) lists() bool {
 	return slices.Contains([]string{"oneof", "noneof", "oneofci", "noneofci"}, r.name)
 }
 
-func (c *compiler) lintRule(r rule, t, owner reflect.Type) bool {
+func (c *ruleCompiler) lintRule(r rule, t, owner reflect.Type) bool {
 	if len(r.alts) > 0 {
 		return c.lintAlternatives(r, t, owner)
 	}
@@ -98,7 +98,7 @@ func (c *compiler) lintRule(r rule, t, owner reflect.Type) bool {
 	return true
 }
 
-func (c *compiler) lintAlternatives(r rule, t, owner reflect.Type) bool {
+func (c *ruleCompiler) lintAlternatives(r rule, t, owner reflect.Type) bool {
 	ok := true
 	for i, alt := range r.alts {
 		if i > 0 && c.strayWord(r.alts[i-1], alt, t) {
@@ -113,7 +113,7 @@ func (c *compiler) lintAlternatives(r rule, t, owner reflect.Type) bool {
 const undefined = "Undefined validation function"
 
 // unworkable words validator's panic as a fault of the tag.
-func (c *compiler) unworkable(r rule, t reflect.Type, panicked string) {
+func (c *ruleCompiler) unworkable(r rule, t reflect.Type, panicked string) {
 	problem := fmt.Sprintf("validate rule %q does not work on type %s", r, t)
 	switch number := strings.HasPrefix(panicked, "strconv."); {
 	case strings.HasPrefix(panicked, undefined):
@@ -130,7 +130,7 @@ func (c *compiler) unworkable(r rule, t reflect.Type, panicked string) {
 }
 
 // placeOf says where a rule belongs that does not fit t.
-func (c *compiler) placeOf(r rule, t reflect.Type) string {
+func (c *ruleCompiler) placeOf(r rule, t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array, reflect.Map:
 		elem := deref(t.Elem())
@@ -152,7 +152,7 @@ var foreignRules = map[string]string{
 const patternFix = `Write jsonschema:"pattern=…", or add a rule with framework.Validation`
 
 // meantRule suggests a rule for one that does not exist.
-func (c *compiler) meantRule(r rule) string {
+func (c *ruleCompiler) meantRule(r rule) string {
 	if whole := r.String(); strings.TrimSpace(whole) != whole {
 		return "Write it without spaces: " + strings.TrimSpace(whole)
 	}
@@ -163,7 +163,7 @@ func (c *compiler) meantRule(r rule) string {
 		return "Write rules as name or name=parameter, with commas between them"
 	}
 	var known []string
-	for _, k := range c.opts.Checks {
+	for _, k := range c.checks {
 		known = append(known, k.Tag)
 	}
 	for name := range patterns {
@@ -189,7 +189,7 @@ func (c *compiler) meantRule(r rule) string {
 
 // lintNames checks that named members exist: otherwise validator silently fails the rule
 // always, or never.
-func (c *compiler) lintNames(r rule, owner reflect.Type, names []string) bool {
+func (c *ruleCompiler) lintNames(r rule, owner reflect.Type, names []string) bool {
 	if strings.Contains(r.name, "cs") && strings.HasSuffix(r.name, "csfield") {
 		return true // a path from the root, which is not known here
 	}
@@ -204,7 +204,7 @@ func (c *compiler) lintNames(r rule, owner reflect.Type, names []string) bool {
 	return true
 }
 
-func (c *compiler) lintPresence(r rule, owner reflect.Type) bool {
+func (c *ruleCompiler) lintPresence(r rule, owner reflect.Type) bool {
 	words := r.words()
 	if len(words) == 0 {
 		c.fault("", fmt.Sprintf("validate rule %q names no field", r), "Add the Go name of a field")

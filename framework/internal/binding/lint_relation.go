@@ -10,7 +10,7 @@ import (
 // lintRelation refuses a rule that compares values of t with another field if validator cannot
 // compare them. It looks at the kinds alone: values of different kinds are never equal, greater
 // or less for it, so that every call would be judged wrong.
-func (c *compiler) lintRelation(r rule, t, owner reflect.Type) bool {
+func (c *ruleCompiler) lintRelation(r rule, t, owner reflect.Type) bool {
 	other := fieldAt(owner, r.param)
 	if other == nil || t.Kind() == reflect.Interface || other.Kind() == reflect.Interface {
 		return true // nothing is known of the values
@@ -70,7 +70,7 @@ func fieldAt(owner reflect.Type, path string) reflect.Type {
 
 // lintValue refuses a value that a presence rule compares with a field, if validator cannot read
 // it as one of the field's kind: it would panic with every call.
-func (c *compiler) lintValue(r rule, owner reflect.Type, name, value string) bool {
+func (c *ruleCompiler) lintValue(r rule, owner reflect.Type, name, value string) bool {
 	t := fieldAt(owner, name)
 	if t == nil || readable(t, value) {
 		return true
@@ -119,7 +119,7 @@ func kindWords(t reflect.Type) string {
 }
 
 // lintUnique refuses unique on elements that validator cannot put into a map.
-func (c *compiler) lintUnique(r rule, t reflect.Type) bool {
+func (c *ruleCompiler) lintUnique(r rule, t reflect.Type) bool {
 	if r.name != "unique" || r.param != "" {
 		return true
 	}

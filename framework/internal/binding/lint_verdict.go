@@ -10,7 +10,7 @@ import (
 // lintVerdict refuses rules for texts that no value of t passes. For most of them validator
 // does not panic: it judges the text that package reflect prints for a value of another kind,
 // and refuses it.
-func (c *compiler) lintVerdict(r rule, t reflect.Type) bool {
+func (c *ruleCompiler) lintVerdict(r rule, t reflect.Type) bool {
 	if t == numberType && r.isSize() {
 		c.fault("", fmt.Sprintf("validate rule %q would measure the characters of a json.Number, not its value", r), "Use a number of Go")
 		return false
@@ -39,7 +39,7 @@ func wayOut(r rule, t reflect.Type) string {
 const ruleMethod = "validateFn"
 
 // hopeless reports whether the rule, or each part of it, refuses every value of t.
-func (c *compiler) hopeless(r rule, t reflect.Type) bool {
+func (c *ruleCompiler) hopeless(r rule, t reflect.Type) bool {
 	if len(r.alts) > 0 {
 		return !slices.ContainsFunc(r.alts, func(alt rule) bool { return !c.hopeless(alt, t) })
 	}

@@ -40,21 +40,6 @@ type Options struct {
 	Bar func(reflect.Type) error
 }
 
-// Fault is one thing that is wrong with a type at registration.
-type Fault struct {
-	Path    string // Go path, such as In.Filter.Ch
-	Problem string
-	Fix     string
-	Warning bool // the plan is usable
-
-	Owner  reflect.Type // the struct type of the field that the path ends with; nil: none
-	Member string       // that field's name
-
-	// Enum is set if the fault depends on constants, which reflection does not see: it is a fault only if the
-	// package of this type declares constants of the type.
-	Enum reflect.Type
-}
-
 // owned finds the fields of faults in a value of t.
 func owned(t reflect.Type, faults []Fault) []Fault {
 	for i := range faults {
@@ -79,18 +64,6 @@ func lastField(t reflect.Type, steps []string) (owner reflect.Type, name string)
 		}
 	}
 	return owner, name
-}
-
-// String is the fault on one line.
-func (f Fault) String() string {
-	s := f.Problem
-	if f.Path != "" {
-		s = f.Path + ": " + s
-	}
-	if f.Fix != "" {
-		s += ". " + f.Fix
-	}
-	return s
 }
 
 // Report tells what Decode did beyond reading.
@@ -157,7 +130,7 @@ func compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 	}
 	p.root = c.root(walked, rootName(t, mode))
 	if p.root == nil {
-		return nil, c.faults
+		return nil, c.list
 	}
 	c.finish()
 	p.printer = c.schemer()
@@ -167,22 +140,22 @@ func compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 	c.compileRules(p)
 	c.resolveDefaults(p)
 	if c.failed() {
-		return nil, c.faults
+		return nil, c.list
 	}
 	schema, ok := p.printer.root(p.root)
 	if !ok {
 		c.fault("", "the schema is larger than 1 MiB because the type is nested too often", "Use fewer layers or json.RawMessage")
-		return nil, c.faults
+		return nil, c.list
 	}
 	if mode != Output && parseKeywords(schema).text("type") != "object" {
 		c.fault(rootName(t, mode), "the type's own schema is not that of an object", `Return a schema with type "object"`)
-		return nil, c.faults
+		return nil, c.list
 	}
 	p.schema = schema
 	p.fields = p.describeFields()
 	p.check = userCheckOf(t)
 	p.secretive = hasSecret(p.root, map[node]bool{})
-	return p, c.faults
+	return p, c.list
 }
 
 // Schema is deterministic, carries no $schema or $id, and must not be changed.

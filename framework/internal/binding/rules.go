@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/go-playground/validator/v10"
 )
 
 // rule is one component of a validate tag; alts are the parts of a|b.
@@ -90,9 +92,16 @@ var ruleAliases = map[string]string{
 	"eu_country_code": "iso3166_1_alpha2_eu|iso3166_1_alpha3_eu|iso3166_1_alpha_numeric_eu",
 }
 
-// constraints reads the validate tag of a field.
-func (c *compiler) constraints(f *field, cand candidate) *constraints {
-	tag := cand.sf.Tag.Get("validate")
+// ruleCompiler reads the validate tags of one plan.
+type ruleCompiler struct {
+	*Faults
+	checks []Check             // tags of the application's own
+	judge  *validator.Validate // for single values; nil until it is needed
+}
+
+// read reads the validate tag of a field of type t. owner is the struct whose fields the tag may name. It
+// returns nil if there are no rules, and after a fault.
+func (c *ruleCompiler) read(tag string, t, owner reflect.Type, v ruleValue) *constraints {
 	if tag == "" || tag == "-" {
 		return nil
 	}
@@ -103,10 +112,10 @@ func (c *compiler) constraints(f *field, cand candidate) *constraints {
 	}
 	c.attach(out)
 	out.limit()
-	if !c.lint(out, cand.sf.Type, cand.owner) {
+	if !c.lint(out, t, owner) {
 		return nil
 	}
-	out.settle(f.node, cand.owner)
+	out.settle(v, owner)
 	return out
 }
 
@@ -174,36 +183,27 @@ func parseRule(part string) rule {
 
 // settle makes required meaningful for elements: these are always present, so for texts it
 // demands one that is not empty. It also collects the sentences for rules that have no keyword.
-func (c *constraints) settle(n node, owner reflect.Type) {
-	for i := range c.notesFor(n) {
-		c.notes = append(c.notes, c.sentence(c.rules[i], n, owner))
+func (c *constraints) settle(v ruleValue, owner reflect.Type) {
+	for i := range c.notesFor(v) {
+		c.notes = append(c.notes, c.sentence(c.rules[i], v, owner))
 	}
-	inner := bare(n)
-	var elem node
-	switch inner := inner.(type) {
-	case *sliceNode:
-		elem = inner.elem
-	case *arrayNode:
-		elem = inner.elem
-	case *mapNode:
-		elem = inner.elem
-		if c.keys != nil {
-			if inner.key.t.Kind() == reflect.String && !inner.key.reads {
-				c.keys.notEmpty(&stringNode{inner.key.t})
-			}
-			c.keys.settle(&stringNode{inner.key.t}, owner)
+	if v.key != nil && c.keys != nil {
+		if v.strings {
+			c.keys.notEmpty(*v.key)
 		}
+		c.keys.settle(*v.key, owner)
 	}
-	if c.elem == nil || elem == nil {
+	if c.elem == nil || v.elem == nil {
 		return
 	}
+	elem := v.elem()
 	c.elem.notEmpty(elem)
 	c.elem.settle(elem, owner)
 }
 
 // notEmpty is what required means for a value that is always present.
-func (c *constraints) notEmpty(n node) {
-	if kindOf(n) != textKind {
+func (c *constraints) notEmpty(v ruleValue) {
+	if v.kind != textKind {
 		return
 	}
 	for i, r := range c.rules {
@@ -213,12 +213,12 @@ func (c *constraints) notEmpty(n node) {
 	}
 }
 
-// notesFor yields the indexes of rules without a keyword for n.
-func (c *constraints) notesFor(n node) func(func(int) bool) {
+// notesFor yields the indexes of rules without a keyword for v.
+func (c *constraints) notesFor(v ruleValue) func(func(int) bool) {
 	return func(yield func(int) bool) {
 		for i, r := range c.rules {
 			var scratch keywords
-			if r.structural() || c.express(r, n, &scratch) {
+			if r.structural() || c.express(r, v, &scratch) {
 				continue
 			}
 			if !yield(i) {
@@ -237,17 +237,14 @@ func (r rule) structural() bool {
 	return false
 }
 
-// apply adds the constraints of the value itself to its schema.
-func (c *constraints) apply(k *keywords, n node) {
+// apply adds the rules to the schema of v.
+func (c *constraints) apply(k *keywords, v ruleValue) {
 	if c == nil {
 		return
 	}
-	if _, ok := n.(*ptrNode); ok {
-		return // the element got the same constraints and has laid them on
-	}
 	for _, r := range c.rules {
 		if !r.structural() {
-			c.express(r, n, k)
+			c.express(r, v, k)
 		}
 	}
 	for _, note := range c.notes {

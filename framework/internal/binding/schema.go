@@ -247,8 +247,15 @@ func (s *schemer) of(n node, c *constraints) keywords {
 		return s.inline(n, c) // the definition does not have the rules of its elements; rules end, so inlining does, too
 	}
 	k := keywords{{"$ref", jsontext.Quote(nil, "#/$defs/"+name)}}
-	c.apply(&k, n)
+	lay(c, &k, n)
 	return k
+}
+
+// lay adds the rules to the schema of n. For a pointer its element has got the same rules, and has them already.
+func lay(c *constraints, k *keywords, n node) {
+	if _, pointer := n.(*ptrNode); !pointer {
+		c.apply(k, valueOf(n))
+	}
 }
 
 // hasElements says whether rules may also apply to values inside n.
@@ -270,7 +277,7 @@ func (s *schemer) inline(n node, c *constraints) keywords {
 	} else {
 		k = n.schema(s, c)
 	}
-	c.apply(&k, n)
+	lay(c, &k, n)
 	s.size += len(k) * 16
 	return k
 }

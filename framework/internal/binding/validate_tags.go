@@ -25,7 +25,7 @@ func (c *compiler) compileRules(p *Plan) {
 		p.diveTag = strings.Repeat(",dive", dives)[1:]
 	}
 	if len(c.opts.Checks) > 0 {
-		c.single() // reports those that cannot be registered
+		c.rules.single() // reports those that cannot be registered
 	}
 	checks, structs := c.opts.Checks, c.structs
 	p.rules = sync.OnceValue(func() *validator.Validate {
