@@ -36,7 +36,7 @@ type finding struct {
 
 // decoder is the state of one pass over a text.
 type decoder struct {
-	plan     *Plan
+	plan     *core
 	path     []step
 	found    []finding
 	decoded  int  // how many of found come from decoding
@@ -53,7 +53,7 @@ type decoder struct {
 // decoders are reused. Between uses they hold nothing of a call.
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-func (p *Plan) decoder(repair bool, raw []byte) *decoder {
+func (p *core) decoder(repair bool, raw []byte) *decoder {
 	d := decoders.Get().(*decoder)
 	d.plan, d.repair, d.texts.bound = p, repair, len(raw)
 	return d
@@ -177,7 +177,7 @@ func (d *decoder) got(n node, raw []byte) string {
 // got describes a value that the caller sent for n. In a type with secrets it hides a value that may contain
 // a secret: any value for a node with a secret member, and a container where n wants something else. n is
 // nil for the name of a union's variant.
-func (p *Plan) got(n node, raw []byte) string {
+func (p *core) got(n node, raw []byte) string {
 	if p.secretive && n != nil && !empty(raw) && (hasSecret(n, map[node]bool{}) || misplaced(p.printer.words(n, nil), raw)) {
 		return "a value that is not shown (" + kindNames[jsontext.KindOf(raw)] + ")"
 	}
@@ -278,4 +278,14 @@ func (n *ptrNode) schema(s *schemer, c *constraints) keywords {
 		return k
 	}
 	return nullable(k)
+}
+
+// invalid turns the findings of a pass into the error.
+func (d *decoder) invalid(raw []byte) *Invalid {
+	sortFindings(d.found, raw)
+	e := &Invalid{Total: d.total, Panic: d.panicked}
+	for _, f := range d.found[:min(len(d.found), maxIssues)] {
+		e.Issues = append(e.Issues, d.plan.shown(f))
+	}
+	return e
 }

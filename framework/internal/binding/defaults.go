@@ -33,7 +33,7 @@ func (c *compiler) defaultOf(f *field, cand candidate) {
 
 // resolveDefaults reads every default as the type and judges it by the rules, also where
 // other members are faulty: one report tells all.
-func (c *compiler) resolveDefaults(p *Plan) {
+func (c *compiler) resolveDefaults(p *core) {
 	for _, pending := range c.defaults {
 		f := pending.f
 		if !whole(f.node, map[node]bool{}) {
@@ -55,7 +55,7 @@ func (c *compiler) resolveDefaults(p *Plan) {
 
 // readDefault tries the text as JSON where the type is no text, then as a
 // string, then as a list separated by commas.
-func (p *Plan) readDefault(f *field, text string) ([]byte, bool) {
+func (p *core) readDefault(f *field, text string) ([]byte, bool) {
 	var tries [][]byte
 	quoted := jsontext.Quote(nil, text)
 	isJSON := jsontext.Check([]byte(text), jsontext.DefaultLimits()) == nil
@@ -82,7 +82,7 @@ func (p *Plan) readDefault(f *field, text string) ([]byte, bool) {
 }
 
 // decodes reports whether raw is readable as n.
-func (p *Plan) decodes(n node, raw []byte) bool {
+func (p *core) decodes(n node, raw []byte) bool {
 	d := &decoder{plan: p}
 	d.enter("value")
 	d.read(n, raw, reflect.New(n.goType()).Elem(), nil)
@@ -91,7 +91,7 @@ func (p *Plan) decodes(n node, raw []byte) bool {
 
 // defaultHolds judges a default by the field's own rules, those that look at
 // other members aside.
-func (p *Plan) defaultHolds(f *field, raw []byte, tag string) bool {
+func (p *core) defaultHolds(f *field, raw []byte, tag string) bool {
 	if f.extra != nil && !f.extra.accepts(raw) {
 		return false
 	}
@@ -107,28 +107,28 @@ func (p *Plan) defaultHolds(f *field, raw []byte, tag string) bool {
 	return p.quick && !d.doubt && f.accept != nil && f.accept.accepts(v) || p.holds(v, tag)
 }
 
-// relates reports whether a rule looks at other members.
-func (c *constraints) relates() bool { return slices.ContainsFunc(c.rules, rule.relates) }
-
-// alone is c without the rules that look at other members.
-func (c *constraints) alone() *constraints {
-	own := *c
-	own.rules = slices.DeleteFunc(slices.Clone(c.rules), rule.relates)
-	return &own
-}
-
-func (r rule) relates() bool {
-	_, presence := presenceSentences[r.name]
-	_, between := fieldSentences[r.name]
-	return presence || between
-}
-
 // holds asks validator about one value; a rule that panics does not hold.
-func (p *Plan) holds(v reflect.Value, tag string) (ok bool) {
+func (p *core) holds(v reflect.Value, tag string) (ok bool) {
 	defer func() {
 		if recover() != nil {
 			ok = false
 		}
 	}()
 	return tag == "" || p.rules().Var(v.Interface(), tag) == nil
+}
+
+// fits reports whether raw is readable as n and passes the rules that look at
+// it alone.
+func (p *core) fits(n node, c *constraints, raw []byte) bool {
+	d := &decoder{plan: p}
+	d.enter("value")
+	v := reflect.New(n.goType()).Elem()
+	d.read(n, raw, v, c)
+	if d.total > 0 {
+		return false
+	}
+	if p.rules == nil || c == nil || c.relates() {
+		return true
+	}
+	return p.holds(v, c.tag(n.goType(), false))
 }

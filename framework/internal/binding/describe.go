@@ -11,7 +11,7 @@ import (
 )
 
 // wanted says in words what n wants under rules c.
-func (p *Plan) wanted(n node, c *constraints) string {
+func (p *core) wanted(n node, c *constraints) string {
 	if words := c.checkWords(); words != "" {
 		return words
 	}
@@ -36,7 +36,7 @@ func (p *Plan) wanted(n node, c *constraints) string {
 
 // inWords is the description of a member for readers who see no schema: what it is, what
 // is wanted where that is not any text, and the default.
-func (p *Plan) inWords(f *field) string {
+func (p *core) inWords(f *field) string {
 	if p.mode != Strings {
 		return ""
 	}

@@ -173,7 +173,7 @@ func (n *enumNode) schema(s *schemer, c *constraints) keywords {
 }
 
 // enumOf is the allowed values of a member in their text form.
-func (p *Plan) enumOf(f *field) []string {
+func (p *core) enumOf(f *field) []string {
 	raw, ok := p.printer.of(f.node, f.c).get("enum")
 	if !ok {
 		return nil

@@ -45,5 +45,8 @@ func Verdicts(p *Plan, raw []byte) (decodes, accepted, valid bool) {
 	return true, accepted, d.total == 0
 }
 
-// Kept is how many findings an error holds.
-func Kept(e *Invalid) int { return len(e.found) }
+// Kept is how many findings a refused call is corrected from.
+func Kept(p *Plan, raw []byte) int {
+	_, found, _ := p.core.Decode(context.Background(), raw, reflect.New(p.Type()).Elem())
+	return len(found)
+}

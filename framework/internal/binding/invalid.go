@@ -37,8 +37,6 @@ type Invalid struct {
 	// Panic is the first panic of the program's own methods while the values were read; nil: there
 	// was none. It is not among the texts.
 	Panic *Panic
-
-	found []finding
 }
 
 // NewInvalid is an error for issues found elsewhere.
@@ -187,14 +185,4 @@ func capped(names []string) []string {
 		return names
 	}
 	return append(names[:most:most], fmt.Sprintf("and %d more", len(names)-most))
-}
-
-// invalid turns the findings of a pass into the error.
-func (d *decoder) invalid(raw []byte) *Invalid {
-	sortFindings(d.found, raw)
-	e := &Invalid{Total: d.total, Panic: d.panicked, found: d.found}
-	for _, f := range d.found[:min(len(d.found), maxIssues)] {
-		e.Issues = append(e.Issues, d.plan.shown(f))
-	}
-	return e
 }

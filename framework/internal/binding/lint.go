@@ -242,7 +242,7 @@ func tryRule(v *validator.Validate, r rule, value reflect.Value) (holds bool, pr
 }
 
 // rehearse validates a filled value once, to find faults that show only in combination.
-func (c *compiler) rehearse(p *Plan) {
+func (c *compiler) rehearse(p *core) {
 	if c.failed() {
 		return
 	}

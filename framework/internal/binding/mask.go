@@ -9,9 +9,9 @@ type Mask struct {
 	holds map[node]bool // nodes with a secret somewhere below
 }
 
-// MaskOf is nil where no member of the plan's type is secret.
-func MaskOf(p *Plan) *Mask {
-	if p == nil || !reachesSecret(p.root, make(map[node]bool)) {
+// maskOf is nil where no member of the plan's type is secret.
+func maskOf(p *core) *Mask {
+	if !p.secretive {
 		return nil
 	}
 	m := &Mask{root: p.root, holds: make(map[node]bool)}
@@ -26,33 +26,10 @@ func (m *Mask) learn(n node, seen map[node]bool) {
 		return
 	}
 	seen[n] = true
-	m.holds[n] = reachesSecret(n, make(map[node]bool))
+	m.holds[n] = hasSecret(n, make(map[node]bool))
 	for _, child := range children(n) {
 		m.learn(child, seen)
 	}
-}
-
-// reachesSecret says that the type has a secret member. seen ends the search in types
-// that contain themselves.
-func reachesSecret(n node, seen map[node]bool) bool {
-	n = held(n)
-	if seen[n] {
-		return false
-	}
-	seen[n] = true
-	if s, ok := n.(*structNode); ok {
-		for _, f := range s.fields {
-			if f.secret {
-				return true
-			}
-		}
-	}
-	for _, child := range children(n) {
-		if reachesSecret(child, seen) {
-			return true
-		}
-	}
-	return false
 }
 
 // held is what a value of n consists of, pointers and the tags of variants aside.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -88,8 +87,8 @@ type Field struct {
 	Header   string // x-mcp-header
 }
 
-// Plan is one compiled Go type. It is immutable and safe for concurrent use.
-type Plan struct {
+// core is one compiled Go type. It is immutable and safe for concurrent use.
+type core struct {
 	t       reflect.Type
 	mode    Mode
 	opts    Options
@@ -110,10 +109,10 @@ type Plan struct {
 	secretive bool // some member is a secret
 }
 
-// Compile walks t. With a fault that is no warning the plan is nil. It never
+// compileCore walks t. With a fault that is no warning the plan is nil. It never
 // panics, whatever the type, unless a method of the type does so outside
 // Values, JSONSchema and JSONSchemaExtend.
-func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
+func compileCore(t reflect.Type, mode Mode, opts Options) (*core, []Fault) {
 	if t == nil {
 		return nil, []Fault{{Problem: "no type", Fix: "Use a struct"}}
 	}
@@ -121,9 +120,9 @@ func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 	return p, owned(t, faults)
 }
 
-func compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
+func compile(t reflect.Type, mode Mode, opts Options) (*core, []Fault) {
 	c := newCompiler(mode, opts)
-	p := &Plan{t: t, mode: mode, opts: opts}
+	p := &core{t: t, mode: mode, opts: opts}
 	walked := t
 	if mode == Form && !isFlatStruct(t) {
 		walked, p.wrapped = wrapperOf(t), true
@@ -159,19 +158,20 @@ func compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 }
 
 // Schema is deterministic, carries no $schema or $id, and must not be changed.
-func (p *Plan) Schema() json.RawMessage { return p.schema }
+func (p *core) Schema() json.RawMessage { return p.schema }
 
 // Type is the compiled type.
-func (p *Plan) Type() reflect.Type { return p.t }
+func (p *core) Type() reflect.Type { return p.t }
 
 // Fields are the top-level members in their order; nil if the root is no struct. The caller must not change them.
-func (p *Plan) Fields() []Field { return p.fields }
+func (p *core) Fields() []Field { return p.fields }
 
 // Decode reads raw into into, a settable value of the plan's type, which is
 // overwritten. raw must have passed jsontext.Check; empty is {}. It is not
 // retained. A non-nil error is an *Invalid with all faults at once, or the
-// cancellation of ctx as the type's own Validate returned it.
-func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Report, error) {
+// cancellation of ctx as the type's own Validate returned it. The findings are
+// what the issues of an *Invalid were made of: a corrected call is built from them.
+func (p *core) Decode(ctx context.Context, raw []byte, into reflect.Value) (Report, []finding, error) {
 	if len(raw) == 0 {
 		raw = emptyObject
 	}
@@ -179,26 +179,23 @@ func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Repo
 	defer d.release()
 	err := p.pass(ctx, d, raw, into)
 	if err == nil {
-		return Report{Repaired: d.repaired}, nil
+		return Report{Repaired: d.repaired}, nil, nil
 	}
 	if d.mendable && !p.opts.NoRepair {
 		second := p.decoder(true, raw)
 		defer second.release()
 		if p.pass(ctx, second, raw, into) == nil {
-			return Report{Repaired: second.repaired}, nil
+			return Report{Repaired: second.repaired}, nil, nil
 		}
 	}
 	into.SetZero()
-	if invalid, ok := errors.AsType[*Invalid](err); ok {
-		invalid.Try, invalid.Examples = p.suggestion(ctx, raw, invalid)
-	}
-	return Report{}, err
+	return Report{}, d.found, err
 }
 
 var emptyObject = []byte("{}")
 
 // pass decodes and judges once.
-func (p *Plan) pass(ctx context.Context, d *decoder, raw []byte, into reflect.Value) error {
+func (p *core) pass(ctx context.Context, d *decoder, raw []byte, into reflect.Value) error {
 	into.SetZero()
 	target := into
 	if p.wrapped {
@@ -218,8 +215,15 @@ func (p *Plan) pass(ctx context.Context, d *decoder, raw []byte, into reflect.Va
 	return nil
 }
 
+// retry reads raw, a corrected call, and returns what is wrong with it.
+func (p *core) retry(ctx context.Context, raw []byte) ([]finding, error) {
+	d := &decoder{plan: p}
+	err := p.pass(ctx, d, raw, reflect.New(p.t).Elem())
+	return d.found, err
+}
+
 // Encode is Append into bytes of their own, of the right size: they may be kept.
-func (p *Plan) Encode(v reflect.Value) ([]byte, error) {
+func (p *core) Encode(v reflect.Value) ([]byte, error) {
 	e := encoders.Get().(*encoder)
 	defer e.release()
 	text, err := p.write(e, e.room[:0], v)
@@ -236,7 +240,7 @@ func (p *Plan) Encode(v reflect.Value) ([]byte, error) {
 // Append appends the JSON of v, a value of the plan's type. Errors name the
 // path of what has no JSON form: NaN, an invalid json.Number, a cycle, a value
 // outside of its enum.
-func (p *Plan) Append(dst []byte, v reflect.Value) ([]byte, error) {
+func (p *core) Append(dst []byte, v reflect.Value) ([]byte, error) {
 	e := encoders.Get().(*encoder)
 	defer e.release()
 	text, err := p.write(e, dst, v)
@@ -246,7 +250,7 @@ func (p *Plan) Append(dst []byte, v reflect.Value) ([]byte, error) {
 	return text, nil
 }
 
-func (p *Plan) write(e *encoder, dst []byte, v reflect.Value) ([]byte, error) {
+func (p *core) write(e *encoder, dst []byte, v reflect.Value) ([]byte, error) {
 	e.bar = p.opts.Bar
 	if p.wrapped {
 		dst = append(dst, `{"value":`...)
@@ -260,7 +264,7 @@ func (p *Plan) write(e *encoder, dst []byte, v reflect.Value) ([]byte, error) {
 	return dst, nil
 }
 
-func (p *Plan) describeFields() []Field {
+func (p *core) describeFields() []Field {
 	s, ok := structOf(p.root)
 	if !ok {
 		return nil

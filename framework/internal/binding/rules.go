@@ -3,6 +3,7 @@ package binding
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-playground/validator/v10"
@@ -253,4 +254,23 @@ func (c *constraints) apply(k *keywords, v ruleValue) {
 	for _, w := range c.extra {
 		k.set(w.name, w.value)
 	}
+}
+
+// relates reports whether a rule looks at other members.
+func (c *constraints) relates() bool { return slices.ContainsFunc(c.rules, rule.relates) }
+
+// alone is c without the rules that look at other members.
+func (c *constraints) alone() *constraints {
+	own := *c
+	own.rules = slices.DeleteFunc(slices.Clone(c.rules), rule.relates)
+	return &own
+}
+
+func (r rule) relates() bool { return relatesTag(r.name) }
+
+// relatesTag reports whether the rule of this name looks at other members.
+func relatesTag(name string) bool {
+	_, presence := presenceSentences[name]
+	_, between := fieldSentences[name]
+	return presence || between
 }

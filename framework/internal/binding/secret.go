@@ -13,6 +13,15 @@ type secrets struct {
 	loose     bool // members that do not exist are ignored, and stay in the text
 }
 
+// showsSecret reports whether the caller sent a secret: it must not be written
+// back into texts that are logged.
+func (p *core) showsSecret(raw []byte) bool { return p.holdsSecret(p.root, raw) }
+
+// holdsSecret reports whether raw, a value for n, has a secret member, or something that may be one.
+func (p *core) holdsSecret(n node, raw []byte) bool {
+	return secrets{somewhere: p.secretive, loose: p.opts.AllowUnknown}.in(n, raw)
+}
+
 // hasSecret reports whether a value of n can have a secret member.
 func hasSecret(n node, seen map[node]bool) bool {
 	if n = held(n); seen[n] {
@@ -84,7 +93,7 @@ func (s secrets) inStruct(n *structNode, raw []byte) bool {
 const hidden = "[hidden]"
 
 // shown is the issue of a finding without such names, since it is logged.
-func (p *Plan) shown(f finding) Issue {
+func (p *core) shown(f finding) Issue {
 	names := strings.Split(f.Path, "/") // the first is empty
 	hide(p.root, names[1:], false)
 	if path := strings.Join(names, "/"); path != f.Path {

@@ -1,20 +1,15 @@
 package binding
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"reflect"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// DecodeStrings reads texts by member name, as prompt arguments and URI
-// variables arrive. An empty text is an absent member, except where the type
-// is a text. The plan must have been compiled for Strings.
-func (p *Plan) DecodeStrings(ctx context.Context, values map[string]string, into reflect.Value) error {
-	// Known names come first, in the order of the type, so that faults have a
-	// stable order.
+// objectOf writes texts as one JSON object, in the order of the type's members,
+// so that faults have a stable order.
+func (p *core) objectOf(values map[string]string) ([]byte, error) {
 	object, known := append(make([]byte, 0, 128), '{'), 0
 	for _, f := range p.fields {
 		if text, ok := values[f.Name]; ok {
@@ -29,27 +24,13 @@ func (p *Plan) DecodeStrings(ctx context.Context, values map[string]string, into
 	}
 	object = append(object, '}')
 	if err := jsontext.Check(object, jsontext.Limits{}); err != nil {
-		return NewInvalid(Issue{Rule: ruleType, Hint: "A text is not valid UTF-8."})
+		return nil, NewInvalid(Issue{Rule: ruleType, Hint: "A text is not valid UTF-8."})
 	}
-	_, err := p.Decode(ctx, object, into)
-	var invalid *Invalid
-	if errors.As(err, &invalid) && invalid.Try != "" {
-		invalid.Try = asTexts(invalid.Try)
-	}
-	return err
-}
-
-// asTexts writes a corrected call as it must be sent: every value as a text.
-func asTexts(object string) string {
-	out := []byte{'{'}
-	for key, value := range jsontext.Members([]byte(object)) {
-		out = appendMember(out, key.String(), jsontext.Quote(nil, textOf(value)))
-	}
-	return string(append(out, '}'))
+	return object, nil
 }
 
 // appendText writes a member, unless its text is empty and its type knows none.
-func (p *Plan) appendText(object []byte, name, text string) []byte {
+func (p *core) appendText(object []byte, name, text string) []byte {
 	n, known := p.memberNode(name)
 	if known && text == "" && kindOf(n) != textKind {
 		return object
@@ -61,7 +42,7 @@ func (p *Plan) appendText(object []byte, name, text string) []byte {
 	return appendScalar(object, n, text)
 }
 
-func (p *Plan) memberNode(name string) (node, bool) {
+func (p *core) memberNode(name string) (node, bool) {
 	s, ok := structOf(p.root)
 	if !ok {
 		return nil, false
@@ -106,7 +87,7 @@ func wantsToken(n node) bool {
 
 // Strings is the reverse of DecodeStrings: the text form of every member that
 // is written. Nil pointers and empty omitempty members are left out.
-func (p *Plan) Strings(v reflect.Value) (map[string]string, error) {
+func (p *core) Strings(v reflect.Value) (map[string]string, error) {
 	object, err := p.Append(nil, v)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -24,31 +23,34 @@ const (
 	maxExampleText = 512 // bytes of all pointers together
 )
 
-// suggestion is correct for callers to whom a fault of ours must not cost the answer: a panic is
-// written to the standard error stream, and there is no suggestion. In the binary of a test it
-// goes on, so that the test fails.
-func (p *Plan) suggestion(ctx context.Context, raw []byte, e *Invalid) (try string, examples []string) {
+// suggest corrects a call from the findings about it. A panic of ours must not cost the caller the answer: it is
+// written to the standard error stream, and there is no suggestion. In the binary of a test it goes on, so that
+// the test fails.
+func suggest(ctx context.Context, p *core, raw []byte, found []finding) (try string, examples []string) {
+	g := guesser{p}
 	if flag.Lookup("test.v") != nil {
-		return p.correct(ctx, raw, e)
+		return g.correct(ctx, raw, found)
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			_, _ = fmt.Fprintf(os.Stderr, "kagami: correcting a call of %s: panic: %v\n%s", p.t, value, debug.Stack())
+			_, _ = fmt.Fprintf(os.Stderr, "kagami: correcting a call of %s: panic: %v\n%s", p.Type(), value, debug.Stack())
 			try, examples = "", nil
 		}
 	}()
-	return p.correct(ctx, raw, e)
+	return g.correct(ctx, raw, found)
 }
+
+// guesser finds values that a plan accepts.
+type guesser struct{ *core }
 
 // correct builds a valid call from the caller's own: valid values stay, wrong values are corrected, and
 // missing values get an example. It decodes the call before it returns it, and returns "" if it finds no
 // valid call. examples are JSON pointers of the values that are only examples.
-func (p *Plan) correct(ctx context.Context, raw []byte, e *Invalid) (try string, examples []string) {
-	if len(raw) > maxTryInput || p.showsSecret(raw) || strangers(e.found) > maxGuesses {
+func (p guesser) correct(ctx context.Context, raw []byte, found []finding) (try string, examples []string) {
+	if len(raw) > maxTryInput || p.showsSecret(raw) || strangers(found) > maxGuesses {
 		return "", nil
 	}
 	a := &attempt{plan: p, raw: raw, times: map[string]int{}}
-	found := e.found
 	for range maxRounds {
 		if len(found) == 0 {
 			return "", nil
@@ -58,11 +60,11 @@ func (p *Plan) correct(ctx context.Context, raw []byte, e *Invalid) (try string,
 		if bytes.Equal(a.raw, before) || jsontext.Check(a.raw, jsontext.DefaultLimits()) != nil || len(a.raw) > maxTry {
 			return "", nil
 		}
-		d := &decoder{plan: p}
-		if err := p.pass(ctx, d, a.raw, reflect.New(p.t).Elem()); err == nil {
+		next, err := p.retry(ctx, a.raw)
+		if err == nil {
 			return string(jsontext.Compact(nil, a.raw)), a.examplesLeft()
 		}
-		found = d.found
+		found = next
 	}
 	return "", nil
 }
@@ -77,17 +79,9 @@ func strangers(found []finding) (n int) {
 	return n
 }
 
-// showsSecret reports whether the caller sent a secret: it must not be written
-// back into texts that are logged.
-func (p *Plan) showsSecret(raw []byte) bool {
-	return p.secrets().in(p.root, raw)
-}
-
-func (p *Plan) secrets() secrets { return secrets{somewhere: p.secretive, loose: p.opts.AllowUnknown} }
-
 // attempt is a call that is being corrected.
 type attempt struct {
-	plan     *Plan
+	plan     guesser
 	raw      []byte
 	times    map[string]int // how often each place was corrected
 	examples []string       // pointers of the values that the caller did not mean
@@ -96,29 +90,29 @@ type attempt struct {
 // mendAll corrects names first, then values, and then what depends on other members: a relation can be
 // judged only when both sides are right, and a member is missing only if no other name meant it.
 func (a *attempt) mendAll(found []finding) {
-	stage := slices.MinFunc(found, func(x, y finding) int { return x.stage() - y.stage() }).stage()
+	stage := stageOf(slices.MinFunc(found, func(x, y finding) int { return stageOf(x) - stageOf(y) }))
 	for _, f := range found {
-		if f.stage() == stage {
+		if stageOf(f) == stage {
 			a.mend(f)
 		}
 	}
 }
 
-// stage is when a finding is corrected.
-func (f finding) stage() int {
+// stageOf returns when a finding is corrected.
+func stageOf(f finding) int {
 	switch {
 	case f.Rule == ruleUnknown || f.Rule == ruleDuplicate:
 		return 0
 	case f.key != nil: // after the value of the entry, whose path has the key
 		return 2
-	case f.missing || f.relates():
+	case f.missing || relates(f):
 		return 3
 	}
 	return 1
 }
 
 // relates reports whether the finding is about what another member is.
-func (f finding) relates() bool { return rule{name: f.Rule}.relates() }
+func relates(f finding) bool { return relatesTag(f.Rule) }
 
 // mend corrects one finding.
 func (a *attempt) mend(f finding) {
@@ -133,7 +127,7 @@ func (a *attempt) mend(f finding) {
 		// It was removed or renamed before.
 	case f.key != nil:
 		a.mendKey(f, parent, name)
-	case f.relates() && a.mendBetween(f, parent, name):
+	case relates(f) && a.mendBetween(f, parent, name):
 	case !given:
 		a.addExample(f, parent, name)
 	default:
@@ -146,7 +140,7 @@ func (a *attempt) mend(f finding) {
 func (a *attempt) mendValue(f finding, value []byte) {
 	first := a.times[f.Path] == 0
 	a.times[f.Path]++
-	if first && !f.relates() {
+	if first && !relates(f) {
 		if near := a.near(f, value); near != nil {
 			a.edit(f.Path, func([]byte) []byte { return near })
 			return
@@ -158,7 +152,7 @@ func (a *attempt) mendValue(f finding, value []byte) {
 		}
 	}
 	parent, name := splitPointer(f.Path)
-	if f.optional(name) && a.times[f.Path] < 3 {
+	if optional(f, name) && a.times[f.Path] < 3 {
 		a.edit(parent, func(object []byte) []byte { return withoutMember(object, name) })
 		return
 	}
@@ -173,21 +167,15 @@ func (a *attempt) near(f finding, value []byte) []byte {
 		return nil
 	}
 	near := p.near(f.n, f.c, value)
-	if near == nil || p.secrets().in(f.n, near) {
+	if near == nil || p.holdsSecret(f.n, near) {
 		return nil
 	}
 	return near
 }
 
-// misplaced reports whether a value is a list or an object, but not of the kind that k wants.
-func misplaced(k keywords, value []byte) bool {
-	kind := jsontext.KindOf(value)
-	return (kind == jsontext.KindObject || kind == jsontext.KindArray) && !sameShape(k, value)
-}
-
 // optional reports whether the finding is about the member itself and the member may be left out. For an
 // item of a list or a map, f.f is the member that contains the list or the map.
-func (f finding) optional(name string) bool {
+func optional(f finding, name string) bool {
 	return f.f != nil && f.f.name == name && bare(f.f.node) == bare(f.n) && !f.f.required && !f.missing
 }
 
@@ -261,7 +249,7 @@ func (a *attempt) rename(f finding, parent, name string) {
 		if meant == "" || a.plan.secretive && flatten(meant) != flatten(name) {
 			return rest
 		}
-		if target := owner.fields[owner.byName[meant]]; target.secret || a.plan.secrets().in(target.node, value) {
+		if target := owner.fields[owner.byName[meant]]; target.secret || a.plan.holdsSecret(target.node, value) {
 			return rest
 		}
 		return withMember(rest, meant, value)
@@ -271,7 +259,7 @@ func (a *attempt) rename(f finding, parent, name string) {
 // meant returns the unused member that a misspelt name stands for. That is the member with the nearest name.
 // If no name is near and exactly one required member is missing, it is that member, provided that the value
 // fits. Otherwise meant returns "".
-func (p *Plan) meant(owner *structNode, object []byte, name string, value []byte) string {
+func (p guesser) meant(owner *structNode, object []byte, name string, value []byte) string {
 	var free, missing []string
 	for _, member := range owner.fields {
 		if _, given := jsontext.Member(object, member.name); given {

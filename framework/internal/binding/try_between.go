@@ -1,7 +1,6 @@
 package binding
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +28,7 @@ func (a *attempt) mendBetween(f finding, parent, name string) bool {
 			changed = true
 			return replaced(replaced(object, name, theirs), other.name, mine)
 		}
-		if next := beside(kindOf(f.n), theirs, sign); next != nil && p.fits(f.n, f.c, next) {
+		if next := adjacentValue(kindOf(f.n), theirs, sign); next != nil && p.fits(f.n, f.c, next) {
 			changed = true
 			a.examples = append(a.examples, f.Path)
 			return replaced(object, name, next)
@@ -42,35 +41,8 @@ func (a *attempt) mendBetween(f finding, parent, name string) bool {
 	return changed
 }
 
-// between is the other member of a failed rule, and where the member must be: above the other
-// (1), below it (-1), or equal to it (0).
-func (f finding) between(name string) (other *field, sign int, ok bool) {
-	if f.owner == nil || f.f == nil || f.f.name != name || f.c == nil || f.missing {
-		return nil, 0, false
-	}
-	switch f.Rule {
-	case "gtfield", "gtefield":
-		sign = 1
-	case "ltfield", "ltefield":
-		sign = -1
-	case "eqfield":
-	default:
-		return nil, 0, false
-	}
-	i := slices.IndexFunc(f.c.rules, func(r rule) bool { return r.name == f.Rule })
-	if i < 0 {
-		return nil, 0, false
-	}
-	for _, member := range f.owner.fields {
-		if member.goName == f.c.rules[i].param {
-			return member, sign, true
-		}
-	}
-	return nil, 0, false
-}
-
 // ordered reports whether mine is beyond theirs in the wanted direction.
-func (p *Plan) ordered(f finding, mine, theirs []byte, sign int) bool {
+func (p guesser) ordered(f finding, mine, theirs []byte, sign int) bool {
 	switch kindOf(f.n) {
 	case timeKind:
 		a, errA := time.Parse(time.RFC3339Nano, textOf(mine))
@@ -89,9 +61,9 @@ func (p *Plan) ordered(f finding, mine, theirs []byte, sign int) bool {
 	}
 }
 
-// beside is a value next to the given one: a natural step above, below, or equal, as sign says;
+// adjacentValue is a value next to the given one: a natural step above, below, or equal, as sign says;
 // nil if none is known.
-func beside(what kind, value []byte, sign int) []byte {
+func adjacentValue(what kind, value []byte, sign int) []byte {
 	if len(value) == 0 || sign == 0 {
 		return value
 	}

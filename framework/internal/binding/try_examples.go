@@ -45,7 +45,7 @@ func ruleExamples(c *constraints) [][]byte {
 
 // exampleMap has one member, which shows the form of the keys, or as many as the rules demand.
 // At greater depth it may be empty, if the rules allow it.
-func (p *Plan) exampleMap(n *mapNode, c *constraints, depth int) []byte {
+func (p guesser) exampleMap(n *mapNode, c *constraints, depth int) []byte {
 	least := int64(0)
 	if raw, ok := p.printer.words(n, c).get("minProperties"); ok {
 		least, _ = jsontext.Int64(raw)
@@ -60,7 +60,7 @@ func (p *Plan) exampleMap(n *mapNode, c *constraints, depth int) []byte {
 	return members
 }
 
-func (p *Plan) exampleMembers(n *mapNode, c *constraints, count int64, depth int) []byte {
+func (p guesser) exampleMembers(n *mapNode, c *constraints, count int64, depth int) []byte {
 	out := emptyObject
 	for i, name := range p.keyExamples(n.key, c.keyRules()) {
 		if int64(i) == count {
@@ -72,7 +72,7 @@ func (p *Plan) exampleMembers(n *mapNode, c *constraints, count int64, depth int
 }
 
 // keyExamples are keys that the codec and the rules accept, all different.
-func (p *Plan) keyExamples(k *keyCodec, c *constraints) []string {
+func (p guesser) keyExamples(k *keyCodec, c *constraints) []string {
 	names := k.names
 	if names == nil {
 		names = p.keyGuesses(k, c)
@@ -80,7 +80,7 @@ func (p *Plan) keyExamples(k *keyCodec, c *constraints) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !p.keyFits(k, c, name) })
 }
 
-func (p *Plan) keyGuesses(k *keyCodec, c *constraints) []string {
+func (p guesser) keyGuesses(k *keyCodec, c *constraints) []string {
 	if form, ok := textForms[k.t]; ok {
 		return []string{form.example}
 	}
@@ -113,7 +113,7 @@ func uniqueTexts(texts []string) []string {
 	})
 }
 
-func (p *Plan) keyFits(k *keyCodec, c *constraints, name string) bool {
+func (p guesser) keyFits(k *keyCodec, c *constraints, name string) bool {
 	v := reflect.New(k.t).Elem()
 	err := k.read(name, v)
 	if err != nil {

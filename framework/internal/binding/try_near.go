@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"iter"
 	"math/big"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ import (
 
 // near is the right value that a wrong one is a form of; nil: none is known. A container whose kind is
 // right may have faults inside, which are corrected by themselves.
-func (p *Plan) near(n node, c *constraints, value []byte) []byte {
+func (p guesser) near(n node, c *constraints, value []byte) []byte {
 	k := p.printer.words(n, c)
 	if only, ok := onlyPart(value); ok && !sameShape(k, value) {
 		if p.fits(n, c, only) || sameShape(k, only) {
@@ -51,7 +50,7 @@ func onlyPart(value []byte) (part []byte, ok bool) {
 }
 
 // nearer is near for a value whose parts are not looked at.
-func (p *Plan) nearer(n node, c *constraints, value []byte) []byte {
+func (p guesser) nearer(n node, c *constraints, value []byte) []byte {
 	if jsontext.KindOf(value) == jsontext.KindNull {
 		return nil
 	}
@@ -189,7 +188,7 @@ var plainly = strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "", "
 
 // nearList corrects a list: what is no list becomes an item, or several if it is a text with commas; items
 // that are there twice, or are too many, are left out.
-func (p *Plan) nearList(n node, c *constraints, k keywords, value []byte) []byte {
+func (p guesser) nearList(n node, c *constraints, k keywords, value []byte) []byte {
 	elem := children(bare(n))[0]
 	if jsontext.KindOf(value) != jsontext.KindArray {
 		return p.listed(n, elem, c, value)
@@ -219,7 +218,7 @@ func (p *Plan) nearList(n node, c *constraints, k keywords, value []byte) []byte
 }
 
 // listed is value as a list.
-func (p *Plan) listed(n, elem node, c *constraints, value []byte) []byte {
+func (p guesser) listed(n, elem node, c *constraints, value []byte) []byte {
 	one := list([][]byte{value})
 	if p.fits(n, c, one) || sameShape(p.printer.words(elem, c.element()), value) && jsontext.KindOf(value) == jsontext.KindObject && notOnlyList(value) {
 		return one
@@ -294,32 +293,6 @@ func (a *attempt) filled(f finding, value []byte) (more []byte, added []string) 
 	return nil, nil
 }
 
-// sameShape reports whether a container is the kind of container wanted.
-func sameShape(k keywords, value []byte) bool {
-	wanted := k.text("type")
-	if k.has("$ref") {
-		wanted = "object"
-	}
-	return wanted == "array" && jsontext.KindOf(value) == jsontext.KindArray ||
-		wanted == "object" && jsontext.KindOf(value) == jsontext.KindObject
-}
-
-// fits reports whether raw is readable as n and passes the rules that look at
-// it alone.
-func (p *Plan) fits(n node, c *constraints, raw []byte) bool {
-	d := &decoder{plan: p}
-	d.enter("value")
-	v := reflect.New(n.goType()).Elem()
-	d.read(n, raw, v, c)
-	if d.total > 0 {
-		return false
-	}
-	if p.rules == nil || c == nil || c.relates() {
-		return true
-	}
-	return p.holds(v, c.tag(n.goType(), false))
-}
-
 // nearEnum is the value of an enum that is spelled like value, or is the only one whose name is a word of it.
 func nearEnum(enum, value []byte) []byte {
 	sent := textOf(value)
@@ -345,34 +318,4 @@ func nearEnum(enum, value []byte) []byte {
 		}
 	}
 	return said
-}
-
-// clamp moves a number to the nearest bound, unless that is only the limit of int64 and the
-// like, which nobody means.
-func clamp(k keywords, value []byte) []byte {
-	if value == nil {
-		return nil
-	}
-	if low, ok := bound(k, "minimum"); ok && compareNumbers(value, []byte(low)) < 0 {
-		return []byte(low)
-	}
-	if high, ok := bound(k, "maximum"); ok && compareNumbers(value, []byte(high)) > 0 {
-		return []byte(high)
-	}
-	whole := k.text("type") == "integer"
-	if low, ok := k.get("exclusiveMinimum"); ok && whole && compareNumbers(value, low) <= 0 {
-		return addOne(low, 1)
-	}
-	if high, ok := k.get("exclusiveMaximum"); ok && whole && compareNumbers(value, high) >= 0 {
-		return addOne(high, -1)
-	}
-	return nil
-}
-
-func addOne(number []byte, by int64) []byte {
-	i, ok := bigOf(number)
-	if !ok {
-		return nil
-	}
-	return i.Add(i, big.NewInt(by)).Append(nil, 10)
 }

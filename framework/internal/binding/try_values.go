@@ -11,7 +11,7 @@ import (
 )
 
 // example is a value that n accepts, as small as can be.
-func (p *Plan) example(n node, c *constraints, depth int) []byte {
+func (p guesser) example(n node, c *constraints, depth int) []byte {
 	if depth > 8 {
 		return []byte("null")
 	}
@@ -43,7 +43,7 @@ func (p *Plan) example(n node, c *constraints, depth int) []byte {
 	return []byte("null")
 }
 
-func (p *Plan) exampleObject(n *structNode, depth int) []byte {
+func (p guesser) exampleObject(n *structNode, depth int) []byte {
 	out := []byte("{}")
 	for _, f := range n.fields {
 		if f.required {
@@ -53,7 +53,7 @@ func (p *Plan) exampleObject(n *structNode, depth int) []byte {
 	return out
 }
 
-func (p *Plan) exampleList(elem node, c *constraints, k keywords, depth int) []byte {
+func (p guesser) exampleList(elem node, c *constraints, k keywords, depth int) []byte {
 	least := int64(0)
 	if raw, ok := k.get("minItems"); ok {
 		least, _ = jsontext.Int64(raw)

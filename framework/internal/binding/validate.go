@@ -13,7 +13,7 @@ import (
 )
 
 // run asks validator about a value of the plan's type.
-func (p *Plan) run(ctx context.Context, v reflect.Value) (validator.ValidationErrors, error) {
+func (p *core) run(ctx context.Context, v reflect.Value) (validator.ValidationErrors, error) {
 	v = reflect.Indirect(v)
 	switch {
 	case !v.IsValid():
@@ -25,7 +25,7 @@ func (p *Plan) run(ctx context.Context, v reflect.Value) (validator.ValidationEr
 }
 
 // ask calls validator, which panics on values that it did not expect.
-func (p *Plan) ask(question func(*validator.Validate) error) (failed validator.ValidationErrors, err error) {
+func (p *core) ask(question func(*validator.Validate) error) (failed validator.ValidationErrors, err error) {
 	defer recovered(&err)
 	result := question(p.rules())
 	if errors.As(result, &failed) {
@@ -36,7 +36,7 @@ func (p *Plan) ask(question func(*validator.Validate) error) (failed validator.V
 
 // judge adds validator's findings to those of decoding. It can be skipped if decoding found
 // nothing and all acceptors have accepted.
-func (p *Plan) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Value) {
+func (p *core) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Value) {
 	if p.rules == nil || p.quick && !d.doubt && d.total == 0 {
 		return
 	}
@@ -60,7 +60,7 @@ func (p *Plan) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Valu
 
 // fileFailure files one failed tag, unless it is about a value that was not
 // sent, is not part of the JSON form, or could not be decoded.
-func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, l locator, fe validator.FieldError) {
+func (p *core) fileFailure(ctx context.Context, d *decoder, values *finder, l locator, fe validator.FieldError) {
 	path := pointerOf(l.path)
 	if faulty(d.found[:d.decoded], path) || d.lostKeys(path, l.n) {
 		return
@@ -100,7 +100,7 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, l lo
 // fileBelow files faults inside of a list or map that broke a rule of its own, since validator
 // does not look into it then. A long one has most likely too many items, and its beginning
 // tells enough.
-func (p *Plan) fileBelow(ctx context.Context, d *decoder, values *finder, l locator, fe validator.FieldError) {
+func (p *core) fileBelow(ctx context.Context, d *decoder, values *finder, l locator, fe validator.FieldError) {
 	v := reflect.Indirect(reflect.ValueOf(fe.Value()))
 	switch {
 	case l.c == nil || !v.IsValid():
@@ -154,7 +154,7 @@ func (d *decoder) lostKeys(path string, n node) bool {
 }
 
 // next checks the rules that follow a failed one.
-func (p *Plan) next(ctx context.Context, c *constraints, failed string, fe validator.FieldError) (name string, ok bool) {
+func (p *core) next(ctx context.Context, c *constraints, failed string, fe validator.FieldError) (name string, ok bool) {
 	if c == nil {
 		return "", true
 	}
@@ -171,7 +171,7 @@ func (p *Plan) next(ctx context.Context, c *constraints, failed string, fe valid
 }
 
 // finding words one failed rule.
-func (l *locator) finding(p *Plan, path, rule string, value []byte, sent bool) finding {
+func (l *locator) finding(p *core, path, rule string, value []byte, sent bool) finding {
 	f := finding{Issue: Issue{Path: path, Rule: rule, Want: p.wanted(l.n, l.c)}, n: l.n, c: l.c, f: l.f, owner: l.owner}
 	switch {
 	case l.keys != nil:
@@ -190,4 +190,31 @@ func (l *locator) finding(p *Plan, path, rule string, value []byte, sent bool) f
 		f.Hint = l.f.defaultWords()
 	}
 	return f
+}
+
+// between is the other member of a failed rule, and where the member must be: above the other
+// (1), below it (-1), or equal to it (0).
+func (f finding) between(name string) (other *field, sign int, ok bool) {
+	if f.owner == nil || f.f == nil || f.f.name != name || f.c == nil || f.missing {
+		return nil, 0, false
+	}
+	switch f.Rule {
+	case "gtfield", "gtefield":
+		sign = 1
+	case "ltfield", "ltefield":
+		sign = -1
+	case "eqfield":
+	default:
+		return nil, 0, false
+	}
+	i := slices.IndexFunc(f.c.rules, func(r rule) bool { return r.name == f.Rule })
+	if i < 0 {
+		return nil, 0, false
+	}
+	for _, member := range f.owner.fields {
+		if member.goName == f.c.rules[i].param {
+			return member, sign, true
+		}
+	}
+	return nil, 0, false
 }

@@ -12,7 +12,7 @@ import (
 // reachable struct rewritten: required is dropped (presence is checked on the
 // text), and elements are entered even where the author forgot dive. It is made
 // when it is asked first, which is at once where a tag could make it panic.
-func (c *compiler) compileRules(p *Plan) {
+func (c *compiler) compileRules(p *core) {
 	root := p.root.goType()
 	if c.mode == Output || !hasRules(root, map[reflect.Type]bool{}) {
 		return
