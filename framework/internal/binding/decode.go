@@ -178,7 +178,7 @@ func (d *decoder) got(n node, raw []byte) string {
 // a secret: any value for a node with a secret member, and a container where n wants something else. n is
 // nil for the name of a union's variant.
 func (p *core) got(n node, raw []byte) string {
-	if p.secretive && n != nil && !empty(raw) && (hasSecret(n, map[node]bool{}) || misplaced(p.printer.words(n, nil), raw)) {
+	if p.secretive && n != nil && !empty(raw) && (hasSecret(n, map[node]bool{}) || misplaced(p.words(n, nil), raw)) {
 		return "a value that is not shown (" + kindNames[jsontext.KindOf(raw)] + ")"
 	}
 	return gotWords(raw)

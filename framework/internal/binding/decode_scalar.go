@@ -110,7 +110,7 @@ func (d *decoder) beyondWhole(n node, raw []byte, c *constraints) string {
 // beyond says that the type has bounds, unless raw is out of those that the words of what
 // is wanted have.
 func (d *decoder) beyond(n node, raw []byte, c *constraints) string {
-	if clamp(d.plan.printer.words(n, c), raw) != nil {
+	if clamp(d.plan.words(n, c), raw) != nil {
 		return ""
 	}
 	return fmt.Sprintf("It is beyond the range of numbers of %d bits.", n.goType().Bits())

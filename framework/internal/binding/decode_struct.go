@@ -204,7 +204,7 @@ func (f *field) blank(d *decoder, raw []byte) bool {
 
 // closed reports whether the member is a text that "" can never be: one of a list, or of a format.
 func (f *field) closed(p *core) bool {
-	k := p.printer.words(f.node, f.c)
+	k := p.words(f.node, f.c)
 	return (k.has("enum") || k.has("format")) && !slices.Contains(elementTexts(mustGet(k, "enum")), `""`)
 }
 

@@ -114,7 +114,7 @@ func (p *core) holds(v reflect.Value, tag string) (ok bool) {
 			ok = false
 		}
 	}()
-	return tag == "" || p.rules().Var(v.Interface(), tag) == nil
+	return tag == "" || p.rules == nil || p.rules().Var(v.Interface(), tag) == nil
 }
 
 // fits reports whether raw is readable as n and passes the rules that look at
@@ -127,8 +127,5 @@ func (p *core) fits(n node, c *constraints, raw []byte) bool {
 	if d.total > 0 {
 		return false
 	}
-	if p.rules == nil || c == nil || c.relates() {
-		return true
-	}
-	return p.holds(v, c.tag(n.goType(), false))
+	return c == nil || c.relates() || p.holds(v, c.tag(n.goType(), false))
 }

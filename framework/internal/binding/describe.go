@@ -27,9 +27,9 @@ func (p *core) wanted(n node, c *constraints) string {
 	case *arrayNode:
 		return fmt.Sprintf("a list of exactly %d items", inner.t.Len())
 	}
-	k := p.printer.words(n, c)
+	k := p.words(n, c)
 	if k.has("enum") { // the values say what the type is called
-		k.unsay(p.printer.words(n, nil).text("description"))
+		k.unsay(p.words(n, nil).text("description"))
 	}
 	return describe(k)
 }
@@ -65,6 +65,9 @@ func (s *schemer) words(n node, c *constraints) keywords {
 	local.size = 0
 	return local.of(bare(n), c)
 }
+
+// words renders the schema of n with its rules, for a text. It is safe for concurrent use.
+func (p *core) words(n node, c *constraints) keywords { return p.printer.words(n, c) }
 
 // describe says in words what a schema wants. Only keywords that this package
 // writes are known; the description carries the rest.

@@ -163,7 +163,7 @@ func (a *attempt) mendValue(f finding, value []byte) {
 // the wrong place and a text that contains a secret member, because either may contain a secret.
 func (a *attempt) near(f finding, value []byte) []byte {
 	p := a.plan
-	if p.secretive && misplaced(p.printer.words(f.n, f.c), value) {
+	if p.secretive && misplaced(p.words(f.n, f.c), value) {
 		return nil
 	}
 	near := p.near(f.n, f.c, value)

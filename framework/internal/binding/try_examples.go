@@ -47,7 +47,7 @@ func ruleExamples(c *constraints) [][]byte {
 // At greater depth it may be empty, if the rules allow it.
 func (p guesser) exampleMap(n *mapNode, c *constraints, depth int) []byte {
 	least := int64(0)
-	if raw, ok := p.printer.words(n, c).get("minProperties"); ok {
+	if raw, ok := p.words(n, c).get("minProperties"); ok {
 		least, _ = jsontext.Int64(raw)
 	}
 	if least == 0 && depth > 0 && reaches(n, n, map[node]bool{}) {
@@ -89,7 +89,7 @@ func (p guesser) keyGuesses(k *keyCodec, c *constraints) []string {
 	}
 	var names []string
 	text := &stringNode{reflect.TypeFor[string]()}
-	for _, raw := range slices.Concat([][]byte{[]byte(`"key"`)}, ruleExamples(c), scalarExamples(p.printer.words(text, c))) {
+	for _, raw := range slices.Concat([][]byte{[]byte(`"key"`)}, ruleExamples(c), scalarExamples(p.words(text, c))) {
 		names = append(names, textOf(raw))
 	}
 	return uniqueTexts(append(names, numbered("key")...))
@@ -119,7 +119,7 @@ func (p guesser) keyFits(k *keyCodec, c *constraints, name string) bool {
 	if err != nil {
 		return false
 	}
-	return p.rules == nil || c == nil || p.holds(v, c.tag(k.t, true))
+	return c == nil || p.holds(v, c.tag(k.t, true))
 }
 
 // mendKey replaces a wrong key by the nearest valid one, or by the first example that is free.

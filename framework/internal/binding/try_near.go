@@ -15,7 +15,7 @@ import (
 // near is the right value that a wrong one is a form of; nil: none is known. A container whose kind is
 // right may have faults inside, which are corrected by themselves.
 func (p guesser) near(n node, c *constraints, value []byte) []byte {
-	k := p.printer.words(n, c)
+	k := p.words(n, c)
 	if only, ok := onlyPart(value); ok && !sameShape(k, value) {
 		if p.fits(n, c, only) || sameShape(k, only) {
 			return only
@@ -54,7 +54,7 @@ func (p guesser) nearer(n node, c *constraints, value []byte) []byte {
 	if jsontext.KindOf(value) == jsontext.KindNull {
 		return nil
 	}
-	k := p.printer.words(n, c)
+	k := p.words(n, c)
 	if kindOf(n) != textKind {
 		if inner, ok := unquoted(value, jsontext.KindArray, jsontext.KindObject); ok && sameShape(k, inner) {
 			return inner
@@ -220,7 +220,7 @@ func (p guesser) nearList(n node, c *constraints, k keywords, value []byte) []by
 // listed is value as a list.
 func (p guesser) listed(n, elem node, c *constraints, value []byte) []byte {
 	one := list([][]byte{value})
-	if p.fits(n, c, one) || sameShape(p.printer.words(elem, c.element()), value) && jsontext.KindOf(value) == jsontext.KindObject && notOnlyList(value) {
+	if p.fits(n, c, one) || sameShape(p.words(elem, c.element()), value) && jsontext.KindOf(value) == jsontext.KindObject && notOnlyList(value) {
 		return one
 	}
 	text, isText := jsontext.String(value)
@@ -257,7 +257,7 @@ func notOnlyList(object []byte) bool {
 // filled adds examples to a list or a map that has too little, and returns their pointers; nil: it has
 // enough.
 func (a *attempt) filled(f finding, value []byte) (more []byte, added []string) {
-	k := a.plan.printer.words(f.n, f.c)
+	k := a.plan.words(f.n, f.c)
 	switch n := bare(f.n).(type) {
 	case *sliceNode, *arrayNode:
 		least := int64(0)

@@ -20,9 +20,9 @@ func (p guesser) example(n node, c *constraints, depth int) []byte {
 	case *structNode:
 		return p.exampleObject(inner, depth)
 	case *sliceNode:
-		return p.exampleList(inner.elem, c, p.printer.words(n, c), depth)
+		return p.exampleList(inner.elem, c, p.words(n, c), depth)
 	case *arrayNode:
-		return p.exampleList(inner.elem, c, p.printer.words(n, c), depth)
+		return p.exampleList(inner.elem, c, p.words(n, c), depth)
 	case *mapNode:
 		return p.exampleMap(inner, c, depth)
 	case *unionNode:
@@ -35,7 +35,7 @@ func (p guesser) example(n node, c *constraints, depth int) []byte {
 	case *anyNode, *rawNode:
 		return emptyObject
 	}
-	for _, candidate := range slices.Concat(typeExamples(n), ruleExamples(c), scalarExamples(p.printer.words(n, c))) {
+	for _, candidate := range slices.Concat(typeExamples(n), ruleExamples(c), scalarExamples(p.words(n, c))) {
 		if p.fits(n, c, candidate) {
 			return candidate
 		}

@@ -177,7 +177,7 @@ func (l *locator) finding(p *core, path, rule string, value []byte, sent bool) f
 	case l.keys != nil:
 		_, name := splitPointer(path)
 		f.Got = "the key " + quoteShort(name)
-		f.Want = "keys that are " + describe(p.printer.words(&stringNode{reflect.TypeFor[string]()}, l.keys))
+		f.Want = "keys that are " + describe(p.words(&stringNode{reflect.TypeFor[string]()}, l.keys))
 		f.key, f.c = l.key, l.keys
 	case !sent:
 		f.missing, f.Rule = true, ruleRequired
