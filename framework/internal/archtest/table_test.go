@@ -51,10 +51,13 @@ var table = []rule{
 	{prefix: "protocol/client/oauth", internal: []string{"protocol/client"}, external: []string{"github.com/golang-jwt/jwt/v5", "golang.org/x/sys/windows"}},
 	{prefix: "framework/internal/decimal"},
 	{prefix: "framework/internal/rawschema", internal: []string{"framework/internal/decimal", "protocol/jsontext"}},
-	{prefix: "framework/internal/binding", internal: []string{"framework/internal/decimal", "framework/internal/rawschema", "framework/internal/sourcedoc", "protocol/jsontext"}, external: []string{
-		"github.com/invopop/jsonschema", "github.com/go-playground/validator/v10",
-		"github.com/pb33f/ordered-map/v2", // invopop's Properties
-	}},
+	{prefix: "framework/internal/binding/gotype"},
+	{prefix: "framework/internal/binding/jsonedit", internal: []string{"framework/internal/decimal", "protocol/jsontext"}},
+	{prefix: "framework/internal/binding/report", internal: []string{"framework/internal/binding/jsonedit", "protocol/jsontext"}},
+	{prefix: "framework/internal/binding/spelling", internal: []string{"framework/internal/binding/report"}},
+	{prefix: "framework/internal/binding/schema", internal: []string{"framework/internal/binding/jsonedit", "framework/internal/binding/report", "framework/internal/binding/spelling", "framework/internal/decimal", "framework/internal/rawschema", "protocol/jsontext"}, external: []string{"github.com/invopop/jsonschema", "github.com/pb33f/ordered-map/v2"}},
+	{prefix: "framework/internal/binding/rules", internal: []string{"framework/internal/binding/gotype", "framework/internal/binding/jsonedit", "framework/internal/binding/report", "framework/internal/binding/schema", "framework/internal/binding/spelling", "protocol/jsontext"}, external: []string{"github.com/go-playground/validator/v10"}},
+	{prefix: "framework/internal/binding", internal: []string{"framework/internal/binding/gotype", "framework/internal/binding/jsonedit", "framework/internal/binding/report", "framework/internal/binding/rules", "framework/internal/binding/schema", "framework/internal/binding/spelling", "framework/internal/sourcedoc", "protocol/jsontext"}, external: []string{"github.com/invopop/jsonschema", "github.com/go-playground/validator/v10"}},
 	{prefix: "framework/internal/secretname"},
 	{prefix: "framework/serve/record", internal: []string{"framework/internal/secretname"}},
 	{prefix: "framework/internal/uritemplate"},

@@ -1,19 +1,17 @@
 package binding
 
 import (
-	"encoding"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"math/big"
-	"net"
-	"net/netip"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
-	"time"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 )
 
 // node is one type of a plan. Implementations are immutable once the plan is
@@ -22,39 +20,18 @@ type node interface {
 	goType() reflect.Type
 	// decode stores raw in v or files a fault. v is settable and zero, unless
 	// a default or an earlier member of an embedded struct was stored.
-	decode(d *decoder, raw []byte, v reflect.Value, c *constraints)
+	decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints)
 	// encode appends the JSON of v to dst, or what there was of it before e failed.
 	encode(e *encoder, dst []byte, v reflect.Value) []byte
 	// schema is the shape alone; constraints on the value itself are laid on
 	// top by constraints.apply, those of elements are passed down here.
-	schema(s *schemer, c *constraints) keywords
+	schema(s *schemer, c *rules.Constraints) schema.Keywords
 }
-
-var (
-	timeType       = reflect.TypeFor[time.Time]()
-	durationType   = reflect.TypeFor[time.Duration]()
-	numberType     = reflect.TypeFor[json.Number]()
-	rawType        = reflect.TypeFor[json.RawMessage]()
-	bigIntType     = reflect.TypeFor[big.Int]()
-	urlType        = reflect.TypeFor[url.URL]()
-	ipType         = reflect.TypeFor[net.IP]()
-	addrType       = reflect.TypeFor[netip.Addr]()
-	ownURLType     = reflect.TypeFor[URL]()
-	prefixType     = reflect.TypeFor[netip.Prefix]()
-	addrPortType   = reflect.TypeFor[netip.AddrPort]()
-	bigFloatType   = reflect.TypeFor[big.Float]()
-	bigRatType     = reflect.TypeFor[big.Rat]()
-	jsonReader     = reflect.TypeFor[json.Unmarshaler]()
-	jsonWriter     = reflect.TypeFor[json.Marshaler]()
-	textReader     = reflect.TypeFor[encoding.TextUnmarshaler]()
-	textWriter     = reflect.TypeFor[encoding.TextMarshaler]()
-	emptyInterface = reflect.TypeFor[any]()
-)
 
 // compiler builds the nodes of one plan.
 type compiler struct {
-	*Faults
-	rules *ruleCompiler // of the validate tags
+	*report.Faults
+	rules *rules.Compiler // of the validate tags
 
 	mode      Mode
 	opts      Options
@@ -62,26 +39,26 @@ type compiler struct {
 	order     []node         // as first met: names in $defs depend on it
 	structs   []*structNode  // as first met
 	variants  []*variantNode // likewise
-	overrides map[node]keywords
-	own       map[node]*Raw   // of types with a schema hook: what values are also checked against
-	names     map[node]string // of recursive types; nil until the nodes are finished
+	overrides map[node]schema.Keywords
+	own       map[node]*schema.Raw // of types with a schema hook: what values are also checked against
+	names     map[node]string      // of recursive types; nil until the nodes are finished
 	defaults  []pendingDefault
 	headers   map[string]string // field names by lower-cased header
 	later     []func()          // work on finished nodes, put off because recursive types are unfinished until then
 }
 
 func newCompiler(mode Mode, opts Options) *compiler {
-	faults := &Faults{}
+	faults := &report.Faults{}
 	return &compiler{
-		Faults: faults, rules: &ruleCompiler{Faults: faults, checks: opts.Checks},
+		Faults: faults, rules: &rules.Compiler{Faults: faults, Checks: opts.Checks},
 		mode: mode, opts: opts,
-		nodes: map[reflect.Type]node{}, overrides: map[node]keywords{}, own: map[node]*Raw{}, headers: map[string]string{},
+		nodes: map[reflect.Type]node{}, overrides: map[node]schema.Keywords{}, own: map[node]*schema.Raw{}, headers: map[string]string{},
 	}
 }
 
 // rootName is what paths of faults begin with.
 func rootName(t reflect.Type, mode Mode) string {
-	if name := plainName(deref(t)); name != "" {
+	if name := gotype.PlainName(gotype.Deref(t)); name != "" {
 		return name
 	}
 	if mode == Output {
@@ -93,7 +70,7 @@ func rootName(t reflect.Type, mode Mode) string {
 // root compiles the root and checks that its shape fits the mode.
 func (c *compiler) root(t reflect.Type, name string) node {
 	var n node
-	c.at(name, func() {
+	c.At(name, func() {
 		n = c.node(t)
 		if n == nil || c.mode == Output {
 			return
@@ -117,11 +94,11 @@ func (c *compiler) checkRoot(n node) {
 	}
 	switch c.mode {
 	case Strings:
-		c.fault("", fmt.Sprintf("type %s is no struct", n.goType()), "Use a struct whose fields have a text form")
+		c.Fault("", fmt.Sprintf("type %s is no struct", n.goType()), "Use a struct whose fields have a text form")
 	case Form:
-		c.fault("", fmt.Sprintf("type %s is no form", n.goType()), "Use a flat struct of texts, numbers, bools, enums and lists of enums")
+		c.Fault("", fmt.Sprintf("type %s is no form", n.goType()), "Use a flat struct of texts, numbers, bools, enums and lists of enums")
 	default:
-		c.fault("", fmt.Sprintf("type %s is no object in JSON", n.goType()),
+		c.Fault("", fmt.Sprintf("type %s is no object in JSON", n.goType()),
 			"Use a struct, a map with string keys, or json.RawMessage with InputSchema")
 	}
 }
@@ -136,8 +113,8 @@ func (c *compiler) node(t reflect.Type) node {
 		return n
 	}
 	if t.Kind() == reflect.Pointer {
-		if endless(t) {
-			c.fault("", fmt.Sprintf("type %s is a pointer to nothing but pointers", t), "Use another type")
+		if gotype.Endless(t) {
+			c.Fault("", fmt.Sprintf("type %s is a pointer to nothing but pointers", t), "Use another type")
 			return nil
 		}
 		n := &ptrNode{t: t, never: c.mode == Strings || c.mode == Form}
@@ -167,11 +144,11 @@ func (c *compiler) node(t reflect.Type) node {
 
 // afterwards runs fn at the same path once all nodes are finished.
 func (c *compiler) afterwards(fn func()) {
-	path := slices.Clone(c.path)
+	path := slices.Clone(c.Path)
 	c.later = append(c.later, func() {
-		c.path = path
+		c.Path = path
 		fn()
-		c.path = nil
+		c.Path = nil
 	})
 }
 
@@ -202,22 +179,22 @@ func (c *compiler) remove(t reflect.Type, n node) {
 // those it pays to read without calling their methods.
 func (c *compiler) known(t reflect.Type) (node, bool) {
 	switch t {
-	case timeType:
+	case gotype.TimeType:
 		return &timeNode{t}, true
-	case durationType:
+	case gotype.DurationType:
 		return &durationNode{t}, true
-	case numberType:
+	case gotype.NumberType:
 		return &numberNode{t}, true
-	case rawType:
+	case gotype.RawType:
 		return &rawNode{t}, true
-	case bigIntType:
+	case gotype.BigIntType:
 		return &bigNode{t}, true
-	case urlType:
+	case gotype.StdURLType:
 		// encoding/json writes url.URL as a struct of eleven fields and cannot
 		// read a string into it.
-		c.fault("", "type url.URL has no text form in JSON", `Use framework.URL, or string with validate:"url"`)
+		c.Fault("", "type url.URL has no text form in JSON", `Use framework.URL, or string with validate:"url"`)
 		return nil, true
-	case emptyInterface:
+	case gotype.EmptyInterface:
 		return &anyNode{t}, true
 	}
 	return nil, false
@@ -253,10 +230,10 @@ func (c *compiler) shape(t reflect.Type) node {
 		return c.iface(t)
 	default:
 		fix := "Use another type"
-		if slices.ContainsFunc(c.path[1:], func(step string) bool { return !strings.HasPrefix(step, "[") }) {
+		if slices.ContainsFunc(c.Path[1:], func(step string) bool { return !strings.HasPrefix(step, "[") }) {
 			fix = `Remove the field or tag it json:"-"`
 		}
-		c.fault("", fmt.Sprintf("type %s has no JSON form", t), fix)
+		c.Fault("", fmt.Sprintf("type %s has no JSON form", t), fix)
 		return nil
 	}
 }
@@ -265,7 +242,7 @@ func (c *compiler) shape(t reflect.Type) node {
 // may contain itself.
 func (c *compiler) container(t reflect.Type, n node, step string, elem reflect.Type, into *node) node {
 	c.put(t, n)
-	c.at(step, func() { *into = c.node(elem) })
+	c.At(step, func() { *into = c.node(elem) })
 	if *into == nil {
 		c.remove(t, n)
 		return nil
@@ -284,7 +261,7 @@ func (c *compiler) iface(t reflect.Type) node {
 	if first, _, _ := strings.Cut(t.PkgPath(), "/"); !strings.Contains(first, ".") && first != "main" { // error, context.Context, io.Reader
 		fix = "No caller can send one: leave it out, or use a concrete type. A handler gets its context as its first parameter"
 	}
-	c.fault("", fmt.Sprintf("interface %s cannot be decoded", t), fix)
+	c.Fault("", fmt.Sprintf("interface %s cannot be decoded", t), fix)
 	return nil
 }
 
@@ -295,7 +272,7 @@ func isBytes(t reflect.Type) bool {
 		return false
 	}
 	p := reflect.PointerTo(t.Elem())
-	return !p.Implements(jsonWriter) && !p.Implements(textWriter)
+	return !p.Implements(gotype.JSONWriter) && !p.Implements(gotype.TextWriter)
 }
 
 func (c *compiler) mapOf(t reflect.Type) node {
@@ -314,7 +291,7 @@ func (c *compiler) mapOf(t reflect.Type) node {
 // cannot.
 func keeps(t reflect.Type) bool {
 	switch kind := t.Kind(); {
-	case kind == reflect.String, kind == reflect.Bool, kind == reflect.Float32, kind == reflect.Float64, isInt(kind), isUint(kind):
+	case kind == reflect.String, kind == reflect.Bool, kind == reflect.Float32, kind == reflect.Float64, gotype.IsInt(kind), gotype.IsUint(kind):
 		return reflect.PointerTo(t).NumMethod() > 0
 	}
 	return true
@@ -323,21 +300,17 @@ func keeps(t reflect.Type) bool {
 // keyOf follows encoding/json: UnmarshalText comes first when reading, a string kind when
 // writing.
 func (c *compiler) keyOf(t reflect.Type) *keyCodec {
-	k := &keyCodec{t: t, big: holdsBig(t, 4), reads: reflect.PointerTo(t).Implements(textReader)}
-	k.writes = t.Kind() != reflect.String && (t.Implements(textWriter) || reflect.PointerTo(t).Implements(textWriter))
+	k := &keyCodec{t: t, big: holdsBig(t, 4), reads: reflect.PointerTo(t).Implements(gotype.TextReader)}
+	k.writes = t.Kind() != reflect.String && (t.Implements(gotype.TextWriter) || reflect.PointerTo(t).Implements(gotype.TextWriter))
 	switch {
-	case t.Kind() == reflect.String, isInt(t.Kind()), isUint(t.Kind()):
+	case t.Kind() == reflect.String, gotype.IsInt(t.Kind()), gotype.IsUint(t.Kind()):
 		return c.enumKey(k)
 	case c.mode == Output && k.writes, c.mode != Output && k.reads:
 		return c.enumKey(k)
 	}
-	c.fault("", fmt.Sprintf("map key type %s has no text form", t), "Use string or integer keys, or a type with MarshalText and UnmarshalText")
+	c.Fault("", fmt.Sprintf("map key type %s has no text form", t), "Use string or integer keys, or a type with MarshalText and UnmarshalText")
 	return nil
 }
-
-func isInt(k reflect.Kind) bool { return k >= reflect.Int && k <= reflect.Int64 }
-
-func isUint(k reflect.Kind) bool { return k >= reflect.Uint && k <= reflect.Uint64 }
 
 // custom compiles a type with marshalling methods, on value or pointer
 // receivers, or returns nil.
@@ -346,7 +319,7 @@ func (c *compiler) custom(t reflect.Type) node {
 	if t.Kind() == reflect.Interface {
 		return nil
 	}
-	n := &methodNode{t: t, mode: c.mode, big: holdsBig(t, 4), read: c.codecOf(p, jsonReader, textReader), write: c.codecOf(p, jsonWriter, textWriter)}
+	n := &methodNode{t: t, mode: c.mode, big: holdsBig(t, 4), read: c.codecOf(p, gotype.JSONReader, gotype.TextReader), write: c.codecOf(p, gotype.JSONWriter, gotype.TextWriter)}
 	if n.read == byShape && n.write == byShape {
 		return nil
 	}
@@ -381,14 +354,14 @@ func (c *compiler) codecOf(p, ofJSON, ofText reflect.Type) codec {
 // has no plain form there either, that is an error of the call that uses it, not of the
 // registration.
 func (c *compiler) quietShape(t reflect.Type) node {
-	faults, structs, order, defaults, later := len(c.list), len(c.structs), len(c.order), len(c.defaults), len(c.later)
+	faults, structs, order, defaults, later := len(c.List), len(c.structs), len(c.order), len(c.defaults), len(c.later)
 	nodes := maps.Clone(c.nodes)
 	n := c.shape(t)
-	if !failed(c.list[faults:]) {
-		c.list = c.list[:faults]
+	if !report.Failed(c.List[faults:]) {
+		c.List = c.List[:faults]
 		return n
 	}
-	c.list, c.structs, c.order, c.defaults = c.list[:faults], c.structs[:structs], c.order[:order], c.defaults[:defaults]
+	c.List, c.structs, c.order, c.defaults = c.List[:faults], c.structs[:structs], c.order[:order], c.defaults[:defaults]
 	c.nodes, c.later = nodes, c.later[:later]
 	return nil
 }

@@ -2,32 +2,20 @@ package binding
 
 import (
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
-)
-
-// Rules of issues, for machines. A failed validate tag has its own name.
-const (
-	ruleType      = "type"      // wrong JSON type, or not readable as the Go type
-	ruleRange     = "range"     // outside of the Go type's range
-	ruleRequired  = "required"  // missing
-	ruleUnknown   = "unknown"   // no such member
-	ruleDuplicate = "duplicate" // given twice
-	ruleEnum      = "enum"      // not one of the type's values
-	ruleLength    = "length"    // wrong number of array items
-	ruleSchema    = "schema"    // a keyword of a jsonschema tag or a raw schema
-	ruleCustom    = "custom"    // the type's own Validate or Unmarshal method
-	rulePanic     = "panic"     // a check could not be carried out on this value
 )
 
 // finding is an issue, with what is needed to sort and correct it.
 type finding struct {
-	Issue
+	report.Issue
 	n       node
-	c       *constraints
+	c       *rules.Constraints
 	f       *field      // the member that the issue is about, if it is about one
 	owner   *structNode // the struct of the member, if a rule between members failed
 	key     *keyCodec   // set if the key of a map's entry is wrong; c has the rules of the keys then
@@ -46,7 +34,7 @@ type decoder struct {
 	mendable bool // a repair might help
 	doubt    bool // an acceptor has not accepted a value
 	repaired []string
-	panicked *Panic // the first of the program's methods; nil: none
+	panicked *report.Panic // the first of the program's methods; nil: none
 	texts    texts
 }
 
@@ -89,8 +77,10 @@ type step struct {
 const maxFindings = 64
 
 func (d *decoder) enter(name string) { d.path = append(d.path, step{name: name, member: true}) }
-func (d *decoder) enterIndex(i int)  { d.path = append(d.path, step{index: i}) }
-func (d *decoder) leave()            { d.path = d.path[:len(d.path)-1] }
+
+func (d *decoder) enterIndex(i int) { d.path = append(d.path, step{index: i}) }
+
+func (d *decoder) leave() { d.path = d.path[:len(d.path)-1] }
 
 func pointerOf(path []step) string {
 	p := ""
@@ -116,7 +106,7 @@ func (d *decoder) file(f finding) {
 
 // read decodes raw as n. What was decoded is also checked against the type's own schema, if it
 // has one.
-func (d *decoder) read(n node, raw []byte, v reflect.Value, c *constraints) {
+func (d *decoder) read(n node, raw []byte, v reflect.Value, c *rules.Constraints) {
 	if d.plan.own == nil {
 		n.decode(d, raw, v, c)
 		return
@@ -127,8 +117,8 @@ func (d *decoder) read(n node, raw []byte, v reflect.Value, c *constraints) {
 	if own == nil || d.total > total {
 		return
 	}
-	if meant := d.meant(raw, repaired); !own.accepts(meant) {
-		d.refuseWith(ruleSchema, own.complaint(meant), n, raw, c)
+	if meant := d.meant(raw, repaired); !own.Accepts(meant) {
+		d.refuseWith(report.RuleSchema, own.ObjectProblem(meant), n, raw, c)
 	}
 }
 
@@ -143,12 +133,12 @@ func (d *decoder) meant(raw []byte, repaired int) []byte {
 }
 
 // refuse records that raw is not what n wants.
-func (d *decoder) refuse(rule string, n node, raw []byte, c *constraints) {
+func (d *decoder) refuse(rule string, n node, raw []byte, c *rules.Constraints) {
 	d.refuseWith(rule, "", n, raw, c)
 }
 
 // refuseWith adds a hint to that.
-func (d *decoder) refuseWith(rule, hint string, n node, raw []byte, c *constraints) {
+func (d *decoder) refuseWith(rule, hint string, n node, raw []byte, c *rules.Constraints) {
 	switch jsontext.KindOf(raw) {
 	case jsontext.KindString, jsontext.KindNull:
 		d.mendable = true
@@ -158,11 +148,11 @@ func (d *decoder) refuseWith(rule, hint string, n node, raw []byte, c *constrain
 		return
 	}
 	want := d.plan.wanted(n, c)
-	if hint != "" && want == anyValue { // it is not any value that the type's own method takes
+	if hint != "" && want == schema.AnyValue { // it is not any value that the type's own method takes
 		want = ""
 	}
 	d.file(finding{
-		Issue: Issue{Got: d.got(n, raw), Want: want, Hint: hint, Rule: rule},
+		Issue: report.Issue{Got: d.got(n, raw), Want: want, Hint: hint, Rule: rule},
 		n:     n, c: c,
 	})
 }
@@ -178,10 +168,10 @@ func (d *decoder) got(n node, raw []byte) string {
 // a secret: any value for a node with a secret member, and a container where n wants something else. n is
 // nil for the name of a union's variant.
 func (p *core) got(n node, raw []byte) string {
-	if p.secretive && n != nil && !empty(raw) && (hasSecret(n, map[node]bool{}) || misplaced(p.words(n, nil), raw)) {
-		return "a value that is not shown (" + kindNames[jsontext.KindOf(raw)] + ")"
+	if p.secretive && n != nil && !empty(raw) && (hasSecret(n, map[node]bool{}) || schema.Misplaced(p.words(n, nil), raw)) {
+		return "a value that is not shown (" + report.KindNames[jsontext.KindOf(raw)] + ")"
 	}
-	return gotWords(raw)
+	return report.GotWords(raw)
 }
 
 // empty reports whether a value has nothing to hide.
@@ -196,13 +186,13 @@ func empty(raw []byte) bool {
 
 // expect is raw if it is of the wanted kind, or the content of a string if that is; otherwise
 // it records a finding.
-func (d *decoder) expect(want jsontext.Kind, n node, raw []byte, c *constraints) ([]byte, bool) {
+func (d *decoder) expect(want jsontext.Kind, n node, raw []byte, c *rules.Constraints) ([]byte, bool) {
 	if jsontext.KindOf(raw) == want {
 		return raw, true
 	}
 	inner, ok := d.mend(raw, want)
 	if !ok {
-		d.refuse(ruleType, n, raw, c)
+		d.refuse(report.RuleType, n, raw, c)
 	}
 	return inner, ok
 }
@@ -214,27 +204,11 @@ func (d *decoder) mend(raw []byte, want ...jsontext.Kind) ([]byte, bool) {
 	if !d.repair {
 		return nil, false
 	}
-	inner, ok := unquoted(raw, want...)
+	inner, ok := jsonedit.Unquoted(raw, want...)
 	if ok {
 		d.repaired = append(d.repaired, pointerOf(d.path))
 	}
 	return inner, ok
-}
-
-func unquoted(raw []byte, want ...jsontext.Kind) ([]byte, bool) {
-	text, ok := jsontext.String(raw)
-	if !ok {
-		return nil, false
-	}
-	switch text { // as Python writes them
-	case "True", "False", "TRUE", "FALSE":
-		text = strings.ToLower(text)
-	}
-	inner := []byte(text)
-	if !slices.Contains(want, jsontext.KindOf(inner)) || jsontext.Check(inner, jsontext.DefaultLimits()) != nil {
-		return nil, false
-	}
-	return inner, true
 }
 
 // ptrNode is a pointer: null is nil.
@@ -246,10 +220,10 @@ type ptrNode struct {
 
 func (n *ptrNode) goType() reflect.Type { return n.t }
 
-func (n *ptrNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *ptrNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	if jsontext.KindOf(raw) == jsontext.KindNull && (len(d.path) > 0 || d.plan.mode == Output) {
-		if n.never || c.mustExist() {
-			d.refuse(ruleType, n.elem, raw, c)
+		if n.never || c.MustExist() {
+			d.refuse(report.RuleType, n.elem, raw, c)
 		}
 		return
 	}
@@ -272,20 +246,33 @@ func (n *ptrNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 
 // schema advertises null for results only. Arguments take it too, but some model APIs refuse lists of
 // types, and a member that may be null may also be left out.
-func (n *ptrNode) schema(s *schemer, c *constraints) keywords {
+func (n *ptrNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
 	k := s.of(n.elem, c)
-	if s.mode != Output || c.mustExist() {
+	if s.mode != Output || c.MustExist() {
 		return k
 	}
-	return nullable(k)
+	return schema.Nullable(k)
 }
 
 // invalid turns the findings of a pass into the error.
-func (d *decoder) invalid(raw []byte) *Invalid {
+func (d *decoder) invalid(raw []byte) *report.Invalid {
 	sortFindings(d.found, raw)
-	e := &Invalid{Total: d.total, Panic: d.panicked}
-	for _, f := range d.found[:min(len(d.found), maxIssues)] {
+	e := &report.Invalid{Total: d.total, Panic: d.panicked}
+	for _, f := range d.found[:min(len(d.found), report.MaxIssues)] {
 		e.Issues = append(e.Issues, d.plan.shown(f))
 	}
 	return e
+}
+
+// unpanicked is err for the caller: a value on which the program's method panicked is unreadable.
+// The first panic is kept for the log.
+func (d *decoder) unpanicked(err error) error {
+	p, ok := err.(*report.Panic) //nolint:errorlint // recovered has made it
+	if !ok {
+		return err
+	}
+	if d.panicked == nil {
+		d.panicked = p
+	}
+	return errUnreadable
 }

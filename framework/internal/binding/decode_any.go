@@ -3,6 +3,9 @@ package binding
 import (
 	"reflect"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -12,9 +15,9 @@ type anyNode struct{ t reflect.Type }
 
 func (n *anyNode) goType() reflect.Type { return n.t }
 
-func (n *anyNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *anyNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	if n.t.NumMethod() > 0 {
-		d.refuse(ruleType, n, raw, c)
+		d.refuse(report.RuleType, n, raw, c)
 		return
 	}
 	if !d.unique(raw, n) {
@@ -36,7 +39,7 @@ func (n *anyNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	return dst
 }
 
-func (n *anyNode) schema(*schemer, *constraints) keywords { return nil }
+func (n *anyNode) schema(*schemer, *rules.Constraints) schema.Keywords { return nil }
 
 // unique refuses repeated names in values that are passed on undecoded.
 func (d *decoder) unique(raw []byte, n node) bool {
@@ -47,7 +50,7 @@ func (d *decoder) unique(raw []byte, n node) bool {
 	if jsontext.Unique(raw) == nil {
 		return true
 	}
-	d.file(finding{Issue: Issue{Rule: ruleDuplicate, Got: d.got(n, raw)}, n: n})
+	d.file(finding{Issue: report.Issue{Rule: report.RuleDuplicate, Got: d.got(n, raw)}, n: n})
 	return false
 }
 
@@ -56,7 +59,7 @@ type rawNode struct{ t reflect.Type }
 
 func (n *rawNode) goType() reflect.Type { return n.t }
 
-func (n *rawNode) decode(d *decoder, raw []byte, v reflect.Value, _ *constraints) {
+func (n *rawNode) decode(d *decoder, raw []byte, v reflect.Value, _ *rules.Constraints) {
 	if d.unique(raw, n) {
 		v.SetBytes(append([]byte(nil), raw...))
 	}
@@ -66,14 +69,14 @@ func (n *rawNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	return e.raw(dst, v.Bytes())
 }
 
-func (n *rawNode) schema(*schemer, *constraints) keywords { return nil }
+func (n *rawNode) schema(*schemer, *rules.Constraints) schema.Keywords { return nil }
 
 // numberNode is json.Number: any number, kept as it was written.
 type numberNode struct{ t reflect.Type }
 
 func (n *numberNode) goType() reflect.Type { return n.t }
 
-func (n *numberNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *numberNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
 	if !fits {
 		return
@@ -87,9 +90,11 @@ func (n *numberNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 		text = "0" // as encoding/json has it
 	}
 	if jsontext.KindOf([]byte(text)) != jsontext.KindNumber || jsontext.Check([]byte(text), jsontext.Limits{}) != nil {
-		return e.fail(dst, "json.Number %q is no number", clip(text, 40))
+		return e.fail(dst, "json.Number %q is no number", report.Clip(text, 40))
 	}
 	return append(dst, text...)
 }
 
-func (n *numberNode) schema(*schemer, *constraints) keywords { return typed("number") }
+func (n *numberNode) schema(*schemer, *rules.Constraints) schema.Keywords {
+	return schema.Typed("number")
+}

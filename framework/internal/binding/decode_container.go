@@ -3,6 +3,9 @@ package binding
 import (
 	"reflect"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -14,7 +17,7 @@ type sliceNode struct {
 
 func (n *sliceNode) goType() reflect.Type { return n.t }
 
-func (n *sliceNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *sliceNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindArray, n, raw, c)
 	if !fits {
 		return
@@ -26,7 +29,7 @@ func (n *sliceNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrain
 	i := 0
 	for item := range jsontext.Elements(raw) {
 		d.enterIndex(i)
-		d.read(n.elem, item, v.Index(i), c.element())
+		d.read(n.elem, item, v.Index(i), c.Element())
 		d.leave()
 		i++
 	}
@@ -36,9 +39,9 @@ func (n *sliceNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	return e.array(dst, n.elem, v)
 }
 
-func (n *sliceNode) schema(s *schemer, c *constraints) keywords {
-	k := typed("array")
-	k.set("items", s.text(n.elem, c.element()))
+func (n *sliceNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
+	k := schema.Typed("array")
+	k.Set("items", s.text(n.elem, c.Element()))
 	return k
 }
 
@@ -49,19 +52,19 @@ type arrayNode struct {
 
 func (n *arrayNode) goType() reflect.Type { return n.t }
 
-func (n *arrayNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *arrayNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindArray, n, raw, c)
 	if !fits {
 		return
 	}
 	if jsontext.Len(raw) != n.t.Len() {
-		d.refuse(ruleLength, n, raw, c)
+		d.refuse(report.RuleLength, n, raw, c)
 		return
 	}
 	i := 0
 	for item := range jsontext.Elements(raw) {
 		d.enterIndex(i)
-		d.read(n.elem, item, v.Index(i), c.element())
+		d.read(n.elem, item, v.Index(i), c.Element())
 		d.leave()
 		i++
 	}
@@ -71,10 +74,10 @@ func (n *arrayNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	return e.array(dst, n.elem, v)
 }
 
-func (n *arrayNode) schema(s *schemer, c *constraints) keywords {
-	k := typed("array")
-	k.set("items", s.text(n.elem, c.element()))
-	k.setInt("minItems", n.t.Len())
-	k.setInt("maxItems", n.t.Len())
+func (n *arrayNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
+	k := schema.Typed("array")
+	k.Set("items", s.text(n.elem, c.Element()))
+	k.SetInt("minItems", n.t.Len())
+	k.SetInt("maxItems", n.t.Len())
 	return k
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -21,7 +24,7 @@ type mapNode struct {
 
 func (n *mapNode) goType() reflect.Type { return n.t }
 
-func (n *mapNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *mapNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindObject, n, raw, c)
 	if !fits {
 		return
@@ -38,10 +41,10 @@ func (n *mapNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 		case err != nil:
 			d.file(n.badKey(name, err, c))
 		case m.MapIndex(k).IsValid():
-			d.file(finding{Issue: Issue{Rule: ruleDuplicate}, n: n})
+			d.file(finding{Issue: report.Issue{Rule: report.RuleDuplicate}, n: n})
 		default:
 			value.SetZero()
-			d.read(n.elem, item, value, c.element())
+			d.read(n.elem, item, value, c.Element())
 			m.SetMapIndex(k, value)
 		}
 		d.leave()
@@ -50,10 +53,10 @@ func (n *mapNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints
 }
 
 // badKey words that name is no key.
-func (n *mapNode) badKey(name string, err error, c *constraints) finding {
+func (n *mapNode) badKey(name string, err error, c *rules.Constraints) finding {
 	return finding{
-		Issue: Issue{Want: n.key.words(), Hint: safeHint(err, n.key.t), Rule: n.key.rule(), Got: "the key " + quoteShort(name)},
-		n:     n, key: n.key, c: c.keyRules(),
+		Issue: report.Issue{Want: n.key.words(), Hint: safeHint(err, n.key.t), Rule: n.key.rule(), Got: "the key " + report.QuoteShort(name)},
+		n:     n, key: n.key, c: c.KeyRules(),
 	}
 }
 
@@ -108,7 +111,7 @@ func (n *mapNode) collect(r *mapRoom, v reflect.Value) error {
 		r.key.SetIterKey(iter)
 		name, err := n.key.write(r.key)
 		if err == nil && !n.key.allows(name) {
-			err = fmt.Errorf("%q is not one of the values of %s", clip(name, 40), n.key.t)
+			err = fmt.Errorf("%q is not one of the values of %s", report.Clip(name, 40), n.key.t)
 		}
 		if err != nil {
 			return fmt.Errorf("map key: %w", err)
@@ -150,13 +153,13 @@ func (n *mapNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	return append(dst, '}')
 }
 
-func (n *mapNode) schema(s *schemer, c *constraints) keywords {
-	k := typed("object")
-	k.set("additionalProperties", s.text(n.elem, c.element()))
+func (n *mapNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
+	k := schema.Typed("object")
+	k.Set("additionalProperties", s.text(n.elem, c.Element()))
 	names := n.key.schema(s.mode)
-	c.keyRules().apply(&names, valueOf(&stringNode{n.key.t}))
+	c.KeyRules().Apply(&names, valueOf(&stringNode{n.key.t}))
 	if len(names) > 0 {
-		k.set("propertyNames", names.render())
+		k.Set("propertyNames", names.Render())
 	}
 	return k
 }

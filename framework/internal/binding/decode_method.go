@@ -6,6 +6,9 @@ import (
 	"errors"
 	"reflect"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -40,7 +43,7 @@ func (n *methodNode) shown() codec {
 
 func (n *methodNode) goType() reflect.Type { return n.t }
 
-func (n *methodNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *methodNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	var err error
 	switch n.read {
 	case byJSON:
@@ -55,7 +58,7 @@ func (n *methodNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 	case byText:
 		text, ok := jsontext.String(raw)
 		if !ok {
-			d.refuse(ruleType, n, raw, c)
+			d.refuse(report.RuleType, n, raw, c)
 			return
 		}
 		err = callText(v, text, n.big)
@@ -74,12 +77,12 @@ func (n *methodNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrai
 	if d.secret > 0 {
 		hint = ""
 	}
-	d.refuseWith(ruleCustom, hint, n, raw, c)
+	d.refuseWith(report.RuleCustom, hint, n, raw, c)
 }
 
 // callJSON runs the user's UnmarshalJSON on bytes that it may keep.
 func callJSON(v reflect.Value, raw []byte) (err error) {
-	defer recovered(&err)
+	defer report.Recovered(&err)
 	return v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(append([]byte(nil), raw...))
 }
 
@@ -103,7 +106,7 @@ func callText(v reflect.Value, text string, big bool) (err error) {
 	if form, ok := textForms[v.Type()]; ok && !form.legal(text) || big && absurd(text) {
 		return errUnreadable
 	}
-	defer recovered(&err)
+	defer report.Recovered(&err)
 	return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
 }
 
@@ -141,7 +144,7 @@ func addressable(v reflect.Value) reflect.Value {
 	return p
 }
 
-func (n *methodNode) schema(s *schemer, c *constraints) keywords {
+func (n *methodNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
 	switch n.shown() {
 	case byText:
 		return textSchema(n.t, n.mode)

@@ -11,7 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kagami-mcp/kagami/framework/internal/decimal"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -19,7 +23,7 @@ type boolNode struct{ t reflect.Type }
 
 func (n *boolNode) goType() reflect.Type { return n.t }
 
-func (n *boolNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *boolNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	inner, fits := d.expect(jsontext.KindBool, n, raw, c)
 	if !fits {
 		return
@@ -31,20 +35,22 @@ func (n *boolNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
 	return strconv.AppendBool(dst, v.Bool())
 }
 
-func (n *boolNode) schema(*schemer, *constraints) keywords { return typed("boolean") }
+func (n *boolNode) schema(*schemer, *rules.Constraints) schema.Keywords {
+	return schema.Typed("boolean")
+}
 
 type intNode struct{ t reflect.Type }
 
 func (n *intNode) goType() reflect.Type { return n.t }
 
-func (n *intNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *intNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
 	if !fits {
 		return
 	}
 	i, ok := jsontext.Int64(raw)
 	if !ok || v.OverflowInt(i) {
-		d.refuseWith(ruleRange, d.beyondWhole(n, raw, c), n, raw, c)
+		d.refuseWith(report.RuleRange, d.beyondWhole(n, raw, c), n, raw, c)
 		return
 	}
 	v.SetInt(i)
@@ -57,14 +63,14 @@ func (n *intNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
 // schema has the bounds of the type unless that has 64 bits: a client that keeps numbers as
 // doubles passes 2^63 on for the largest int64, and a model's API that reads its tools into
 // such integers then refuses all of them.
-func (n *intNode) schema(*schemer, *constraints) keywords {
-	k := typed("integer")
+func (n *intNode) schema(*schemer, *rules.Constraints) schema.Keywords {
+	k := schema.Typed("integer")
 	if n.t.Bits() == 64 {
 		return k
 	}
 	top := int64(math.MaxInt64) >> (64 - n.t.Bits())
-	k.set("minimum", strconv.AppendInt(nil, -top-1, 10))
-	k.set("maximum", strconv.AppendInt(nil, top, 10))
+	k.Set("minimum", strconv.AppendInt(nil, -top-1, 10))
+	k.Set("maximum", strconv.AppendInt(nil, top, 10))
 	return k
 }
 
@@ -72,14 +78,14 @@ type uintNode struct{ t reflect.Type }
 
 func (n *uintNode) goType() reflect.Type { return n.t }
 
-func (n *uintNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *uintNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
 	if !fits {
 		return
 	}
 	u, ok := uint64Of(raw)
 	if !ok || v.OverflowUint(u) {
-		d.refuseWith(ruleRange, d.beyondWhole(n, raw, c), n, raw, c)
+		d.refuseWith(report.RuleRange, d.beyondWhole(n, raw, c), n, raw, c)
 		return
 	}
 	v.SetUint(u)
@@ -90,18 +96,18 @@ func (n *uintNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
 }
 
 // schema has the bounds of the type, as that of an intNode.
-func (n *uintNode) schema(*schemer, *constraints) keywords {
-	k := typed("integer")
-	k.set("minimum", []byte("0"))
+func (n *uintNode) schema(*schemer, *rules.Constraints) schema.Keywords {
+	k := schema.Typed("integer")
+	k.Set("minimum", []byte("0"))
 	if n.t.Bits() < 64 {
-		k.set("maximum", strconv.AppendUint(nil, math.MaxUint64>>(64-n.t.Bits()), 10))
+		k.Set("maximum", strconv.AppendUint(nil, math.MaxUint64>>(64-n.t.Bits()), 10))
 	}
 	return k
 }
 
 // beyondWhole is the hint for a whole number that does not fit into n's type.
-func (d *decoder) beyondWhole(n node, raw []byte, c *constraints) string {
-	if _, whole := bigOf(raw); !whole {
+func (d *decoder) beyondWhole(n node, raw []byte, c *rules.Constraints) string {
+	if _, whole := jsonedit.BigOf(raw); !whole {
 		return ""
 	}
 	return d.beyond(n, raw, c)
@@ -109,8 +115,8 @@ func (d *decoder) beyondWhole(n node, raw []byte, c *constraints) string {
 
 // beyond says that the type has bounds, unless raw is out of those that the words of what
 // is wanted have.
-func (d *decoder) beyond(n node, raw []byte, c *constraints) string {
-	if clamp(d.plan.words(n, c), raw) != nil {
+func (d *decoder) beyond(n node, raw []byte, c *rules.Constraints) string {
+	if schema.Clamp(d.plan.words(n, c), raw) != nil {
 		return ""
 	}
 	return fmt.Sprintf("It is beyond the range of numbers of %d bits.", n.goType().Bits())
@@ -125,35 +131,25 @@ func uint64Of(raw []byte) (uint64, bool) {
 		u, err := strconv.ParseUint(string(raw), 10, 64)
 		return u, err == nil
 	}
-	i, ok := bigOf(raw)
+	i, ok := jsonedit.BigOf(raw)
 	if !ok || !i.IsUint64() {
 		return 0, false
 	}
 	return i.Uint64(), true
 }
 
-// bigOf reads a whole number exactly; false for fractions and for exponents
-// beyond 400.
-func bigOf(raw []byte) (*big.Int, bool) {
-	d, ok := decimal.Of(raw)
-	if !ok {
-		return nil, false
-	}
-	return d.Int()
-}
-
 type bigNode struct{ t reflect.Type }
 
 func (n *bigNode) goType() reflect.Type { return n.t }
 
-func (n *bigNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *bigNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
 	if !fits {
 		return
 	}
-	i, ok := bigOf(raw)
+	i, ok := jsonedit.BigOf(raw)
 	if !ok {
-		d.refuse(ruleType, n, raw, c)
+		d.refuse(report.RuleType, n, raw, c)
 		return
 	}
 	v.Addr().Interface().(*big.Int).Set(i)
@@ -163,20 +159,22 @@ func (n *bigNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
 	return addressable(v).Interface().(*big.Int).Append(dst, 10)
 }
 
-func (n *bigNode) schema(*schemer, *constraints) keywords { return typed("integer") }
+func (n *bigNode) schema(*schemer, *rules.Constraints) schema.Keywords {
+	return schema.Typed("integer")
+}
 
 type floatNode struct{ t reflect.Type }
 
 func (n *floatNode) goType() reflect.Type { return n.t }
 
-func (n *floatNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *floatNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
 	if !fits {
 		return
 	}
 	f, err := strconv.ParseFloat(string(raw), n.t.Bits())
 	if err != nil || v.OverflowFloat(f) {
-		d.refuseWith(ruleRange, d.beyond(n, raw, c), n, raw, c)
+		d.refuseWith(report.RuleRange, d.beyond(n, raw, c), n, raw, c)
 		return
 	}
 	v.SetFloat(f)
@@ -187,34 +185,17 @@ func (n *floatNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return e.fail(dst, "%v is no number in JSON", f)
 	}
-	return appendFloat(dst, f, n.t.Bits())
+	return jsonedit.AppendFloat(dst, f, n.t.Bits())
 }
 
-// appendFloat writes like encoding/json (and ECMAScript): exponents only where
-// plain digits would be long.
-func appendFloat(dst []byte, f float64, bits int) []byte {
-	format := byte('f')
-	if abs := math.Abs(f); abs != 0 {
-		if bits == 64 && (abs < 1e-6 || abs >= 1e21) || bits == 32 && (float32(abs) < 1e-6 || float32(abs) >= 1e21) {
-			format = 'e'
-		}
-	}
-	dst = strconv.AppendFloat(dst, f, format, -1, bits)
-	if n := len(dst); format == 'e' && n >= 4 && dst[n-4] == 'e' && dst[n-3] == '-' && dst[n-2] == '0' {
-		dst[n-2] = dst[n-1]
-		dst = dst[:n-1]
-	}
-	return dst
-}
-
-func (n *floatNode) schema(*schemer, *constraints) keywords {
-	k := typed("number")
+func (n *floatNode) schema(*schemer, *rules.Constraints) schema.Keywords {
+	k := schema.Typed("number")
 	if n.t.Bits() == 32 {
 		// Beyond these a float32 overflows. They are as results have them, which
 		// is rounded up. float64 has no bounds in the schema: no reader of JSON
 		// can say anything larger.
-		k.set("minimum", appendFloat(nil, -math.MaxFloat32, 32))
-		k.set("maximum", appendFloat(nil, math.MaxFloat32, 32))
+		k.Set("minimum", jsonedit.AppendFloat(nil, -math.MaxFloat32, 32))
+		k.Set("maximum", jsonedit.AppendFloat(nil, math.MaxFloat32, 32))
 	}
 	return k
 }
@@ -223,10 +204,10 @@ type stringNode struct{ t reflect.Type }
 
 func (n *stringNode) goType() reflect.Type { return n.t }
 
-func (n *stringNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *stringNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	s, ok := d.text(raw)
-	if !ok || c.tooLong(len(s)) {
-		d.refuse(ruleType, n, raw, c)
+	if !ok || c.TooLong(len(s)) {
+		d.refuse(report.RuleType, n, raw, c)
 		return
 	}
 	v.SetString(s)
@@ -236,16 +217,18 @@ func (n *stringNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
 	return jsontext.Quote(dst, v.String())
 }
 
-func (n *stringNode) schema(*schemer, *constraints) keywords { return typed("string") }
+func (n *stringNode) schema(*schemer, *rules.Constraints) schema.Keywords {
+	return schema.Typed("string")
+}
 
 // bytesNode is []byte: base64, standard alphabet, padded.
 type bytesNode struct{ t reflect.Type }
 
 func (n *bytesNode) goType() reflect.Type { return n.t }
 
-func (n *bytesNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *bytesNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	if jsontext.KindOf(raw) != jsontext.KindString {
-		d.refuse(ruleType, n, raw, c)
+		d.refuse(report.RuleType, n, raw, c)
 		return
 	}
 	text, _ := jsontext.AppendString(nil, raw)
@@ -257,7 +240,7 @@ func (n *bytesNode) decode(d *decoder, raw []byte, v reflect.Value, c *constrain
 		d.repaired = append(d.repaired, pointerOf(d.path))
 	}
 	if err != nil {
-		d.refuse(ruleType, n, raw, c)
+		d.refuse(report.RuleType, n, raw, c)
 		return
 	}
 	v.SetBytes(out[:size])
@@ -277,9 +260,9 @@ func (n *bytesNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
 	return jsontext.QuoteBase64(dst, v.Bytes())
 }
 
-func (n *bytesNode) schema(*schemer, *constraints) keywords {
-	k := typed("string")
-	k.setText("contentEncoding", "base64")
+func (n *bytesNode) schema(*schemer, *rules.Constraints) schema.Keywords {
+	k := schema.Typed("string")
+	k.SetText("contentEncoding", "base64")
 	return k
 }
 
@@ -287,10 +270,10 @@ type timeNode struct{ t reflect.Type }
 
 func (n *timeNode) goType() reflect.Type { return n.t }
 
-func (n *timeNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *timeNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	text, ok := jsontext.String(raw)
 	if !ok || !strictTime(text) || v.Addr().Interface().(*time.Time).UnmarshalText([]byte(text)) != nil {
-		d.refuse(ruleType, n, raw, c)
+		d.refuse(report.RuleType, n, raw, c)
 	}
 }
 
@@ -316,9 +299,9 @@ func (n *timeNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	return jsontext.QuoteBytes(dst, text)
 }
 
-func (n *timeNode) schema(*schemer, *constraints) keywords {
-	k := typed("string")
-	k.setText("format", "date-time")
+func (n *timeNode) schema(*schemer, *rules.Constraints) schema.Keywords {
+	k := schema.Typed("string")
+	k.SetText("format", "date-time")
 	return k
 }
 
@@ -326,56 +309,41 @@ func (n *timeNode) schema(*schemer, *constraints) keywords {
 // guesses.
 type durationNode struct{ t reflect.Type }
 
-const durationPattern = `^[-+]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)$`
-
 func (n *durationNode) goType() reflect.Type { return n.t }
 
-func (n *durationNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *durationNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	text, ok := jsontext.String(raw)
 	if !ok {
-		d.refuse(ruleType, n, raw, c)
+		d.refuse(report.RuleType, n, raw, c)
 		return
 	}
 	dur, err := time.ParseDuration(text)
 	if err != nil {
-		d.refuse(ruleType, n, raw, c)
+		d.refuse(report.RuleType, n, raw, c)
 		return
 	}
 	v.SetInt(int64(dur))
 }
 
 func (n *durationNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
-	return jsontext.Quote(dst, durationText(time.Duration(v.Int())))
+	return jsontext.Quote(dst, gotype.DurationText(time.Duration(v.Int())))
 }
 
-// durationText is the shortest usual form: 1h0m0s becomes 1h, 1m30s becomes
-// 90s only where the author wrote it so, hence stays.
-func durationText(d time.Duration) string {
-	s := d.String()
-	if n := len(s); n > 3 && s[n-3:] == "m0s" {
-		s = s[:n-2]
-	}
-	if n := len(s); n > 3 && s[n-3:] == "h0m" {
-		s = s[:n-2]
-	}
-	return s
-}
-
-func (n *durationNode) schema(*schemer, *constraints) keywords {
-	k := typed("string")
-	k.setText("description", "A duration such as 90s, 5m or 1h30m.")
-	k.setText("pattern", durationPattern)
+func (n *durationNode) schema(*schemer, *rules.Constraints) schema.Keywords {
+	k := schema.Typed("string")
+	k.SetText("description", "A duration such as 90s, 5m or 1h30m.")
+	k.SetText("pattern", schema.DurationPattern)
 	return k
 }
 
 // quotedNode is json:",string": the value travels inside a string.
 type quotedNode struct{ node }
 
-func (n *quotedNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *quotedNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	text, ok := jsontext.String(raw)
 	inner := []byte(text)
 	if !ok || !n.legal(inner) {
-		d.refuse(ruleType, n, raw, c)
+		d.refuse(report.RuleType, n, raw, c)
 		return
 	}
 	was := d.repair
@@ -405,22 +373,22 @@ func (n *quotedNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	return jsontext.QuoteBytes(dst, inner)
 }
 
-func (n *quotedNode) schema(*schemer, *constraints) keywords {
-	k := typed("string")
+func (n *quotedNode) schema(*schemer, *rules.Constraints) schema.Keywords {
+	k := schema.Typed("string")
 	switch n.node.(type) {
 	case *boolNode:
-		k.set("enum", []byte(`["true","false"]`))
+		k.Set("enum", []byte(`["true","false"]`))
 	case *intNode:
-		k.setText("pattern", `^-?(?:0|[1-9][0-9]*)$`)
-		k.setText("description", "A whole number in quotes.")
+		k.SetText("pattern", `^-?(?:0|[1-9][0-9]*)$`)
+		k.SetText("description", "A whole number in quotes.")
 	case *uintNode:
-		k.setText("pattern", `^(?:0|[1-9][0-9]*)$`)
-		k.setText("description", "A whole number in quotes, 0 or more.")
+		k.SetText("pattern", `^(?:0|[1-9][0-9]*)$`)
+		k.SetText("description", "A whole number in quotes, 0 or more.")
 	case *floatNode:
-		k.setText("pattern", `^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$`)
-		k.setText("description", "A number in quotes.")
+		k.SetText("pattern", `^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$`)
+		k.SetText("description", "A number in quotes.")
 	default:
-		k.setText("description", "JSON text of a string.")
+		k.SetText("description", "JSON text of a string.")
 	}
 	return k
 }

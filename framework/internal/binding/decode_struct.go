@@ -6,6 +6,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -25,11 +30,11 @@ type field struct {
 	index    []int // as for reflect.Value.FieldByIndex
 	viaPtr   bool  // index passes a pointer: encoding/json leaves the member out where it is nil
 	node     node
-	c        *constraints
-	accept   *acceptor // of c; nil: nothing is asked
+	c        *rules.Constraints
+	fast     *rules.FastCheck // of c; nil: nothing is asked
 	required bool
-	def      []byte // default as JSON, nil without one
-	extra    *Raw   // enforces what only the jsonschema tag says; nil usually
+	def      []byte      // default as JSON, nil without one
+	extra    *schema.Raw // enforces what only the jsonschema tag says; nil usually
 
 	omitEmpty bool
 	isZero    func(reflect.Value) bool // omitzero, or nil
@@ -42,7 +47,7 @@ type field struct {
 
 func (n *structNode) goType() reflect.Type { return n.t }
 
-func (n *structNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *structNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindObject, n, raw, c)
 	if !fits {
 		return
@@ -69,7 +74,7 @@ func (n *structNode) decodeMembers(d *decoder, raw []byte, v reflect.Value, tag 
 			unknown = d.noteUnknown(unknown, key)
 		case seen[i]:
 			d.enter(n.fields[i].name)
-			d.file(finding{Issue: Issue{Rule: ruleDuplicate}, n: n.fields[i].node, f: n.fields[i]})
+			d.file(finding{Issue: report.Issue{Rule: report.RuleDuplicate}, n: n.fields[i].node, f: n.fields[i]})
 			d.leave()
 		default:
 			seen[i] = true
@@ -79,7 +84,7 @@ func (n *structNode) decodeMembers(d *decoder, raw []byte, v reflect.Value, tag 
 	}
 	if tags > 1 {
 		d.enter(tag)
-		d.file(finding{Issue: Issue{Rule: ruleDuplicate}, n: n})
+		d.file(finding{Issue: report.Issue{Rule: report.RuleDuplicate}, n: n})
 		d.leave()
 	}
 	if len(unknown) > 0 {
@@ -139,9 +144,9 @@ func (n *structNode) unknown(d *decoder, unknown []string, seen []bool) {
 		d.enter(name)
 		hint := ""
 		if i < maxGuesses {
-			hint = otherNames(name, names, free, len(d.path) == 1)
+			hint = spelling.Others(name, names, free, len(d.path) == 1)
 		}
-		d.file(finding{Issue: Issue{Rule: ruleUnknown, Hint: hint}, n: n})
+		d.file(finding{Issue: report.Issue{Rule: report.RuleUnknown, Hint: hint}, n: n})
 		d.leave()
 	}
 }
@@ -172,12 +177,12 @@ func (f *field) decode(d *decoder, raw []byte, v reflect.Value) {
 	d.read(f.node, raw, target, f.c)
 	if d.total == total {
 		f.judge(d, raw, d.meant(raw, repaired))
-		d.doubt = d.doubt || f.accept != nil && jsontext.KindOf(raw) != jsontext.KindNull && !f.accept.accepts(target)
+		d.doubt = d.doubt || f.fast != nil && jsontext.KindOf(raw) != jsontext.KindNull && !f.fast.Accepts(target)
 	}
 	for i := before; i < len(d.found); i++ {
 		if found := &d.found[i]; len(d.path) == strings.Count(found.Path, "/") {
 			found.f = f
-			found.Hint = joinSentences(found.Hint, f.defaultWords())
+			found.Hint = report.JoinSentences(found.Hint, f.defaultWords())
 		}
 	}
 	if f.secret {
@@ -205,18 +210,18 @@ func (f *field) blank(d *decoder, raw []byte) bool {
 // closed reports whether the member is a text that "" can never be: one of a list, or of a format.
 func (f *field) closed(p *core) bool {
 	k := p.words(f.node, f.c)
-	return (k.has("enum") || k.has("format")) && !slices.Contains(elementTexts(mustGet(k, "enum")), `""`)
+	return (k.Has("enum") || k.Has("format")) && !slices.Contains(schema.ElementTexts(schema.Value(k, "enum")), `""`)
 }
 
 // judge applies what no validate tag stands behind: the keywords of the
 // jsonschema tag, and the range of integers in headers.
 func (f *field) judge(d *decoder, raw, meant []byte) {
 	switch {
-	case f.extra != nil && !f.extra.accepts(meant):
-		d.refuse(ruleSchema, f.node, raw, f.c)
+	case f.extra != nil && !f.extra.Accepts(meant):
+		d.refuse(report.RuleSchema, f.node, raw, f.c)
 	case f.safeInt && jsontext.KindOf(meant) == jsontext.KindNumber:
 		if i, ok := jsontext.Int64(meant); !ok || i > maxSafeInt || i < -maxSafeInt {
-			d.refuse(ruleRange, f.node, raw, f.c)
+			d.refuse(report.RuleRange, f.node, raw, f.c)
 		}
 	}
 }
@@ -234,7 +239,7 @@ func (f *field) absent(d *decoder, v reflect.Value) {
 	case f.required:
 		d.enter(f.name)
 		d.file(finding{
-			Issue: Issue{Rule: ruleRequired, Want: d.plan.wanted(f.node, f.c)},
+			Issue: report.Issue{Rule: report.RuleRequired, Want: d.plan.wanted(f.node, f.c)},
 			n:     f.node, c: f.c, f: f, missing: true,
 		})
 		d.leave()
@@ -293,7 +298,7 @@ func (f *field) defaultWords() string {
 	if f.def == nil || f.secret {
 		return ""
 	}
-	return "Default " + clip(string(f.def), 40) + "."
+	return "Default " + report.Clip(string(f.def), 40) + "."
 }
 
 func (n *structNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
@@ -341,53 +346,53 @@ func isEmpty(v reflect.Value) bool {
 	}
 }
 
-func (n *structNode) schema(s *schemer, _ *constraints) keywords {
-	k := typed("object")
-	var properties keywords
+func (n *structNode) schema(s *schemer, _ *rules.Constraints) schema.Keywords {
+	k := schema.Typed("object")
+	var properties schema.Keywords
 	var required []string
 	for _, f := range n.fields {
-		properties = append(properties, keyword{f.name, f.schema(s).render()})
+		properties = append(properties, schema.Keyword{Name: f.name, Value: f.schema(s).Render()})
 		if f.required {
 			required = append(required, f.name)
 		}
 	}
 	if len(properties) > 0 {
-		k.set("properties", renderMembers(properties))
+		k.Set("properties", schema.RenderMembers(properties))
 	}
 	if len(required) > 0 {
-		k.set("required", list(quoteAll(required)))
+		k.Set("required", jsonedit.List(jsonedit.QuoteAll(required)))
 	}
 	// A form is the specification's subset of JSON Schema, which knows no
 	// additionalProperties (2026-07-28 client/elicitation).
 	if !s.opts.AllowUnknown && s.mode != Form {
-		k.set("additionalProperties", []byte("false"))
+		k.Set("additionalProperties", []byte("false"))
 	}
 	return k
 }
 
 // schema is the member's: its type's, with what its tags say.
-func (f *field) schema(s *schemer) keywords {
-	k := append(keywords(nil), s.of(f.node, f.c)...)
+func (f *field) schema(s *schemer) schema.Keywords {
+	k := append(schema.Keywords(nil), s.of(f.node, f.c)...)
 	if f.title != "" {
-		k.setText("title", f.title)
+		k.SetText("title", f.title)
 	}
 	if f.doc != "" {
-		rest := k.text("description")
-		k.setText("description", f.doc)
-		k.note(rest)
+		rest := k.Text("description")
+		k.SetText("description", f.doc)
+		k.Note(rest)
 	}
 	if f.def != nil {
-		k.set("default", f.def)
+		k.Set("default", f.def)
 	}
 	if f.safeInt {
-		k.raise("minimum", strconv.AppendInt(nil, -maxSafeInt, 10))
-		k.lower("maximum", strconv.AppendInt(nil, maxSafeInt, 10))
+		k.Raise("minimum", strconv.AppendInt(nil, -maxSafeInt, 10))
+		k.Lower("maximum", strconv.AppendInt(nil, maxSafeInt, 10))
 	}
 	if f.header != "" {
-		k.setText("x-mcp-header", f.header)
+		k.SetText("x-mcp-header", f.header)
 	}
 	if s.mode == Form {
-		return formKeywords(k)
+		return schema.FormKeywords(k)
 	}
 	return k
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -23,12 +25,12 @@ func (c *compiler) defaultOf(f *field, cand candidate) {
 	if !ok {
 		return
 	}
-	if f.c.mustExist() {
-		c.fault("", "it has a default and is required", `Remove default or validate:"required"`)
+	if f.c.MustExist() {
+		c.Fault("", "it has a default and is required", `Remove default or validate:"required"`)
 		return
 	}
 	f.required = false
-	c.defaults = append(c.defaults, pendingDefault{f, text, strings.Join(c.path, "."), rewritten(cand.sf)})
+	c.defaults = append(c.defaults, pendingDefault{f, text, strings.Join(c.Path, "."), rules.Rewritten(cand.sf)})
 }
 
 // resolveDefaults reads every default as the type and judges it by the rules, also where
@@ -41,11 +43,11 @@ func (c *compiler) resolveDefaults(p *core) {
 		}
 		raw, ok := p.readDefault(f, pending.text)
 		if !ok {
-			c.fault(pending.path, fmt.Sprintf("default %q is not %s", pending.text, p.wanted(f.node, nil)), "Correct the default tag")
+			c.Fault(pending.path, fmt.Sprintf("default %q is not %s", pending.text, p.wanted(f.node, nil)), "Correct the default tag")
 			continue
 		}
 		if !p.defaultHolds(f, raw, pending.tag) {
-			c.fault(pending.path, fmt.Sprintf("default %q breaks the field's own rules; wanted is %s", pending.text, p.wanted(f.node, f.c)),
+			c.Fault(pending.path, fmt.Sprintf("default %q breaks the field's own rules; wanted is %s", pending.text, p.wanted(f.node, f.c)),
 				"Correct the default or the rules")
 			continue
 		}
@@ -59,17 +61,17 @@ func (p *core) readDefault(f *field, text string) ([]byte, bool) {
 	var tries [][]byte
 	quoted := jsontext.Quote(nil, text)
 	isJSON := jsontext.Check([]byte(text), jsontext.DefaultLimits()) == nil
-	if _, anything := bare(f.node).(*anyNode); isJSON && (kindOf(f.node) != textKind || anything) {
+	if _, anything := bare(f.node).(*anyNode); isJSON && (kindOf(f.node) != rules.TextKind || anything) {
 		tries = append(tries, []byte(text))
 	}
 	tries = append(tries, quoted)
-	if kindOf(f.node) == listKind {
+	if kindOf(f.node) == rules.ListKind {
 		var items, texts [][]byte
 		for item := range strings.SplitSeq(text, ",") {
 			items = append(items, []byte(strings.TrimSpace(item)))
 			texts = append(texts, jsontext.Quote(nil, strings.TrimSpace(item)))
 		}
-		tries = append(tries, list(items), list(texts))
+		tries = append(tries, jsonedit.List(items), jsonedit.List(texts))
 	}
 	tries = slices.DeleteFunc(tries, func(raw []byte) bool {
 		return jsontext.Check(raw, jsontext.DefaultLimits()) != nil || !p.decodes(f.node, raw)
@@ -78,7 +80,7 @@ func (p *core) readDefault(f *field, text string) ([]byte, bool) {
 		return nil, false
 	}
 	// Of several the one that the jsonschema tag admits, such as a text of digits.
-	return tries[max(0, slices.IndexFunc(tries, func(raw []byte) bool { return f.extra == nil || f.extra.accepts(raw) }))], true
+	return tries[max(0, slices.IndexFunc(tries, func(raw []byte) bool { return f.extra == nil || f.extra.Accepts(raw) }))], true
 }
 
 // decodes reports whether raw is readable as n.
@@ -92,19 +94,19 @@ func (p *core) decodes(n node, raw []byte) bool {
 // defaultHolds judges a default by the field's own rules, those that look at
 // other members aside.
 func (p *core) defaultHolds(f *field, raw []byte, tag string) bool {
-	if f.extra != nil && !f.extra.accepts(raw) {
+	if f.extra != nil && !f.extra.Accepts(raw) {
 		return false
 	}
 	if p.rules == nil || tag == "" || tag == "-" || f.c == nil {
 		return true
 	}
-	if f.c.relates() {
-		tag = f.c.alone().tag(f.node.goType(), false)
+	if f.c.Relates() {
+		tag = f.c.Alone().Tag(f.node.goType(), false)
 	}
 	v := reflect.New(f.node.goType()).Elem()
 	d := &decoder{plan: p}
 	f.node.decode(d, raw, v, nil)
-	return p.quick && !d.doubt && f.accept != nil && f.accept.accepts(v) || p.holds(v, tag)
+	return p.quick && !d.doubt && f.fast != nil && f.fast.Accepts(v) || p.holds(v, tag)
 }
 
 // holds asks validator about one value; a rule that panics does not hold.
@@ -119,7 +121,7 @@ func (p *core) holds(v reflect.Value, tag string) (ok bool) {
 
 // fits reports whether raw is readable as n and passes the rules that look at
 // it alone.
-func (p *core) fits(n node, c *constraints, raw []byte) bool {
+func (p *core) fits(n node, c *rules.Constraints, raw []byte) bool {
 	d := &decoder{plan: p}
 	d.enter("value")
 	v := reflect.New(n.goType()).Elem()
@@ -127,5 +129,5 @@ func (p *core) fits(n node, c *constraints, raw []byte) bool {
 	if d.total > 0 {
 		return false
 	}
-	return c == nil || c.relates() || p.holds(v, c.tag(n.goType(), false))
+	return c == nil || c.Relates() || p.holds(v, c.Tag(n.goType(), false))
 }

@@ -5,6 +5,11 @@ import (
 	"errors"
 	"reflect"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -15,7 +20,7 @@ type Plan struct{ *core }
 // Compile compiles t. If there is a fault that is not a warning, the plan is nil. Compile never
 // panics, whatever the type, unless a method of the type does so outside
 // Values, JSONSchema and JSONSchemaExtend.
-func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
+func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []report.Fault) {
 	p, faults := compileCore(t, mode, opts)
 	if p == nil {
 		return nil, faults
@@ -28,17 +33,17 @@ func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 // retain it. The error is an *Invalid with all faults at once and a corrected call, or the
 // cancellation of ctx as the type's own Validate returned it.
 func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Report, error) {
-	report, found, err := p.core.Decode(ctx, raw, into)
+	done, found, err := p.core.Decode(ctx, raw, into)
 	if err == nil {
-		return report, nil
+		return done, nil
 	}
 	if len(raw) == 0 {
-		raw = emptyObject
+		raw = jsonedit.EmptyObject
 	}
-	if invalid, ok := errors.AsType[*Invalid](err); ok {
+	if invalid, ok := errors.AsType[*report.Invalid](err); ok {
 		invalid.Try, invalid.Examples = suggest(ctx, p.core, raw, found)
 	}
-	return report, err
+	return done, err
 }
 
 // DecodeStrings reads texts by member name, as prompt arguments and URI
@@ -50,7 +55,7 @@ func (p *Plan) DecodeStrings(ctx context.Context, values map[string]string, into
 		return err
 	}
 	_, err = p.Decode(ctx, object, into)
-	if invalid, ok := errors.AsType[*Invalid](err); ok && invalid.Try != "" {
+	if invalid, ok := errors.AsType[*report.Invalid](err); ok && invalid.Try != "" {
 		invalid.Try = asTexts(invalid.Try)
 	}
 	return err
@@ -60,7 +65,7 @@ func (p *Plan) DecodeStrings(ctx context.Context, values map[string]string, into
 func asTexts(object string) string {
 	out := []byte{'{'}
 	for key, value := range jsontext.Members([]byte(object)) {
-		out = appendMember(out, key.String(), jsontext.Quote(nil, textOf(value)))
+		out = jsonedit.AppendMember(out, key.String(), jsontext.Quote(nil, jsonedit.TextOf(value)))
 	}
 	return string(append(out, '}'))
 }
@@ -72,3 +77,29 @@ func MaskOf(p *Plan) *Mask {
 	}
 	return maskOf(p.core)
 }
+
+// Names that the app's packages need.
+type (
+	// Fault is one thing that is wrong with a type.
+	Fault = report.Fault
+	// Issue is one thing that is wrong with a call.
+	Issue = report.Issue
+	// Invalid is the error of a refused call.
+	Invalid = report.Invalid
+	// Panic is a panic of a method of the program.
+	Panic = report.Panic
+	// Raw is a compiled schema that was written by hand.
+	Raw = schema.Raw
+	// Narrowing names what a listed schema must not have.
+	Narrowing = schema.Narrowing
+	// Check is a validate tag of the application's own.
+	Check = rules.Check
+	// URL is an absolute URL, a string in JSON.
+	URL = gotype.URL
+)
+
+// NewInvalid returns an error for issues found elsewhere.
+func NewInvalid(issues ...Issue) *Invalid { return report.NewInvalid(issues...) }
+
+// CompileRaw compiles a schema that was written by hand.
+func CompileRaw(text []byte) (*Raw, error) { return schema.CompileRaw(text) }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -139,7 +140,7 @@ func (e *encoder) dynamic(dst []byte, x any) []byte {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return e.fail(dst, "%v is no number in JSON", x)
 		}
-		return appendFloat(dst, x, 64)
+		return jsonedit.AppendFloat(dst, x, 64)
 	case []any:
 		return e.dynamicList(dst, x)
 	case map[string]any:

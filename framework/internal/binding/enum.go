@@ -7,6 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/framework/internal/sourcedoc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -41,7 +46,7 @@ func constantDocs(t reflect.Type, values []reflect.Value, texts [][]byte) string
 	var all []string
 	for i, v := range values {
 		if doc := sourcedoc.Constant(t, v); doc != "" {
-			all = append(all, textOf(texts[i])+": "+sentenceOf(doc))
+			all = append(all, jsonedit.TextOf(texts[i])+": "+schema.SentenceOf(doc))
 		}
 	}
 	return strings.Join(all, " ")
@@ -65,7 +70,7 @@ func (c *compiler) enumKey(k *keyCodec) *keyCodec {
 	if !listsValues(k.t) {
 		return k
 	}
-	if !k.writes && k.t.Kind() != reflect.String && !isInt(k.t.Kind()) && !isUint(k.t.Kind()) {
+	if !k.writes && k.t.Kind() != reflect.String && !gotype.IsInt(k.t.Kind()) && !gotype.IsUint(k.t.Kind()) {
 		return k // it has no text to compare with
 	}
 	_, names, _ := c.listValues(k.t, func(v reflect.Value) ([]byte, error) {
@@ -82,7 +87,7 @@ func (c *compiler) enumKey(k *keyCodec) *keyCodec {
 func (c *compiler) listValues(t reflect.Type, write func(reflect.Value) ([]byte, error)) (values []reflect.Value, texts [][]byte, ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			c.fault("", fmt.Sprintf("%s.Values panicked: %v", t, r), "Make it independent of the receiver")
+			c.Fault("", fmt.Sprintf("%s.Values panicked: %v", t, r), "Make it independent of the receiver")
 			ok = false
 		}
 	}()
@@ -90,7 +95,7 @@ func (c *compiler) listValues(t reflect.Type, write func(reflect.Value) ([]byte,
 	for i := range result.Len() {
 		text, err := write(result.Index(i))
 		if err != nil {
-			c.fault("", fmt.Sprintf("%s.Values has a value without JSON form: %v", t, err), "Return values that can be written")
+			c.Fault("", fmt.Sprintf("%s.Values has a value without JSON form: %v", t, err), "Return values that can be written")
 			return nil, nil, false
 		}
 		if slices.ContainsFunc(texts, func(known []byte) bool { return bytes.Equal(known, text) }) {
@@ -100,15 +105,15 @@ func (c *compiler) listValues(t reflect.Type, write func(reflect.Value) ([]byte,
 		texts = append(texts, text)
 	}
 	if len(values) == 0 {
-		c.fault("", fmt.Sprintf("%s.Values returned no values", t), "Return the allowed values, independent of the receiver")
+		c.Fault("", fmt.Sprintf("%s.Values returned no values", t), "Return the allowed values, independent of the receiver")
 		return nil, nil, false
 	}
 	return values, texts, true
 }
 
-func (n *enumNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *enumNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	if jsontext.KindOf(raw) == jsontext.KindNull && !n.lists(raw) {
-		d.refuse(ruleEnum, n, raw, c) // a method might silently accept null
+		d.refuse(report.RuleEnum, n, raw, c) // a method might silently accept null
 		return
 	}
 	before := d.total
@@ -122,7 +127,7 @@ func (n *enumNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraint
 		return
 	}
 	if !n.contains(v) {
-		d.refuse(ruleEnum, n, raw, c)
+		d.refuse(report.RuleEnum, n, raw, c)
 	}
 }
 
@@ -160,21 +165,21 @@ func (n *enumNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	return n.node.encode(e, dst, v)
 }
 
-func (n *enumNode) schema(s *schemer, c *constraints) keywords {
+func (n *enumNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
 	k := n.node.schema(s, c)
-	k.drop("minimum")
-	k.drop("maximum")
+	k.Drop("minimum")
+	k.Drop("maximum")
 	if _, generated := n.node.(*methodNode); generated {
-		k.drop("description")
+		k.Drop("description")
 	}
-	k.note(n.doc)
-	k.set("enum", list(n.texts))
+	k.Note(n.doc)
+	k.Set("enum", jsonedit.List(n.texts))
 	return k
 }
 
 // enumOf is the allowed values of a member in their text form.
 func (p *core) enumOf(f *field) []string {
-	raw, ok := p.printer.of(f.node, f.c).get("enum")
+	raw, ok := p.printer.of(f.node, f.c).Get("enum")
 	if !ok {
 		return nil
 	}
@@ -183,15 +188,7 @@ func (p *core) enumOf(f *field) []string {
 		if jsontext.KindOf(item) == jsontext.KindNull {
 			continue
 		}
-		out = append(out, textOf(item))
+		out = append(out, jsonedit.TextOf(item))
 	}
 	return out
-}
-
-// textOf is a scalar without quotes.
-func textOf(raw []byte) string {
-	if s, ok := jsontext.String(raw); ok {
-		return s
-	}
-	return string(raw)
 }

@@ -2,29 +2,8 @@ package binding
 
 import (
 	"context"
-	"maps"
 	"reflect"
-	"slices"
 )
-
-// KnownTags are the validate tags that the package has words or keywords for,
-// apart from those that it maps in code.
-func KnownTags() []string {
-	var out []string
-	for _, m := range []map[string]string{
-		patterns, formats, sentences, timeSentences, boundSentences, fieldSentences, presenceSentences, ruleAliases,
-	} {
-		out = slices.AppendSeq(out, maps.Keys(m))
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// ForbiddenTags are refused at Build.
-func ForbiddenTags() []string { return slices.Sorted(maps.Keys(forbidden)) }
-
-// Sentences are the words of rules without keywords, by tag.
-func Sentences() map[string]string { return maps.Clone(sentences) }
 
 // Quick says that the acceptors of the plan may speak for validator.
 func Quick(p *Plan) bool { return p.quick }

@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/framework/internal/sourcedoc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -27,9 +31,9 @@ func (c *compiler) structOf(t reflect.Type) node {
 	n := &structNode{t: t, byName: map[string]int{}}
 	c.put(t, n)
 	c.structs = append(c.structs, n)
-	before := len(c.list)
+	before := len(c.List)
 	for _, cand := range c.members(t) {
-		c.at(cand.sf.Name, func() {
+		c.At(cand.sf.Name, func() {
 			f := c.field(cand)
 			if f != nil {
 				n.byName[f.name] = len(n.fields)
@@ -37,7 +41,7 @@ func (c *compiler) structOf(t reflect.Type) node {
 			}
 		})
 	}
-	n.faulty = failed(c.list[before:])
+	n.faulty = report.Failed(c.List[before:])
 	c.closed(n)
 	return n
 }
@@ -54,7 +58,7 @@ func (c *compiler) closed(n *structNode) {
 		}
 	}
 	if own > 0 {
-		c.warn(fmt.Sprintf("type %s has no exported field, so that its JSON is always {}", n.t), "Use a type that has, or one with MarshalJSON and UnmarshalJSON")
+		c.Warn(fmt.Sprintf("type %s has no exported field, so that its JSON is always {}", n.t), "Use a type that has, or one with MarshalJSON and UnmarshalJSON")
 	}
 }
 
@@ -104,14 +108,14 @@ func (c *compiler) sameName(equals []candidate) {
 	for i, b := range equals[1:] {
 		a := equals[i]
 		together := slices.Equal(a.index[:len(a.index)-1], b.index[:len(b.index)-1])
-		c.at(b.sf.Name, func() {
+		c.At(b.sf.Name, func() {
 			switch {
 			case together:
-				c.fault("", fmt.Sprintf("name %q is that of %s", b.name, a.sf.Name), "Use different names")
+				c.Fault("", fmt.Sprintf("name %q is that of %s", b.name, a.sf.Name), "Use different names")
 			case c.mode == Output:
-				c.warn(fmt.Sprintf("name %q of %s is also that of %s.%s, so that neither is written", b.name, b.owner, a.owner, a.sf.Name), "Use different names, or declare the field in the outer struct")
+				c.Warn(fmt.Sprintf("name %q of %s is also that of %s.%s, so that neither is written", b.name, b.owner, a.owner, a.sf.Name), "Use different names, or declare the field in the outer struct")
 			default:
-				c.fault("", fmt.Sprintf("name %q of %s is also that of %s.%s, so that neither would be read", b.name, b.owner, a.owner, a.sf.Name), "Use different names, or declare the field in the outer struct")
+				c.Fault("", fmt.Sprintf("name %q of %s is also that of %s.%s, so that neither would be read", b.name, b.owner, a.owner, a.sf.Name), "Use different names, or declare the field in the outer struct")
 			}
 		})
 	}
@@ -176,8 +180,8 @@ func (c *compiler) candidate(l level, i int) (candidate, *level, bool) {
 	if name == "" && sf.Anonymous && inner.Kind() == reflect.Struct {
 		isPtr := sf.Type.Kind() == reflect.Pointer
 		if isPtr && !sf.IsExported() {
-			c.at(sf.Name, func() {
-				c.fault("", "embedded pointer to an unexported struct cannot be set", "Embed the struct itself or export its type")
+			c.At(sf.Name, func() {
+				c.Fault("", "embedded pointer to an unexported struct cannot be set", "Embed the struct itself or export its type")
 			})
 			return candidate{}, nil, false
 		}
@@ -234,7 +238,7 @@ func (c *compiler) field(cand candidate) *field {
 	}
 	if _, option, is := strings.Cut(sf.Tag.Get("uri"), ","); is && c.mode == Strings {
 		if f.slashes = option == "slashes"; !f.slashes {
-			c.fault("", fmt.Sprintf("the uri tag has no option %q", option), `Write uri:"name" or uri:"name,slashes"`)
+			c.Fault("", fmt.Sprintf("the uri tag has no option %q", option), `Write uri:"name" or uri:"name,slashes"`)
 		}
 	}
 	if !LegalName(f.name) {
@@ -242,7 +246,7 @@ func (c *compiler) field(cand candidate) *field {
 		if c.mode == Strings && sf.Tag.Get("uri") != "" {
 			tag = "uri"
 		}
-		c.fault("", fmt.Sprintf("name %q is not legal in a %s tag", f.name, tag), "Use letters, digits, _ and -")
+		c.Fault("", fmt.Sprintf("name %q is not legal in a %s tag", f.name, tag), "Use letters, digits, _ and -")
 	}
 	f.node = c.node(sf.Type)
 	if f.node == nil {
@@ -259,12 +263,12 @@ func (c *compiler) field(cand candidate) *field {
 		return f
 	}
 	c.header(f)
-	f.c = c.rules.read(sf.Tag.Get("validate"), sf.Type, cand.owner, valueOf(f.node))
+	f.c = c.rules.Read(sf.Tag.Get("validate"), sf.Type, cand.owner, valueOf(f.node))
 	c.zeroIsLegal(f)
 	c.afterwards(func() { c.extraKeywords(f, sf) })
-	f.required = !optional && !f.viaPtr && sf.Type.Kind() != reflect.Pointer && !f.c.mayBeAbsent()
+	f.required = !optional && !f.viaPtr && sf.Type.Kind() != reflect.Pointer && !f.c.MayBeAbsent()
 	c.defaultOf(f, cand)
-	if f.c.mustExist() && !f.viaPtr {
+	if f.c.MustExist() && !f.viaPtr {
 		f.required = true
 	}
 	if !f.required {
@@ -291,9 +295,9 @@ func (c *compiler) options(f *field, cand candidate) bool {
 			f.node = quoted(f.node)
 		case "":
 		case "inline":
-			c.fault("", `json option "inline" is ignored by encoding/json`, "Embed the struct instead")
+			c.Fault("", `json option "inline" is ignored by encoding/json`, "Embed the struct instead")
 		default:
-			c.fault("", fmt.Sprintf("json option %q does not exist", o), "Use omitempty, omitzero or string")
+			c.Fault("", fmt.Sprintf("json option %q does not exist", o), "Use omitempty, omitzero or string")
 		}
 	}
 	return optional
@@ -320,7 +324,7 @@ func (c *compiler) secret(f *field, sf reflect.StructField) {
 	case tag == "true":
 		f.secret = true
 	default:
-		c.fault("", fmt.Sprintf("secret:%q is neither true nor false", tag), `Write secret:"true"`)
+		c.Fault("", fmt.Sprintf("secret:%q is neither true nor false", tag), `Write secret:"true"`)
 	}
 }
 
@@ -332,20 +336,20 @@ func (c *compiler) header(f *field) {
 		return
 	}
 	switch kindOf(f.node) {
-	case textKind, boolKind:
-	case intKind, uintKind:
+	case rules.TextKind, rules.BoolKind:
+	case rules.IntKind, rules.UintKind:
 		f.safeInt = true
 	default:
-		c.fault("", fmt.Sprintf("header on type %s", f.node.goType()), "Only texts, integers and bools can travel in a header")
+		c.Fault("", fmt.Sprintf("header on type %s", f.node.goType()), "Only texts, integers and bools can travel in a header")
 	}
 	if !headerToken.MatchString(f.header) {
-		c.fault("", fmt.Sprintf("header %q is no token", f.header), "Use letters, digits and -")
+		c.Fault("", fmt.Sprintf("header %q is no token", f.header), "Use letters, digits and -")
 	}
-	if slices.ContainsFunc(c.path, func(step string) bool { return step == "[]" || step == "[key]" || strings.HasPrefix(step, "(") }) {
-		c.fault("", "header inside a list, a map or a variant", "Move the field out")
+	if slices.ContainsFunc(c.Path, func(step string) bool { return step == "[]" || step == "[key]" || strings.HasPrefix(step, "(") }) {
+		c.Fault("", "header inside a list, a map or a variant", "Move the field out")
 	}
 	if other, taken := c.headers[strings.ToLower(f.header)]; taken {
-		c.fault("", fmt.Sprintf("header %q is that of %s", f.header, other), "Use different names")
+		c.Fault("", fmt.Sprintf("header %q is that of %s", f.header, other), "Use different names")
 	}
 	c.headers[strings.ToLower(f.header)] = f.goName
 }
@@ -359,7 +363,7 @@ func (c *compiler) vague(f *field) {
 	}
 	n, rules := f.node, f.c
 	if elem := elementOf(n); elem != nil {
-		n, rules = elem, rules.element()
+		n, rules = elem, rules.Element()
 	}
 	schema := c.schemer().of(n, rules)
 	c.unlisted(n, schema)
@@ -367,34 +371,34 @@ func (c *compiler) vague(f *field) {
 		return
 	}
 	if _, custom := bare(n).(*methodNode); custom {
-		c.warn(fmt.Sprintf("type %s reads its own JSON, so its schema is empty", n.goType()),
+		c.Warn(fmt.Sprintf("type %s reads its own JSON, so its schema is empty", n.goType()),
 			`Give it a method JSONSchema() *jsonschema.Schema, or the field jsonschema:"type=…"; a type of another package is embedded in one of yours for that`)
 		return
 	}
 	if n == f.node {
-		c.warn(fmt.Sprintf("type %s says nothing about its values", n.goType()), "Use a concrete type")
+		c.Warn(fmt.Sprintf("type %s says nothing about its values", n.goType()), "Use a concrete type")
 	}
 }
 
 // unlisted warns about a named text or whole number whose type may have constants that the schema does not list.
-func (c *compiler) unlisted(n node, schema keywords) {
-	t := deref(n.goType())
+func (c *compiler) unlisted(n node, schema schema.Keywords) {
+	t := gotype.Deref(n.goType())
 	what := kindOf(n)
 	if _, listed := bare(n).(*enumNode); listed {
 		return
 	}
-	if t.PkgPath() == "" || what != textKind && what != intKind && what != uintKind || schema.has("enum") || schema.has("const") || schema.has("pattern") || schema.has("format") {
+	if t.PkgPath() == "" || what != rules.TextKind && what != rules.IntKind && what != rules.UintKind || schema.Has("enum") || schema.Has("const") || schema.Has("pattern") || schema.Has("format") {
 		return
 	}
-	c.warn(fmt.Sprintf("type %s has constants, and its schema does not name them", t),
+	c.Warn(fmt.Sprintf("type %s has constants, and its schema does not name them", t),
 		fmt.Sprintf(`Give it a method Values() []%s, which kagami gen can write, or the field validate:"oneof=…"; if there are other values, the type's comment //kagami:open`, t.Name()))
-	c.list[len(c.list)-1].Enum = t
+	c.List[len(c.List)-1].Enum = t
 }
 
 // foreignType warns about types of the standard library whose JSON surprises: an object of their fields.
 func (c *compiler) foreignType(t reflect.Type) {
-	if t = deref(t); t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
-		t = deref(t.Elem())
+	if t = gotype.Deref(t); t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = gotype.Deref(t.Elem())
 	}
 	var fix string
 	switch {
@@ -405,7 +409,7 @@ func (c *compiler) foreignType(t reflect.Type) {
 	default:
 		return
 	}
-	c.warn(fmt.Sprintf("the JSON of type %s is an object of its fields", t), fix)
+	c.Warn(fmt.Sprintf("the JSON of type %s is an object of its fields", t), fix)
 }
 
 // zeroFunc is omitzero's rule: the type's own IsZero, or the zero value.
@@ -424,15 +428,15 @@ func zeroFunc(t reflect.Type) func(reflect.Value) bool {
 
 // zeroIsLegal warns of required on a type for which people mean to forbid zero.
 func (c *compiler) zeroIsLegal(f *field) {
-	if what := kindOf(f.node); f.c.mustExist() && (what.isNumber() || what == boolKind) {
-		c.warn(`validate:"required" on a number or bool means present; its zero is legal`,
+	if what := kindOf(f.node); f.c.MustExist() && (what.IsNumber() || what == rules.BoolKind) {
+		c.Warn(`validate:"required" on a number or bool means present; its zero is legal`,
 			`Leave required out, or forbid the zero with validate:"ne=0"`)
 	}
 }
 
 // contradiction refuses rules that no value meets.
 func (c *compiler) contradiction(f *field) {
-	if !f.c.plain() {
-		c.rules.conflict(f.c, valueOf(f.node), c.schemer().of(bare(f.node), f.c).render())
+	if !f.c.Plain() {
+		c.rules.Conflict(f.c, valueOf(f.node), c.schemer().of(bare(f.node), f.c).Render())
 	}
 }

@@ -5,22 +5,16 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 )
 
-var (
-	// importPath is the path part of a qualified type argument, as in
-	// Box[example.com/a/b.Node].
-	importPath    = regexp.MustCompile(`[A-Za-z0-9_.~%+/-]*\.`)
-	illegalInName = regexp.MustCompile(`[^A-Za-z0-9_]+`)
-)
-
-// plainName is the type's name without package paths in its type arguments.
-func plainName(t reflect.Type) string { return importPath.ReplaceAllString(t.Name(), "") }
+var illegalInName = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 
 // defName is a legal name for $defs: other characters need escapes in a
 // pointer, which clients get wrong.
 func defName(t reflect.Type) string {
-	name := strings.Trim(illegalInName.ReplaceAllString(plainName(t), "_"), "_")
+	name := strings.Trim(illegalInName.ReplaceAllString(gotype.PlainName(t), "_"), "_")
 	if name == "" {
 		return "T"
 	}
@@ -96,28 +90,6 @@ func reaches(from, to node, seen map[node]bool) bool {
 		if reaches(child, to, seen) {
 			return true
 		}
-	}
-	return false
-}
-
-// deref is the type behind pointers.
-func deref(t reflect.Type) reflect.Type {
-	for t != nil && t.Kind() == reflect.Pointer && !endless(t) {
-		t = t.Elem()
-	}
-	return t
-}
-
-// endless says that a pointer leads to nothing but pointers, as type P *P does. Only named
-// types can.
-func endless(t reflect.Type) bool {
-	seen := map[reflect.Type]bool{}
-	for t.Kind() == reflect.Pointer && t.Name() != "" {
-		if seen[t] {
-			return true
-		}
-		seen[t] = true
-		t = t.Elem()
 	}
 	return false
 }

@@ -9,6 +9,10 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -29,19 +33,19 @@ func (c *compiler) override(t reflect.Type, n node) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			c.fault("", fmt.Sprintf("the schema hook of %s panicked: %v", t, r), "Make it independent of the receiver")
+			c.Fault("", fmt.Sprintf("the schema hook of %s panicked: %v", t, r), "Make it independent of the receiver")
 		}
 	}()
 	s := &jsonschema.Schema{}
-	var own keywords
+	var own schema.Keywords
 	if replaced {
 		if got := hook.JSONSchema(); got != nil {
 			s = got
 		}
 	} else {
 		own = c.schemer().inline(n, nil)
-		if err := json.Unmarshal(own.render(), s); err != nil {
-			c.fault("", fmt.Sprintf("the schema of %s cannot be extended: %v", t, err), "Use JSONSchema instead")
+		if err := json.Unmarshal(own.Render(), s); err != nil {
+			c.Fault("", fmt.Sprintf("the schema of %s cannot be extended: %v", t, err), "Use JSONSchema instead")
 			return
 		}
 	}
@@ -50,14 +54,14 @@ func (c *compiler) override(t reflect.Type, n node) {
 		ext.JSONSchemaExtend(&copied)
 		s = &copied
 	}
-	k, err := fromInvopop(s)
+	k, err := schema.FromInvopop(s)
 	if err != nil {
-		c.fault("", fmt.Sprintf("the schema hook of %s: %v", t, err), "Return a complete schema without $ref")
+		c.Fault("", fmt.Sprintf("the schema hook of %s: %v", t, err), "Return a complete schema without $ref")
 		return
 	}
 	for _, w := range own {
-		if strings.HasPrefix(w.name, "x-") && !k.has(w.name) {
-			k.set(w.name, w.value)
+		if strings.HasPrefix(w.Name, "x-") && !k.Has(w.Name) {
+			k.Set(w.Name, w.Value)
 		}
 	}
 	c.overrides[n] = k
@@ -66,11 +70,11 @@ func (c *compiler) override(t reflect.Type, n node) {
 
 // enforceHook makes the plan check what a schema hook demands beyond the schema that the type
 // has without it. Results are not checked.
-func (c *compiler) enforceHook(t reflect.Type, n node, said, without keywords) {
-	var k keywords
+func (c *compiler) enforceHook(t reflect.Type, n node, said, without schema.Keywords) {
+	var k schema.Keywords
 	for _, w := range said {
-		old, ok := without.get(w.name)
-		if annotations[w.name] || ok && sameJSON(old, w.value) || w.name == "type" && c.mode == Strings {
+		old, ok := without.Get(w.Name)
+		if schema.Annotations[w.Name] || ok && schema.SameJSON(old, w.Value) || w.Name == "type" && c.mode == Strings {
 			continue // all values are texts here, and have the type that they have in JSON elsewhere
 		}
 		k = append(k, w)
@@ -78,127 +82,12 @@ func (c *compiler) enforceHook(t reflect.Type, n node, said, without keywords) {
 	if c.mode == Output || len(k) == 0 {
 		return
 	}
-	raw, err := CompileRaw(k.render())
+	raw, err := schema.CompileRaw(k.Render())
 	if err != nil {
-		c.fault("", fmt.Sprintf("the schema hook of %s: %v", t, err), "Correct the schema")
+		c.Fault("", fmt.Sprintf("the schema hook of %s: %v", t, err), "Correct the schema")
 		return
 	}
 	c.own[n] = raw
-}
-
-// sameJSON compares values without regard to the order of members.
-func sameJSON(a, b []byte) bool {
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
-}
-
-// fromInvopop turns invopop's schema into keywords, and corrects its peculiarities.
-func fromInvopop(s *jsonschema.Schema) (keywords, error) {
-	raw, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	var doc any
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		return nil, err
-	}
-	if hasReference(doc) {
-		return nil, fmt.Errorf("it has a $ref, which would point into another document")
-	}
-	if string(raw) == "true" {
-		return nil, nil
-	}
-	if string(raw) == "false" {
-		return keywords{{"not", emptyObject}}, nil
-	}
-	k := parseKeywords(tidy(raw))
-	for _, name := range []string{"$schema", "$id", "$defs", "$anchor"} {
-		k.drop(name)
-	}
-	return k, nil
-}
-
-func hasReference(doc any) bool {
-	switch doc := doc.(type) {
-	case map[string]any:
-		if _, ok := doc["$ref"].(string); ok {
-			return true
-		}
-		for _, v := range doc {
-			if hasReference(v) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(doc, hasReference)
-	}
-	return false
-}
-
-var (
-	schemaValued = map[string]bool{
-		"items": true, "contains": true, "additionalProperties": true, "propertyNames": true,
-		"not": true, "if": true, "then": true, "else": true,
-	}
-	schemaLists = map[string]bool{"anyOf": true, "oneOf": true, "allOf": true, "prefixItems": true}
-	schemaMaps  = map[string]bool{"properties": true, "patternProperties": true, "dependentSchemas": true, "$defs": true}
-)
-
-// tidy writes true as {} wherever a schema may be: clients refuse a whole list of tools because
-// of properties:{a:true}.
-func tidy(raw []byte) []byte {
-	switch jsontext.KindOf(raw) {
-	case jsontext.KindBool:
-		if raw[0] == 't' {
-			return emptyObject
-		}
-		return raw
-	case jsontext.KindObject:
-	default:
-		return raw
-	}
-	var out keywords
-	for key, value := range jsontext.Members(raw) {
-		name := key.String()
-		switch {
-		case schemaValued[name]:
-			value = tidy(value)
-		case schemaLists[name]:
-			var items [][]byte
-			for item := range jsontext.Elements(value) {
-				items = append(items, tidy(item))
-			}
-			value = list(items)
-		case schemaMaps[name]:
-			var members keywords
-			for k, item := range jsontext.Members(value) {
-				members = append(members, keyword{k.String(), tidy(item)})
-			}
-			value = renderMembers(members)
-		}
-		if name == "properties" && string(value) == "{}" {
-			continue
-		}
-		out = append(out, keyword{name, value})
-	}
-	return renderMembers(out)
-}
-
-// tagKeys are the keywords of a jsonschema tag by the JSON type of the field;
-// invopop ignores any other in silence.
-var tagKeys = map[string][]string{
-	"":        {"title", "description", "type", "oneof_type", "anyof_type"},
-	"string":  {"minLength", "maxLength", "pattern", "format", "readOnly", "writeOnly", "default", "example", "enum"},
-	"number":  {"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "default", "example", "enum"},
-	"boolean": {"default"},
-	"array":   {"minItems", "maxItems", "uniqueItems", "format", "pattern", "default", "minLength", "maxLength", "enum", "minimum", "maximum", "example"},
-	"object":  {},
-}
-
-// annotations are keywords that need no enforcement.
-var annotations = map[string]bool{
-	"title": true, "description": true, "format": true, "readOnly": true, "writeOnly": true,
-	"default": true, "examples": true, "deprecated": true,
 }
 
 // extraKeywords reads the jsonschema tag: what the other tags cannot say.
@@ -212,9 +101,9 @@ func (c *compiler) extraKeywords(f *field, sf reflect.StructField) {
 	if !c.knownKeys(tag, jsonType) {
 		return
 	}
-	got, err := readTag(sf, jsonType, shape)
+	got, err := schema.ReadTag(sf, jsonType, shape)
 	if err != nil {
-		c.fault("", fmt.Sprintf("jsonschema tag: %v", err), "Write keyword=value, separated by commas")
+		c.Fault("", fmt.Sprintf("jsonschema tag: %v", err), "Write keyword=value, separated by commas")
 		return
 	}
 	if c.unread(tag, got) {
@@ -225,8 +114,8 @@ func (c *compiler) extraKeywords(f *field, sf reflect.StructField) {
 
 // jsonTypeOf is the JSON type of a shape, the first if there are several. For a type that reads
 // its own JSON only the tag can tell.
-func jsonTypeOf(shape keywords, tag string) string {
-	raw := mustGet(shape, "type")
+func jsonTypeOf(shape schema.Keywords, tag string) string {
+	raw := schema.Value(shape, "type")
 	for first := range jsontext.Elements(raw) {
 		name, _ := jsontext.String(first)
 		return name
@@ -238,22 +127,22 @@ func jsonTypeOf(shape keywords, tag string) string {
 			}
 		}
 	}
-	return textOf(raw)
+	return jsonedit.TextOf(raw)
 }
 
 // unread reports keywords whose value invopop could not read: it drops them in
 // silence.
-func (c *compiler) unread(tag string, got keywords) bool {
+func (c *compiler) unread(tag string, got schema.Keywords) bool {
 	wire := map[string]string{"example": "examples", "oneof_type": "oneOf", "anyof_type": "anyOf"}
-	items := parseKeywords(mustGet(got, "items"))
+	items := schema.Parse(schema.Value(got, "items"))
 	bad := false
 	for part := range strings.SplitSeq(strings.ReplaceAll(tag, `\,`, ""), ",") {
 		name, value, _ := strings.Cut(part, "=")
 		if other, ok := wire[name]; ok {
 			name = other
 		}
-		if !got.has(name) && !items.has(name) && value != "false" {
-			c.fault("", fmt.Sprintf("jsonschema keyword %s has the value %q, which cannot be read", name, value), "Correct the value")
+		if !got.Has(name) && !items.Has(name) && value != "false" {
+			c.Fault("", fmt.Sprintf("jsonschema keyword %s has the value %q, which cannot be read", name, value), "Correct the value")
 			bad = true
 		}
 	}
@@ -264,101 +153,68 @@ func (c *compiler) knownKeys(tag, jsonType string) bool {
 	if jsonType == "integer" {
 		jsonType = "number"
 	}
-	known := tagKeys[""]
+	known := schema.TagKeys[""]
 	if jsonType != "" {
-		known = slices.Concat(known, tagKeys[jsonType])
+		known = slices.Concat(known, schema.TagKeys[jsonType])
 	}
 	ok := true
 	for part := range strings.SplitSeq(strings.ReplaceAll(tag, `\,`, ""), ",") {
 		name, value, _ := strings.Cut(part, "=")
 		switch {
 		case value == "" && strings.Contains(strings.TrimSpace(name), " "): // as the official SDK has it
-			c.fault("", "the jsonschema tag is a text, not keyword=value", `Use doc:"…" to describe a member`)
+			c.Fault("", "the jsonschema tag is a text, not keyword=value", `Use doc:"…" to describe a member`)
 			return false
 		case name == "required":
-			c.fault("", "jsonschema:\"required\" is not read", `Use validate:"required"`)
+			c.Fault("", "jsonschema:\"required\" is not read", `Use validate:"required"`)
 			ok = false
 		case name == "description":
-			c.fault("", "description in a jsonschema tag ends at its first comma", `Use doc:"…"`)
+			c.Fault("", "description in a jsonschema tag ends at its first comma", `Use doc:"…"`)
 			ok = false
 		case name == "default":
-			c.fault("", "default in a jsonschema tag is not enforced", `Use default:"…"`)
+			c.Fault("", "default in a jsonschema tag is not enforced", `Use default:"…"`)
 			ok = false
 		case !slices.Contains(known, name):
 			fix := "Known for this type: " + strings.Join(known, ", ")
-			if best := nearestName(name, known); best != "" {
+			if best := spelling.Nearest(name, known); best != "" {
 				fix = "Did you mean " + best + "?"
 			}
-			c.fault("", fmt.Sprintf("jsonschema keyword %q does not exist for this type", name), fix)
+			c.Fault("", fmt.Sprintf("jsonschema keyword %q does not exist for this type", name), fix)
 			ok = false
 		case value == "":
-			c.fault("", fmt.Sprintf("jsonschema keyword %q has no value", name), "Write "+name+"=value")
+			c.Fault("", fmt.Sprintf("jsonschema keyword %q has no value", name), "Write "+name+"=value")
 			ok = false
 		}
 	}
 	return ok
 }
 
-// readTag lets invopop read the tag of a field as if the field had a bare JSON type, so that
-// invopop's own mapping of types does not matter.
-func readTag(sf reflect.StructField, jsonType string, shape keywords) (keywords, error) {
-	probe := reflect.StructOf([]reflect.StructField{{
-		Name: "F", Type: reflect.TypeFor[probeField](), Tag: `json:"f" ` + sf.Tag[:0] + reflect.StructTag(fmt.Sprintf("jsonschema:%q", sf.Tag.Get("jsonschema"))),
-	}})
-	items := "string"
-	if raw, ok := shape.get("items"); ok {
-		items = parseKeywords(raw).text("type")
-	}
-	r := &jsonschema.Reflector{
-		Anonymous: true, DoNotReference: true,
-		Mapper: func(t reflect.Type) *jsonschema.Schema {
-			if t != reflect.TypeFor[probeField]() {
-				return nil
-			}
-			s := &jsonschema.Schema{Type: jsonType}
-			if jsonType == "array" {
-				s.Items = &jsonschema.Schema{Type: items}
-			}
-			return s
-		},
-	}
-	property, ok := r.ReflectFromType(probe).Properties.Get("f")
-	if !ok {
-		return nil, fmt.Errorf("it cannot be read")
-	}
-	return fromInvopop(property)
-}
-
-// probeField stands for the field's type while invopop reads a tag.
-type probeField struct{}
-
 // mergeExtra adds what the tag has added, refuses what contradicts another tag, and compiles
 // what must be enforced.
-func (c *compiler) mergeExtra(f *field, got keywords) {
+func (c *compiler) mergeExtra(f *field, got schema.Keywords) {
 	base := c.schemer().of(f.node, f.c)
 	bare := c.schemer().of(f.node, nil)
-	var extra, enforced keywords
+	var extra, enforced schema.Keywords
 	for _, w := range got {
 		value, ok := c.added(w, base, bare)
-		if !ok || c.mode == Output && !annotations[w.name] {
+		if !ok || c.mode == Output && !schema.Annotations[w.Name] {
 			continue
 		}
-		w.value = value
+		w.Value = value
 		extra = append(extra, w)
-		if !annotations[w.name] || w.name == "format" && c.mode != Output {
+		if !schema.Annotations[w.Name] || w.Name == "format" && c.mode != Output {
 			enforced = append(enforced, w)
 		}
 	}
-	if title := extra.text("title"); title != "" && f.title == "" {
+	if title := extra.Text("title"); title != "" && f.title == "" {
 		f.title = title
 	}
 	if len(extra) == 0 {
 		return
 	}
 	if f.c == nil {
-		f.c = &constraints{}
+		f.c = &rules.Constraints{}
 	}
-	f.c.extra = extra
+	f.c.Extra = extra
 	if len(enforced) > 0 {
 		c.enforce(f, enforced)
 	}
@@ -367,97 +223,78 @@ func (c *compiler) mergeExtra(f *field, got keywords) {
 // added is the value that a keyword of the tag has beside the schema of all
 // other tags (base) and that of the type alone (bare). It is false if the
 // keyword adds nothing, or says something else, which is a fault.
-func (c *compiler) added(w keyword, base, bare keywords) ([]byte, bool) {
-	if w.name == "type" && bare.has("type") {
-		c.checkType(w, string(mustGet(bare, "type")))
+func (c *compiler) added(w schema.Keyword, base, bare schema.Keywords) ([]byte, bool) {
+	if w.Name == "type" && bare.Has("type") {
+		c.checkType(w, string(schema.Value(bare, "type")))
 		return nil, false
 	}
-	if w.name == "items" && len(parseKeywords(w.value)) <= 1 {
+	if w.Name == "items" && len(schema.Parse(w.Value)) <= 1 {
 		return nil, false
 	}
 	if c.rivals(w, base, bare) {
 		return nil, false
 	}
-	old, ok := base.get(w.name)
-	if !ok || string(old) == string(w.value) {
-		return w.value, true
+	old, ok := base.Get(w.Name)
+	if !ok || string(old) == string(w.Value) {
+		return w.Value, true
 	}
-	if said, typed := bare.get(w.name); !typed || string(said) != string(old) {
-		c.fault("", fmt.Sprintf("jsonschema %s=%s but validate says %s", w.name, w.value, old), "Keep one; validate is the source")
+	if said, typed := bare.Get(w.Name); !typed || string(said) != string(old) {
+		c.Fault("", fmt.Sprintf("jsonschema %s=%s but validate says %s", w.Name, w.Value, old), "Keep one; validate is the source")
 		return nil, false
 	}
-	if w.name == "items" {
-		return mergeItems(old, w.value), true
+	if w.Name == "items" {
+		return schema.MergeItems(old, w.Value), true
 	}
-	return w.value, true
+	return w.Value, true
 }
 
 // checkType refuses a type keyword that names another type than the field has.
-func (c *compiler) checkType(w keyword, types string) {
-	if !strings.Contains(types, string(w.value)) {
-		c.fault("", fmt.Sprintf("jsonschema type=%s does not fit the Go type", w.value), "Leave it out")
+func (c *compiler) checkType(w schema.Keyword, types string) {
+	if !strings.Contains(types, string(w.Value)) {
+		c.Fault("", fmt.Sprintf("jsonschema type=%s does not fit the Go type", w.Value), "Leave it out")
 	}
-}
-
-func mustGet(k keywords, name string) []byte {
-	raw, _ := k.get(name)
-	return raw
-}
-
-func mergeItems(old, added []byte) []byte {
-	k := parseKeywords(old)
-	for _, w := range parseKeywords(added) {
-		if w.name != "type" {
-			k.set(w.name, w.value)
-		}
-	}
-	return k.render()
 }
 
 // enforce compiles the keywords for which there is no validate tag.
-func (c *compiler) enforce(f *field, k keywords) {
-	if !c.checkPattern(k.text("pattern")) {
+func (c *compiler) enforce(f *field, k schema.Keywords) {
+	if !c.checkPattern(k.Text("pattern")) {
 		return
 	}
-	format := k.has("format")
+	format := k.Has("format")
 	if _, isPtr := f.node.(*ptrNode); isPtr {
-		k = wrapNullable(k)
+		k = schema.WrapNullable(k)
 	}
 	if format { // which newer drafts only note
 		k = slices.Clone(k)
-		k.setText("$schema", "http://json-schema.org/draft-07/schema#")
+		k.SetText("$schema", "http://json-schema.org/draft-07/schema#")
 	}
-	raw, err := CompileRaw(k.render())
+	raw, err := schema.CompileRaw(k.Render())
 	if err != nil {
-		c.fault("", fmt.Sprintf("jsonschema tag: %v", err), "Correct the keyword")
+		c.Fault("", fmt.Sprintf("jsonschema tag: %v", err), "Correct the keyword")
 		return
 	}
 	f.extra = raw
 }
 
-// goClass is how a class of characters begins that Go knows, and that means something else in
-// ECMA-262, whose patterns clients compile.
-const goClass = "[[:"
-
 func (c *compiler) checkPattern(pattern string) bool {
-	if !strings.Contains(pattern, goClass) {
+	if !strings.Contains(pattern, schema.GoClass) {
 		return true
 	}
-	c.fault("", fmt.Sprintf("pattern %s uses %s, which JSON Schema does not know", pattern, goClass), "Write it as an ECMAScript pattern")
+	c.Fault("", fmt.Sprintf("pattern %s uses %s, which JSON Schema does not know", pattern, schema.GoClass), "Write it as an ECMAScript pattern")
 	return false
 }
 
 // rivals reports a bound of a jsonschema tag next to one of the other kind (at least, more
 // than) that comes from validate: a reader would not know which one counts.
-func (c *compiler) rivals(w keyword, base, bare keywords) bool {
+func (c *compiler) rivals(w schema.Keyword, base, bare schema.Keywords) bool {
 	other := map[string]string{
 		"minimum": "exclusiveMinimum", "exclusiveMinimum": "minimum",
 		"maximum": "exclusiveMaximum", "exclusiveMaximum": "maximum",
-	}[w.name]
-	said, ok := base.get(other)
-	if own, typed := bare.get(other); !ok || typed && string(own) == string(said) {
+	}[w.Name]
+	said, ok := base.Get(other)
+	if own, typed := bare.Get(other); !ok || typed && string(own) == string(said) {
 		return false
 	}
-	c.fault("", fmt.Sprintf("jsonschema %s=%s but validate says %s %s", w.name, w.value, other, said), "Keep one; validate is the source")
+	c.Fault("", fmt.Sprintf("jsonschema %s=%s but validate says %s %s", w.Name, w.Value, other, said), "Keep one; validate is the source")
 	return true
 }

@@ -9,6 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -36,14 +40,14 @@ func (k *keyCodec) read(name string, v reflect.Value) error {
 	case k.t.Kind() == reflect.String:
 		v.SetString(name)
 		return nil
-	case isInt(k.t.Kind()):
+	case gotype.IsInt(k.t.Kind()):
 		i, err := strconv.ParseInt(name, 10, 64)
 		if err != nil || v.OverflowInt(i) || strconv.FormatInt(i, 10) != name {
 			return errUnreadable
 		}
 		v.SetInt(i)
 		return nil
-	case isUint(k.t.Kind()):
+	case gotype.IsUint(k.t.Kind()):
 		u, err := strconv.ParseUint(name, 10, 64)
 		if err != nil || v.OverflowUint(u) || strconv.FormatUint(u, 10) != name {
 			return errUnreadable
@@ -61,9 +65,9 @@ func (k *keyCodec) write(v reflect.Value) (string, error) {
 	case k.writes:
 		text, err := addressable(v).Interface().(encoding.TextMarshaler).MarshalText()
 		return string(text), err
-	case isInt(k.t.Kind()):
+	case gotype.IsInt(k.t.Kind()):
 		return strconv.FormatInt(v.Int(), 10), nil
-	case isUint(k.t.Kind()):
+	case gotype.IsUint(k.t.Kind()):
 		return strconv.FormatUint(v.Uint(), 10), nil
 	}
 	return "", fmt.Errorf("type %s has no text form", k.t)
@@ -78,28 +82,28 @@ func (k *keyCodec) hasText(mode Mode) bool {
 }
 
 // schema is that of the names. All are texts, so it needs no type.
-func (k *keyCodec) schema(mode Mode) keywords {
+func (k *keyCodec) schema(mode Mode) schema.Keywords {
 	if k.names != nil {
-		return keywords{{"enum", list(quoteAll(k.names))}}
+		return schema.Keywords{{Name: "enum", Value: jsonedit.List(jsonedit.QuoteAll(k.names))}}
 	}
 	var pattern string
 	switch {
 	case k.hasText(mode):
 		names := textSchema(k.t, mode)
-		names.drop("type")
+		names.Drop("type")
 		return names
 	case k.t.Kind() == reflect.String:
 		return nil
-	case isInt(k.t.Kind()):
+	case gotype.IsInt(k.t.Kind()):
 		top := uint64(1) << (k.t.Bits() - 1)
 		pattern = "^(?:0|" + digitsTo(top-1) + "|-(?:" + digitsTo(top) + "))$"
 	default:
 		pattern = "^(?:0|" + digitsTo(math.MaxUint64>>(64-k.t.Bits())) + ")$"
 	}
-	out := keywords{{"pattern", jsontext.Quote(nil, pattern)}}
+	out := schema.Keywords{{Name: "pattern", Value: jsontext.Quote(nil, pattern)}}
 	if k.t.Bits() > exactBits {
 		low, high := k.bounds()
-		out.setText("description", "A whole number from "+low+" to "+high+".")
+		out.SetText("description", "A whole number from "+low+" to "+high+".")
 	}
 	return out
 }
@@ -109,7 +113,7 @@ const exactBits = 16
 
 // bounds are the least and the greatest integer key.
 func (k *keyCodec) bounds() (low, high string) {
-	if isUint(k.t.Kind()) {
+	if gotype.IsUint(k.t.Kind()) {
 		return "0", strconv.FormatUint(math.MaxUint64>>(64-k.t.Bits()), 10)
 	}
 	top := int64(math.MaxInt64) >> (64 - k.t.Bits())
@@ -142,14 +146,14 @@ func (k *keyCodec) words() string {
 	case k.names != nil:
 		shown := make([]string, len(k.names))
 		for i, name := range k.names {
-			shown[i] = quoteShort(name)
+			shown[i] = report.QuoteShort(name)
 		}
-		return "a key that is one of " + strings.Join(capped(shown), ", ")
+		return "a key that is one of " + strings.Join(report.Capped(shown), ", ")
 	case k.reads:
 		if form, ok := textForms[k.t]; ok {
 			return "a key that is " + form.words
 		}
-		return "a key that names a " + plainName(k.t)
+		return "a key that names a " + gotype.PlainName(k.t)
 	}
 	low, high := k.bounds()
 	return "a key that is a whole number from " + low + " to " + high
@@ -158,7 +162,7 @@ func (k *keyCodec) words() string {
 // rule is the rule that an unreadable key breaks.
 func (k *keyCodec) rule() string {
 	if k.names != nil {
-		return ruleEnum
+		return report.RuleEnum
 	}
-	return ruleType
+	return report.RuleType
 }

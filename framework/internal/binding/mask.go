@@ -1,6 +1,8 @@
 package binding
 
-import "github.com/kagami-mcp/kagami/protocol/jsontext"
+import (
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
 
 // Mask hides the secret members of the values of one plan. It is immutable and safe
 // for concurrent use.

@@ -1,50 +1,55 @@
 package binding
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+)
 
 // valueOf describes the values of n for their rules. Pointers are looked through.
-func valueOf(n node) ruleValue {
-	v := ruleValue{t: deref(n.goType()), kind: kindOf(n)}
+func valueOf(n node) rules.Value {
+	v := rules.Value{T: gotype.Deref(n.goType()), Kind: kindOf(n)}
 	switch n := bare(n).(type) {
 	case *quotedNode:
-		v.quoted = kindOf(n.node)
+		v.Quoted = kindOf(n.node)
 	case *bytesNode:
-		v.bytes = true
+		v.Bytes = true
 	case *mapNode:
-		v.key = &ruleValue{t: n.key.t, kind: textKind}
-		v.strings = n.key.t.Kind() == reflect.String && !n.key.reads
+		v.Key = &rules.Value{T: n.key.t, Kind: rules.TextKind}
+		v.Strings = n.key.t.Kind() == reflect.String && !n.key.reads
 	}
 	if elem := elementOf(n); elem != nil {
-		v.elem = func() ruleValue { return valueOf(elem) }
+		v.Elem = func() rules.Value { return valueOf(elem) }
 	}
 	return v
 }
 
 // kindOf returns the kind of the values of n. Pointers are looked through.
-func kindOf(n node) kind {
+func kindOf(n node) rules.Kind {
 	switch n := bare(n).(type) {
 	case *stringNode:
-		return textKind
+		return rules.TextKind
 	case *enumNode:
 		return kindOf(n.node)
 	case *intNode:
-		return intKind
+		return rules.IntKind
 	case *uintNode:
-		return uintKind
+		return rules.UintKind
 	case *floatNode:
-		return floatKind
+		return rules.FloatKind
 	case *boolNode:
-		return boolKind
+		return rules.BoolKind
 	case *sliceNode, *arrayNode:
-		return listKind
+		return rules.ListKind
 	case *mapNode:
-		return mapKind
+		return rules.MapKind
 	case *timeNode:
-		return timeKind
+		return rules.TimeKind
 	case *durationNode:
-		return durationKind
+		return rules.DurationKind
 	}
-	return opaque
+	return rules.Opaque
 }
 
 // elementOf is the element of a list or map, nil for other nodes.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -42,40 +43,20 @@ func placeOf(raw []byte, path string) []int {
 	var out []int
 	for path != "" {
 		var part string
-		part, path = firstStep(path)
-		part = unescaped(part)
-		if inner, ok := unquoted(raw, jsontext.KindObject, jsontext.KindArray); ok {
+		part, path = jsonedit.FirstStep(path)
+		part = jsonedit.Unescaped(part)
+		if inner, ok := jsonedit.Unquoted(raw, jsontext.KindObject, jsontext.KindArray); ok {
 			raw = inner
 		}
-		place := ordinal(raw, part)
+		place := jsonedit.Ordinal(raw, part)
 		out = append(out, place)
-		next, ok := childOf(raw, part)
+		next, ok := jsonedit.ChildOf(raw, part)
 		if !ok {
 			break
 		}
 		raw = next
 	}
 	return out
-}
-
-func ordinal(raw []byte, part string) int {
-	i := 0
-	if jsontext.KindOf(raw) == jsontext.KindArray {
-		for range jsontext.Elements(raw) {
-			if jsontext.PointerIndex("", i) == "/"+part {
-				return i
-			}
-			i++
-		}
-		return i
-	}
-	for key := range jsontext.Members(raw) {
-		if key.Is(part) {
-			return i
-		}
-		i++
-	}
-	return i
 }
 
 func unknownNames(values map[string]string, known []Field) []string {

@@ -10,6 +10,12 @@ import (
 	"strings"
 
 	"github.com/go-playground/validator/v10"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 )
 
 // Mode says what a type is compiled for.
@@ -29,10 +35,10 @@ const (
 
 // Options of one plan.
 type Options struct {
-	AllowUnknown bool    // unknown members are ignored instead of refused
-	NoRepair     bool    // what Report.Repaired tells of is refused instead of read
-	Unions       []Union // the types behind interfaces
-	Checks       []Check // validate tags of the application's own
+	AllowUnknown bool          // unknown members are ignored instead of refused
+	NoRepair     bool          // what Report.Repaired tells of is refused instead of read
+	Unions       []Union       // the types behind interfaces
+	Checks       []rules.Check // validate tags of the application's own
 
 	// Bar says why a value of a type must not be encoded where an interface holds it, which is
 	// not known before; nil bars none.
@@ -40,7 +46,7 @@ type Options struct {
 }
 
 // owned finds the fields of faults in a value of t.
-func owned(t reflect.Type, faults []Fault) []Fault {
+func owned(t reflect.Type, faults []report.Fault) []report.Fault {
 	for i := range faults {
 		steps := strings.Split(faults[i].Path, ".")
 		faults[i].Owner, faults[i].Member = lastField(t, steps[1:])
@@ -51,7 +57,7 @@ func owned(t reflect.Type, faults []Fault) []Fault {
 // lastField is the last field that the steps from t lead to, and its type.
 func lastField(t reflect.Type, steps []string) (owner reflect.Type, name string) {
 	for _, step := range steps {
-		switch t = deref(t); t.Kind() {
+		switch t = gotype.Deref(t); t.Kind() {
 		case reflect.Slice, reflect.Array, reflect.Map:
 			t = t.Elem() // the step is in brackets
 		case reflect.Struct:
@@ -103,8 +109,8 @@ type core struct {
 	quick   bool   // it need not be asked about what the acceptors of the fields accept
 	diveTag string // for roots that are not structs
 	check   userCheck
-	printer *schemer      // renders wanted schemas for error texts
-	own     map[node]*Raw // what schema hooks say; nil if none says anything
+	printer *schemer             // renders wanted schemas for error texts
+	own     map[node]*schema.Raw // what schema hooks say; nil if none says anything
 
 	secretive bool // some member is a secret
 }
@@ -112,15 +118,15 @@ type core struct {
 // compileCore walks t. With a fault that is no warning the plan is nil. It never
 // panics, whatever the type, unless a method of the type does so outside
 // Values, JSONSchema and JSONSchemaExtend.
-func compileCore(t reflect.Type, mode Mode, opts Options) (*core, []Fault) {
+func compileCore(t reflect.Type, mode Mode, opts Options) (*core, []report.Fault) {
 	if t == nil {
-		return nil, []Fault{{Problem: "no type", Fix: "Use a struct"}}
+		return nil, []report.Fault{{Problem: "no type", Fix: "Use a struct"}}
 	}
 	p, faults := compile(t, mode, opts)
 	return p, owned(t, faults)
 }
 
-func compile(t reflect.Type, mode Mode, opts Options) (*core, []Fault) {
+func compile(t reflect.Type, mode Mode, opts Options) (*core, []report.Fault) {
 	c := newCompiler(mode, opts)
 	p := &core{t: t, mode: mode, opts: opts}
 	walked := t
@@ -129,7 +135,7 @@ func compile(t reflect.Type, mode Mode, opts Options) (*core, []Fault) {
 	}
 	p.root = c.root(walked, rootName(t, mode))
 	if p.root == nil {
-		return nil, c.list
+		return nil, c.List
 	}
 	c.finish()
 	p.printer = c.schemer()
@@ -138,23 +144,23 @@ func compile(t reflect.Type, mode Mode, opts Options) (*core, []Fault) {
 	}
 	c.compileRules(p)
 	c.resolveDefaults(p)
-	if c.failed() {
-		return nil, c.list
+	if c.Failed() {
+		return nil, c.List
 	}
-	schema, ok := p.printer.root(p.root)
+	text, ok := p.printer.root(p.root)
 	if !ok {
-		c.fault("", "the schema is larger than 1 MiB because the type is nested too often", "Use fewer layers or json.RawMessage")
-		return nil, c.list
+		c.Fault("", "the schema is larger than 1 MiB because the type is nested too often", "Use fewer layers or json.RawMessage")
+		return nil, c.List
 	}
-	if mode != Output && parseKeywords(schema).text("type") != "object" {
-		c.fault(rootName(t, mode), "the type's own schema is not that of an object", `Return a schema with type "object"`)
-		return nil, c.list
+	if mode != Output && schema.Parse(text).Text("type") != "object" {
+		c.Fault(rootName(t, mode), "the type's own schema is not that of an object", `Return a schema with type "object"`)
+		return nil, c.List
 	}
-	p.schema = schema
+	p.schema = text
 	p.fields = p.describeFields()
 	p.check = userCheckOf(t)
 	p.secretive = hasSecret(p.root, map[node]bool{})
-	return p, c.list
+	return p, c.List
 }
 
 // Schema is deterministic, carries no $schema or $id, and must not be changed.
@@ -173,7 +179,7 @@ func (p *core) Fields() []Field { return p.fields }
 // what the issues of an *Invalid were made of: a corrected call is built from them.
 func (p *core) Decode(ctx context.Context, raw []byte, into reflect.Value) (Report, []finding, error) {
 	if len(raw) == 0 {
-		raw = emptyObject
+		raw = jsonedit.EmptyObject
 	}
 	d := p.decoder(false, raw)
 	defer d.release()
@@ -191,8 +197,6 @@ func (p *core) Decode(ctx context.Context, raw []byte, into reflect.Value) (Repo
 	into.SetZero()
 	return Report{}, d.found, err
 }
-
-var emptyObject = []byte("{}")
 
 // pass decodes and judges once.
 func (p *core) pass(ctx context.Context, d *decoder, raw []byte, into reflect.Value) error {

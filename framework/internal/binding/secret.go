@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -74,7 +76,7 @@ func (s secrets) inItems(elem node, raw []byte) bool {
 }
 
 func (s secrets) inStruct(n *structNode, raw []byte) bool {
-	if inner, ok := unquoted(raw, jsontext.KindObject); ok {
+	if inner, ok := jsonedit.Unquoted(raw, jsontext.KindObject); ok {
 		raw = inner
 	}
 	for key, value := range jsontext.Members(raw) {
@@ -93,7 +95,7 @@ func (s secrets) inStruct(n *structNode, raw []byte) bool {
 const hidden = "[hidden]"
 
 // shown is the issue of a finding without such names, since it is logged.
-func (p *core) shown(f finding) Issue {
+func (p *core) shown(f finding) report.Issue {
 	names := strings.Split(f.Path, "/") // the first is empty
 	hide(p.root, names[1:], false)
 	if path := strings.Join(names, "/"); path != f.Path {
@@ -102,7 +104,7 @@ func (p *core) shown(f finding) Issue {
 			f.Got = "a key that is not shown"
 		}
 	}
-	f.Path = shortPath(f.Path)
+	f.Path = report.ShortPath(f.Path)
 	return f.Issue
 }
 

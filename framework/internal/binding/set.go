@@ -1,6 +1,10 @@
 package binding
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+)
 
 // Set compiles types with the same options, each once: components that take or return the
 // same type have one plan. The zero value is ready. Not safe for concurrent use.
@@ -19,20 +23,20 @@ type compilation struct {
 
 type compiled struct {
 	plan   *Plan
-	faults []Fault
+	faults []report.Fault
 }
 
 // Compile is [Compile] with the options of the set.
-func (s *Set) Compile(t reflect.Type, mode Mode) (*Plan, []Fault) {
+func (s *Set) Compile(t reflect.Type, mode Mode) (*Plan, []report.Fault) {
 	return s.once(compilation{t: t, mode: mode})
 }
 
 // CompileLoose is Compile with AllowUnknown.
-func (s *Set) CompileLoose(t reflect.Type, mode Mode) (*Plan, []Fault) {
+func (s *Set) CompileLoose(t reflect.Type, mode Mode) (*Plan, []report.Fault) {
 	return s.once(compilation{t: t, mode: mode, loose: true})
 }
 
-func (s *Set) once(c compilation) (*Plan, []Fault) {
+func (s *Set) once(c compilation) (*Plan, []report.Fault) {
 	if done, ok := s.compiled[c]; ok {
 		return done.plan, done.faults
 	}

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -24,7 +27,7 @@ func (p *core) objectOf(values map[string]string) ([]byte, error) {
 	}
 	object = append(object, '}')
 	if err := jsontext.Check(object, jsontext.Limits{}); err != nil {
-		return nil, NewInvalid(Issue{Rule: ruleType, Hint: "A text is not valid UTF-8."})
+		return nil, report.NewInvalid(report.Issue{Rule: report.RuleType, Hint: "A text is not valid UTF-8."})
 	}
 	return object, nil
 }
@@ -32,7 +35,7 @@ func (p *core) objectOf(values map[string]string) ([]byte, error) {
 // appendText writes a member, unless its text is empty and its type knows none.
 func (p *core) appendText(object []byte, name, text string) []byte {
 	n, known := p.memberNode(name)
-	if known && text == "" && kindOf(n) != textKind {
+	if known && text == "" && kindOf(n) != rules.TextKind {
 		return object
 	}
 	if len(object) > 1 {
@@ -99,7 +102,7 @@ func (p *core) Strings(v reflect.Value) (map[string]string, error) {
 		case jsontext.KindObject, jsontext.KindArray:
 			return nil, fmt.Errorf("encoding %s: /%s has no text form", p.t, key.String())
 		default:
-			out[key.String()] = textOf(value)
+			out[key.String()] = jsonedit.TextOf(value)
 		}
 	}
 	return out, nil

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
 )
 
 // ours are the keys of tags that say something about a member.
@@ -16,8 +18,8 @@ var ours = []string{"json", "doc", "title", "validate", "default", "uri", "heade
 func (c *compiler) lintTag(sf reflect.StructField) {
 	keys, rest := tagKeysOf(sf.Tag)
 	if rest != "" {
-		c.at(sf.Name, func() {
-			c.fault("", fmt.Sprintf("the tag cannot be read from %q on", rest), `Write key:"value" pairs with a space between them`)
+		c.At(sf.Name, func() {
+			c.Fault("", fmt.Sprintf("the tag cannot be read from %q on", rest), `Write key:"value" pairs with a space between them`)
 		})
 		return
 	}
@@ -25,12 +27,12 @@ func (c *compiler) lintTag(sf reflect.StructField) {
 		return
 	}
 	if sf.IsExported() || sf.Anonymous {
-		c.at(sf.Name, func() { c.warnUnread(keys, sf.Tag) })
+		c.At(sf.Name, func() { c.warnUnread(keys, sf.Tag) })
 		return
 	}
 	if i := slices.IndexFunc(keys, func(key string) bool { return slices.Contains(ours, key) }); i >= 0 {
-		c.at(sf.Name, func() {
-			c.fault("", fmt.Sprintf("the field has a %s tag and is not exported, so that nothing can read or set it", keys[i]),
+		c.At(sf.Name, func() {
+			c.Fault("", fmt.Sprintf("the field has a %s tag and is not exported, so that nothing can read or set it", keys[i]),
 				"Begin its name with a capital letter, or remove its tags")
 		})
 	}
@@ -42,15 +44,15 @@ func (c *compiler) warnUnread(keys []string, tag reflect.StructTag) {
 	for _, key := range keys {
 		switch small := strings.ToLower(key); {
 		case slices.Contains(ours, small) && small != key:
-			c.warn(fmt.Sprintf("the tag %s is not read", key), "Write "+small+`:"…"`)
+			c.Warn(fmt.Sprintf("the tag %s is not read", key), "Write "+small+`:"…"`)
 		case !described && (key == "description" || key == "desc"):
-			c.warn(fmt.Sprintf("the tag %s is not read", key), `Use doc:"…"`)
+			c.Warn(fmt.Sprintf("the tag %s is not read", key), `Use doc:"…"`)
 		case foreign[key] != "" && c.mode != Output && !slices.Contains(keys, "validate") && !slices.Contains(keys, "jsonschema"):
-			c.warn(fmt.Sprintf("the tag %s is not read", key), "Write "+foreign[key])
+			c.Warn(fmt.Sprintf("the tag %s is not read", key), "Write "+foreign[key])
 		case misspelt(key) != "":
-			c.warn(fmt.Sprintf("the tag %s is not read", key), fmt.Sprintf("Write %s:\"…\", if that was meant", misspelt(key)))
+			c.Warn(fmt.Sprintf("the tag %s is not read", key), fmt.Sprintf("Write %s:\"…\", if that was meant", misspelt(key)))
 		case key == "binding" && c.mode != Output && !slices.Contains(keys, "validate") && demands(tag.Get(key)):
-			c.warn("the tag binding is not read, so that its rules are not asked", `Use validate:"…"`)
+			c.Warn("the tag binding is not read, so that its rules are not asked", `Use validate:"…"`)
 		}
 	}
 }
@@ -67,7 +69,7 @@ func misspelt(key string) string {
 		return ""
 	}
 	for _, known := range []string{"description", "jsonschema", "validate", "default"} {
-		if far := editDistance(strings.ToLower(key), known); far == 1 || far == 2 && len(known) > 7 {
+		if far := spelling.Distance(strings.ToLower(key), known); far == 1 || far == 2 && len(known) > 7 {
 			if known == "description" {
 				return "doc"
 			}

@@ -11,6 +11,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 )
 
 // textForm describes a type of the standard library that reads and writes its own text.
@@ -24,14 +29,14 @@ type textForm struct {
 }
 
 var textForms = map[reflect.Type]textForm{
-	ipType:       {words: "an IP address", example: "192.0.2.1", address: true, filled: true},
-	addrType:     {words: "an IP address", example: "192.0.2.1", address: true, filled: true},
-	prefixType:   {words: "an IP prefix such as 10.0.0.0/8", example: "10.0.0.0/8", filled: true},
-	addrPortType: {words: "an IP address and port such as 192.0.2.1:443", example: "192.0.2.1:443", filled: true},
-	ownURLType:   {words: "an absolute URL such as https://example.com/a", example: "https://example.com/", uri: true, filled: true},
-	timeType:     {words: "a time such as 2026-01-31T15:04:05Z", example: "2026-01-31T15:04:05Z", instant: true},
-	bigFloatType: {words: "a number in quotes such as 1.5", example: "1.5"},
-	bigRatType:   {words: "a fraction in quotes such as 3/4", example: "3/4"},
+	gotype.IPType:       {words: "an IP address", example: "192.0.2.1", address: true, filled: true},
+	gotype.AddrType:     {words: "an IP address", example: "192.0.2.1", address: true, filled: true},
+	gotype.PrefixType:   {words: "an IP prefix such as 10.0.0.0/8", example: "10.0.0.0/8", filled: true},
+	gotype.AddrPortType: {words: "an IP address and port such as 192.0.2.1:443", example: "192.0.2.1:443", filled: true},
+	gotype.URLType:      {words: "an absolute URL such as https://example.com/a", example: "https://example.com/", uri: true, filled: true},
+	gotype.TimeType:     {words: "a time such as 2026-01-31T15:04:05Z", example: "2026-01-31T15:04:05Z", instant: true},
+	gotype.BigFloatType: {words: "a number in quotes such as 1.5", example: "1.5"},
+	gotype.BigRatType:   {words: "a fraction in quotes such as 3/4", example: "3/4"},
 }
 
 // longest is how many bytes a text of the form can have: both sides of a fraction may be as long
@@ -43,7 +48,7 @@ func (f textForm) longest() int {
 	case f.address || f.instant || f.filled:
 		return 128
 	}
-	return 2*maxNumberText + 1
+	return 2*jsonedit.MaxNumberText + 1
 }
 
 // legal reports whether the schema admits text, as far as the type's own method
@@ -55,27 +60,27 @@ func (f textForm) legal(text string) bool {
 // textSchema names the formats of the text types that everybody uses. An output
 // has none: the zero value of an address is written as "", which is neither of
 // the formats, and readers that assert them would refuse the whole result.
-func textSchema(t reflect.Type, mode Mode) keywords {
-	k := typed("string")
+func textSchema(t reflect.Type, mode Mode) schema.Keywords {
+	k := schema.Typed("string")
 	form, known := textForms[t]
 	if !known {
-		k.setText("description", "The text form of "+plainName(t)+".")
+		k.SetText("description", "The text form of "+gotype.PlainName(t)+".")
 		return k
 	}
 	if form.instant {
-		k.setText("format", "date-time")
+		k.SetText("format", "date-time")
 	}
 	if form.uri && mode != Output {
-		k.setText("format", "uri")
+		k.SetText("format", "uri")
 	}
 	if form.address && mode != Output {
-		k.set("anyOf", []byte(ipFormats))
+		k.Set("anyOf", []byte(schema.IPFormats))
 	}
 	note := strings.ToUpper(form.words[:1]) + form.words[1:]
 	if form.filled && mode == Output {
 		note += ", or empty"
 	}
-	k.setText("description", note+".")
+	k.SetText("description", note+".")
 	return k
 }
 
@@ -97,7 +102,7 @@ func safeHint(err error, t reflect.Type) string {
 	if err == nil || errors.Is(err, errUnreadable) || ofLibrary(err) {
 		return ""
 	}
-	text := strings.TrimSuffix(clip(oneLine(err.Error()), 160), ".")
+	text := strings.TrimSuffix(report.Clip(report.OneLine(err.Error()), 160), ".")
 	if text == "" || goWords.MatchString(text) || t.PkgPath() != "" && strings.HasPrefix(text, path.Base(t.PkgPath())+": ") {
 		return ""
 	}

@@ -10,6 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -72,7 +77,7 @@ func (p guesser) correct(ctx context.Context, raw []byte, found []finding) (try 
 // strangers counts the members that do not exist.
 func strangers(found []finding) (n int) {
 	for _, f := range found {
-		if f.Rule == ruleUnknown {
+		if f.Rule == report.RuleUnknown {
 			n++
 		}
 	}
@@ -101,7 +106,7 @@ func (a *attempt) mendAll(found []finding) {
 // stageOf returns when a finding is corrected.
 func stageOf(f finding) int {
 	switch {
-	case f.Rule == ruleUnknown || f.Rule == ruleDuplicate:
+	case f.Rule == report.RuleUnknown || f.Rule == report.RuleDuplicate:
 		return 0
 	case f.key != nil: // after the value of the entry, whose path has the key
 		return 2
@@ -112,17 +117,17 @@ func stageOf(f finding) int {
 }
 
 // relates reports whether the finding is about what another member is.
-func relates(f finding) bool { return relatesTag(f.Rule) }
+func relates(f finding) bool { return rules.Relates(f.Rule) }
 
 // mend corrects one finding.
 func (a *attempt) mend(f finding) {
-	parent, name := splitPointer(f.Path)
-	value, given := valueAt(a.raw, f.Path)
+	parent, name := jsonedit.SplitPointer(f.Path)
+	value, given := jsonedit.ValueAt(a.raw, f.Path)
 	switch {
-	case f.Rule == ruleUnknown:
+	case f.Rule == report.RuleUnknown:
 		a.rename(f, parent, name)
-	case f.Rule == ruleDuplicate:
-		a.edit(parent, func(object []byte) []byte { return dropRepeated(object, name) })
+	case f.Rule == report.RuleDuplicate:
+		a.edit(parent, func(object []byte) []byte { return jsonedit.DropRepeated(object, name) })
 	case !given && !f.missing:
 		// It was removed or renamed before.
 	case f.key != nil:
@@ -151,9 +156,9 @@ func (a *attempt) mendValue(f finding, value []byte) {
 			return
 		}
 	}
-	parent, name := splitPointer(f.Path)
+	parent, name := jsonedit.SplitPointer(f.Path)
 	if optional(f, name) && a.times[f.Path] < 3 {
-		a.edit(parent, func(object []byte) []byte { return withoutMember(object, name) })
+		a.edit(parent, func(object []byte) []byte { return jsonedit.WithoutMember(object, name) })
 		return
 	}
 	a.example(f)
@@ -163,7 +168,7 @@ func (a *attempt) mendValue(f finding, value []byte) {
 // the wrong place and a text that contains a secret member, because either may contain a secret.
 func (a *attempt) near(f finding, value []byte) []byte {
 	p := a.plan
-	if p.secretive && misplaced(p.words(f.n, f.c), value) {
+	if p.secretive && schema.Misplaced(p.words(f.n, f.c), value) {
 		return nil
 	}
 	near := p.near(f.n, f.c, value)
@@ -189,14 +194,14 @@ func (a *attempt) example(f finding) {
 // addExample adds the example of a member that is missing.
 func (a *attempt) addExample(f finding, parent, name string) {
 	example := a.plan.example(f.n, f.c, 0)
-	if a.edit(parent, func(object []byte) []byte { return withMember(object, name, example) }) {
+	if a.edit(parent, func(object []byte) []byte { return jsonedit.WithMember(object, name, example) }) {
 		a.note(f.Path, example)
 	}
 }
 
 // edit changes the value at path. It returns false if there is no value.
 func (a *attempt) edit(path string, fn func([]byte) []byte) bool {
-	out, found := edit(a.raw, path, fn)
+	out, found := jsonedit.Edit(a.raw, path, fn)
 	if found {
 		a.raw = out
 	}
@@ -225,7 +230,7 @@ func (a *attempt) note(path string, example []byte) {
 // long to be listed, it returns the pointer of the whole call.
 func (a *attempt) examplesLeft() (left []string) {
 	for _, path := range a.examples {
-		if _, there := valueAt(a.raw, path); there && !slices.Contains(left, path) {
+		if _, there := jsonedit.ValueAt(a.raw, path); there && !slices.Contains(left, path) {
 			left = append(left, path)
 		}
 	}
@@ -244,15 +249,15 @@ func (a *attempt) rename(f finding, parent, name string) {
 	}
 	a.edit(parent, func(object []byte) []byte {
 		value, _ := jsontext.Member(object, name)
-		rest := withoutMember(object, name)
+		rest := jsonedit.WithoutMember(object, name)
 		meant := a.plan.meant(owner, object, name, value)
-		if meant == "" || a.plan.secretive && flatten(meant) != flatten(name) {
+		if meant == "" || a.plan.secretive && spelling.Flatten(meant) != spelling.Flatten(name) {
 			return rest
 		}
 		if target := owner.fields[owner.byName[meant]]; target.secret || a.plan.holdsSecret(target.node, value) {
 			return rest
 		}
-		return withMember(rest, meant, value)
+		return jsonedit.WithMember(rest, meant, value)
 	})
 }
 
@@ -270,7 +275,7 @@ func (p guesser) meant(owner *structNode, object []byte, name string, value []by
 			missing = append(missing, member.name)
 		}
 	}
-	if best := nearestName(name, free); best != "" {
+	if best := spelling.Nearest(name, free); best != "" {
 		return best
 	}
 	for key := range jsontext.Members(object) {

@@ -5,6 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -26,12 +30,12 @@ func (a *attempt) mendBetween(f finding, parent, name string) bool {
 		}
 		if first && given && sign != 0 && p.fits(f.n, f.c, theirs) && p.fits(other.node, other.c, mine) && p.ordered(f, theirs, mine, sign) {
 			changed = true
-			return replaced(replaced(object, name, theirs), other.name, mine)
+			return jsonedit.Replaced(jsonedit.Replaced(object, name, theirs), other.name, mine)
 		}
 		if next := adjacentValue(kindOf(f.n), theirs, sign); next != nil && p.fits(f.n, f.c, next) {
 			changed = true
 			a.examples = append(a.examples, f.Path)
-			return replaced(object, name, next)
+			return jsonedit.Replaced(object, name, next)
 		}
 		return object
 	})
@@ -44,18 +48,18 @@ func (a *attempt) mendBetween(f finding, parent, name string) bool {
 // ordered reports whether mine is beyond theirs in the wanted direction.
 func (p guesser) ordered(f finding, mine, theirs []byte, sign int) bool {
 	switch kindOf(f.n) {
-	case timeKind:
-		a, errA := time.Parse(time.RFC3339Nano, textOf(mine))
-		b, errB := time.Parse(time.RFC3339Nano, textOf(theirs))
+	case rules.TimeKind:
+		a, errA := time.Parse(time.RFC3339Nano, jsonedit.TextOf(mine))
+		b, errB := time.Parse(time.RFC3339Nano, jsonedit.TextOf(theirs))
 		return errA == nil && errB == nil && a.Compare(b) == sign
-	case durationKind:
-		a, errA := time.ParseDuration(textOf(mine))
-		b, errB := time.ParseDuration(textOf(theirs))
+	case rules.DurationKind:
+		a, errA := time.ParseDuration(jsonedit.TextOf(mine))
+		b, errB := time.ParseDuration(jsonedit.TextOf(theirs))
 		return errA == nil && errB == nil && (a > b) == (sign > 0) && a != b
-	case intKind, uintKind, floatKind:
-		return compareNumbers(mine, theirs) == sign
-	case textKind:
-		return strings.Compare(textOf(mine), textOf(theirs)) == sign
+	case rules.IntKind, rules.UintKind, rules.FloatKind:
+		return schema.CompareNumbers(mine, theirs) == sign
+	case rules.TextKind:
+		return strings.Compare(jsonedit.TextOf(mine), jsonedit.TextOf(theirs)) == sign
 	default:
 		return false
 	}
@@ -63,32 +67,26 @@ func (p guesser) ordered(f finding, mine, theirs []byte, sign int) bool {
 
 // adjacentValue is a value next to the given one: a natural step above, below, or equal, as sign says;
 // nil if none is known.
-func adjacentValue(what kind, value []byte, sign int) []byte {
+func adjacentValue(what rules.Kind, value []byte, sign int) []byte {
 	if len(value) == 0 || sign == 0 {
 		return value
 	}
 	switch what {
-	case timeKind:
-		if t, err := time.Parse(time.RFC3339Nano, textOf(value)); err == nil {
+	case rules.TimeKind:
+		if t, err := time.Parse(time.RFC3339Nano, jsonedit.TextOf(value)); err == nil {
 			return jsontext.Quote(nil, t.Add(time.Duration(sign)*time.Hour).Format(time.RFC3339Nano))
 		}
-	case durationKind:
-		if d, err := time.ParseDuration(textOf(value)); err == nil {
-			return jsontext.Quote(nil, durationText(d+time.Duration(sign)*time.Second))
+	case rules.DurationKind:
+		if d, err := time.ParseDuration(jsonedit.TextOf(value)); err == nil {
+			return jsontext.Quote(nil, gotype.DurationText(d+time.Duration(sign)*time.Second))
 		}
-	case intKind, uintKind:
-		return addOne(value, int64(sign))
-	case floatKind:
+	case rules.IntKind, rules.UintKind:
+		return jsonedit.AddOne(value, int64(sign))
+	case rules.FloatKind:
 		if x, err := strconv.ParseFloat(string(value), 64); err == nil {
-			return appendFloat(nil, x+float64(sign), 64)
+			return jsonedit.AppendFloat(nil, x+float64(sign), 64)
 		}
 	default:
 	}
 	return nil
-}
-
-// replaced gives the first member with this name another value, and leaves it at its place.
-func replaced(object []byte, name string, value []byte) []byte {
-	out, _ := edit(object, jsontext.Pointer("", name), func([]byte) []byte { return value })
-	return out
 }

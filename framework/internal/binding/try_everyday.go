@@ -8,34 +8,38 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // wantsTime reports whether a text is to be a date or a time.
-func wantsTime(c *constraints, k keywords) bool {
-	format := k.text("format")
+func wantsTime(c *rules.Constraints, k schema.Keywords) bool {
+	format := k.Text("format")
 	return format == "date" || format == "date-time" || timeLayout(c) != ""
 }
 
 // timeLayout returns the layout that a datetime rule demands, or "" without such a rule.
-func timeLayout(c *constraints) string {
+func timeLayout(c *rules.Constraints) string {
 	if c == nil {
 		return ""
 	}
-	if i := slices.IndexFunc(c.rules, func(r rule) bool { return r.name == "datetime" }); i >= 0 {
-		return c.rules[i].param
+	if i := slices.IndexFunc(c.Rules, func(r rules.Rule) bool { return r.Name == "datetime" }); i >= 0 {
+		return c.Rules[i].Param
 	}
 	return ""
 }
 
 // everydayTime writes a date or a time, in one of the forms that people write, as it is wanted.
-func everydayTime(c *constraints, k keywords, value []byte) []byte {
+func everydayTime(c *rules.Constraints, k schema.Keywords, value []byte) []byte {
 	when, ok := momentOf(value)
 	if !ok {
 		return nil
 	}
 	layout := time.RFC3339Nano
-	if k.text("format") == "date" {
+	if k.Text("format") == "date" {
 		layout = time.DateOnly
 	}
 	if own := timeLayout(c); own != "" {
@@ -47,7 +51,7 @@ func everydayTime(c *constraints, k keywords, value []byte) []byte {
 // momentOf reads a date or a time in an everyday form, or the seconds or milliseconds since 1970. What has
 // no zone is in UTC. A date that has two readings, such as 5/6/2027, has none.
 func momentOf(value []byte) (when time.Time, ok bool) {
-	text := strings.TrimSpace(textOf(value))
+	text := strings.TrimSpace(jsonedit.TextOf(value))
 	if len(text) > 64 {
 		return when, false
 	}
@@ -137,7 +141,7 @@ func everydayDuration(text string) []byte {
 	if !ok {
 		return nil
 	}
-	return jsontext.Quote(nil, durationText(d))
+	return jsontext.Quote(nil, gotype.DurationText(d))
 }
 
 // clockDuration reads 1:30:00.

@@ -7,13 +7,17 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // typeExamples are those of a type whose text form is known.
 func typeExamples(n node) [][]byte {
 	if form, ok := textForms[n.goType()]; ok {
-		return quoteAll([]string{form.example})
+		return jsonedit.QuoteAll([]string{form.example})
 	}
 	return nil
 }
@@ -27,52 +31,52 @@ var sentenceExamples = map[string]string{
 }
 
 // ruleExamples are texts for rules of validator that have no keyword.
-func ruleExamples(c *constraints) [][]byte {
+func ruleExamples(c *rules.Constraints) [][]byte {
 	if c == nil {
 		return nil
 	}
 	var out []string
-	for _, r := range c.rules {
-		if r.name == "datetime" {
-			out = append(out, layoutExample(r.param))
+	for _, r := range c.Rules {
+		if r.Name == "datetime" {
+			out = append(out, rules.LayoutExample(r.Param))
 		}
-		if text, ok := sentenceExamples[r.name]; ok {
+		if text, ok := sentenceExamples[r.Name]; ok {
 			out = append(out, text)
 		}
 	}
-	return quoteAll(out)
+	return jsonedit.QuoteAll(out)
 }
 
 // exampleMap has one member, which shows the form of the keys, or as many as the rules demand.
 // At greater depth it may be empty, if the rules allow it.
-func (p guesser) exampleMap(n *mapNode, c *constraints, depth int) []byte {
+func (p guesser) exampleMap(n *mapNode, c *rules.Constraints, depth int) []byte {
 	least := int64(0)
-	if raw, ok := p.words(n, c).get("minProperties"); ok {
+	if raw, ok := p.words(n, c).Get("minProperties"); ok {
 		least, _ = jsontext.Int64(raw)
 	}
 	if least == 0 && depth > 0 && reaches(n, n, map[node]bool{}) {
-		return emptyObject
+		return jsonedit.EmptyObject
 	}
 	members := p.exampleMembers(n, c, max(least, 1), depth)
 	if least == 0 && !p.fits(n, c, members) {
-		return emptyObject
+		return jsonedit.EmptyObject
 	}
 	return members
 }
 
-func (p guesser) exampleMembers(n *mapNode, c *constraints, count int64, depth int) []byte {
-	out := emptyObject
-	for i, name := range p.keyExamples(n.key, c.keyRules()) {
+func (p guesser) exampleMembers(n *mapNode, c *rules.Constraints, count int64, depth int) []byte {
+	out := jsonedit.EmptyObject
+	for i, name := range p.keyExamples(n.key, c.KeyRules()) {
 		if int64(i) == count {
 			break
 		}
-		out = withMember(out, name, p.example(n.elem, c.element(), depth+1))
+		out = jsonedit.WithMember(out, name, p.example(n.elem, c.Element(), depth+1))
 	}
 	return out
 }
 
 // keyExamples are keys that the codec and the rules accept, all different.
-func (p guesser) keyExamples(k *keyCodec, c *constraints) []string {
+func (p guesser) keyExamples(k *keyCodec, c *rules.Constraints) []string {
 	names := k.names
 	if names == nil {
 		names = p.keyGuesses(k, c)
@@ -80,7 +84,7 @@ func (p guesser) keyExamples(k *keyCodec, c *constraints) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !p.keyFits(k, c, name) })
 }
 
-func (p guesser) keyGuesses(k *keyCodec, c *constraints) []string {
+func (p guesser) keyGuesses(k *keyCodec, c *rules.Constraints) []string {
 	if form, ok := textForms[k.t]; ok {
 		return []string{form.example}
 	}
@@ -90,9 +94,9 @@ func (p guesser) keyGuesses(k *keyCodec, c *constraints) []string {
 	var names []string
 	text := &stringNode{reflect.TypeFor[string]()}
 	for _, raw := range slices.Concat([][]byte{[]byte(`"key"`)}, ruleExamples(c), scalarExamples(p.words(text, c))) {
-		names = append(names, textOf(raw))
+		names = append(names, jsonedit.TextOf(raw))
 	}
-	return uniqueTexts(append(names, numbered("key")...))
+	return rules.UniqueTexts(append(names, numbered("key")...))
 }
 
 // numbered are enough keys for any map that a corrected call has room for.
@@ -104,22 +108,13 @@ func numbered(prefix string) []string {
 	return out
 }
 
-func uniqueTexts(texts []string) []string {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(texts, func(text string) bool {
-		known := seen[text]
-		seen[text] = true
-		return known
-	})
-}
-
-func (p guesser) keyFits(k *keyCodec, c *constraints, name string) bool {
+func (p guesser) keyFits(k *keyCodec, c *rules.Constraints, name string) bool {
 	v := reflect.New(k.t).Elem()
 	err := k.read(name, v)
 	if err != nil {
 		return false
 	}
-	return c == nil || p.holds(v, c.tag(k.t, true))
+	return c == nil || p.holds(v, c.Tag(k.t, true))
 }
 
 // mendKey replaces a wrong key by the nearest valid one, or by the first example that is free.
@@ -127,14 +122,14 @@ func (a *attempt) mendKey(f finding, parent, name string) {
 	became := ""
 	a.edit(parent, func(object []byte) []byte {
 		value, _ := jsontext.Member(object, name)
-		rest := withoutMember(object, name)
-		near := []string{strings.Trim(name, notDigits), closeName(name, f.key.names)}
+		rest := jsonedit.WithoutMember(object, name)
+		near := []string{strings.Trim(name, notDigits), spelling.Close(name, f.key.names)}
 		for i, guess := range slices.Concat(near, a.plan.keyExamples(f.key, f.c)) {
 			if _, taken := jsontext.Member(rest, guess); !taken && a.plan.keyFits(f.key, f.c, guess) {
 				if i >= len(near) {
 					became = guess
 				}
-				return withMember(rest, guess, value)
+				return jsonedit.WithMember(rest, guess, value)
 			}
 		}
 		return rest
@@ -148,9 +143,9 @@ func (a *attempt) mendKey(f finding, parent, name string) {
 const notDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ _-#.:"
 
 // parts are what a text must begin with, contain and end with; "" where there is no such rule.
-func parts(k keywords) (begin, middle, end string) {
-	for _, pattern := range append([]string{k.text("pattern")}, patternsOf(mustGet(k, "allOf"))...) {
-		text, plain := literal(pattern)
+func parts(k schema.Keywords) (begin, middle, end string) {
+	for _, pattern := range append([]string{k.Text("pattern")}, patternsOf(schema.Value(k, "allOf"))...) {
+		text, plain := schema.Literal(pattern)
 		switch {
 		case strings.HasPrefix(pattern, "["):
 			middle += firstOf(pattern)
@@ -167,13 +162,13 @@ func parts(k keywords) (begin, middle, end string) {
 }
 
 // composed are texts of these parts.
-func composed(k keywords) []string {
+func composed(k schema.Keywords) []string {
 	begin, middle, end := parts(k)
 	if begin+middle+end == "" {
 		return nil
 	}
 	out := []string{begin + middle + end, begin + "text" + middle + end}
-	if raw, ok := k.get("minLength"); ok {
+	if raw, ok := k.Get("minLength"); ok {
 		if n, _ := jsontext.Int64(raw); n <= 256 {
 			out = append(out, begin+middle+strings.Repeat("0", max(0, int(n)-utf8.RuneCountInString(out[0])))+end)
 		}
@@ -189,7 +184,7 @@ func firstOf(class string) string {
 
 func patternsOf(schemas []byte) (out []string) {
 	for raw := range jsontext.Elements(schemas) {
-		out = append(out, parseKeywords(raw).text("pattern"))
+		out = append(out, schema.Parse(raw).Text("pattern"))
 	}
 	return out
 }

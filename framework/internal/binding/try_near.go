@@ -9,15 +9,20 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // near is the right value that a wrong one is a form of; nil: none is known. A container whose kind is
 // right may have faults inside, which are corrected by themselves.
-func (p guesser) near(n node, c *constraints, value []byte) []byte {
+func (p guesser) near(n node, c *rules.Constraints, value []byte) []byte {
 	k := p.words(n, c)
-	if only, ok := onlyPart(value); ok && !sameShape(k, value) {
-		if p.fits(n, c, only) || sameShape(k, only) {
+	if only, ok := onlyPart(value); ok && !schema.SameShape(k, value) {
+		if p.fits(n, c, only) || schema.SameShape(k, only) {
 			return only
 		}
 		if near := p.nearer(n, c, only); near != nil {
@@ -50,17 +55,17 @@ func onlyPart(value []byte) (part []byte, ok bool) {
 }
 
 // nearer is near for a value whose parts are not looked at.
-func (p guesser) nearer(n node, c *constraints, value []byte) []byte {
+func (p guesser) nearer(n node, c *rules.Constraints, value []byte) []byte {
 	if jsontext.KindOf(value) == jsontext.KindNull {
 		return nil
 	}
 	k := p.words(n, c)
-	if kindOf(n) != textKind {
-		if inner, ok := unquoted(value, jsontext.KindArray, jsontext.KindObject); ok && sameShape(k, inner) {
+	if kindOf(n) != rules.TextKind {
+		if inner, ok := jsonedit.Unquoted(value, jsontext.KindArray, jsontext.KindObject); ok && schema.SameShape(k, inner) {
 			return inner
 		}
 	}
-	if kindOf(n) == listKind {
+	if kindOf(n) == rules.ListKind {
 		return p.nearList(n, c, k, value)
 	}
 	for candidate := range candidates(n, c, k, value) {
@@ -72,27 +77,27 @@ func (p guesser) nearer(n node, c *constraints, value []byte) []byte {
 }
 
 // candidates are values that a wrong one may stand for, the most likely first.
-func candidates(n node, c *constraints, k keywords, value []byte) iter.Seq[[]byte] {
+func candidates(n node, c *rules.Constraints, k schema.Keywords, value []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		text, isText := jsontext.String(value)
 		var out [][]byte
-		if enum, ok := k.get("enum"); ok {
+		if enum, ok := k.Get("enum"); ok {
 			out = append(out, nearEnum(enum, value))
 		}
-		if inner, ok := unquoted(value, jsontext.KindNumber, jsontext.KindBool); ok {
+		if inner, ok := jsonedit.Unquoted(value, jsontext.KindNumber, jsontext.KindBool); ok {
 			out = append(out, inner)
 		}
-		what, numeric := kindOf(n), k.text("type") == "integer" || k.text("type") == "number"
+		what, numeric := kindOf(n), k.Text("type") == "integer" || k.Text("type") == "number"
 		switch {
-		case what == timeKind || what == textKind && wantsTime(c, k):
+		case what == rules.TimeKind || what == rules.TextKind && wantsTime(c, k):
 			out = append(out, everydayTime(c, k, value))
-		case what == durationKind:
+		case what == rules.DurationKind:
 			out = append(out, everydayDuration(text))
-		case what == boolKind && isText:
+		case what == rules.BoolKind && isText:
 			out = append(out, boolWords[strings.ToLower(strings.TrimSpace(text))])
 		case numeric:
 			number := numberIn(value)
-			out = append(out, number, rounded(number), clamp(k, number))
+			out = append(out, number, rounded(number), schema.Clamp(k, number))
 		}
 		if isText {
 			out = append(out, nearTexts(k, text)...)
@@ -121,7 +126,7 @@ func numberIn(value []byte) []byte {
 	switch {
 	case jsontext.KindOf(value) == jsontext.KindNumber:
 		return value
-	case !isText || len(text) > maxGuess:
+	case !isText || len(text) > spelling.MaxGuess:
 		return nil
 	}
 	found := aNumber.FindAllStringIndex(text, 2)
@@ -152,10 +157,10 @@ func rounded(number []byte) []byte {
 }
 
 // nearTexts are other spellings of a text.
-func nearTexts(k keywords, text string) [][]byte {
+func nearTexts(k schema.Keywords, text string) [][]byte {
 	trimmed := strings.TrimSpace(text)
-	if bytes, err := otherBase64([]byte(trimmed)); err == nil && k.text("contentEncoding") == "base64" {
-		return quoteAll([]string{base64.StdEncoding.EncodeToString(bytes)})
+	if bytes, err := otherBase64([]byte(trimmed)); err == nil && k.Text("contentEncoding") == "base64" {
+		return jsonedit.QuoteAll([]string{base64.StdEncoding.EncodeToString(bytes)})
 	}
 	out := []string{trimmed, strings.ToLower(trimmed), strings.ToUpper(trimmed), plainly.Replace(trimmed)}
 	if _, inside, ok := strings.Cut(trimmed, "<"); ok { // a name with an address
@@ -164,7 +169,7 @@ func nearTexts(k keywords, text string) [][]byte {
 	if scheme, rest, ok := strings.Cut(trimmed, ":"); ok && len(scheme) < 10 {
 		out = append(out, strings.TrimLeft(rest, "/"))
 	}
-	if k.text("format") == "uri" {
+	if k.Text("format") == "uri" {
 		_, rest, schemed := strings.Cut(trimmed, "://")
 		if !schemed {
 			rest = trimmed
@@ -175,12 +180,12 @@ func nearTexts(k keywords, text string) [][]byte {
 	if begin+end != "" {
 		out = append(out, begin+trimmed, trimmed+end, begin+trimmed+end)
 	}
-	if raw, ok := k.get("maxLength"); ok {
+	if raw, ok := k.Get("maxLength"); ok {
 		if most, _ := jsontext.Int64(raw); most > 0 && int64(utf8.RuneCountInString(trimmed)) > most {
 			out = append(out, strings.TrimSpace(string([]rune(trimmed)[:most])))
 		}
 	}
-	return quoteAll(slices.DeleteFunc(out, func(other string) bool { return other == text }))
+	return jsonedit.QuoteAll(slices.DeleteFunc(out, func(other string) bool { return other == text }))
 }
 
 // plainly leaves out what people put between the parts of a number or a code.
@@ -188,16 +193,16 @@ var plainly = strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "", "
 
 // nearList corrects a list: what is no list becomes an item, or several if it is a text with commas; items
 // that are there twice, or are too many, are left out.
-func (p guesser) nearList(n node, c *constraints, k keywords, value []byte) []byte {
+func (p guesser) nearList(n node, c *rules.Constraints, k schema.Keywords, value []byte) []byte {
 	elem := children(bare(n))[0]
 	if jsontext.KindOf(value) != jsontext.KindArray {
 		return p.listed(n, elem, c, value)
 	}
-	if one := list([][]byte{value}); p.fits(n, c, one) {
+	if one := jsonedit.List([][]byte{value}); p.fits(n, c, one) {
 		return one
 	}
 	items := slices.Collect(jsontext.Elements(value))
-	if k.has("uniqueItems") {
+	if k.Has("uniqueItems") {
 		seen := map[string]bool{}
 		items = slices.DeleteFunc(items, func(item []byte) bool {
 			text := string(jsontext.Compact(nil, item))
@@ -206,7 +211,7 @@ func (p guesser) nearList(n node, c *constraints, k keywords, value []byte) []by
 			return known
 		})
 	}
-	if raw, ok := k.get("maxItems"); ok {
+	if raw, ok := k.Get("maxItems"); ok {
 		if most, _ := jsontext.Int64(raw); len(items) > int(most) {
 			items = items[:most]
 		}
@@ -214,18 +219,18 @@ func (p guesser) nearList(n node, c *constraints, k keywords, value []byte) []by
 	if len(items) == jsontext.Len(value) {
 		return nil
 	}
-	return list(items)
+	return jsonedit.List(items)
 }
 
 // listed is value as a list.
-func (p guesser) listed(n, elem node, c *constraints, value []byte) []byte {
-	one := list([][]byte{value})
-	if p.fits(n, c, one) || sameShape(p.words(elem, c.element()), value) && jsontext.KindOf(value) == jsontext.KindObject && notOnlyList(value) {
+func (p guesser) listed(n, elem node, c *rules.Constraints, value []byte) []byte {
+	one := jsonedit.List([][]byte{value})
+	if p.fits(n, c, one) || schema.SameShape(p.words(elem, c.Element()), value) && jsontext.KindOf(value) == jsontext.KindObject && notOnlyList(value) {
 		return one
 	}
 	text, isText := jsontext.String(value)
 	parts := []string{text}
-	if isText && len(text) <= maxGuess {
+	if isText && len(text) <= spelling.MaxGuess {
 		parts = strings.Split(text, ",")
 	}
 	var items [][]byte
@@ -234,15 +239,15 @@ func (p guesser) listed(n, elem node, c *constraints, value []byte) []byte {
 		if isText {
 			item = jsontext.Quote(nil, strings.TrimSpace(part))
 		}
-		if !p.fits(elem, c.element(), item) && kindOf(elem) != listKind { // one in another, without end
-			item = p.nearer(elem, c.element(), item)
+		if !p.fits(elem, c.Element(), item) && kindOf(elem) != rules.ListKind { // one in another, without end
+			item = p.nearer(elem, c.Element(), item)
 		}
 		if item == nil {
 			return nil
 		}
 		items = append(items, item)
 	}
-	if several := list(items); p.fits(n, c, several) {
+	if several := jsonedit.List(items); p.fits(n, c, several) {
 		return several
 	}
 	return nil
@@ -261,7 +266,7 @@ func (a *attempt) filled(f finding, value []byte) (more []byte, added []string) 
 	switch n := bare(f.n).(type) {
 	case *sliceNode, *arrayNode:
 		least := int64(0)
-		if raw, ok := k.get("minItems"); ok {
+		if raw, ok := k.Get("minItems"); ok {
 			least, _ = jsontext.Int64(raw)
 		}
 		items := slices.Collect(jsontext.Elements(value))
@@ -270,12 +275,12 @@ func (a *attempt) filled(f finding, value []byte) (more []byte, added []string) 
 		}
 		for len(items) < int(min(least, 64)) {
 			added = append(added, jsontext.PointerIndex(f.Path, len(items)))
-			items = append(items, a.plan.example(children(n)[0], f.c.element(), 1))
+			items = append(items, a.plan.example(children(n)[0], f.c.Element(), 1))
 		}
-		return list(items), added
+		return jsonedit.List(items), added
 	case *mapNode:
 		least := int64(0)
-		if raw, ok := k.get("minProperties"); ok {
+		if raw, ok := k.Get("minProperties"); ok {
 			least, _ = jsontext.Int64(raw)
 		}
 		if jsontext.KindOf(value) != jsontext.KindObject || jsontext.Len(value) >= int(least) {
@@ -284,7 +289,7 @@ func (a *attempt) filled(f finding, value []byte) (more []byte, added []string) 
 		more = value
 		for key, example := range jsontext.Members(a.plan.exampleMembers(n, f.c, least, 0)) {
 			if _, taken := jsontext.Member(more, key.String()); !taken && jsontext.Len(more) < int(least) {
-				more = withMember(more, key.String(), example)
+				more = jsonedit.WithMember(more, key.String(), example)
 				added = append(added, jsontext.Pointer(f.Path, key.String()))
 			}
 		}
@@ -295,19 +300,19 @@ func (a *attempt) filled(f finding, value []byte) (more []byte, added []string) 
 
 // nearEnum is the value of an enum that is spelled like value, or is the only one whose name is a word of it.
 func nearEnum(enum, value []byte) []byte {
-	sent := textOf(value)
+	sent := jsonedit.TextOf(value)
 	var names []string
 	byName := map[string][]byte{}
 	for item := range jsontext.Elements(enum) {
-		name := textOf(item)
+		name := jsonedit.TextOf(item)
 		names = append(names, name)
 		byName[name] = item
 	}
-	if best := closeName(sent, names); best != "" {
+	if best := spelling.Close(sent, names); best != "" {
 		return byName[best]
 	}
 	var said []byte
-	for _, word := range wordsOf(clip(sent, maxGuess)) {
+	for _, word := range spelling.WordsOf(report.Clip(sent, spelling.MaxGuess)) {
 		for _, name := range names {
 			if strings.EqualFold(name, word) {
 				if said != nil {

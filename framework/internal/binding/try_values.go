@@ -7,11 +7,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // example is a value that n accepts, as small as can be.
-func (p guesser) example(n node, c *constraints, depth int) []byte {
+func (p guesser) example(n node, c *rules.Constraints, depth int) []byte {
 	if depth > 8 {
 		return []byte("null")
 	}
@@ -33,7 +36,7 @@ func (p guesser) example(n node, c *constraints, depth int) []byte {
 			return p.example(inner.base, c, depth)
 		}
 	case *anyNode, *rawNode:
-		return emptyObject
+		return jsonedit.EmptyObject
 	}
 	for _, candidate := range slices.Concat(typeExamples(n), ruleExamples(c), scalarExamples(p.words(n, c))) {
 		if p.fits(n, c, candidate) {
@@ -47,22 +50,22 @@ func (p guesser) exampleObject(n *structNode, depth int) []byte {
 	out := []byte("{}")
 	for _, f := range n.fields {
 		if f.required {
-			out = withMember(out, f.name, p.example(f.node, f.c, depth+1))
+			out = jsonedit.WithMember(out, f.name, p.example(f.node, f.c, depth+1))
 		}
 	}
 	return out
 }
 
-func (p guesser) exampleList(elem node, c *constraints, k keywords, depth int) []byte {
+func (p guesser) exampleList(elem node, c *rules.Constraints, k schema.Keywords, depth int) []byte {
 	least := int64(0)
-	if raw, ok := k.get("minItems"); ok {
+	if raw, ok := k.Get("minItems"); ok {
 		least, _ = jsontext.Int64(raw)
 	}
 	var items [][]byte
 	for range min(least, 64) {
-		items = append(items, p.example(elem, c.element(), depth+1))
+		items = append(items, p.example(elem, c.Element(), depth+1))
 	}
-	return list(items)
+	return jsonedit.List(items)
 }
 
 var formatExamples = map[string]string{
@@ -77,72 +80,72 @@ var textExamples = []string{
 }
 
 // scalarExamples are guesses from a schema, the best first.
-func scalarExamples(k keywords) [][]byte {
-	if raw, ok := k.get("enum"); ok {
+func scalarExamples(k schema.Keywords) [][]byte {
+	if raw, ok := k.Get("enum"); ok {
 		return slices.Collect(jsontext.Elements(raw))
 	}
-	if raw, ok := k.get("const"); ok {
+	if raw, ok := k.Get("const"); ok {
 		return [][]byte{raw}
 	}
-	if options := mustGet(k, "anyOf"); options != nil && string(options) != ipFormats {
+	if options := schema.Value(k, "anyOf"); options != nil && string(options) != schema.IPFormats {
 		return optionExamples(k, options)
 	}
-	switch k.text("type") {
+	switch k.Text("type") {
 	case "boolean":
 		return [][]byte{[]byte("true"), []byte("false")}
 	case "integer", "number":
 		one := []byte("1")
-		if moved := clamp(k, one); moved != nil {
+		if moved := schema.Clamp(k, one); moved != nil {
 			one = moved
 		}
 		return append([][]byte{one, []byte("1")}, between(k)...)
 	case "string":
-		return quoteAll(stringExamples(k))
+		return jsonedit.QuoteAll(stringExamples(k))
 	}
-	return [][]byte{[]byte("1"), []byte(`"text"`), []byte("true"), emptyObject, []byte("[]")}
+	return [][]byte{[]byte("1"), []byte(`"text"`), []byte("true"), jsonedit.EmptyObject, []byte("[]")}
 }
 
 // between are numbers inside of bounds that are no values themselves.
-func between(k keywords) (out [][]byte) {
-	low, hasLow := bound(k, "exclusiveMinimum")
-	high, hasHigh := bound(k, "exclusiveMaximum")
+func between(k schema.Keywords) (out [][]byte) {
+	low, hasLow := schema.Bound(k, "exclusiveMinimum")
+	high, hasHigh := schema.Bound(k, "exclusiveMaximum")
 	from, errLow := strconv.ParseFloat(low, 64)
 	to, errHigh := strconv.ParseFloat(high, 64)
 	if hasLow && errLow == nil {
-		out = append(out, appendFloat(nil, math.Floor(from)+1, 64))
+		out = append(out, jsonedit.AppendFloat(nil, math.Floor(from)+1, 64))
 	}
 	if hasHigh && errHigh == nil {
-		out = append(out, appendFloat(nil, math.Ceil(to)-1, 64))
+		out = append(out, jsonedit.AppendFloat(nil, math.Ceil(to)-1, 64))
 	}
 	if hasLow && hasHigh && errLow == nil && errHigh == nil {
-		out = append(out, appendFloat(nil, from+(to-from)/2, 64))
+		out = append(out, jsonedit.AppendFloat(nil, from+(to-from)/2, 64))
 	}
 	return out
 }
 
 // optionExamples are guesses from the alternatives of a value.
-func optionExamples(k keywords, options []byte) [][]byte {
+func optionExamples(k schema.Keywords, options []byte) [][]byte {
 	var out [][]byte
 	for option := range jsontext.Elements(options) {
-		inner := parseKeywords(option)
-		inner.set("type", mustGet(k, "type"))
+		inner := schema.Parse(option)
+		inner.Set("type", schema.Value(k, "type"))
 		out = append(out, scalarExamples(inner)...)
 	}
 	return out
 }
 
-func stringExamples(k keywords) []string {
-	if text, ok := formatExamples[k.text("format")]; ok {
+func stringExamples(k schema.Keywords) []string {
+	if text, ok := formatExamples[k.Text("format")]; ok {
 		return append([]string{text}, composed(k)...)
 	}
-	if k.text("contentEncoding") == "base64" {
+	if k.Text("contentEncoding") == "base64" {
 		return []string{"dGV4dA=="}
 	}
 	out := slices.Clone(textExamples)
 	for i, text := range out {
 		out[i] = fitLength(text, k)
 	}
-	if pattern := k.text("pattern"); pattern != "" {
+	if pattern := k.Text("pattern"); pattern != "" {
 		if re, err := regexp.Compile(pattern); err == nil {
 			out = slices.DeleteFunc(out, func(text string) bool { return !re.MatchString(text) })
 		}
@@ -150,13 +153,13 @@ func stringExamples(k keywords) []string {
 	return append(out, composed(k)...)
 }
 
-func fitLength(text string, k keywords) string {
-	if raw, ok := k.get("minLength"); ok {
+func fitLength(text string, k schema.Keywords) string {
+	if raw, ok := k.Get("minLength"); ok {
 		if n, _ := jsontext.Int64(raw); int(n) > len(text) && n <= 256 {
 			text += strings.Repeat(text[len(text)-1:], int(n)-len(text))
 		}
 	}
-	if raw, ok := k.get("maxLength"); ok {
+	if raw, ok := k.Get("maxLength"); ok {
 		if n, _ := jsontext.Int64(raw); int(n) < len(text) {
 			text = text[:n]
 		}

@@ -6,6 +6,12 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -35,10 +41,10 @@ func (u Union) Problem() string {
 		if problem := u.variantProblem(name, t); problem != "" {
 			return problem
 		}
-		if other, taken := names[deref(t)]; taken {
+		if other, taken := names[gotype.Deref(t)]; taken {
 			return fmt.Sprintf("type %s has two names, %q and %q", t, other, name)
 		}
-		names[deref(t)] = name
+		names[gotype.Deref(t)] = name
 	}
 	return ""
 }
@@ -93,13 +99,13 @@ type variantNode struct {
 // variant may contain it.
 func (c *compiler) union(t reflect.Type, u Union) node {
 	if problem := u.Problem(); problem != "" {
-		c.fault("", "OneOf: "+problem, "Correct the option")
+		c.Fault("", "OneOf: "+problem, "Correct the option")
 		return nil
 	}
 	n := &unionNode{union: &union{t: t, member: u.Discriminator, byType: map[reflect.Type]*variantNode{}}, null: c.mode == Output}
 	c.put(t, n)
 	for _, name := range slices.Sorted(maps.Keys(u.Variants)) {
-		c.at("("+name+")", func() { c.variant(n.union, name, u.Variants[name]) })
+		c.At("("+name+")", func() { c.variant(n.union, name, u.Variants[name]) })
 	}
 	if len(n.variants) < len(u.Variants) {
 		c.remove(t, n) // the fault is filed
@@ -109,13 +115,13 @@ func (c *compiler) union(t reflect.Type, u Union) node {
 }
 
 func (c *compiler) variant(u *union, name string, t reflect.Type) {
-	inner := c.node(deref(t))
+	inner := c.node(gotype.Deref(t))
 	if inner == nil {
 		return
 	}
 	elem, ok := inner.(*structNode)
 	if !ok {
-		c.fault("", fmt.Sprintf("type %s writes its own JSON, which has no room for the discriminator", t), "Use a plain struct")
+		c.Fault("", fmt.Sprintf("type %s writes its own JSON, which has no room for the discriminator", t), "Use a plain struct")
 		return
 	}
 	v := &variantNode{member: u.member, name: name, pointer: t.Kind() == reflect.Pointer, elem: elem}
@@ -134,11 +140,11 @@ func (c *compiler) checkTag(v *variantNode) {
 	f := v.elem.fields[i]
 	raw := jsontext.Quote(nil, v.name)
 	switch enum, listed := bare(f.node).(*enumNode); {
-	case kindOf(f.node) != textKind:
-		c.fault("", fmt.Sprintf("field %s has the discriminator's name %q and type %s", f.goName, v.member, f.node.goType()),
+	case kindOf(f.node) != rules.TextKind:
+		c.Fault("", fmt.Sprintf("field %s has the discriminator's name %q and type %s", f.goName, v.member, f.node.goType()),
 			"Make it a string, rename it, or choose another discriminator")
 	case listed && !slices.ContainsFunc(enum.texts, func(text []byte) bool { return string(text) == string(raw) }):
-		c.fault("", fmt.Sprintf("%q is none of the values of field %s, which has the discriminator's name", v.name, f.goName),
+		c.Fault("", fmt.Sprintf("%q is none of the values of field %s, which has the discriminator's name", v.name, f.goName),
 			"Add it to Values or name the variant as there")
 	}
 }
@@ -155,18 +161,18 @@ func orNull(n node) node {
 
 func (n *unionNode) goType() reflect.Type { return n.t }
 
-func (n *unionNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *unionNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	switch jsontext.KindOf(raw) {
 	case jsontext.KindObject:
 	case jsontext.KindNull:
-		if !n.null || c.mustExist() {
-			d.refuse(ruleType, n, raw, c)
+		if !n.null || c.MustExist() {
+			d.refuse(report.RuleType, n, raw, c)
 		}
 		return
 	default:
 		inner, ok := d.mend(raw, jsontext.KindObject)
 		if !ok {
-			d.refuse(ruleType, n, raw, c)
+			d.refuse(report.RuleType, n, raw, c)
 			return
 		}
 		raw = inner
@@ -199,13 +205,13 @@ func (n *unionNode) choose(d *decoder, raw []byte) *variantNode {
 	f.Want = d.plan.wanted(&tagNode{n.names()}, nil)
 	switch {
 	case !given:
-		f.Rule = ruleRequired
+		f.Rule = report.RuleRequired
 	case !isText:
-		f.Rule, f.Got = ruleType, d.got(nil, value)
+		f.Rule, f.Got = report.RuleType, d.got(nil, value)
 	default:
-		f.Rule, f.Got = ruleEnum, d.got(nil, value)
-		if best := nearestName(text, n.names()); best != "" && d.secret == 0 {
-			f.Hint = "Did you mean " + quoteShort(best) + "?"
+		f.Rule, f.Got = report.RuleEnum, d.got(nil, value)
+		if best := spelling.Nearest(text, n.names()); best != "" && d.secret == 0 {
+			f.Hint = "Did you mean " + report.QuoteShort(best) + "?"
 		}
 	}
 	d.file(f)
@@ -268,26 +274,26 @@ func (n *unionNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	return variant.encode(e, dst, value)
 }
 
-func (n *unionNode) schema(s *schemer, c *constraints) keywords {
-	var k keywords
+func (n *unionNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
+	var k schema.Keywords
 	options := make([][]byte, len(n.variants))
 	for i, v := range n.variants {
 		options[i] = s.text(v, nil)
 	}
-	k.set("anyOf", list(options))
-	if s.mode == Output && n.null && !c.mustExist() {
-		return nullable(k)
+	k.Set("anyOf", jsonedit.List(options))
+	if s.mode == Output && n.null && !c.MustExist() {
+		return schema.Nullable(k)
 	}
 	return k
 }
 
 func (n *unionNode) words() string {
-	return "an object whose " + quoteShort(n.member) + " is " + describe((&tagNode{n.names()}).schema(nil, nil))
+	return "an object whose " + report.QuoteShort(n.member) + " is " + schema.Describe((&tagNode{n.names()}).schema(nil, nil))
 }
 
 func (v *variantNode) goType() reflect.Type { return v.elem.t }
 
-func (v *variantNode) decode(d *decoder, raw []byte, into reflect.Value, _ *constraints) {
+func (v *variantNode) decode(d *decoder, raw []byte, into reflect.Value, _ *rules.Constraints) {
 	v.elem.decodeMembers(d, raw, into, v.member)
 }
 
@@ -304,37 +310,37 @@ func (v *variantNode) encode(e *encoder, dst []byte, value reflect.Value) []byte
 
 // tagged is the struct's object with the discriminator in front.
 func (v *variantNode) tagged(object []byte) []byte {
-	out := appendMember([]byte{'{'}, v.member, jsontext.Quote(nil, v.name))
+	out := jsonedit.AppendMember([]byte{'{'}, v.member, jsontext.Quote(nil, v.name))
 	for key, value := range jsontext.Members(object) {
 		if !key.Is(v.member) {
-			out = appendMember(out, key.String(), value)
+			out = jsonedit.AppendMember(out, key.String(), value)
 		}
 	}
 	return append(out, '}')
 }
 
 // schema is the struct's with the discriminator as its first member.
-func (v *variantNode) schema(s *schemer, _ *constraints) keywords {
+func (v *variantNode) schema(s *schemer, _ *rules.Constraints) schema.Keywords {
 	k := slices.Clone(s.inline(v.elem, nil))
-	tag := typed("string")
-	var others keywords
-	for key, value := range jsontext.Members(mustGet(k, "properties")) {
+	tag := schema.Typed("string")
+	var others schema.Keywords
+	for key, value := range jsontext.Members(schema.Value(k, "properties")) {
 		if key.Is(v.member) {
-			tag = parseKeywords(value)
-			tag.drop("default")
+			tag = schema.Parse(value)
+			tag.Drop("default")
 			continue
 		}
-		others = append(others, keyword{key.String(), value})
+		others = append(others, schema.Keyword{Name: key.String(), Value: value})
 	}
-	tag.set("const", jsontext.Quote(nil, v.name))
-	k.set("properties", renderMembers(append(keywords{{v.member, tag.render()}}, others...)))
+	tag.Set("const", jsontext.Quote(nil, v.name))
+	k.Set("properties", schema.RenderMembers(append(schema.Keywords{{Name: v.member, Value: tag.Render()}}, others...)))
 	required := []string{v.member}
-	for item := range jsontext.Elements(mustGet(k, "required")) {
+	for item := range jsontext.Elements(schema.Value(k, "required")) {
 		if name, ok := jsontext.String(item); ok && name != v.member {
 			required = append(required, name)
 		}
 	}
-	k.set("required", list(quoteAll(required)))
+	k.Set("required", jsonedit.List(jsonedit.QuoteAll(required)))
 	return k
 }
 
@@ -343,10 +349,10 @@ type tagNode struct{ names []string }
 
 func (n *tagNode) goType() reflect.Type { return reflect.TypeFor[string]() }
 
-func (n *tagNode) decode(d *decoder, raw []byte, v reflect.Value, c *constraints) {
+func (n *tagNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	text, ok := jsontext.String(raw)
 	if !ok || !slices.Contains(n.names, text) {
-		d.refuse(ruleEnum, n, raw, c)
+		d.refuse(report.RuleEnum, n, raw, c)
 		return
 	}
 	v.SetString(text)
@@ -356,8 +362,8 @@ func (n *tagNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
 	return jsontext.Quote(dst, v.String())
 }
 
-func (n *tagNode) schema(*schemer, *constraints) keywords {
-	k := typed("string")
-	k.set("enum", list(quoteAll(n.names)))
+func (n *tagNode) schema(*schemer, *rules.Constraints) schema.Keywords {
+	k := schema.Typed("string")
+	k.Set("enum", jsonedit.List(jsonedit.QuoteAll(n.names)))
 	return k
 }

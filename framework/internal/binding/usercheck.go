@@ -5,6 +5,9 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 )
 
 // userCheck is a type's own Validate method.
@@ -23,7 +26,7 @@ type (
 
 // userCheckOf looks at the value's own methods and at those of its pointer.
 func userCheckOf(t reflect.Type) userCheck {
-	p := reflect.PointerTo(deref(t))
+	p := reflect.PointerTo(gotype.Deref(t))
 	switch {
 	case p.Implements(reflect.TypeFor[checker]()):
 		return plainCheck{}
@@ -41,12 +44,12 @@ func receiver(v reflect.Value) any {
 }
 
 func (plainCheck) run(_ context.Context, v reflect.Value) (err error) {
-	defer recovered(&err)
+	defer report.Recovered(&err)
 	return custom(receiver(v).(checker).Validate())
 }
 
 func (contextCheck) run(ctx context.Context, v reflect.Value) (err error) {
-	defer recovered(&err)
+	defer report.Recovered(&err)
 	err = receiver(v).(contextChecker).Validate(ctx)
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
@@ -60,17 +63,17 @@ func custom(err error) error {
 	if err == nil {
 		return nil
 	}
-	if invalid, ok := errors.AsType[*Invalid](err); ok {
+	if invalid, ok := errors.AsType[*report.Invalid](err); ok {
 		return invalid
 	}
 	errs := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
 		errs = joined.Unwrap()
 	}
-	issues := make([]Issue, 0, len(errs))
+	issues := make([]report.Issue, 0, len(errs))
 	for _, e := range errs {
-		text := strings.TrimSuffix(clip(oneLine(e.Error()), 500), ".")
-		issues = append(issues, Issue{Hint: text + ".", Rule: ruleCustom})
+		text := strings.TrimSuffix(report.Clip(report.OneLine(e.Error()), 500), ".")
+		issues = append(issues, report.Issue{Hint: text + ".", Rule: report.RuleCustom})
 	}
-	return NewInvalid(issues...)
+	return report.NewInvalid(issues...)
 }

@@ -9,6 +9,10 @@ import (
 
 	"github.com/go-playground/validator/v10"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -26,7 +30,7 @@ func (p *core) run(ctx context.Context, v reflect.Value) (validator.ValidationEr
 
 // ask calls validator, which panics on values that it did not expect.
 func (p *core) ask(question func(*validator.Validate) error) (failed validator.ValidationErrors, err error) {
-	defer recovered(&err)
+	defer report.Recovered(&err)
 	result := question(p.rules())
 	if errors.As(result, &failed) {
 		return failed, nil
@@ -42,7 +46,7 @@ func (p *core) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Valu
 	}
 	failed, err := p.run(ctx, v)
 	if d.unpanicked(err) != nil {
-		d.file(finding{Issue: Issue{Rule: rulePanic, Hint: "A rule does not fit the kind of value that was sent."}, n: p.root})
+		d.file(finding{Issue: report.Issue{Rule: report.RulePanic, Hint: "A rule does not fit the kind of value that was sent."}, n: p.root})
 		return
 	}
 	d.decoded = len(d.found)
@@ -72,7 +76,7 @@ func (p *core) fileFailure(ctx context.Context, d *decoder, values *finder, l lo
 	value, sent := values.find(path)
 	sent = sent && (l.keys != nil || jsontext.KindOf(value) != jsontext.KindNull) && !d.dropped(path, value)
 	d.mendable = d.mendable || string(value) == `""`
-	_, aboutPresence := presenceSentences[rule]
+	_, aboutPresence := rules.PresenceSentences[rule]
 	if !sent && !aboutPresence {
 		return
 	}
@@ -86,7 +90,7 @@ func (p *core) fileFailure(ctx context.Context, d *decoder, values *finder, l lo
 		rule = failed
 	}
 	f := l.finding(p, path, rule, value, sent)
-	parent, name := splitPointer(path)
+	parent, name := jsonedit.SplitPointer(path)
 	if other, _, between := f.between(name); between && at(d.found, jsontext.Pointer(parent, other.name)) {
 		return // there is nothing to compare with
 	}
@@ -110,7 +114,7 @@ func (p *core) fileBelow(ctx context.Context, d *decoder, values *finder, l loca
 	case v.Kind() != reflect.Map || v.Len() > maxFindings:
 		return
 	}
-	tag := (&constraints{keys: l.c.keys, elem: l.c.elem}).tag(v.Type(), false)
+	tag := (&rules.Constraints{Keys: l.c.Keys, Elem: l.c.Elem}).Tag(v.Type(), false)
 	if tag == "" {
 		return
 	}
@@ -148,20 +152,20 @@ func (d *decoder) lostKeys(path string, n node) bool {
 		return false
 	}
 	return slices.ContainsFunc(d.found, func(f finding) bool {
-		parent, _ := splitPointer(f.Path)
+		parent, _ := jsonedit.SplitPointer(f.Path)
 		return f.n == n && parent == path && f.Path != ""
 	})
 }
 
 // next checks the rules that follow a failed one.
-func (p *core) next(ctx context.Context, c *constraints, failed string, fe validator.FieldError) (name string, ok bool) {
+func (p *core) next(ctx context.Context, c *rules.Constraints, failed string, fe validator.FieldError) (name string, ok bool) {
 	if c == nil {
 		return "", true
 	}
-	i := slices.IndexFunc(c.rules, func(r rule) bool { return r.name == failed })
-	rest := constraints{rules: c.rules[i+1:]}
-	tag := rest.tag(fe.Type(), false)
-	if tag == "" || rest.relates() {
+	i := slices.IndexFunc(c.Rules, func(r rules.Rule) bool { return r.Name == failed })
+	rest := rules.Constraints{Rules: c.Rules[i+1:]}
+	tag := rest.Tag(fe.Type(), false)
+	if tag == "" || rest.Relates() {
 		return "", true
 	}
 	if errs, ok := errors.AsType[validator.ValidationErrors](p.rules().VarCtx(ctx, fe.Value(), tag)); ok {
@@ -172,15 +176,15 @@ func (p *core) next(ctx context.Context, c *constraints, failed string, fe valid
 
 // finding words one failed rule.
 func (l *locator) finding(p *core, path, rule string, value []byte, sent bool) finding {
-	f := finding{Issue: Issue{Path: path, Rule: rule, Want: p.wanted(l.n, l.c)}, n: l.n, c: l.c, f: l.f, owner: l.owner}
+	f := finding{Issue: report.Issue{Path: path, Rule: rule, Want: p.wanted(l.n, l.c)}, n: l.n, c: l.c, f: l.f, owner: l.owner}
 	switch {
 	case l.keys != nil:
-		_, name := splitPointer(path)
-		f.Got = "the key " + quoteShort(name)
-		f.Want = "keys that are " + describe(p.words(&stringNode{reflect.TypeFor[string]()}, l.keys))
+		_, name := jsonedit.SplitPointer(path)
+		f.Got = "the key " + report.QuoteShort(name)
+		f.Want = "keys that are " + schema.Describe(p.words(&stringNode{reflect.TypeFor[string]()}, l.keys))
 		f.key, f.c = l.key, l.keys
 	case !sent:
-		f.missing, f.Rule = true, ruleRequired
+		f.missing, f.Rule = true, report.RuleRequired
 	case l.secret:
 		f.Got = "a value that is not shown"
 	default:
@@ -207,12 +211,12 @@ func (f finding) between(name string) (other *field, sign int, ok bool) {
 	default:
 		return nil, 0, false
 	}
-	i := slices.IndexFunc(f.c.rules, func(r rule) bool { return r.name == f.Rule })
+	i := slices.IndexFunc(f.c.Rules, func(r rules.Rule) bool { return r.Name == f.Rule })
 	if i < 0 {
 		return nil, 0, false
 	}
 	for _, member := range f.owner.fields {
-		if member.goName == f.c.rules[i].param {
+		if member.goName == f.c.Rules[i].Param {
 			return member, sign, true
 		}
 	}

@@ -1,8 +1,7 @@
 package binding
 
 import (
-	"fmt"
-
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -18,7 +17,7 @@ func (f *finder) find(path string) ([]byte, bool) {
 	const few = 16
 	f.count++
 	if f.count <= few {
-		return valueAt(f.raw, path)
+		return jsonedit.ValueAt(f.raw, path)
 	}
 	if f.index == nil {
 		f.index = map[string][]byte{}
@@ -30,7 +29,7 @@ func (f *finder) find(path string) ([]byte, bool) {
 
 func (f *finder) add(path string, raw []byte) {
 	f.index[path] = raw
-	if inner, ok := unquoted(raw, jsontext.KindObject, jsontext.KindArray); ok {
+	if inner, ok := jsonedit.Unquoted(raw, jsontext.KindObject, jsontext.KindArray); ok {
 		raw = inner
 	}
 	for key, value := range jsontext.Members(raw) {
@@ -41,36 +40,4 @@ func (f *finder) add(path string, raw []byte) {
 		f.add(jsontext.PointerIndex(path, i), item)
 		i++
 	}
-}
-
-// valueAt finds the value at a JSON pointer. It looks into strings that contain JSON, since
-// values of a repaired document were there.
-func valueAt(raw []byte, path string) ([]byte, bool) {
-	for path != "" {
-		var part string
-		part, path = firstStep(path)
-		if inner, ok := unquoted(raw, jsontext.KindObject, jsontext.KindArray); ok {
-			raw = inner
-		}
-		next, ok := childOf(raw, unescaped(part))
-		if !ok {
-			return nil, false
-		}
-		raw = next
-	}
-	return raw, true
-}
-
-func childOf(raw []byte, part string) ([]byte, bool) {
-	if jsontext.KindOf(raw) == jsontext.KindObject {
-		return jsontext.Member(raw, part)
-	}
-	i := 0
-	for item := range jsontext.Elements(raw) {
-		if fmt.Sprint(i) == part {
-			return item, true
-		}
-		i++
-	}
-	return nil, false
 }

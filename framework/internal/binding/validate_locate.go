@@ -8,6 +8,10 @@ import (
 	"strings"
 
 	"github.com/go-playground/validator/v10"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 )
 
 // locator follows a namespace of validator through the plan and the value. Namespaces consist
@@ -15,31 +19,31 @@ import (
 type locator struct {
 	path   []step
 	n      node
-	c      *constraints
+	c      *rules.Constraints
 	f      *field
 	secret bool
-	keys   *constraints // rules of the keys, where the last step is an entry of a map
-	key    *keyCodec    // its codec
-	owner  *structNode  // the struct of f
+	keys   *rules.Constraints // rules of the keys, where the last step is an entry of a map
+	key    *keyCodec          // its codec
+	owner  *structNode        // the struct of f
 }
 
 // blamesKey reports whether the failed rule is one of the map's keys. If key and value both
 // have a rule of that name, the judged value decides; if they are equal texts, validator has
 // judged the key first.
 func (l *locator) blamesKey(found []finding, path string, fe validator.FieldError) bool {
-	has := func(c *constraints) bool {
-		return c != nil && slices.ContainsFunc(c.rules, func(r rule) bool { return r.name == fe.ActualTag() })
+	has := func(c *rules.Constraints) bool {
+		return c != nil && slices.ContainsFunc(c.Rules, func(r rules.Rule) bool { return r.Name == fe.ActualTag() })
 	}
 	if !has(l.keys) || !has(l.c) {
 		return has(l.keys)
 	}
-	_, name := splitPointer(path)
+	_, name := jsonedit.SplitPointer(path)
 	filed := slices.ContainsFunc(found, func(f finding) bool { return f.key != nil && f.Path == path })
 	return !filed && fe.Type() == l.key.t && fmt.Sprint(fe.Value()) == name
 }
 
 func (l *locator) locate(root node, v reflect.Value, ns string) bool {
-	if t := deref(root.goType()); t.Kind() == reflect.Struct && t.Name() != "" {
+	if t := gotype.Deref(root.goType()); t.Kind() == reflect.Struct && t.Name() != "" {
 		ns = strings.TrimPrefix(ns, t.Name())
 	} else if t.Kind() == reflect.Struct {
 		ns = "." + ns
@@ -47,7 +51,7 @@ func (l *locator) locate(root node, v reflect.Value, ns string) bool {
 	return l.walk(root, nil, v, ns)
 }
 
-func (l *locator) walk(n node, c *constraints, v reflect.Value, rest string) bool {
+func (l *locator) walk(n node, c *rules.Constraints, v reflect.Value, rest string) bool {
 	for {
 		p, ok := n.(*ptrNode)
 		if !ok {
@@ -108,7 +112,7 @@ func (l *locator) member(n *structNode, v reflect.Value, rest string) bool {
 			l.secret = l.secret || f.secret
 			return l.walk(f.node, f.c, value, rest)
 		}
-		t = deref(sf.Type)
+		t = gotype.Deref(sf.Type)
 		if !sf.Anonymous || t.Kind() != reflect.Struct {
 			return false
 		}
@@ -134,19 +138,19 @@ func (n *structNode) byIndex(index []int) *field {
 	return nil
 }
 
-func (l *locator) item(elem node, c *constraints, v reflect.Value, rest string) bool {
+func (l *locator) item(elem node, c *rules.Constraints, v reflect.Value, rest string) bool {
 	var i int
 	if _, err := fmt.Sscanf(rest, "[%d]", &i); err != nil || i < 0 || i >= v.Len() {
 		return false
 	}
 	rest = rest[strings.IndexByte(rest, ']')+1:]
 	l.path = append(l.path, step{index: i})
-	return l.walk(elem, c.element(), v.Index(i), rest)
+	return l.walk(elem, c.Element(), v.Index(i), rest)
 }
 
 // entry tries the keys of the map one by one: a key may contain any character of the
 // namespace's syntax.
-func (l *locator) entry(n *mapNode, c *constraints, v reflect.Value, rest string) bool {
+func (l *locator) entry(n *mapNode, c *rules.Constraints, v reflect.Value, rest string) bool {
 	for key, after := range n.keysIn(v, rest) {
 		value := v.MapIndex(key)
 		name, err := n.key.write(key)
@@ -155,8 +159,8 @@ func (l *locator) entry(n *mapNode, c *constraints, v reflect.Value, rest string
 		}
 		before := *l
 		l.path = append(slices.Clip(l.path), step{name: name, member: true})
-		l.keys, l.key = c.keyRules(), n.key
-		if l.walk(n.elem, c.element(), value, after) {
+		l.keys, l.key = c.KeyRules(), n.key
+		if l.walk(n.elem, c.Element(), value, after) {
 			return true
 		}
 		*l = before

@@ -1,0 +1,26 @@
+package gotype
+
+import (
+	"errors"
+	"net/url"
+)
+
+// URL is an absolute URL, a string in JSON. net/url's own type has no text form:
+// encoding/json writes its eleven fields.
+type URL struct{ url.URL }
+
+// String is the URL as text, also of a URL that is no variable: with %s in an error.
+func (u URL) String() string { return u.URL.String() }
+
+// MarshalText is the URL as text.
+func (u URL) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText takes an absolute URL.
+func (u *URL) UnmarshalText(text []byte) error {
+	parsed, err := url.Parse(string(text))
+	if err != nil || !parsed.IsAbs() {
+		return errors.New("want an absolute URL such as https://example.com/a")
+	}
+	u.URL = *parsed
+	return nil
+}

@@ -1,0 +1,77 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// JoinSentences joins two texts, each of which may be empty.
+func JoinSentences(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + " " + b
+}
+
+// GotWords is a value as it was sent, cut short, with its kind.
+func GotWords(raw []byte) string {
+	if kind, ok := KindNames[jsontext.KindOf(raw)]; ok {
+		return shortJSON(raw) + " (" + kind + ")"
+	}
+	return shortJSON(raw) // null
+}
+
+// KindNames are the words for the kinds of JSON values. The kind null has none.
+var KindNames = map[jsontext.Kind]string{
+	jsontext.KindString: "text", jsontext.KindNumber: "number", jsontext.KindBool: "bool", jsontext.KindArray: "list", jsontext.KindObject: "object",
+}
+
+// shortJSON is the beginning of a value without the space between its parts.
+func shortJSON(raw []byte) string {
+	const shown, read = 40, 400
+	if len(raw) > read {
+		return Clip(OneLine(strings.ToValidUTF8(string(raw[:read]), "")), shown)
+	}
+	return Clip(string(jsontext.Compact(nil, raw)), shown)
+}
+
+// ShortPath cuts the names in a pointer that the caller chose, and the pointer.
+func ShortPath(path string) string {
+	const name, whole = 64, 400
+	if len(path) <= name {
+		return path
+	}
+	parts := strings.Split(Clip(path, 4*whole), "/")
+	for i := range parts {
+		parts[i] = Clip(parts[i], name)
+	}
+	return Clip(strings.Join(parts, "/"), whole)
+}
+
+// Clip cuts s to about n bytes at a rune's boundary.
+func Clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// OneLine returns s with single spaces instead of all white space.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// QuoteShort quotes a name from the caller's text.
+func QuoteShort(s string) string { return string(jsontext.Quote(nil, Clip(s, 40))) }
+
+// Capped shows a long list of names by its beginning.
+func Capped(names []string) []string {
+	const most = 24
+	if len(names) <= most {
+		return names
+	}
+	return append(names[:most:most], fmt.Sprintf("and %d more", len(names)-most))
+}

@@ -1,0 +1,196 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-playground/validator/v10"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Check is a rule of the application's own: a validate tag, what it demands of
+// values of one Go type, and how that is told.
+type Check struct {
+	Tag    string
+	Type   reflect.Type             // of the values; pointers to them are looked through
+	Holds  func(reflect.Value) bool // called with values of Type only; safe for concurrent use
+	Schema json.RawMessage          // keywords for the schema of a value; empty: there are none
+	Want   string                   // what is wanted, as in "a Dutch postcode such as 1234 AB"
+}
+
+var tagName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// Problem is what is wrong with the check by itself, or "".
+func (k Check) Problem() string {
+	switch {
+	case !tagName.MatchString(k.Tag):
+		return fmt.Sprintf("%q is no name of a tag; use a-z, 0-9 and _", k.Tag)
+	case isBuiltIn(k.Tag):
+		return fmt.Sprintf("the tag %q exists already", k.Tag)
+	case k.Holds == nil:
+		return fmt.Sprintf("the function of %q is nil", k.Tag)
+	case k.Type == nil || k.Type.Kind() == reflect.Pointer || k.Type.Kind() == reflect.Interface:
+		return fmt.Sprintf("%q is for the type %v; use the type of the values themselves", k.Tag, k.Type)
+	case strings.TrimSpace(k.Want) == "":
+		return fmt.Sprintf("%q does not say what it wants", k.Tag)
+	case len(k.Schema) == 0:
+		return ""
+	}
+	return k.schemaProblem()
+}
+
+// notForChecks are keywords that the plan sets itself, or that refer to other schemas.
+var notForChecks = []string{"type", "$ref", "$defs", "$id", "$schema", "$anchor", "$dynamicRef", "default", "title", "description"}
+
+func (k Check) schemaProblem() string {
+	if jsontext.KindOf(k.Schema) != jsontext.KindObject {
+		return fmt.Sprintf("the schema of %q is no JSON object", k.Tag)
+	}
+	if _, err := schema.CompileRaw(k.Schema); err != nil {
+		return fmt.Sprintf("the schema of %q: %v", k.Tag, err)
+	}
+	for _, w := range schema.Parse(k.Schema) {
+		if slices.Contains(notForChecks, w.Name) {
+			return fmt.Sprintf("the schema of %q has %s, which comes from the Go type and the other tags", k.Tag, w.Name)
+		}
+		if pattern, ok := jsontext.String(w.Value); ok && w.Name == "pattern" && strings.Contains(pattern, schema.GoClass) {
+			return fmt.Sprintf("the pattern of %q uses %s, which JSON Schema does not know", k.Tag, schema.GoClass)
+		}
+	}
+	return ""
+}
+
+// isBuiltIn asks validator, which reports an unknown tag only by a panic. For words of the tag
+// syntax it panics with another text.
+func isBuiltIn(tag string) (known bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			known = !strings.HasPrefix(fmt.Sprint(r), undefined)
+		}
+	}()
+	// Only whether it panics matters, not the verdict on the sample.
+	_ = validator.New().Var("x", tag)
+	return true
+}
+
+func checkOf(checks []Check, tag string) *Check {
+	i := slices.IndexFunc(checks, func(k Check) bool { return k.Tag == tag })
+	if i < 0 {
+		return nil
+	}
+	return &checks[i]
+}
+
+// NewValidator is a validator with the application's own rules. One that has a problem is left
+// out; using it is a fault then.
+func NewValidator(checks []Check) (*validator.Validate, error) {
+	v := validator.New(validator.WithRequiredStructEnabled())
+	for _, k := range checks {
+		if k.Problem() != "" {
+			continue
+		}
+		err := v.RegisterValidation(k.Tag, func(fl validator.FieldLevel) bool {
+			return k.holds(fl.Field())
+		})
+		if err != nil {
+			return v, fmt.Errorf("validate rule %q: %w", k.Tag, err)
+		}
+	}
+	return v, nil
+}
+
+// Validator is a validator for single values. It is made at its first use: registering 170 rules
+// takes time.
+func (c *Compiler) Validator() *validator.Validate {
+	if c.judge == nil {
+		v, err := NewValidator(c.Checks)
+		if err != nil {
+			c.Fault("", err.Error(), "Use another name")
+		}
+		c.judge = v
+	}
+	return c.judge
+}
+
+// holds calls the function. If that panics, the value is refused.
+func (k *Check) holds(v reflect.Value) (ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	return v.Type() == k.Type && k.Holds(v)
+}
+
+// attach finds the application's checks among the rules of a tag.
+func (c *Compiler) attach(k *Constraints) {
+	if k == nil || len(c.Checks) == 0 {
+		return
+	}
+	attachTo(k.Rules, c.Checks)
+	c.attach(k.Keys)
+	c.attach(k.Elem)
+}
+
+func attachTo(rules []Rule, checks []Check) {
+	for i := range rules {
+		attachTo(rules[i].alts, checks)
+		rules[i].check = checkOf(checks, rules[i].Name)
+	}
+}
+
+// lintCheck looks at the use of a check on type t.
+func (c *Compiler) lintCheck(r Rule, t reflect.Type) bool {
+	switch problem := r.check.Problem(); {
+	case problem != "":
+		c.Fault("", "Validation: "+problem, "Correct the option")
+	case r.Param != "":
+		c.Fault("", fmt.Sprintf("validate rule %q has a parameter", r), "Write "+r.Name)
+	case t != r.check.Type:
+		c.Fault("", fmt.Sprintf("validate rule %q is for type %s, not %s", r, r.check.Type, t), "Use it on fields of that type")
+	default:
+		return true
+	}
+	return false
+}
+
+// express adds the check's keywords to the schema. They need not say all, so the sentence with
+// what is wanted is always added for the reader.
+func (k *Check) express(into *schema.Keywords) bool {
+	for _, w := range schema.Parse(k.Schema) {
+		if into.Has(w.Name) {
+			into.Also(schema.Keywords{w})
+			continue
+		}
+		into.Set(w.Name, w.Value)
+	}
+	return false
+}
+
+func (k *Check) sentence() string { return "Must be " + k.wanted() + "." }
+
+func (k *Check) wanted() string { return strings.TrimSuffix(strings.TrimSpace(k.Want), ".") }
+
+// CheckWords are the words of the check, if it is the only rule.
+func (c *Constraints) CheckWords() string {
+	if c == nil {
+		return ""
+	}
+	words := ""
+	for _, r := range c.Rules {
+		switch {
+		case r.structural():
+		case r.check == nil || words != "":
+			return ""
+		default:
+			words = r.check.wanted()
+		}
+	}
+	return words
+}

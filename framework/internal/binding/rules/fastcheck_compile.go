@@ -1,0 +1,105 @@
+package rules
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+)
+
+// FastCheck compiles the tag that constraints.tag renders. It is nil if there are no rules, and
+// false if a rule cannot be compiled.
+func (c *Compiler) FastCheck(k *Constraints, t reflect.Type, element bool) (*FastCheck, bool) {
+	if k == nil {
+		return nil, true
+	}
+	t = gotype.Deref(t)
+	a := &FastCheck{}
+	for _, r := range k.Rules {
+		if r.Name == "required" {
+			if !element || t.Kind() != reflect.String {
+				continue
+			}
+			r = Rule{Name: "min", Param: "1"}
+		}
+		compiled := c.test(r, t)
+		if compiled == nil {
+			return nil, false
+		}
+		a.tests = append(a.tests, compiled)
+	}
+	ok := true
+	if k.Keys != nil && t.Kind() == reflect.Map {
+		a.keys, ok = c.FastCheck(k.Keys, t.Key(), true)
+	}
+	if ok && k.Elem != nil {
+		a.elem, ok = c.FastCheck(k.Elem, t.Elem(), true)
+	}
+	if len(a.tests) == 0 && a.keys == nil && a.elem == nil {
+		a = nil
+	}
+	return a, ok
+}
+
+// test compiles one rule for values of t; nil if that is not possible.
+func (c *Compiler) test(r Rule, t reflect.Type) test {
+	switch {
+	case t.Kind() == reflect.Interface, r.between():
+		return nil
+	case r.check != nil:
+		return func(v reflect.Value, _ bool) verdict { return certain(r.check.holds(v)) }
+	case r.Name == "omitempty":
+		return omitEmpty
+	case r.Name == "omitnil":
+		return omitNil
+	case r.structural(), t.Kind() == reflect.Struct && t != gotype.TimeType:
+		return nil
+	}
+	if native := nativeTest(r, t); native != nil {
+		return native
+	}
+	return c.asked(r)
+}
+
+// between reports whether the rule, or a part of it, looks at other members.
+func (r Rule) between() bool {
+	_, presence := PresenceSentences[r.Name]
+	_, field := fieldSentences[r.Name]
+	return presence || field || slices.ContainsFunc(r.alts, Rule.between)
+}
+
+// asked is a test that asks validator itself about this one value.
+func (c *Compiler) asked(r Rule) test {
+	judge, tag := c.Validator(), r.encode()
+	return func(v reflect.Value, _ bool) (said verdict) {
+		defer func() {
+			if recover() != nil {
+				said = doubtful
+			}
+		}()
+		return certain(judge.Var(v.Interface(), tag) == nil)
+	}
+}
+
+// omitEmpty follows validator: what a pointer points to is never empty.
+func omitEmpty(v reflect.Value, indirect bool) verdict {
+	empty := !indirect && v.IsZero()
+	switch v.Kind() {
+	case reflect.Slice, reflect.Map:
+		empty = v.IsNil()
+	}
+	if empty {
+		return settled
+	}
+	return holds
+}
+
+func omitNil(v reflect.Value, _ bool) verdict {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Map:
+		if v.IsNil() {
+			return settled
+		}
+	}
+	return holds
+}

@@ -1,0 +1,295 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-playground/validator/v10"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
+)
+
+// lint runs every rule once on a sample, because validator panics at the first use of a tag
+// that it cannot read, which would be in production. owner is the struct whose members the rule
+// may name.
+func (c *Compiler) lint(k *Constraints, t, owner reflect.Type) bool {
+	t = gotype.Deref(t)
+	ok := true
+	for i, r := range k.Rules {
+		if i > 0 && c.strayWord(k.Rules[i-1], r, t) {
+			return false
+		}
+		ok = c.lintRule(r, t, owner) && c.lintVerdict(r, t) && ok
+	}
+	if k.Elem == nil {
+		return ok
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+	case reflect.Map:
+		if k.Keys != nil {
+			ok = c.lint(k.Keys, t.Key(), owner) && ok
+		}
+	default:
+		c.Fault("", fmt.Sprintf("validate dive on type %s, which has no elements", t), "Remove dive")
+		return false
+	}
+	if k.Keys != nil && t.Kind() != reflect.Map {
+		c.Fault("", fmt.Sprintf("validate keys on type %s, which is no map", t), "Remove keys…endkeys")
+		return false
+	}
+	return c.lint(k.Elem, t.Elem(), owner) && ok
+}
+
+// strayWord reports a rule that seems to be meant as a word of the list of choices before it.
+func (c *Compiler) strayWord(before, r Rule, t reflect.Type) bool {
+	if !before.lists() || r.structural() || r.Param != "" || len(r.alts) > 0 || r.check != nil {
+		return false
+	}
+	if _, problem := tryRule(c.Validator(), r, Sample(t, 3)); !strings.HasPrefix(problem, undefined) {
+		return false
+	}
+	c.Fault("", fmt.Sprintf("validate rule %q does not exist", r), "If it is a word of "+before.Name+": they are separated by spaces")
+	return true
+}
+
+// lists reports whether the parameter is a list of values.
+func (r Rule) lists() bool {
+	return slices.Contains([]string{"oneof", "noneof", "oneofci", "noneofci"}, r.Name)
+}
+
+func (c *Compiler) lintRule(r Rule, t, owner reflect.Type) bool {
+	if len(r.alts) > 0 {
+		return c.lintAlternatives(r, t, owner)
+	}
+	if forbidden[r.Name] {
+		c.Fault("", fmt.Sprintf("validate rule %q touches files or the network with what a caller sent", r.Name),
+			"Check it in the handler, where access is controlled")
+		return false
+	}
+	if r.structural() {
+		return true
+	}
+	if r.lists() && len(r.words()) == 0 {
+		c.Fault("", fmt.Sprintf("validate rule %q names no value", r), "Write the values behind it, with spaces between them: "+r.Name+"=a b")
+		return false
+	}
+	if r.check != nil {
+		return c.lintCheck(r, t)
+	}
+	if _, ok := fieldSentences[r.Name]; ok {
+		return c.lintNames(r, owner, []string{r.Param}) && (strings.HasSuffix(r.Name, "csfield") || c.lintRelation(r, t, owner))
+	}
+	if _, ok := PresenceSentences[r.Name]; ok {
+		return c.lintPresence(r, owner)
+	}
+	if !c.lintUnique(r, t) {
+		return false
+	}
+	if nativeTest(r, t) != nil {
+		return true // its parameter could be read
+	}
+	if _, problem := tryRule(c.Validator(), r, Sample(t, 3)); problem != "" {
+		c.unworkable(r, t, problem)
+		return false
+	}
+	return true
+}
+
+func (c *Compiler) lintAlternatives(r Rule, t, owner reflect.Type) bool {
+	ok := true
+	for i, alt := range r.alts {
+		if i > 0 && c.strayWord(r.alts[i-1], alt, t) {
+			return false
+		}
+		ok = c.lintRule(alt, t, owner) && ok
+	}
+	return ok
+}
+
+// undefined is how validator begins to say that there is no such rule.
+const undefined = "Undefined validation function"
+
+// unworkable words validator's panic as a fault of the tag.
+func (c *Compiler) unworkable(r Rule, t reflect.Type, panicked string) {
+	problem := fmt.Sprintf("validate rule %q does not work on type %s", r, t)
+	switch number := strings.HasPrefix(panicked, "strconv."); {
+	case strings.HasPrefix(panicked, undefined):
+		c.Fault("", fmt.Sprintf("validate rule %q does not exist", r), c.meantRule(r))
+	case number && r.Param == "":
+		c.Fault("", problem+": its parameter is missing", "Write "+r.Name+"=…")
+	case number:
+		c.Fault("", problem+": its parameter is wrong", fmt.Sprintf("Correct %q", r.Param))
+	case strings.HasPrefix(panicked, "Bad field type"), strings.HasPrefix(panicked, "reflect: "):
+		c.Fault("", problem, c.placeOf(r, t))
+	default:
+		c.Fault("", problem+": "+panicked, "Correct or remove the rule")
+	}
+}
+
+// placeOf says where a rule belongs that does not fit t.
+func (c *Compiler) placeOf(r Rule, t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		elem := gotype.Deref(t.Elem())
+		if _, problem := tryRule(c.Validator(), r, Sample(elem, 3)); problem == "" && elem.Kind() != reflect.Uint8 {
+			return "Write dive before it to ask it of each element"
+		}
+	}
+	return "Use it on another type, or remove it"
+}
+
+// foreignRules are names of rules in other libraries, in lower case.
+var foreignRules = map[string]string{
+	"enum": "Did you mean oneof?", "enums": "Did you mean oneof?", "in": "Did you mean oneof?",
+	"pattern": patternFix, "regex": patternFix, "regexp": patternFix, "match": patternFix, "matches": patternFix,
+	"minlength": "Did you mean min?", "minlen": "Did you mean min?", "minitems": "Did you mean min?", "minimum": "Did you mean min?",
+	"maxlength": "Did you mean max?", "maxlen": "Did you mean max?", "maxitems": "Did you mean max?", "maximum": "Did you mean max?",
+}
+
+const patternFix = `Write jsonschema:"pattern=…", or add a rule with framework.Validation`
+
+// meantRule suggests a rule for one that does not exist.
+func (c *Compiler) meantRule(r Rule) string {
+	if whole := r.String(); strings.TrimSpace(whole) != whole {
+		return "Write it without spaces: " + strings.TrimSpace(whole)
+	}
+	if fix, ok := foreignRules[strings.ToLower(r.Name)]; ok {
+		return fix
+	}
+	if strings.ContainsAny(r.Name, ";: ") {
+		return "Write rules as name or name=parameter, with commas between them"
+	}
+	var known []string
+	for _, k := range c.Checks {
+		known = append(known, k.Tag)
+	}
+	for name := range schema.Patterns {
+		known = append(known, name)
+	}
+	for _, m := range []map[string]string{formats, sentences, boundSentences, fieldSentences, PresenceSentences} {
+		for name := range m {
+			known = append(known, name)
+		}
+	}
+	known = append(known, "oneof", "unique", "startswith", "endswith", "contains", "excludes", "datetime", "ip")
+	best, distance := "", 3
+	for _, name := range known {
+		if d := spelling.Distance(r.Name, name); d > 0 && (d < distance || d == distance && best != "" && name < best) {
+			best, distance = name, d
+		}
+	}
+	if best != "" {
+		return "Did you mean " + best + "?"
+	}
+	return "Correct it, or add it with framework.Validation"
+}
+
+// lintNames checks that named members exist: otherwise validator silently fails the rule
+// always, or never.
+func (c *Compiler) lintNames(r Rule, owner reflect.Type, names []string) bool {
+	if strings.Contains(r.Name, "cs") && strings.HasSuffix(r.Name, "csfield") {
+		return true // a path from the root, which is not known here
+	}
+	for _, name := range names {
+		first, _, _ := strings.Cut(name, ".")
+		if _, ok := owner.FieldByName(first); !ok {
+			c.Fault("", fmt.Sprintf("validate rule %q names %s, which is no field of %s", r, name, cmp.Or(gotype.PlainName(owner), "the struct")),
+				"Use the Go name of a field of the same struct")
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Compiler) lintPresence(r Rule, owner reflect.Type) bool {
+	words := r.words()
+	if len(words) == 0 {
+		c.Fault("", fmt.Sprintf("validate rule %q names no field", r), "Add the Go name of a field")
+		return false
+	}
+	if !strings.HasSuffix(r.Name, "_if") && !strings.HasSuffix(r.Name, "_unless") {
+		return c.lintNames(r, owner, words)
+	}
+	if len(words)%2 != 0 {
+		c.Fault("", fmt.Sprintf("validate rule %q needs pairs of field and value", r), "Write Field value")
+		return false
+	}
+	for i := 0; i < len(words); i += 2 {
+		if !c.lintNames(r, owner, words[i:i+1]) || !c.lintValue(r, owner, words[i], words[i+1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// tryRule runs one rule on a value and returns the verdict, or what validator panicked with.
+func tryRule(v *validator.Validate, r Rule, value reflect.Value) (holds bool, problem string) {
+	defer func() {
+		if p := recover(); p != nil {
+			problem = report.Clip(report.OneLine(fmt.Sprint(p)), 120)
+		}
+	}()
+	if value.Kind() == reflect.Struct { // validator runs rules of structs only as members
+		member := reflect.StructField{Name: "V", Type: value.Type(), Tag: reflect.StructTag("validate:" + strconv.Quote(r.encode()))}
+		owner := reflect.New(reflect.StructOf([]reflect.StructField{member})).Elem()
+		owner.Field(0).Set(value)
+		return v.Struct(owner.Interface()) == nil, ""
+	}
+	return v.Var(value.Interface(), r.encode()) == nil, ""
+}
+
+// Sample is a value of t without nil and without empty containers, to depth
+// levels.
+func Sample(t reflect.Type, depth int) reflect.Value {
+	v := reflect.New(t).Elem()
+	if depth == 0 {
+		return v
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.String:
+		v.SetString("1")
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(1)
+	case reflect.Pointer:
+		v.Set(reflect.New(t.Elem()))
+		v.Elem().Set(Sample(t.Elem(), depth-1))
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(t, 1, 1))
+		v.Index(0).Set(Sample(t.Elem(), depth-1))
+	case reflect.Array:
+		for i := range min(t.Len(), 4) {
+			v.Index(i).Set(Sample(t.Elem(), depth-1))
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(t))
+		key := Sample(t.Key(), depth-1)
+		if key.Comparable() {
+			v.SetMapIndex(key, Sample(t.Elem(), depth-1))
+		}
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if t.Field(i).IsExported() {
+				v.Field(i).Set(Sample(t.Field(i).Type, depth-1))
+			}
+		}
+	case reflect.Interface:
+	default:
+		switch {
+		case v.CanInt():
+			v.SetInt(1)
+		case v.CanUint():
+			v.SetUint(1)
+		}
+	}
+	return v
+}

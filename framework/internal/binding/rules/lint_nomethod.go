@@ -1,0 +1,12 @@
+//go:build validator_novalidatefn
+
+package rules
+
+import "reflect"
+
+// judged is false: built with this tag, validator cannot call methods.
+func judged(Rule, reflect.Type) bool { return false }
+
+func methodAdvice(Rule) string {
+	return "Build without the tag validator_novalidatefn, or remove the rule"
+}

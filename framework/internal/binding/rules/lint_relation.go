@@ -1,0 +1,138 @@
+package rules
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+)
+
+// lintRelation refuses a rule that compares values of t with another field if validator cannot
+// compare them. It looks at the kinds alone: values of different kinds are never equal, greater
+// or less for it, so that every call would be judged wrong.
+func (c *Compiler) lintRelation(r Rule, t, owner reflect.Type) bool {
+	other := fieldAt(owner, r.Param)
+	if other == nil || t.Kind() == reflect.Interface || other.Kind() == reflect.Interface {
+		return true // nothing is known of the values
+	}
+	problem := fmt.Sprintf("validate rule %q cannot compare %s with %s", r, t, other)
+	switch r.Name {
+	case "fieldcontains", "fieldexcludes", "postcode_iso3166_alpha2_field":
+		if t.Kind() != reflect.String || other.Kind() != reflect.String {
+			c.Fault("", problem, "Use it between strings")
+			return false
+		}
+		return true
+	}
+	switch {
+	case t.Kind() != other.Kind():
+		c.Fault("", problem, "Give both fields the same type")
+	case t == gotype.NumberType || other == gotype.NumberType:
+		c.Fault("", problem, "Use numbers of Go")
+	case !canCompare(r.Name, t) || !canCompare(r.Name, other):
+		c.Fault("", problem, "Compare them in a method Validate() error of the struct")
+	default:
+		return true
+	}
+	return false
+}
+
+// canCompare reports whether validator looks at values of t, and not only at their length or
+// type, when it compares them by the rule. Strings are ordered by their length.
+func canCompare(rule string, t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Bool:
+		return rule == "eqfield" || rule == "nefield"
+	case reflect.Struct:
+		return t.ConvertibleTo(gotype.TimeType)
+	case reflect.Slice, reflect.Array, reflect.Map, reflect.Func, reflect.Chan, reflect.Complex64, reflect.Complex128:
+		return false
+	}
+	return true
+}
+
+// fieldAt returns the type of the field that a rule names, without pointers; nil if it is not
+// found.
+func fieldAt(owner reflect.Type, path string) reflect.Type {
+	t := gotype.Deref(owner)
+	for name := range strings.SplitSeq(path, ".") {
+		if t.Kind() != reflect.Struct {
+			return nil
+		}
+		f, ok := t.FieldByName(name)
+		if !ok {
+			return nil
+		}
+		t = gotype.Deref(f.Type)
+	}
+	return t
+}
+
+// lintValue refuses a value that a presence rule compares with a field, if validator cannot read
+// it as one of the field's kind: it would panic with every call.
+func (c *Compiler) lintValue(r Rule, owner reflect.Type, name, value string) bool {
+	t := fieldAt(owner, name)
+	if t == nil || readable(t, value) {
+		return true
+	}
+	c.Fault("", fmt.Sprintf("validate rule %q compares %s with %q, which is not %s", r, name, value, kindWords(t)),
+		"Write a value of that kind")
+	return false
+}
+
+// readable reports whether validator reads value as one of t's kind.
+func readable(t reflect.Type, value string) bool {
+	var err error
+	switch t.Kind() {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		_, err = strconv.ParseInt(value, 0, 64)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		_, err = strconv.ParseUint(value, 0, 64)
+	case reflect.Float32, reflect.Float64:
+		_, err = strconv.ParseFloat(value, t.Bits())
+	case reflect.Slice, reflect.Map:
+		if value != "nil" {
+			_, err = strconv.ParseInt(value, 0, 64)
+		}
+	case reflect.Array:
+		_, err = strconv.ParseInt(value, 0, 64)
+	case reflect.Bool:
+		return value == "true" || value == "false"
+	case reflect.String, reflect.Interface:
+	default:
+		return false
+	}
+	return err == nil
+}
+
+// kindWords says what a value compared with a field of type t must be.
+func kindWords(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Map, reflect.Array:
+		return "a length"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Struct, reflect.Func, reflect.Chan:
+		return "comparable with " + t.String()
+	}
+	return "a value of " + t.String()
+}
+
+// lintUnique refuses unique on elements that validator cannot put into a map.
+func (c *Compiler) lintUnique(r Rule, t reflect.Type) bool {
+	if r.Name != "unique" || r.Param != "" {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		if elem := gotype.Deref(t.Elem()); elem.Comparable() && (elem.Kind() != reflect.Interface || elem.NumMethod() > 0) {
+			return true
+		}
+		c.Fault("", fmt.Sprintf("validate rule %q does not work on type %s: its elements cannot be compared", r, t),
+			"Use a type of elements that are comparable in Go, or check them in a method Validate() error")
+		return false
+	}
+	return true
+}

@@ -1,0 +1,107 @@
+package rules
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-playground/validator/v10"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+)
+
+// ValuerType is the interface of types for which validator judges another value in their place.
+var ValuerType = reflect.TypeFor[validator.Valuer]()
+
+// lintVerdict refuses rules for texts that no value of t passes. For most of them validator
+// does not panic: it judges the text that package reflect prints for a value of another kind,
+// and refuses it.
+func (c *Compiler) lintVerdict(r Rule, t reflect.Type) bool {
+	if t == gotype.NumberType && r.isSize() {
+		c.Fault("", fmt.Sprintf("validate rule %q would measure the characters of a json.Number, not its value", r), "Use a number of Go")
+		return false
+	}
+	if !c.hopeless(r, t) {
+		return true
+	}
+	c.Fault("", fmt.Sprintf("validate rule %q does not work on type %s: no value passes it", r, t), wayOut(r, t))
+	return false
+}
+
+// wayOut suggests what to use instead of a rule that no value of t passes.
+func wayOut(r Rule, t reflect.Type) string {
+	switch {
+	case r.Name == ruleMethod:
+		return methodAdvice(r)
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		return "Remove it: what is in the text was decoded already"
+	case t.Kind() == reflect.Slice, t.Kind() == reflect.Array, t.Kind() == reflect.Map:
+		return "Write dive before it to ask it of each element"
+	}
+	return "Use a string, or a rule for the type"
+}
+
+// ruleMethod is the rule that calls a method of the value.
+const ruleMethod = "validateFn"
+
+// hopeless reports whether the rule, or each part of it, refuses every value of t.
+func (c *Compiler) hopeless(r Rule, t reflect.Type) bool {
+	if len(r.alts) > 0 {
+		return !slices.ContainsFunc(r.alts, func(alt Rule) bool { return !c.hopeless(alt, t) })
+	}
+	if r.Name == ruleMethod {
+		return !judged(r, t)
+	}
+	if !foreseeable(r, t) {
+		return false
+	}
+	if _, problem := tryRule(c.Validator(), r, Sample(reflect.TypeFor[string](), 1)); problem != "" {
+		return false // it is not a rule for texts
+	}
+	return !slices.ContainsFunc(probes(t), func(v reflect.Value) bool {
+		holds, problem := tryRule(c.Validator(), r, v)
+		return holds || problem != ""
+	})
+}
+
+// foreseeable leaves out types and rules for which validator's verdict on a few values says
+// nothing about others.
+func foreseeable(r Rule, t reflect.Type) bool {
+	switch {
+	case t.Kind() == reflect.String, t.Kind() == reflect.Interface, has(t, ValuerType):
+		return false
+	case t.Kind() == reflect.Struct && HasRules(t, map[reflect.Type]bool{}):
+		return false // it is judged with its members
+	case r.check != nil, r.structural(), r.between(), nativeTest(r, t) != nil:
+		return false
+	case strings.HasPrefix(r.Name, "uuid"), r.Name == "ulid": // these ask a type for its text
+		return t == gotype.DurationType || !has(t, stringerType)
+	}
+	return true
+}
+
+var stringerType = reflect.TypeFor[fmt.Stringer]()
+
+func has(t, methods reflect.Type) bool {
+	return t.Implements(methods) || reflect.PointerTo(t).Implements(methods)
+}
+
+// probes are values of t, at least one of which passes if validator looks at values of t at
+// all.
+func probes(t reflect.Type) []reflect.Value {
+	out := []reflect.Value{reflect.Zero(t), Sample(t, 3)}
+	for _, code := range []int64{8, 18, 40} { // of a country and a currency, with a check digit, of a country in the EU
+		v := reflect.New(t).Elem()
+		switch {
+		case v.CanInt():
+			v.SetInt(code)
+		case v.CanUint():
+			v.SetUint(uint64(code))
+		case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+			v.SetBytes([]byte("8")) // as JSON
+		}
+		out = append(out, v)
+	}
+	return out
+}

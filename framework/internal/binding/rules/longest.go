@@ -1,0 +1,66 @@
+package rules
+
+import (
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+)
+
+// longest is how many bytes a text of a format can have. A longer one is refused before
+// validator looks at it, because its expressions need seconds for texts of megabytes. Formats
+// that have no bound are not listed.
+var longest = map[string]int{
+	"hostname": 254, "hostname_rfc1123": 254, "fqdn": 254, "hostname_port": 260, "hostname_label": 63, "dns_rfc1035_label": 63,
+	"email": 320, "e164": 16, "port": 5,
+	"uuid": 36, "uuid3": 36, "uuid4": 36, "uuid5": 36, "uuid_rfc4122": 36, "uuid3_rfc4122": 36, "uuid4_rfc4122": 36, "uuid5_rfc4122": 36,
+	"ulid": 26, "mongodb": 24,
+	"ip": 45, "ipv4": 15, "ipv6": 45, "cidr": 49, "cidrv4": 18, "cidrv6": 49, "mac": 59,
+	"hexcolor": 9, "rgb": 64, "rgba": 64, "hsl": 64, "hsla": 64, "cmyk": 64,
+	"isbn": 17, "isbn10": 13, "isbn13": 17, "issn": 9, "ssn": 11, "ein": 10,
+	"latitude": jsonedit.MaxNumberText, "longitude": jsonedit.MaxNumberText, "number": jsonedit.MaxNumberText, "numeric": jsonedit.MaxNumberText,
+	"md4": 32, "md5": 32, "sha256": 64, "sha384": 96, "sha512": 128, "ripemd128": 32, "ripemd160": 40,
+	"tiger128": 32, "tiger160": 40, "tiger192": 48,
+	"btc_addr": 35, "btc_addr_bech32": 90, "eth_addr": 42, "eth_addr_checksum": 42,
+	"semver": 1024, "cve": 32, "bic": 11, "bic_iso_9362_2014": 11, "bcp47_language_tag": 256, "timezone": 256,
+	"iso3166_1_alpha2": 2, "iso3166_1_alpha3": 3, "iso3166_1_alpha_numeric": 3, "iso3166_1_alpha2_eu": 2, "iso3166_1_alpha3_eu": 3,
+	"iso3166_1_alpha_numeric_eu": 3, "iso3166_2": 6, "iso4217": 3, "iso4217_numeric": 3,
+	"postcode_iso3166_alpha2": 16, "postcode_iso3166_alpha2_field": 16, "credit_card": 32, "luhn_checksum": 64, "cron": 1024,
+}
+
+// bound returns how many bytes a text that satisfies the rules can have; 0: no rule bounds it.
+func (c *Constraints) bound() int {
+	least := 0
+	for _, r := range c.Rules {
+		if n := r.bound(); n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}
+
+// limit sets the bounds of all levels.
+func (c *Constraints) limit() {
+	if c == nil {
+		return
+	}
+	c.longest = c.bound()
+	c.Keys.limit()
+	c.Elem.limit()
+}
+
+// TooLong reports whether the rules exclude every text of n bytes.
+func (c *Constraints) TooLong(n int) bool { return c != nil && c.longest > 0 && n > c.longest }
+
+// bound is the largest bound of the alternatives, if all have one.
+func (r Rule) bound() int {
+	if len(r.alts) == 0 {
+		return longest[r.Name]
+	}
+	most := 0
+	for _, alt := range r.alts {
+		n := alt.bound()
+		if n == 0 {
+			return 0
+		}
+		most = max(most, n)
+	}
+	return most
+}

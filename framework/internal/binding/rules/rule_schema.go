@@ -1,0 +1,456 @@
+package rules
+
+import (
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// express writes the rule as keywords into k and reports whether they say all
+// that the rule demands. Agreement with validator is measured by the tests.
+//
+//	rule            text              number             list           map
+//	min, gte        minLength         minimum            minItems       minProperties
+//	max, lte        maxLength         maximum            maxItems       maxProperties
+//	gt, lt          …Length ±1        exclusive…         …Items ±1      …Properties ±1
+//	len             both …Length      const              both …Items    both …Properties
+//	eq, ne          const, not        const, not         both …Items    both …Properties
+//	oneof, noneof   enum, not enum    enum, not enum
+//	unique                                               uniqueItems
+//	startswith, endswith, contains, excludes… → pattern, not pattern
+//	alpha, numeric, hexadecimal, uuid4, semver, … → pattern (see patterns.go)
+//	email, url, uri, uuid, ip, ipv4, ipv6, hostname…, datetime → format
+//	a|b → anyOf, if each part has keywords; anything else → a sentence
+func (c *Constraints) express(r Rule, v Value, k *schema.Keywords) bool {
+	what := v.Kind
+	if len(r.alts) > 0 {
+		return c.expressAny(r, v, k)
+	}
+	if r.check != nil {
+		return r.check.express(k)
+	}
+	if r.isSize() {
+		return r.expressSize(what, k)
+	}
+	switch r.Name {
+	case "eq", "ne":
+		return r.expressEqual(what, k)
+	case "oneof", "noneof":
+		return r.expressEnum(what, k)
+	case "unique":
+		if what == ListKind && r.Param == "" {
+			k.Set("uniqueItems", []byte("true"))
+			return v.comparableOnWire()
+		}
+		return false
+	}
+	if what != TextKind {
+		// Numbers are numeric; validator says so of their text form.
+		return what.IsNumber() && (r.Name == "number" || r.Name == "numeric")
+	}
+	return r.expressText(k)
+}
+
+// isSize reports whether the rule, or a part of it, measures a value.
+func (r Rule) isSize() bool {
+	return slices.Contains(sizeRules, r.Name) || slices.ContainsFunc(r.alts, Rule.isSize)
+}
+
+var sizeRules = []string{"min", "gte", "max", "lte", "gt", "lt", "len"}
+
+// comparableOnWire reports whether the elements of v are equal in Go, as validator compares them, exactly if
+// their JSON is equal, as uniqueItems compares it.
+func (v Value) comparableOnWire() bool {
+	if v.Kind != ListKind || v.Elem == nil {
+		return false
+	}
+	switch v.Elem().Kind {
+	case TextKind, IntKind, UintKind, FloatKind, BoolKind:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *Constraints) expressAny(r Rule, v Value, k *schema.Keywords) bool {
+	var options [][]byte
+	for _, alt := range r.alts {
+		var one schema.Keywords
+		if alt.structural() || !c.express(alt, v, &one) {
+			return false
+		}
+		options = append(options, one.Render())
+	}
+	if k.Has("anyOf") {
+		return false
+	}
+	k.Set("anyOf", jsonedit.List(options))
+	return true
+}
+
+// expressSize maps bounds. Parameters are read in any base, as validator does:
+// min=010 is 8.
+func (r Rule) expressSize(what Kind, k *schema.Keywords) bool {
+	switch what {
+	case TextKind:
+		return r.countBounds(k, "minLength", "maxLength")
+	case ListKind:
+		return r.countBounds(k, "minItems", "maxItems")
+	case MapKind:
+		return r.countBounds(k, "minProperties", "maxProperties")
+	case IntKind, UintKind, FloatKind:
+		return r.numberBounds(what, k)
+	default:
+		return false
+	}
+}
+
+func (r Rule) countBounds(k *schema.Keywords, low, high string) bool {
+	n64, err := strconv.ParseInt(r.Param, 0, 64)
+	n := int(n64)
+	if err != nil || n64 < 0 || n64 > math.MaxInt32 {
+		return false
+	}
+	switch r.Name {
+	case "min", "gte":
+		k.AtLeast(low, n)
+	case "gt":
+		k.AtLeast(low, n+1)
+	case "max", "lte":
+		k.AtMost(high, n)
+	case "lt":
+		if n == 0 {
+			return false
+		}
+		k.AtMost(high, n-1)
+	case "len", "eq":
+		k.AtLeast(low, n)
+		k.AtMost(high, n)
+	}
+	return true
+}
+
+// number reads a rule's parameter as validator does for the kind.
+func (r Rule) number(what Kind) ([]byte, bool) {
+	switch what {
+	case IntKind:
+		i, err := strconv.ParseInt(r.Param, 0, 64)
+		return strconv.AppendInt(nil, i, 10), err == nil
+	case UintKind:
+		u, err := strconv.ParseUint(r.Param, 0, 64)
+		return strconv.AppendUint(nil, u, 10), err == nil
+	default:
+		f, err := strconv.ParseFloat(r.Param, 64)
+		return jsonedit.AppendFloat(nil, f, 64), err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+	}
+}
+
+func (r Rule) numberBounds(what Kind, k *schema.Keywords) bool {
+	bound, ok := r.number(what)
+	if !ok {
+		return false
+	}
+	switch r.Name {
+	case "min", "gte":
+		k.Raise("minimum", bound)
+	case "max", "lte":
+		k.Lower("maximum", bound)
+	case "gt":
+		k.DropBound("minimum", bound, -1)
+		k.Raise("exclusiveMinimum", bound)
+	case "lt":
+		k.DropBound("maximum", bound, 1)
+		k.Lower("exclusiveMaximum", bound)
+	case "len":
+		return r.pin(k, bound)
+	}
+	return true
+}
+
+// pin demands one value.
+func (r Rule) pin(k *schema.Keywords, value []byte) bool {
+	k.Narrow("const", value, value)
+	return true
+}
+
+func (r Rule) expressEqual(what Kind, k *schema.Keywords) bool {
+	var value []byte
+	switch what {
+	case TextKind:
+		value = jsontext.Quote(nil, r.Param)
+	case IntKind, UintKind, FloatKind:
+		number, ok := r.number(what)
+		if !ok {
+			return false
+		}
+		value = number
+	case BoolKind:
+		b, err := strconv.ParseBool(r.Param)
+		if err != nil {
+			return false
+		}
+		value = strconv.AppendBool(nil, b)
+	case ListKind, MapKind:
+		if r.Name == "ne" {
+			return false
+		}
+		r.Name = "len"
+		return r.expressSize(what, k)
+	default:
+		return false
+	}
+	if r.Name == "eq" {
+		return r.pin(k, value)
+	}
+	return k.Exclude(schema.Keywords{{Name: "const", Value: value}})
+}
+
+// params splits a list of words, of which 'in quotes' may have spaces.
+var params = regexp.MustCompile(`'[^']*'|\S+`)
+
+func (r Rule) words() []string {
+	words := params.FindAllString(r.Param, -1)
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(w, "'", "")
+	}
+	return words
+}
+
+func (r Rule) expressEnum(what Kind, k *schema.Keywords) bool {
+	words := UniqueTexts(r.words())
+	if len(words) == 0 {
+		return false
+	}
+	var values [][]byte
+	for _, w := range words {
+		if what == TextKind {
+			values = append(values, jsontext.Quote(nil, w))
+			continue
+		}
+		number := []byte(w)
+		if what != IntKind && what != UintKind || jsontext.Check(number, jsontext.Limits{}) != nil || !jsontext.IsInteger(number) {
+			return false
+		}
+		values = append(values, number)
+	}
+	if r.Name == "noneof" {
+		return k.Exclude(schema.Keywords{{Name: "enum", Value: jsonedit.List(values)}})
+	}
+	k.Narrow("enum", jsonedit.List(values), values...)
+	return true
+}
+
+// expressText maps the rules of texts.
+func (r Rule) expressText(k *schema.Keywords) bool {
+	quote := ecmaQuote(r.Param)
+	switch r.Name {
+	case "startswith":
+		return k.Match("^" + quote)
+	case "endswith":
+		return k.Match(quote + "$")
+	case "contains":
+		return k.Match(quote)
+	case "containsrune":
+		return k.Match(ecmaQuote(r.firstRune()))
+	case "containsany":
+		return k.Match("[" + quote + "]")
+	case "startsnotwith":
+		return k.Exclude(schema.Keywords{{Name: "pattern", Value: jsontext.Quote(nil, "^"+quote)}})
+	case "endsnotwith":
+		return k.Exclude(schema.Keywords{{Name: "pattern", Value: jsontext.Quote(nil, quote+"$")}})
+	case "excludes":
+		return k.Exclude(schema.Keywords{{Name: "pattern", Value: jsontext.Quote(nil, quote)}})
+	case "excludesrune":
+		return k.Exclude(schema.Keywords{{Name: "pattern", Value: jsontext.Quote(nil, ecmaQuote(r.firstRune()))}})
+	case "excludesall":
+		return k.Exclude(schema.Keywords{{Name: "pattern", Value: jsontext.Quote(nil, "["+quote+"]")}})
+	case "datetime":
+		return r.expressLayout(k)
+	case "ip":
+		k.Set("anyOf", []byte(schema.IPFormats))
+		return true
+	case "boolean":
+		k.Set("enum", jsonedit.List(jsonedit.QuoteAll([]string{"1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"})))
+		return true
+	}
+	if pattern, ok := schema.Patterns[r.Name]; ok {
+		return k.Match(pattern)
+	}
+	if format, ok := formats[r.Name]; ok {
+		k.SetText("format", format)
+		if note, ok := formatNotes[r.Name]; ok {
+			k.Note(note)
+		}
+		return true
+	}
+	return false
+}
+
+// firstRune is all of the parameter that containsrune and excludesrune look at.
+func (r Rule) firstRune() string {
+	_, size := utf8.DecodeRuneInString(r.Param)
+	return r.Param[:size]
+}
+
+// expressLayout maps the layouts that have a format.
+func (r Rule) expressLayout(k *schema.Keywords) bool {
+	switch r.Param {
+	case time.DateOnly:
+		k.SetText("format", "date")
+	case time.RFC3339, time.RFC3339Nano:
+		k.SetText("format", "date-time")
+	default:
+		return false
+	}
+	return true
+}
+
+// ecmaQuote escapes for an ECMAScript regular expression with the u flag,
+// which refuses escapes of anything but syntax characters.
+func ecmaQuote(s string) string {
+	var out strings.Builder
+	for _, r := range s {
+		switch {
+		case strings.ContainsRune(`^$\.*+?()[]{}|/`, r):
+			out.WriteByte('\\')
+			out.WriteRune(r)
+		case r == '-':
+			out.WriteString(`\x2d`)
+		default:
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// sentence says in words what no keyword says.
+func (c *Constraints) sentence(r Rule, v Value, owner reflect.Type) string {
+	if r.check != nil {
+		return r.check.sentence()
+	}
+	if text, ok := relation(r, owner); ok {
+		return text
+	}
+	if text, ok := sentences[r.commonName()]; ok {
+		return text
+	}
+	what := v.Kind
+	if v.Quoted != Opaque {
+		what = v.Quoted
+	}
+	bound := strings.TrimSpace(r.Param)
+	if nanoseconds, err := strconv.ParseInt(bound, 0, 64); err == nil && what == DurationKind {
+		bound = gotype.DurationText(time.Duration(nanoseconds))
+	}
+	switch {
+	case what == TimeKind && bound == "":
+		if text, ok := timeSentences[r.Name]; ok {
+			return text
+		}
+	case r.Name == "datetime":
+		return "Written like " + LayoutExample(r.Param) + "."
+	}
+	if v.Bytes && r.isSize() {
+		return boundSentences[r.Name] + " " + bound + " bytes."
+	}
+	if text, ok := boundSentences[r.Name]; ok && what != Opaque && what != TimeKind {
+		return text + " " + bound + "."
+	}
+	switch r.Name {
+	case "unique":
+		if r.Param != "" {
+			return "No two items have the same " + wireName(v.elemType(), r.Param) + "."
+		}
+		return "All items differ."
+	case "oneof":
+		return "One of: " + strings.Join(r.words(), ", ") + "."
+	case "oneofci":
+		return "One of, in upper or lower case: " + strings.Join(r.words(), ", ") + "."
+	case "noneofci":
+		return "None of, in upper or lower case: " + strings.Join(r.words(), ", ") + "."
+	}
+	return "Must satisfy " + r.String() + "."
+}
+
+// elemType returns the struct type of the elements behind pointers. It returns nil if v has no elements.
+func (v Value) elemType() reflect.Type {
+	if v.Elem == nil {
+		return nil
+	}
+	return v.Elem().T
+}
+
+// LayoutExample is a time in a layout of package time.
+func LayoutExample(layout string) string {
+	return time.Date(2026, 1, 31, 15, 4, 5, 0, time.UTC).Format(layout)
+}
+
+// relation describes rules between members, by the members' names on the wire.
+func relation(r Rule, owner reflect.Type) (string, bool) {
+	other := wireName(owner, r.Param)
+	if text, ok := fieldSentences[r.Name]; ok {
+		return text + " " + other + ".", true
+	}
+	text, ok := PresenceSentences[r.Name]
+	if !ok {
+		return "", false
+	}
+	words := r.words()
+	if strings.HasSuffix(r.Name, "_if") || strings.HasSuffix(r.Name, "_unless") {
+		var pairs []string
+		for i := 0; i+1 < len(words); i += 2 {
+			pairs = append(pairs, wireName(owner, words[i])+" is "+words[i+1])
+		}
+		return text + " " + strings.Join(pairs, " and ") + ".", true
+	}
+	for i, w := range words {
+		words[i] = wireName(owner, w)
+	}
+	joint := " or "
+	if strings.HasSuffix(r.Name, "_all") {
+		joint = " and "
+	}
+	plural := " is given."
+	if strings.Contains(r.Name, "without") {
+		plural = " is missing."
+	}
+	return text + " " + strings.Join(words, joint) + plural, true
+}
+
+// wireName is the member name of a Go field.
+func wireName(t reflect.Type, goName string) string {
+	t = gotype.Deref(t)
+	if t == nil || t.Kind() != reflect.Struct {
+		return goName
+	}
+	sf, ok := t.FieldByName(goName)
+	if !ok {
+		return goName
+	}
+	for _, key := range []string{"json", "uri"} {
+		if name, _, _ := strings.Cut(sf.Tag.Get(key), ","); name != "" && name != "-" {
+			return name
+		}
+	}
+	return goName
+}
+
+// UniqueTexts removes repetitions from texts, which it changes.
+func UniqueTexts(texts []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(texts, func(text string) bool {
+		known := seen[text]
+		seen[text] = true
+		return known
+	})
+}

@@ -1,0 +1,285 @@
+package rules
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-playground/validator/v10"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+)
+
+// Rule is one component of a validate tag; alts are the parts of a|b.
+type Rule struct {
+	Name, Param string
+	alts        []Rule
+	check       *Check // the application's own check; nil: a rule of validator
+}
+
+// String returns the rule as it stands in a tag, with its parameter unescaped.
+func (r Rule) String() string {
+	if len(r.alts) > 0 {
+		parts := make([]string, len(r.alts))
+		for i, a := range r.alts {
+			parts[i] = a.String()
+		}
+		return strings.Join(parts, "|")
+	}
+	if r.Param == "" {
+		return r.Name
+	}
+	return r.Name + "=" + r.Param
+}
+
+// commonName is the rule's name; for alternatives with an alias, that.
+func (r Rule) commonName() string {
+	if len(r.alts) == 0 {
+		return r.Name
+	}
+	text := r.String()
+	for alias, expanded := range ruleAliases {
+		if expanded == text {
+			return alias
+		}
+	}
+	return text
+}
+
+// Constraints are the rules of one level of a value: of the value itself, of its map keys, and
+// (behind dive) of its elements. A nil *constraints demands nothing.
+type Constraints struct {
+	Rules   []Rule
+	Keys    *Constraints
+	Elem    *Constraints
+	present bool // required: present and not null
+	lax     bool // omitempty and similar: may be absent, and is not checked while empty
+	longest int  // bytes of a text that can satisfy the rules; 0: there is no bound
+	Extra   schema.Keywords
+	notes   []string // sentences for rules that have no keyword
+}
+
+// Plain reports whether the constraints demand nothing of a value.
+func (c *Constraints) Plain() bool {
+	return c == nil || len(c.Rules) == 0 && c.Keys == nil && c.Elem.Plain() && len(c.Extra) == 0
+}
+
+// MustExist reports whether the value must be present and not null.
+func (c *Constraints) MustExist() bool { return c != nil && c.present }
+
+// MayBeAbsent reports whether the tag makes the member optional, as omitempty does.
+func (c *Constraints) MayBeAbsent() bool { return c != nil && c.lax }
+
+// Element returns the rules of the elements, nil if there are none.
+func (c *Constraints) Element() *Constraints {
+	if c == nil {
+		return nil
+	}
+	return c.Elem
+}
+
+// KeyRules returns the rules of the keys of a map, nil if there are none.
+func (c *Constraints) KeyRules() *Constraints {
+	if c == nil {
+		return nil
+	}
+	return c.Keys
+}
+
+// forbidden rules access files, sockets or DNS with a text that the caller sent.
+var forbidden = map[string]bool{
+	"file": true, "dir": true, "filepath": true, "dirpath": true, "image": true, "mimetype": true, "uds_exists": true,
+	"tcp4_addr": true, "tcp6_addr": true, "tcp_addr": true, "udp4_addr": true, "udp6_addr": true, "udp_addr": true,
+	"ip4_addr": true, "ip6_addr": true, "ip_addr": true, "unix_addr": true,
+}
+
+// ruleAliases are validator's own.
+var ruleAliases = map[string]string{
+	"iscolor":         "hexcolor|rgb|rgba|hsl|hsla|cmyk",
+	"country_code":    "iso3166_1_alpha2|iso3166_1_alpha3|iso3166_1_alpha_numeric",
+	"eu_country_code": "iso3166_1_alpha2_eu|iso3166_1_alpha3_eu|iso3166_1_alpha_numeric_eu",
+}
+
+// Compiler reads the validate tags of one plan.
+type Compiler struct {
+	*report.Faults
+	Checks []Check             // tags of the application's own
+	judge  *validator.Validate // for single values; nil until it is needed
+}
+
+// Read reads the validate tag of a field of type t. owner is the struct whose fields the tag may name. It
+// returns nil if there are no rules, and after a fault.
+func (c *Compiler) Read(tag string, t, owner reflect.Type, v Value) *Constraints {
+	if tag == "" || tag == "-" {
+		return nil
+	}
+	out, ok := parseTag(tag)
+	if !ok {
+		c.Fault("", fmt.Sprintf("validate tag %q cannot be read", tag), "Separate rules by commas; keys…endkeys follow dive")
+		return nil
+	}
+	c.attach(out)
+	out.limit()
+	if !c.lint(out, t, owner) {
+		return nil
+	}
+	out.settle(v, owner)
+	return out
+}
+
+// parseTag splits a tag into levels.
+func parseTag(tag string) (*Constraints, bool) {
+	root := &Constraints{}
+	cur := root
+	parts := strings.Split(tag, ",")
+	for i := 0; i < len(parts); i++ {
+		switch part := parts[i]; part {
+		case "":
+			return nil, false
+		case "dive":
+			cur.Elem = &Constraints{}
+			cur = cur.Elem
+		case "keys":
+			end := i + 1
+			for end < len(parts) && parts[end] != "endkeys" {
+				end++
+			}
+			if i == 0 || parts[i-1] != "dive" || end == len(parts) || end == i+1 {
+				return nil, false
+			}
+			keys, ok := parseTag(strings.Join(parts[i+1:end], ","))
+			if !ok {
+				return nil, false
+			}
+			// The tag reads dive,keys,…,endkeys: cur is the element already.
+			parentOf(root, cur).Keys = keys
+			i = end
+		case "required":
+			cur.present = true
+			cur.Rules = append(cur.Rules, Rule{Name: part})
+		case "omitempty", "omitnil", "omitzero":
+			cur.lax = true
+			cur.Rules = append(cur.Rules, Rule{Name: part})
+		default:
+			cur.Rules = append(cur.Rules, parseRule(part))
+		}
+	}
+	return root, true
+}
+
+func parentOf(root, child *Constraints) *Constraints {
+	for root.Elem != child {
+		root = root.Elem
+	}
+	return root
+}
+
+func parseRule(part string) Rule {
+	if alias, ok := ruleAliases[part]; ok {
+		part = alias
+	}
+	if strings.Contains(part, "|") {
+		var r Rule
+		for alt := range strings.SplitSeq(part, "|") {
+			r.alts = append(r.alts, parseRule(alt))
+		}
+		return r
+	}
+	name, param, _ := strings.Cut(part, "=")
+	return Rule{Name: name, Param: strings.ReplaceAll(strings.ReplaceAll(param, "0x2C", ","), "0x7C", "|")}
+}
+
+// settle makes required meaningful for elements: these are always present, so for texts it
+// demands one that is not empty. It also collects the sentences for rules that have no keyword.
+func (c *Constraints) settle(v Value, owner reflect.Type) {
+	for i := range c.notesFor(v) {
+		c.notes = append(c.notes, c.sentence(c.Rules[i], v, owner))
+	}
+	if v.Key != nil && c.Keys != nil {
+		if v.Strings {
+			c.Keys.notEmpty(*v.Key)
+		}
+		c.Keys.settle(*v.Key, owner)
+	}
+	if c.Elem == nil || v.Elem == nil {
+		return
+	}
+	elem := v.Elem()
+	c.Elem.notEmpty(elem)
+	c.Elem.settle(elem, owner)
+}
+
+// notEmpty is what required means for a value that is always present.
+func (c *Constraints) notEmpty(v Value) {
+	if v.Kind != TextKind {
+		return
+	}
+	for i, r := range c.Rules {
+		if r.Name == "required" {
+			c.Rules[i] = Rule{Name: "min", Param: "1"}
+		}
+	}
+}
+
+// notesFor yields the indexes of rules without a keyword for v.
+func (c *Constraints) notesFor(v Value) func(func(int) bool) {
+	return func(yield func(int) bool) {
+		for i, r := range c.Rules {
+			var scratch schema.Keywords
+			if r.structural() || c.express(r, v, &scratch) {
+				continue
+			}
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// structural rules control validator and say nothing about a value.
+func (r Rule) structural() bool {
+	switch r.Name {
+	case "required", "omitempty", "omitnil", "omitzero", "structonly", "nostructlevel":
+		return true
+	}
+	return false
+}
+
+// Apply adds the rules to the schema of v.
+func (c *Constraints) Apply(k *schema.Keywords, v Value) {
+	if c == nil {
+		return
+	}
+	for _, r := range c.Rules {
+		if !r.structural() {
+			c.express(r, v, k)
+		}
+	}
+	for _, note := range c.notes {
+		k.Note(note)
+	}
+	for _, w := range c.Extra {
+		k.Set(w.Name, w.Value)
+	}
+}
+
+// Relates reports whether a rule looks at other members.
+func (c *Constraints) Relates() bool { return slices.ContainsFunc(c.Rules, Rule.relates) }
+
+// Alone is c without the rules that look at other members.
+func (c *Constraints) Alone() *Constraints {
+	own := *c
+	own.Rules = slices.DeleteFunc(slices.Clone(c.Rules), Rule.relates)
+	return &own
+}
+
+func (r Rule) relates() bool { return Relates(r.Name) }
+
+// Relates reports whether the rule of this name looks at other members.
+func Relates(name string) bool {
+	_, presence := PresenceSentences[name]
+	_, between := fieldSentences[name]
+	return presence || between
+}

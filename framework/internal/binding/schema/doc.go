@@ -1,0 +1,9 @@
+// Package schema reads, writes and words JSON Schema.
+//
+// [Keywords] is one schema object with its members in order. Its methods tighten bounds and add demands without
+// loss of the earlier ones. [Describe] says in words what a schema wants. [Portable] and [Narrowing] rewrite a
+// schema for clients and model APIs that know less of JSON Schema. [Raw] is a compiled schema that judges values.
+//
+// The package knows no Go types but those of invopop/jsonschema, whose schemas and tags it converts. Package plan
+// derives the schema of a Go type, because the walk that derives it also decides how values are read.
+package schema

@@ -1,0 +1,182 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// SameJSON compares values without regard to the order of members.
+func SameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// FromInvopop turns invopop's schema into keywords, and corrects its peculiarities.
+func FromInvopop(s *jsonschema.Schema) (Keywords, error) {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	var doc any
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, err
+	}
+	if hasReference(doc) {
+		return nil, fmt.Errorf("it has a $ref, which would point into another document")
+	}
+	if string(raw) == "true" {
+		return nil, nil
+	}
+	if string(raw) == "false" {
+		return Keywords{{"not", jsonedit.EmptyObject}}, nil
+	}
+	k := Parse(tidy(raw))
+	for _, name := range []string{"$schema", "$id", "$defs", "$anchor"} {
+		k.Drop(name)
+	}
+	return k, nil
+}
+
+func hasReference(doc any) bool {
+	switch doc := doc.(type) {
+	case map[string]any:
+		if _, ok := doc["$ref"].(string); ok {
+			return true
+		}
+		for _, v := range doc {
+			if hasReference(v) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(doc, hasReference)
+	}
+	return false
+}
+
+var (
+	schemaValued = map[string]bool{
+		"items": true, "contains": true, "additionalProperties": true, "propertyNames": true,
+		"not": true, "if": true, "then": true, "else": true,
+	}
+	schemaLists = map[string]bool{"anyOf": true, "oneOf": true, "allOf": true, "prefixItems": true}
+	schemaMaps  = map[string]bool{"properties": true, "patternProperties": true, "dependentSchemas": true, "$defs": true}
+)
+
+// tidy writes true as {} wherever a schema may be: clients refuse a whole list of tools because
+// of properties:{a:true}.
+func tidy(raw []byte) []byte {
+	switch jsontext.KindOf(raw) {
+	case jsontext.KindBool:
+		if raw[0] == 't' {
+			return jsonedit.EmptyObject
+		}
+		return raw
+	case jsontext.KindObject:
+	default:
+		return raw
+	}
+	var out Keywords
+	for key, value := range jsontext.Members(raw) {
+		name := key.String()
+		switch {
+		case schemaValued[name]:
+			value = tidy(value)
+		case schemaLists[name]:
+			var items [][]byte
+			for item := range jsontext.Elements(value) {
+				items = append(items, tidy(item))
+			}
+			value = jsonedit.List(items)
+		case schemaMaps[name]:
+			var members Keywords
+			for k, item := range jsontext.Members(value) {
+				members = append(members, Keyword{k.String(), tidy(item)})
+			}
+			value = RenderMembers(members)
+		}
+		if name == "properties" && string(value) == "{}" {
+			continue
+		}
+		out = append(out, Keyword{name, value})
+	}
+	return RenderMembers(out)
+}
+
+// TagKeys are the keywords of a jsonschema tag by the JSON type of the field;
+// invopop ignores any other in silence.
+var TagKeys = map[string][]string{
+	"":        {"title", "description", "type", "oneof_type", "anyof_type"},
+	"string":  {"minLength", "maxLength", "pattern", "format", "readOnly", "writeOnly", "default", "example", "enum"},
+	"number":  {"multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "default", "example", "enum"},
+	"boolean": {"default"},
+	"array":   {"minItems", "maxItems", "uniqueItems", "format", "pattern", "default", "minLength", "maxLength", "enum", "minimum", "maximum", "example"},
+	"object":  {},
+}
+
+// Annotations are keywords that need no enforcement.
+var Annotations = map[string]bool{
+	"title": true, "description": true, "format": true, "readOnly": true, "writeOnly": true,
+	"default": true, "examples": true, "deprecated": true,
+}
+
+// ReadTag lets invopop read the tag of a field as if the field had a bare JSON type, so that
+// invopop's own mapping of types does not matter.
+func ReadTag(sf reflect.StructField, jsonType string, shape Keywords) (Keywords, error) {
+	probe := reflect.StructOf([]reflect.StructField{{
+		Name: "F", Type: reflect.TypeFor[probeField](), Tag: `json:"f" ` + sf.Tag[:0] + reflect.StructTag(fmt.Sprintf("jsonschema:%q", sf.Tag.Get("jsonschema"))),
+	}})
+	items := "string"
+	if raw, ok := shape.Get("items"); ok {
+		items = Parse(raw).Text("type")
+	}
+	r := &jsonschema.Reflector{
+		Anonymous: true, DoNotReference: true,
+		Mapper: func(t reflect.Type) *jsonschema.Schema {
+			if t != reflect.TypeFor[probeField]() {
+				return nil
+			}
+			s := &jsonschema.Schema{Type: jsonType}
+			if jsonType == "array" {
+				s.Items = &jsonschema.Schema{Type: items}
+			}
+			return s
+		},
+	}
+	property, ok := r.ReflectFromType(probe).Properties.Get("f")
+	if !ok {
+		return nil, fmt.Errorf("it cannot be read")
+	}
+	return FromInvopop(property)
+}
+
+// probeField stands for the field's type while invopop reads a tag.
+type probeField struct{}
+
+// Value returns the value of a keyword, nil if it is absent.
+func Value(k Keywords, name string) []byte {
+	raw, _ := k.Get(name)
+	return raw
+}
+
+// MergeItems adds the keywords of added to the schema old. The type of old stays.
+func MergeItems(old, added []byte) []byte {
+	k := Parse(old)
+	for _, w := range Parse(added) {
+		if w.Name != "type" {
+			k.Set(w.Name, w.Value)
+		}
+	}
+	return k.Render()
+}
+
+// GoClass is how a class of characters begins that Go knows, and that means something else in
+// ECMA-262, whose patterns clients compile.
+const GoClass = "[[:"

@@ -1,0 +1,145 @@
+package schema
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Narrowing names what a listed schema must not have. The narrowed schema accepts all arguments that the wide
+// one accepts, and may accept more, because the plan validates arguments in any case.
+type Narrowing struct {
+	Refs       bool // $ref: definitions are written where they are used, recursive ones to a depth
+	Unions     bool // anyOf and oneOf: the alternatives become one schema; includes Refs
+	Root       bool // oneOf, anyOf and allOf at the root
+	Nulls      bool // lists of types, and null, which an optional member has by being left out
+	Exclusives bool // exclusive bounds and propertyNames
+	Shapeless  bool // objects without properties, and arrays without items
+}
+
+// Schema narrows the schema of arguments.
+func (n Narrowing) Schema(schema []byte) []byte {
+	if n == (Narrowing{}) {
+		return schema
+	}
+	if n.Refs || n.Unions || n.Root && hasAlternatives(schema) { // alternatives may be references
+		schema = unroll(schema)
+	}
+	if n.Root {
+		k := Parse(schema)
+		for _, name := range alternatively {
+			k = withAlternatives(k, name)
+		}
+		schema = k.Render()
+	}
+	return eachSchema(schema, n.narrow)
+}
+
+// alternatively are the keywords whose values are schemas for the same value.
+var alternatively = []string{"oneOf", "anyOf", "allOf"}
+
+func hasAlternatives(schema []byte) bool {
+	return slices.ContainsFunc(alternatively, Parse(schema).Has)
+}
+
+func (n Narrowing) narrow(k Keywords) Keywords {
+	if n.Nulls {
+		k = withoutNull(k)
+	}
+	if n.Unions {
+		k = asOne(asOne(k, "anyOf"), "oneOf")
+	}
+	if n.Exclusives {
+		k = withoutExclusives(k)
+	}
+	if n.Shapeless {
+		k = shaped(k)
+	}
+	return k
+}
+
+// withoutNull drops null from the types, the enum and the alternatives of a schema.
+func withoutNull(k Keywords) Keywords {
+	if raw, _ := k.Get("type"); jsontext.KindOf(raw) == jsontext.KindArray {
+		types := notNull(raw, `"null"`)
+		if len(types) > 0 {
+			k.Set("type", types[0]) // another type is converted, if it can be
+		}
+		if enum, has := k.Get("enum"); has {
+			k.Set("enum", jsonedit.List(notNull(enum, "null")))
+		}
+	}
+	options, has := k.Get("anyOf")
+	if !has {
+		return k
+	}
+	others := notNull(options, `{"type":"null"}`)
+	if len(others) != 1 {
+		k.Set("anyOf", jsonedit.List(others))
+		return k
+	}
+	k.Drop("anyOf")
+	return over(Parse(others[0]), k)
+}
+
+// notNull returns the elements of an array but those that read like null.
+func notNull(array []byte, null string) [][]byte {
+	var out [][]byte
+	for item := range jsontext.Elements(array) {
+		if item = bytes.TrimSpace(item); string(item) != null {
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+// over returns the schema below with the keywords of above, which replace its own.
+func over(below, above Keywords) Keywords {
+	out := slices.Clone(below)
+	for _, w := range above {
+		out.Set(w.Name, w.Value)
+	}
+	return out
+}
+
+// withoutExclusives writes bounds that the number itself does not reach as a sentence.
+func withoutExclusives(k Keywords) Keywords {
+	for _, bound := range []struct{ exclusive, keyword, words string }{
+		{"exclusiveMinimum", "minimum", "Greater than "}, {"exclusiveMaximum", "maximum", "Less than "},
+	} {
+		raw, has := k.Get(bound.exclusive)
+		if !has {
+			continue
+		}
+		k.Drop(bound.exclusive)
+		if !k.Has(bound.keyword) {
+			k.Set(bound.keyword, raw)
+		}
+		k.Note(bound.words + string(raw) + ".")
+	}
+	if names, has := k.Get("propertyNames"); has {
+		k.Drop("propertyNames")
+		if enum, listed := Parse(names).Get("enum"); listed {
+			k.Note("The names are " + strings.Join(ElementTexts(enum), ", ") + ".")
+		}
+	}
+	return k
+}
+
+// shaped gives an object properties, and an array items.
+func shaped(k Keywords) Keywords {
+	switch k.Text("type") {
+	case "object":
+		if more := Value(k, "additionalProperties"); !k.Has("properties") && jsontext.KindOf(more) != jsontext.KindObject {
+			k.Set("properties", []byte("{}"))
+		}
+	case "array":
+		if !k.Has("items") && !k.Has("prefixItems") {
+			k.Set("items", []byte("{}"))
+		}
+	}
+	return k
+}

@@ -1,0 +1,194 @@
+package schema
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// asOne writes the alternatives under a keyword as one schema, which accepts all of them. A schema of objects
+// gets the members of all alternatives. A schema that has a type keeps it. Otherwise the schema gets the type
+// of the alternatives. If their types differ, it becomes a text, which is converted.
+func asOne(k Keywords, name string) Keywords {
+	raw, has := k.Get(name)
+	if !has {
+		return k
+	}
+	var options []Keywords
+	for option := range jsontext.Elements(raw) {
+		options = append(options, Parse(option))
+	}
+	if len(options) == 0 {
+		return k
+	}
+	if k.Text("type") == "object" || k.Has("properties") || onlyObjects(options) {
+		return withAlternatives(k, name)
+	}
+	k.Drop(name)
+	if !k.Has("type") {
+		k.SetText("type", commonType(options))
+	}
+	if items, has := options[0].Get("items"); has && k.Text("type") == "array" && !k.Has("items") {
+		k.Set("items", items)
+	}
+	k.Note("Give " + alternatives(options) + ".")
+	return k
+}
+
+// commonType returns the type of all options. If they have several, it returns "string".
+func commonType(options []Keywords) string {
+	typ := options[0].Text("type")
+	if typ == "" || slices.ContainsFunc(options, func(o Keywords) bool { return o.Text("type") != typ }) {
+		return "string"
+	}
+	return typ
+}
+
+func onlyObjects(options []Keywords) bool {
+	return !slices.ContainsFunc(options, func(o Keywords) bool { return o.Text("type") != "object" || !o.Has("properties") })
+}
+
+// alternatives says what the options want.
+func alternatives(options []Keywords) string {
+	var words []string
+	for _, o := range options {
+		if text := Describe(o); !slices.Contains(words, text) {
+			words = append(words, text)
+		}
+	}
+	return strings.Join(words, " or ")
+}
+
+// withAlternatives adds the members of all objects under a keyword to the properties of the schema. A member
+// is required if the schema or all of the objects require it.
+func withAlternatives(k Keywords, name string) Keywords {
+	raw, has := k.Get(name)
+	if !has {
+		return k
+	}
+	k.Drop(name)
+	m := &merger{of: map[string][]Keywords{}, when: map[string][]string{}}
+	for option := range jsontext.Elements(raw) {
+		m.option(Parse(option), name == "allOf")
+	}
+	properties := Parse(Value(k, "properties"))
+	for _, member := range m.names {
+		if !properties.Has(member) {
+			properties.Set(member, m.member(member))
+		}
+	}
+	k.Set("properties", RenderMembers(properties))
+	required := ElementTexts(Value(k, "required"))
+	for _, quoted := range m.required {
+		if !slices.Contains(required, quoted) {
+			required = append(required, quoted)
+		}
+	}
+	if len(required) > 0 {
+		k.Set("required", jsonedit.List(byteTexts(required)))
+	}
+	if !k.Has("type") {
+		k.Set("type", []byte(`"object"`))
+	}
+	if m.closed > 0 && m.closed == m.options && !k.Has("additionalProperties") {
+		k.Set("additionalProperties", []byte("false"))
+	}
+	return k
+}
+
+func byteTexts(texts []string) [][]byte {
+	out := make([][]byte, len(texts))
+	for i, text := range texts {
+		out[i] = []byte(text)
+	}
+	return out
+}
+
+// merger collects the members of alternatives.
+type merger struct {
+	options, closed int
+	names           []string              // in the order of their first option
+	of              map[string][]Keywords // schemas of a member, one for each option that has it
+	when            map[string][]string   // the tags of those options
+	required        []string              // quoted, by all options
+}
+
+// option adds one alternative. all says that each applies, so that all that they require is required.
+func (m *merger) option(o Keywords, all bool) {
+	m.options++
+	if string(Value(o, "additionalProperties")) == "false" {
+		m.closed++
+	}
+	tag := ""
+	if !all {
+		tag = tagOf(o)
+	}
+	for key, schema := range jsontext.Members(Value(o, "properties")) {
+		name := key.String()
+		if m.of[name] == nil {
+			m.names = append(m.names, name)
+		}
+		m.of[name] = append(m.of[name], Parse(schema))
+		m.when[name] = append(m.when[name], tag)
+	}
+	required := ElementTexts(Value(o, "required"))
+	switch {
+	case m.options == 1 || all:
+		m.required = append(m.required, required...)
+	default:
+		m.required = slices.DeleteFunc(m.required, func(name string) bool { return !slices.Contains(required, name) })
+	}
+}
+
+// tagOf returns the member that tells an alternative from the others, as "kind is circle", or "".
+func tagOf(o Keywords) string {
+	for key, schema := range jsontext.Members(Value(o, "properties")) {
+		if only := ElementTexts(Value(Parse(schema), "enum")); len(only) == 1 {
+			return key.String() + " is " + jsonedit.TextOf([]byte(only[0]))
+		}
+	}
+	return ""
+}
+
+// member returns the schema of a member that accepts what each alternative does.
+func (m *merger) member(name string) []byte {
+	all := m.of[name]
+	k := slices.Clone(all[0])
+	if values, listed := values(all); listed {
+		k.Set("enum", jsonedit.List(values))
+	} else if slices.ContainsFunc(all, func(o Keywords) bool { return !bytes.Equal(o.Render(), all[0].Render()) }) {
+		k = asOne(Keywords{{"anyOf", jsonedit.List(rendered(all))}}, "anyOf")
+	}
+	if tags := m.when[name]; len(all) < m.options && !slices.Contains(tags, "") {
+		k.Note("Only if " + strings.Join(tags, " or ") + ".")
+	}
+	return k.Render()
+}
+
+// values returns the values of all enums, if each option has one.
+func values(options []Keywords) ([][]byte, bool) {
+	var all [][]byte
+	for _, o := range options {
+		enum, listed := o.Get("enum")
+		if !listed {
+			return nil, false
+		}
+		for item := range jsontext.Elements(enum) {
+			if !slices.ContainsFunc(all, func(known []byte) bool { return bytes.Equal(known, item) }) {
+				all = append(all, item)
+			}
+		}
+	}
+	return all, true
+}
+
+func rendered(options []Keywords) [][]byte {
+	out := make([][]byte, len(options))
+	for i, o := range options {
+		out[i] = o.Render()
+	}
+	return out
+}

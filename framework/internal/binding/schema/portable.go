@@ -1,0 +1,107 @@
+package schema
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// Portable writes a schema in the words that clients and model APIs have in common. It accepts the
+// same values:
+//
+//   - a constant is an enum of one, which readers of a smaller JSON Schema know;
+//   - a whole number has minimum and maximum instead of exclusive bounds;
+//   - every branch of anyOf has a type, and there is none beside it: some readers take the type
+//     for all there is, others skip what has none.
+func Portable(schema []byte) []byte {
+	return eachSchema(schema, portably)
+}
+
+func portably(k Keywords) Keywords {
+	if value, ok := k.Get("const"); ok {
+		k.Drop("const")
+		k.Set("enum", jsonedit.List([][]byte{value}))
+	}
+	if k.Text("type") == "integer" {
+		inclusive(&k, "exclusiveMinimum", "minimum", 1)
+		inclusive(&k, "exclusiveMaximum", "maximum", -1)
+	}
+	if options, ok := k.Get("anyOf"); ok && k.Has("type") {
+		k.Set("anyOf", typedOptions(options, Value(k, "type")))
+		k.Drop("type")
+	}
+	return k
+}
+
+// inclusive writes a bound of whole numbers, if it is one itself, as the next one that is allowed.
+func inclusive(k *Keywords, exclusive, keyword string, step int64) {
+	raw, _ := k.Get(exclusive)
+	bound, whole := jsontext.Int64(raw)
+	if !whole || step > 0 && bound+step < bound || step < 0 && bound+step > bound {
+		return
+	}
+	k.Drop(exclusive)
+	tighten := k.Raise
+	if step < 0 {
+		tighten = k.Lower
+	}
+	tighten(keyword, strconv.AppendInt(nil, bound+step, 10))
+}
+
+// typedOptions gives the branches of anyOf the type that stood beside them. A branch that is
+// nothing but alternatives is replaced by these.
+func typedOptions(options, typ []byte) []byte {
+	var all [][]byte
+	for option := range jsontext.Elements(options) {
+		branch := Parse(option)
+		if !branch.Has("type") && !branch.Has("$ref") {
+			branch = portably(slices.Insert(branch, 0, Keyword{"type", typ}))
+		}
+		if inner, ok := branch.Get("anyOf"); ok && len(branch) == 1 {
+			for each := range jsontext.Elements(inner) {
+				all = append(all, each)
+			}
+			continue
+		}
+		all = append(all, branch.Render())
+	}
+	return jsonedit.List(all)
+}
+
+// eachSchema changes a schema and all that it contains, the inner ones first.
+func eachSchema(raw []byte, change func(Keywords) Keywords) []byte {
+	if jsontext.KindOf(raw) != jsontext.KindObject {
+		return raw
+	}
+	return change(eachInside(raw, func(inner []byte) []byte { return eachSchema(inner, change) })).Render()
+}
+
+// eachInside returns a schema with the ones directly inside of it changed.
+func eachInside(raw []byte, change func([]byte) []byte) Keywords {
+	var out Keywords
+	for key, value := range jsontext.Members(raw) {
+		name := key.String()
+		value = bytes.TrimSpace(value)
+		switch {
+		case schemaValued[name]:
+			value = change(value)
+		case schemaLists[name]:
+			var items [][]byte
+			for item := range jsontext.Elements(value) {
+				items = append(items, change(item))
+			}
+			value = jsonedit.List(items)
+		case schemaMaps[name]:
+			var members Keywords
+			for k, item := range jsontext.Members(value) {
+				members = append(members, Keyword{k.String(), change(item)})
+			}
+			value = RenderMembers(members)
+		}
+		out = append(out, Keyword{name, value})
+	}
+	return out
+}
