@@ -6,6 +6,17 @@
 //	report, err := plan.Decode(ctx, arguments, reflect.ValueOf(&in).Elem())
 //	out, err = plan.Append(out, reflect.ValueOf(in))
 //
+// The parts are packages, each of which imports only those before it:
+//
+//   - gotype, jsonedit: questions about Go types, changes of JSON texts;
+//   - report, spelling: faults of types and issues of calls, and names that were meant;
+//   - schema: JSON Schema as text, words for it, and compiled schemas;
+//   - rules: what the validate tags demand;
+//   - plan: the walk over the type, and reading, judging and writing of its values;
+//   - repair: the corrected call in an error.
+//
+// Package binding joins plan and repair, and is what the packages of the framework import.
+//
 // It is the only reflection of Kagami. The plan and the schema come from the
 // same walk over the type, so that what the schema accepts decodes, and what
 // decodes the schema accepts; where JSON Schema cannot say what a tag demands

@@ -7,6 +7,8 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/plan"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/repair"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
@@ -15,13 +17,13 @@ import (
 
 // Plan is one compiled Go type, which corrects the calls that it refuses. It is
 // immutable and safe for concurrent use.
-type Plan struct{ *core }
+type Plan struct{ *plan.Plan }
 
 // Compile compiles t. If there is a fault that is not a warning, the plan is nil. Compile never
 // panics, whatever the type, unless a method of the type does so outside
 // Values, JSONSchema and JSONSchemaExtend.
-func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []report.Fault) {
-	p, faults := compileCore(t, mode, opts)
+func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
+	p, faults := plan.Compile(t, mode, opts)
 	if p == nil {
 		return nil, faults
 	}
@@ -33,15 +35,15 @@ func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []report.Fault) {
 // retain it. The error is an *Invalid with all faults at once and a corrected call, or the
 // cancellation of ctx as the type's own Validate returned it.
 func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Report, error) {
-	done, found, err := p.core.Decode(ctx, raw, into)
+	done, found, err := p.Plan.Decode(ctx, raw, into)
 	if err == nil {
 		return done, nil
 	}
 	if len(raw) == 0 {
 		raw = jsonedit.EmptyObject
 	}
-	if invalid, ok := errors.AsType[*report.Invalid](err); ok {
-		invalid.Try, invalid.Examples = suggest(ctx, p.core, raw, found)
+	if invalid, ok := errors.AsType[*Invalid](err); ok {
+		invalid.Try, invalid.Examples = repair.Suggest(ctx, p.Plan, raw, found)
 	}
 	return done, err
 }
@@ -50,12 +52,12 @@ func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Repo
 // variables arrive. An empty text is an absent member, except where the type
 // is a text. The plan must have been compiled for Strings.
 func (p *Plan) DecodeStrings(ctx context.Context, values map[string]string, into reflect.Value) error {
-	object, err := p.objectOf(values)
+	object, err := p.ObjectOf(values)
 	if err != nil {
 		return err
 	}
 	_, err = p.Decode(ctx, object, into)
-	if invalid, ok := errors.AsType[*report.Invalid](err); ok && invalid.Try != "" {
+	if invalid, ok := errors.AsType[*Invalid](err); ok && invalid.Try != "" {
 		invalid.Try = asTexts(invalid.Try)
 	}
 	return err
@@ -71,15 +73,27 @@ func asTexts(object string) string {
 }
 
 // MaskOf returns nil if no member of the plan's type is secret.
-func MaskOf(p *Plan) *Mask {
+func MaskOf(p *Plan) *plan.Mask {
 	if p == nil {
 		return nil
 	}
-	return maskOf(p.core)
+	return plan.MaskOf(p.Plan)
 }
 
-// Names that the app's packages need.
+// Names of the packages below, for callers that need only the whole.
 type (
+	// Mode says what a type is compiled for.
+	Mode = plan.Mode
+	// Options of one plan.
+	Options = plan.Options
+	// Union says which struct types stand behind an interface.
+	Union = plan.Union
+	// Field is one top-level member.
+	Field = plan.Field
+	// Report tells what Decode did beyond reading.
+	Report = plan.Report
+	// Mask hides the secret members of the values of one plan.
+	Mask = plan.Mask
 	// Fault is one thing that is wrong with a type.
 	Fault = report.Fault
 	// Issue is one thing that is wrong with a call.
@@ -97,6 +111,17 @@ type (
 	// URL is an absolute URL, a string in JSON.
 	URL = gotype.URL
 )
+
+// Modes.
+const (
+	Input   = plan.Input
+	Output  = plan.Output
+	Strings = plan.Strings
+	Form    = plan.Form
+)
+
+// LegalName reports whether encoding/json accepts a name in a tag.
+func LegalName(name string) bool { return plan.LegalName(name) }
 
 // NewInvalid returns an error for issues found elsewhere.
 func NewInvalid(issues ...Issue) *Invalid { return report.NewInvalid(issues...) }

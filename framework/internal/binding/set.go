@@ -2,8 +2,6 @@ package binding
 
 import (
 	"reflect"
-
-	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 )
 
 // Set compiles types with the same options, each once: components that take or return the
@@ -23,20 +21,20 @@ type compilation struct {
 
 type compiled struct {
 	plan   *Plan
-	faults []report.Fault
+	faults []Fault
 }
 
 // Compile is [Compile] with the options of the set.
-func (s *Set) Compile(t reflect.Type, mode Mode) (*Plan, []report.Fault) {
+func (s *Set) Compile(t reflect.Type, mode Mode) (*Plan, []Fault) {
 	return s.once(compilation{t: t, mode: mode})
 }
 
 // CompileLoose is Compile with AllowUnknown.
-func (s *Set) CompileLoose(t reflect.Type, mode Mode) (*Plan, []report.Fault) {
+func (s *Set) CompileLoose(t reflect.Type, mode Mode) (*Plan, []Fault) {
 	return s.once(compilation{t: t, mode: mode, loose: true})
 }
 
-func (s *Set) once(c compilation) (*Plan, []report.Fault) {
+func (s *Set) once(c compilation) (*Plan, []Fault) {
 	if done, ok := s.compiled[c]; ok {
 		return done.plan, done.faults
 	}

@@ -1,0 +1,157 @@
+package plan
+
+import (
+	"encoding"
+	"encoding/json"
+	"errors"
+	"reflect"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// errUnreadable says that a value is not what its type wants, where the
+// wanted shape in words is all there is to say.
+var errUnreadable = errors.New("unreadable")
+
+type codec uint8
+
+const (
+	ByShape codec = iota // as its kind
+	byJSON               // by UnmarshalJSON or MarshalJSON
+	byText               // by UnmarshalText or MarshalText
+)
+
+// MethodNode is a type that marshals itself in at least one direction.
+type MethodNode struct {
+	t           reflect.Type
+	mode        Mode
+	read, write codec
+	big         bool // it holds numbers of package math/big
+	Base        Node // for the direction that goes by shape; nil if there is none
+}
+
+// Shown is the codec whose form the schema shows.
+func (n *MethodNode) Shown() codec {
+	if n.mode == Output {
+		return n.write
+	}
+	return n.read
+}
+
+// GoType returns the type of the values.
+func (n *MethodNode) GoType() reflect.Type { return n.t }
+
+func (n *MethodNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
+	var err error
+	switch n.read {
+	case byJSON:
+		if !d.unique(raw, n) {
+			return
+		}
+		if n.big && absurdJSON(raw) {
+			err = errUnreadable
+			break
+		}
+		err = callJSON(v, raw)
+	case byText:
+		text, ok := jsontext.String(raw)
+		if !ok {
+			d.refuse(report.RuleType, n, raw, c)
+			return
+		}
+		err = callText(v, text, n.big)
+	default:
+		if n.Base == nil {
+			err = errUnreadable
+			break
+		}
+		n.Base.decode(d, raw, v, c)
+		return
+	}
+	if err == nil {
+		return
+	}
+	hint := n.hint(d.unpanicked(err))
+	if d.secret > 0 {
+		hint = ""
+	}
+	d.refuseWith(report.RuleCustom, hint, n, raw, c)
+}
+
+// callJSON runs the user's UnmarshalJSON on bytes that it may keep.
+func callJSON(v reflect.Value, raw []byte) (err error) {
+	defer report.Recovered(&err)
+	return v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(append([]byte(nil), raw...))
+}
+
+// absurdJSON reports whether raw is a number, or a text that begins like one, with an exponent
+// beyond the bound of numbers.
+func absurdJSON(raw []byte) bool {
+	switch jsontext.KindOf(raw) {
+	case jsontext.KindNumber:
+		return absurd(string(raw))
+	case jsontext.KindString:
+		text, _ := jsontext.String(raw)
+		return absurd(text)
+	}
+	return false
+}
+
+// callText reads text by the type's own method, unless it is a text that only
+// the method would take, and the schema would not. big says that the type holds numbers of
+// package math/big, which write an exponent out.
+func callText(v reflect.Value, text string, big bool) (err error) {
+	if form, ok := TextForms[v.Type()]; ok && !form.legal(text) || big && absurd(text) {
+		return errUnreadable
+	}
+	defer report.Recovered(&err)
+	return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
+}
+
+func (n *MethodNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
+	// A pointer receiver is honoured on any value: encoding/json does so only
+	// if it happens to be addressable, and the schema cannot depend on that.
+	switch n.write {
+	case byJSON:
+		raw, err := addressable(v).Interface().(json.Marshaler).MarshalJSON()
+		if err != nil {
+			return e.wrap(dst, err)
+		}
+		return e.raw(dst, raw)
+	case byText:
+		text, err := addressable(v).Interface().(encoding.TextMarshaler).MarshalText()
+		if err != nil {
+			return e.wrap(dst, err)
+		}
+		return jsontext.QuoteBytes(dst, text)
+	default:
+		if n.Base == nil {
+			return e.fail(dst, "type %s has no JSON form", n.t)
+		}
+		return n.Base.encode(e, dst, v)
+	}
+}
+
+// addressable is a pointer to v, or to a copy of it.
+func addressable(v reflect.Value) reflect.Value {
+	if v.CanAddr() {
+		return v.Addr()
+	}
+	p := reflect.New(v.Type())
+	p.Elem().Set(v)
+	return p
+}
+
+func (n *MethodNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
+	switch n.Shown() {
+	case byText:
+		return textSchema(n.t, n.mode)
+	case byJSON:
+		return nil
+	default:
+		return n.Base.schema(s, c)
+	}
+}

@@ -1,0 +1,400 @@
+package plan
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// StructNode is a struct with its members as encoding/json sees them.
+type StructNode struct {
+	t      reflect.Type
+	Fields []*field
+	ByName map[string]int
+	faulty bool // a member has a fault; of a plan none has
+}
+
+// field is one member.
+type field struct {
+	Name        string
+	key         []byte // the name as it is written, with the comma before it and its colon
+	goName      string
+	index       []int // as for reflect.Value.FieldByIndex
+	viaPtr      bool  // index passes a pointer: encoding/json leaves the member out where it is nil
+	Node        Node
+	Rules       *rules.Constraints
+	fast        *rules.FastCheck // of c; nil: nothing is asked
+	Required    bool
+	DefaultJSON []byte      // default as JSON, nil without one
+	extra       *schema.Raw // enforces what only the jsonschema tag says; nil usually
+
+	omitEmpty bool
+	isZero    func(reflect.Value) bool // omitzero, or nil
+
+	title, doc, header string
+	Secret             bool
+	slashes            bool // of a URI variable: its value may have slashes
+	safeInt            bool // a header carries integers within ±(2^53-1) only
+}
+
+// GoType returns the type of the values.
+func (n *StructNode) GoType() reflect.Type { return n.t }
+
+func (n *StructNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
+	raw, fits := d.expect(jsontext.KindObject, n, raw, c)
+	if !fits {
+		return
+	}
+	n.decodeMembers(d, raw, v, "")
+}
+
+// decodeMembers reads an object. tag is a member that is known although no
+// field has it, the discriminator of a union; "" is none.
+func (n *StructNode) decodeMembers(d *decoder, raw []byte, v reflect.Value, tag string) {
+	var few [64]bool
+	seen := few[:]
+	if len(n.Fields) > len(few) {
+		seen = make([]bool, len(n.Fields))
+	}
+	next, tags := 0, 0
+	var unknown []string
+	for key, value := range jsontext.Members(raw) {
+		i := n.lookup(key, next)
+		switch {
+		case i < 0 && tag != "" && key.Is(tag):
+			tags++
+		case i < 0:
+			unknown = d.noteUnknown(unknown, key)
+		case seen[i]:
+			d.enter(n.Fields[i].Name)
+			d.file(Finding{Issue: report.Issue{Rule: report.RuleDuplicate}, Node: n.Fields[i].Node, Field: n.Fields[i]})
+			d.leave()
+		default:
+			seen[i] = true
+			next = i + 1
+			n.Fields[i].decode(d, value, v)
+		}
+	}
+	if tags > 1 {
+		d.enter(tag)
+		d.file(Finding{Issue: report.Issue{Rule: report.RuleDuplicate}, Node: n})
+		d.leave()
+	}
+	if len(unknown) > 0 {
+		n.unknown(d, unknown, seen)
+	}
+	for i, f := range n.Fields {
+		if !seen[i] {
+			f.absent(d, v)
+		}
+	}
+}
+
+// noteUnknown puts off an unknown member until all given ones are known, which
+// the suggestion depends on. Only as many are kept as can be filed.
+func (d *decoder) noteUnknown(unknown []string, key jsontext.Key) []string {
+	if d.plan.opts.AllowUnknown {
+		return nil
+	}
+	if len(d.found)+len(unknown) >= maxFindings {
+		d.total++
+		return unknown
+	}
+	return append(unknown, key.String())
+}
+
+// lookup tries the member that follows the last one first: most callers keep
+// the schema's order.
+func (n *StructNode) lookup(key jsontext.Key, next int) int {
+	if next < len(n.Fields) && key.Is(n.Fields[next].Name) {
+		return next
+	}
+	if len(n.Fields) <= 8 {
+		for i, f := range n.Fields {
+			if key.Is(f.Name) {
+				return i
+			}
+		}
+		return -1
+	}
+	if i, ok := n.ByName[key.String()]; ok {
+		return i
+	}
+	return -1
+}
+
+// unknown files the members that do not exist. The first maxGuesses of them are compared with the
+// names that there are; more cannot be misspelt by accident.
+func (n *StructNode) unknown(d *decoder, unknown []string, seen []bool) {
+	names := n.names()
+	var free []string
+	for i, name := range names {
+		if !seen[i] {
+			free = append(free, name)
+		}
+	}
+	for i, name := range unknown {
+		d.enter(name)
+		hint := ""
+		if i < MaxGuesses {
+			hint = spelling.Others(name, names, free, len(d.path) == 1)
+		}
+		d.file(Finding{Issue: report.Issue{Rule: report.RuleUnknown, Hint: hint}, Node: n})
+		d.leave()
+	}
+}
+
+// MaxGuesses is how many members that do not exist are compared with the names that there are.
+const MaxGuesses = 8
+
+func (n *StructNode) names() []string {
+	out := make([]string, len(n.Fields))
+	for i, f := range n.Fields {
+		out[i] = f.Name
+	}
+	return out
+}
+
+func (f *field) decode(d *decoder, raw []byte, v reflect.Value) {
+	d.enter(f.Name)
+	if f.blank(d, raw) {
+		d.repaired = append(d.repaired, pointerOf(d.path))
+		d.leave()
+		f.absent(d, v)
+		return
+	}
+	if f.Secret {
+		d.secret++
+	}
+	before, total, repaired := len(d.found), d.total, len(d.repaired)
+	target := f.target(v)
+	d.read(f.Node, raw, target, f.Rules)
+	if d.total == total {
+		f.judge(d, raw, d.meant(raw, repaired))
+		d.doubt = d.doubt || f.fast != nil && jsontext.KindOf(raw) != jsontext.KindNull && !f.fast.Accepts(target)
+	}
+	for i := before; i < len(d.found); i++ {
+		if found := &d.found[i]; len(d.path) == strings.Count(found.Path, "/") {
+			found.Field = f
+			found.Hint = report.JoinSentences(found.Hint, f.defaultWords())
+		}
+	}
+	if f.Secret {
+		d.secret--
+	}
+	d.leave()
+}
+
+// blank reports whether raw says that an optional member is not given. Models and forms write
+// null for that, or "" where the member is no free text. A pointer takes null itself; with a
+// default, though, its null is advertised by no schema and means the default.
+func (f *field) blank(d *decoder, raw []byte) bool {
+	null := jsontext.KindOf(raw) == jsontext.KindNull
+	switch {
+	case f.Required || !null && string(raw) != `""`:
+		return false
+	case null && f.DefaultJSON != nil && d.plan.mode != Output && !d.plan.opts.NoRepair:
+		if _, pointer := f.Node.(*ptrNode); pointer {
+			return true
+		}
+	}
+	return d.repair && (!d.plan.decodes(f.Node, raw) || !null && f.closed(d.plan))
+}
+
+// closed reports whether the member is a text that "" can never be: one of a list, or of a format.
+func (f *field) closed(p *Plan) bool {
+	k := p.Words(f.Node, f.Rules)
+	return (k.Has("enum") || k.Has("format")) && !slices.Contains(schema.ElementTexts(schema.Value(k, "enum")), `""`)
+}
+
+// judge applies what no validate tag stands behind: the keywords of the
+// jsonschema tag, and the range of integers in headers.
+func (f *field) judge(d *decoder, raw, meant []byte) {
+	switch {
+	case f.extra != nil && !f.extra.Accepts(meant):
+		d.refuse(report.RuleSchema, f.Node, raw, f.Rules)
+	case f.safeInt && jsontext.KindOf(meant) == jsontext.KindNumber:
+		if i, ok := jsontext.Int64(meant); !ok || i > maxSafeInt || i < -maxSafeInt {
+			d.refuse(report.RuleRange, f.Node, raw, f.Rules)
+		}
+	}
+}
+
+// maxSafeInt is what every reader of JSON keeps exactly.
+const maxSafeInt = 1<<53 - 1
+
+// absent stores the default, or files that a required member is missing.
+func (f *field) absent(d *decoder, v reflect.Value) {
+	switch {
+	case f.DefaultJSON != nil:
+		d.enter(f.Name)
+		f.Node.decode(d, f.DefaultJSON, f.target(v), f.Rules) // Compile has seen that it can be read
+		d.leave()
+	case f.Required:
+		d.enter(f.Name)
+		d.file(Finding{
+			Issue: report.Issue{Rule: report.RuleRequired, Want: d.plan.wanted(f.Node, f.Rules)},
+			Node:  f.Node, Rules: f.Rules, Field: f, Missing: true,
+		})
+		d.leave()
+	case !f.viaPtr:
+		// A struct value is there even if its member is not, and so are the
+		// defaults inside it.
+		if inner, ok := f.Node.(*StructNode); ok {
+			inner.fillDefaults(d, f.target(v))
+		}
+	}
+}
+
+func (n *StructNode) fillDefaults(d *decoder, v reflect.Value) {
+	for _, f := range n.Fields {
+		if f.DefaultJSON != nil || !f.Required {
+			f.absent(d, v)
+		}
+	}
+}
+
+// target is the field's value; embedded pointers on the way are made.
+func (f *field) target(v reflect.Value) reflect.Value {
+	if len(f.index) == 1 {
+		return v.Field(f.index[0])
+	}
+	for i, x := range f.index {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		v = v.Field(x)
+	}
+	return v
+}
+
+// value is the field's value; false if an embedded pointer on the way is nil.
+func (f *field) value(v reflect.Value) (reflect.Value, bool) {
+	if len(f.index) == 1 {
+		return v.Field(f.index[0]), true
+	}
+	for i, x := range f.index {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				return reflect.Value{}, false
+			}
+			v = v.Elem()
+		}
+		v = v.Field(x)
+	}
+	return v, true
+}
+
+func (f *field) defaultWords() string {
+	if f.DefaultJSON == nil || f.Secret {
+		return ""
+	}
+	return "Default " + report.Clip(string(f.DefaultJSON), 40) + "."
+}
+
+func (n *StructNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
+	if !e.deeper() {
+		return dst
+	}
+	dst = n.encodeMembers(e, append(dst, '{'), v, "")
+	e.depth--
+	return append(dst, '}')
+}
+
+// encodeMembers writes the members, behind tag, a member that is written
+// already, if it is not "".
+func (n *StructNode) encodeMembers(e *encoder, dst []byte, v reflect.Value, tag string) []byte {
+	first := tag == ""
+	for _, f := range n.Fields {
+		value, ok := f.value(v)
+		if !ok || f.omitEmpty && isEmpty(value) || f.isZero != nil && f.isZero(value) || tag != "" && f.Name == tag {
+			continue
+		}
+		key := f.key
+		if first {
+			key = key[1:]
+		}
+		first = false
+		dst = f.Node.encode(e, append(dst, key...), value)
+		if e.failed(f.Name) {
+			break
+		}
+	}
+	return dst
+}
+
+// isEmpty is omitempty's rule in encoding/json.
+func isEmpty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
+		return v.Len() == 0
+	case reflect.Struct:
+		return false
+	case reflect.Interface, reflect.Pointer:
+		return v.IsNil()
+	default:
+		return v.IsZero()
+	}
+}
+
+func (n *StructNode) schema(s *schemer, _ *rules.Constraints) schema.Keywords {
+	k := schema.Typed("object")
+	var properties schema.Keywords
+	var required []string
+	for _, f := range n.Fields {
+		properties = append(properties, schema.Keyword{Name: f.Name, Value: f.schema(s).Render()})
+		if f.Required {
+			required = append(required, f.Name)
+		}
+	}
+	if len(properties) > 0 {
+		k.Set("properties", schema.RenderMembers(properties))
+	}
+	if len(required) > 0 {
+		k.Set("required", jsonedit.List(jsonedit.QuoteAll(required)))
+	}
+	// A form is the specification's subset of JSON Schema, which knows no
+	// additionalProperties (2026-07-28 client/elicitation).
+	if !s.opts.AllowUnknown && s.mode != Form {
+		k.Set("additionalProperties", []byte("false"))
+	}
+	return k
+}
+
+// schema is the member's: its type's, with what its tags say.
+func (f *field) schema(s *schemer) schema.Keywords {
+	k := append(schema.Keywords(nil), s.of(f.Node, f.Rules)...)
+	if f.title != "" {
+		k.SetText("title", f.title)
+	}
+	if f.doc != "" {
+		rest := k.Text("description")
+		k.SetText("description", f.doc)
+		k.Note(rest)
+	}
+	if f.DefaultJSON != nil {
+		k.Set("default", f.DefaultJSON)
+	}
+	if f.safeInt {
+		k.Raise("minimum", strconv.AppendInt(nil, -maxSafeInt, 10))
+		k.Lower("maximum", strconv.AppendInt(nil, maxSafeInt, 10))
+	}
+	if f.header != "" {
+		k.SetText("x-mcp-header", f.header)
+	}
+	if s.mode == Form {
+		return schema.FormKeywords(k)
+	}
+	return k
+}

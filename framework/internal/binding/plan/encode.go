@@ -1,0 +1,205 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// encoder is the state of one Append.
+type encoder struct {
+	depth int
+	err   error  // the first one, and the last
+	at    []step // where it is, from the inside out
+	room  []byte // where Encode writes
+	bar   func(reflect.Type) error
+}
+
+// encoders are used again, for the room they have. Nobody else sees it.
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
+
+// maxRoom is the longest text for which room is kept.
+const maxRoom = 64 << 10
+
+func (e *encoder) release() {
+	if cap(e.room) > maxRoom {
+		e.room = nil
+	}
+	*e = encoder{room: e.room}
+	encoders.Put(e)
+}
+
+// maxDepth ends the encoding of a value that contains itself.
+const maxDepth = 1000
+
+// deeper reports whether one more level may be entered; the caller leaves it by
+// decrementing depth.
+func (e *encoder) deeper() bool {
+	if e.depth >= maxDepth {
+		e.fail(nil, "the value is nested more than %d deep or contains itself", maxDepth)
+	}
+	if e.err != nil {
+		return false
+	}
+	e.depth++
+	return true
+}
+
+// fail returns dst, to which nothing is to be added.
+func (e *encoder) fail(dst []byte, format string, args ...any) []byte {
+	return e.wrap(dst, fmt.Errorf(format, args...))
+}
+
+// wrap is fail with an error, of which the first is kept.
+func (e *encoder) wrap(dst []byte, err error) []byte {
+	if e.err == nil {
+		e.err = err
+	}
+	return dst
+}
+
+// failed says whether there is an error in the member that was just encoded, and that it is
+// there: who asks ends.
+func (e *encoder) failed(member string) bool {
+	return e.err != nil && e.noted(step{name: member, member: true})
+}
+
+// failedAt is failed for an element.
+func (e *encoder) failedAt(index int) bool { return e.err != nil && e.noted(step{index: index}) }
+
+func (e *encoder) noted(s step) bool {
+	e.at = append(e.at, s)
+	return true
+}
+
+// fault is the error with its path.
+func (e *encoder) fault() error {
+	if len(e.at) == 0 {
+		return e.err
+	}
+	slices.Reverse(e.at)
+	path := pointerOf(e.at[:min(len(e.at), 20)])
+	if len(e.at) > 20 {
+		path += "/..."
+	}
+	return fmt.Errorf("%s: %w", path, e.err)
+}
+
+// array encodes a slice or array; nil is empty.
+func (e *encoder) array(dst []byte, elem Node, v reflect.Value) []byte {
+	if !e.deeper() {
+		return dst
+	}
+	dst = append(dst, '[')
+	for i := range v.Len() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = elem.encode(e, dst, v.Index(i))
+		if e.failedAt(i) {
+			return dst
+		}
+	}
+	e.depth--
+	return append(dst, ']')
+}
+
+// raw encodes JSON that somebody else wrote.
+func (e *encoder) raw(dst, text []byte) []byte {
+	if len(text) == 0 {
+		return append(dst, "null"...)
+	}
+	if err := jsontext.Check(text, jsontext.Limits{Depth: maxDepth}); err != nil {
+		return e.wrap(dst, err)
+	}
+	return jsontext.Compact(dst, text)
+}
+
+// dynamic encodes what an interface holds: the common shapes here, anything
+// else by encoding/json.
+func (e *encoder) dynamic(dst []byte, x any) []byte {
+	switch x := x.(type) {
+	case nil:
+		return append(dst, "null"...)
+	case string:
+		return jsontext.Quote(dst, x)
+	case bool:
+		return strconv.AppendBool(dst, x)
+	case int:
+		return strconv.AppendInt(dst, int64(x), 10)
+	case float64:
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return e.fail(dst, "%v is no number in JSON", x)
+		}
+		return jsonedit.AppendFloat(dst, x, 64)
+	case []any:
+		return e.dynamicList(dst, x)
+	case map[string]any:
+		return e.dynamicMap(dst, x)
+	}
+	return e.foreign(dst, x)
+}
+
+func (e *encoder) dynamicList(dst []byte, items []any) []byte {
+	if !e.deeper() {
+		return dst
+	}
+	dst = append(dst, '[')
+	for i, item := range items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = e.dynamic(dst, item)
+		if e.failedAt(i) {
+			return dst
+		}
+	}
+	e.depth--
+	return append(dst, ']')
+}
+
+func (e *encoder) dynamicMap(dst []byte, m map[string]any) []byte {
+	if !e.deeper() {
+		return dst
+	}
+	dst = append(dst, '{')
+	for i, name := range slices.Sorted(maps.Keys(m)) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = e.dynamic(append(jsontext.Quote(dst, name), ':'), m[name])
+		if e.failed(name) {
+			return dst
+		}
+	}
+	e.depth--
+	return append(dst, '}')
+}
+
+func (e *encoder) foreign(dst []byte, x any) []byte {
+	if e.bar != nil {
+		if err := e.bar(reflect.TypeOf(x)); err != nil {
+			return e.wrap(dst, err)
+		}
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(x); err != nil {
+		return e.wrap(dst, err)
+	}
+	text := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	if err := jsontext.Check(text, jsontext.Limits{Depth: maxDepth}); err != nil { // of what RawMessages in it hold, encoding/json checks the syntax only
+		return e.wrap(dst, err)
+	}
+	return append(dst, text...)
+}

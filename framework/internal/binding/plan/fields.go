@@ -1,0 +1,442 @@
+package plan
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/framework/internal/sourcedoc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// candidate is a struct field that may become a member.
+type candidate struct {
+	sf     reflect.StructField
+	owner  reflect.Type // the struct that declares it
+	name   string
+	tagged bool
+	index  []int
+	viaPtr bool
+	opts   []string
+}
+
+// structOf compiles a struct by encoding/json's rules of visibility.
+func (c *compiler) structOf(t reflect.Type) Node {
+	n := &StructNode{t: t, ByName: map[string]int{}}
+	c.put(t, n)
+	c.structs = append(c.structs, n)
+	before := len(c.List)
+	for _, cand := range c.members(t) {
+		c.At(cand.sf.Name, func() {
+			f := c.field(cand)
+			if f != nil {
+				n.ByName[f.Name] = len(n.Fields)
+				n.Fields = append(n.Fields, f)
+			}
+		})
+	}
+	n.faulty = report.Failed(c.List[before:])
+	c.closed(n)
+	return n
+}
+
+// closed warns of a type that keeps all for itself: it would be {} for ever.
+func (c *compiler) closed(n *StructNode) {
+	own := 0 // fields with names
+	for f := range n.t.Fields() {
+		switch {
+		case f.IsExported(), f.Anonymous:
+			return
+		case f.Name != "_":
+			own++
+		}
+	}
+	if own > 0 {
+		c.Warn(fmt.Sprintf("type %s has no exported field, so that its JSON is always {}", n.t), "Use a type that has, or one with MarshalJSON and UnmarshalJSON")
+	}
+}
+
+// members are the dominant fields in the order of declaration: the shallowest
+// of a name wins, a tagged one among equals, and of two equals neither, which is
+// a fault.
+func (c *compiler) members(t reflect.Type) []candidate {
+	all := c.candidates(t)
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		if d := strings.Compare(a.name, b.name); d != 0 {
+			return d
+		}
+		if d := len(a.index) - len(b.index); d != 0 {
+			return d
+		}
+		if a.tagged != b.tagged {
+			if a.tagged {
+				return -1
+			}
+			return 1
+		}
+		return slices.Compare(a.index, b.index)
+	})
+	var out []candidate
+	for i := 0; i < len(all); {
+		j := i + 1
+		for j < len(all) && all[j].name == all[i].name {
+			j++
+		}
+		ambiguous := j > i+1 && len(all[i].index) == len(all[i+1].index) && all[i].tagged == all[i+1].tagged
+		if ambiguous {
+			c.sameName(slices.DeleteFunc(slices.Clone(all[i:j]), func(cand candidate) bool {
+				return len(cand.index) != len(all[i].index) || cand.tagged != all[i].tagged
+			}))
+		} else {
+			out = append(out, all[i])
+		}
+		i = j
+	}
+	slices.SortFunc(out, func(a, b candidate) int { return slices.Compare(a.index, b.index) })
+	return out
+}
+
+// sameName files a fault for each two fields: encoding/json drops both in silence. Of a result
+// that is a warning if they are of two embedded structs, since its type may be another's.
+func (c *compiler) sameName(equals []candidate) {
+	for i, b := range equals[1:] {
+		a := equals[i]
+		together := slices.Equal(a.index[:len(a.index)-1], b.index[:len(b.index)-1])
+		c.At(b.sf.Name, func() {
+			switch {
+			case together:
+				c.Fault("", fmt.Sprintf("name %q is that of %s", b.name, a.sf.Name), "Use different names")
+			case c.mode == Output:
+				c.Warn(fmt.Sprintf("name %q of %s is also that of %s.%s, so that neither is written", b.name, b.owner, a.owner, a.sf.Name), "Use different names, or declare the field in the outer struct")
+			default:
+				c.Fault("", fmt.Sprintf("name %q of %s is also that of %s.%s, so that neither would be read", b.name, b.owner, a.owner, a.sf.Name), "Use different names, or declare the field in the outer struct")
+			}
+		})
+	}
+}
+
+// level is one embedded struct still to be searched.
+type level struct {
+	t      reflect.Type
+	index  []int
+	viaPtr bool
+}
+
+// candidates searches breadth first. A struct type embedded twice at one depth
+// counts twice, so that its fields cancel out; deeper repetitions are hidden.
+func (c *compiler) candidates(t reflect.Type) []candidate {
+	var out []candidate
+	visited := map[reflect.Type]bool{}
+	next := []level{{t: t}}
+	for len(next) > 0 {
+		var deeper []level
+		here := map[reflect.Type]bool{}
+		for _, l := range next {
+			if visited[l.t] {
+				continue
+			}
+			here[l.t] = true
+			for i := range l.t.NumField() {
+				cand, embedded, ok := c.candidate(l, i)
+				switch {
+				case embedded != nil:
+					deeper = append(deeper, *embedded)
+				case ok:
+					out = append(out, cand)
+				}
+			}
+		}
+		for t := range here {
+			visited[t] = true
+		}
+		next = deeper
+	}
+	return out
+}
+
+// candidate looks at field i of l: a member, an embedded struct, or nothing.
+func (c *compiler) candidate(l level, i int) (candidate, *level, bool) {
+	sf := l.t.Field(i)
+	c.lintTag(sf)
+	inner := sf.Type
+	if inner.Name() == "" && inner.Kind() == reflect.Pointer {
+		inner = inner.Elem()
+	}
+	if !sf.IsExported() && (!sf.Anonymous || inner.Kind() != reflect.Struct) {
+		return candidate{}, nil, false
+	}
+	tag := sf.Tag.Get("json")
+	if tag == "-" {
+		return candidate{}, nil, false
+	}
+	name, rest, _ := strings.Cut(tag, ",")
+	index := append(slices.Clone(l.index), i)
+	if name == "" && sf.Anonymous && inner.Kind() == reflect.Struct {
+		isPtr := sf.Type.Kind() == reflect.Pointer
+		if isPtr && !sf.IsExported() {
+			c.At(sf.Name, func() {
+				c.Fault("", "embedded pointer to an unexported struct cannot be set", "Embed the struct itself or export its type")
+			})
+			return candidate{}, nil, false
+		}
+		return candidate{}, &level{inner, index, l.viaPtr || isPtr}, false
+	}
+	if !sf.IsExported() {
+		return candidate{}, nil, false
+	}
+	cand := candidate{sf: sf, owner: l.t, name: name, tagged: name != "", index: index, viaPtr: l.viaPtr}
+	if rest != "" {
+		cand.opts = strings.Split(rest, ",")
+	}
+	c.nameMember(&cand)
+	return cand, nil, true
+}
+
+// nameMember decides the name on the wire.
+func (c *compiler) nameMember(cand *candidate) {
+	if c.mode == Strings {
+		if uri, _, _ := strings.Cut(cand.sf.Tag.Get("uri"), ","); uri != "" {
+			cand.name, cand.tagged = uri, true
+		}
+		if cand.name == "" {
+			cand.name = strings.ToLower(cand.sf.Name)
+		}
+		return
+	}
+	if cand.name == "" {
+		cand.name = cand.sf.Name
+	}
+}
+
+// LegalName says whether encoding/json accepts a name in a tag; it drops others in silence.
+func LegalName(name string) bool {
+	return !strings.ContainsAny(name, "\"\\`',") && strings.IndexFunc(name, func(r rune) bool { return r < ' ' }) < 0
+}
+
+// field compiles one member with its tags.
+func (c *compiler) field(cand candidate) *field {
+	sf := cand.sf
+	f := &field{
+		Name: cand.name, goName: sf.Name, index: cand.index, viaPtr: cand.viaPtr,
+		title: sf.Tag.Get("title"), doc: sf.Tag.Get("doc"),
+		key: append(jsontext.Quote([]byte{','}, cand.name), ':'),
+	}
+	if c.mode == Input {
+		f.header = sf.Tag.Get("header")
+	}
+	if f.doc == "" {
+		f.doc = sf.Tag.Get("jsonschema_description")
+	}
+	if f.doc == "" && !strings.Contains(sf.Tag.Get("jsonschema"), "description=") {
+		f.doc = sourcedoc.Field(cand.owner, sf.Name)
+	}
+	if _, option, is := strings.Cut(sf.Tag.Get("uri"), ","); is && c.mode == Strings {
+		if f.slashes = option == "slashes"; !f.slashes {
+			c.Fault("", fmt.Sprintf("the uri tag has no option %q", option), `Write uri:"name" or uri:"name,slashes"`)
+		}
+	}
+	if !LegalName(f.Name) {
+		tag := "json"
+		if c.mode == Strings && sf.Tag.Get("uri") != "" {
+			tag = "uri"
+		}
+		c.Fault("", fmt.Sprintf("name %q is not legal in a %s tag", f.Name, tag), "Use letters, digits, _ and -")
+	}
+	f.Node = c.node(sf.Type)
+	if f.Node == nil {
+		return nil
+	}
+	c.foreignType(sf.Type)
+	optional := c.options(f, cand)
+	c.secret(f, sf)
+	if c.mode == Output {
+		// A result is not judged by its tags when it is written, so nothing is
+		// promised about it but its shape.
+		f.Required = !optional && !f.viaPtr
+		c.afterwards(func() { c.extraKeywords(f, sf) })
+		return f
+	}
+	c.header(f)
+	f.Rules = c.rules.Read(sf.Tag.Get("validate"), sf.Type, cand.owner, valueOf(f.Node))
+	c.zeroIsLegal(f)
+	c.afterwards(func() { c.extraKeywords(f, sf) })
+	f.Required = !optional && !f.viaPtr && sf.Type.Kind() != reflect.Pointer && !f.Rules.MayBeAbsent()
+	c.defaultOf(f, cand)
+	if f.Rules.MustExist() && !f.viaPtr {
+		f.Required = true
+	}
+	if !f.Required {
+		f.Node = orNull(f.Node)
+	}
+	c.afterwards(func() {
+		c.vague(f)
+		c.contradiction(f)
+	})
+	return f
+}
+
+// options reads the json tag's options and reports whether the member may be
+// left out.
+func (c *compiler) options(f *field, cand candidate) bool {
+	optional := false
+	for _, o := range cand.opts {
+		switch o {
+		case "omitempty":
+			f.omitEmpty, optional = true, true
+		case "omitzero":
+			f.isZero, optional = zeroFunc(cand.sf.Type), true
+		case "string":
+			f.Node = quoted(f.Node)
+		case "":
+		case "inline":
+			c.Fault("", `json option "inline" is ignored by encoding/json`, "Embed the struct instead")
+		default:
+			c.Fault("", fmt.Sprintf("json option %q does not exist", o), "Use omitempty, omitzero or string")
+		}
+	}
+	return optional
+}
+
+// quoted applies json:",string" where encoding/json does: to texts, numbers
+// and bools, also behind a pointer.
+func quoted(n Node) Node {
+	switch n := n.(type) {
+	case *boolNode, *intNode, *uintNode, *floatNode, *StringNode:
+		return &quotedNode{n}
+	case *ptrNode:
+		switch n.elem.(type) {
+		case *boolNode, *intNode, *uintNode, *floatNode, *StringNode:
+			return &ptrNode{t: n.t, elem: &quotedNode{n.elem}, never: n.never}
+		}
+	}
+	return n
+}
+
+func (c *compiler) secret(f *field, sf reflect.StructField) {
+	switch tag, ok := sf.Tag.Lookup("secret"); {
+	case !ok || tag == "false":
+	case tag == "true":
+		f.Secret = true
+	default:
+		c.Fault("", fmt.Sprintf("secret:%q is neither true nor false", tag), `Write secret:"true"`)
+	}
+}
+
+// header checks an x-mcp-header (2026-07-28 basic/transports, "Parameters in
+// headers"): a token, unique whatever the case, on a text, integer or bool that
+// is reached through members alone. A client drops a tool that breaks this.
+func (c *compiler) header(f *field) {
+	if f.header == "" {
+		return
+	}
+	switch KindOf(f.Node) {
+	case rules.TextKind, rules.BoolKind:
+	case rules.IntKind, rules.UintKind:
+		f.safeInt = true
+	default:
+		c.Fault("", fmt.Sprintf("header on type %s", f.Node.GoType()), "Only texts, integers and bools can travel in a header")
+	}
+	if !headerToken.MatchString(f.header) {
+		c.Fault("", fmt.Sprintf("header %q is no token", f.header), "Use letters, digits and -")
+	}
+	if slices.ContainsFunc(c.Path, func(step string) bool { return step == "[]" || step == "[key]" || strings.HasPrefix(step, "(") }) {
+		c.Fault("", "header inside a list, a map or a variant", "Move the field out")
+	}
+	if other, taken := c.headers[strings.ToLower(f.header)]; taken {
+		c.Fault("", fmt.Sprintf("header %q is that of %s", f.header, other), "Use different names")
+	}
+	c.headers[strings.ToLower(f.header)] = f.goName
+}
+
+var headerToken = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// vague warns about members whose schema tells a model nothing.
+func (c *compiler) vague(f *field) {
+	if c.mode != Input {
+		return
+	}
+	n, rules := f.Node, f.Rules
+	if elem := elementOf(n); elem != nil {
+		n, rules = elem, rules.Element()
+	}
+	schema := c.schemer().of(n, rules)
+	c.unlisted(n, schema)
+	if len(schema) > 0 {
+		return
+	}
+	if _, custom := Bare(n).(*MethodNode); custom {
+		c.Warn(fmt.Sprintf("type %s reads its own JSON, so its schema is empty", n.GoType()),
+			`Give it a method JSONSchema() *jsonschema.Schema, or the field jsonschema:"type=…"; a type of another package is embedded in one of yours for that`)
+		return
+	}
+	if n == f.Node {
+		c.Warn(fmt.Sprintf("type %s says nothing about its values", n.GoType()), "Use a concrete type")
+	}
+}
+
+// unlisted warns about a named text or whole number whose type may have constants that the schema does not list.
+func (c *compiler) unlisted(n Node, schema schema.Keywords) {
+	t := gotype.Deref(n.GoType())
+	what := KindOf(n)
+	if _, listed := Bare(n).(*enumNode); listed {
+		return
+	}
+	if t.PkgPath() == "" || what != rules.TextKind && what != rules.IntKind && what != rules.UintKind || schema.Has("enum") || schema.Has("const") || schema.Has("pattern") || schema.Has("format") {
+		return
+	}
+	c.Warn(fmt.Sprintf("type %s has constants, and its schema does not name them", t),
+		fmt.Sprintf(`Give it a method Values() []%s, which kagami gen can write, or the field validate:"oneof=…"; if there are other values, the type's comment //kagami:open`, t.Name()))
+	c.List[len(c.List)-1].Enum = t
+}
+
+// foreignType warns about types of the standard library whose JSON surprises: an object of their fields.
+func (c *compiler) foreignType(t reflect.Type) {
+	if t = gotype.Deref(t); t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = gotype.Deref(t.Elem())
+	}
+	var fix string
+	switch {
+	case t.PkgPath() == "database/sql" && strings.HasPrefix(t.Name(), "Null"):
+		fix = "Use a pointer, such as *string"
+	case t.PkgPath() == "mime/multipart" && t.Name() == "FileHeader":
+		fix = "Use []byte: the client sends the contents of the file"
+	default:
+		return
+	}
+	c.Warn(fmt.Sprintf("the JSON of type %s is an object of its fields", t), fix)
+}
+
+// zeroFunc is omitzero's rule: the type's own IsZero, or the zero value.
+func zeroFunc(t reflect.Type) func(reflect.Value) bool {
+	type zeroer interface{ IsZero() bool }
+	z := reflect.TypeFor[zeroer]()
+	switch {
+	case t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(z):
+		return func(v reflect.Value) bool { return addressable(v).Interface().(zeroer).IsZero() }
+	case t.Implements(z):
+		return func(v reflect.Value) bool { return v.IsNil() || v.Interface().(zeroer).IsZero() }
+	default:
+		return reflect.Value.IsZero
+	}
+}
+
+// zeroIsLegal warns of required on a type for which people mean to forbid zero.
+func (c *compiler) zeroIsLegal(f *field) {
+	if what := KindOf(f.Node); f.Rules.MustExist() && (what.IsNumber() || what == rules.BoolKind) {
+		c.Warn(`validate:"required" on a number or bool means present; its zero is legal`,
+			`Leave required out, or forbid the zero with validate:"ne=0"`)
+	}
+}
+
+// contradiction refuses rules that no value meets.
+func (c *compiler) contradiction(f *field) {
+	if !f.Rules.Plain() {
+		c.rules.Conflict(f.Rules, valueOf(f.Node), c.schemer().of(Bare(f.Node), f.Rules).Render())
+	}
+}

@@ -1,0 +1,168 @@
+package plan
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// KeyCodec turns member names into map keys and back.
+type KeyCodec struct {
+	T             reflect.Type
+	big           bool     // it holds numbers of package math/big
+	Reads, writes bool     // by methods of the type
+	Names         []string // the only values; nil if the type lists none
+}
+
+// allows reports whether name is in the type's own list of values, if it has one.
+func (k *KeyCodec) allows(name string) bool { return k.Names == nil || slices.Contains(k.Names, name) }
+
+// Read stores the key of a name in v, which is overwritten. It is strict about
+// integers: "01" and "1" would be two members for one key.
+func (k *KeyCodec) Read(name string, v reflect.Value) error {
+	v.SetZero()
+	if !k.allows(name) {
+		return errUnreadable
+	}
+	switch {
+	case k.Reads:
+		return callText(v, name, k.big)
+	case k.T.Kind() == reflect.String:
+		v.SetString(name)
+		return nil
+	case gotype.IsInt(k.T.Kind()):
+		i, err := strconv.ParseInt(name, 10, 64)
+		if err != nil || v.OverflowInt(i) || strconv.FormatInt(i, 10) != name {
+			return errUnreadable
+		}
+		v.SetInt(i)
+		return nil
+	case gotype.IsUint(k.T.Kind()):
+		u, err := strconv.ParseUint(name, 10, 64)
+		if err != nil || v.OverflowUint(u) || strconv.FormatUint(u, 10) != name {
+			return errUnreadable
+		}
+		v.SetUint(u)
+		return nil
+	}
+	return errUnreadable
+}
+
+func (k *KeyCodec) write(v reflect.Value) (string, error) {
+	switch {
+	case k.T.Kind() == reflect.String:
+		return v.String(), nil
+	case k.writes:
+		text, err := addressable(v).Interface().(encoding.TextMarshaler).MarshalText()
+		return string(text), err
+	case gotype.IsInt(k.T.Kind()):
+		return strconv.FormatInt(v.Int(), 10), nil
+	case gotype.IsUint(k.T.Kind()):
+		return strconv.FormatUint(v.Uint(), 10), nil
+	}
+	return "", fmt.Errorf("type %s has no text form", k.T)
+}
+
+// hasText says whether methods of the type write or read the names in this mode.
+func (k *KeyCodec) hasText(mode Mode) bool {
+	if mode == Output {
+		return k.writes
+	}
+	return k.Reads
+}
+
+// schema is that of the names. All are texts, so it needs no type.
+func (k *KeyCodec) schema(mode Mode) schema.Keywords {
+	if k.Names != nil {
+		return schema.Keywords{{Name: "enum", Value: jsonedit.List(jsonedit.QuoteAll(k.Names))}}
+	}
+	var pattern string
+	switch {
+	case k.hasText(mode):
+		names := textSchema(k.T, mode)
+		names.Drop("type")
+		return names
+	case k.T.Kind() == reflect.String:
+		return nil
+	case gotype.IsInt(k.T.Kind()):
+		top := uint64(1) << (k.T.Bits() - 1)
+		pattern = "^(?:0|" + digitsTo(top-1) + "|-(?:" + digitsTo(top) + "))$"
+	default:
+		pattern = "^(?:0|" + digitsTo(math.MaxUint64>>(64-k.T.Bits())) + ")$"
+	}
+	out := schema.Keywords{{Name: "pattern", Value: jsontext.Quote(nil, pattern)}}
+	if k.T.Bits() > exactBits {
+		low, high := k.bounds()
+		out.SetText("description", "A whole number from "+low+" to "+high+".")
+	}
+	return out
+}
+
+// exactBits is the largest size of integers whose range the pattern expresses exactly.
+const exactBits = 16
+
+// bounds are the least and the greatest integer key.
+func (k *KeyCodec) bounds() (low, high string) {
+	if gotype.IsUint(k.T.Kind()) {
+		return "0", strconv.FormatUint(math.MaxUint64>>(64-k.T.Bits()), 10)
+	}
+	top := int64(math.MaxInt64) >> (64 - k.T.Bits())
+	return strconv.FormatInt(-top-1, 10), strconv.FormatInt(top, 10)
+}
+
+// digitsTo matches the whole numbers from 1 to top. Beyond four digits only the number of
+// digits is bounded: the exact pattern would fill a page, and decoding is exact in any case.
+func digitsTo(top uint64) string {
+	digits := strconv.FormatUint(top, 10)
+	if len(digits) > 5 {
+		return fmt.Sprintf("[1-9][0-9]{0,%d}", len(digits)-1)
+	}
+	options := []string{fmt.Sprintf("[1-9][0-9]{0,%d}", len(digits)-2)}
+	for i, d := range []byte(digits) {
+		low := byte('0')
+		if i == 0 {
+			low = '1'
+		}
+		if d > low {
+			options = append(options, fmt.Sprintf("%s[%c-%c][0-9]{%d}", digits[:i], low, d-1, len(digits)-i-1))
+		}
+	}
+	return strings.Join(append(options, digits), "|")
+}
+
+// words say what keys are wanted.
+func (k *KeyCodec) words() string {
+	switch {
+	case k.Names != nil:
+		shown := make([]string, len(k.Names))
+		for i, name := range k.Names {
+			shown[i] = report.QuoteShort(name)
+		}
+		return "a key that is one of " + strings.Join(report.Capped(shown), ", ")
+	case k.Reads:
+		if form, ok := TextForms[k.T]; ok {
+			return "a key that is " + form.words
+		}
+		return "a key that names a " + gotype.PlainName(k.T)
+	}
+	low, high := k.bounds()
+	return "a key that is a whole number from " + low + " to " + high
+}
+
+// rule is the rule that an unreadable key breaks.
+func (k *KeyCodec) rule() string {
+	if k.Names != nil {
+		return report.RuleEnum
+	}
+	return report.RuleType
+}

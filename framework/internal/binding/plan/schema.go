@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// schemer renders the nodes of one plan.
+type schemer struct {
+	mode      Mode
+	opts      Options
+	names     map[Node]string // nodes on a cycle, by their name in $defs
+	overrides map[Node]schema.Keywords
+	done      map[string][]byte // rendered $defs
+	size      int               // bytes rendered so far: a bound against types that explode when inlined
+}
+
+// maxSchema bounds one schema. Non-recursive types are inlined, and a type
+// that contains itself twice over in twenty layers must not fill the memory.
+const maxSchema = 1 << 20
+
+// root renders a whole schema: the type inline, recursive ones in $defs.
+func (s *schemer) root(n Node) (json.RawMessage, bool) {
+	s.done = map[string][]byte{}
+	k := s.inline(Bare(n), nil)
+	if n != Bare(n) && s.mode == Output { // arguments are never null
+		k = schema.Nullable(k)
+	}
+	if s.mode == Input && !k.Has("properties") {
+		// JSON Schema does without, but OpenAI's API refuses a function whose parameters
+		// have none, and many servers and clients copy that.
+		k = slices.Clone(k)
+		k.Set("properties", []byte("{}"))
+	}
+	if len(s.done) > 0 {
+		var defs schema.Keywords
+		for name, raw := range s.done {
+			defs = append(defs, schema.Keyword{Name: name, Value: raw})
+		}
+		slices.SortFunc(defs, func(a, b schema.Keyword) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
+		k = slices.Clone(k)
+		k.Set("$defs", schema.RenderMembers(defs))
+	}
+	out := k.Render()
+	if s.mode == Input || s.mode == Output {
+		out = schema.Portable(out)
+	}
+	return out, s.size <= maxSchema && len(out) <= maxSchema
+}
+
+// of is the schema of n where rules c apply.
+func (s *schemer) of(n Node, c *rules.Constraints) schema.Keywords {
+	name, recursive := s.names[n]
+	if !recursive {
+		return s.inline(n, c)
+	}
+	// The name is taken before the definition is rendered: that is what ends
+	// the recursion.
+	if _, known := s.done[name]; !known {
+		s.done[name] = nil
+		s.done[name] = s.inline(n, nil).Render()
+	}
+	if !c.Plain() && hasElements(n) {
+		return s.inline(n, c) // the definition does not have the rules of its elements; rules end, so inlining does, too
+	}
+	k := schema.Keywords{{Name: "$ref", Value: jsontext.Quote(nil, "#/$defs/"+name)}}
+	lay(c, &k, n)
+	return k
+}
+
+// lay adds the rules to the schema of n. For a pointer its element has got the same rules, and has them already.
+func lay(c *rules.Constraints, k *schema.Keywords, n Node) {
+	if _, pointer := n.(*ptrNode); !pointer {
+		c.Apply(k, valueOf(n))
+	}
+}
+
+// hasElements says whether rules may also apply to values inside n.
+func hasElements(n Node) bool {
+	switch n.(type) {
+	case *SliceNode, *ArrayNode, *MapNode:
+		return true
+	}
+	return false
+}
+
+func (s *schemer) inline(n Node, c *rules.Constraints) schema.Keywords {
+	if s.size > maxSchema {
+		return nil
+	}
+	k, ok := s.overrides[n]
+	if ok {
+		k = slices.Clone(k)
+	} else {
+		k = n.schema(s, c)
+	}
+	lay(c, &k, n)
+	s.size += len(k) * 16
+	return k
+}
+
+// text renders the schema of n for use as a value.
+func (s *schemer) text(n Node, c *rules.Constraints) []byte {
+	raw := s.of(n, c).Render()
+	s.size += len(raw)
+	return raw
+}

@@ -1,0 +1,162 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// secrets looks for secrets in what a caller sent.
+type secrets struct {
+	somewhere bool // the type has one: then it may also be where the schema says nothing of what is there
+	loose     bool // members that do not exist are ignored, and stay in the text
+}
+
+// ShowsSecret reports whether the caller sent a secret: it must not be written
+// back into texts that are logged.
+func (p *Plan) ShowsSecret(raw []byte) bool { return p.HoldsSecret(p.root, raw) }
+
+// HoldsSecret reports whether raw, a value for n, has a secret member, or something that may be one.
+func (p *Plan) HoldsSecret(n Node, raw []byte) bool {
+	return secrets{somewhere: p.Secretive, loose: p.opts.AllowUnknown}.in(n, raw)
+}
+
+// hasSecret reports whether a value of n can have a secret member.
+func hasSecret(n Node, seen map[Node]bool) bool {
+	if n = held(n); seen[n] {
+		return false
+	}
+	seen[n] = true
+	if s, ok := n.(*StructNode); ok && slices.ContainsFunc(s.Fields, func(f *field) bool { return f.Secret }) {
+		return true
+	}
+	return slices.ContainsFunc(Children(n), func(below Node) bool { return hasSecret(below, seen) })
+}
+
+// in reports whether raw, a value for n, has a secret member, or something that may be one.
+func (s secrets) in(n Node, raw []byte) bool {
+	switch n := Bare(n).(type) {
+	case *StructNode:
+		return s.inStruct(n, raw)
+	case *SliceNode:
+		return s.inItems(n.Elem, raw)
+	case *ArrayNode:
+		return s.inItems(n.Elem, raw)
+	case *MapNode:
+		for _, value := range jsontext.Members(raw) {
+			if s.in(n.Elem, value) {
+				return true
+			}
+		}
+	case *MethodNode:
+		return n.Shown() == ByShape && s.in(n.Base, raw)
+	case *UnionNode:
+		// Possibly the wrong variant was named: all of them count.
+		for _, v := range n.Variants {
+			if s.inStruct(v.Elem, raw) {
+				return true
+			}
+		}
+	case *AnyNode, *RawNode:
+		return s.somewhere
+	}
+	return false
+}
+
+func (s secrets) inItems(elem Node, raw []byte) bool {
+	for item := range jsontext.Elements(raw) {
+		if s.in(elem, item) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s secrets) inStruct(n *StructNode, raw []byte) bool {
+	if inner, ok := jsonedit.Unquoted(raw, jsontext.KindObject); ok {
+		raw = inner
+	}
+	for key, value := range jsontext.Members(raw) {
+		i, known := n.ByName[key.String()]
+		if !known && s.somewhere && s.loose {
+			return true
+		}
+		if known && (n.Fields[i].Secret || s.in(n.Fields[i].Node, value)) {
+			return true
+		}
+	}
+	return false
+}
+
+// hidden stands for a name that the caller gave in a secret value: a key, or a member that does not exist.
+const hidden = "[hidden]"
+
+// shown is the issue of a finding without such names, since it is logged.
+func (p *Plan) shown(f Finding) report.Issue {
+	names := strings.Split(f.Path, "/") // the first is empty
+	hide(p.root, names[1:], false)
+	if path := strings.Join(names, "/"); path != f.Path {
+		f.Path = path
+		if f.Key != nil {
+			f.Got = "a key that is not shown"
+		}
+	}
+	f.Path = report.ShortPath(f.Path)
+	return f.Issue
+}
+
+// hide hides in names, which lead from a value of n on, what the caller chose below a secret.
+func hide(n Node, names []string, secret bool) {
+	if len(names) == 0 {
+		return
+	}
+	n = held(n)
+	switch n := n.(type) {
+	case *MapNode:
+		if secret {
+			names[0] = hidden
+		}
+		hide(n.Elem, names[1:], secret)
+		return
+	case *SliceNode, *ArrayNode:
+		hide(Children(n)[0], names[1:], secret)
+		return
+	case *StructNode:
+		for _, f := range n.Fields {
+			if jsontext.Pointer("", f.Name) == "/"+names[0] {
+				hide(f.Node, names[1:], secret || f.Secret)
+				return
+			}
+		}
+	case *UnionNode:
+		if hideIn(n, names, secret) {
+			return
+		}
+	default:
+		if below := Children(n); len(below) == 1 {
+			hide(below[0], names, secret)
+			return
+		}
+	}
+	if secret {
+		for i := range names {
+			names[i] = hidden
+		}
+	}
+}
+
+// hideIn is hide for each variant that has the member; false: none has it.
+func hideIn(n *UnionNode, names []string, secret bool) (found bool) {
+	name := names[0]
+	for _, v := range n.Variants {
+		s, ok := held(v).(*StructNode)
+		if ok && slices.ContainsFunc(s.Fields, func(f *field) bool { return jsontext.Pointer("", f.Name) == "/"+name }) {
+			hide(s, names, secret)
+			found = true
+		}
+	}
+	return found
+}

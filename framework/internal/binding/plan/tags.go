@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
+)
+
+// ours are the keys of tags that say something about a member.
+var ours = []string{"json", "doc", "title", "validate", "default", "uri", "header", "secret", "jsonschema"}
+
+// lintTag faults what package reflect passes over in silence: a tag that it cannot read
+// to its end, and tags of a field that nobody can set.
+func (c *compiler) lintTag(sf reflect.StructField) {
+	keys, rest := tagKeysOf(sf.Tag)
+	if rest != "" {
+		c.At(sf.Name, func() {
+			c.Fault("", fmt.Sprintf("the tag cannot be read from %q on", rest), `Write key:"value" pairs with a space between them`)
+		})
+		return
+	}
+	if sf.Tag.Get("json") == "-" {
+		return
+	}
+	if sf.IsExported() || sf.Anonymous {
+		c.At(sf.Name, func() { c.warnUnread(keys, sf.Tag) })
+		return
+	}
+	if i := slices.IndexFunc(keys, func(key string) bool { return slices.Contains(ours, key) }); i >= 0 {
+		c.At(sf.Name, func() {
+			c.Fault("", fmt.Sprintf("the field has a %s tag and is not exported, so that nothing can read or set it", keys[i]),
+				"Begin its name with a capital letter, or remove its tags")
+		})
+	}
+}
+
+// warnUnread warns of tags that were probably meant to be ours.
+func (c *compiler) warnUnread(keys []string, tag reflect.StructTag) {
+	described := slices.Contains(keys, "doc") || slices.Contains(keys, "jsonschema_description")
+	for _, key := range keys {
+		switch small := strings.ToLower(key); {
+		case slices.Contains(ours, small) && small != key:
+			c.Warn(fmt.Sprintf("the tag %s is not read", key), "Write "+small+`:"…"`)
+		case !described && (key == "description" || key == "desc"):
+			c.Warn(fmt.Sprintf("the tag %s is not read", key), `Use doc:"…"`)
+		case foreign[key] != "" && c.mode != Output && !slices.Contains(keys, "validate") && !slices.Contains(keys, "jsonschema"):
+			c.Warn(fmt.Sprintf("the tag %s is not read", key), "Write "+foreign[key])
+		case misspelt(key) != "":
+			c.Warn(fmt.Sprintf("the tag %s is not read", key), fmt.Sprintf("Write %s:\"…\", if that was meant", misspelt(key)))
+		case key == "binding" && c.mode != Output && !slices.Contains(keys, "validate") && demands(tag.Get(key)):
+			c.Warn("the tag binding is not read, so that its rules are not asked", `Use validate:"…"`)
+		}
+	}
+}
+
+// foreign are tags of other generators of schemas, and what says the same here.
+var foreign = map[string]string{
+	"enum": `validate:"oneof=…"`, "required": `validate:"required"`, "minimum": `validate:"min=…"`, "maximum": `validate:"max=…"`,
+	"minLength": `validate:"min=…"`, "maxLength": `validate:"max=…"`, "pattern": `jsonschema:"pattern=…"`, "example": `jsonschema:"example=…"`,
+}
+
+// misspelt returns the tag that was probably meant by a key, or "".
+func misspelt(key string) string {
+	if key == "description" || foreign[key] != "" {
+		return ""
+	}
+	for _, known := range []string{"description", "jsonschema", "validate", "default"} {
+		if far := spelling.Distance(strings.ToLower(key), known); far == 1 || far == 2 && len(known) > 7 {
+			if known == "description" {
+				return "doc"
+			}
+			return known
+		}
+	}
+	return ""
+}
+
+// demands says whether rules of gin ask for more than a value, which a member wants anyway.
+func demands(rules string) bool {
+	for rule := range strings.SplitSeq(rules, ",") {
+		if !slices.Contains([]string{"", "-", "required", "omitempty"}, rule) {
+			return true
+		}
+	}
+	return false
+}
+
+// tagKeysOf are the keys of a tag, and what is behind the last pair that reads.
+func tagKeysOf(tag reflect.StructTag) (keys []string, rest string) {
+	for rest = strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
+		key, value, found := strings.Cut(rest, ":")
+		if !found || key == "" || strings.ContainsAny(key, " \",`") {
+			return keys, rest
+		}
+		quoted, err := strconv.QuotedPrefix(value)
+		if err != nil || quoted[0] != '"' {
+			return keys, rest
+		}
+		keys, rest = append(keys, key), value[len(quoted):]
+	}
+	return keys, ""
+}

@@ -1,0 +1,79 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+)
+
+// userCheck is a type's own Validate method.
+type userCheck interface {
+	run(ctx context.Context, v reflect.Value) error
+}
+
+type (
+	checker        interface{ Validate() error }
+	contextChecker interface {
+		Validate(ctx context.Context) error
+	}
+	plainCheck   struct{}
+	contextCheck struct{}
+)
+
+// userCheckOf looks at the value's own methods and at those of its pointer.
+func userCheckOf(t reflect.Type) userCheck {
+	p := reflect.PointerTo(gotype.Deref(t))
+	switch {
+	case p.Implements(reflect.TypeFor[checker]()):
+		return plainCheck{}
+	case p.Implements(reflect.TypeFor[contextChecker]()):
+		return contextCheck{}
+	}
+	return nil
+}
+
+func receiver(v reflect.Value) any {
+	for v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	return v.Addr().Interface()
+}
+
+func (plainCheck) run(_ context.Context, v reflect.Value) (err error) {
+	defer report.Recovered(&err)
+	return custom(receiver(v).(checker).Validate())
+}
+
+func (contextCheck) run(ctx context.Context, v reflect.Value) (err error) {
+	defer report.Recovered(&err)
+	err = receiver(v).(contextChecker).Validate(ctx)
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return custom(err)
+}
+
+// custom turns an error of the program's Validate into issues: its text was written for the
+// caller. Joined errors are one issue each.
+func custom(err error) error {
+	if err == nil {
+		return nil
+	}
+	if invalid, ok := errors.AsType[*report.Invalid](err); ok {
+		return invalid
+	}
+	errs := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
+		errs = joined.Unwrap()
+	}
+	issues := make([]report.Issue, 0, len(errs))
+	for _, e := range errs {
+		text := strings.TrimSuffix(report.Clip(report.OneLine(e.Error()), 500), ".")
+		issues = append(issues, report.Issue{Hint: text + ".", Rule: report.RuleCustom})
+	}
+	return report.NewInvalid(issues...)
+}

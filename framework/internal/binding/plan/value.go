@@ -1,0 +1,66 @@
+package plan
+
+import (
+	"reflect"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+)
+
+// valueOf describes the values of n for their rules. Pointers are looked through.
+func valueOf(n Node) rules.Value {
+	v := rules.Value{T: gotype.Deref(n.GoType()), Kind: KindOf(n)}
+	switch n := Bare(n).(type) {
+	case *quotedNode:
+		v.Quoted = KindOf(n.Node)
+	case *bytesNode:
+		v.Bytes = true
+	case *MapNode:
+		v.Key = &rules.Value{T: n.Key.T, Kind: rules.TextKind}
+		v.Strings = n.Key.T.Kind() == reflect.String && !n.Key.Reads
+	}
+	if elem := elementOf(n); elem != nil {
+		v.Elem = func() rules.Value { return valueOf(elem) }
+	}
+	return v
+}
+
+// KindOf returns the kind of the values of n. Pointers are looked through.
+func KindOf(n Node) rules.Kind {
+	switch n := Bare(n).(type) {
+	case *StringNode:
+		return rules.TextKind
+	case *enumNode:
+		return KindOf(n.Node)
+	case *intNode:
+		return rules.IntKind
+	case *uintNode:
+		return rules.UintKind
+	case *floatNode:
+		return rules.FloatKind
+	case *boolNode:
+		return rules.BoolKind
+	case *SliceNode, *ArrayNode:
+		return rules.ListKind
+	case *MapNode:
+		return rules.MapKind
+	case *timeNode:
+		return rules.TimeKind
+	case *durationNode:
+		return rules.DurationKind
+	}
+	return rules.Opaque
+}
+
+// elementOf is the element of a list or map, nil for other nodes.
+func elementOf(n Node) Node {
+	switch n := Bare(n).(type) {
+	case *SliceNode:
+		return n.Elem
+	case *ArrayNode:
+		return n.Elem
+	case *MapNode:
+		return n.Elem
+	}
+	return nil
+}

@@ -1,0 +1,327 @@
+package repair
+
+import (
+	"encoding/base64"
+	"iter"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/plan"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
+// near is the right value that a wrong one is a form of; nil: none is known. A container whose kind is
+// right may have faults inside, which are corrected by themselves.
+func (p guesser) near(n plan.Node, c *rules.Constraints, value []byte) []byte {
+	k := p.Words(n, c)
+	if only, ok := onlyPart(value); ok && !schema.SameShape(k, value) {
+		if p.Fits(n, c, only) || schema.SameShape(k, only) {
+			return only
+		}
+		if near := p.nearer(n, c, only); near != nil {
+			return near
+		}
+	}
+	return p.nearer(n, c, value)
+}
+
+// onlyPart is the only item of a list, or the only member of an object.
+func onlyPart(value []byte) (part []byte, ok bool) {
+	switch jsontext.KindOf(value) {
+	case jsontext.KindArray:
+		for item := range jsontext.Elements(value) {
+			if ok {
+				return nil, false
+			}
+			part, ok = item, true
+		}
+	case jsontext.KindObject:
+		for _, member := range jsontext.Members(value) {
+			if ok {
+				return nil, false
+			}
+			part, ok = member, true
+		}
+	default:
+	}
+	return part, ok
+}
+
+// nearer is near for a value whose parts are not looked at.
+func (p guesser) nearer(n plan.Node, c *rules.Constraints, value []byte) []byte {
+	if jsontext.KindOf(value) == jsontext.KindNull {
+		return nil
+	}
+	k := p.Words(n, c)
+	if plan.KindOf(n) != rules.TextKind {
+		if inner, ok := jsonedit.Unquoted(value, jsontext.KindArray, jsontext.KindObject); ok && schema.SameShape(k, inner) {
+			return inner
+		}
+	}
+	if plan.KindOf(n) == rules.ListKind {
+		return p.nearList(n, c, k, value)
+	}
+	for candidate := range candidates(n, c, k, value) {
+		if candidate != nil && p.Fits(n, c, candidate) {
+			return candidate
+		}
+	}
+	return nil
+}
+
+// candidates are values that a wrong one may stand for, the most likely first.
+func candidates(n plan.Node, c *rules.Constraints, k schema.Keywords, value []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		text, isText := jsontext.String(value)
+		var out [][]byte
+		if enum, ok := k.Get("enum"); ok {
+			out = append(out, nearEnum(enum, value))
+		}
+		if inner, ok := jsonedit.Unquoted(value, jsontext.KindNumber, jsontext.KindBool); ok {
+			out = append(out, inner)
+		}
+		what, numeric := plan.KindOf(n), k.Text("type") == "integer" || k.Text("type") == "number"
+		switch {
+		case what == rules.TimeKind || what == rules.TextKind && wantsTime(c, k):
+			out = append(out, everydayTime(c, k, value))
+		case what == rules.DurationKind:
+			out = append(out, everydayDuration(text))
+		case what == rules.BoolKind && isText:
+			out = append(out, boolWords[strings.ToLower(strings.TrimSpace(text))])
+		case numeric:
+			number := numberIn(value)
+			out = append(out, number, rounded(number), schema.Clamp(k, number))
+		}
+		if isText {
+			out = append(out, nearTexts(k, text)...)
+		} else {
+			out = append(out, jsontext.QuoteBytes(nil, value))
+		}
+		for _, candidate := range out {
+			if !yield(candidate) {
+				return
+			}
+		}
+	}
+}
+
+var boolWords = map[string][]byte{
+	"yes": []byte("true"), "y": []byte("true"), "on": []byte("true"), "1": []byte("true"), "enabled": []byte("true"), "t": []byte("true"),
+	"no": []byte("false"), "n": []byte("false"), "off": []byte("false"), "0": []byte("false"), "disabled": []byte("false"), "f": []byte("false"),
+}
+
+// aNumber is a number as people write it, with commas between the thousands.
+var aNumber = regexp.MustCompile(`[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?`)
+
+// numberIn is the only number in a text, or the value if it is one.
+func numberIn(value []byte) []byte {
+	text, isText := jsontext.String(value)
+	switch {
+	case jsontext.KindOf(value) == jsontext.KindNumber:
+		return value
+	case !isText || len(text) > spelling.MaxGuess:
+		return nil
+	}
+	found := aNumber.FindAllStringIndex(text, 2)
+	if len(found) != 1 {
+		return nil
+	}
+	from, to := found[0][0], found[0][1]
+	if from > 0 && text[from-1] != ' ' && (text[from] == '-' || text[from] == '+') {
+		from++ // the hyphen of room-5
+	}
+	number := []byte(strings.TrimPrefix(strings.ReplaceAll(text[from:to], ",", ""), "+"))
+	if jsontext.Check(number, jsontext.DefaultLimits()) != nil { // 007
+		return nil
+	}
+	return number
+}
+
+// rounded is the nearest whole number of one with few digits.
+func rounded(number []byte) []byte {
+	if number == nil || len(number) > 32 || slices.ContainsFunc(number, func(b byte) bool { return b == 'e' || b == 'E' }) {
+		return nil
+	}
+	r, ok := new(big.Rat).SetString(string(number))
+	if !ok {
+		return nil
+	}
+	return []byte(r.FloatString(0))
+}
+
+// nearTexts are other spellings of a text.
+func nearTexts(k schema.Keywords, text string) [][]byte {
+	trimmed := strings.TrimSpace(text)
+	if bytes, err := plan.OtherBase64([]byte(trimmed)); err == nil && k.Text("contentEncoding") == "base64" {
+		return jsonedit.QuoteAll([]string{base64.StdEncoding.EncodeToString(bytes)})
+	}
+	out := []string{trimmed, strings.ToLower(trimmed), strings.ToUpper(trimmed), plainly.Replace(trimmed)}
+	if _, inside, ok := strings.Cut(trimmed, "<"); ok { // a name with an address
+		out = append(out, strings.TrimSuffix(inside, ">"))
+	}
+	if scheme, rest, ok := strings.Cut(trimmed, ":"); ok && len(scheme) < 10 {
+		out = append(out, strings.TrimLeft(rest, "/"))
+	}
+	if k.Text("format") == "uri" {
+		_, rest, schemed := strings.Cut(trimmed, "://")
+		if !schemed {
+			rest = trimmed
+		}
+		out = append(out, "https://"+rest)
+	}
+	begin, _, end := parts(k)
+	if begin+end != "" {
+		out = append(out, begin+trimmed, trimmed+end, begin+trimmed+end)
+	}
+	if raw, ok := k.Get("maxLength"); ok {
+		if most, _ := jsontext.Int64(raw); most > 0 && int64(utf8.RuneCountInString(trimmed)) > most {
+			out = append(out, strings.TrimSpace(string([]rune(trimmed)[:most])))
+		}
+	}
+	return jsonedit.QuoteAll(slices.DeleteFunc(out, func(other string) bool { return other == text }))
+}
+
+// plainly leaves out what people put between the parts of a number or a code.
+var plainly = strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "", "/", "")
+
+// nearList corrects a list: what is no list becomes an item, or several if it is a text with commas; items
+// that are there twice, or are too many, are left out.
+func (p guesser) nearList(n plan.Node, c *rules.Constraints, k schema.Keywords, value []byte) []byte {
+	elem := plan.Children(plan.Bare(n))[0]
+	if jsontext.KindOf(value) != jsontext.KindArray {
+		return p.listed(n, elem, c, value)
+	}
+	if one := jsonedit.List([][]byte{value}); p.Fits(n, c, one) {
+		return one
+	}
+	items := slices.Collect(jsontext.Elements(value))
+	if k.Has("uniqueItems") {
+		seen := map[string]bool{}
+		items = slices.DeleteFunc(items, func(item []byte) bool {
+			text := string(jsontext.Compact(nil, item))
+			known := seen[text]
+			seen[text] = true
+			return known
+		})
+	}
+	if raw, ok := k.Get("maxItems"); ok {
+		if most, _ := jsontext.Int64(raw); len(items) > int(most) {
+			items = items[:most]
+		}
+	}
+	if len(items) == jsontext.Len(value) {
+		return nil
+	}
+	return jsonedit.List(items)
+}
+
+// listed is value as a list.
+func (p guesser) listed(n, elem plan.Node, c *rules.Constraints, value []byte) []byte {
+	one := jsonedit.List([][]byte{value})
+	if p.Fits(n, c, one) || schema.SameShape(p.Words(elem, c.Element()), value) && jsontext.KindOf(value) == jsontext.KindObject && notOnlyList(value) {
+		return one
+	}
+	text, isText := jsontext.String(value)
+	parts := []string{text}
+	if isText && len(text) <= spelling.MaxGuess {
+		parts = strings.Split(text, ",")
+	}
+	var items [][]byte
+	for _, part := range parts {
+		item := value
+		if isText {
+			item = jsontext.Quote(nil, strings.TrimSpace(part))
+		}
+		if !p.Fits(elem, c.Element(), item) && plan.KindOf(elem) != rules.ListKind { // one in another, without end
+			item = p.nearer(elem, c.Element(), item)
+		}
+		if item == nil {
+			return nil
+		}
+		items = append(items, item)
+	}
+	if several := jsonedit.List(items); p.Fits(n, c, several) {
+		return several
+	}
+	return nil
+}
+
+// notOnlyList is false for an object of one member, which is a list: {"items":[…]} in the place of it.
+func notOnlyList(object []byte) bool {
+	only, ok := onlyPart(object)
+	return !ok || jsontext.KindOf(only) != jsontext.KindArray
+}
+
+// filled adds examples to a list or a map that has too little, and returns their pointers; nil: it has
+// enough.
+func (a *attempt) filled(f plan.Finding, value []byte) (more []byte, added []string) {
+	k := a.plan.Words(f.Node, f.Rules)
+	switch n := plan.Bare(f.Node).(type) {
+	case *plan.SliceNode, *plan.ArrayNode:
+		least := int64(0)
+		if raw, ok := k.Get("minItems"); ok {
+			least, _ = jsontext.Int64(raw)
+		}
+		items := slices.Collect(jsontext.Elements(value))
+		if jsontext.KindOf(value) != jsontext.KindArray || len(items) >= int(min(least, 64)) {
+			return nil, nil
+		}
+		for len(items) < int(min(least, 64)) {
+			added = append(added, jsontext.PointerIndex(f.Path, len(items)))
+			items = append(items, a.plan.example(plan.Children(n)[0], f.Rules.Element(), 1))
+		}
+		return jsonedit.List(items), added
+	case *plan.MapNode:
+		least := int64(0)
+		if raw, ok := k.Get("minProperties"); ok {
+			least, _ = jsontext.Int64(raw)
+		}
+		if jsontext.KindOf(value) != jsontext.KindObject || jsontext.Len(value) >= int(least) {
+			return nil, nil
+		}
+		more = value
+		for key, example := range jsontext.Members(a.plan.exampleMembers(n, f.Rules, least, 0)) {
+			if _, taken := jsontext.Member(more, key.String()); !taken && jsontext.Len(more) < int(least) {
+				more = jsonedit.WithMember(more, key.String(), example)
+				added = append(added, jsontext.Pointer(f.Path, key.String()))
+			}
+		}
+		return more, added
+	}
+	return nil, nil
+}
+
+// nearEnum is the value of an enum that is spelled like value, or is the only one whose name is a word of it.
+func nearEnum(enum, value []byte) []byte {
+	sent := jsonedit.TextOf(value)
+	var names []string
+	byName := map[string][]byte{}
+	for item := range jsontext.Elements(enum) {
+		name := jsonedit.TextOf(item)
+		names = append(names, name)
+		byName[name] = item
+	}
+	if best := spelling.Close(sent, names); best != "" {
+		return byName[best]
+	}
+	var said []byte
+	for _, word := range spelling.WordsOf(report.Clip(sent, spelling.MaxGuess)) {
+		for _, name := range names {
+			if strings.EqualFold(name, word) {
+				if said != nil {
+					return nil
+				}
+				said = byName[name]
+			}
+		}
+	}
+	return said
+}
