@@ -91,11 +91,11 @@ func TestEncodeFaults(t *testing.T) {
 		}
 	}
 	out, err := encode(t, box[[]float64]{[]float64{1, math.NaN()}})
-	fails(out, err, "/v/1: NaN is no number in JSON")
+	fails(out, err, "/v/1: NaN cannot be represented as a JSON number")
 	out, err = encode(t, map[string]float64{"a/b": math.Inf(1)})
 	fails(out, err, "/a~1b: +Inf")
 	out, err = encode(t, box[map[string][]box[any]]{map[string][]box[any]{"k": {{1}, {map[string]any{"deep": math.NaN()}}, {math.NaN()}}}})
-	fails(out, err, "/v/k/1/v/deep: NaN is no number in JSON")
+	fails(out, err, "/v/k/1/v/deep: NaN cannot be represented as a JSON number")
 	out, err = encode(t, box[any]{[]any{math.NaN()}})
 	fails(out, err, "/v/0: NaN")
 	out, err = encode(t, json.Number("1x"))

@@ -245,7 +245,7 @@ func TestUnionFaults(t *testing.T) {
 		{"no variants", binding.Union{Interface: shape, Discriminator: "kind"}, "in.S: OneOf: binding_test.uShape has no variants"},
 		{"no name", binding.Union{Interface: shape, Variants: of(circle)}, `the discriminator "" is no name`},
 		{"nil", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(nil)}, `variant "a" is nil`},
-		{"text", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(reflect.TypeFor[uText]())}, "is no struct"},
+		{"text", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(reflect.TypeFor[uText]())}, "want a struct or a pointer to a struct"},
 		{"stranger", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(reflect.TypeFor[tBase]())}, "does not implement"},
 		{"two names", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(circle, reflect.PointerTo(circle))}, `has two names, "a" and "b"`},
 		{"clash", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(reflect.TypeFor[uNumbered]())}, `in.S.(a): field Kind has the discriminator's name "kind" and type int`},

@@ -98,7 +98,7 @@ func (c *compiler) checkRoot(n Node) {
 	case Form:
 		c.Fault("", fmt.Sprintf("type %s is no form", n.GoType()), "Use a flat struct of texts, numbers, bools, enums and lists of enums")
 	default:
-		c.Fault("", fmt.Sprintf("type %s is no object in JSON", n.GoType()),
+		c.Fault("", fmt.Sprintf("type %s does not encode as a JSON object", n.GoType()),
 			"Use a struct, a map with string keys, or json.RawMessage with InputSchema")
 	}
 }
@@ -257,7 +257,7 @@ func (c *compiler) iface(t reflect.Type) Node {
 	if c.mode == Output || t.NumMethod() == 0 {
 		return &AnyNode{t}
 	}
-	fix := "Name the types behind it by framework.OneOf, or use a concrete type, any, or json.RawMessage"
+	fix := "List its implementations with framework.OneOf, or use a concrete type, any or json.RawMessage"
 	if first, _, _ := strings.Cut(t.PkgPath(), "/"); !strings.Contains(first, ".") && first != "main" { // error, context.Context, io.Reader
 		fix = "No caller can send one: leave it out, or use a concrete type. A handler gets its context as its first parameter"
 	}

@@ -188,7 +188,7 @@ func (n *floatNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Con
 func (n *floatNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	f := v.Float()
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return e.fail(dst, "%v is no number in JSON", f)
+		return e.fail(dst, "%v cannot be represented as a JSON number", f)
 	}
 	return jsonedit.AppendFloat(dst, f, n.t.Bits())
 }

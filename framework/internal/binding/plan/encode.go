@@ -138,7 +138,7 @@ func (e *encoder) dynamic(dst []byte, x any) []byte {
 		return strconv.AppendInt(dst, int64(x), 10)
 	case float64:
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return e.fail(dst, "%v is no number in JSON", x)
+			return e.fail(dst, "%v cannot be represented as a JSON number", x)
 		}
 		return jsonedit.AppendFloat(dst, x, 64)
 	case []any:

@@ -56,7 +56,7 @@ func (u Union) variantProblem(name string, t reflect.Type) string {
 	case t == nil:
 		return fmt.Sprintf("variant %q is nil; give a value of its type", name)
 	case t.Kind() != reflect.Struct && (t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct):
-		return fmt.Sprintf("variant %q has type %s, which is no struct and no pointer to one", name, t)
+		return fmt.Sprintf("variant %q: got type %s, want a struct or a pointer to a struct", name, t)
 	case !t.Implements(u.Interface):
 		return fmt.Sprintf("variant %q has type %s, which does not implement %s", name, t, u.Interface)
 	}

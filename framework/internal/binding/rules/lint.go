@@ -201,7 +201,7 @@ func (c *Compiler) lintNames(r Rule, owner reflect.Type, names []string) bool {
 	for _, name := range names {
 		first, _, _ := strings.Cut(name, ".")
 		if _, ok := owner.FieldByName(first); !ok {
-			c.Fault("", fmt.Sprintf("validate rule %q names %s, which is no field of %s", r, name, cmp.Or(gotype.PlainName(owner), "the struct")),
+			c.Fault("", fmt.Sprintf("validate rule %q: %s has no field %s", r, cmp.Or(gotype.PlainName(owner), "the struct"), name),
 				"Use the Go name of a field of the same struct")
 			return false
 		}
