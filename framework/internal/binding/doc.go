@@ -46,7 +46,7 @@
 //
 // Values are read strictly (exact names, no duplicates, no unknown members,
 // null only where the type has one), with exact numbers: 1.0 and 1e2 are
-// integers, 300 is no int8, and nothing above 2^53 goes through a float.
+// integers, 300 is not an int8, and nothing above 2^53 goes through a float.
 // Output is written with empty lists and objects instead of null, sorted map
 // keys and without HTML escapes.
 //

@@ -86,11 +86,11 @@ type (
 	Mode = plan.Mode
 	// Options of one plan.
 	Options = plan.Options
-	// Union says which struct types stand behind an interface.
+	// Union lists the struct types that implement an interface.
 	Union = plan.Union
 	// Field is one top-level member.
 	Field = plan.Field
-	// Report tells what Decode did beyond reading.
+	// Report lists what Decode did beyond reading.
 	Report = plan.Report
 	// Mask hides the secret members of the values of one plan.
 	Mask = plan.Mask

@@ -12,7 +12,7 @@ type Set struct {
 	compiled map[compilation]compiled
 }
 
-// compilation is what a plan depends on besides the options of the set.
+// compilation is the key of a plan within a set.
 type compilation struct {
 	t     reflect.Type
 	mode  Mode

@@ -68,7 +68,7 @@ func Deref(t reflect.Type) reflect.Type {
 	return t
 }
 
-// Endless says that a pointer leads to nothing but pointers, as type P *P does. Only named
+// Endless reports whether a pointer leads only to pointers, as type P *P does. Only named
 // types can.
 func Endless(t reflect.Type) bool {
 	seen := map[reflect.Type]bool{}

@@ -9,7 +9,7 @@ import (
 // encoding/json writes its eleven fields.
 type URL struct{ url.URL }
 
-// String is the URL as text, also of a URL that is no variable: with %s in an error.
+// String returns the URL as text. Its receiver is a value, so that %s also works for a URL that is not addressable.
 func (u URL) String() string { return u.URL.String() }
 
 // MarshalText is the URL as text.

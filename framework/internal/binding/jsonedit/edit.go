@@ -30,7 +30,7 @@ func Unescaped(part string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
 }
 
-// Edit replaces the value at path by what fn makes of it; false if there is none.
+// Edit replaces the value at path by the result of fn. It returns false if there is no value.
 func Edit(raw []byte, path string, fn func([]byte) []byte) ([]byte, bool) {
 	if path == "" {
 		return fn(raw), true

@@ -17,14 +17,15 @@ import (
 // Node is one type of a plan. Implementations are immutable once the plan is
 // compiled. They are pointers, so that a node is its own identity.
 type Node interface {
+	// GoType returns the type of the values.
 	GoType() reflect.Type
 	// decode stores raw in v or files a fault. v is settable and zero, unless
 	// a default or an earlier member of an embedded struct was stored.
 	decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints)
 	// encode appends the JSON of v to dst, or what there was of it before e failed.
 	encode(e *encoder, dst []byte, v reflect.Value) []byte
-	// schema is the shape alone; constraints on the value itself are laid on
-	// top by constraints.apply, those of elements are passed down here.
+	// schema returns the shape alone. The caller adds the rules of the value itself; the rules of its elements
+	// are passed down here.
 	schema(s *schemer, c *rules.Constraints) schema.Keywords
 }
 
@@ -287,7 +288,7 @@ func (c *compiler) mapOf(t reflect.Type) Node {
 	return c.container(t, n, "[key]", t.Elem(), &n.Elem)
 }
 
-// keeps says whether methods of a value may keep a pointer to where it lies. Only plain scalars
+// keeps reports whether methods of a value may keep a pointer to where it lies. Only plain scalars
 // cannot.
 func keeps(t reflect.Type) bool {
 	switch kind := t.Kind(); {
@@ -320,11 +321,11 @@ func (c *compiler) custom(t reflect.Type) Node {
 		return nil
 	}
 	n := &MethodNode{t: t, mode: c.mode, big: holdsBig(t, 4), read: c.codecOf(p, gotype.JSONReader, gotype.TextReader), write: c.codecOf(p, gotype.JSONWriter, gotype.TextWriter)}
-	if n.read == ByShape && n.write == ByShape {
+	if n.read == byShape && n.write == byShape {
 		return nil
 	}
 	c.put(t, n)
-	if n.Shown() == ByShape {
+	if n.shown() == byShape {
 		n.Base = c.shape(t)
 		if n.Base == nil {
 			c.remove(t, n)
@@ -332,7 +333,7 @@ func (c *compiler) custom(t reflect.Type) Node {
 		}
 		return n
 	}
-	if n.read == ByShape || n.write == ByShape {
+	if n.read == byShape || n.write == byShape {
 		n.Base = c.quietShape(t)
 	}
 	return n
@@ -347,7 +348,7 @@ func (c *compiler) codecOf(p, ofJSON, ofText reflect.Type) codec {
 	case p.Implements(ofJSON):
 		return byJSON
 	}
-	return ByShape
+	return byShape
 }
 
 // quietShape compiles the fallback for the direction that the mode does not show. If the type

@@ -16,7 +16,7 @@ type Finding struct {
 	report.Issue
 	Node    Node
 	Rules   *rules.Constraints
-	Field   *field      // the member that the issue is about, if it is about one
+	Field   *Member     // the member that the issue is about, if it is about one
 	owner   *StructNode // the struct of the member, if a rule between members failed
 	Key     *KeyCodec   // set if the key of a map's entry is wrong; c has the rules of the keys then
 	Missing bool
@@ -32,7 +32,7 @@ type decoder struct {
 	secret   int  // how many secret members are being decoded, one inside the other
 	repair   bool // a string may be read as the JSON that it contains, and nothing as not given
 	mendable bool // a repair might help
-	doubt    bool // an acceptor has not accepted a value
+	doubt    bool // a fast check has not accepted a value
 	repaired []string
 	panicked *report.Panic // the first of the program's methods; nil: none
 	texts    texts
@@ -47,7 +47,7 @@ func (p *Plan) decoder(repair bool, raw []byte) *decoder {
 	return d
 }
 
-// release gives the decoder back. Its findings and repairs belong to whoever has taken them.
+// release gives the decoder back. Its findings and repairs belong to the caller that has taken them.
 func (d *decoder) release() {
 	*d = decoder{path: forgotten(d.path)}
 	decoders.Put(d)

@@ -54,7 +54,7 @@ func (n *MapNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Const
 	v.Set(m)
 }
 
-// badKey words that name is no key.
+// badKey returns the finding for a member name that is not a key of the map.
 func (n *MapNode) badKey(name string, err error, c *rules.Constraints) Finding {
 	return Finding{
 		Issue: report.Issue{Want: n.Key.words(), Hint: safeHint(err, n.Key.T), Rule: n.Key.rule(), Got: "the key " + report.QuoteShort(name)},

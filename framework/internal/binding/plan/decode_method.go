@@ -12,14 +12,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// errUnreadable says that a value is not what its type wants, where the
-// wanted shape in words is all there is to say.
+// errUnreadable is the error for a value that its type does not accept. It adds nothing to the words for what is
+// wanted.
 var errUnreadable = errors.New("unreadable")
 
 type codec uint8
 
 const (
-	ByShape codec = iota // as its kind
+	byShape codec = iota // as its kind
 	byJSON               // by UnmarshalJSON or MarshalJSON
 	byText               // by UnmarshalText or MarshalText
 )
@@ -33,13 +33,16 @@ type MethodNode struct {
 	Base        Node // for the direction that goes by shape; nil if there is none
 }
 
-// Shown is the codec whose form the schema shows.
-func (n *MethodNode) Shown() codec {
+// shown returns the codec whose form the schema shows.
+func (n *MethodNode) shown() codec {
 	if n.mode == Output {
 		return n.write
 	}
 	return n.read
 }
+
+// ByKind reports whether values are read and described like those of the type's kind, without its methods.
+func (n *MethodNode) ByKind() bool { return n.shown() == byShape }
 
 // GoType returns the type of the values.
 func (n *MethodNode) GoType() reflect.Type { return n.t }
@@ -100,8 +103,8 @@ func absurdJSON(raw []byte) bool {
 	return false
 }
 
-// callText reads text by the type's own method, unless it is a text that only
-// the method would take, and the schema would not. big says that the type holds numbers of
+// callText reads text by the type's own method, unless the schema of the type
+// refuses the text. If big is set, the type has numbers of
 // package math/big, which write an exponent out.
 func callText(v reflect.Value, text string, big bool) (err error) {
 	if form, ok := TextForms[v.Type()]; ok && !form.legal(text) || big && absurd(text) {
@@ -146,7 +149,7 @@ func addressable(v reflect.Value) reflect.Value {
 }
 
 func (n *MethodNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
-	switch n.Shown() {
+	switch n.shown() {
 	case byText:
 		return textSchema(n.t, n.mode)
 	case byJSON:

@@ -98,7 +98,7 @@ func (n *uintNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
 	return strconv.AppendUint(dst, v.Uint(), 10)
 }
 
-// schema has the bounds of the type, as that of an intNode.
+// schema has the bounds of the type, as the schema of an intNode has.
 func (n *uintNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 	k := schema.Typed("integer")
 	k.Set("minimum", []byte("0"))
@@ -116,8 +116,8 @@ func (d *decoder) beyondWhole(n Node, raw []byte, c *rules.Constraints) string {
 	return d.beyond(n, raw, c)
 }
 
-// beyond says that the type has bounds, unless raw is out of those that the words of what
-// is wanted have.
+// beyond returns a hint that the type has bounds. It returns "" if raw is beyond a bound that the issue
+// names in any case.
 func (d *decoder) beyond(n Node, raw []byte, c *rules.Constraints) string {
 	if schema.Clamp(d.plan.Words(n, c), raw) != nil {
 		return ""
@@ -255,7 +255,7 @@ func (n *bytesNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Con
 }
 
 // OtherBase64 reads the forms of base64 that are not the standard one: with the alphabet for
-// URLs, and without padding. A text that mixes the alphabets is none.
+// URLs, and without padding. It refuses a text that mixes the alphabets.
 func OtherBase64(text []byte) ([]byte, error) {
 	plain := strings.TrimRight(string(text), "=")
 	if strings.ContainsAny(plain, "-_") {
@@ -286,8 +286,8 @@ func (n *timeNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Cons
 	}
 }
 
-// strictTime refuses what package time takes for RFC 3339 and is none: an hour
-// of one digit, a comma before the fraction, an offset of a day or more.
+// strictTime reports whether a text that package time accepts is a time of RFC 3339. Package time also accepts an
+// hour of one digit, a comma before the fraction, and an offset of a day or more.
 func strictTime(text string) bool {
 	const upToHour = len("2006-01-02T15")
 	if len(text) <= upToHour || text[upToHour] != ':' || strings.Contains(text, ",") {

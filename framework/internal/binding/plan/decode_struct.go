@@ -17,13 +17,13 @@ import (
 // StructNode is a struct with its members as encoding/json sees them.
 type StructNode struct {
 	t      reflect.Type
-	Fields []*field
+	Fields []*Member
 	ByName map[string]int
 	faulty bool // a member has a fault; of a plan none has
 }
 
-// field is one member.
-type field struct {
+// Member is one member of a struct, with what its tags say.
+type Member struct {
 	Name        string
 	key         []byte // the name as it is written, with the comma before it and its colon
 	goName      string
@@ -31,7 +31,7 @@ type field struct {
 	viaPtr      bool  // index passes a pointer: encoding/json leaves the member out where it is nil
 	Node        Node
 	Rules       *rules.Constraints
-	fast        *rules.FastCheck // of c; nil: nothing is asked
+	fast        *rules.FastCheck // of the rules; nil: there are none
 	Required    bool
 	DefaultJSON []byte      // default as JSON, nil without one
 	extra       *schema.Raw // enforces what only the jsonschema tag says; nil usually
@@ -57,7 +57,7 @@ func (n *StructNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Co
 }
 
 // decodeMembers reads an object. tag is a member that is known although no
-// field has it, the discriminator of a union; "" is none.
+// field has it, the discriminator of a union, or "".
 func (n *StructNode) decodeMembers(d *decoder, raw []byte, v reflect.Value, tag string) {
 	var few [64]bool
 	seen := few[:]
@@ -163,7 +163,7 @@ func (n *StructNode) names() []string {
 	return out
 }
 
-func (f *field) decode(d *decoder, raw []byte, v reflect.Value) {
+func (f *Member) decode(d *decoder, raw []byte, v reflect.Value) {
 	d.enter(f.Name)
 	if f.blank(d, raw) {
 		d.repaired = append(d.repaired, pointerOf(d.path))
@@ -194,9 +194,9 @@ func (f *field) decode(d *decoder, raw []byte, v reflect.Value) {
 }
 
 // blank reports whether raw says that an optional member is not given. Models and forms write
-// null for that, or "" where the member is no free text. A pointer takes null itself; with a
-// default, though, its null is advertised by no schema and means the default.
-func (f *field) blank(d *decoder, raw []byte) bool {
+// null for that, or "" if the member is not a free text. A pointer takes null itself. If it has a
+// default, its null means the default, because no schema advertises null there.
+func (f *Member) blank(d *decoder, raw []byte) bool {
 	null := jsontext.KindOf(raw) == jsontext.KindNull
 	switch {
 	case f.Required || !null && string(raw) != `""`:
@@ -210,14 +210,14 @@ func (f *field) blank(d *decoder, raw []byte) bool {
 }
 
 // closed reports whether the member is a text that "" can never be: one of a list, or of a format.
-func (f *field) closed(p *Plan) bool {
+func (f *Member) closed(p *Plan) bool {
 	k := p.Words(f.Node, f.Rules)
 	return (k.Has("enum") || k.Has("format")) && !slices.Contains(schema.ElementTexts(schema.Value(k, "enum")), `""`)
 }
 
 // judge applies what no validate tag stands behind: the keywords of the
 // jsonschema tag, and the range of integers in headers.
-func (f *field) judge(d *decoder, raw, meant []byte) {
+func (f *Member) judge(d *decoder, raw, meant []byte) {
 	switch {
 	case f.extra != nil && !f.extra.Accepts(meant):
 		d.refuse(report.RuleSchema, f.Node, raw, f.Rules)
@@ -232,7 +232,7 @@ func (f *field) judge(d *decoder, raw, meant []byte) {
 const maxSafeInt = 1<<53 - 1
 
 // absent stores the default, or files that a required member is missing.
-func (f *field) absent(d *decoder, v reflect.Value) {
+func (f *Member) absent(d *decoder, v reflect.Value) {
 	switch {
 	case f.DefaultJSON != nil:
 		d.enter(f.Name)
@@ -263,7 +263,7 @@ func (n *StructNode) fillDefaults(d *decoder, v reflect.Value) {
 }
 
 // target is the field's value; embedded pointers on the way are made.
-func (f *field) target(v reflect.Value) reflect.Value {
+func (f *Member) target(v reflect.Value) reflect.Value {
 	if len(f.index) == 1 {
 		return v.Field(f.index[0])
 	}
@@ -280,7 +280,7 @@ func (f *field) target(v reflect.Value) reflect.Value {
 }
 
 // value is the field's value; false if an embedded pointer on the way is nil.
-func (f *field) value(v reflect.Value) (reflect.Value, bool) {
+func (f *Member) value(v reflect.Value) (reflect.Value, bool) {
 	if len(f.index) == 1 {
 		return v.Field(f.index[0]), true
 	}
@@ -296,7 +296,7 @@ func (f *field) value(v reflect.Value) (reflect.Value, bool) {
 	return v, true
 }
 
-func (f *field) defaultWords() string {
+func (f *Member) defaultWords() string {
 	if f.DefaultJSON == nil || f.Secret {
 		return ""
 	}
@@ -373,7 +373,7 @@ func (n *StructNode) schema(s *schemer, _ *rules.Constraints) schema.Keywords {
 }
 
 // schema is the member's: its type's, with what its tags say.
-func (f *field) schema(s *schemer) schema.Keywords {
+func (f *Member) schema(s *schemer) schema.Keywords {
 	k := append(schema.Keywords(nil), s.of(f.Node, f.Rules)...)
 	if f.title != "" {
 		k.SetText("title", f.title)

@@ -13,14 +13,14 @@ import (
 
 // pendingDefault waits until all types are known and rules can be applied.
 type pendingDefault struct {
-	f    *field
+	f    *Member
 	text string
 	path string
 	tag  string // for validator
 }
 
 // defaultOf files the default tag and makes the member optional.
-func (c *compiler) defaultOf(f *field, cand candidate) {
+func (c *compiler) defaultOf(f *Member, cand candidate) {
 	text, ok := cand.sf.Tag.Lookup("default")
 	if !ok {
 		return
@@ -34,7 +34,7 @@ func (c *compiler) defaultOf(f *field, cand candidate) {
 }
 
 // resolveDefaults reads every default as the type and judges it by the rules, also where
-// other members are faulty: one report tells all.
+// other members are faulty: one report has all faults.
 func (c *compiler) resolveDefaults(p *Plan) {
 	for _, pending := range c.defaults {
 		f := pending.f
@@ -57,7 +57,7 @@ func (c *compiler) resolveDefaults(p *Plan) {
 
 // readDefault tries the text as JSON where the type is no text, then as a
 // string, then as a list separated by commas.
-func (p *Plan) readDefault(f *field, text string) ([]byte, bool) {
+func (p *Plan) readDefault(f *Member, text string) ([]byte, bool) {
 	var tries [][]byte
 	quoted := jsontext.Quote(nil, text)
 	isJSON := jsontext.Check([]byte(text), jsontext.DefaultLimits()) == nil
@@ -93,7 +93,7 @@ func (p *Plan) decodes(n Node, raw []byte) bool {
 
 // defaultHolds judges a default by the field's own rules, those that look at
 // other members aside.
-func (p *Plan) defaultHolds(f *field, raw []byte, tag string) bool {
+func (p *Plan) defaultHolds(f *Member, raw []byte, tag string) bool {
 	if f.extra != nil && !f.extra.Accepts(raw) {
 		return false
 	}

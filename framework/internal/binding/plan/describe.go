@@ -35,7 +35,7 @@ func (p *Plan) wanted(n Node, c *rules.Constraints) string {
 
 // inWords is the description of a member for readers who see no schema: what it is, what
 // is wanted where that is not any text, and the default.
-func (p *Plan) inWords(f *field) string {
+func (p *Plan) inWords(f *Member) string {
 	if p.mode != Strings {
 		return ""
 	}

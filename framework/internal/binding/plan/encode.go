@@ -59,7 +59,7 @@ func (e *encoder) fail(dst []byte, format string, args ...any) []byte {
 	return e.wrap(dst, fmt.Errorf(format, args...))
 }
 
-// wrap is fail with an error, of which the first is kept.
+// wrap is like fail, but takes an error. The first error is kept.
 func (e *encoder) wrap(dst []byte, err error) []byte {
 	if e.err == nil {
 		e.err = err
@@ -67,8 +67,8 @@ func (e *encoder) wrap(dst []byte, err error) []byte {
 	return dst
 }
 
-// failed says whether there is an error in the member that was just encoded, and that it is
-// there: who asks ends.
+// failed reports whether encoding has failed, and notes the member in the path of the error. The caller then
+// stops.
 func (e *encoder) failed(member string) bool {
 	return e.err != nil && e.noted(step{name: member, member: true})
 }
@@ -113,7 +113,7 @@ func (e *encoder) array(dst []byte, elem Node, v reflect.Value) []byte {
 	return append(dst, ']')
 }
 
-// raw encodes JSON that somebody else wrote.
+// raw encodes JSON that a type's own method or the program has written.
 func (e *encoder) raw(dst, text []byte) []byte {
 	if len(text) == 0 {
 		return append(dst, "null"...)

@@ -178,7 +178,7 @@ func (n *enumNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
 }
 
 // enumOf is the allowed values of a member in their text form.
-func (p *Plan) enumOf(f *field) []string {
+func (p *Plan) enumOf(f *Member) []string {
 	raw, ok := p.printer.of(f.Node, f.Rules).Get("enum")
 	if !ok {
 		return nil

@@ -4,9 +4,9 @@ import (
 	"reflect"
 )
 
-// compileFastChecks gives every field its acceptor, and reports whether they may stand in for
-// validator. They may not if a rule looks at several values, nor if validator sees values that
-// were not decoded member by member.
+// compileFastChecks gives every field its fast check, and reports whether the checks may stand in for
+// validator. They may not if a rule looks at several values, or if validator sees values that
+// the plan has not decoded member by member.
 func (c *compiler) compileFastChecks(root reflect.Type) bool {
 	s := ruleWalker{c: c, seen: map[visitKey]bool{}}
 	if !s.covered(root, true) {

@@ -9,22 +9,23 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 )
 
-// ruleWalker walks over everything that validator reaches from a type, and looks for rules that no
-// field of the plan has.
+// ruleWalker walks over everything that validator reaches from a type. It looks for rules that belong to no
+// field of the plan, so that no fast check covers them.
 type ruleWalker struct {
 	c    *compiler
 	seen map[visitKey]bool
 }
 
-// visitKey is a type, and whether the plan itself decodes its values: values that a type's own
-// method has read were never shown to the acceptors inside.
+// visitKey is a type, and whether the plan itself decodes its values. The fast checks of the fields inside see
+// only values that the plan decodes.
 type visitKey struct {
 	t   reflect.Type
 	own bool
 }
 
+// covered reports whether the plan covers all rules that validator reaches from t.
 func (s *ruleWalker) covered(t reflect.Type, own bool) bool {
-	if n, ok := s.c.nodes[t].(*MethodNode); ok && n.read != ByShape {
+	if n, ok := s.c.nodes[t].(*MethodNode); ok && n.read != byShape {
 		own = false
 	}
 	at := visitKey{t, own}
@@ -59,7 +60,8 @@ func (s *ruleWalker) variants(t reflect.Type, own bool) bool {
 	return ok && !slices.ContainsFunc(u.Variants, func(v *variantNode) bool { return !s.covered(v.GoType(), own) })
 }
 
-// fields looks at those of a struct; own says that they are members of the plan.
+// fields reports whether the plan covers all rules on the fields of struct t. own reports whether the plan itself
+// decodes t.
 func (s *ruleWalker) fields(t reflect.Type, own bool) bool {
 	for sf := range t.Fields() {
 		tag, name := sf.Tag.Get("validate"), sf.Tag.Get("json")
@@ -81,7 +83,7 @@ func (s *ruleWalker) fields(t reflect.Type, own bool) bool {
 	return true
 }
 
-// embedded looks at a struct whose members are those of the struct around it.
+// embedded reports the same for a struct whose members belong to the struct around it.
 func (s *ruleWalker) embedded(at visitKey) bool {
 	s.seen[at] = true
 	return s.fields(at.t, at.own)

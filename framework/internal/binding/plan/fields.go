@@ -46,7 +46,7 @@ func (c *compiler) structOf(t reflect.Type) Node {
 	return n
 }
 
-// closed warns of a type that keeps all for itself: it would be {} for ever.
+// closed warns about a struct without exported fields, whose JSON is always {}.
 func (c *compiler) closed(n *StructNode) {
 	own := 0 // fields with names
 	for f := range n.t.Fields() {
@@ -214,15 +214,15 @@ func (c *compiler) nameMember(cand *candidate) {
 	}
 }
 
-// LegalName says whether encoding/json accepts a name in a tag; it drops others in silence.
+// LegalName reports whether encoding/json accepts a name in a tag. It ignores other names in silence.
 func LegalName(name string) bool {
 	return !strings.ContainsAny(name, "\"\\`',") && strings.IndexFunc(name, func(r rune) bool { return r < ' ' }) < 0
 }
 
 // field compiles one member with its tags.
-func (c *compiler) field(cand candidate) *field {
+func (c *compiler) field(cand candidate) *Member {
 	sf := cand.sf
-	f := &field{
+	f := &Member{
 		Name: cand.name, goName: sf.Name, index: cand.index, viaPtr: cand.viaPtr,
 		title: sf.Tag.Get("title"), doc: sf.Tag.Get("doc"),
 		key: append(jsontext.Quote([]byte{','}, cand.name), ':'),
@@ -283,7 +283,7 @@ func (c *compiler) field(cand candidate) *field {
 
 // options reads the json tag's options and reports whether the member may be
 // left out.
-func (c *compiler) options(f *field, cand candidate) bool {
+func (c *compiler) options(f *Member, cand candidate) bool {
 	optional := false
 	for _, o := range cand.opts {
 		switch o {
@@ -318,7 +318,7 @@ func quoted(n Node) Node {
 	return n
 }
 
-func (c *compiler) secret(f *field, sf reflect.StructField) {
+func (c *compiler) secret(f *Member, sf reflect.StructField) {
 	switch tag, ok := sf.Tag.Lookup("secret"); {
 	case !ok || tag == "false":
 	case tag == "true":
@@ -331,7 +331,7 @@ func (c *compiler) secret(f *field, sf reflect.StructField) {
 // header checks an x-mcp-header (2026-07-28 basic/transports, "Parameters in
 // headers"): a token, unique whatever the case, on a text, integer or bool that
 // is reached through members alone. A client drops a tool that breaks this.
-func (c *compiler) header(f *field) {
+func (c *compiler) header(f *Member) {
 	if f.header == "" {
 		return
 	}
@@ -356,8 +356,8 @@ func (c *compiler) header(f *field) {
 
 var headerToken = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-// vague warns about members whose schema tells a model nothing.
-func (c *compiler) vague(f *field) {
+// vague warns about members whose schema is empty.
+func (c *compiler) vague(f *Member) {
 	if c.mode != Input {
 		return
 	}
@@ -427,7 +427,7 @@ func zeroFunc(t reflect.Type) func(reflect.Value) bool {
 }
 
 // zeroIsLegal warns of required on a type for which people mean to forbid zero.
-func (c *compiler) zeroIsLegal(f *field) {
+func (c *compiler) zeroIsLegal(f *Member) {
 	if what := KindOf(f.Node); f.Rules.MustExist() && (what.IsNumber() || what == rules.BoolKind) {
 		c.Warn(`validate:"required" on a number or bool means present; its zero is legal`,
 			`Leave required out, or forbid the zero with validate:"ne=0"`)
@@ -435,7 +435,7 @@ func (c *compiler) zeroIsLegal(f *field) {
 }
 
 // contradiction refuses rules that no value meets.
-func (c *compiler) contradiction(f *field) {
+func (c *compiler) contradiction(f *Member) {
 	if !f.Rules.Plain() {
 		c.rules.Conflict(f.Rules, valueOf(f.Node), c.schemer().of(Bare(f.Node), f.Rules).Render())
 	}

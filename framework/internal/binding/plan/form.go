@@ -50,10 +50,10 @@ func hasTextForm(n Node) bool {
 	case *quotedNode:
 		return hasTextForm(n.Node)
 	case *MethodNode:
-		if n.Shown() == ByShape {
+		if n.shown() == byShape {
 			return hasTextForm(n.Base)
 		}
-		return n.Shown() == byText
+		return n.shown() == byText
 	}
 	return false
 }

@@ -37,7 +37,7 @@ func Children(n Node) []Node {
 	case *quotedNode:
 		return []Node{n.Node}
 	case *MethodNode:
-		if n.Base != nil && n.Shown() == ByShape {
+		if n.Base != nil && n.shown() == byShape {
 			return []Node{n.Base}
 		}
 	case *UnionNode:

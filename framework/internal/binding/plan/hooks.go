@@ -91,7 +91,7 @@ func (c *compiler) enforceHook(t reflect.Type, n Node, said, without schema.Keyw
 }
 
 // extraKeywords reads the jsonschema tag: what the other tags cannot say.
-func (c *compiler) extraKeywords(f *field, sf reflect.StructField) {
+func (c *compiler) extraKeywords(f *Member, sf reflect.StructField) {
 	tag := sf.Tag.Get("jsonschema")
 	if tag == "" {
 		return
@@ -113,7 +113,7 @@ func (c *compiler) extraKeywords(f *field, sf reflect.StructField) {
 }
 
 // jsonTypeOf is the JSON type of a shape, the first if there are several. For a type that reads
-// its own JSON only the tag can tell.
+// its own JSON, only the tag has it.
 func jsonTypeOf(shape schema.Keywords, tag string) string {
 	raw := schema.Value(shape, "type")
 	for first := range jsontext.Elements(raw) {
@@ -190,7 +190,7 @@ func (c *compiler) knownKeys(tag, jsonType string) bool {
 
 // mergeExtra adds what the tag has added, refuses what contradicts another tag, and compiles
 // what must be enforced.
-func (c *compiler) mergeExtra(f *field, got schema.Keywords) {
+func (c *compiler) mergeExtra(f *Member, got schema.Keywords) {
 	base := c.schemer().of(f.Node, f.Rules)
 	bare := c.schemer().of(f.Node, nil)
 	var extra, enforced schema.Keywords
@@ -221,8 +221,8 @@ func (c *compiler) mergeExtra(f *field, got schema.Keywords) {
 }
 
 // added is the value that a keyword of the tag has beside the schema of all
-// other tags (base) and that of the type alone (bare). It is false if the
-// keyword adds nothing, or says something else, which is a fault.
+// other tags (base) and the schema of the type alone (bare). It returns false if the
+// keyword adds nothing. It also returns false, and files a fault, if the keyword contradicts another tag.
 func (c *compiler) added(w schema.Keyword, base, bare schema.Keywords) ([]byte, bool) {
 	if w.Name == "type" && bare.Has("type") {
 		c.checkType(w, string(schema.Value(bare, "type")))
@@ -256,7 +256,7 @@ func (c *compiler) checkType(w schema.Keyword, types string) {
 }
 
 // enforce compiles the keywords for which there is no validate tag.
-func (c *compiler) enforce(f *field, k schema.Keywords) {
+func (c *compiler) enforce(f *Member, k schema.Keywords) {
 	if !c.checkPattern(k.Text("pattern")) {
 		return
 	}

@@ -73,7 +73,7 @@ func (k *KeyCodec) write(v reflect.Value) (string, error) {
 	return "", fmt.Errorf("type %s has no text form", k.T)
 }
 
-// hasText says whether methods of the type write or read the names in this mode.
+// hasText reports whether methods of the type write or read the names in this mode.
 func (k *KeyCodec) hasText(mode Mode) bool {
 	if mode == Output {
 		return k.writes
@@ -81,7 +81,7 @@ func (k *KeyCodec) hasText(mode Mode) bool {
 	return k.Reads
 }
 
-// schema is that of the names. All are texts, so it needs no type.
+// schema returns the schema of the names. All names are texts, so it has no type.
 func (k *KeyCodec) schema(mode Mode) schema.Keywords {
 	if k.Names != nil {
 		return schema.Keywords{{Name: "enum", Value: jsonedit.List(jsonedit.QuoteAll(k.Names))}}

@@ -45,8 +45,8 @@ func held(n Node) Node {
 
 // Append appends raw, a JSON text, with hidden in place of what is secret. What raw
 // may hold by mistake is hidden, too: a member that its object does not have where
-// another one is secret, or has a secret in it, and a value of another shape. told gets
-// the values that were hidden, as JSON.
+// another one is secret, or has a secret in it, and a value of another shape. Append calls told
+// with each value that it hides, as JSON.
 func (m *Mask) Append(dst, raw []byte, hidden string, told func(value []byte)) []byte {
 	a := masking{m: m, hidden: jsontext.Quote(nil, hidden), told: told}
 	return a.value(dst, m.root, raw)

@@ -9,7 +9,7 @@ import (
 )
 
 // maxOrdered is the length of text up to which findings are sorted. In longer texts they stay
-// in the order of decoding, with those of the rules behind.
+// in the order of decoding, and the findings of rules follow.
 const maxOrdered = 64 << 10
 
 // sortFindings orders findings by where their values stand in the caller's

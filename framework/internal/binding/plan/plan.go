@@ -71,7 +71,7 @@ func lastField(t reflect.Type, steps []string) (owner reflect.Type, name string)
 	return owner, name
 }
 
-// Report tells what Decode did beyond reading.
+// Report lists what Decode did beyond reading.
 type Report struct {
 	// Repaired are JSON pointers of values that arrived as strings and were read as what the type
 	// wants, and of optional members that arrived as null or "" and count as not given.
@@ -106,7 +106,7 @@ type Plan struct {
 	// rules judges decoded values; nil if no tag asks for anything. One
 	// instance per plan: registering rules on a shared one races with its use.
 	rules   func() *validator.Validate
-	quick   bool   // it need not be asked about what the acceptors of the fields accept
+	quick   bool   // rules need not be asked about values that the fast checks of the fields accept
 	diveTag string // for roots that are not structs
 	check   userCheck
 	printer *schemer             // renders wanted schemas for error texts
@@ -115,7 +115,7 @@ type Plan struct {
 	Secretive bool // some member is a secret
 }
 
-// Compile walks t. With a fault that is no warning the plan is nil. It never
+// Compile compiles t. If there is a fault that is not a warning, the plan is nil. It never
 // panics, whatever the type, unless a method of the type does so outside
 // Values, JSONSchema and JSONSchemaExtend.
 func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []report.Fault) {
@@ -169,7 +169,7 @@ func (p *Plan) Schema() json.RawMessage { return p.schema }
 // Type is the compiled type.
 func (p *Plan) Type() reflect.Type { return p.t }
 
-// Fields are the top-level members in their order; nil if the root is no struct. The caller must not change them.
+// Fields are the top-level members in their order; nil if the root is not a struct. The caller must not change them.
 func (p *Plan) Fields() []Field { return p.fields }
 
 // Decode reads raw into into, a settable value of the plan's type, which is

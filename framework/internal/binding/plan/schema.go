@@ -80,7 +80,7 @@ func lay(c *rules.Constraints, k *schema.Keywords, n Node) {
 	}
 }
 
-// hasElements says whether rules may also apply to values inside n.
+// hasElements reports whether rules may also apply to values inside n.
 func hasElements(n Node) bool {
 	switch n.(type) {
 	case *SliceNode, *ArrayNode, *MapNode:

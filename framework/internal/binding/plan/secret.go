@@ -30,7 +30,7 @@ func hasSecret(n Node, seen map[Node]bool) bool {
 		return false
 	}
 	seen[n] = true
-	if s, ok := n.(*StructNode); ok && slices.ContainsFunc(s.Fields, func(f *field) bool { return f.Secret }) {
+	if s, ok := n.(*StructNode); ok && slices.ContainsFunc(s.Fields, func(f *Member) bool { return f.Secret }) {
 		return true
 	}
 	return slices.ContainsFunc(Children(n), func(below Node) bool { return hasSecret(below, seen) })
@@ -52,7 +52,7 @@ func (s secrets) in(n Node, raw []byte) bool {
 			}
 		}
 	case *MethodNode:
-		return n.Shown() == ByShape && s.in(n.Base, raw)
+		return n.shown() == byShape && s.in(n.Base, raw)
 	case *UnionNode:
 		// Possibly the wrong variant was named: all of them count.
 		for _, v := range n.Variants {
@@ -153,7 +153,7 @@ func hideIn(n *UnionNode, names []string, secret bool) (found bool) {
 	name := names[0]
 	for _, v := range n.Variants {
 		s, ok := held(v).(*StructNode)
-		if ok && slices.ContainsFunc(s.Fields, func(f *field) bool { return jsontext.Pointer("", f.Name) == "/"+name }) {
+		if ok && slices.ContainsFunc(s.Fields, func(f *Member) bool { return jsontext.Pointer("", f.Name) == "/"+name }) {
 			hide(s, names, secret)
 			found = true
 		}

@@ -81,7 +81,7 @@ func wantsToken(n Node) bool {
 	case *enumNode:
 		return wantsToken(n.Node)
 	case *MethodNode:
-		return n.Shown() == ByShape && wantsToken(n.Base)
+		return n.shown() == byShape && wantsToken(n.Base)
 	case *boolNode, *intNode, *uintNode, *floatNode, *numberNode, *bigNode:
 		return true
 	}

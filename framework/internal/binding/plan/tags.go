@@ -13,8 +13,8 @@ import (
 // ours are the keys of tags that say something about a member.
 var ours = []string{"json", "doc", "title", "validate", "default", "uri", "header", "secret", "jsonschema"}
 
-// lintTag faults what package reflect passes over in silence: a tag that it cannot read
-// to its end, and tags of a field that nobody can set.
+// lintTag files faults for what package reflect ignores in silence: a tag that it cannot read
+// to its end, and tags of a field that cannot be set.
 func (c *compiler) lintTag(sf reflect.StructField) {
 	keys, rest := tagKeysOf(sf.Tag)
 	if rest != "" {
@@ -79,7 +79,7 @@ func misspelt(key string) string {
 	return ""
 }
 
-// demands says whether rules of gin ask for more than a value, which a member wants anyway.
+// demands reports whether rules of gin ask for more than the presence of a value.
 func demands(rules string) bool {
 	for rule := range strings.SplitSeq(rules, ",") {
 		if !slices.Contains([]string{"", "-", "required", "omitempty"}, rule) {

@@ -58,7 +58,7 @@ func (f textForm) legal(text string) bool {
 	return len(text) <= f.longest() && (!f.filled || text != "") && (!f.address || !strings.Contains(text, "%")) && (!f.instant || strictTime(text))
 }
 
-// textSchema names the formats of the text types that everybody uses. An output
+// textSchema names the formats of the usual text types. An output
 // has none: the zero value of an address is written as "", which is neither of
 // the formats, and readers that assert them would refuse the whole result.
 func textSchema(t reflect.Type, mode Mode) schema.Keywords {

@@ -8,7 +8,7 @@ import (
 
 // texts makes the strings of one value. Short ones share an allocation, which is small, since
 // any one of them keeps it alive. None aliases the text that was read: that may be a frame of
-// megabytes, or a buffer of somebody else.
+// megabytes, or a buffer of the transport.
 type texts struct {
 	room  [shortText + len(`""`)]byte // where a text is unescaped
 	chunk strings.Builder

@@ -15,8 +15,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Union says which struct types stand behind an interface. They are told apart
-// by the member Discriminator, whose value is the variant's name.
+// Union lists the struct types that implement an interface. The member Discriminator
+// has the name of the variant.
 type Union struct {
 	Interface     reflect.Type            // with a method at least: every type implements any
 	Discriminator string                  // the member's name on the wire

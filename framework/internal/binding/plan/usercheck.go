@@ -24,7 +24,7 @@ type (
 	contextCheck struct{}
 )
 
-// userCheckOf looks at the value's own methods and at those of its pointer.
+// userCheckOf looks for Validate among the methods of t and of its pointer.
 func userCheckOf(t reflect.Type) userCheck {
 	p := reflect.PointerTo(gotype.Deref(t))
 	switch {

@@ -38,8 +38,8 @@ func (p *Plan) ask(question func(*validator.Validate) error) (failed validator.V
 	return nil, result
 }
 
-// judge adds validator's findings to those of decoding. It can be skipped if decoding found
-// nothing and all acceptors have accepted.
+// judge adds the findings of validator to the findings of decoding. It does nothing if decoding found nothing
+// and all fast checks have accepted.
 func (p *Plan) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Value) {
 	if p.rules == nil || p.quick && !d.doubt && d.total == 0 {
 		return
@@ -102,8 +102,8 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, l lo
 }
 
 // fileBelow files faults inside of a list or map that broke a rule of its own, since validator
-// does not look into it then. A long one has most likely too many items, and its beginning
-// tells enough.
+// does not look into it then. A long one has most likely too many items, so only its beginning
+// is judged.
 func (p *Plan) fileBelow(ctx context.Context, d *decoder, values *finder, l locator, fe validator.FieldError) {
 	v := reflect.Indirect(reflect.ValueOf(fe.Value()))
 	switch {
@@ -198,7 +198,7 @@ func (l *locator) finding(p *Plan, path, rule string, value []byte, sent bool) F
 
 // Between is the other member of a failed rule, and where the member must be: above the other
 // (1), below it (-1), or equal to it (0).
-func (f Finding) Between(name string) (other *field, sign int, ok bool) {
+func (f Finding) Between(name string) (other *Member, sign int, ok bool) {
 	if f.owner == nil || f.Field == nil || f.Field.Name != name || f.Rules == nil || f.Missing {
 		return nil, 0, false
 	}

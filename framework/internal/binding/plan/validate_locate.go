@@ -20,7 +20,7 @@ type locator struct {
 	path   []step
 	n      Node
 	c      *rules.Constraints
-	f      *field
+	f      *Member
 	secret bool
 	keys   *rules.Constraints // rules of the keys, where the last step is an entry of a map
 	key    *KeyCodec          // its codec
@@ -62,7 +62,7 @@ func (l *locator) walk(n Node, c *rules.Constraints, v reflect.Value, rest strin
 			v = v.Elem()
 		}
 	}
-	if m, ok := n.(*MethodNode); ok && m.Shown() == ByShape {
+	if m, ok := n.(*MethodNode); ok && m.shown() == byShape {
 		n = m.Base
 	}
 	l.n, l.c = n, c
@@ -129,7 +129,7 @@ func directField(t reflect.Type, name string) (reflect.StructField, bool) {
 	return reflect.StructField{}, false
 }
 
-func (n *StructNode) byIndex(index []int) *field {
+func (n *StructNode) byIndex(index []int) *Member {
 	for _, f := range n.Fields {
 		if slices.Equal(f.index, index) {
 			return f

@@ -87,8 +87,8 @@ var (
 	zulu      = regexp.MustCompile(`(?i)\s*\b(?:utc|gmt|z)$`)
 )
 
-// shapeOf is the first byte that is no digit, of all letters 'a': a text is compared only with the layouts
-// of its shape.
+// shapeOf returns the first byte that is not a digit, and 'a' for all letters. A text is compared only with the
+// layouts of its shape.
 func shapeOf(text string) byte {
 	for _, b := range []byte(text) {
 		switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// typeExamples are those of a type whose text form is known.
+// typeExamples returns an example of a type with a known text form, or nil.
 func typeExamples(n plan.Node) [][]byte {
 	if form, ok := plan.TextForms[n.GoType()]; ok {
 		return jsonedit.QuoteAll([]string{form.Example})
@@ -143,7 +143,7 @@ func (a *attempt) mendKey(f plan.Finding, parent, name string) {
 // notDigits are the characters around a number that was meant: 12A, row 12.
 const notDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ _-#.:"
 
-// parts are what a text must begin with, contain and end with; "" where there is no such rule.
+// parts returns what a text must begin with, contain and end with, each "" if there is no such rule.
 func parts(k schema.Keywords) (begin, middle, end string) {
 	for _, pattern := range append([]string{k.Text("pattern")}, patternsOf(schema.Value(k, "allOf"))...) {
 		text, plain := schema.Literal(pattern)

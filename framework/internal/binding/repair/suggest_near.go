@@ -192,8 +192,8 @@ func nearTexts(k schema.Keywords, text string) [][]byte {
 // plainly leaves out what people put between the parts of a number or a code.
 var plainly = strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "", "/", "")
 
-// nearList corrects a list: what is no list becomes an item, or several if it is a text with commas; items
-// that are there twice, or are too many, are left out.
+// nearList corrects a list: another value becomes an item, and a text with commas becomes several. It removes
+// repeated items if they must differ, and items beyond the limit.
 func (p guesser) nearList(n plan.Node, c *rules.Constraints, k schema.Keywords, value []byte) []byte {
 	elem := plan.Children(plan.Bare(n))[0]
 	if jsontext.KindOf(value) != jsontext.KindArray {

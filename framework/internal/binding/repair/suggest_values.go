@@ -33,7 +33,7 @@ func (p guesser) example(n plan.Node, c *rules.Constraints, depth int) []byte {
 		first := inner.Variants[0]
 		return first.Tagged(p.exampleObject(first.Elem, depth))
 	case *plan.MethodNode:
-		if inner.Shown() == plan.ByShape {
+		if inner.ByKind() {
 			return p.example(inner.Base, c, depth)
 		}
 	case *plan.AnyNode, *plan.RawNode:
@@ -106,7 +106,7 @@ func scalarExamples(k schema.Keywords) [][]byte {
 	return [][]byte{[]byte("1"), []byte(`"text"`), []byte("true"), jsonedit.EmptyObject, []byte("[]")}
 }
 
-// between are numbers inside of bounds that are no values themselves.
+// between returns numbers inside of exclusive bounds.
 func between(k schema.Keywords) (out [][]byte) {
 	low, hasLow := schema.Bound(k, "exclusiveMinimum")
 	high, hasHigh := schema.Bound(k, "exclusiveMaximum")

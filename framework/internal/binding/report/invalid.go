@@ -28,15 +28,15 @@ type Issue struct {
 	Rule string `json:"rule"`           // one of the Rule constants, or the name of a validate tag
 }
 
-// Bounds of what a caller is told: enough to mend a call, not enough to be
-// used as an amplifier.
+// Bounds of an error text: enough to correct a call, and not enough to turn a small request into a large
+// answer.
 const (
 	MaxIssues = 20
 	maxText   = 4 << 10
 )
 
-// Invalid is the teaching error: all faults of a call at once, in the order of
-// the caller's document, what is missing last.
+// Invalid is the error of a refused call. It has all faults at once, in the order of
+// the caller's document. Missing members come last.
 type Invalid struct {
 	Issues []Issue // at most 20
 	Total  int     // faults there were

@@ -15,7 +15,7 @@ import (
 )
 
 // Check is a rule of the application's own: a validate tag, what it demands of
-// values of one Go type, and how that is told.
+// values of one Go type, and the words for it.
 type Check struct {
 	Tag    string
 	Type   reflect.Type             // of the values; pointers to them are looked through

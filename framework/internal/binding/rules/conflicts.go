@@ -120,8 +120,8 @@ func (b *bounds) numbers() (low, high float64) {
 
 func crossed(low, high *int) bool { return low != nil && high != nil && *low > *high }
 
-// admitsOne says whether one of the values that the schema lists satisfies it. If it lists
-// none, the answer is yes.
+// admitsOne reports whether one of the values that the schema lists satisfies it. It returns true if the schema
+// lists no values.
 func admitsOne(text []byte) bool {
 	values, ok := listed(schema.Parse(text))
 	if !ok {
@@ -131,7 +131,7 @@ func admitsOne(text []byte) bool {
 	return err != nil || slices.ContainsFunc(values, raw.Accepts)
 }
 
-// listed are the values of which k admits one; false if it admits others, too.
+// listed returns the only values that k accepts. It returns false if k may accept other values.
 func listed(k schema.Keywords) (values [][]byte, ok bool) {
 	if raw, ok := k.Get("const"); ok {
 		return [][]byte{raw}, true

@@ -7,8 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 )
 
-// FastCheck compiles the tag that constraints.tag renders. It is nil if there are no rules, and
-// false if a rule cannot be compiled.
+// FastCheck compiles the rules that [Constraints.Tag] writes for validator. It returns nil if there are no rules,
+// and false if a rule cannot be compiled.
 func (c *Compiler) FastCheck(k *Constraints, t reflect.Type, element bool) (*FastCheck, bool) {
 	if k == nil {
 		return nil, true

@@ -114,7 +114,7 @@ func (c *Compiler) lintAlternatives(r Rule, t, owner reflect.Type) bool {
 	return ok
 }
 
-// undefined is how validator begins to say that there is no such rule.
+// undefined is the beginning of validator's panic for an unknown rule.
 const undefined = "Undefined validation function"
 
 // unworkable words validator's panic as a fault of the tag.

@@ -87,8 +87,7 @@ func has(t, methods reflect.Type) bool {
 	return t.Implements(methods) || reflect.PointerTo(t).Implements(methods)
 }
 
-// probes are values of t, at least one of which passes if validator looks at values of t at
-// all.
+// probes returns values of t. If a rule makes sense for t, at least one of them passes.
 func probes(t reflect.Type) []reflect.Value {
 	out := []reflect.Value{reflect.Zero(t), Sample(t, 3)}
 	for _, code := range []int64{8, 18, 40} { // of a country and a currency, with a check digit, of a country in the EU

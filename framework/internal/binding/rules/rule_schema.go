@@ -215,7 +215,7 @@ func (r Rule) expressEqual(what Kind, k *schema.Keywords) bool {
 	return k.Exclude(schema.Keywords{{Name: "const", Value: value}})
 }
 
-// params splits a list of words, of which 'in quotes' may have spaces.
+// params matches one word of a parameter list. A word in single quotes may contain spaces.
 var params = regexp.MustCompile(`'[^']*'|\S+`)
 
 func (r Rule) words() []string {

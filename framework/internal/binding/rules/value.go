@@ -9,7 +9,7 @@ import (
 // no keyword can speak for the rule.
 type Kind uint8
 
-// Kinds. Values of the kind Opaque differ from their JSON, so that no keyword speaks for their rules.
+// Kinds. Values of the kind Opaque differ from their JSON, so no keyword can express their rules.
 const (
 	Opaque Kind = iota
 	TextKind

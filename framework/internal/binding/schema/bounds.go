@@ -59,8 +59,8 @@ func CompareNumbers(a, b []byte) int {
 	return x.Compare(y)
 }
 
-// Narrow demands one of some values by the keyword name. Bounds that all of them keep,
-// as those of the type, are idle then.
+// Narrow demands one of some values by the keyword name. It drops bounds that all of the
+// values keep, such as the bounds of the type.
 func (k *Keywords) Narrow(name string, keyword []byte, values ...[]byte) {
 	low, hasLow := k.Get("minimum")
 	if hasLow && !slices.ContainsFunc(values, func(v []byte) bool { return CompareNumbers(v, low) < 0 }) {

@@ -102,8 +102,8 @@ func propertyWords(k Keywords) string {
 	return " with " + count
 }
 
-// rangeWords leaves out bounds that are only those of the Go type, where these
-// are larger than anybody means.
+// rangeWords says in which range a number must be. It leaves out bounds that are only the limits of a 64-bit
+// type.
 func rangeWords(k Keywords) string {
 	low, hasLow := Bound(k, "minimum")
 	high, hasHigh := Bound(k, "maximum")
@@ -133,7 +133,7 @@ func rangeWords(k Keywords) string {
 	return " " + strings.Join(parts, " and ")
 }
 
-// Bound returns the number of a keyword, unless it is only the limit of a 64-bit type, which nobody means.
+// Bound returns the number of a keyword. It returns false if the number is only the limit of a 64-bit type, or if the keyword is absent.
 func Bound(k Keywords, name string) (string, bool) {
 	raw, ok := k.Get(name)
 	if !ok {

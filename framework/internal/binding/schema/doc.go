@@ -4,6 +4,6 @@
 // loss of the earlier ones. [Describe] says in words what a schema wants. [Portable] and [Narrowing] rewrite a
 // schema for clients and model APIs that know less of JSON Schema. [Raw] is a compiled schema that judges values.
 //
-// The package knows no Go types but those of invopop/jsonschema, whose schemas and tags it converts. Package plan
+// The only Go types that the package knows are those of invopop/jsonschema: it converts their schemas and tags. Package plan
 // derives the schema of a Go type, because the walk that derives it also decides how values are read.
 package schema

@@ -50,7 +50,7 @@ func FormKeywords(k Keywords) Keywords {
 	return out
 }
 
-// dropTypeBounds removes bounds that are only those of int64 and the like.
+// dropTypeBounds removes bounds that are only the limits of a 64-bit type.
 func dropTypeBounds(k *Keywords) {
 	for _, name := range []string{"minimum", "maximum"} {
 		if _, meant := Bound(*k, name); !meant {

@@ -159,7 +159,7 @@ func Nullable(k Keywords) Keywords {
 	return out
 }
 
-// refusesNull says whether the keyword applies to values of every type, null included.
+// refusesNull reports whether the keyword applies to values of every type, including null.
 func refusesNull(w Keyword) bool {
 	return slices.Contains([]string{"const", "anyOf", "oneOf", "allOf", "not"}, w.Name)
 }

@@ -116,7 +116,7 @@ type merger struct {
 	required        []string              // quoted, by all options
 }
 
-// option adds one alternative. all says that each applies, so that all that they require is required.
+// option adds one alternative. If all is set, each alternative applies, and what any of them requires is required.
 func (m *merger) option(o Keywords, all bool) {
 	m.options++
 	if string(Value(o, "additionalProperties")) == "false" {
@@ -143,7 +143,7 @@ func (m *merger) option(o Keywords, all bool) {
 	}
 }
 
-// tagOf returns the member that tells an alternative from the others, as "kind is circle", or "".
+// tagOf returns the member that distinguishes an alternative, as "kind is circle", or "".
 func tagOf(o Keywords) string {
 	for key, schema := range jsontext.Members(Value(o, "properties")) {
 		if only := ElementTexts(Value(Parse(schema), "enum")); len(only) == 1 {

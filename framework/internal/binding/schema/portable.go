@@ -14,8 +14,8 @@ import (
 //
 //   - a constant is an enum of one, which readers of a smaller JSON Schema know;
 //   - a whole number has minimum and maximum instead of exclusive bounds;
-//   - every branch of anyOf has a type, and there is none beside it: some readers take the type
-//     for all there is, others skip what has none.
+//   - every branch of anyOf has a type, and no type stands beside anyOf: some readers read only that
+//     type, and others skip a branch without one.
 func Portable(schema []byte) []byte {
 	return eachSchema(schema, portably)
 }

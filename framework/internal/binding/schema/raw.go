@@ -14,17 +14,17 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Raw is a schema that somebody brought, compiled. It is immutable and safe
-// for concurrent use. Formats are asserted only if the schema's own dialect
-// says so; references reach only into the schema itself.
+// Raw is a compiled schema that was written by hand. It is immutable and safe
+// for concurrent use. Formats are asserted only if the dialect of the schema
+// asserts them. References reach only into the schema itself.
 type Raw struct {
 	text     json.RawMessage
 	compiled *rawschema.Schema
 }
 
-// CompileRaw compiles a schema of JSON Schema 2020-12 (or what its $schema
-// says). Nothing is fetched: a reference to another document is an error, as a
-// schema with references is a request made by whoever wrote it (2026-07-28
+// CompileRaw compiles a schema of JSON Schema 2020-12, or of the dialect that its
+// $schema names. It fetches nothing: a reference to another document is an error,
+// because the author of the schema could make the server send requests (2026-07-28
 // server/tools, security).
 func CompileRaw(schema []byte) (*Raw, error) {
 	if err := jsontext.Check(schema, jsontext.DefaultLimits()); err != nil {
@@ -71,7 +71,7 @@ func (r *Raw) Check(raw []byte) error {
 // Accepts reports whether a value satisfies the schema.
 func (r *Raw) Accepts(raw []byte) bool { return r.compiled.Accepts(raw) }
 
-// ObjectProblem says what is wrong with an object or a list, where the shape alone does not tell.
+// ObjectProblem says in words what is wrong inside an object or a list. It returns "" for other values.
 func (r *Raw) ObjectProblem(raw []byte) string {
 	invalid, ok := errors.AsType[*report.Invalid](r.Check(raw))
 	if !ok || jsontext.KindOf(raw) != jsontext.KindObject && jsontext.KindOf(raw) != jsontext.KindArray {

@@ -21,8 +21,8 @@ func SameShape(k Keywords, value []byte) bool {
 		wanted == "object" && jsontext.KindOf(value) == jsontext.KindObject
 }
 
-// Clamp moves a number to the nearest bound, unless that is only the limit of int64 and the
-// like, which nobody means.
+// Clamp returns the bound that a number is beyond. It returns nil if the number is in range, or beyond only the
+// limit of a 64-bit type.
 func Clamp(k Keywords, value []byte) []byte {
 	if value == nil {
 		return nil
