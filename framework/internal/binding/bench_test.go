@@ -11,36 +11,13 @@ import (
 	"github.com/go-playground/validator/v10"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/internal/bindingtest"
 )
 
-// bSearch is the ten-field nested input that the peers are measured with.
-type bSearch struct {
-	Query   string   `json:"query" validate:"min=2,max=200"`
-	Limit   int      `json:"limit" validate:"min=1,max=100"`
-	Offset  int      `json:"offset" validate:"min=0"`
-	Sort    string   `json:"sort" validate:"oneof=relevance date name"`
-	Desc    bool     `json:"desc"`
-	Tags    []string `json:"tags" validate:"max=10,dive,min=1"`
-	Lang    string   `json:"lang" validate:"len=2"`
-	Score   float64  `json:"score" validate:"min=0,max=1"`
-	Filter  bFilter  `json:"filter"`
-	Comment *string  `json:"comment,omitempty" validate:"omitempty,max=100"`
-}
+// bSearch is the ten-field nested input that the peers are measured with, and bRaw a call.
+type bSearch = bindingtest.Search
 
-type bFilter struct {
-	From    string   `json:"from" validate:"min=1"`
-	To      string   `json:"to" validate:"min=1"`
-	Price   bRange   `json:"price"`
-	Authors []string `json:"authors" validate:"max=5"`
-}
-
-type bRange struct {
-	Min float64 `json:"min" validate:"min=0"`
-	Max float64 `json:"max" validate:"min=0"`
-}
-
-const bRaw = `{"query":"red shoes","limit":20,"offset":40,"sort":"date","desc":true,"tags":["a","bb","ccc"],"lang":"en","score":0.75,` +
-	`"filter":{"from":"2026-01-01","to":"2026-02-01","price":{"min":1.5,"max":99.9},"authors":["x","y"]},"comment":"none"}`
+const bRaw = bindingtest.SearchCall
 
 func BenchmarkDecode(b *testing.B) {
 	p := mustCompile(b, reflect.TypeFor[bSearch](), binding.Input, binding.Options{})

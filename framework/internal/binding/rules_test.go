@@ -2,7 +2,6 @@ package binding_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -11,24 +10,15 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/internal/bindingtest"
 )
 
-func structWith(t reflect.Type, tag string) reflect.Type {
-	return reflect.StructOf([]reflect.StructField{{Name: "V", Type: t, Tag: reflect.StructTag(`json:"v" ` + tag)}})
-}
-
-func quoteTag(key, value string) string { return fmt.Sprintf("%s:%q", key, value) }
-
-// texts are sent to every rule for texts.
-var texts = []string{
-	"", "a", "A", "ab", "abc", "abcd", "abcde", "é", "éé", "日本", "😀", "1", "12", "-1", "+1", "1.5", "1.", ".5", "0x1F", "FF", "g",
-	"a b", " a", "a.b", "a-b", "a_b", "x", "yx", "no", "yes", "in progress", "true", "TRUE", "t", "0", "#fff", "#ffff", "#ff", "#GGGGGG",
-	"2026-01-31", "2026-02-30", "2026-1-1", "123e4567-e89b-42d3-a456-426614174000", "123E4567-E89B-42D3-A456-426614174000",
-	"123e4567-e89b-12d3-a456-426614174000", "127.0.0.1", "256.1.1.1", "::1", "2001:db8::1", "1.2.3", "1.2.3-rc.1+b", "01.2.3", "v1.2.3",
-	"+4930123456", "004930", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "01arz3ndektsv4rrffq69g5fav", "d41d8cd98f00b204e9800998ecf8427e",
-	"\u0000", "\u007f", "\t", "~", "12-3456789", strings.Repeat("0a", 32),
-	"123e4567-e89b-32d3-a456-426614174000", "123e4567-e89b-52d3-a456-426614174000", "018e4567-e89b-72d3-a456-426614174000", "507f1f77bcf86cd799439011", "a.b-", "a.bx", "[", "]^", "\\", "$", "|", "/",
-}
+var (
+	structWith = bindingtest.StructWith
+	quoteTag   = bindingtest.QuoteTag
+	jsonTexts  = bindingtest.JSONTexts
+	texts      = bindingtest.Texts
+)
 
 // TestTextRulesAgree: for every rule that the schema claims to express, the
 // schema and validator judge every text alike.
@@ -49,15 +39,6 @@ func TestTextRulesAgree(t *testing.T) {
 			agree(t, typ, jsonTexts(texts))
 		})
 	}
-}
-
-func jsonTexts(texts []string) []string {
-	var out []string
-	for _, s := range texts {
-		raw, _ := json.Marshal(s)
-		out = append(out, string(raw))
-	}
-	return append(out, "null", "1", "[]")
 }
 
 func agree(t *testing.T, typ reflect.Type, values []string) {

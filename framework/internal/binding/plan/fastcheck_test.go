@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/internal/bindingtest"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/plan"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -37,7 +38,7 @@ func TestFastChecks(t *testing.T) {
 	t.Parallel()
 	sizes := []string{"min=2", "max=2", "len=2", "gt=2", "lt=2", "gte=2", "lte=2", "eq=2", "ne=2", "min=02", "min=1,max=3", "omitempty,min=2", "omitnil,min=2", "required,max=2"}
 	numbers := []string{"-4", "-1", "0", "-0", "1", "1.5", "2", "2.0", "3", "4", "8", "9", "100", "null"}
-	words := append(jsonTexts(texts), `"a@b.co"`, `"2"`, `"22"`, `"a, b"`, `"ä"`)
+	words := append(bindingtest.JSONTexts(bindingtest.Texts), `"a@b.co"`, `"2"`, `"22"`, `"a, b"`, `"ä"`)
 	lists := []string{"[]", "[1]", "[1,2]", "[1,2,3]", "[0]", "[2,2]", "[null]", "null"}
 	maps := []string{"{}", `{"a":1}`, `{"a":1,"bb":2}`, `{"a":0,"b":2,"c":3}`, `{"":1}`, "null"}
 	for _, group := range []struct {
@@ -64,8 +65,8 @@ func TestFastChecks(t *testing.T) {
 			for _, rule := range group.rules {
 				t.Run(typ.String()+" "+rule, func(t *testing.T) {
 					t.Parallel()
-					tag := quoteTag("validate", rule)
-					if accepted := sameVerdict(t, structWith(typ, tag), group.values); accepted == 0 {
+					tag := bindingtest.QuoteTag("validate", rule)
+					if accepted := sameVerdict(t, bindingtest.StructWith(typ, tag), group.values); accepted == 0 {
 						t.Error("no value is accepted")
 					}
 				})
@@ -147,11 +148,11 @@ func TestValidatorStaysTheJudge(t *testing.T) {
 // FuzzFastChecks: whatever the text, the fast checks accept nothing that validator
 // refuses, and refuse nothing that it accepts.
 func FuzzFastChecks(f *testing.F) {
-	f.Add([]byte(bRaw))
+	f.Add([]byte(bindingtest.SearchCall))
 	for _, cut := range []string{"relevance", `"tags":[`, "0.75", `"en"`} {
-		f.Add([]byte(strings.Replace(bRaw, cut, "", 1)))
+		f.Add([]byte(strings.Replace(bindingtest.SearchCall, cut, "", 1)))
 	}
-	p, _ := plan.Compile(reflect.TypeFor[bSearch](), plan.Input, plan.Options{NoRepair: true})
+	p, _ := plan.Compile(reflect.TypeFor[bindingtest.Search](), plan.Input, plan.Options{NoRepair: true})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if jsontext.Check(raw, jsontext.DefaultLimits()) != nil {
 			return

@@ -1,19 +1,11 @@
 package rules_test
 
 import (
-	"fmt"
 	"reflect"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
-
-// structWith returns a struct type with one field, V, and its tag.
-func structWith(t reflect.Type, tag string) reflect.Type {
-	return reflect.StructOf([]reflect.StructField{{Name: "V", Type: t, Tag: reflect.StructTag(`json:"v" ` + tag)}})
-}
-
-func quoteTag(key, value string) string { return fmt.Sprintf("%s:%q", key, value) }
 
 func mustCompile(t testing.TB, typ reflect.Type, mode binding.Mode, opts binding.Options) *binding.Plan {
 	t.Helper()

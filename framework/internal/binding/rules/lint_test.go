@@ -13,6 +13,7 @@ import (
 	"github.com/go-playground/validator/v10"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/internal/bindingtest"
 )
 
 // TestTextRulesOnOtherTypes: a rule that no value of a type passes is a fault, and one
@@ -36,7 +37,7 @@ func TestTextRulesOnOtherTypes(t *testing.T) {
 			}
 			for _, typ := range types {
 				yes, no, panics := verdicts(judge, typ, tag)
-				p, faults := binding.Compile(structWith(typ, quoteTag("validate", tag)), binding.Input, binding.Options{})
+				p, faults := binding.Compile(bindingtest.StructWith(typ, bindingtest.QuoteTag("validate", tag)), binding.Input, binding.Options{})
 				switch {
 				case panics:
 				case yes == 0 && p != nil:
@@ -167,7 +168,7 @@ func TestTextRulesLintedByUse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, faults := binding.Compile(structWith(tt.t, quoteTag("validate", tt.tag)), binding.Input, binding.Options{Checks: checks})
+			p, faults := binding.Compile(bindingtest.StructWith(tt.t, bindingtest.QuoteTag("validate", tt.tag)), binding.Input, binding.Options{Checks: checks})
 			if p == nil != (tt.want != "") {
 				t.Fatalf("compiled: %v, %v", p != nil, faults)
 			}

@@ -83,29 +83,9 @@ func tidy(raw []byte) []byte {
 	default:
 		return raw
 	}
-	var out Keywords
-	for key, value := range jsontext.Members(raw) {
-		name := key.String()
-		switch {
-		case schemaValued[name]:
-			value = tidy(value)
-		case schemaLists[name]:
-			var items [][]byte
-			for item := range jsontext.Elements(value) {
-				items = append(items, tidy(item))
-			}
-			value = jsonedit.List(items)
-		case schemaMaps[name]:
-			var members Keywords
-			for k, item := range jsontext.Members(value) {
-				members = append(members, Keyword{k.String(), tidy(item)})
-			}
-			value = RenderMembers(members)
-		}
-		if name == "properties" && string(value) == "{}" {
-			continue
-		}
-		out = append(out, Keyword{name, value})
+	out := eachInside(raw, tidy)
+	if string(Value(out, "properties")) == "{}" {
+		out.Drop("properties")
 	}
 	return RenderMembers(out)
 }
