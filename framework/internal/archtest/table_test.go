@@ -54,7 +54,7 @@ var table = []rule{
 	{prefix: "framework/internal/binding/internal/bindingtest"}, // for tests
 	{prefix: "framework/internal/binding/gotype"},
 	{prefix: "framework/internal/binding/jsonedit", internal: []string{"framework/internal/decimal", "protocol/jsontext"}},
-	{prefix: "framework/internal/binding/report", internal: []string{"framework/internal/binding/jsonedit", "protocol/jsontext"}},
+	{prefix: "framework/internal/binding/report", internal: []string{"protocol/jsontext"}},
 	{prefix: "framework/internal/binding/spelling", internal: []string{"framework/internal/binding/report"}},
 	{prefix: "framework/internal/binding/schema", internal: []string{"framework/internal/binding/jsonedit", "framework/internal/binding/report", "framework/internal/binding/spelling", "framework/internal/decimal", "framework/internal/rawschema", "protocol/jsontext"}, external: []string{"github.com/invopop/jsonschema", "github.com/pb33f/ordered-map/v2"}},
 	{prefix: "framework/internal/binding/rules", internal: []string{"framework/internal/binding/internal/bindingtest", "framework/internal/binding/gotype", "framework/internal/binding/jsonedit", "framework/internal/binding/report", "framework/internal/binding/schema", "framework/internal/binding/spelling", "protocol/jsontext"}, external: []string{"github.com/go-playground/validator/v10"}},

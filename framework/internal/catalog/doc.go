@@ -15,5 +15,5 @@
 // restart of a server with the same secret, and go on at the right place when
 // components were added or removed in between.
 //
-// Not here: what a component does, its schema, and who is told of changes.
+// The package does not know what a component does, has no schemas, and notifies no clients of changes.
 package catalog

@@ -53,15 +53,15 @@ type Entry struct {
 	Specificity int
 	// Complete is nil where nothing can be completed.
 	Complete func(ctx context.Context, c *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error)
-	// Subscribe says whether a caller who may know of the entry may hear of changes of the
-	// URI; nil: every one may.
+	// Subscribe returns an error if a caller that may know of the entry must not receive updates of the
+	// URI. If it is nil, every such caller may.
 	Subscribe func(ctx context.Context, c *engine.Call, uri string) error
 
 	order uint64 // place in the lists; set by Update
 }
 
-// VisibleTo says whether a caller with these scopes may know of the entry, list it and
-// call it: nothing else decides that.
+// VisibleTo reports whether a caller with these scopes may know of the entry, list it and
+// call it. Nothing else decides that.
 func (e *Entry) VisibleTo(p *transport.Principal) bool {
 	for _, scope := range e.Scopes {
 		if !p.Has(scope) {
@@ -71,7 +71,7 @@ func (e *Entry) VisibleTo(p *transport.Principal) bool {
 	return true
 }
 
-// open says that everybody may be told of changes of the entry.
+// open reports whether every client may be notified of changes of the entry.
 func (e *Entry) open() bool { return len(e.Scopes) == 0 && e.Subscribe == nil }
 
 // visibleIn is VisibleTo for the caller of ctx, who is looked up only if the entry has scopes;

@@ -20,12 +20,12 @@ type Config struct {
 	// slice of its own and returns a subsequence of it.
 	Filter func(ctx context.Context, c *engine.Call, kind protocol.ListKind, entries []*Entry) ([]*Entry, error)
 
-	// Discreet keeps the answer to a name that nobody has from suggesting another one: it
-	// may be of an entry that Filter hides from the caller.
+	// Discreet keeps the answer to an unknown name from suggesting another one, because Filter may hide
+	// the entry with that name from the caller.
 	Discreet bool
 
-	// Forbidden is the answer to a caller who names an entry and lacks some of its
-	// scopes: absent, which says that there is no such entry, or another error. Nil:
+	// Forbidden returns the error for a caller that names an entry and lacks some of its
+	// scopes: absent, the error for an unknown entry, or another one. If Forbidden is nil, the error is
 	// always absent.
 	Forbidden func(ctx context.Context, c *engine.Call, e *Entry, name string, absent error) error
 }
@@ -62,7 +62,7 @@ func (r *Registry) Snapshot() engine.Snapshot { return r.current.Load() }
 // Entries are all entries now, in order. The caller must not change the slice.
 func (r *Registry) Entries() []*Entry { return r.current.Load().all }
 
-// Lookup finds an entry by its key, whoever may see it; nil if there is none.
+// Lookup finds an entry by its key, without regard to who may see it. It returns nil if there is none.
 func (r *Registry) Lookup(kind Kind, key string) *Entry { return r.current.Load().byKey[kind][key] }
 
 // Secret says that there is a resource of that URI now, and that not everybody may hear of

@@ -31,7 +31,7 @@ type list struct {
 	groups []*Entry // one entry for each set of scopes of the others
 }
 
-// scoped says whether the list depends on the caller.
+// scoped reports whether the list depends on the caller.
 func (l *list) scoped() bool { return len(l.groups) > 0 }
 
 // newSnapshot makes the snapshot of all entries. before are the capabilities of the last one.
@@ -124,7 +124,7 @@ func (s *Snapshot) named(ctx context.Context, c *engine.Call, kind Kind, name st
 	return nil, s.refusal(ctx, c, e, name, s.unknown(transport.PrincipalFrom(ctx), kind, name))
 }
 
-// refusal is the answer to a caller who must not see e; nil: there is no such entry.
+// refusal returns the error for a caller that must not see e. If e is nil, there is no such entry.
 func (s *Snapshot) refusal(ctx context.Context, c *engine.Call, e *Entry, name string, absent error) error {
 	if e == nil || s.cfg.Forbidden == nil {
 		return absent
@@ -148,8 +148,8 @@ func (s *Snapshot) unknown(who *transport.Principal, kind Kind, name string) *pr
 	return protocol.Faultf(protocol.FaultInvalidParams, "unknown %s %q", noun, Clip(name))
 }
 
-// Subscribe says whether the caller may hear of changes of a resource. Who cannot find it
-// may not: a subscription must not tell of what the caller may not see.
+// Subscribe returns an error if the caller must not receive updates of a resource. A caller that cannot find
+// the resource must not, because the updates would reveal it.
 func (s *Snapshot) Subscribe(ctx context.Context, c *engine.Call, uri string) error {
 	e, _, err := s.resource(ctx, c, uri)
 	if err != nil || e.Subscribe == nil {
@@ -189,7 +189,7 @@ func (s *Snapshot) fixed(uri string) *Entry {
 	return s.byNormal[protocol.NormalURI(uri)]
 }
 
-// secret says that the resource exists, and that not everybody may be told of its changes.
+// secret reports whether the resource exists and some clients must not be notified of its changes.
 func (s *Snapshot) secret(uri string) bool {
 	e := s.fixed(uri)
 	if e != nil && e.open() {

@@ -33,8 +33,8 @@ func (k required) check(r *run, v *value, _ []bool) bool {
 	return v.kind != jsontext.KindObject || r.present(v, "required", k.names, k.schemas)
 }
 
-// present reports the names that the object does not have. schemas are those of the names, or
-// nil.
+// present reports the names that the object does not have. schemas has the schema of each name,
+// or is nil.
 func (r *run) present(v *value, keyword string, names []string, schemas [][]byte) bool {
 	missing := Failure{Value: v.raw, Keyword: keyword}
 	for i, name := range names {

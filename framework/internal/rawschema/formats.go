@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// formats are those of draft 7 and earlier that are asserted. Those without a good check are
-// annotations: URI templates, and the international ones.
+// formats are the asserted formats of draft 7 and earlier. Formats without a good check are
+// annotations: URI templates, and the international formats.
 var formats = map[string]func(string) bool{
 	"date-time":             isTime(time.RFC3339),
 	"date":                  isTime(time.DateOnly),

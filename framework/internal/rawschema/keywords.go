@@ -22,7 +22,7 @@ type maker struct {
 	make         func(site) keyword
 }
 
-// decisive are the keywords whose faults make those of the others useless.
+// decisive returns the keywords whose faults make the faults of the others useless.
 func decisive() []maker {
 	return []maker{
 		{draft4, draft2020, site.types}, {draft6, draft2020, site.constant}, {draft4, draft2020, site.enum}, {draft4, draft7, site.format},
@@ -127,7 +127,7 @@ func (s site) count(keyword string) (n int, raw []byte) {
 	return math.MaxInt, v.raw
 }
 
-// flag says whether a keyword is true.
+// flag reports whether a keyword is true.
 func (s site) flag(keyword string) bool {
 	v := s.v.member(keyword)
 	return v != nil && v.kind == jsontext.KindBool && v.raw[0] == 't'

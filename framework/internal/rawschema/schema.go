@@ -43,7 +43,7 @@ func (s *Schema) Check(raw []byte, most int) (faults []Failure, total int) {
 	return r.faults, r.total
 }
 
-// Accepts says whether a value has no faults, and stops at the first.
+// Accepts reports whether a value has no faults. It stops at the first fault.
 func (s *Schema) Accepts(raw []byte) bool {
 	v := document(raw)
 	return s.check(s.run(0, 1), &v, nil)
