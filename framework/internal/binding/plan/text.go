@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
@@ -93,9 +94,11 @@ func (n *MethodNode) hint(err error) string {
 	return safeHint(err, n.t)
 }
 
-// goWords match parts of errors that only a Go programmer understands: netip.ParseAddr("x"),
+// goWords matches parts of errors that only a Go programmer understands: netip.ParseAddr("x"),
 // encoding/hex: …, math/big: …
-var goWords = regexp.MustCompile(`\b[a-z][a-z0-9]*\.[A-Z]\w*|^[a-z0-9]+(/[a-z0-9]+)+: |^json: `)
+var goWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b[a-z][a-z0-9]*\.[A-Z]\w*|^[a-z0-9]+(/[a-z0-9]+)+: |^json: `)
+})
 
 // safeHint is the text of the error of t's own method. Texts of the standard library, and those
 // that name a Go package, do not help a caller, and are left out.
@@ -104,7 +107,7 @@ func safeHint(err error, t reflect.Type) string {
 		return ""
 	}
 	text := strings.TrimSuffix(report.Clip(report.OneLine(err.Error()), 160), ".")
-	if text == "" || goWords.MatchString(text) || t.PkgPath() != "" && strings.HasPrefix(text, path.Base(t.PkgPath())+": ") {
+	if text == "" || goWords().MatchString(text) || t.PkgPath() != "" && strings.HasPrefix(text, path.Base(t.PkgPath())+": ") {
 		return ""
 	}
 	return strings.ToUpper(text[:1]) + text[1:] + "."

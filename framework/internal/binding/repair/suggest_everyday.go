@@ -2,7 +2,6 @@ package repair
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,9 +63,9 @@ func momentOf(value []byte) (when time.Time, ok bool) {
 		}
 		return when, false
 	}
-	text = timeNoise.ReplaceAllString(text, "$1 ")
-	text = strings.Join(strings.Fields(meridiem.ReplaceAllStringFunc(text, func(m string) string { return " " + strings.ToUpper(strings.TrimSpace(m)) })), " ")
-	text = zulu.ReplaceAllString(text, "Z")
+	text = timeNoise().ReplaceAllString(text, "$1 ")
+	text = strings.Join(strings.Fields(meridiem().ReplaceAllStringFunc(text, func(m string) string { return " " + strings.ToUpper(strings.TrimSpace(m)) })), " ")
+	text = zulu().ReplaceAllString(text, "Z")
 	for _, layout := range everydayLayouts[shapeOf(text)] {
 		if when, err := time.Parse(layout, text); err == nil && !ambiguous(layout, when) {
 			return when, true
@@ -82,9 +81,9 @@ func ambiguous(layout string, when time.Time) bool {
 
 var (
 	// timeNoise are ordinals, the names of days, commas, and words between the date and the time.
-	timeNoise = regexp.MustCompile(`(?i)([0-9])(?:st|nd|rd|th)\b|\b(?:mon|tue|tues|wednes|wed|thu|thurs|fri|satur|sat|sun)(?:day)?\b\.?|,|\bat\b|\bof\b`)
-	meridiem  = regexp.MustCompile(`(?i)\s*[ap]m\b`)
-	zulu      = regexp.MustCompile(`(?i)\s*\b(?:utc|gmt|z)$`)
+	timeNoise = lazily(`(?i)([0-9])(?:st|nd|rd|th)\b|\b(?:mon|tue|tues|wednes|wed|thu|thurs|fri|satur|sat|sun)(?:day)?\b\.?|,|\bat\b|\bof\b`)
+	meridiem  = lazily(`(?i)\s*[ap]m\b`)
+	zulu      = lazily(`(?i)\s*\b(?:utc|gmt|z)$`)
 )
 
 // shapeOf returns the first byte that is not a digit, and 'a' for all letters. A text is compared only with the
@@ -173,7 +172,7 @@ func isoDuration(text string) (time.Duration, bool) {
 	return wordDuration(days + " " + clock)
 }
 
-var durationPart = regexp.MustCompile(`^(?:(half|quarter)(?: an?| of an?)?|([0-9]+(?:\.[0-9]+)?)|([a-z]+)\b)\s*([a-z]+)\.?(?:\s*(?:,|and|&)\s*|\s+|$)`)
+var durationPart = lazily(`^(?:(half|quarter)(?: an?| of an?)?|([0-9]+(?:\.[0-9]+)?)|([a-z]+)\b)\s*([a-z]+)\.?(?:\s*(?:,|and|&)\s*|\s+|$)`)
 
 var durationUnits = map[string]time.Duration{
 	"ms": time.Millisecond, "msec": time.Millisecond, "millisecond": time.Millisecond,
@@ -191,8 +190,8 @@ var countWord = map[string]float64{
 // wordDuration reads parts such as 1 hour, an hour, 90 min, half an hour.
 func wordDuration(text string) (time.Duration, bool) {
 	total, some := 0.0, false
-	for text = strings.TrimSpace(splitUnits.ReplaceAllString(text, "$1 ")); text != ""; some = true {
-		part := durationPart.FindStringSubmatch(text)
+	for text = strings.TrimSpace(splitUnits().ReplaceAllString(text, "$1 ")); text != ""; some = true {
+		part := durationPart().FindStringSubmatch(text)
 		if part == nil {
 			return 0, false
 		}
@@ -219,4 +218,4 @@ func wordDuration(text string) (time.Duration, bool) {
 }
 
 // splitUnits separates 1h30m.
-var splitUnits = regexp.MustCompile(`([0-9]\s*[a-z]+)`)
+var splitUnits = lazily(`([0-9]\s*[a-z]+)`)

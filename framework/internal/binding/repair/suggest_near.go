@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
@@ -119,7 +120,7 @@ var boolWords = map[string][]byte{
 }
 
 // aNumber is a number as people write it, with commas between the thousands.
-var aNumber = regexp.MustCompile(`[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?`)
+var aNumber = lazily(`[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?`)
 
 // numberIn is the only number in a text, or the value if it is one.
 func numberIn(value []byte) []byte {
@@ -130,7 +131,7 @@ func numberIn(value []byte) []byte {
 	case !isText || len(text) > spelling.MaxGuess:
 		return nil
 	}
-	found := aNumber.FindAllStringIndex(text, 2)
+	found := aNumber().FindAllStringIndex(text, 2)
 	if len(found) != 1 {
 		return nil
 	}
@@ -324,4 +325,10 @@ func nearEnum(enum, value []byte) []byte {
 		}
 	}
 	return said
+}
+
+// lazily compiles a regular expression when it is first used: programs start without the ones that
+// only wrong calls need.
+func lazily(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
