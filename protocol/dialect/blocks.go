@@ -11,37 +11,37 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-var textMembers = members[protocol.Text]{
+var textMembers = rows[protocol.Text](
 	constant[protocol.Text]("type", "text"),
 	required("text", str, func(b *protocol.Text) *string { return &b.Text }),
 	optional("annotations", annotations, func(b *protocol.Text) **protocol.Annotations { return &b.Annotations }),
 	optional("_meta", meta, func(b *protocol.Text) *protocol.Meta { return &b.Meta }).only(extended),
-}
+)
 
-var imageMembers = members[protocol.Image]{
+var imageMembers = rows[protocol.Image](
 	constant[protocol.Image]("type", "image"),
 	required("data", binary, func(b *protocol.Image) *[]byte { return &b.Data }),
 	required("mimeType", str, func(b *protocol.Image) *string { return &b.MIME }),
 	optional("annotations", annotations, func(b *protocol.Image) **protocol.Annotations { return &b.Annotations }),
 	optional("_meta", meta, func(b *protocol.Image) *protocol.Meta { return &b.Meta }).only(extended),
-}
+)
 
-var audioMembers = members[protocol.Audio]{
+var audioMembers = rows[protocol.Audio](
 	constant[protocol.Audio]("type", "audio"),
 	required("data", binary, func(b *protocol.Audio) *[]byte { return &b.Data }),
 	required("mimeType", str, func(b *protocol.Audio) *string { return &b.MIME }),
 	optional("annotations", annotations, func(b *protocol.Audio) **protocol.Annotations { return &b.Annotations }),
 	optional("_meta", meta, func(b *protocol.Audio) *protocol.Meta { return &b.Meta }).only(extended),
-}
+)
 
-var embeddedMembers = members[protocol.Embedded]{
+var embeddedMembers = rows[protocol.Embedded](
 	constant[protocol.Embedded]("type", "resource"),
 	required("resource", contents, func(b *protocol.Embedded) *protocol.Contents { return &b.Contents }),
 	optional("annotations", annotations, func(b *protocol.Embedded) **protocol.Annotations { return &b.Annotations }),
 	optional("_meta", meta, func(b *protocol.Embedded) *protocol.Meta { return &b.Meta }).only(extended),
-}
+)
 
-var linkMembers = members[protocol.Link]{
+var linkMembers = rows[protocol.Link](
 	constant[protocol.Link]("type", "resource_link"),
 	required("uri", str, func(b *protocol.Link) *string { return &b.URI }),
 	required("name", str, func(b *protocol.Link) *string { return &b.Name }),
@@ -52,15 +52,15 @@ var linkMembers = members[protocol.Link]{
 	optional("annotations", annotations, func(b *protocol.Link) **protocol.Annotations { return &b.Annotations }),
 	optional("icons", list(icon), func(b *protocol.Link) *[]protocol.Icon { return &b.Icons }).only(illustrated),
 	optional("_meta", meta, func(b *protocol.Link) *protocol.Meta { return &b.Meta }).only(extended),
-}
+)
 
-var toolUseMembers = members[protocol.ToolUse]{
+var toolUseMembers = rows[protocol.ToolUse](
 	constant[protocol.ToolUse]("type", "tool_use"),
 	required("id", str, func(b *protocol.ToolUse) *string { return &b.ID }),
 	required("name", str, func(b *protocol.ToolUse) *string { return &b.Name }),
 	required("input", input, func(b *protocol.ToolUse) *json.RawMessage { return &b.Input }),
 	optional("_meta", meta, func(b *protocol.ToolUse) *protocol.Meta { return &b.Meta }).only(extended),
-}
+)
 
 // input is an object that stays encoded. Encoding replaces any other value by an empty object.
 var input = kind[json.RawMessage]{
@@ -75,14 +75,14 @@ type toolResult struct {
 	content json.RawMessage
 }
 
-var toolResultMembers = members[toolResult]{
+var toolResultMembers = rows[toolResult](
 	constant[toolResult]("type", "tool_result"),
 	required("toolUseId", str, func(b *toolResult) *string { return &b.ToolUseID }),
 	required("content", encoded, func(b *toolResult) *json.RawMessage { return &b.content }),
 	nullable("structuredContent", structured, func(b *toolResult) *json.RawMessage { return &b.Structured }),
 	optional("isError", boolean, func(b *toolResult) *bool { return &b.IsError }),
 	optional("_meta", meta, func(b *toolResult) *protocol.Meta { return &b.Meta }).only(extended),
-}
+)
 
 func readToolResult(d *Dialect, to *protocol.Block, v []byte) *fail {
 	var b toolResult
@@ -129,7 +129,7 @@ type anyContents struct {
 	text, blob bool
 }
 
-var contentsMembers = members[anyContents]{
+var contentsMembers = rows[anyContents](
 	required("uri", str, func(c *anyContents) *string { return &c.URI }),
 	optional("mimeType", str, func(c *anyContents) *string { return &c.MIME }),
 	decoded("text", func(d *Dialect, c *anyContents, v []byte) *fail {
@@ -141,7 +141,7 @@ var contentsMembers = members[anyContents]{
 		return readBase64(d, &c.Data, v)
 	}),
 	optional("_meta", meta, func(c *anyContents) *protocol.Meta { return &c.Meta }).only(extended),
-}
+)
 
 func readContents(d *Dialect, to *protocol.Contents, v []byte) *fail {
 	var c anyContents
@@ -197,11 +197,11 @@ func readBase64(_ *Dialect, to *[]byte, v []byte) *fail {
 
 var annotations = pointer(object(annotationMembers))
 
-var annotationMembers = members[protocol.Annotations]{
+var annotationMembers = rows[protocol.Annotations](
 	optional("audience", list(role("")), func(a *protocol.Annotations) *[]protocol.Role { return &a.Audience }),
 	optional("priority", pointer(annotationPriority), func(a *protocol.Annotations) **float64 { return &a.Priority }),
 	optional("lastModified", hintTime, func(a *protocol.Annotations) *time.Time { return &a.LastModified }).since(protocol.Rev20250618),
-}
+)
 
 // annotationPriority is a number from 0 to 1. Encoding also checks it.
 var annotationPriority = kind[float64]{

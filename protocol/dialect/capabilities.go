@@ -27,11 +27,12 @@ func (d *Dialect) AppendServerCapabilities(dst []byte, c *protocol.ServerCapabil
 // null or a list where the schema requires an object. An unreadable capability counts as not
 // declared (ADR 8).
 func declarations[T any](ms members[T]) members[T] {
-	for i, f := range ms {
-		ms[i].read = func(d *Dialect, t *T, v []byte) *fail {
-			before := *t
+	for i, f := range ms.all {
+		ms.all[i].read = func(d *Dialect, t any, v []byte) *fail {
+			c := model[T](t)
+			before := *c
 			if f.read(d, t, v) != nil {
-				*t = before
+				*c = before
 			}
 			return nil
 		}
@@ -39,7 +40,7 @@ func declarations[T any](ms members[T]) members[T] {
 	return ms
 }
 
-var clientCapabilityMembers = declarations(members[protocol.ClientCapabilities]{
+var clientCapabilityMembers = declarations(rows[protocol.ClientCapabilities](
 	optional("experimental", declared, func(c *protocol.ClientCapabilities) *map[string]json.RawMessage { return &c.Experimental }),
 	whole("roots", declares(rootsMembers, func(c *protocol.ClientCapabilities) *bool { return &c.Roots })),
 	whole("sampling", declares(samplingMembers, func(c *protocol.ClientCapabilities) *bool { return &c.Sampling })).
@@ -49,16 +50,16 @@ var clientCapabilityMembers = declarations(members[protocol.ClientCapabilities]{
 	whole("extensions", extensions(func(c *protocol.ClientCapabilities) (*map[string]json.RawMessage, *bool) {
 		return &c.Extensions, &c.Tasks
 	})),
-})
+))
 
-var rootsMembers = declarations(members[protocol.ClientCapabilities]{
+var rootsMembers = declarations(rows[protocol.ClientCapabilities](
 	optional("listChanged", boolean, func(c *protocol.ClientCapabilities) *bool { return &c.RootsListChanged }).only(sessions),
-})
+))
 
-var samplingMembers = declarations(members[protocol.ClientCapabilities]{
+var samplingMembers = declarations(rows[protocol.ClientCapabilities](
 	optional("context", present, func(c *protocol.ClientCapabilities) *bool { return &c.SamplingContext }).since(protocol.Rev20251125),
 	optional("tools", present, func(c *protocol.ClientCapabilities) *bool { return &c.SamplingTool }).since(protocol.Rev20251125),
-})
+))
 
 // elicitationCapability is the capability elicitation. {} means form mode only. On revisions
 // without modes, so does any object. {"url":{}} alone means that the client has no form mode
@@ -84,25 +85,25 @@ var elicitationCapability = kind[protocol.ClientCapabilities]{
 	},
 }
 
-var elicitationModes = declarations(members[protocol.ClientCapabilities]{
+var elicitationModes = declarations(rows[protocol.ClientCapabilities](
 	optional("form", present, func(c *protocol.ClientCapabilities) *bool { return &c.Elicitation }).since(protocol.Rev20251125),
 	optional("url", present, func(c *protocol.ClientCapabilities) *bool { return &c.ElicitURL }).since(protocol.Rev20251125),
-})
+))
 
 // clientTasksMembers are the members of the core capability of 2025-11-25. On 2026-07-28 it does not
 // count as declaring the extension (SEP-2663 "Backward Compatibility").
-var clientTasksMembers = declarations(members[protocol.ClientCapabilities]{
+var clientTasksMembers = declarations(rows[protocol.ClientCapabilities](
 	optional("list", present, func(c *protocol.ClientCapabilities) *bool { return &c.TaskList }),
 	optional("cancel", present, func(c *protocol.ClientCapabilities) *bool { return &c.TaskCancel }),
 	whole("requests", object(clientTaskRequests)),
-})
+))
 
-var clientTaskRequests = declarations(members[protocol.ClientCapabilities]{
+var clientTaskRequests = declarations(rows[protocol.ClientCapabilities](
 	optional("sampling", having("createMessage"), func(c *protocol.ClientCapabilities) *bool { return &c.TaskSampling }),
 	optional("elicitation", having("create"), func(c *protocol.ClientCapabilities) *bool { return &c.TaskElicitation }),
-})
+))
 
-var serverCapabilityMembers = declarations(members[protocol.ServerCapabilities]{
+var serverCapabilityMembers = declarations(rows[protocol.ServerCapabilities](
 	optional("experimental", declared, func(c *protocol.ServerCapabilities) *map[string]json.RawMessage { return &c.Experimental }),
 	optional("logging", present, func(c *protocol.ServerCapabilities) *bool { return &c.Logging }),
 	optional("completions", present, func(c *protocol.ServerCapabilities) *bool { return &c.Completions }).since(protocol.Rev20250326),
@@ -114,30 +115,30 @@ var serverCapabilityMembers = declarations(members[protocol.ServerCapabilities]{
 	whole("extensions", extensions(func(c *protocol.ServerCapabilities) (*map[string]json.RawMessage, *bool) {
 		return &c.Extensions, &c.Tasks
 	})),
-})
+))
 
-var promptsMembers = members[protocol.ServerCapabilities]{
+var promptsMembers = rows[protocol.ServerCapabilities](
 	optional("listChanged", boolean, func(c *protocol.ServerCapabilities) *bool { return &c.PromptsListChanged }),
-}
+)
 
-var resourcesMembers = members[protocol.ServerCapabilities]{
+var resourcesMembers = rows[protocol.ServerCapabilities](
 	optional("subscribe", boolean, func(c *protocol.ServerCapabilities) *bool { return &c.ResourcesSubscribe }),
 	optional("listChanged", boolean, func(c *protocol.ServerCapabilities) *bool { return &c.ResourcesChanged }),
-}
+)
 
-var toolsMembers = members[protocol.ServerCapabilities]{
+var toolsMembers = rows[protocol.ServerCapabilities](
 	optional("listChanged", boolean, func(c *protocol.ServerCapabilities) *bool { return &c.ToolsListChanged }),
-}
+)
 
-var serverTasksMembers = declarations(members[protocol.ServerCapabilities]{
+var serverTasksMembers = declarations(rows[protocol.ServerCapabilities](
 	optional("list", present, func(c *protocol.ServerCapabilities) *bool { return &c.TaskList }),
 	optional("cancel", present, func(c *protocol.ServerCapabilities) *bool { return &c.TaskCancel }),
 	whole("requests", object(serverTaskRequests)),
-})
+))
 
-var serverTaskRequests = declarations(members[protocol.ServerCapabilities]{
+var serverTaskRequests = declarations(rows[protocol.ServerCapabilities](
 	optional("tools", having("call"), func(c *protocol.ServerCapabilities) *bool { return &c.Tasks }),
-})
+))
 
 // declares is a capability whose presence sets the flag at is, and whose members are ms.
 func declares[C any](ms members[C], is func(*C) *bool) kind[C] {

@@ -35,7 +35,7 @@ func (d *Dialect) AppendImplementation(dst []byte, i *protocol.Implementation) [
 	return dst
 }
 
-var implementationMembers = members[protocol.Implementation]{
+var implementationMembers = rows[protocol.Implementation](
 	required("name", str, func(i *protocol.Implementation) *string { return &i.Name }).
 		reading(func(d *Dialect, i *protocol.Implementation, v []byte) *fail { return readString(d, &i.Name, v) }),
 	optional("title", str, func(i *protocol.Implementation) *string { return &i.Title }).only(titled),
@@ -44,16 +44,16 @@ var implementationMembers = members[protocol.Implementation]{
 	optional("description", str, func(i *protocol.Implementation) *string { return &i.Description }).only(illustrated),
 	optional("websiteUrl", str, func(i *protocol.Implementation) *string { return &i.WebsiteURL }).only(illustrated),
 	optional("icons", list(icon), func(i *protocol.Implementation) *[]protocol.Icon { return &i.Icons }).only(illustrated),
-}
+)
 
 var icon = object(iconMembers)
 
-var iconMembers = members[protocol.Icon]{
+var iconMembers = rows[protocol.Icon](
 	required("src", str, func(i *protocol.Icon) *string { return &i.Src }),
 	optional("mimeType", str, func(i *protocol.Icon) *string { return &i.MIMEType }),
 	optional("sizes", list(str), func(i *protocol.Icon) *[]string { return &i.Sizes }),
 	optional("theme", theme, func(i *protocol.Icon) *string { return &i.Theme }),
-}
+)
 
 // theme is light or dark. Encoding also checks it.
 var theme = kind[string]{
@@ -67,7 +67,7 @@ var theme = kind[string]{
 	none: str.none,
 }
 
-var toolMembers = members[protocol.Tool]{
+var toolMembers = rows[protocol.Tool](
 	required("name", str, func(t *protocol.Tool) *string { return &t.Name }),
 	optional("title", str, func(t *protocol.Tool) *string { return &t.Title }).only(titled),
 	optional("description", str, func(t *protocol.Tool) *string { return &t.Description }),
@@ -77,7 +77,7 @@ var toolMembers = members[protocol.Tool]{
 	whole("execution", filled(executionMembers)).only(coreTasks),
 	optional("icons", list(icon), func(t *protocol.Tool) *[]protocol.Icon { return &t.Icons }).only(illustrated),
 	optional("_meta", meta, func(t *protocol.Tool) *protocol.Meta { return &t.Meta }).only(extended),
-}
+)
 
 var inputSchema = kind[protocol.Tool]{
 	read: func(d *Dialect, t *protocol.Tool, v []byte) *fail { return readObject(d, &t.InputSchema, v) },
@@ -102,10 +102,10 @@ var outputSchema = kind[protocol.Tool]{
 	none: func(t *protocol.Tool) bool { return len(t.OutputSchema) == 0 },
 }
 
-var executionMembers = members[protocol.Tool]{
+var executionMembers = rows[protocol.Tool](
 	optional("taskSupport", enum(protocol.TaskForbidden, protocol.TaskOptional, protocol.TaskRequired),
 		func(t *protocol.Tool) *protocol.TaskSupport { return &t.TaskSupport }),
-}
+)
 
 // toolAnnotations are the annotations of a tool. Before 2025-06-18 the only title of a tool is in
 // its annotations.
@@ -124,15 +124,15 @@ var toolAnnotations = kind[protocol.Tool]{
 	},
 }
 
-var toolAnnotationMembers = members[protocol.ToolAnnotations]{
+var toolAnnotationMembers = rows[protocol.ToolAnnotations](
 	optional("title", str, func(a *protocol.ToolAnnotations) *string { return &a.Title }),
 	optional("readOnlyHint", pointer(boolean), func(a *protocol.ToolAnnotations) **bool { return &a.ReadOnly }),
 	optional("destructiveHint", pointer(boolean), func(a *protocol.ToolAnnotations) **bool { return &a.Destructive }),
 	optional("idempotentHint", pointer(boolean), func(a *protocol.ToolAnnotations) **bool { return &a.Idempotent }),
 	optional("openWorldHint", pointer(boolean), func(a *protocol.ToolAnnotations) **bool { return &a.OpenWorld }),
-}
+)
 
-var resourceMembers = members[protocol.Resource]{
+var resourceMembers = rows[protocol.Resource](
 	required("uri", str, func(r *protocol.Resource) *string { return &r.URI }),
 	required("name", str, func(r *protocol.Resource) *string { return &r.Name }),
 	optional("title", str, func(r *protocol.Resource) *string { return &r.Title }).only(titled),
@@ -142,9 +142,9 @@ var resourceMembers = members[protocol.Resource]{
 	optional("annotations", annotations, func(r *protocol.Resource) **protocol.Annotations { return &r.Annotations }),
 	optional("icons", list(icon), func(r *protocol.Resource) *[]protocol.Icon { return &r.Icons }).only(illustrated),
 	optional("_meta", meta, func(r *protocol.Resource) *protocol.Meta { return &r.Meta }).only(extended),
-}
+)
 
-var templateMembers = members[protocol.ResourceTemplate]{
+var templateMembers = rows[protocol.ResourceTemplate](
 	required("uriTemplate", str, func(t *protocol.ResourceTemplate) *string { return &t.URITemplate }),
 	required("name", str, func(t *protocol.ResourceTemplate) *string { return &t.Name }),
 	optional("title", str, func(t *protocol.ResourceTemplate) *string { return &t.Title }).only(titled),
@@ -153,26 +153,26 @@ var templateMembers = members[protocol.ResourceTemplate]{
 	optional("annotations", annotations, func(t *protocol.ResourceTemplate) **protocol.Annotations { return &t.Annotations }),
 	optional("icons", list(icon), func(t *protocol.ResourceTemplate) *[]protocol.Icon { return &t.Icons }).only(illustrated),
 	optional("_meta", meta, func(t *protocol.ResourceTemplate) *protocol.Meta { return &t.Meta }).only(extended),
-}
+)
 
-var promptMembers = members[protocol.Prompt]{
+var promptMembers = rows[protocol.Prompt](
 	required("name", str, func(p *protocol.Prompt) *string { return &p.Name }),
 	optional("title", str, func(p *protocol.Prompt) *string { return &p.Title }).only(titled),
 	optional("description", str, func(p *protocol.Prompt) *string { return &p.Description }),
 	optional("arguments", list(object(promptArgumentMembers)), func(p *protocol.Prompt) *[]protocol.PromptArgument { return &p.Arguments }),
 	optional("icons", list(icon), func(p *protocol.Prompt) *[]protocol.Icon { return &p.Icons }).only(illustrated),
 	optional("_meta", meta, func(p *protocol.Prompt) *protocol.Meta { return &p.Meta }).only(extended),
-}
+)
 
-var promptArgumentMembers = members[protocol.PromptArgument]{
+var promptArgumentMembers = rows[protocol.PromptArgument](
 	required("name", str, func(a *protocol.PromptArgument) *string { return &a.Name }),
 	optional("title", str, func(a *protocol.PromptArgument) *string { return &a.Title }).only(titled),
 	optional("description", str, func(a *protocol.PromptArgument) *string { return &a.Description }),
 	optional("required", boolean, func(a *protocol.PromptArgument) *bool { return &a.Required }),
-}
+)
 
-var rootMembers = members[protocol.Root]{
+var rootMembers = rows[protocol.Root](
 	required("uri", str, func(r *protocol.Root) *string { return &r.URI }),
 	optional("name", str, func(r *protocol.Root) *string { return &r.Name }),
 	optional("_meta", meta, func(r *protocol.Root) *protocol.Meta { return &r.Meta }).only(extended),
-}
+)

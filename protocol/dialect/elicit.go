@@ -10,22 +10,22 @@ import (
 )
 
 // elicitMode is the member that discriminates the two modes.
-var elicitMode = members[string]{whole("mode", enum("form", "url"))}
+var elicitMode = rows[string](whole("mode", enum("form", "url")))
 
-var elicitFormMembers = members[protocol.ElicitParams]{
+var elicitFormMembers = rows[protocol.ElicitParams](
 	constant[protocol.ElicitParams]("mode", "form").since(protocol.Rev20251125).requiredIn(0),
 	required("message", str, func(p *protocol.ElicitParams) *string { return &p.Message }),
 	required("requestedSchema", formSchema, func(p *protocol.ElicitParams) *json.RawMessage { return &p.Schema }),
 	optional("task", taskRequest, func(p *protocol.ElicitParams) **protocol.TaskRequest { return &p.Task }).only(coreTasks),
-}
+)
 
-var elicitURLMembers = members[protocol.ElicitParams]{
+var elicitURLMembers = rows[protocol.ElicitParams](
 	constant[protocol.ElicitParams]("mode", "url"),
 	required("message", str, func(p *protocol.ElicitParams) *string { return &p.Message }),
 	required("elicitationId", str, func(p *protocol.ElicitParams) *string { return &p.ID }).only(coreTasks),
 	required("url", str, func(p *protocol.ElicitParams) *string { return &p.URL }),
 	optional("task", taskRequest, func(p *protocol.ElicitParams) **protocol.TaskRequest { return &p.Task }).only(coreTasks),
-}
+)
 
 // elicitation is the params of elicitation/create, in either mode.
 var elicitation = kind[protocol.ElicitParams]{

@@ -236,10 +236,10 @@ func readNotFound(data []byte, sure bool) *protocol.Fault {
 	return &protocol.Fault{Kind: protocol.FaultResourceNotFound, URI: uri}
 }
 
-var unsupportedMembers = members[protocol.Fault]{
+var unsupportedMembers = rows[protocol.Fault](
 	required("supported", list(str), func(f *protocol.Fault) *[]string { return &f.Supported }),
 	optional("requested", str, func(f *protocol.Fault) *string { return &f.Requested }),
-}
+)
 
 func readUnsupported(d *Dialect, data []byte) *protocol.Fault {
 	f := &protocol.Fault{Kind: protocol.FaultUnsupportedVersion}

@@ -15,15 +15,25 @@ import (
 //
 // The functions append to a slice instead of calling a writer. A writer that is passed to a function
 // value would escape to the heap. For the same reason, t escapes.
-type member[T any] struct {
+type member[T any] struct{ row }
+
+// row is a member without the type of its model. Its functions get a pointer to the model: what walks
+// over rows is compiled once, not for each of some eighty models.
+type row struct {
 	name     string
 	in       revisions // they have the member; others ignore it and do not write it
 	required revisions // they require the member
 	nullable bool      // null is a value; otherwise, a null is the same as an absent member
 
-	read  func(d *Dialect, t *T, v []byte) *fail
-	write func(d *Dialect, dst []byte, t *T) ([]byte, error) // may append nothing, which leaves out the member
-	none  func(t *T) bool                                    // leaves out a member that is not required; may be nil
+	read  func(d *Dialect, t any, v []byte) *fail
+	write func(d *Dialect, dst []byte, t any) ([]byte, error) // may append nothing, which leaves out the member
+	none  func(t any) bool                                    // leaves out a member that is not required; may be nil
+}
+
+// model returns the model that t points to. Tables are made of rows of one model, so that t has this type.
+func model[T any](t any) *T {
+	p, _ := t.(*T)
+	return p
 }
 
 // kind reads and writes the values of one Go type. Kinds compose: list(pointer(str)) is a kind of
@@ -44,16 +54,16 @@ func required[T, F any](name string, k kind[F], at func(*T) *F) member[T] {
 // optional returns the row of a member that is left out if the kind's none reports true.
 func optional[T, F any](name string, k kind[F], at func(*T) *F) member[T] {
 	read, write, none := k.read, k.write, k.none
-	m := member[T]{
+	m := row{
 		name:  name,
 		in:    always,
-		read:  func(d *Dialect, t *T, v []byte) *fail { return read(d, at(t), v) },
-		write: func(d *Dialect, dst []byte, t *T) ([]byte, error) { return write(d, dst, at(t)) },
+		read:  func(d *Dialect, t any, v []byte) *fail { return read(d, at(model[T](t)), v) },
+		write: func(d *Dialect, dst []byte, t any) ([]byte, error) { return write(d, dst, at(model[T](t))) },
 	}
 	if none != nil {
-		m.none = func(t *T) bool { return none(at(t)) }
+		m.none = func(t any) bool { return none(at(model[T](t))) }
 	}
-	return m
+	return member[T]{m}
 }
 
 // nullable is like optional, but null is a value of the member.
@@ -65,25 +75,25 @@ func nullable[T, F any](name string, k kind[F], at func(*T) *F) member[T] {
 
 // whole returns the row of an optional member whose kind uses several fields of the object.
 func whole[T any](name string, k kind[T]) member[T] {
-	return member[T]{name: name, in: always, read: k.read, write: k.write, none: k.none}
+	return optional(name, k, func(t *T) *T { return t })
 }
 
 // decoded returns the row of a member that is not written with the table.
 func decoded[T any](name string, read func(d *Dialect, t *T, v []byte) *fail) member[T] {
-	return member[T]{
-		name: name, in: always, read: read,
+	return whole(name, kind[T]{
+		read:  read,
 		write: func(_ *Dialect, dst []byte, _ *T) ([]byte, error) { return dst, nil },
-	}
+	})
 }
 
 // constant returns the row of a member that always has the same text, such as the type of a block.
 // Decoding ignores its value, because the value has selected the table.
 func constant[T any](name, text string) member[T] {
-	return member[T]{
+	return member[T]{row{
 		name: name, in: always, required: always,
-		read:  func(*Dialect, *T, []byte) *fail { return nil },
-		write: func(_ *Dialect, dst []byte, _ *T) ([]byte, error) { return jsontext.Quote(dst, text), nil },
-	}
+		read:  func(*Dialect, any, []byte) *fail { return nil },
+		write: func(_ *Dialect, dst []byte, _ any) ([]byte, error) { return jsontext.Quote(dst, text), nil },
+	}}
 }
 
 // since returns m for the revisions from first on.
@@ -104,26 +114,53 @@ func (m member[T]) requiredIn(in revisions) member[T] {
 // reading returns m with a function that reads the member at once, for the most frequent members: a
 // call of a kind and of the address of its field costs some nanoseconds.
 func (m member[T]) reading(read func(d *Dialect, t *T, v []byte) *fail) member[T] {
-	m.read = read
+	m.read = func(d *Dialect, t any, v []byte) *fail { return read(d, model[T](t), v) }
 	return m
 }
 
-// when returns m as a member that is written only if is returns true.
-func (m member[T]) when(is func(t *T) bool) member[T] {
-	m.none, m.required = func(t *T) bool { return !is(t) }, 0
+// when returns m as a member that is written only if written returns true.
+func (m member[T]) when(written func(t *T) bool) member[T] {
+	m.none, m.required = func(t any) bool { return !written(model[T](t)) }, 0
 	return m
 }
 
-// members are the members of an object in the order of encoding, at most 64.
-type members[T any] []member[T]
+// members are the members of an object whose model is a T, in the order of encoding, at most 64.
+type members[T any] struct{ all table }
+
+// table is members without the type of the model.
+type table []row
+
+// rows returns the table of an object.
+func rows[T any](all ...member[T]) members[T] {
+	ms := members[T]{make(table, len(all))}
+	for i := range all {
+		ms.all[i] = all[i].row
+	}
+	return ms
+}
 
 // decode reads an object into t. A nil raw is an object without members.
 func (ms members[T]) decode(d *Dialect, t *T, raw []byte) *fail {
-	return ms.decodeObject(d, t, jsontext.Bare(raw))
+	return ms.all.decode(d, t, jsontext.Bare(raw))
 }
 
 // decodeObject is like decode, but uses the outline of the object.
 func (ms members[T]) decodeObject(d *Dialect, t *T, o jsontext.Object) *fail {
+	return ms.all.decode(d, t, o)
+}
+
+// append appends t as an object.
+func (ms members[T]) append(d *Dialect, dst []byte, t *T) ([]byte, error) {
+	return ms.all.append(d, dst, t)
+}
+
+// appendInto appends the members of t to an object that is already open.
+func (ms members[T]) appendInto(d *Dialect, dst []byte, t *T) ([]byte, error) {
+	return ms.all.appendInto(d, dst, t)
+}
+
+// decode reads an object into t.
+func (ms table) decode(d *Dialect, t any, o jsontext.Object) *fail {
 	raw := o.Raw()
 	if raw != nil && jsontext.KindOf(raw) != jsontext.KindObject {
 		if !jsontext.IsEmptyArray(raw) {
@@ -156,7 +193,7 @@ func (ms members[T]) decodeObject(d *Dialect, t *T, o jsontext.Object) *fail {
 	return repeated(raw)
 }
 
-func (ms members[T]) find(key jsontext.Key) int {
+func (ms table) find(key jsontext.Key) int {
 	name := key.Bytes()
 	for i := range ms {
 		if string(name) == ms[i].name {
@@ -166,7 +203,7 @@ func (ms members[T]) find(key jsontext.Key) int {
 	return -1
 }
 
-func (ms members[T]) missing(d *Dialect, seen uint64) *fail {
+func (ms table) missing(d *Dialect, seen uint64) *fail {
 	for i := range ms {
 		if ms[i].required&d.bit != 0 && seen>>i&1 == 0 {
 			return refuse("is missing").in(ms[i].name)
@@ -196,13 +233,13 @@ func repeated(object []byte) *fail {
 }
 
 // append appends t as an object.
-func (ms members[T]) append(d *Dialect, dst []byte, t *T) ([]byte, error) {
+func (ms table) append(d *Dialect, dst []byte, t any) ([]byte, error) {
 	dst, err := ms.appendInto(d, append(dst, '{'), t)
 	return append(dst, '}'), err
 }
 
 // appendInto appends the members of t to an object that is already open.
-func (ms members[T]) appendInto(d *Dialect, dst []byte, t *T) ([]byte, error) {
+func (ms table) appendInto(d *Dialect, dst []byte, t any) ([]byte, error) {
 	for i := range ms {
 		m := &ms[i]
 		if !m.in.has(d) || m.none != nil && !m.required.has(d) && m.none(t) {

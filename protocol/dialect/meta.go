@@ -92,7 +92,7 @@ func decodeMeta[T any, P interface {
 	metaRoom
 }](d *Dialect, ms members[T], o jsontext.Object) (*protocol.RequestMeta, *protocol.Fault) {
 	if o.Raw() == nil {
-		if f := ms.missing(d, 0); f != nil {
+		if f := ms.all.missing(d, 0); f != nil {
 			return NoMeta, f.in("_meta").fault("params")
 		}
 		return NoMeta, nil
@@ -108,10 +108,10 @@ func decodeMeta[T any, P interface {
 var NoMeta = new(protocol.RequestMeta)
 
 // handshakeMeta are the members of _meta on 2024-11-05 to 2025-11-25.
-var handshakeMeta = members[smallMeta]{
+var handshakeMeta = rows[smallMeta](
 	decoded("progressToken", func(d *Dialect, m *smallMeta, v []byte) *fail { return readID(d, &m.ProgressToken, v) }),
 	decoded(keyRelatedTask, readRelatedTask),
-}
+)
 
 // readRelatedTask never fails. tasks/get, tasks/result and tasks/cancel must ignore the member, and
 // for other requests it is only a reference (2025-11-25 basic/utilities/tasks "Related Task
@@ -124,7 +124,7 @@ func readRelatedTask(d *Dialect, m *smallMeta, v []byte) *fail {
 }
 
 // perRequestMeta are the members of 2026-07-28 schema, RequestMetaObject.
-var perRequestMeta = members[largeMeta]{
+var perRequestMeta = rows[largeMeta](
 	decoded("progressToken", func(d *Dialect, m *largeMeta, v []byte) *fail { return readID(d, &m.ProgressToken, v) }),
 	decoded(keyVersion, func(_ *Dialect, m *largeMeta, v []byte) *fail {
 		version, ok := readVersion(v)
@@ -145,14 +145,14 @@ var perRequestMeta = members[largeMeta]{
 	decoded(keyLogLevel, func(_ *Dialect, m *largeMeta, v []byte) *fail {
 		return readLevel(&m.LogLevel, v)
 	}),
-}
+)
 
 // notificationMeta are the members of 2026-07-28 schema, NotificationMetaObject.
-var notificationMeta = members[smallMeta]{
+var notificationMeta = rows[smallMeta](
 	decoded(keySubscription, func(d *Dialect, m *smallMeta, v []byte) *fail {
 		return readID(d, &m.SubscriptionID, v)
 	}),
-}
+)
 
 func readLevel(to *protocol.Level, v []byte) *fail {
 	return readEnum(to, v, protocol.Levels()...)

@@ -34,11 +34,11 @@ var methods = []method{
 	},
 	{
 		name: protocol.MethodDiscover, client: sessionless, result: decodeDiscover,
-		params: params(members[protocol.DiscoverParams]{}),
+		params: params(rows[protocol.DiscoverParams]()),
 	},
 	{
 		name: protocol.MethodPing, client: sessions, server: sessions, result: readEmpty,
-		params: params(members[protocol.PingParams]{}),
+		params: params(rows[protocol.PingParams]()),
 	},
 	{
 		name: protocol.MethodListTools, client: always, result: resultOf(listToolsMembers),
@@ -129,7 +129,7 @@ var methods = []method{
 	},
 	{
 		name: protocol.MethodListRoots, server: always, result: resultOf(listRootsResultMembers),
-		params: params(members[protocol.ListRootsParams]{}),
+		params: params(rows[protocol.ListRootsParams]()),
 	},
 	{
 		name: protocol.MethodElicit, server: since(protocol.Rev20250618), result: resultOf(elicitResultMembers),
@@ -138,7 +138,7 @@ var methods = []method{
 
 	{
 		name: protocol.NotificationInitialized, client: sessions,
-		params: params(members[protocol.InitializedParams]{}),
+		params: params(rows[protocol.InitializedParams]()),
 	},
 	{
 		name: protocol.NotificationCancelled, client: always, server: always,
@@ -161,7 +161,7 @@ var methods = []method{
 	},
 	{
 		name: protocol.NotificationRootsChanged, client: sessions,
-		params: params(members[protocol.RootsChangedParams]{}),
+		params: params(rows[protocol.RootsChangedParams]()),
 	},
 	{
 		name: protocol.NotificationElicitationComplete, server: coreTasks,

@@ -8,36 +8,36 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-var cancelledMembers = members[protocol.CancelledParams]{
+var cancelledMembers = rows[protocol.CancelledParams](
 	optional("requestId", id("a cancellation needs the id of a request"), func(p *protocol.CancelledParams) *jsonrpc.ID { return &p.ID }).
-		requiredIn(always&^since(protocol.Rev20251125) | sessionless),
+		requiredIn(always&^since(protocol.Rev20251125)|sessionless),
 	optional("reason", str, func(p *protocol.CancelledParams) *string { return &p.Reason }),
-}
+)
 
-var progressMembers = members[protocol.ProgressParams]{
+var progressMembers = rows[protocol.ProgressParams](
 	required("progressToken", id("progress needs a token"), func(p *protocol.ProgressParams) *jsonrpc.ID { return &p.Token }),
 	required("progress", number, func(p *protocol.ProgressParams) *float64 { return &p.Done }),
 	optional("total", pointer(number), func(p *protocol.ProgressParams) **float64 { return &p.Total }),
 	optional("message", str, func(p *protocol.ProgressParams) *string { return &p.Message }).since(protocol.Rev20250326),
-}
+)
 
-var logMembers = members[protocol.LogParams]{
+var logMembers = rows[protocol.LogParams](
 	required("level", level, func(p *protocol.LogParams) *protocol.Level { return &p.Level }),
 	optional("logger", str, func(p *protocol.LogParams) *string { return &p.Logger }),
 	required("data", encoded, func(p *protocol.LogParams) *json.RawMessage { return &p.Data }),
-}
+)
 
-var resourceUpdatedMembers = members[protocol.ResourceUpdatedParams]{
+var resourceUpdatedMembers = rows[protocol.ResourceUpdatedParams](
 	required("uri", str, func(p *protocol.ResourceUpdatedParams) *string { return &p.URI }),
-}
+)
 
-var elicitationCompleteMembers = members[protocol.ElicitationCompleteParams]{
+var elicitationCompleteMembers = rows[protocol.ElicitationCompleteParams](
 	required("elicitationId", str, func(p *protocol.ElicitationCompleteParams) *string { return &p.ID }),
-}
+)
 
-var acknowledgedMembers = members[protocol.AcknowledgedParams]{
+var acknowledgedMembers = rows[protocol.AcknowledgedParams](
 	required("notifications", object(filterMembers), func(p *protocol.AcknowledgedParams) *protocol.SubscriptionFilter { return &p.Filter }),
-}
+)
 
 func decodeTaskStatus(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 	p := new(protocol.TaskStatusParams)

@@ -135,10 +135,10 @@ func listParams(kind protocol.ListKind) codec {
 
 // listChanged returns the codec for the params of a list_changed notification.
 func listChanged(kind protocol.ListKind) codec {
-	c := params(members[protocol.ListChangedParams]{})
+	c := params(rows[protocol.ListChangedParams]())
 	c.read = func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 		p := &protocol.ListChangedParams{Kind: kind}
-		if f := (members[protocol.ListChangedParams]{}).decodeObject(d, p, o); f != nil {
+		if f := (rows[protocol.ListChangedParams]()).decodeObject(d, p, o); f != nil {
 			return nil, f
 		}
 		return p, nil

@@ -13,11 +13,11 @@ type initialize struct {
 	capabilities json.RawMessage
 }
 
-var initializeMembers = members[initialize]{
+var initializeMembers = rows[initialize](
 	required("protocolVersion", str, func(p *initialize) *string { return &p.Version }),
 	whole("capabilities", initializeCapabilities).requiredIn(always),
 	required("clientInfo", object(implementationMembers), func(p *initialize) *protocol.Implementation { return &p.Client }),
-}
+)
 
 var initializeCapabilities = kind[initialize]{
 	read: func(d *Dialect, p *initialize, v []byte) *fail { return readObject(d, &p.capabilities, v) },
@@ -43,18 +43,18 @@ func appendInitialize(d *Dialect, dst []byte, p *protocol.InitializeParams) ([]b
 	return initializeMembers.appendInto(d, dst, &initialize{InitializeParams: *p})
 }
 
-var listMembers = members[protocol.ListParams]{
+var listMembers = rows[protocol.ListParams](
 	optional("cursor", pointer(str), func(p *protocol.ListParams) **string { return &p.Cursor }),
-}
+)
 
-var callToolMembers = members[protocol.CallToolParams]{
+var callToolMembers = rows[protocol.CallToolParams](
 	required("name", str, func(p *protocol.CallToolParams) *string { return &p.Name }).
 		reading(func(d *Dialect, p *protocol.CallToolParams, v []byte) *fail { return readString(d, &p.Name, v) }),
 	whole("arguments", arguments),
 	optional("inputResponses", rawObjects, func(p *protocol.CallToolParams) *map[string]json.RawMessage { return &p.Inputs.Responses }).only(sessionless),
 	optional("requestState", pointer(str), func(p *protocol.CallToolParams) **string { return &p.Inputs.State }).only(sessionless),
 	optional("task", taskRequest, func(p *protocol.CallToolParams) **protocol.TaskRequest { return &p.Task }).only(coreTasks),
-}
+)
 
 // arguments are the arguments of a tool. Decoding also accepts a string that contains the object.
 var arguments = kind[protocol.CallToolParams]{
@@ -76,78 +76,78 @@ func readArguments(d *Dialect, p *protocol.CallToolParams, v []byte) *fail {
 	return readObject(d, &p.Arguments, v)
 }
 
-var readResourceMembers = members[protocol.ReadResourceParams]{
+var readResourceMembers = rows[protocol.ReadResourceParams](
 	required("uri", str, func(p *protocol.ReadResourceParams) *string { return &p.URI }),
 	optional("inputResponses", rawObjects, func(p *protocol.ReadResourceParams) *map[string]json.RawMessage { return &p.Inputs.Responses }).only(sessionless),
 	optional("requestState", pointer(str), func(p *protocol.ReadResourceParams) **string { return &p.Inputs.State }).only(sessionless),
-}
+)
 
-var getPromptMembers = members[protocol.GetPromptParams]{
+var getPromptMembers = rows[protocol.GetPromptParams](
 	required("name", str, func(p *protocol.GetPromptParams) *string { return &p.Name }),
 	optional("arguments", texts, func(p *protocol.GetPromptParams) *map[string]string { return &p.Arguments }),
 	optional("inputResponses", rawObjects, func(p *protocol.GetPromptParams) *map[string]json.RawMessage { return &p.Inputs.Responses }).only(sessionless),
 	optional("requestState", pointer(str), func(p *protocol.GetPromptParams) **string { return &p.Inputs.State }).only(sessionless),
-}
+)
 
 // taskRequest asks to run a request as a task (2025-11-25 basic/utilities/tasks). Revisions without
 // core tasks ignore it (SEP-2663).
 var taskRequest = pointer(object(taskRequestMembers))
 
-var taskRequestMembers = members[protocol.TaskRequest]{
+var taskRequestMembers = rows[protocol.TaskRequest](
 	optional("ttl", pointer(integer[int64]()), func(t *protocol.TaskRequest) **int64 { return &t.TTL }),
-}
+)
 
-var subscribeMembers = members[protocol.SubscribeParams]{
+var subscribeMembers = rows[protocol.SubscribeParams](
 	required("uri", str, func(p *protocol.SubscribeParams) *string { return &p.URI }),
-}
+)
 
-var unsubscribeMembers = members[protocol.UnsubscribeParams]{
+var unsubscribeMembers = rows[protocol.UnsubscribeParams](
 	required("uri", str, func(p *protocol.UnsubscribeParams) *string { return &p.URI }),
-}
+)
 
-var listenMembers = members[protocol.ListenParams]{
+var listenMembers = rows[protocol.ListenParams](
 	required("notifications", object(filterMembers), func(p *protocol.ListenParams) *protocol.SubscriptionFilter { return &p.Filter }),
-}
+)
 
 // filterMembers are the members of a subscription filter, left out if false (2026-07-28
 // basic/patterns/subscriptions). taskIds is part of the tasks extension.
-var filterMembers = members[protocol.SubscriptionFilter]{
+var filterMembers = rows[protocol.SubscriptionFilter](
 	optional("toolsListChanged", boolean, func(s *protocol.SubscriptionFilter) *bool { return &s.Tools }),
 	optional("promptsListChanged", boolean, func(s *protocol.SubscriptionFilter) *bool { return &s.Prompts }),
 	optional("resourcesListChanged", boolean, func(s *protocol.SubscriptionFilter) *bool { return &s.Resources }),
 	optional("resourceSubscriptions", list(str), func(s *protocol.SubscriptionFilter) *[]string { return &s.URIs }),
 	optional("taskIds", list(str), func(s *protocol.SubscriptionFilter) *[]string { return &s.Tasks }).
 		when(func(s *protocol.SubscriptionFilter) bool { return s.Tasks != nil }),
-}
+)
 
-var setLevelMembers = members[protocol.SetLevelParams]{
+var setLevelMembers = rows[protocol.SetLevelParams](
 	required("level", level, func(p *protocol.SetLevelParams) *protocol.Level { return &p.Level }),
-}
+)
 
-var completeMembers = members[protocol.CompleteParams]{
+var completeMembers = rows[protocol.CompleteParams](
 	whole("ref", kind[protocol.CompleteParams]{read: readRef, write: appendRef}).requiredIn(always),
 	whole("argument", object(completeArgumentMembers)).requiredIn(always),
 	whole("context", filled(completeContextMembers)).since(protocol.Rev20250618),
-}
+)
 
-var completeArgumentMembers = members[protocol.CompleteParams]{
+var completeArgumentMembers = rows[protocol.CompleteParams](
 	required("name", str, func(p *protocol.CompleteParams) *string { return &p.Argument }),
 	required("value", str, func(p *protocol.CompleteParams) *string { return &p.Value }),
-}
+)
 
-var completeContextMembers = members[protocol.CompleteParams]{
+var completeContextMembers = rows[protocol.CompleteParams](
 	optional("arguments", texts, func(p *protocol.CompleteParams) *map[string]string { return &p.Context }),
-}
+)
 
-var promptRefMembers = members[protocol.CompleteParams]{
+var promptRefMembers = rows[protocol.CompleteParams](
 	constant[protocol.CompleteParams]("type", "ref/prompt"),
 	required("name", str, func(p *protocol.CompleteParams) *string { return &p.Prompt }),
-}
+)
 
-var resourceRefMembers = members[protocol.CompleteParams]{
+var resourceRefMembers = rows[protocol.CompleteParams](
 	constant[protocol.CompleteParams]("type", "ref/resource"),
 	required("uri", str, func(p *protocol.CompleteParams) *string { return &p.Template }),
-}
+)
 
 // readRef reads a reference to a prompt by name or to a resource by URI template.
 func readRef(d *Dialect, p *protocol.CompleteParams, v []byte) *fail {
@@ -170,23 +170,23 @@ func appendRef(d *Dialect, dst []byte, p *protocol.CompleteParams) ([]byte, erro
 	return promptRefMembers.append(d, dst, p)
 }
 
-var getTaskMembers = members[protocol.GetTaskParams]{
+var getTaskMembers = rows[protocol.GetTaskParams](
 	required("taskId", str, func(p *protocol.GetTaskParams) *string { return &p.ID }),
-}
+)
 
-var taskResultMembers = members[protocol.TaskResultParams]{
+var taskResultMembers = rows[protocol.TaskResultParams](
 	required("taskId", str, func(p *protocol.TaskResultParams) *string { return &p.ID }),
-}
+)
 
-var listTasksMembers = members[protocol.ListTasksParams]{
+var listTasksMembers = rows[protocol.ListTasksParams](
 	optional("cursor", pointer(str), func(p *protocol.ListTasksParams) **string { return &p.Cursor }),
-}
+)
 
-var cancelTaskMembers = members[protocol.CancelTaskParams]{
+var cancelTaskMembers = rows[protocol.CancelTaskParams](
 	required("taskId", str, func(p *protocol.CancelTaskParams) *string { return &p.ID }),
-}
+)
 
-var updateTaskMembers = members[protocol.UpdateTaskParams]{
+var updateTaskMembers = rows[protocol.UpdateTaskParams](
 	required("taskId", str, func(p *protocol.UpdateTaskParams) *string { return &p.ID }),
 	required("inputResponses", rawObjects, func(p *protocol.UpdateTaskParams) *map[string]json.RawMessage { return &p.Responses }),
-}
+)

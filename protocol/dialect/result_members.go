@@ -17,61 +17,61 @@ var resultMeta = kind[protocol.Meta]{
 	write: func(_ *Dialect, dst []byte, _ *protocol.Meta) ([]byte, error) { return dst, nil },
 }
 
-var emptyMembers = members[protocol.EmptyResult]{
+var emptyMembers = rows[protocol.EmptyResult](
 	optional("_meta", resultMeta, func(r *protocol.EmptyResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
-var initializeResultMembers = members[protocol.InitializeResult]{
+var initializeResultMembers = rows[protocol.InitializeResult](
 	required("protocolVersion", str, func(r *protocol.InitializeResult) *string { return &r.Version }),
 	required("capabilities", object(serverCapabilityMembers), func(r *protocol.InitializeResult) *protocol.ServerCapabilities { return &r.Capabilities }),
 	required("serverInfo", object(implementationMembers), func(r *protocol.InitializeResult) *protocol.Implementation { return &r.Server }),
 	optional("instructions", str, func(r *protocol.InitializeResult) *string { return &r.Instructions }),
 	optional("_meta", resultMeta, func(r *protocol.InitializeResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
-var discoverMembers = members[protocol.DiscoverResult]{
+var discoverMembers = rows[protocol.DiscoverResult](
 	required("supportedVersions", list(str), func(r *protocol.DiscoverResult) *[]string { return &r.Versions }),
 	required("capabilities", object(serverCapabilityMembers), func(r *protocol.DiscoverResult) *protocol.ServerCapabilities { return &r.Capabilities }),
 	optional("instructions", str, func(r *protocol.DiscoverResult) *string { return &r.Instructions }),
 	optional("ttlMs", ttlMs, func(r *protocol.DiscoverResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("cacheScope", cacheScope, func(r *protocol.DiscoverResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("_meta", resultMeta, func(r *protocol.DiscoverResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
-var listToolsMembers = members[protocol.ListToolsResult]{
+var listToolsMembers = rows[protocol.ListToolsResult](
 	required("tools", list(object(toolMembers)), func(r *protocol.ListToolsResult) *[]protocol.Tool { return &r.Tools }),
 	optional("nextCursor", pointer(str), func(r *protocol.ListToolsResult) **string { return &r.Next }),
 	optional("ttlMs", ttlMs, func(r *protocol.ListToolsResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("cacheScope", cacheScope, func(r *protocol.ListToolsResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("_meta", resultMeta, func(r *protocol.ListToolsResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
-var listResourcesMembers = members[protocol.ListResourcesResult]{
+var listResourcesMembers = rows[protocol.ListResourcesResult](
 	required("resources", list(object(resourceMembers)), func(r *protocol.ListResourcesResult) *[]protocol.Resource { return &r.Resources }),
 	optional("nextCursor", pointer(str), func(r *protocol.ListResourcesResult) **string { return &r.Next }),
 	optional("ttlMs", ttlMs, func(r *protocol.ListResourcesResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("cacheScope", cacheScope, func(r *protocol.ListResourcesResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("_meta", resultMeta, func(r *protocol.ListResourcesResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
-var listTemplatesMembers = members[protocol.ListTemplatesResult]{
+var listTemplatesMembers = rows[protocol.ListTemplatesResult](
 	required("resourceTemplates", list(object(templateMembers)), func(r *protocol.ListTemplatesResult) *[]protocol.ResourceTemplate { return &r.Templates }),
 	optional("nextCursor", pointer(str), func(r *protocol.ListTemplatesResult) **string { return &r.Next }),
 	optional("ttlMs", ttlMs, func(r *protocol.ListTemplatesResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("cacheScope", cacheScope, func(r *protocol.ListTemplatesResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("_meta", resultMeta, func(r *protocol.ListTemplatesResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
-var listPromptsMembers = members[protocol.ListPromptsResult]{
+var listPromptsMembers = rows[protocol.ListPromptsResult](
 	required("prompts", list(object(promptMembers)), func(r *protocol.ListPromptsResult) *[]protocol.Prompt { return &r.Prompts }),
 	optional("nextCursor", pointer(str), func(r *protocol.ListPromptsResult) **string { return &r.Next }),
 	optional("ttlMs", ttlMs, func(r *protocol.ListPromptsResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("cacheScope", cacheScope, func(r *protocol.ListPromptsResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("_meta", resultMeta, func(r *protocol.ListPromptsResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
 // callToolResultMembers are the members of a call's result; see writer.callToolResult.
-var callToolResultMembers = members[protocol.CallToolResult]{
+var callToolResultMembers = rows[protocol.CallToolResult](
 	decoded("content", func(d *Dialect, r *protocol.CallToolResult, v []byte) *fail {
 		return readBlocks(d, &r.Content, v, inResult)
 	}).
@@ -79,25 +79,25 @@ var callToolResultMembers = members[protocol.CallToolResult]{
 	nullable("structuredContent", structured, func(r *protocol.CallToolResult) *json.RawMessage { return &r.Structured }).since(protocol.Rev20250618),
 	optional("isError", boolean, func(r *protocol.CallToolResult) *bool { return &r.IsError }),
 	optional("_meta", resultMeta, func(r *protocol.CallToolResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
-var readResourceResultMembers = members[protocol.ReadResourceResult]{
+var readResourceResultMembers = rows[protocol.ReadResourceResult](
 	required("contents", list(contents), func(r *protocol.ReadResourceResult) *[]protocol.Contents { return &r.Contents }),
 	optional("ttlMs", ttlMs, func(r *protocol.ReadResourceResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("cacheScope", cacheScope, func(r *protocol.ReadResourceResult) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("_meta", resultMeta, func(r *protocol.ReadResourceResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
-var getPromptResultMembers = members[protocol.GetPromptResult]{
+var getPromptResultMembers = rows[protocol.GetPromptResult](
 	optional("description", str, func(r *protocol.GetPromptResult) *string { return &r.Description }),
 	required("messages", list(object(promptMessageMembers)), func(r *protocol.GetPromptResult) *[]protocol.Message { return &r.Messages }),
 	optional("_meta", resultMeta, func(r *protocol.GetPromptResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
-var promptMessageMembers = members[protocol.Message]{
+var promptMessageMembers = rows[protocol.Message](
 	required("role", role(protocol.RoleUser), func(m *protocol.Message) *protocol.Role { return &m.Role }),
 	whole("content", promptContent).requiredIn(always),
-}
+)
 
 // promptContent is the only block of a prompt message.
 var promptContent = kind[protocol.Message]{
@@ -113,10 +113,10 @@ var promptContent = kind[protocol.Message]{
 	},
 }
 
-var completeResultMembers = members[protocol.CompleteResult]{
+var completeResultMembers = rows[protocol.CompleteResult](
 	required("completion", completion, func(r *protocol.CompleteResult) *protocol.Completion { return &r.Completion }),
 	optional("_meta", resultMeta, func(r *protocol.CompleteResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
 // completion is a completion. If there are more than 100 values, encoding writes the first 100 and
 // sets hasMore (server/utilities/completion "Completion Results").
@@ -130,43 +130,43 @@ var completion = kind[protocol.Completion]{
 	},
 }
 
-var completionMembers = members[protocol.Completion]{
+var completionMembers = rows[protocol.Completion](
 	required("values", list(str), func(c *protocol.Completion) *[]string { return &c.Values }),
 	optional("total", integer[int](), func(c *protocol.Completion) *int { return &c.Total }),
 	optional("hasMore", boolean, func(c *protocol.Completion) *bool { return &c.HasMore }),
-}
+)
 
-var inputRequiredMembers = members[protocol.InputRequiredResult]{
+var inputRequiredMembers = rows[protocol.InputRequiredResult](
 	optional("inputRequests", inputRequests, func(r *protocol.InputRequiredResult) *[]protocol.InputRequest { return &r.Requests }),
 	optional("requestState", pointer(str), func(r *protocol.InputRequiredResult) **string { return &r.State }),
 	optional("_meta", resultMeta, func(r *protocol.InputRequiredResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
 // createTaskMembers are the members of a created task. In the extension the members of the task are
 // added (SEP-2663).
-var createTaskMembers = members[protocol.CreateTaskResult]{
+var createTaskMembers = rows[protocol.CreateTaskResult](
 	required("task", object(taskMembers), func(r *protocol.CreateTaskResult) *protocol.Task { return &r.Task }).only(coreTasks),
 	optional("_meta", resultMeta, func(r *protocol.CreateTaskResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
-var listTasksResultMembers = members[protocol.ListTasksResult]{
+var listTasksResultMembers = rows[protocol.ListTasksResult](
 	required("tasks", list(object(taskMembers)), func(r *protocol.ListTasksResult) *[]protocol.Task { return &r.Tasks }),
 	optional("nextCursor", pointer(str), func(r *protocol.ListTasksResult) **string { return &r.Next }),
 	optional("_meta", resultMeta, func(r *protocol.ListTasksResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
-var createMessageResultMembers = members[protocol.CreateMessageResult]{
+var createMessageResultMembers = rows[protocol.CreateMessageResult](
 	required("role", role(protocol.RoleAssistant), func(r *protocol.CreateMessageResult) *protocol.Role { return &r.Role }),
 	required("content", samplingContent, func(r *protocol.CreateMessageResult) *[]protocol.Block { return &r.Content }),
 	required("model", str, func(r *protocol.CreateMessageResult) *string { return &r.Model }),
 	optional("stopReason", str, func(r *protocol.CreateMessageResult) *string { return &r.StopReason }),
 	optional("_meta", meta, func(r *protocol.CreateMessageResult) *protocol.Meta { return &r.Meta }),
-}
+)
 
-var listRootsResultMembers = members[protocol.ListRootsResult]{
+var listRootsResultMembers = rows[protocol.ListRootsResult](
 	required("roots", roots, func(r *protocol.ListRootsResult) *[]protocol.Root { return &r.Roots }),
 	optional("_meta", meta, func(r *protocol.ListRootsResult) *protocol.Meta { return &r.Meta }).only(sessions),
-}
+)
 
 var roots = kind[[]protocol.Root]{
 	read: func(d *Dialect, to *[]protocol.Root, v []byte) *fail {
@@ -178,11 +178,11 @@ var roots = kind[[]protocol.Root]{
 	write: list(object(rootMembers)).write,
 }
 
-var elicitResultMembers = members[protocol.ElicitResult]{
+var elicitResultMembers = rows[protocol.ElicitResult](
 	required("action", enum("accept", "decline", "cancel"), func(r *protocol.ElicitResult) *string { return &r.Action }),
 	optional("content", answers, func(r *protocol.ElicitResult) *json.RawMessage { return &r.Content }),
 	optional("_meta", meta, func(r *protocol.ElicitResult) *protocol.Meta { return &r.Meta }).only(sessions),
-}
+)
 
 // ttlMs and cacheScope are how long a client may cache a result, and for whom (2026-07-28
 // server/utilities/caching). Decoding reads a negative or absent ttlMs as 0.

@@ -287,11 +287,11 @@ func (w *writer) page(r *protocol.Page) {
 	writeInto(w, pageMembers, r)
 }
 
-var pageMembers = members[protocol.Page]{
+var pageMembers = rows[protocol.Page](
 	optional("nextCursor", pointer(str), func(r *protocol.Page) **string { return &r.Next }),
 	optional("ttlMs", ttlMs, func(r *protocol.Page) *protocol.CacheHints { return &r.Cache }).only(sessionless),
 	optional("cacheScope", cacheScope, func(r *protocol.Page) *protocol.CacheHints { return &r.Cache }).only(sessionless),
-}
+)
 
 // DecodeResult decodes the result of a request method, of either side. The method determines the
 // type of the result. Acknowledgements are EmptyResult. tasks/result and methods that the revision

@@ -68,14 +68,14 @@ type bareRequest struct {
 	params json.RawMessage
 }
 
-var bareRequestMembers = members[bareRequest]{
+var bareRequestMembers = rows[bareRequest](
 	required("method", enum(protocol.MethodElicit, protocol.MethodCreateMessage, protocol.MethodListRoots), func(q *bareRequest) *string { return &q.method }),
 	optional("params", rawObject, func(q *bareRequest) *json.RawMessage { return &q.params }),
-}
+)
 
 var (
 	decodeCreateMessage = into(createMessageMembers)
-	decodeListRoots     = into(members[protocol.ListRootsParams]{})
+	decodeListRoots     = into(rows[protocol.ListRootsParams]())
 )
 
 func (q *bareRequest) decode(d *Dialect, v []byte) *fail {

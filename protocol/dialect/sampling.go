@@ -9,7 +9,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-var createMessageMembers = members[protocol.CreateMessageParams]{
+var createMessageMembers = rows[protocol.CreateMessageParams](
 	required("messages", list(object(samplingMessageMembers)), func(p *protocol.CreateMessageParams) *[]protocol.Message { return &p.Messages }),
 	optional("modelPreferences", pointer(object(preferenceMembers)), func(p *protocol.CreateMessageParams) **protocol.ModelPreferences { return &p.Preferences }),
 	optional("systemPrompt", str, func(p *protocol.CreateMessageParams) *string { return &p.System }),
@@ -22,7 +22,7 @@ var createMessageMembers = members[protocol.CreateMessageParams]{
 		since(protocol.Rev20251125).when(func(p *protocol.CreateMessageParams) bool { return p.Tools != nil }),
 	whole("toolChoice", filled(toolChoiceMembers)).since(protocol.Rev20251125),
 	optional("task", taskRequest, func(p *protocol.CreateMessageParams) **protocol.TaskRequest { return &p.Task }).only(coreTasks),
-}
+)
 
 // appendCreateMessage fails if the revision lacks the tools. A client of an older revision would
 // ignore them, and a loop that waits for their use would never end.
@@ -33,24 +33,24 @@ func appendCreateMessage(d *Dialect, dst []byte, p *protocol.CreateMessageParams
 	return createMessageMembers.appendInto(d, dst, p)
 }
 
-var preferenceMembers = members[protocol.ModelPreferences]{
+var preferenceMembers = rows[protocol.ModelPreferences](
 	optional("hints", list(object(hintMembers)), func(p *protocol.ModelPreferences) *[]string { return &p.Hints }),
 	optional("costPriority", pointer(fraction), func(p *protocol.ModelPreferences) **float64 { return &p.Cost }),
 	optional("speedPriority", pointer(fraction), func(p *protocol.ModelPreferences) **float64 { return &p.Speed }),
 	optional("intelligencePriority", pointer(fraction), func(p *protocol.ModelPreferences) **float64 { return &p.Intelligence }),
-}
+)
 
-var hintMembers = members[string]{whole("name", str)}
+var hintMembers = rows[string](whole("name", str))
 
-var toolChoiceMembers = members[protocol.CreateMessageParams]{
+var toolChoiceMembers = rows[protocol.CreateMessageParams](
 	optional("mode", enum("auto", "required", "none"), func(p *protocol.CreateMessageParams) *string { return &p.ToolChoice }),
-}
+)
 
-var samplingMessageMembers = members[protocol.Message]{
+var samplingMessageMembers = rows[protocol.Message](
 	required("role", role(protocol.RoleUser), func(m *protocol.Message) *protocol.Role { return &m.Role }),
 	whole("content", messageContent).requiredIn(always),
 	optional("_meta", meta, func(m *protocol.Message) *protocol.Meta { return &m.Meta }).since(protocol.Rev20251125),
-}
+)
 
 // messageContent is the blocks of a sampling message.
 var messageContent = kind[protocol.Message]{

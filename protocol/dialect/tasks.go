@@ -12,7 +12,7 @@ import (
 
 // taskMembers are the members of a task. The two designs have different names for the durations
 // (2025-11-25 basic/utilities/tasks; SEP-2663).
-var taskMembers = members[protocol.Task]{
+var taskMembers = rows[protocol.Task](
 	required("taskId", str, func(t *protocol.Task) *string { return &t.ID }),
 	required("status", enum(protocol.TaskWorking, protocol.TaskInputRequired, protocol.TaskCompleted, protocol.TaskFailed, protocol.TaskCancelled),
 		func(t *protocol.Task) *protocol.TaskStatus { return &t.Status }),
@@ -23,7 +23,7 @@ var taskMembers = members[protocol.Task]{
 	required("ttlMs", ttl, func(t *protocol.Task) **int64 { return &t.TTL }).only(sessionless),
 	optional("pollInterval", integer[int64](), func(t *protocol.Task) *int64 { return &t.PollInterval }).only(coreTasks),
 	optional("pollIntervalMs", integer[int64](), func(t *protocol.Task) *int64 { return &t.PollInterval }).only(sessionless),
-}
+)
 
 // taskTime is one of the two required times. Encoding writes the time of creation if the time at is
 // zero.
@@ -61,20 +61,20 @@ var ttl = kind[*int64]{
 }
 
 // detailMembers are the data that the status of a task makes available (SEP-2663).
-var detailMembers = members[protocol.DetailedTask]{
+var detailMembers = rows[protocol.DetailedTask](
 	optional("inputRequests", inputRequests, func(t *protocol.DetailedTask) *[]protocol.InputRequest { return &t.Requests }).
 		when(func(t *protocol.DetailedTask) bool { return t.Status == protocol.TaskInputRequired }),
 	optional("result", inlined, func(t *protocol.DetailedTask) *json.RawMessage { return &t.Result }).
 		when(func(t *protocol.DetailedTask) bool { return t.Status == protocol.TaskCompleted }),
 	optional("error", pointer(object(errorMembers)), func(t *protocol.DetailedTask) **protocol.Error { return &t.Error }).
 		when(func(t *protocol.DetailedTask) bool { return t.Status == protocol.TaskFailed }),
-}
+)
 
-var errorMembers = members[protocol.Error]{
+var errorMembers = rows[protocol.Error](
 	required("code", integer[int](), func(e *protocol.Error) *int { return &e.Code }),
 	required("message", str, func(e *protocol.Error) *string { return &e.Message }),
 	optional("data", errorData, func(e *protocol.Error) *any { return &e.Data }),
-}
+)
 
 // errorData is any value. Decoding keeps it encoded.
 var errorData = kind[any]{
