@@ -242,7 +242,7 @@ func (a *App) build(hooks *testhook.Hooks) (*Server, error) {
 		b.faults = append(b.faults, Fault{Component: "app", Problem: "it was not made by New", Fix: "Call New"})
 	}
 	if err := a.cfg.unready(); err != nil {
-		b.faults = append(b.faults, Fault{Component: "app", Problem: "WithAuth: " + err.Error(), Fix: "Correct the authenticator; over HTTP it lets nobody in", Warning: true})
+		b.faults = append(b.faults, Fault{Component: "app", Problem: "WithAuth: " + err.Error(), Fix: "Configure the authenticator; until then every HTTP request is refused", Warning: true})
 	}
 	for _, doubt := range a.cfg.doubts() {
 		b.faults = append(b.faults, Fault{Component: "app", Problem: "WithAuth: " + doubt, Fix: "Complete the authenticator", Warning: true})

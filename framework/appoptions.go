@@ -109,7 +109,7 @@ func WithDescription(text string) AppOption {
 func WithWebsiteURL(address string) AppOption {
 	return appOption{"WithWebsiteURL", func(c *appConfig) string {
 		if !isWeb(address) {
-			return fmt.Sprintf("%q is no absolute https or http URL", catalog.Clip(address))
+			return fmt.Sprintf("%q is not an absolute https or http URL", catalog.Clip(address))
 		}
 		c.website = address
 		return ""
@@ -131,17 +131,17 @@ func WithIcons(icons ...protocol.Icon) AppOption {
 func WithExtension(name string, settings any) AppOption {
 	return appOption{"WithExtension", func(c *appConfig) string {
 		if prefix, rest, _ := strings.Cut(name, "/"); prefix == "" || rest == "" { // SEP-2133: the prefix is mandatory
-			return fmt.Sprintf("%q is no name of an extension: it has a prefix, as example.com/name", name)
+			return fmt.Sprintf("%q is not an extension name: want prefix/name, such as example.com/name", name)
 		}
 		if name == "io.modelcontextprotocol/tasks" {
-			return "the extension of tasks is declared where a component has Task"
+			return "the server declares the extension of tasks itself; remove it, and give a component the option Task"
 		}
 		if settings == nil {
 			settings = struct{}{}
 		}
 		raw, err := encoded(settings)
 		if err == nil && !isObject(raw) {
-			err = fmt.Errorf("%T is no JSON object", settings)
+			err = fmt.Errorf("%T does not encode as a JSON object", settings)
 		}
 		if err != nil {
 			return "the settings of " + name + ": " + err.Error()
@@ -260,7 +260,7 @@ func WithAuth(a transport.Authenticator) AppOption {
 		case a == nil:
 			return "the authenticator is nil"
 		case c.auth != nil:
-			return "it is given twice; only one authenticator decides who calls"
+			return "the option is set twice; keep one authenticator"
 		}
 		c.auth = a
 		return ""

@@ -262,7 +262,7 @@ func (b *builder) walk(c Component, at string, layers []*layer) {
 	default: // a type that embeds a component also has its methods
 		b.faults = append(b.faults, Fault{
 			Component: "component", Where: at,
-			Problem: fmt.Sprintf("a %T is no component of this package", c), Fix: "Add what it embeds",
+			Problem: fmt.Sprintf("a %T is not a component of this package", c), Fix: "Add the component that it embeds",
 		})
 	}
 }

@@ -156,7 +156,7 @@ func (b *componentHandler) readable(ctx context.Context, call *Call) error {
 		err = errors.New("no object")
 	}
 	if err != nil {
-		return fmt.Errorf("a middleware of %s %q handed on broken arguments: %w", b.noun, b.info.Name, err)
+		return fmt.Errorf("a middleware of %s %q passed invalid arguments: %w", b.noun, b.info.Name, err)
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (h *callCtx) sound(body protocol.Result) error {
 		return nil
 	}
 	if err := jsontext.Check(raw, jsontext.Limits{Depth: maxNesting}); err != nil {
-		return fmt.Errorf("with what is no JSON: %w", err)
+		return fmt.Errorf("with invalid JSON: %w", err)
 	}
 	return nil
 }

@@ -23,9 +23,9 @@ func TestChoicesThatDoNotFit(t *testing.T) {
 		`Choices is for texts, and the field "seats" is of type integer`:               asksFor[form](framework.Choices("seats", few)),
 		`Choices offers "few" for "meal", which may only be one of ["fish" "fowl"]`:    asksFor[form](framework.Choices("meal", few)),
 		`Choices offers "few" twice for "value"`:                                       asksFor[string](framework.Choices("value", few, few)),
-		`Form says all of the form: Choices and Prefill do not go with it`:             asksFor[json.RawMessage](framework.Form(`{"type":"object"}`), framework.Choices("a", few)),
+		`Form describes the whole form: remove Choices and Prefill`:                    asksFor[json.RawMessage](framework.Form(`{"type":"object"}`), framework.Choices("a", few)),
 		`reading the schema of Form: it is not of type object`:                         asksFor[json.RawMessage](framework.Form(`true`)),
-		`reading the schema of Form: the field "a" is of no type that a form may have`: asksFor[json.RawMessage](framework.Form(`{"type":"object","properties":{"a":{"type":"object"}}}`)),
+		`reading the schema of Form: the field "a" has a type that a form cannot have`: asksFor[json.RawMessage](framework.Form(`{"type":"object","properties":{"a":{"type":"object"}}}`)),
 	} {
 		r, asked := elicits(t, func(ctx context.Context) (string, error) { return fmt.Sprint(ask(ctx)), nil })
 		if !strings.Contains(r.text(), want) || asked != nil {

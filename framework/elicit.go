@@ -256,7 +256,7 @@ func (s *Server) form(t reflect.Type, q *question) (*form, error) {
 	if q.prefill != nil {
 		v := reflect.ValueOf(q.prefill)
 		if v.Type() != t {
-			return nil, fmt.Errorf("Prefill has a %s, the question a %s", v.Type(), t)
+			return nil, fmt.Errorf("Prefill: got a %s, want a %s", v.Type(), t)
 		}
 		if f.schema, err = prefilled(plan, f.schema, v); err != nil {
 			return nil, err
@@ -275,10 +275,10 @@ func (s *Server) form(t reflect.Type, q *question) (*form, error) {
 
 func rawForm(t reflect.Type, q *question) (*form, error) {
 	if t != typeRaw {
-		return nil, fmt.Errorf("Form needs a json.RawMessage as answer, not a %s", t)
+		return nil, fmt.Errorf("Form: got an answer of type %s, want json.RawMessage", t)
 	}
 	if q.prefill != nil || len(q.choices) > 0 {
-		return nil, errors.New("Form says all of the form: Choices and Prefill do not go with it")
+		return nil, errors.New("Form describes the whole form: remove Choices and Prefill")
 	}
 	raw, err := binding.CompileRaw(q.schema)
 	if err == nil {

@@ -95,7 +95,7 @@ func (h *callCtx) visit(page, message, address string) (*protocol.ElicitParams, 
 	id := base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 	p := &protocol.ElicitParams{Message: message, URL: strings.ReplaceAll(address, placeholder, id), ID: id}
 	if u, err := url.Parse(p.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, fmt.Errorf("%s: %q is no absolute http or https URL", askingVisit, address)
+		return nil, fmt.Errorf("%s: %q is not an absolute http or https URL", askingVisit, address)
 	}
 	if h.call.Dialect.ElicitationIDs() {
 		h.server.elicitations.add(id, h.call.Notifier())

@@ -74,7 +74,7 @@ func unfitError(field string, property []byte, choices []Choice) error {
 		return fmt.Errorf("Choices is for texts, and the field %q is of type %s", field, kind)
 	}
 	if len(choices) == 0 {
-		return fmt.Errorf("Choices has nothing to choose for %q", field)
+		return fmt.Errorf("Choices: the list for %q is empty", field)
 	}
 	enum, limited := jsontext.Member(property, "enum")
 	own := textsOf(enum)
@@ -103,7 +103,7 @@ func flat(schema []byte) error {
 		switch kind, _ := jsontext.String(raw); kind {
 		case "string", "number", "integer", "boolean", "array":
 		default:
-			return fmt.Errorf("the field %q is of no type that a form may have", key.String())
+			return fmt.Errorf("the field %q has a type that a form cannot have", key.String())
 		}
 	}
 	return nil

@@ -225,7 +225,7 @@ func generating(apply func(*protocol.CreateMessageParams)) GenerateOption {
 func MaxTokens(n int) GenerateOption {
 	return generateOption(func(g *generation) {
 		if g.request.MaxTokens = n; n < 1 {
-			g.fault = fmt.Errorf("MaxTokens(%d): an answer takes one at least", n)
+			g.fault = fmt.Errorf("MaxTokens(%d): want 1 or more", n)
 		}
 	})
 }
@@ -266,7 +266,7 @@ func WithTools(tools ...Component) GenerateOption {
 func MaxTurns(n int) GenerateOption {
 	return generateOption(func(g *generation) {
 		if g.maxTurns = n; n < 1 {
-			g.fault = fmt.Errorf("MaxTurns(%d): a model is asked once at least", n)
+			g.fault = fmt.Errorf("MaxTurns(%d): want 1 or more", n)
 		}
 	})
 }
@@ -282,7 +282,7 @@ func Priorities(cost, speed, intelligence float64) GenerateOption {
 	return generateOption(func(g *generation) {
 		for _, p := range []float64{cost, speed, intelligence} {
 			if !(p >= 0 && p <= 1) {
-				g.fault = fmt.Errorf("Priorities: %v is not between 0 and 1", p)
+				g.fault = fmt.Errorf("Priorities: got %v, want a number from 0 to 1", p)
 				return
 			}
 		}
@@ -304,7 +304,7 @@ func ToolChoice(mode string) GenerateOption {
 		case "auto", "required", "none":
 			g.request.ToolChoice = mode
 		default:
-			g.fault = fmt.Errorf("ToolChoice(%q): there are auto, required and none", mode)
+			g.fault = fmt.Errorf("ToolChoice(%q): want auto, required or none", mode)
 		}
 	})
 }
@@ -318,7 +318,7 @@ func IncludeContext(which string) GenerateOption {
 		case "none", "thisServer", "allServers":
 			g.request.IncludeContext = which
 		default:
-			g.fault = fmt.Errorf("IncludeContext(%q): there are none, thisServer and allServers", which)
+			g.fault = fmt.Errorf("IncludeContext(%q): want none, thisServer or allServers", which)
 		}
 	})
 }
@@ -329,7 +329,7 @@ func Metadata(v any) GenerateOption {
 	return generateOption(func(g *generation) {
 		raw, err := json.Marshal(v)
 		if err == nil && !isObject(raw) {
-			err = fmt.Errorf("%T is no JSON object", v)
+			err = fmt.Errorf("%T does not encode as a JSON object", v)
 		}
 		if err != nil {
 			g.fault = fmt.Errorf("Metadata: %w", err)

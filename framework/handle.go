@@ -158,7 +158,7 @@ func (o *output) readStructured(result *protocol.CallToolResult, into reflect.Va
 // readJSON decodes raw with plan. If plan is nil, into is a json.RawMessage and gets raw itself.
 func readJSON(plan *binding.Plan, raw json.RawMessage, into reflect.Value) error {
 	if err := jsontext.Check(raw, jsontext.Limits{}); err != nil {
-		return fmt.Errorf("no JSON: %w", err)
+		return fmt.Errorf("invalid JSON: %w", err)
 	}
 	if plan == nil {
 		into.SetBytes(raw)

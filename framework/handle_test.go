@@ -60,7 +60,7 @@ func TestDecodeResult(t *testing.T) {
 		"member result":          {readAs[struct{ Result int }], structuredResult(true, `{"Result":1}`), struct{ Result int }{1}, ""},
 		"unknown members":        {readAs[handleValue], structuredResult(false, `{"took":"90s","exact":18446744073709551615,"more":1}`), value, ""},
 		"wrong type":             {readAs[handleValue], structuredResult(false, `{"took":7,"exact":0}`), nil, "took"},
-		"no JSON":                {readAs[handleValue], textResult("oops"), nil, "no JSON"},
+		"no JSON":                {readAs[handleValue], textResult("oops"), nil, "invalid JSON"},
 		"raw":                    {readAs[json.RawMessage], structuredResult(false, `{"a":1}`), json.RawMessage(`{"a":1}`), ""},
 		"string":                 {readAs[string], textResult("hello"), "hello", ""},
 		"none":                   {readAs[struct{}], &protocol.CallToolResult{}, struct{}{}, ""},

@@ -21,9 +21,9 @@ func setIcons(to *[]protocol.Icon, icons []protocol.Icon) (problem string) {
 		case !iconSource(icon.Src):
 			return fmt.Sprintf("clients refuse an icon from %q: it must be an absolute https or http URL, or a data URL", catalog.Clip(icon.Src))
 		case slices.ContainsFunc(icon.Sizes, func(s string) bool { return !iconSize().MatchString(s) }):
-			return fmt.Sprintf("the sizes of an icon are %q: each is like 48x48, or any", icon.Sizes)
+			return fmt.Sprintf("got the sizes %q of an icon, want each like 48x48, or any", icon.Sizes)
 		case icon.Theme != "" && icon.Theme != "light" && icon.Theme != "dark":
-			return fmt.Sprintf("there is no theme %q: it is light, dark or empty", icon.Theme)
+			return fmt.Sprintf("got the theme %q, want light, dark or \"\"", icon.Theme)
 		}
 	}
 	*to = slices.Clone(icons)

@@ -203,7 +203,7 @@ func TestNothingToChoose(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, asked := elicits(t, func(ctx context.Context) (string, error) { return fmt.Sprint(ask(ctx)), nil })
-			if !strings.Contains(r.text(), `Choices has nothing to choose for "value"`) || len(asked) != 0 {
+			if !strings.Contains(r.text(), `Choices: the list for "value" is empty`) || len(asked) != 0 {
 				t.Errorf("got %s after %s", r.text(), asked)
 			}
 		})

@@ -63,7 +63,7 @@ func unusable(receiver any, v reflect.Value) *Fault {
 	case !v.IsValid(), v.Kind() == reflect.Pointer && v.IsNil():
 		return &Fault{Problem: "the receiver is nil", Fix: "Give Methods a value"}
 	case v.Kind() == reflect.Pointer && v.Elem().Kind() == reflect.Interface:
-		return &Fault{Problem: "the receiver is a pointer to an interface, which has no methods", Fix: "Give Methods what the interface holds"}
+		return &Fault{Problem: "the receiver is a pointer to an interface, which has no methods", Fix: "Give Methods the value in the interface"}
 	}
 	if _, ok := receiver.(Component); ok {
 		return &Fault{Problem: "the receiver is a component itself", Fix: "Add it as it is"}

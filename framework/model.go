@@ -80,7 +80,7 @@ func (h *callCtx) askModel(ctx context.Context, m Model, key string, p protocol.
 func usable(content Content) error {
 	for _, use := range usesOf(content) {
 		if len(use.Input) > 0 && (jsontext.Check(use.Input, jsontext.DefaultLimits()) != nil || !isObject(use.Input)) {
-			return fmt.Errorf("%s: its input for the tool %q is no JSON object", askingApp, catalog.Clip(use.Name))
+			return fmt.Errorf("%s: the input for the tool %q is not a JSON object", askingApp, catalog.Clip(use.Name))
 		}
 	}
 	return nil

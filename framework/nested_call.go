@@ -82,7 +82,7 @@ func (h *callCtx) questionKey(q pendingQuestion) (string, error) {
 	_, roots := q.(*rootsInquiry)
 	switch {
 	case key == keyRoots && !roots:
-		return "", fmt.Errorf("the key %q is that of Roots: give the question another", key)
+		return "", fmt.Errorf("the key %q is reserved for Roots: give the question another key", key)
 	case !utf8.ValidString(key): // a client would send back a different key
 		return "", fmt.Errorf("the key %q is not UTF-8", key)
 	case key == "":

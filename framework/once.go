@@ -55,7 +55,7 @@ func AtMostOnce() OnceOption { return onceOption(func(s *onceSettings) { s.atMos
 func Once[T any](ctx context.Context, key string, effect func(context.Context) (T, error), opts ...OnceOption) (T, error) {
 	var value T
 	if key == "" || strings.Contains(key, reserved) {
-		return value, errors.New("once: an effect needs a key, without the character NUL")
+		return value, errors.New("once: want a key that is not empty and has no NUL")
 	}
 	if effect == nil {
 		return value, fmt.Errorf("once %q: the effect is nil", key)
@@ -199,7 +199,7 @@ func (s *Server) atMostOnce(h *callCtx, do effect) ([]byte, error) {
 		err = errors.New("the record is gone")
 	}
 	if err != nil { // the effect has happened, and its result is in memory
-		s.cfg.logger.Warn("the result of an effect was not recorded: a repetition of the call will not know it",
+		s.cfg.logger.Warn("the result of an effect was not recorded: a repeated call does not find it",
 			zap.String("effect", h.inner.effect), zap.Error(err))
 	}
 	return raw, nil

@@ -108,7 +108,7 @@ func TestOneKeyForTwoQuestions(t *testing.T) {
 // Keys that a client could not send back, or that are the framework's own.
 func TestKeysThatCannotBe(t *testing.T) {
 	t.Parallel()
-	for key, want := range map[string]string{"\xff": `the key "\xff" is not UTF-8`, "roots": `the key "roots" is that of Roots`} {
+	for key, want := range map[string]string{"\xff": `the key "\xff" is not UTF-8`, "roots": `the key "roots" is reserved for Roots`} {
 		bothEras(t, func(t *testing.T, rev protocol.Revision) {
 			var got error
 			s := build(t, quiet().Add(doing(func(ctx context.Context) error {

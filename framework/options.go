@@ -80,9 +80,9 @@ func (b *builder) configure(m *member, layers []*layer) {
 		m.fault(b, "", "a tool that is ReadOnly cannot be Destructive(true)", "Keep one")
 	}
 	if m.kind != kindMethod && m.options.description == "" {
-		fix := `Add Describe("…"): it is what a model chooses by`
+		fix := `Add Describe("…"): models choose by it`
 		if m.wayOut != "" { // an option of Methods would describe all alike
-			fix = `Register it with Tool and Describe("…"): it is what a model chooses by`
+			fix = `Register it with Tool and Describe("…"): models choose by it`
 		}
 		m.warn(b, "no description", fix)
 	}
@@ -156,7 +156,7 @@ func Annotate(a protocol.Annotations) Option {
 		}
 		for _, role := range a.Audience {
 			if role != protocol.RoleUser && role != protocol.RoleAssistant {
-				return fmt.Sprintf("there is no role %q: it is user or assistant", role)
+				return fmt.Sprintf("got the role %q, want user or assistant", role)
 			}
 		}
 		s.annotations = &a
@@ -199,7 +199,7 @@ func Scopes(scopes ...string) Option {
 				return "a scope is empty"
 			}
 			if strings.ContainsFunc(scope, notOfScope) {
-				return fmt.Sprintf("%q is no scope: it must be printable, without spaces, quotes and backslashes; give several as several arguments", scope)
+				return fmt.Sprintf("%q is not a scope: want printable characters without spaces, quotes and backslashes; pass several scopes as several arguments", scope)
 			}
 			if !slices.Contains(s.scopes, scope) {
 				s.scopes = append(s.scopes, scope)

@@ -132,7 +132,7 @@ func TestBrokenValuesAreNoticed(t *testing.T) {
 		}, "no luck", "was left out"},
 		"broken arguments": {func(a *framework.App) *framework.App {
 			return a.Use(hands(`{"query":`)).Add(framework.Tool("t", search))
-		}, "The tool failed", `a middleware of tool "t" handed on broken arguments`},
+		}, "The tool failed", `a middleware of tool "t" passed invalid arguments`},
 		"a list of arguments": {func(a *framework.App) *framework.App {
 			return a.Use(hands(`["query"]`)).Add(framework.Tool("t", search))
 		}, "The tool failed", "no object"},

@@ -31,7 +31,7 @@ func (m *member) portable(b *builder, schema []byte) {
 		report(b, "the APIs of Anthropic and OpenAI refuse its name", "Use letters a-z, digits, _ and -")
 	}
 	if !strings.ContainsRune(beginnings, rune(m.listed[0])) {
-		report(b, "Gemini's API refuses its name", "Let it begin with a letter or _")
+		report(b, "Gemini's API refuses its name", "Begin it with a letter or _")
 	}
 	if length := len("mcp____") + len(b.server.name) + len(m.listed); length > longestCalled {
 		report(b, fmt.Sprintf("clients call it mcp__%s__%s, which is %d characters long: the APIs of OpenAI and Gemini take %d", b.server.name, m.listed, length, longestCalled),

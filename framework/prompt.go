@@ -75,7 +75,7 @@ func (b *builder) arguments(m *member, t reflect.Type) *texts {
 	given := m.options.arguments
 	switch {
 	case isTextMap(t) && given == nil:
-		m.fault(b, "", fmt.Sprintf("%s says nothing of the arguments", t), "Name them with Arguments, or use a struct")
+		m.fault(b, "", fmt.Sprintf("%s does not name the arguments", t), "Name them with Arguments, or use a struct")
 		return nil
 	case !isTextMap(t) && given != nil:
 		m.fault(b, "", fmt.Sprintf("Arguments are those of %s already", t), "Use map[string]string, or leave Arguments out")
@@ -105,7 +105,7 @@ func stringMembers(arguments []byte) (map[string]string, error) {
 	for key, value := range jsontext.Members(arguments) {
 		text, ok := jsontext.String(value)
 		if !ok {
-			return nil, fmt.Errorf("a middleware made the argument %q no string", key.String())
+			return nil, fmt.Errorf("a middleware replaced the argument %q by a value that is not a string", key.String())
 		}
 		out[key.String()] = text
 	}

@@ -216,7 +216,7 @@ func (o *output) json(v reflect.Value, call *engine.Call) (json.RawMessage, erro
 			raw = []byte("null")
 		}
 		if err := jsontext.Check(raw, jsontext.Limits{Depth: maxNesting}); err != nil {
-			return nil, fmt.Errorf("the json.RawMessage is no JSON: %w", err)
+			return nil, fmt.Errorf("the json.RawMessage is invalid JSON: %w", err)
 		}
 	} else {
 		var err error

@@ -228,7 +228,7 @@ func TestGrace(t *testing.T) {
 				if !strings.Contains(answer, tt.answer) {
 					t.Errorf("answered %s, want %s", answer, tt.answer)
 				}
-				if deaf := logs.FilterMessageSnippet("ignore").Len() == 1; logs.Len() != tt.logged || deaf != tt.deaf {
+				if deaf := logs.FilterMessageSnippet("without waiting").Len() == 1; logs.Len() != tt.logged || deaf != tt.deaf {
 					t.Errorf("logged %v", logs.All())
 				}
 			})

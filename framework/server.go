@@ -168,7 +168,7 @@ func (s *Server) turn(ctx context.Context) error {
 const slowStart = 10 * time.Second
 
 func (s *Server) tellOfStart() {
-	s.cfg.logger.Warn("requests wait for the OnStart functions: one that uses this server by another context than the one it was given waits for itself",
+	s.cfg.logger.Warn("requests wait until the OnStart functions return: one that calls this server with another context than its own waits for itself",
 		zap.Duration("waited", slowStart))
 }
 
@@ -245,7 +245,7 @@ func (s *Server) drain(ctx context.Context) {
 		}
 		select {
 		case <-s.engine.Abandoned():
-			s.cfg.logger.Warn("handlers ignore that their context has ended: the server ends without them")
+			s.cfg.logger.Warn("handlers have not returned after their context ended: the server stops without waiting for them")
 		default:
 		}
 	})

@@ -62,7 +62,7 @@ func isNilPointer(held any) bool {
 // removes the store.
 func (a *App) UseStore(s Store) *App {
 	if isNilPointer(s) {
-		a.fault(callsite.Caller(1), "UseStore: the store is nil", "Look at the error of what opens it")
+		a.fault(callsite.Caller(1), "UseStore: the store is nil", "Check the error of the call that opens it")
 		return a
 	}
 	a.cfg.store = s

@@ -307,7 +307,7 @@ func compileInput(t reflect.Type, schema json.RawMessage, plans *binding.Set) (*
 	}
 	if t == typeRaw {
 		if schema == nil {
-			return nil, []binding.Fault{{Path: "In", Problem: "json.RawMessage says nothing of its members", Fix: "Add InputSchema"}}
+			return nil, []binding.Fault{{Path: "In", Problem: "json.RawMessage does not describe its members", Fix: "Add InputSchema"}}
 		}
 		return in, nil
 	}

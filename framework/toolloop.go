@@ -60,7 +60,7 @@ func (s *Server) toolsOf(c Component) ([]*catalog.Entry, error) {
 	}
 	for d := range wanted {
 		if d.kind != kindTool {
-			return nil, fmt.Errorf("the %s %q is no tool", d.kind, d.name)
+			return nil, fmt.Errorf("the %s %q is not a tool", d.kind, d.name)
 		}
 	}
 	entries := s.entriesOf([]Component{c})

@@ -149,7 +149,7 @@ func TestToolLoopInputs(t *testing.T) {
 		core, logs := observer.New(zap.ErrorLevel)
 		s := build(t, framework.New("test", "1", framework.WithModel(m), framework.WithLogger(zap.New(core))).Add(generating[string](framework.WithTools(free))))
 		dial(t, s, protocol.Rev20260728).tool("t", `{}`).isError().mentions("The tool failed. The error was logged.")
-		if got := fmt.Sprint(logs.All()[0].ContextMap()["error"]); ran || !strings.Contains(got, `its input for the tool "free" is no JSON object`) {
+		if got := fmt.Sprint(logs.All()[0].ContextMap()["error"]); ran || !strings.Contains(got, `the input for the tool "free" is not a JSON object`) {
 			t.Errorf("%s: ran %v, logged %s", input, ran, got)
 		}
 	}

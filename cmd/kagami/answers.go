@@ -39,7 +39,7 @@ func readAnswers(given string) (*answers, error) {
 	a := &answers{file: path}
 	switch raw = bytes.TrimSpace(raw); {
 	case !json.Valid(raw):
-		err = errors.New("no valid JSON")
+		err = errors.New("not valid JSON")
 	case raw[0] == '[':
 		err = a.readList(raw)
 	case raw[0] == '{':

@@ -110,7 +110,7 @@ What the flags say about the client is kept for this server: later commands need
 
 func (a *cli) authLogin(ctx context.Context, server string, f *loginFlags) error {
 	if f.Host != "127.0.0.1" && f.Host != "localhost" {
-		return usagef("--callback-host is 127.0.0.1 or localhost, not %q", f.Host)
+		return usagef("--callback-host: got %q, want 127.0.0.1 or localhost", f.Host)
 	}
 	if f.secretEnv != "" {
 		if f.ClientSecret = os.Getenv(f.secretEnv); f.ClientSecret == "" {

@@ -39,7 +39,7 @@ One call before the measurement must succeed. The arguments are those of kagami 
 				return err
 			}
 			if run.calls < 1 || run.calls > mostCalls || run.workers < 1 || run.workers > mostWorkers {
-				return usagef("--calls is 1 to %d, --workers 1 to %d", mostCalls, mostWorkers)
+				return usagef("want --calls from 1 to %d and --workers from 1 to %d", mostCalls, mostWorkers)
 			}
 			a.unhurried(cmd)
 			return a.session(cmd.Context(), server, func(ctx context.Context, c *client.Client) error {
@@ -80,7 +80,7 @@ func (a *cli) bench(ctx context.Context, c *client.Client, server, args []string
 	}
 	took, failed, whole := run.measure(ctx, call)
 	if len(took) == 0 {
-		return fmt.Errorf("none of %d calls succeeded: %w", run.calls, failed)
+		return fmt.Errorf("all %d calls failed: %w", run.calls, failed)
 	}
 	return a.printBench(run, took, failed, whole)
 }

@@ -33,7 +33,7 @@ func toolArguments(inputSchema json.RawMessage, args []string, in io.Reader) (js
 	}
 	if len(args) == 1 && strings.HasPrefix(strings.TrimSpace(args[0]), "{") {
 		if !json.Valid([]byte(args[0])) {
-			return nil, errors.New("the argument is no valid JSON object")
+			return nil, errors.New("the argument is not a valid JSON object")
 		}
 		return json.RawMessage(args[0]), nil
 	}
@@ -152,7 +152,7 @@ func given(s *surface.Schema, text string, in io.Reader) (string, error) {
 	case s.Encoding == "base64" || s.Items != nil && s.Items.Resolve().Encoding == "base64":
 		return base64.StdEncoding.EncodeToString(raw), nil
 	case !utf8.Valid(raw):
-		return "", fmt.Errorf("%s is no text", name)
+		return "", fmt.Errorf("%s is not UTF-8 text", name)
 	}
 	return string(raw), nil
 }

@@ -103,7 +103,7 @@ func TestToolArgumentsRefused(t *testing.T) {
 	}{
 		{"no equals sign", []string{"Kyoto"}, `want key=value or one JSON object, got "Kyoto"`},
 		{"no key", []string{"=Kyoto"}, `got "=Kyoto"`},
-		{"broken object", []string{`{"a":`}, "no valid JSON object"},
+		{"broken object", []string{`{"a":`}, "not a valid JSON object"},
 		{"twice", []string{"days=1", "days=2"}, "days is given 2 times"},
 		{"whole and members", []string{`from={"x":1}`, "from.x=2"}, "from is given as a whole and by its members"},
 		{"text for an object", []string{"from=home"}, "from wants a JSON object or dotted keys"},
@@ -167,7 +167,7 @@ func TestArgumentsFromFiles(t *testing.T) {
 		"who=ada,@bob":                    `{"who":["ada","@bob"]}`,
 		"-":                               `{"on":"stdin"}`,
 		"@DIR/all.json":                   `{"city":"Kyoto"}`,
-		"text=@DIR/blob":                  "is no text",
+		"text=@DIR/blob":                  "is not UTF-8 text",
 		"text=@DIR/gone":                  "write @@ for a text that begins with @",
 		"@DIR/days":                       "want one JSON object",
 	} {

@@ -40,7 +40,7 @@ func (f *configFile) servers() (map[string]json.RawMessage, error) {
 	}
 	standard, err := hujson.Standardize(bytes.Clone(f.text))
 	if err != nil {
-		return nil, fmt.Errorf("%s is no JSON: %w", f.path, err)
+		return nil, fmt.Errorf("%s is invalid JSON: %w", f.path, err)
 	}
 	var whole map[string]json.RawMessage
 	if err := json.Unmarshal(standard, &whole); err != nil {
@@ -91,7 +91,7 @@ func (f *configFile) with(r *registration) (text []byte, entry string, err error
 	}
 	root, ok := tree.Value.(*hujson.Object)
 	if !ok {
-		return nil, "", fmt.Errorf("%s holds no JSON object", f.path)
+		return nil, "", fmt.Errorf("%s does not contain a JSON object", f.path)
 	}
 	unit := indentOf(root)
 	if tree.Find("/"+f.client.member) == nil {
@@ -99,7 +99,7 @@ func (f *configFile) with(r *registration) (text []byte, entry string, err error
 	}
 	servers, ok := tree.Find("/" + f.client.member).Value.(*hujson.Object)
 	if !ok {
-		return nil, "", fmt.Errorf("%s: %s is no JSON object", f.path, f.client.member)
+		return nil, "", fmt.Errorf("%s: %s is not a JSON object", f.path, f.client.member)
 	}
 	value, err := json.MarshalIndent(f.client.entry(r), strings.Repeat(unit, 2), unit)
 	if err != nil {
@@ -183,7 +183,7 @@ func (f *configFile) tree() (*hujson.Value, error) {
 	}
 	tree, err := hujson.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no JSON: %w", f.path, err)
+		return nil, fmt.Errorf("%s is invalid JSON: %w", f.path, err)
 	}
 	return &tree, nil
 }

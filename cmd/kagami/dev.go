@@ -222,7 +222,7 @@ func (d *developer) check(ctx context.Context, binary string) (*contract.Lock, e
 	lock, err := contract.Read(ctx, c)
 	_ = c.Close() // it may end in any way
 	if err != nil {
-		return nil, fmt.Errorf("the server does not say what it offers: %w%s", err, log.unseen())
+		return nil, fmt.Errorf("the server does not list what it offers: %w%s", err, log.unseen())
 	}
 	return lock, nil
 }

@@ -66,7 +66,7 @@ func levelOf(name string) (contract.Level, error) {
 			return level, nil
 		}
 	}
-	return contract.Same, usagef("--allow: %q is none of text, additive, breaking", name)
+	return contract.Same, usagef("--allow: got %q, want text, additive or breaking", name)
 }
 
 // changes are those from the first side to the second.

@@ -62,7 +62,7 @@ func TestLockAndDiff(t *testing.T) {
 		{"wrong file", []string{wrong, everything}, 1, "", "its form is number 0"},
 		{"no file", []string{filepath.Join(dir, "no.lock"), everything}, 1, "", "no such file"},
 		{"one side", []string{file}, 2, "", "want OLD and NEW"},
-		{"wrong level", []string{file, file, "--allow", "none"}, 2, "", "none of text"},
+		{"wrong level", []string{file, file, "--allow", "none"}, 2, "", "want text, additive or breaking"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -35,7 +35,7 @@ var problems = []problem{
 	{"warnings", false, "Run `kagami inspect` to see them, each with its fix."},
 	{"unreachable", true, "Check the address, the port, and whether the process listens there: a server on 127.0.0.1 is not reached from other machines."},
 	{"certificate", true, "Serve a certificate for this host name that has not expired, with its whole chain."},
-	{"html", true, "The address is that of a web page. The endpoint is usually at /mcp."},
+	{"html", true, "The address belongs to a web page. The endpoint is usually at /mcp."},
 	{"host", true, "Give the server its public name: `--allow-host NAME`. A proxy must pass the Host header on."},
 	{"origin", false, "Refuse requests of foreign pages with 403: otherwise any page can use a server on the visitor's own machine."},
 	{"login", true, "Log in with `kagami auth login`, or give a token with --bearer."},

@@ -149,7 +149,10 @@ func TestDoctorForPeople(t *testing.T) {
 	}
 }
 
-const troublesBegin = "<!-- the findings, written by go test ./cmd/kagami -run TestDoctorGuide -update -->\n"
+const (
+	troublesBegin = "<!-- the findings, written by go test ./cmd/kagami -run TestDoctorGuide -update -->\n"
+	troublesEnd   = "<!-- end of the findings -->\n"
+)
 
 // TestDoctorGuide: docs/troubleshooting.md has each code, and the messages that it quotes are in the code.
 func TestDoctorGuide(t *testing.T) {
@@ -159,9 +162,10 @@ func TestDoctorGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, _, found := strings.Cut(string(text), troublesBegin)
-	if !found {
-		t.Fatalf("%s has no line %s", page, troublesBegin)
+	before, after, found := strings.Cut(string(text), troublesBegin)
+	_, after, ended := strings.Cut(after, troublesEnd)
+	if !found || !ended {
+		t.Fatalf("%s has no lines %s and %s", page, troublesBegin, troublesEnd)
 	}
 	want := before + troublesBegin + "\n| code | clients work | fix |\n|---|---|---|\n"
 	for _, a := range problems {
@@ -171,6 +175,7 @@ func TestDoctorGuide(t *testing.T) {
 		}
 		want += fmt.Sprintf("| `%s` | %s | %s |\n", a.code, works, a.remedy)
 	}
+	want += "\n" + troublesEnd + after
 	_, messages, _ := strings.Cut(before, "## Messages")
 	messages, _, _ = strings.Cut(messages, "\n## ")
 	source := sources(t)

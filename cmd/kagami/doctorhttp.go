@@ -216,7 +216,7 @@ func (p *diagnosis) login(ctx context.Context, challenge string) {
 func (p *diagnosis) issuer(ctx context.Context, issuer string) {
 	at, err := url.Parse(issuer)
 	if err != nil {
-		p.finds("issuer", "the authorization server %q is no URL", issuer)
+		p.finds("issuer", "the authorization server %q is not a URL", issuer)
 		return
 	}
 	path := strings.TrimSuffix(at.Path, "/")

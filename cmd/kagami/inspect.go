@@ -96,7 +96,7 @@ func isPackage(server []string) bool {
 }
 
 // errNoReport means that the program does not know --inspect=json.
-var errNoReport = errors.New("the server does not show itself: it does not answer to --inspect=json, which programs of serve.Main do, and others with package framework/serve/inspect")
+var errNoReport = errors.New("the server does not answer to --inspect=json: write it with serve.Main, or use package framework/serve/inspect")
 
 // ownReport runs the program to get its report. It has no stdin, so that a program that ignores
 // --inspect and speaks MCP there ends at once.

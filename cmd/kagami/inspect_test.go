@@ -62,7 +62,7 @@ func TestInspectOthers(t *testing.T) {
 		err  string
 	}{
 		"no report":        {[]string{"inspect", program("mute", "echo no such flag >&2; exit 2"), "--chain"}, 1, "package framework/serve/inspect\nno such flag"},
-		"other JSON":       {[]string{"inspect", program("other", "echo '{}'"), "--chain"}, 1, "does not show itself"},
+		"other JSON":       {[]string{"inspect", program("other", "echo '{}'"), "--chain"}, 1, "does not answer to --inspect=json"},
 		"a faulty app":     {[]string{"inspect", faulty, "--chain"}, 1, "the server does not start\nkagami: 1 problem"},
 		"fails in the end": {[]string{"inspect", program("late", `echo '{"revision":"2026-07-28"}'; echo late >&2; exit 1`), "--chain"}, 4, "exit status 1\nlate"},
 		"a package":        {[]string{"inspect", crashes}, 4, "connecting to " + crashes + ": "},
@@ -146,7 +146,7 @@ func TestProfiles(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &doc); code != 0 || err != nil || len(doc.Tools) == 0 || doc.Tokens.All == 0 {
 		t.Errorf("exit code %d, %v\n%s%s", code, err, out, errs)
 	}
-	if _, errs, code := kagami(t, "inspect", everything, "--profile", "curser"); code != 2 || !strings.Contains(errs, `there is no "curser", want claude-code`) {
+	if _, errs, code := kagami(t, "inspect", everything, "--profile", "curser"); code != 2 || !strings.Contains(errs, `got "curser", want claude-code`) {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

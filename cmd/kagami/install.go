@@ -176,7 +176,7 @@ func (a *cli) uninstall(f *installFlags) error {
 	case !there:
 		return &missingError{fmt.Sprintf("%s has no server %q", file.path, f.name)}
 	case !own:
-		return fmt.Errorf("%s: kagami did not write the server %q, or it was changed since: take it out by hand", file.path, f.name)
+		return fmt.Errorf("%s: kagami did not write the server %q, or it was changed since: remove it by hand", file.path, f.name)
 	}
 	text, err := file.without(f.name, written)
 	if err != nil {

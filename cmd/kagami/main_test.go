@@ -150,16 +150,16 @@ func TestCommands(t *testing.T) {
 		{"no server", []string{"call"}, 2, "", "no server"},
 		{"empty server", []string{"tools", ""}, 2, "", "no server"},
 		{"no scheme", []string{"tools", "localhost:8080/mcp"}, 2, "", "did you mean http://localhost:8080/mcp?"},
-		{"other scheme", []string{"tools", "ws://localhost/mcp"}, 2, "", "no server is reached by ws, want http or https"},
+		{"other scheme", []string{"tools", "ws://localhost/mcp"}, 2, "", "got the scheme ws, want http or https"},
 		{"scheme in capitals", []string{"tools", "HTTP://127.0.0.1:1/mcp"}, 4, "", "connecting to HTTP://127.0.0.1:1/mcp"},
 		{"path of Windows", []string{"tools", "--cmd", `C:\new\server.exe "a \"b\""`}, 4, "", `connecting to C:\new\server.exe a "b"`},
-		{"no program", []string{"tools", "nowhere"}, 4, "", `"nowhere" is no file here and no program in PATH`},
+		{"no program", []string{"tools", "nowhere"}, 4, "", `"nowhere" is neither a file here nor a program in PATH`},
 		{"no tool", []string{"call", everything}, 2, "", "no TOOL given"},
 		{"no URI", []string{"read", everything}, 2, "", "no URI given"},
 		{"too much", []string{"tools", everything, "more"}, 2, "", `unexpected argument "more"`},
 		{"not a pair", []string{"call", everything, "slow", "5"}, 2, "", "want key=value"},
 		{"not a pair, prompt", []string{"prompt", everything, "x", "5"}, 2, "", "want key=value"},
-		{"unknown revision", []string{"tools", everything, "--revision", "2024-01-01"}, 2, "", "is none of 2024-11-05"},
+		{"unknown revision", []string{"tools", everything, "--revision", "2024-01-01"}, 2, "", "want one of 2024-11-05"},
 		{"unfinished quote", []string{"tools", "--cmd", "'a"}, 2, "", "unfinished quote"},
 		{"no such path", []string{"tools", "./nowhere"}, 4, "", "neither a Go package nor a program"},
 		{"not a program", []string{"tools", "../../protocol"}, 4, "", "building the server"},
@@ -185,7 +185,7 @@ func TestCommands(t *testing.T) {
 // What a server prints beside its messages is shown, and how it ended.
 func TestServersThatDoNotSpeak(t *testing.T) {
 	t.Parallel()
-	const printed = "kagami: the server prints to stdout what is no message of MCP: "
+	const printed = "kagami: the server wrote to stdout something other than an MCP message: "
 	for name, tt := range map[string]struct {
 		script string
 		code   int

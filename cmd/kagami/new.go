@@ -80,7 +80,7 @@ var goodName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 func (a *cli) begin(ctx context.Context, p *project, target string) error {
 	p.target, p.Name = filepath.Clean(target), filepath.Base(filepath.Clean(target))
 	if !goodName.MatchString(p.Name) {
-		return usagef("%q is no name for a server: use lower-case letters, digits, _ and -", p.Name)
+		return usagef("%q is not a name for a server: use lower-case letters, digits, _ and -", p.Name)
 	}
 	if p.Module == "" {
 		p.Module = p.Name

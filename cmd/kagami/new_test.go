@@ -75,7 +75,7 @@ func useNew(t *testing.T, dir string) {
 func TestNewUsage(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"new": "want one NAME", "new a b": "want one NAME", "new Bad!": "is no name for a server", "new ..": "is no name for a server",
+		"new": "want one NAME", "new a b": "want one NAME", "new Bad!": "is not a name for a server", "new ..": "is not a name for a server",
 		"new notes --kagami /none": "there is no clone of Kagami in /none",
 	} {
 		out, errs, code := kagami(t, strings.Fields(args)...)

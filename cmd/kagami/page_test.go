@@ -69,7 +69,7 @@ func TestPageUsage(t *testing.T) {
 		"page": "no server", "page --bearer x " + everything: "--header and --bearer are for servers at a URL",
 		"page --open none.json":                                      "none.json",
 		"page --open none.json " + everything:                        "leave SERVER out",
-		"page --open page_test.go":                                   "no session",
+		"page --open page_test.go":                                   "not a session",
 		"page --no-open --listen 0.0.0.0:0 " + everything:            "others can reach",
 		"page --no-open --header nonsense http://127.0.0.1:1/mcp":    "--header: want",
 		"page --no-open --listen nonsense http://127.0.0.1:1/mcp":    "want 127.0.0.1:PORT",

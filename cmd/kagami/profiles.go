@@ -22,7 +22,7 @@ type profileFlags struct {
 func (j *profileFlags) check() error {
 	for _, name := range j.profiles {
 		if known := append(profile.Names(), "all"); !slices.Contains(known, name) {
-			return usagef("--profile: there is no %q, want %s", name, strings.Join(known, ", "))
+			return usagef("--profile: got %q, want %s", name, strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -80,7 +80,7 @@ func (j *profileFlags) verdict(found []profile.Finding) error {
 	if !j.strict || len(found) == 0 {
 		return nil
 	}
-	return fmt.Errorf("--strict: %d things are not taken as they are; the first: %s", len(found), found[0])
+	return fmt.Errorf("--strict: clients change or refuse %d things; the first: %s", len(found), found[0])
 }
 
 // printSurface prints a surface, and what the profiles say about it.

@@ -100,12 +100,12 @@ func (a *cli) session(
 	ctx context.Context, server []string, body func(context.Context, *client.Client) error, opts ...client.Option,
 ) (err error) {
 	if a.timeout < 0 {
-		return usagef("--timeout must not be negative; 0: as long as the server likes")
+		return usagef("--timeout must not be negative; 0 sets no limit")
 	}
 	if a.revision != "" {
 		rev, ok := protocol.ParseRevision(a.revision)
 		if !ok {
-			return usagef("--revision: %q is none of %s", a.revision, join(protocol.Revisions()))
+			return usagef("--revision: got %q, want one of %s", a.revision, join(protocol.Revisions()))
 		}
 		opts = append(opts, client.Revisions(rev))
 	}
@@ -192,7 +192,7 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	cleanup = func() error { return os.RemoveAll(dir) }
 	binary, err := a.build(ctx, path, dir)
 	if err != nil && statErr != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%w\n%q is no file here and no program in PATH: it was taken for the import path of a Go package", err, path)
+		err = fmt.Errorf("%w\n%q is neither a file here nor a program in PATH: kagami took it for the import path of a Go package", err, path)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, cleanup())

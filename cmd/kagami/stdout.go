@@ -57,7 +57,7 @@ func (o *overheard) stray(line []byte) {
 	switch o.told++; {
 	case o.told <= shownStray:
 		text := []rune(string(line[:min(len(line), 4*strayWidth)]))
-		o.tell("the server prints to stdout what is no message of MCP: %s", onOneLine(string(text[:min(len(text), strayWidth)])))
+		o.tell("the server wrote to stdout something other than an MCP message: %s", onOneLine(string(text[:min(len(text), strayWidth)])))
 	case o.told == shownStray+1:
 		o.tell("the server prints more of that")
 	}

@@ -26,7 +26,7 @@ func isURL(server string) bool {
 // URL.
 func looksLikeURL(server string) error {
 	if scheme, _, ok := strings.Cut(server, "://"); ok {
-		return usagef("SERVER %q: no server is reached by %s, want http or https", server, scheme)
+		return usagef("SERVER %q: got the scheme %s, want http or https", server, scheme)
 	}
 	host, _, _ := strings.Cut(server, "/")
 	if _, port, ok := strings.Cut(host, ":"); ok && port != "" && strings.Trim(port, "0123456789") == "" {

@@ -164,9 +164,9 @@ func TestConstructorsAreChecked(t *testing.T) {
 		want []string
 	}{
 		"no provider":    {mcpfx.Provide(func() string { return "" }), []string{"mcpfx.Provide", "mcpfx_test.go:", "func() string", "Components()"}},
-		"no results":     {mcpfx.Provide(func() {}), []string{"mcpfx_test.go:", "is a func()", "framework.Provider"}},
-		"a value":        {mcpfx.Provide(&billing{}), []string{"*mcpfx_test.billing", "no constructor"}},
-		"nil":            {mcpfx.Provide(nil), []string{"no constructor"}},
+		"no results":     {mcpfx.Provide(func() {}), []string{"mcpfx_test.go:", "got a func()", "framework.Provider"}},
+		"a value":        {mcpfx.Provide(&billing{}), []string{"*mcpfx_test.billing", "not a constructor"}},
+		"nil":            {mcpfx.Provide(nil), []string{"not a constructor"}},
 		"a nil provider": {mcpfx.Provide(func() *billing { return none }), []string{"mcpfx_test.go:", "the provider is nil"}},
 		"missing":        {mcpfx.Provide(newAudit), []string{"newAudit", "mcpfx_test.go:", "missing type", "*mcpfx_test.billing"}},
 		"failing":        {mcpfx.Provide(func() (*billing, error) { return nil, errors.New("no disk") }), []string{"mcpfx_test.go:", "no disk"}},
@@ -181,7 +181,7 @@ func TestConstructorsAreChecked(t *testing.T) {
 		})
 	}
 	for name, opt := range map[string]fx.Option{"Provide": mcpfx.Provide(newBilling), "Use": mcpfx.Use(), "UseProvided": mcpfx.UseProvided(noKey)} {
-		refused(t, fx.New(fx.NopLogger, opt).Err(), "mcpfx."+name+" at mcpfx_test.go:", "there is no mcpfx.Module")
+		refused(t, fx.New(fx.NopLogger, opt).Err(), "mcpfx."+name+" at mcpfx_test.go:", "needs mcpfx.Module")
 	}
 	for name, bad := range map[string]fx.Option{
 		"no name":    mcpfx.Module("", "1.0.0", mcpfx.Stdio()),

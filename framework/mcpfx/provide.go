@@ -43,7 +43,7 @@ func Provide(constructors ...any) fx.Option {
 func provide(from string, constructors []any) fx.Option {
 	return fx.Options(fx.Provide(constructors...), fx.Invoke(fx.Annotate(func(s *sequence) error {
 		if s == nil {
-			return fmt.Errorf("%s: there is no mcpfx.Module in the program, which it needs", from)
+			return fmt.Errorf("%s: needs mcpfx.Module; add it to the program's options", from)
 		}
 		return nil
 	}, fx.ParamTags(`optional:"true"`))))
@@ -123,7 +123,7 @@ func use(constructor any, from string) []any {
 func resultsOf[T any](constructor any) (found []reflect.Type, err error) {
 	v := reflect.ValueOf(constructor)
 	if v.Kind() != reflect.Func || v.IsNil() {
-		return nil, fmt.Errorf("a %T is no constructor", constructor)
+		return nil, fmt.Errorf("a %T is not a constructor", constructor)
 	}
 	for out := range v.Type().Outs() {
 		if out.AssignableTo(reflect.TypeFor[T]()) {
@@ -131,7 +131,7 @@ func resultsOf[T any](constructor any) (found []reflect.Type, err error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s is a %s: it returns no %s", callsite.Describe(constructor), v.Type(), reflect.TypeFor[T]())
+		return nil, fmt.Errorf("%s: got a %s, want a constructor that returns a %s", callsite.Describe(constructor), v.Type(), reflect.TypeFor[T]())
 	}
 	return found, nil
 }

@@ -53,10 +53,10 @@ func TestRouteFaults(t *testing.T) {
 	t.Parallel()
 	module := mcpfx.Module("shop", "1.0.0", mcpfx.HTTP("127.0.0.1:0"), mcpfx.Options(framework.WithLogger(zap.NewNop())))
 	for want, opt := range map[string]fx.Option{
-		"no http.Handler":   fx.Options(module, mcpfx.Route("/x", newBilling)),
-		"no key":            fx.Options(module, mcpfx.Route("/x", func() (http.Handler, error) { return nil, errors.New("no key") })),
-		"no mcpfx.Module":   mcpfx.Route("/x", func() http.Handler { return http.NotFoundHandler() }),
-		"is no constructor": fx.Options(module, mcpfx.Route("/x", nil)),
+		"a http.Handler":     fx.Options(module, mcpfx.Route("/x", newBilling)),
+		"no key":             fx.Options(module, mcpfx.Route("/x", func() (http.Handler, error) { return nil, errors.New("no key") })),
+		"needs mcpfx.Module": mcpfx.Route("/x", func() http.Handler { return http.NotFoundHandler() }),
+		"not a constructor":  fx.Options(module, mcpfx.Route("/x", nil)),
 	} {
 		if err := fx.New(opt, fx.NopLogger).Err(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

@@ -115,7 +115,7 @@ func (f *flags) carriers(set *flag.FlagSet) error {
 		f.stdio = f.http == ""
 	}
 	if !f.stdio && f.http == "" && !f.looks() {
-		return usagef("--stdio=false leaves nothing to serve")
+		return usagef("--stdio=false leaves nothing to serve: give --http")
 	}
 	if f.http == "" {
 		return nil
@@ -148,7 +148,7 @@ func givenOf(set *flag.FlagSet) map[string]bool {
 func (f *flags) works(set *flag.FlagSet) error {
 	for _, other := range []string{"stdio", "http", "page"} {
 		if g := set.Lookup(other); g.Value.String() != g.DefValue {
-			return usagef("--worker serves no client: leave --%s out, which runs tasks, too", other)
+			return usagef("--worker serves no client: remove it or --%s; a server with clients runs tasks as well", other)
 		}
 	}
 	if scheme, _, _ := strings.Cut(f.store, ":"); scheme == "memory" || scheme == "file" {

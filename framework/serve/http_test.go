@@ -98,9 +98,9 @@ func TestWrongAddress(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	for address, want := range map[string]string{
 		taken.Addr().String(): "listen tcp " + taken.Addr().String() + ": bind: address already in use",
-		"999.1.1.1:80":        `address "999.1.1.1:80": "999.1.1.1" is no IP address`,
-		"1.2.3:80":            `address "1.2.3:80": "1.2.3" is no IP address`,
-		"[::g]:80":            `address "[::g]:80": "::g" is no IP address`,
+		"999.1.1.1:80":        `address "999.1.1.1:80": "999.1.1.1" is not an IP address`,
+		"1.2.3:80":            `address "1.2.3:80": "1.2.3" is not an IP address`,
+		"[::g]:80":            `address "[::g]:80": "::g" is not an IP address`,
 	} {
 		if _, _, err := run(t, greeter(), []string{"--http", address}); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", address, err, want)

@@ -68,7 +68,7 @@ func TestPage(t *testing.T) {
 			}
 		})
 	}
-	for args, want := range map[string]string{"--page=0.0.0.0:0": "others can reach", "--page=7000": "want :PORT", "--worker --page": "leave --page out"} {
+	for args, want := range map[string]string{"--page=0.0.0.0:0": "others can reach", "--page=7000": "want :PORT", "--worker --page": "remove it or --page"} {
 		err := serve.Run(t.Context(), greeter(), strings.Fields(args), serve.Streams(nil, nil, nil))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", args, err)

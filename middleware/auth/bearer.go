@@ -170,7 +170,7 @@ func tokenOf(header http.Header, scheme string) (string, error) {
 	case len(token) > maxToken:
 		return "", &malformed{"the token is too long"}
 	case !tokenSyntax(token):
-		return "", &malformed{"this is no token"}
+		return "", &malformed{"this is not a token"}
 	}
 	return token, nil
 }

@@ -83,7 +83,7 @@ func (c claims) dated() error {
 	for _, name := range []string{"exp", "nbf"} {
 		_, given := c[name]
 		if _, ok := c.time(name); given && !ok {
-			return &rejection{told: "a date of the token is none"}
+			return &rejection{told: "a date of the token is invalid"}
 		}
 	}
 	return nil

@@ -67,7 +67,7 @@ func TestOddClaims(t *testing.T) {
 		"audience, nested":    {map[string]any{"aud": []any{[]any{resource}}}, "not for this server"},
 		"issuer with a slash": {map[string]any{"iss": issuerURL + "/"}, "of another issuer"},
 		"a list of issuers":   {map[string]any{"iss": []string{issuerURL}}, "iss is invalid"},
-		"exp in milliseconds": {map[string]any{"exp": time.Now().Add(time.Hour).UnixMilli()}, "a date of the token is none"},
+		"exp in milliseconds": {map[string]any{"exp": time.Now().Add(time.Hour).UnixMilli()}, "a date of the token is invalid"},
 		"exp beyond a float":  {map[string]any{"exp": number("1e400")}, ""},
 		"exp before the era":  {map[string]any{"exp": -1}, "expired"},
 		"exp is null":         {map[string]any{"exp": nil}, "exp is invalid"},

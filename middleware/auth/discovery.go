@@ -15,7 +15,7 @@ import (
 func jwksURL(ctx context.Context, c *http.Client, issuer string) (string, error) {
 	u := httpURL(issuer)
 	if u == nil {
-		return "", fmt.Errorf("the issuer %q is no absolute URL", issuer)
+		return "", fmt.Errorf("the issuer %q is not an absolute URL", issuer)
 	}
 	origin, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
 	places := []string{

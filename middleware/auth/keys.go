@@ -161,10 +161,10 @@ func newKeySet(document []byte) (*keySet, error) {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(document, &raw); err != nil {
-		return nil, fmt.Errorf("this is no JWK Set: %w", err)
+		return nil, fmt.Errorf("not a JWK Set: %w", err)
 	}
 	if raw.Keys == nil {
-		return nil, errors.New("this is no JWK Set: it has no keys")
+		return nil, errors.New("not a JWK Set: it has no keys")
 	}
 	if len(raw.Keys) > mostKeys {
 		return nil, fmt.Errorf("there are more than %d keys", mostKeys)

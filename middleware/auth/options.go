@@ -56,7 +56,7 @@ func (c *config) fault() error {
 func (c *config) add(option string, list, scopes []string) []string {
 	for _, scope := range scopes {
 		if !scopeToken(scope) && c.wrong == nil {
-			c.wrong = missetf("%s: %q is no scope: it must be printable, without spaces, quotes and backslashes", option, scope)
+			c.wrong = missetf("%s: %q is not a scope: want printable characters without spaces, quotes and backslashes", option, scope)
 		}
 	}
 	return appendNew(list, scopes)

@@ -49,7 +49,7 @@ func (c *Client) Ping(ctx context.Context) error {
 // and does not send anything.
 func (c *Client) SetLogLevel(ctx context.Context, level protocol.Level) error {
 	if level.Severity() < 0 {
-		return fmt.Errorf("client: %q is no log level", level)
+		return fmt.Errorf("client: %q is not a log level", level)
 	}
 	d := c.dialect.Load()
 	if d.LogLevelPerRequest() {

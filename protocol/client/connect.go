@@ -66,7 +66,7 @@ func given(to Target, opts []Option) (config, error) {
 	}
 	c := newConfig(opts)
 	if c.level != "" && c.level.Severity() < 0 {
-		return config{}, fmt.Errorf("%q is no log level", c.level)
+		return config{}, fmt.Errorf("%q is not a log level", c.level)
 	}
 	return c, nil
 }

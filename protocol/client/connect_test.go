@@ -112,7 +112,7 @@ func TestConnectNegotiates(t *testing.T) {
 			errText: "2026-07-28",
 		},
 		"nothing offered": {script: func(*fake) {}, opts: []client.Option{client.Revisions()}, errText: "no revision"},
-		"no log level":    {script: func(*fake) {}, opts: []client.Option{client.LogLevel("loud")}, errText: `"loud" is no log level`},
+		"no log level":    {script: func(*fake) {}, opts: []client.Option{client.LogLevel("loud")}, errText: `"loud" is not a log level`},
 		"lost while probing": {
 			script:  func(f *fake) { f.expect(protocol.MethodDiscover); _ = f.Close() },
 			errText: io.ErrUnexpectedEOF.Error(),

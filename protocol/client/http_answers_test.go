@@ -59,7 +59,7 @@ func TestHTTPAnswers(t *testing.T) {
 		"a result, 500":    {answer: func(v *visit) { v.say(500, "application/json", v.answer(ok)) }, err: "HTTP 500", status: 500},
 		"202":              {answer: func(v *visit) { v.say(202, "", "") }, err: "empty body (HTTP 202)"},
 		"empty":            {answer: func(v *visit) { v.say(200, "application/json", "") }, err: "empty body"},
-		"HTML":             {answer: func(v *visit) { v.say(200, "text/html", "<html>") }, err: "no JSON (text/html)"},
+		"HTML":             {answer: func(v *visit) { v.say(200, "text/html", "<html>") }, err: "not JSON (text/html)"},
 		"of another call":  {answer: func(v *visit) { v.say(200, "application/json", `{"jsonrpc":"2.0","id":7,"result":{}}`) }, err: "does not hold the answer"},
 		"malformed":        {answer: func(v *visit) { v.say(200, "application/json", `{"jsonrpc":"1.0","id":`+string(v.ID)+`,"result":{}}`) }, err: "malformed answer"},
 		"an ended stream":  {answer: func(v *visit) { v.stream(); v.event("", `{"jsonrpc":"2.0","method":"x"}`) }, err: "broke before the answer"},

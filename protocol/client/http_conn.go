@@ -71,7 +71,7 @@ func dialHTTP(ctx context.Context, address string, o httpOptions) (*httpConn, er
 		return nil, err
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("%q is no absolute http or https URL", address)
+		return nil, fmt.Errorf("%q is not an absolute http or https URL", address)
 	}
 	c := &httpConn{
 		options: o, url: u,

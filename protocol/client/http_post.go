@@ -143,7 +143,7 @@ func (c *httpConn) whole(ctx context.Context, o *outgoing, resp *http.Response) 
 	case len(body) == 0:
 		return fmt.Errorf("the server answered with an empty body (HTTP %d)", resp.StatusCode)
 	default:
-		return fmt.Errorf("the server's answer is no JSON (%s)", resp.Header.Get("Content-Type"))
+		return fmt.Errorf("the server's answer is not JSON (%s)", resp.Header.Get("Content-Type"))
 	}
 }
 

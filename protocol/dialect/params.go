@@ -135,10 +135,11 @@ func listParams(kind protocol.ListKind) codec {
 
 // listChanged returns the codec for the params of a list_changed notification.
 func listChanged(kind protocol.ListKind) codec {
-	c := params(rows[protocol.ListChangedParams]())
+	none := rows[protocol.ListChangedParams]()
+	c := params(none)
 	c.read = func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
 		p := &protocol.ListChangedParams{Kind: kind}
-		if f := (rows[protocol.ListChangedParams]()).decodeObject(d, p, o); f != nil {
+		if f := none.decodeObject(d, p, o); f != nil {
 			return nil, f
 		}
 		return p, nil

@@ -214,7 +214,7 @@ func (c *Call) Log(ctx context.Context, level protocol.Level, logger string, dat
 		return
 	}
 	if err := jsontext.Check(data, jsontext.DefaultLimits()); err != nil {
-		c.x.conn.e.failed(ctx, c, fmt.Errorf("engine: the data of a log message is no JSON: %w", err))
+		c.x.conn.e.failed(ctx, c, fmt.Errorf("engine: the data of a log message is invalid JSON: %w", err))
 		return
 	}
 	c.outlet().notify(ctx, &protocol.LogParams{Level: level, Logger: logger, Data: data})

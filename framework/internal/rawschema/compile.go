@@ -125,7 +125,7 @@ func (c *compiler) addressed(v *value, home *resource) *resource {
 	}
 	address, err := home.address.Parse(string(id.text))
 	if err != nil {
-		c.fail("%s %q is no address", home.dialect.idKeyword(), id.text)
+		c.fail("%s %q is not a URI", home.dialect.idKeyword(), id.text)
 		return home
 	}
 	fragment := address.Fragment
@@ -165,7 +165,7 @@ func (c *compiler) schema(v *value, home *resource) *Schema {
 	case v.kind == jsontext.KindBool:
 		s.never = v.raw[0] == 'f'
 	case v.kind != jsontext.KindObject:
-		c.fail("%s is no schema", v.raw)
+		c.fail("%s is not a schema", v.raw)
 	case home.dialect < draft2019 && v.member("$ref") != nil:
 		s.rest = []keyword{site{c, v, home}.ref()}
 	default:
@@ -179,7 +179,7 @@ func (c *compiler) schema(v *value, home *resource) *Schema {
 func (c *compiler) resolve(reference string, from *resource) (*value, *resource, error) {
 	address, err := from.address.Parse(reference)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reference to %s: it is no address", reference)
+		return nil, nil, fmt.Errorf("reference to %s: it is not a URI", reference)
 	}
 	fragment := address.Fragment
 	address.Fragment, address.RawFragment = "", ""

@@ -58,7 +58,7 @@ func dialectOf(v *value, around version) (version, error) {
 	address := strings.TrimSuffix(string(named.text), "#")
 	found, ok := dialects[address]
 	if !ok {
-		return 0, fmt.Errorf("$schema %q is none of the dialects that are known, 2020-12, 2019-09 and the drafts 7, 6 and 4", address)
+		return 0, fmt.Errorf("$schema %q is not a known dialect: want 2020-12, 2019-09, or draft 7, 6 or 4", address)
 	}
 	return found, nil
 }

@@ -59,7 +59,7 @@ func Open(file io.Reader) (*Page, error) {
 	}
 	var s saved
 	if err := json.Unmarshal(text, &s); err != nil || s.Format == 0 {
-		return nil, errors.New("page: this is no session that a page has saved")
+		return nil, errors.New("page: the file is not a session that a page has saved")
 	}
 	if s.Format != savedFormat || s.About == nil || s.Offers == nil {
 		return nil, errors.New("page: another version of Kagami has saved this session")

@@ -101,7 +101,7 @@ func Read(text []byte) (head Head, lines []Line, err error) {
 		}
 	}
 	if head.Version != version {
-		return head, nil, errors.New("it is no record of a session")
+		return head, nil, errors.New("the file is not a record of a session")
 	}
 	return head, lines, nil
 }

@@ -75,7 +75,7 @@ type Properties []Property
 func (p *Properties) UnmarshalJSON(raw []byte) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {
-		return errors.New("properties are no object")
+		return errors.New("properties is not an object")
 	}
 	for d.More() {
 		token, err := d.Token()

@@ -121,17 +121,17 @@ func (b box) same(value, where []byte) [][]byte {
 // open returns the value, which shares no memory with sealed.
 func (b box) open(kept string, where []byte) ([]byte, error) {
 	if kept == "" {
-		return nil, fmt.Errorf("%w: it is empty", ErrKey)
+		return nil, fmt.Errorf("%w: the value is empty", ErrKey)
 	}
 	switch rest := kept[1:]; {
 	case kept[0] == plain && len(b) == 0:
 		return []byte(rest), nil
 	case kept[0] == plain:
-		return nil, fmt.Errorf("%w: it is not sealed, and there is Encrypt", ErrKey)
+		return nil, fmt.Errorf("%w: the value is not encrypted, but the store has redisstore.Encrypt", ErrKey)
 	case len(b) == 0:
-		return nil, fmt.Errorf("%w: it is sealed, and there is no Encrypt", ErrKey)
+		return nil, fmt.Errorf("%w: the value is encrypted; open the store with redisstore.Encrypt", ErrKey)
 	case len(rest) < keyID+nonceLen:
-		return nil, fmt.Errorf("%w: it is cut off", ErrKey)
+		return nil, fmt.Errorf("%w: the value is truncated", ErrKey)
 	default:
 		return b.unseal([]byte(rest), where)
 	}
@@ -147,5 +147,5 @@ func (b box) unseal(kept, where []byte) ([]byte, error) {
 			return out, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: it is sealed with key %x", ErrKey, id)
+	return nil, fmt.Errorf("%w: the value is encrypted with key %x", ErrKey, id)
 }

@@ -140,7 +140,7 @@ func (c *Config) misnamed() error {
 	}
 	for _, name := range c.AllowedHosts {
 		if name != "*" && strings.ContainsAny(name, "/\\@?#* \t") {
-			return fmt.Errorf("AllowedHosts: %q is no host name: it is written as mcp.example.com, with or without a port", name)
+			return fmt.Errorf("AllowedHosts: %q is not a host name: want one such as mcp.example.com, with or without a port", name)
 		}
 	}
 	for _, name := range c.AllowedHeaders {
@@ -154,7 +154,7 @@ func (c *Config) misnamed() error {
 		}
 		u, err := url.Parse(origin)
 		if err != nil || u.Scheme == "" || u.Host == "" || !strings.EqualFold(u.Scheme+"://"+u.Host, strings.TrimSuffix(origin, "/")) || strings.Contains(u.Host, "*") {
-			return fmt.Errorf("AllowedOrigins: %q is no origin: it is written as https://app.example.com, and each is named", origin)
+			return fmt.Errorf("AllowedOrigins: %q is not an origin: want one such as https://app.example.com; list each", origin)
 		}
 	}
 	return nil
@@ -187,7 +187,7 @@ func (c *Config) listen(ctx context.Context, addr string) (net.Listener, error) 
 		host = "127.0.0.1"
 	}
 	if _, err := netip.ParseAddr(host); err != nil && (strings.Contains(host, ":") || strings.Trim(host, "0123456789.") == "") {
-		return nil, fmt.Errorf("address %q: %q is no IP address", addr, host)
+		return nil, fmt.Errorf("address %q: %q is not an IP address", addr, host)
 	}
 	named := slices.ContainsFunc(c.AllowedHosts, func(name string) bool { return name != "" })
 	if !named && !loopback.Is(host) {

@@ -45,15 +45,15 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	type config = streamable.Config
 	for want, c := range map[string]httpserver.Config{
-		"TLS":                               {TLS: &tls.Config{}}, //nolint:gosec // nobody connects
-		`"*" is no origin`:                  {Config: config{AllowedOrigins: []string{"https://a.example", "*"}}},
-		`"a.example" is no origin`:          {Config: config{AllowedOrigins: []string{"a.example"}}},
-		`"https://*.example" is no origin`:  {Config: config{AllowedOrigins: []string{"https://*.example"}}},
-		`"https://a.example/b" is no`:       {Config: config{AllowedOrigins: []string{"https://a.example/b"}}},
-		`"https://a.example" is no host`:    {Config: config{AllowedHosts: []string{"https://a.example"}}},
-		`"https://bücher.example" is never`: {Config: config{AllowedOrigins: []string{"https://bücher.example"}}},
-		`"bücher.example" is never`:         {Config: config{AllowedHosts: []string{"bücher.example"}}},
-		`"*.example" is no host`:            {Config: config{AllowedHosts: []string{"*.example"}}},
+		"TLS":                                  {TLS: &tls.Config{}}, //nolint:gosec // nobody connects
+		`"*" is not an origin`:                 {Config: config{AllowedOrigins: []string{"https://a.example", "*"}}},
+		`"a.example" is not an origin`:         {Config: config{AllowedOrigins: []string{"a.example"}}},
+		`"https://*.example" is not an origin`: {Config: config{AllowedOrigins: []string{"https://*.example"}}},
+		`"https://a.example/b" is no`:          {Config: config{AllowedOrigins: []string{"https://a.example/b"}}},
+		`"https://a.example" is not a host`:    {Config: config{AllowedHosts: []string{"https://a.example"}}},
+		`"https://bücher.example" is never`:    {Config: config{AllowedOrigins: []string{"https://bücher.example"}}},
+		`"bücher.example" is never`:            {Config: config{AllowedHosts: []string{"bücher.example"}}},
+		`"*.example" is not a host`:            {Config: config{AllowedHosts: []string{"*.example"}}},
 	} {
 		c.OnListen = func(net.Addr) { t.Errorf("%s: it listens", want) }
 		c = c.WithDefaults("/mcp")
