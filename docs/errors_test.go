@@ -66,7 +66,7 @@ var parts = []part{
 		[]string{"cmd/kagami", "cmd/kagami/internal/bridge", "cmd/kagami/internal/docgen", "cmd/kagami/internal/login"}, "", "", failures,
 	},
 	{
-		"Warnings in the log", "The server goes on. The fields of the line name the component and the cause.",
+		"Warnings in the log", "The server goes on, except after `the server has ended`. The fields of the line name the component and the cause.",
 		[]string{"framework", "framework/mcpfx", "middleware"}, "", "", warnings,
 	},
 }

@@ -134,7 +134,7 @@ func TestProfiles(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	out, errs, code = kagami(t, "inspect", everything, "--profile", "claude-code,gemini", "--strict")
-	if code != 1 || !strings.Contains(out, "\n  claude-code refused\n    tool ") || strings.Contains(out, "\n  cursor") || !strings.Contains(errs, "are not taken as they are") {
+	if code != 1 || !strings.Contains(out, "\n  claude-code refused\n    tool ") || strings.Contains(out, "\n  cursor") || !strings.Contains(errs, "clients change or refuse") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	out, errs, code = kagami(t, "inspect", everything, "--profile", "openai", "--json")
