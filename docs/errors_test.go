@@ -38,11 +38,13 @@ const startFiles = `^framework/(server|scopes|worker|testhook)\.go$`
 var parts = []part{
 	{
 		"The app and its components", "`App.Build` reports all of them at once, each with its file and line.",
-		[]string{"framework"}, "", "", buildFaults,
+		[]string{"framework"},
+		"", "", buildFaults,
 	},
 	{
 		"Types, tags, schemas and templates", "`App.Build` reports them as well. The text begins with the path of the field.",
-		[]string{"framework/internal/binding", "framework/internal/rawschema", "framework/internal/uritemplate", "framework/internal/catalog"}, "", `/(express|narrow.*|expand|match|safe|template|encode|plan|decode.*|strings)\.go$`, typeFaults,
+		[]string{"framework/internal/binding", "framework/internal/rawschema", "framework/internal/uritemplate", "framework/internal/catalog"},
+		"", `/(express|narrow.*|expand|match|safe|template|encode|plan|decode.*|strings)\.go$`, typeFaults,
 	},
 	{
 		"Start of a server", "The program ends with them, or `Serve` returns them. `serve.Main` ends with exit code 2 for a wrong flag and 1 for the rest.",
@@ -51,23 +53,28 @@ var parts = []part{
 	},
 	{
 		"Wrong arguments", "A model reads them as the result of its call, with a corrected call behind them. The fix is for the caller.",
-		[]string{"framework/internal/binding", "framework"}, "", startFiles, teachings,
+		[]string{"framework/internal/binding", "framework"},
+		"", startFiles, teachings,
 	},
 	{
 		"Calls", "A handler gets them from a function of the framework, or the log has them. A client sees only those that are meant for it.",
-		[]string{"framework"}, "", startFiles, callErrors,
+		[]string{"framework"},
+		"", startFiles, callErrors,
 	},
 	{
 		"Wrong usage of kagami", "The exit code is 2. `kagami help COMMAND` shows the flags and examples.",
-		[]string{"cmd/kagami"}, "", "", usageErrors,
+		[]string{"cmd/kagami"},
+		"", "", usageErrors,
 	},
 	{
 		"Failures of kagami", "The exit code tells a script which kind of failure it is ([exit codes](cli.md#exit-codes)).",
-		[]string{"cmd/kagami", "cmd/kagami/internal/bridge", "cmd/kagami/internal/docgen", "cmd/kagami/internal/login"}, "", "", failures,
+		[]string{"cmd/kagami", "cmd/kagami/internal/bridge", "cmd/kagami/internal/docgen", "cmd/kagami/internal/login"},
+		"", "", failures,
 	},
 	{
 		"Warnings in the log", "The server goes on, except after `the server has ended`. The fields of the line name the component and the cause.",
-		[]string{"framework", "framework/mcpfx", "middleware"}, "", "", warnings,
+		[]string{"framework", "framework/mcpfx", "middleware"},
+		"", "", warnings,
 	},
 }
 

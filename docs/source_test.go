@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -46,14 +45,6 @@ func parsed(t *testing.T, dir string) *source {
 	return s
 }
 
-// named returns a file of the package, or nil.
-func (s *source) named(file string) *ast.File {
-	if i := slices.Index(s.names, file); i >= 0 {
-		return s.files[i]
-	}
-	return nil
-}
-
 func (s *source) declare(file *ast.File) {
 	for _, decl := range file.Decls {
 		switch d := decl.(type) {
@@ -75,28 +66,6 @@ func (s *source) declare(file *ast.File) {
 			}
 		}
 	}
-}
-
-// dirsUnder returns the directories with Go code below a directory of the repository.
-func dirsUnder(t *testing.T, root string) []string {
-	t.Helper()
-	var dirs []string
-	err := filepath.WalkDir(filepath.Join("..", root), func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "testdata"):
-			return fs.SkipDir
-		case !entry.IsDir() && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
-			dirs = append(dirs, filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), "../")))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(dirs)
-	return slices.Compact(dirs)
 }
 
 // Bounds of what texts follows: deeper, or with more forms, a text is "…".
