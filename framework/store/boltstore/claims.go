@@ -11,13 +11,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/claim"
 )
 
-// claims is the claim.Store.
+// claims is the claim.Store. Its rows are in one table, for values and counters.
 type claims struct {
 	file  *file
 	table table
 }
 
-// valueKey and counterKey keep values and counters of the same name apart.
+// valueKey and counterKey keep values and counters with the same name apart.
 func valueKey(name string) []byte   { return append([]byte{'v'}, name...) }
 func counterKey(name string) []byte { return append([]byte{'c'}, name...) }
 
@@ -28,7 +28,7 @@ func checkClaim(key string, life time.Duration) error {
 	return checkName("the key of a claim", key)
 }
 
-// Claim returns when the claim is on the disk.
+// Claim returns after the claim is on the disk.
 func (c *claims) Claim(_ context.Context, key string, value []byte, life time.Duration) (held []byte, mine bool, err error) {
 	if err := checkClaim(key, life); err != nil {
 		return nil, false, err
@@ -49,7 +49,7 @@ func (c *claims) Claim(_ context.Context, key string, value []byte, life time.Du
 	return held, mine, nil
 }
 
-// Swap returns when the value is on the disk.
+// Swap returns after the value is on the disk.
 func (c *claims) Swap(_ context.Context, key string, old, value []byte, life time.Duration) (swapped bool, err error) {
 	if err := checkClaim(key, life); err != nil {
 		return false, err
@@ -78,7 +78,7 @@ func (c *claims) Get(_ context.Context, key string) (value []byte, err error) {
 	return value, err
 }
 
-// Delete returns when the deletion is on the disk.
+// Delete returns after the deletion is on the disk.
 func (c *claims) Delete(_ context.Context, key string, old []byte) error {
 	at := valueKey(key)
 	return c.table.write(c.file, func(r *rows) error {
@@ -89,7 +89,8 @@ func (c *claims) Delete(_ context.Context, key string, old []byte) error {
 	})
 }
 
-// Add returns when the sum is on the disk. A counter that would overflow keeps its value.
+// Add returns after the sum is on the disk. If the counter would overflow, it keeps its value and
+// Add returns an error.
 func (c *claims) Add(_ context.Context, key string, n int64, life time.Duration) (sum int64, err error) {
 	if err := checkClaim(key, life); err != nil {
 		return 0, err

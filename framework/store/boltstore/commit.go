@@ -13,12 +13,12 @@ import (
 // mostTogether is the maximum number of writes that share a commit.
 const mostTogether = 256
 
-// file is a bbolt file whose writers share commits. At most one writer leads (led): it commits the
+// file is a bbolt file. Its writers share commits. At most one writer leads (led): it commits the
 // waiting writes, while the next ones gather in waiting. Then it makes the first of them the
 // leader, or clears led. mu guards this hand-over and is not held during a commit.
 //
 // A single writer therefore never waits for others, as it would in bbolt's own Batch. Many writers
-// share the disk's time, and there is no goroutine that must be ended.
+// share the disk's time, and there is no goroutine to end.
 type file struct {
 	db    *bbolt.DB
 	moved func([]move) // called in the order of commits with the moves of each write; may be nil
@@ -40,7 +40,8 @@ type write struct {
 	turn  chan bool // true if this writer must lead; false if its write is done
 }
 
-// write returns after run is committed. It has no context, because a commit cannot be interrupted.
+// write runs run in a transaction and returns after the commit. It has no context, because a commit
+// cannot be interrupted.
 func (f *file) write(run func(t *txn) error) error {
 	w := &write{run: run, turn: make(chan bool, 1)}
 	f.mu.Lock()
@@ -183,7 +184,7 @@ func (f *file) fail(err error) {
 	}
 }
 
-// view reads a committed state.
+// view runs read on the last committed state.
 func (f *file) view(read func(t *txn) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -201,7 +202,7 @@ func (f *file) view(read func(t *txn) error) (err error) {
 	return refused
 }
 
-// close waits for readers and writers.
+// close makes further writes fail, waits for readers and writers, and closes the file.
 func (f *file) close() error {
 	f.fail(ErrClosed)
 	f.writers.Wait()
@@ -211,7 +212,7 @@ func (f *file) close() error {
 	return nil
 }
 
-// fault turns an error of bbolt into one of this package.
+// fault returns the package's error for an error of bbolt. doing is the operation that failed.
 func fault(doing string, err error) error {
 	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
 		return ErrClosed
@@ -219,7 +220,7 @@ func fault(doing string, err error) error {
 	return fmt.Errorf("boltstore: %s: %w", doing, err)
 }
 
-// damaged turns a panic of bbolt, which finds a page in disorder, into an error.
+// damaged returns the error for a panic of bbolt. bbolt panics if a page is malformed.
 func damaged(r any) error {
 	return fmt.Errorf("%w: %v", ErrDamaged, r)
 }

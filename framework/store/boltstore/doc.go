@@ -7,7 +7,7 @@
 //	...                       // serve
 //	err = store.Close()       // after the server
 //
-// # What survives
+// # Durability
 //
 // A write that a method has acknowledged is on the disk. It survives the end of the process in any
 // way, including kill -9, and the end of the machine. A write that was not acknowledged is stored
@@ -21,7 +21,7 @@
 // worker had taken and not released. The file records that they were taken, but not the lease,
 // which ended with the process of its worker.
 //
-// # What it costs
+// # Costs
 //
 // A write waits for the disk, about a millisecond with an SSD. Concurrent writes wait together: 64
 // writers make some thousands of writes per second, and a single writer some hundreds. A task costs
@@ -31,7 +31,7 @@
 // An event is not synced and takes some 50 microseconds; with [SyncEvents] it costs as much as any
 // write. Reads do not wait for writers. BenchmarkTask and its neighbors measure all this.
 //
-// Only Take observes its context. A write ends soon, or the disk is broken.
+// Only Take observes its context. All other operations end soon, or the disk is broken.
 //
 // # Bounds
 //
@@ -63,11 +63,11 @@
 // # Faults
 //
 // If a write fails, for example because the disk is full, it returns an error and changes nothing.
-// The next write may succeed. All writes fail from then on in two cases: the last step of a commit
-// failed, so that the content of the disk is unknown, or a page is damaged. Open the store again
+// The next write may succeed. All writes fail from then on in two cases. Either a page is damaged,
+// or the last step of a commit failed and the content of the disk is unknown. Open the store again
 // then. Every method of a closed store returns [ErrClosed].
 //
-// The store copies what it is given, and returns copies.
+// The store copies the records and byte slices that it receives, and returns copies.
 //
 // The package does not share data with other processes; store/redisstore does.
 package boltstore

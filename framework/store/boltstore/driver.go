@@ -8,7 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/store"
 )
 
-// The driver for file:PATH.
+// init registers the driver for file:PATH.
 func init() { //nolint:gochecknoinits // as drivers of database/sql do
 	store.Register("file", func(_ context.Context, url string) (store.Store, error) {
 		path := strings.TrimPrefix(strings.TrimPrefix(url, "file:"), "//")

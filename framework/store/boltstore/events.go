@@ -9,43 +9,44 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 )
 
-// Buckets of the events, in a file of their own.
+// Buckets of the events, in a file of their own. Each comment gives key and value.
 const (
 	streamsName = "streams"         // name: the stream, see stream
-	keptName    = "streams.kept"    // size and turn: name, of those that have events
-	emptiedName = "streams.emptied" // turn: name, of those that lost them to the total
+	keptName    = "streams.kept"    // size and turn: name; streams that have events
+	emptiedName = "streams.emptied" // turn: name; streams that lost their events to the total bound
 	framesName  = "frames"          // number of a stream: bucket of its frames by number
 )
 
-// Bookkeeping as TotalBytes counts it: about what bbolt takes.
+// Bookkeeping that counts toward TotalBytes. It is about the space that bbolt uses.
 const (
 	streamCost = 192
 	frameCost  = 32
 )
 
-// numbersShare of the total may go to streams of which only the number is left.
+// numbersShare: a total of TotalBytes divided by numbersShare may be used by streams without
+// events. Only their number is kept.
 const numbersShare = 8
 
-// events is the eventlog.Store.
+// events is the eventlog.Store. It has a file of its own, which is synced only with SyncEvents.
 type events struct {
 	file *file
 	most *settings
 }
 
-// stream is what is known of a stream besides its frames.
+// stream is the row of a stream. The frames are in a bucket of their own.
 type stream struct {
 	name    []byte
-	number  uint64 // never another stream's
-	turn    uint64 // those that had no new event for longest have the least
-	first   uint64 // event that is kept, or would be the next
+	number  uint64 // no other stream ever has it
+	turn    uint64 // the stream without a new event for the longest time has the lowest
+	first   uint64 // number of the oldest kept event; of the next event if none is kept
 	last    uint64
-	bytes   int // of the frames
+	bytes   int // size of all frames
 	emptied bool
 }
 
 func streamKey(name string) []byte { return append([]byte{'e'}, name...) }
 
-// findStream is nil where nothing is. It keeps the key.
+// findStream returns the stream with the key, or nil if there is none. The stream keeps the key.
 func findStream(streams bucket, key []byte) *stream {
 	row := streams.get(key)
 	if row == nil {
@@ -70,12 +71,13 @@ func (s *stream) row() []byte {
 
 func (s *stream) count() int { return int(s.last + 1 - s.first) }
 
-// cost has the name as often as it is in a bucket.
+// cost returns the size of a stream with its frames. It counts the name twice, because two buckets
+// contain it.
 func (s *stream) cost() int {
 	return streamCost + 2*len(s.name) + s.count()*frameCost + s.bytes
 }
 
-// Append is in the file when it returns; on the disk only with [SyncEvents].
+// Append returns after the event is in the file. It is on the disk only with [SyncEvents].
 func (e *events) Append(_ context.Context, name string, frame []byte) (seq uint64, err error) {
 	if err := checkName("the name of a stream", name); err != nil {
 		return 0, err
@@ -86,7 +88,7 @@ func (e *events) Append(_ context.Context, name string, frame []byte) (seq uint6
 		s := x.take(key)
 		seq = s.last + 1
 		if len(frame)+frameCost+streamCost+2*len(key) > e.most.eventsInFile {
-			x.skip(s) // the others need not go for what cannot be kept
+			x.skip(s) // other streams need not be evicted for a frame that cannot be kept
 		} else {
 			x.push(s, frame)
 		}
@@ -98,7 +100,7 @@ func (e *events) Append(_ context.Context, name string, frame []byte) (seq uint6
 	return seq, err
 }
 
-// After copies the frames.
+// After returns copies of the frames.
 func (e *events) After(_ context.Context, name string, seq uint64) (out []eventlog.Event, err error) {
 	err = e.file.view(func(t *txn) error {
 		s := findStream(t.bucket(streamsName), streamKey(name))
@@ -118,7 +120,7 @@ func (e *events) After(_ context.Context, name string, seq uint64) (out []eventl
 	return out, err
 }
 
-// Drop forgets the number, too.
+// Drop also forgets the stream's number.
 func (e *events) Drop(_ context.Context, name string) error {
 	key := streamKey(name)
 	return e.file.write(func(t *txn) error {

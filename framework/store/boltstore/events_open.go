@@ -7,13 +7,14 @@ import (
 	"os"
 )
 
-// openEvents opens the file of the events. It is not synced (a commit that is costs what
-// the disk takes, for each event of each stream), which a file of bbolt's survives if
-// the process ends, but not if the machine does: pages may be missing that others rely
-// on, or all of an hour, after which numbers would be given again that clients have seen.
-// So the main file, which is synced, says from when on the events are in danger; if
-// that was before the machine began to run, they are given up. Clients are told that
-// what they ask for has expired.
+// openEvents opens the file of the events. The file is not synced by default, because a synced
+// commit per event would be too slow. Such a file survives the end of the process, but not the end
+// of the machine. Pages that others refer to may then be missing, or the events of an hour. The
+// numbers of lost events would be given to new events, although clients have seen them.
+//
+// Therefore the main file, which is synced, contains a mark with the boot ID of the machine while
+// events may not be on the disk. If the machine has restarted since the mark was set, the events
+// are deleted. Clients that resume a stream then receive eventlog.ErrExpired.
 func openEvents(main *file, path string, set *settings) (*file, error) {
 	boot := bootID()
 	survived, err := main.mark()
@@ -29,7 +30,7 @@ func openEvents(main *file, path string, set *settings) (*file, error) {
 		return nil, err
 	}
 	f, err := openFile(path, eventsKind(), set.lockWait, set.syncing)
-	if errors.Is(err, ErrDamaged) { // they are not worth a server that does not start
+	if errors.Is(err, ErrDamaged) { // events are not worth a server that does not start
 		if err := os.Remove(path); err != nil {
 			return nil, fmt.Errorf("boltstore: giving up events: %w", err)
 		}
@@ -46,14 +47,15 @@ func openEvents(main *file, path string, set *settings) (*file, error) {
 	return f, nil
 }
 
-// closeEvents leaves the events as safe as all the rest.
+// closeEvents closes the file of the events after a sync, which makes the events as durable as all
+// other data.
 func closeEvents(main, events *file) error {
 	events.fail(ErrClosed)
 	events.writers.Wait()
 	return errors.Join(events.settle(main), events.close())
 }
 
-// settle syncs the events, and says so.
+// settle syncs the events and then removes the mark from the main file.
 func (f *file) settle(main *file) error {
 	if err := f.db.Sync(); err != nil {
 		return fmt.Errorf("boltstore: syncing the events: %w", err)
@@ -61,7 +63,8 @@ func (f *file) settle(main *file) error {
 	return main.setMark(nil)
 }
 
-// mark is the boot in which events were written that may not be on the disk; nil: none.
+// mark returns the ID of the boot that wrote events which may not be on the disk. If there are no
+// such events, it returns nil.
 func (f *file) mark() (boot []byte, err error) {
 	err = f.view(func(t *txn) error {
 		boot = bytes.Clone(t.bucket(aboutName).get([]byte(bootKey)))
@@ -70,7 +73,7 @@ func (f *file) mark() (boot []byte, err error) {
 	return boot, err
 }
 
-// setMark takes it away if it is nil.
+// setMark sets the mark. If boot is nil, it removes the mark.
 func (f *file) setMark(boot []byte) error {
 	return f.write(func(t *txn) error {
 		about := t.bucket(aboutName)
@@ -84,10 +87,10 @@ func (f *file) setMark(boot []byte) error {
 	})
 }
 
-// unknownBoot is that of a system that does not tell: it is never the same.
+// unknownBoot is the boot ID on systems that have none. It never equals another boot.
 const unknownBoot = "?"
 
-// bootID is another one whenever the machine begins to run.
+// bootID returns an ID that changes each time the machine starts.
 func bootID() []byte {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id") // Linux
 	if id = bytes.TrimSpace(id); err != nil || len(id) == 0 {

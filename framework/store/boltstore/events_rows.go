@@ -6,8 +6,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// eventRows are the events in a transaction. Of counts, gone and goneSize are the
-// emptied streams, sums the others.
+// eventRows gives access to the events in a transaction. In counts, gone and goneSize count the
+// emptied streams; sums has the sizes of all other streams.
 type eventRows struct {
 	t           *txn
 	most        *settings
@@ -32,7 +32,8 @@ func (x *eventRows) save() {
 	x.t.setSums(x.sums, x.were)
 }
 
-// take is the stream of that name, which has no turn then.
+// take returns the stream with the name and takes it out of its queue. If there is none, it creates
+// one. The caller calls place afterwards.
 func (x *eventRows) take(key []byte) *stream {
 	if s := findStream(x.streams, key); s != nil {
 		x.remove(s)
@@ -45,7 +46,7 @@ func (x *eventRows) take(key []byte) *stream {
 	return s
 }
 
-// place gives a stream that has no turn the last one.
+// place puts a stream that take has returned at the end of its queue.
 func (x *eventRows) place(s *stream) {
 	x.counts.bytes += s.cost()
 	if s.emptied = s.count() == 0; s.emptied {
@@ -61,7 +62,7 @@ func (x *eventRows) place(s *stream) {
 	x.streams.put(s.name, s.row())
 }
 
-// remove takes the turn of a stream, before anything of it changes.
+// remove takes a stream out of its queue. The caller must not have changed the stream before.
 func (x *eventRows) remove(s *stream) {
 	x.counts.bytes -= s.cost()
 	if s.emptied {
@@ -74,7 +75,7 @@ func (x *eventRows) remove(s *stream) {
 	x.sums[s.size()] -= s.cost()
 }
 
-// push adds the frame, and drops what is over the bounds of a stream.
+// push adds the frame, and drops the oldest frames as far as the bounds of a stream require it.
 func (x *eventRows) push(s *stream, frame []byte) {
 	b := x.framesOf(s)
 	s.last++
@@ -89,7 +90,7 @@ func (x *eventRows) push(s *stream, frame []byte) {
 	}
 }
 
-// skip keeps only the number of an event.
+// skip counts an event without keeping it, and removes all earlier events.
 func (x *eventRows) skip(s *stream) {
 	x.drain(s)
 	s.first++
@@ -100,7 +101,7 @@ func (x *eventRows) framesOf(s *stream) bucket {
 	return bucket{x.t, x.frames.Bucket(appendNumber(nil, s.number))}
 }
 
-// makeRoom ends: each step takes something away.
+// makeRoom evicts streams until the bounds are met. It terminates, because each step frees space.
 func (x *eventRows) makeRoom() {
 	for x.counts.bytes > x.most.eventsInFile {
 		if size := x.sums.largest(); x.sums[size] > 0 {
@@ -120,15 +121,15 @@ func (x *eventRows) forgetOldest() {
 	x.forget(findStream(x.streams, bytes.Clone(name)))
 }
 
-// empty takes the events of a kept stream. The number stays: a stream that began at 1
-// again could pass events off as others that a client has seen.
+// empty removes the events of a kept stream. The number stays: if the stream began at 1 again, a
+// client could mistake new events for events that it has seen.
 func (x *eventRows) empty(s *stream) {
 	x.remove(s)
 	x.drain(s)
 	x.place(s)
 }
 
-// drain takes the frames of a stream that has no turn.
+// drain removes the frames of a stream that is not in a queue.
 func (x *eventRows) drain(s *stream) {
 	x.removeFrames(s)
 	_, err := x.frames.CreateBucket(appendNumber(nil, s.number))

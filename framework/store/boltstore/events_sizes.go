@@ -2,22 +2,23 @@ package boltstore
 
 import "math/bits"
 
-// sizes that streams are told apart by, each from a power of four to the next.
+// sizes is the number of size classes. Each class reaches from one power of four to the next.
 const sizes = 32
 
 func (s *stream) size() int { return (bits.Len64(uint64(s.cost())) - 1) / 2 }
 
-// keptKey has the streams of one size together, and there those that had no new event for
-// longest in front.
+// keptKey returns the key of a stream in the bucket of kept streams. Streams of a size class are
+// together; the stream without a new event for the longest time is first.
 func (s *stream) keptKey() []byte {
 	return appendNumber(append(make([]byte, 0, 9), byte(s.size())), s.turn)
 }
 
-// sums are the bytes of the streams that have events, by size.
+// sums holds the total size of the streams that have events, by size class.
 type sums [sizes]int
 
-// largest is the size that takes most. It gives where there is no room: so large streams,
-// and those that are many, push out one another, and what takes little together stays.
+// largest returns the size class whose streams use the most space. When the store is full, streams
+// are evicted from this class. Large streams therefore displace each other, and classes that use
+// little space keep their events.
 func (b *sums) largest() (size int) {
 	for i, n := range b {
 		if n >= b[size] {
@@ -27,7 +28,8 @@ func (b *sums) largest() (size int) {
 	return size
 }
 
-// sums are beside the counts, under the name of the bucket.
+// sums reads the sums. They are in the bucket of the counts, under the name of the bucket of kept
+// streams.
 func (t *txn) sums() (b sums) {
 	data := t.bucket(countsName).get([]byte(keptName))
 	for i := range b {
@@ -38,7 +40,7 @@ func (t *txn) sums() (b sums) {
 	return b
 }
 
-// setSums writes if they are others than they were.
+// setSums writes the sums if they have changed.
 func (t *txn) setSums(b, were sums) {
 	if b == were {
 		return

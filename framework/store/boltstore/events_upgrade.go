@@ -2,8 +2,8 @@ package boltstore
 
 import "bytes"
 
-// upgradeEvents puts the streams of an older file in their order anew: before format 4 all
-// sizes had one.
+// upgradeEvents sorts the streams of an older file into size classes. Before format 4, all sizes
+// were in one order.
 func upgradeEvents(t *txn) {
 	x := eventsIn(t, nil)
 	t.empty(keptName)

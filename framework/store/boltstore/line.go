@@ -36,7 +36,8 @@ type place struct {
 	at    *list.Element
 }
 
-// move is the effect of a commit on the queue.
+// move is the effect of a commit on the queue. A transaction records it, and line.apply carries it
+// out after the commit.
 type move struct {
 	kind  moveKind
 	id    string
@@ -46,17 +47,17 @@ type move struct {
 type moveKind int
 
 const (
-	comes  moveKind = iota // is working now
-	leaves                 // is not working any more
-	taken                  // was leased to the holder of token
-	back                   // was given back by the holder of token
+	comes  moveKind = iota // the task is working now
+	leaves                 // the task is not working any more
+	taken                  // the task was leased under token
+	back                   // the task was given back by the holder of token
 )
 
 func newLine(life time.Duration) *line {
 	return &line{life: life, ready: make(chan struct{}, 1), places: make(map[string]*place)}
 }
 
-// apply is called in the order of commits.
+// apply changes the queue after a commit. It must be called in the order of commits.
 func (l *line) apply(moves []move) {
 	if len(moves) == 0 {
 		return
@@ -81,7 +82,7 @@ func (l *line) apply(moves []move) {
 	}
 }
 
-// enter gives a task a place, unless it has one.
+// enter returns the task's entry. If there is none, it creates one.
 func (l *line) enter(id string) *place {
 	p := l.places[id]
 	if p == nil {
@@ -91,7 +92,7 @@ func (l *line) enter(id string) *place {
 	return p
 }
 
-// wait puts the task at the end of those that wait.
+// wait puts the task at the end of the waiting tasks.
 func (l *line) wait(p *place) {
 	p.put(&l.waiting)
 	l.tell()

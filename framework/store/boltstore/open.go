@@ -12,15 +12,15 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// Buckets of each file besides those of the ports.
+// Names of the buckets of sessions, claims, and the description of the file.
 const (
 	sessionsName = "sessions"
 	claimsName   = "claims"
 	aboutName    = "about"
 )
 
-// format is the number of the file format. Whoever changes what is in the buckets increases it,
-// and reads the older formats, too.
+// format is the number of the file format. A change of what the buckets contain requires a higher
+// number, and an upgrade of the older formats.
 const format = 4
 
 // Keys of the bucket that describes the file.
@@ -30,8 +30,8 @@ const (
 	bootKey   = "events of boot" // see openEvents
 )
 
-// kind is what a file is for: its name, its buckets besides about and counts, and how a file of
-// an older format is brought up to date.
+// kind is the purpose of a file. It has the name, the buckets in addition to about and counts, and
+// the function that upgrades a file of an older format.
 type kind struct {
 	name    string
 	buckets []string
@@ -77,18 +77,19 @@ func openFile(path string, of kind, wait time.Duration, syncing bool) (*file, er
 	return f, nil
 }
 
-// firstPages is how many pages bbolt writes at once into a new file.
+// firstPages is the number of pages that bbolt writes at once into a new file.
 const firstPages = 4
 
-// unmake empties a new file for whose first pages the disk had no room. Otherwise it would be
-// taken for a store that has lost its end.
+// unmake truncates a new file if the disk had no space for its first pages. Otherwise the next Open
+// would take it for a store that has lost its end.
 func unmake(path string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() < firstPages*int64(os.Getpagesize()) {
 		_ = os.Truncate(path, 0) // the error that matters is the disk's
 	}
 }
 
-// openBolt opens a file, and does not leave it locked if bbolt panics over its content.
+// openBolt opens a file. If bbolt panics because of the content, openBolt returns an error and the
+// file does not stay locked.
 func openBolt(path string, options *bbolt.Options) (db *bbolt.DB, err error) {
 	var opened *os.File
 	options.OpenFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
@@ -96,7 +97,7 @@ func openBolt(path string, options *bbolt.Options) (db *bbolt.DB, err error) {
 		opened = f
 		return f, err
 	}
-	// bbolt maps the file: where its end is missing, reading is a memory fault.
+	// bbolt maps the file. If the end of the file is missing, reading there is a memory fault.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -118,8 +119,8 @@ func openBolt(path string, options *bbolt.Options) (db *bbolt.DB, err error) {
 	return db, nil
 }
 
-// inspect reads the whole file. Otherwise a damaged page would be found in the middle of an
-// operation, or in a goroutine of bbolt, where no recover helps.
+// inspect reads the whole file, and reports whether it is new. Otherwise a damaged page would be
+// found in the middle of an operation, or in a goroutine of bbolt, where no recover helps.
 func inspect(path string, of kind, wait time.Duration) (fresh bool, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -145,8 +146,8 @@ func inspect(path string, of kind, wait time.Duration) (fresh bool, err error) {
 	return false, nil
 }
 
-// examine touches each key and each value before it lets bbolt check the pages: bbolt does that
-// in a goroutine that survives a panic, but not a memory fault.
+// examine reads each key and each value, and then has bbolt check the pages. bbolt does that in a
+// goroutine that survives a panic, but not a memory fault.
 func examine(db *bbolt.DB, of kind, size int64) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -191,7 +192,7 @@ func touch(b *bbolt.Bucket, left *int64) error {
 	})
 }
 
-// checkPages returns the first fault. It must receive the others, too, since bbolt's goroutine
+// checkPages returns the first fault. It must also receive the others, because bbolt's goroutine
 // sends them.
 func checkPages(tx *bbolt.Tx) (first error) {
 	for err := range tx.Check() {
@@ -202,7 +203,8 @@ func checkPages(tx *bbolt.Tx) (first error) {
 	return first
 }
 
-// check says whether the file is one of ours. An empty one is.
+// check returns an error if the file was written by another program, is of another kind, or has a
+// newer format. An empty file is accepted.
 func (k kind) check(tx *bbolt.Tx) error {
 	if first, _ := tx.Cursor().First(); first == nil {
 		return nil
@@ -220,7 +222,7 @@ func (k kind) check(tx *bbolt.Tx) error {
 	return nil
 }
 
-// prepare makes missing buckets, and brings a file of an older format up to date.
+// prepare creates missing buckets, and upgrades a file of an older format.
 func (f *file) prepare(t *txn, of kind) error {
 	there := t.tx.Bucket([]byte(aboutName)) != nil
 	if there && t.bucket(aboutName).get([]byte(formatKey))[0] == format {
@@ -240,8 +242,8 @@ func (f *file) prepare(t *txn, of kind) error {
 	return nil
 }
 
-// syncDir makes the name of a new file as durable as its content. Where directories cannot be
-// synced, the system does that itself.
+// syncDir makes the name of a new file as durable as its content. On systems that cannot sync
+// directories, the system does that itself.
 func syncDir(path string) error {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// sessions is the session.Store. The id is the key, and not in the record.
+// sessions is the session.Store. The ID is the key, and the stored record does not contain it.
 type sessions struct {
 	file    *file
 	table   table
@@ -19,13 +19,14 @@ type sessions struct {
 
 var _ session.Exclusive = (*sessions)(nil)
 
-// Opening is random.
+// Opening returns a random text that stays the same while the store is open.
 func (s *sessions) Opening() string { return s.opening }
 
-// sessionKey has a prefix, because an id may be empty and a key may not.
+// sessionKey returns the key of a session. It has a prefix, because an ID may be empty and a key
+// may not.
 func sessionKey(id string) []byte { return append([]byte{'s'}, id...) }
 
-// Create returns when the session is on the disk.
+// Create returns after the session is on the disk.
 func (s *sessions) Create(_ context.Context, r session.Record) error {
 	if err := errors.Join(checkName("a session id", r.ID), checkName("a principal", r.Principal)); err != nil {
 		return err
@@ -70,7 +71,7 @@ func findSession(rows *rows, key []byte) (session.Record, error) {
 	return r, nil
 }
 
-// Update returns when the change is on the disk.
+// Update returns after the change is on the disk.
 func (s *sessions) Update(_ context.Context, r session.Record) error {
 	return s.change(r.ID, func(stored *session.Record) error {
 		if r.Version != stored.Version {
@@ -82,7 +83,7 @@ func (s *sessions) Update(_ context.Context, r session.Record) error {
 	})
 }
 
-// Touch returns when the change is on the disk.
+// Touch returns after the change is on the disk.
 func (s *sessions) Touch(_ context.Context, id string, expires time.Time) error {
 	return s.change(id, func(stored *session.Record) error {
 		stored.Expires = expires
@@ -104,7 +105,7 @@ func (s *sessions) change(id string, how func(stored *session.Record) error) err
 	})
 }
 
-// Delete returns when the deletion is on the disk.
+// Delete returns after the deletion is on the disk.
 func (s *sessions) Delete(_ context.Context, id string) error {
 	key := sessionKey(id)
 	return s.table.write(s.file, func(rows *rows) error {

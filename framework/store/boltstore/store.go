@@ -20,7 +20,8 @@ import (
 var (
 	// ErrInUse is returned if the file is already open, in another process or in this one.
 	ErrInUse = errors.New("boltstore: in use by another process")
-	// ErrDamaged is returned if the content of the file is not what was written. Restore a backup.
+	// ErrDamaged is returned if the file does not contain the data that was written. Restore a
+	// backup.
 	ErrDamaged = errors.New("boltstore: the file is damaged")
 	// ErrNewer is returned if a later version of the program has written the file.
 	ErrNewer = errors.New("boltstore: the file is of a newer format")
@@ -90,10 +91,10 @@ func newStore(main, logged *file, set *settings) *Store {
 // full, it refuses new sessions.
 func (s *Store) Sessions() session.Store { return &s.sessions }
 
-// Tasks returns the store for tasks, which is also a task.Queue. When the store is full, ended
-// tasks are evicted: from the owner with the most of them, by number and bytes, the task that ended
-// first. If a new or growing task does not fit even then, it is refused with [ErrFull]. The same
-// applies to a task beyond its owner's quota, see [TaskBytes].
+// Tasks returns the store for tasks, which is also a task.Queue. When the store is full, it evicts
+// ended tasks. It chooses the owner with the most of them, by number and bytes, and evicts the task
+// that ended first. If a new or growing task does not fit even then, it is refused with [ErrFull].
+// The same applies to a task beyond its owner's quota, see [TaskBytes].
 //
 // A list can continue after a removed task as long as the store remembers the task's position. It
 // remembers the last removed tasks, an eighth as many as TaskRecords.

@@ -5,22 +5,22 @@ import (
 	"fmt"
 )
 
-// rowCost is the bookkeeping of a row besides its bytes, as the bounds count it: about what
-// bbolt uses.
+// rowCost is the bookkeeping of a row that counts toward the bounds. It is about the space that
+// bbolt uses in addition to key and value.
 const rowCost = 96
 
-// table keeps values that expire, in two buckets: the rows, and their keys in the order of
-// expiry. When there is no room, a new row is refused.
+// table describes values that expire, in two buckets: the rows, and their keys in the order of
+// expiry. When the table is full, a new row is refused.
 type table struct {
 	name      string
 	rows      int
 	bytes     int
-	spare     int // of bytes: what values of more than smallValue leave to others
+	spare     int // part of bytes that values of more than smallValue leave free
 	full      error
 	namedEnds string
 }
 
-// smallValue is how long a value may be that takes any room there is.
+// smallValue is the maximum length of a value that may use all of the space.
 const smallValue = 1 << 10
 
 func newTable(name string, rows, bytes int, full error) table {
@@ -40,7 +40,7 @@ func (tb *table) in(t *txn) *rows {
 	return &rows{table: tb, t: t, rows: t.bucket(tb.name), ends: t.bucket(tb.namedEnds)}
 }
 
-// write lets a transaction change the rows, see [write].
+// write runs change in a transaction, see [write]. It also drops a few expired rows.
 func (tb *table) write(f *file, change func(r *rows) error) error {
 	return f.write(func(t *txn) error {
 		r := tb.in(t)
@@ -53,7 +53,7 @@ func (tb *table) write(f *file, change func(r *rows) error) error {
 	})
 }
 
-// sweep drops up to so many expired rows, and says whether there may be more.
+// sweep drops up to most expired rows, and reports whether there may be more.
 func (r *rows) sweep(most int) bool {
 	for range most {
 		if !r.dropExpired() {
@@ -63,7 +63,7 @@ func (r *rows) sweep(most int) bool {
 	return true
 }
 
-// dropExpired drops the row that expired first, if any has expired.
+// dropExpired drops the row that expired first. If no row has expired, it returns false.
 func (r *rows) dropExpired() bool {
 	key, _ := r.ends.first()
 	if key == nil || endOf(key) > r.t.now {
@@ -73,7 +73,8 @@ func (r *rows) dropExpired() bool {
 	return true
 }
 
-// find does not return a row that has expired, though it may still be in the file.
+// find returns the value for the key. Expired rows may still be in the file; find does not return
+// them.
 func (r *rows) find(key []byte) (value []byte, there bool) {
 	row := r.rows.get(key)
 	if row == nil || endOf(row) <= r.t.now {
@@ -82,7 +83,7 @@ func (r *rows) find(key []byte) (value []byte, there bool) {
 	return row[8:], true
 }
 
-// put stores a value in place of what was under the key.
+// put stores a value and replaces the previous value for the key.
 func (r *rows) put(key []byte, end int64, value []byte) error {
 	before := r.rows.get(key)
 	if before != nil && endOf(before) <= r.t.now {
@@ -112,7 +113,7 @@ func (r *rows) put(key []byte, end int64, value []byte) error {
 	return nil
 }
 
-// makeRoom drops expired rows until so much more fits into most bytes.
+// makeRoom drops expired rows until the additional rows and bytes fit.
 func (r *rows) makeRoom(more, size, most int) error {
 	for more > 0 && r.counts.rows+more > r.table.rows || size > 0 && r.counts.bytes+size > most {
 		if !r.dropExpired() {
@@ -140,5 +141,6 @@ func (r *rows) removeEnd(end int64, key []byte) {
 	}
 }
 
-// cost counts the key twice: it is in the bucket of expiries, too.
+// cost returns the size of a row. It counts the key twice, because the bucket of expiries also
+// contains it.
 func cost(key []byte, value int) int { return rowCost + 2*len(key) + value }

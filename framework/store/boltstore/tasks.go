@@ -9,7 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// tasks is the task.Store and the task.Queue.
+// tasks is the task.Store and the task.Queue. The file has the records; line has the queue and the
+// leases in memory.
 type tasks struct {
 	file   *file
 	line   *line
@@ -19,7 +20,7 @@ type tasks struct {
 
 type taskBounds struct{ records, bytes int }
 
-// write lets a transaction change the tasks, see [write].
+// write runs change in a transaction, see [write]. It also drops a few expired tasks.
 func (s *tasks) write(change func(x *taskRows) error) error {
 	return s.file.write(func(t *txn) error {
 		x := tasksIn(t, s.most)
@@ -35,7 +36,7 @@ func (s *tasks) write(change func(x *taskRows) error) error {
 	})
 }
 
-// Create returns when the task is on the disk. What does not fit is refused with [ErrFull].
+// Create returns after the task is on the disk. If the task does not fit, Create returns [ErrFull].
 func (s *tasks) Create(_ context.Context, r task.Record) error {
 	if err := errors.Join(checkName("a task id", r.ID), checkName("an owner", r.Owner)); err != nil {
 		return err
@@ -69,7 +70,8 @@ func (s *tasks) Get(_ context.Context, id string) (r task.Record, err error) {
 	return r, err
 }
 
-// Update returns when the change is on the disk. What does not fit is refused with [ErrFull].
+// Update returns after the change is on the disk. If the record does not fit, Update returns
+// [ErrFull].
 func (s *tasks) Update(_ context.Context, r task.Record) error {
 	return s.write(func(x *taskRows) error {
 		k, err := x.find(r.ID)
@@ -95,7 +97,7 @@ func (s *tasks) Update(_ context.Context, r task.Record) error {
 	})
 }
 
-// Delete returns when the deletion is on the disk.
+// Delete returns after the deletion is on the disk.
 func (s *tasks) Delete(_ context.Context, id string) error {
 	return s.write(func(x *taskRows) error {
 		if k := x.get(id); k != nil {
@@ -138,7 +140,8 @@ func (s *tasks) List(_ context.Context, owner, after string, limit int) (out []t
 	return out, nil
 }
 
-// Count writes only if expired tasks, which may be the owner's, are still in the file.
+// Count returns the number of the owner's tasks that have not ended. It writes only if the file
+// still contains expired tasks, which may be the owner's.
 func (s *tasks) Count(_ context.Context, owner string) (n int, err error) {
 	for {
 		expired := false
@@ -158,11 +161,11 @@ func (s *tasks) Count(_ context.Context, owner string) (n int, err error) {
 	}
 }
 
-// errNotWorking: the task that was in line is not working any more.
+// errNotWorking is returned by lease if a task in the queue is not working any more.
 var errNotWorking = errors.New("boltstore: the task is not working")
 
-// Take returns when the file says that the task was taken: that must not be forgotten. It ends
-// with [ErrClosed] if the store is closed.
+// Take returns after the file records that the task was taken, so that a restart does not forget
+// it. If the store is closed, Take returns [ErrClosed].
 func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -203,7 +206,7 @@ func (s *tasks) lease(id string) (task.Lease, error) {
 	return l, err
 }
 
-// Renew writes nothing: leases end with the process.
+// Renew does not write to the file, because leases end with the process.
 func (s *tasks) Renew(_ context.Context, l task.Lease) error {
 	if err := s.working(l.Task); err != nil {
 		return err
@@ -214,7 +217,7 @@ func (s *tasks) Renew(_ context.Context, l task.Lease) error {
 	return nil
 }
 
-// working is ErrLost if the task is not working. An expired one may still have its place.
+// working returns ErrLost if the task is not working. The queue may still contain an expired task.
 func (s *tasks) working(id string) error {
 	return s.file.view(func(t *txn) error {
 		k, err := tasksIn(t, s.most).find(id)
@@ -225,9 +228,9 @@ func (s *tasks) working(id string) error {
 	})
 }
 
-// Release returns when the change is on the disk.
+// Release returns after the change is on the disk. If the lease is lost, it does nothing.
 func (s *tasks) Release(_ context.Context, l task.Lease) error {
-	if !s.line.holds(l.Task, l.Token) { // most tasks have ended by now: there is nothing to write
+	if !s.line.holds(l.Task, l.Token) { // most tasks have ended by now, so there is nothing to write
 		return nil
 	}
 	return s.write(func(x *taskRows) error {

@@ -9,12 +9,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// state is a status, as far as the store must know it.
+// state is a task's status, as far as the store uses it.
 type state byte
 
 const (
 	stateWaits   state = iota // for answers
-	stateWorking              // in line, or leased
+	stateWorking              // in the queue, or leased
 	stateOver
 )
 
@@ -29,13 +29,13 @@ func stateOf(r *task.Record) state {
 	}
 }
 
-// kept is the row of a task: what the store must know without parsing the record, and the
-// record, in which id and owner are left out.
+// kept is the row of a task. It has the fields that the store reads without parsing the record, and
+// the record. ID and owner are left out of the record.
 type kept struct {
 	id     string
 	end    int64
-	number uint64 // in the order of creation
-	over   uint64 // in the order of ending; 0: it has not ended
+	number uint64 // grows in the order of creation
+	over   uint64 // grows in the order of ending; 0 if the task has not ended
 	state  state
 	owner  []byte
 	record []byte
@@ -44,7 +44,8 @@ type kept struct {
 // keptHead is the length of the fields in front of the owner.
 const keptHead = 8 + 8 + 8 + 1 + 2
 
-// taskCost is the bookkeeping of a task as the bound counts it, about what bbolt uses.
+// taskCost is the bookkeeping of a task that counts toward TaskBytes. It is about the space that
+// bbolt uses.
 const taskCost = 256
 
 func newKept(r *task.Record) *kept {
@@ -86,15 +87,17 @@ func (k *kept) parse() (task.Record, error) {
 
 func (k *kept) alive(now int64) bool { return now < k.end }
 
-// cost counts id and owner as often as they are in a bucket.
+// cost returns the size of a task. It counts ID and owner three times, because three buckets
+// contain them.
 func (k *kept) cost() int { return taskCost + 3*len(k.id) + 3*len(k.owner) + len(k.record) }
 
-// placeInList is the value under which the owner's list has the task.
+// placeInList returns the value that the owner's list has for the task.
 func (k *kept) placeInList() []byte {
 	return append(appendEnd([]byte{byte(k.state)}, k.end), k.id...)
 }
 
-// ownerPrefix begins with the length, so that no owner's keys begin like another's.
+// ownerPrefix returns the prefix of an owner's keys. It begins with the length, so that no owner's
+// keys begin like another's.
 func ownerPrefix(owner []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(owner))), owner...)
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// taskWeight is added for each terminal task to its bytes when the owner with the most is
-// sought: a task's share of the default bounds.
+// taskWeight is added for each terminal task to its size, to find the owner with the most. It is
+// the average size of a task under the default bounds.
 const taskWeight = 256 << 20 / 100_000
 
-// weigh adds to the weight of an owner's terminal tasks.
+// weigh adds more to the weight of an owner's terminal tasks.
 func (x *taskRows) weigh(owner []byte, more int) {
 	var weight uint64
 	if share := x.shares.get(owner); share != nil {
@@ -26,7 +26,7 @@ func (x *taskRows) weigh(owner []byte, more int) {
 	x.ranks.put(append(appendNumber(nil, weight), owner...), nil)
 }
 
-// countOpen adds to the number and the bytes of an owner's tasks that are not terminal.
+// countOpen adds to the number and the size of an owner's tasks that are not terminal.
 func (x *taskRows) countOpen(owner []byte, records, bytes int) {
 	n, size := x.openOf(owner)
 	if n += records; n == 0 {
@@ -36,7 +36,7 @@ func (x *taskRows) countOpen(owner []byte, records, bytes int) {
 	x.open.put(owner, appendNumber(appendNumber(nil, uint64(n)), uint64(size+bytes)))
 }
 
-// openOf is the number and the bytes of an owner's tasks that are not terminal.
+// openOf returns the number and the size of an owner's tasks that are not terminal.
 func (x *taskRows) openOf(owner []byte) (records, bytes int) {
 	data := x.open.get(owner)
 	if data == nil {
@@ -45,12 +45,12 @@ func (x *taskRows) openOf(owner []byte) (records, bytes int) {
 	return int(numberOf(data)), int(numberOf(data[8:]))
 }
 
-// need is by how much a row is larger than the one it replaces.
+// need is the space that a new row needs, or the growth of a row that replaces another.
 type need struct {
 	records, bytes int
-	open           int    // bytes, if the task is not terminal; else 0 or less
+	open           int    // growth of the owner's unfinished tasks in bytes; 0 or less if the new row is terminal
 	owner          []byte // with its length in front
-	keep           *kept  // the task being replaced, which must not be dropped; nil: the row is new
+	keep           *kept  // the task to replace, which must not be dropped; nil for a new row
 }
 
 func (x *taskRows) needs(old, k *kept) need {
@@ -69,8 +69,8 @@ func (x *taskRows) needs(old, k *kept) need {
 	return n
 }
 
-// makeRoom drops tasks that may be dropped until there is enough room. If that is not possible,
-// it drops only expired ones.
+// makeRoom evicts tasks until the need is met. If that is not possible, it drops only expired tasks
+// and returns an error.
 func (x *taskRows) makeRoom(n need) error {
 	for !x.fits(n.records, n.bytes) || !x.fair(n) {
 		if x.dropExpired() { // never n.keep, which has not expired
@@ -81,16 +81,16 @@ func (x *taskRows) makeRoom(n need) error {
 	return nil
 }
 
-// fits also accepts a row that shrinks while the store is beyond its bounds, which may have
-// been lowered.
+// fits reports whether the additional rows and bytes fit. It always accepts a row that shrinks,
+// because the store may be beyond bounds that have been lowered.
 func (x *taskRows) fits(records, bytes int) bool {
 	return (records <= 0 || x.counts.rows+records <= x.most.records) && (bytes <= 0 || x.counts.bytes+bytes <= x.most.bytes)
 }
 
-// fair says whether the owner's tasks that are not terminal stay within its share of the room.
-// For a new task the share is as much as all such tasks leave free: half of the room for a
-// single owner, half of the rest for the next one, and so on. A task that grows has been
-// accepted already: its owner may use another quarter of the room.
+// fair reports whether the owner's unfinished tasks stay within the owner's quota. For a new task,
+// the quota is as much as all unfinished tasks leave free. A single owner can thus use half of the
+// space, the next owner half of the rest, and so on. For a task that grows, the quota is three
+// quarters of the space, because the task was already accepted.
 func (x *taskRows) fair(n need) bool {
 	if n.open <= 0 {
 		return true
@@ -103,8 +103,8 @@ func (x *taskRows) fair(n need) bool {
 	return own+n.open <= share
 }
 
-// push drops terminal tasks, first the one that ended first, of the owner that has most of
-// them. It terminates, because each step removes a record or a trace.
+// push evicts terminal tasks of the owner that has the most of them; the task that ended first goes
+// first. It terminates, because each step removes a record or a trace.
 func (x *taskRows) push(n need) error {
 	if n.keep != nil && n.keep.state == stateOver {
 		n.bytes += n.keep.cost()
@@ -126,8 +126,9 @@ func (x *taskRows) push(n need) error {
 	return nil
 }
 
-// firstOver is the task to drop: of the owner with the greatest weight of terminal tasks, the
-// one that ended first, except keep, whose weight is not counted. There must be one.
+// firstOver returns the task to evict. It belongs to the owner with the greatest weight of terminal
+// tasks, and is the owner's task that ended first. It is never keep, which has no weight then.
+// There must be such a task.
 func (x *taskRows) firstOver(keep *kept) *kept {
 	rank, _ := x.ranks.b.Cursor().Last()
 	c := x.over.b.Cursor()

@@ -10,25 +10,25 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// Buckets of the tasks. Where an id is a key, a letter comes first, because a key must not be
-// empty.
+// Buckets of the tasks. Each comment gives key and value. A key that is an ID begins with a letter,
+// because a key must not be empty.
 const (
-	tasksName  = "tasks"       // id: the row, see kept
-	endsName   = "tasks.ends"  // expiry, id: the tasks that expire
-	ownersName = "tasks.owner" // owner, number: place, in the order of creation
-	overName   = "tasks.over"  // owner, number of the end: id, of terminal tasks
+	tasksName  = "tasks"       // ID: the row, see kept
+	endsName   = "tasks.ends"  // expiry, ID: nothing; tasks that expire
+	ownersName = "tasks.owner" // owner, number: place; in the order of creation
+	overName   = "tasks.over"  // owner, number of the end: ID; terminal tasks
 	sharesName = "tasks.share" // owner: weight of its terminal tasks, if it has any
-	ranksName  = "tasks.rank"  // that weight, owner: nothing
-	openName   = "tasks.open"  // owner: number and bytes of its tasks that are not terminal, if it has any
-	takenName  = "tasks.taken" // id: tasks that a worker has taken and not given back
-	goneName   = "tasks.gone"  // id: trace of a task that is gone, so that a list can continue after it
-	tracesName = "tasks.trace" // number of the trace: id
+	ranksName  = "tasks.rank"  // weight in tasks.share, owner: nothing
+	openName   = "tasks.open"  // owner: number and size of its tasks that are not terminal, if it has any
+	takenName  = "tasks.taken" // ID: tasks that a worker has taken and not given back
+	goneName   = "tasks.gone"  // ID: trace of a removed task, so that a list can continue after it
+	tracesName = "tasks.trace" // number of the trace: ID
 )
 
-// goneShare: there may be TaskRecords divided by this many traces.
+// goneShare: the number of traces is at most TaskRecords divided by goneShare.
 const goneShare = 8
 
-// taskRows are the tasks in a transaction.
+// taskRows gives access to the tasks in a transaction.
 type taskRows struct {
 	t      *txn
 	most   taskBounds
@@ -48,7 +48,7 @@ func tasksIn(t *txn, most taskBounds) *taskRows {
 
 func taskKey(id string) []byte { return append([]byte{'t'}, id...) }
 
-// get returns expired tasks, too; nil if there is none.
+// get returns the task, even if it has expired, or nil if there is none.
 func (x *taskRows) get(id string) *kept {
 	row := x.rows.get(taskKey(id))
 	if row == nil {
@@ -69,7 +69,7 @@ func (x *taskRows) move(kind moveKind, id, token string) {
 	x.t.moves = append(x.t.moves, move{kind, id, token})
 }
 
-// insert stores a new task; the caller has made room for it.
+// insert stores a new task. The caller has made space for it.
 func (x *taskRows) insert(k *kept) {
 	k.number = x.rows.next()
 	x.place(k)
@@ -109,7 +109,7 @@ func (x *taskRows) replace(old, k *kept) {
 	}
 }
 
-// place writes the row and its entries in the other buckets, and counts its bytes.
+// place writes the row and its entries in the other buckets, and adds its size to the totals.
 func (x *taskRows) place(k *kept) {
 	if k.state == stateOver && k.over == 0 {
 		k.over = x.over.next()
@@ -120,7 +120,7 @@ func (x *taskRows) place(k *kept) {
 	x.count(k, 1)
 }
 
-// count adds what the task takes to the totals, times sign.
+// count adds the task's size to the totals, multiplied by sign.
 func (x *taskRows) count(k *kept, sign int) {
 	x.counts.bytes += sign * k.cost()
 	if k.state != stateOver {
@@ -162,7 +162,7 @@ func (x *taskRows) drop(k *kept) {
 	x.leaveTrace(k.id, owner, k.number)
 }
 
-// dropExpired drops the task that expired first, if any has expired.
+// dropExpired drops the task that expired first. If no task has expired, it returns false.
 func (x *taskRows) dropExpired() bool {
 	key, _ := x.ends.first()
 	if key == nil || endOf(key) > x.t.now {
@@ -172,8 +172,8 @@ func (x *taskRows) dropExpired() bool {
 	return true
 }
 
-// must is a row that another bucket refers to. If it is missing, the file is damaged: the panic
-// tells that to whoever runs the transaction.
+// must returns a row that another bucket refers to. If the row is missing, the file is damaged:
+// must panics, and the panic fails the transaction.
 func (x *taskRows) must(key []byte) *kept {
 	id := string(key[1:])
 	k := x.get(id)
@@ -183,14 +183,14 @@ func (x *taskRows) must(key []byte) *kept {
 	return k
 }
 
-// listed is the place of a task in its owner's list.
+// listed is a task's entry in its owner's list.
 type listed struct {
 	state state
 	end   int64
 	id    string
 }
 
-// ofOwner are the places behind the number, in order.
+// ofOwner returns the entries of the owner after the number, in order.
 func (x *taskRows) ofOwner(owner string, number uint64) iter.Seq[listed] {
 	return func(yield func(listed) bool) {
 		prefix := ownerPrefix([]byte(owner))
@@ -203,8 +203,8 @@ func (x *taskRows) ofOwner(owner string, number uint64) iter.Seq[listed] {
 	}
 }
 
-// number is that of the owner's task with this id, or of its trace if the task is gone; 0 is
-// before all.
+// number returns the number of the owner's task with this ID, or of its trace if the task is gone.
+// For an empty ID it returns 0, which is before all tasks.
 func (x *taskRows) number(owner, id string) (n uint64, ok bool) {
 	if id == "" {
 		return 0, true
@@ -218,8 +218,8 @@ func (x *taskRows) number(owner, id string) (n uint64, ok bool) {
 	return 0, false
 }
 
-// lineUp puts the working tasks in line, in the order of creation. It is called before the
-// store is handed out.
+// lineUp puts the working tasks into the queue, in the order of creation. It is called before Open
+// returns the store.
 func (s *tasks) lineUp() error {
 	type spot struct {
 		number uint64

@@ -2,11 +2,13 @@ package boltstore
 
 import "bytes"
 
-// A trace is the number of the task, the number of the trace, and the owner.
+// traceCost returns the size of a trace. A trace is the number of the task, the number of the
+// trace, and the owner.
 
 func traceCost(id string, owner []byte) int { return rowCost + 2*len(id) + len(owner) }
 
-// leaveTrace keeps at most one trace for an id, and not more traces than their share.
+// leaveTrace adds a trace. There is at most one trace for an ID; the oldest traces are removed if
+// there are too many.
 func (x *taskRows) leaveTrace(id string, owner []byte, number uint64) {
 	key := taskKey(id)
 	if x.gone.get(key) != nil {

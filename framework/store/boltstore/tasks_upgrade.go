@@ -1,8 +1,8 @@
 package boltstore
 
-// upgradeTasks counts all tasks of an older file again, and sorts the terminal ones by owner:
-// format 1 had one order for all owners, and formats before 3 did not count the bytes of tasks
-// that are not terminal.
+// upgradeTasks counts all tasks of an older file again, and sorts the terminal ones by owner.
+// Format 1 had one order for all owners. Formats before 3 did not count the size of tasks that are
+// not terminal.
 func upgradeTasks(t *txn) {
 	for _, name := range []string{overName, sharesName, ranksName, openName} {
 		t.empty(name)

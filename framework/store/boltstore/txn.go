@@ -9,13 +9,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// few bounds the expired rows that a write drops if it needs no room. It is more than a write
-// can add, so that they become fewer, and few, so that no write waits until all that expired in
-// a quiet hour is dropped.
+// few is the maximum number of expired rows that a write drops if it needs no space. It is larger
+// than the number that a write can add, so that expired rows become fewer. It is small, so that no
+// write has to drop everything that expired in a quiet hour.
 const few = 8
 
-// longestName bounds ids, owners, keys and names of streams. bbolt's own bound is eight times
-// as large, which leaves room for the keys that are composed of them.
+// longestName is the maximum length of IDs, owners, keys and names of streams. bbolt's own bound is
+// eight times as large, which leaves space for composed keys.
 const longestName = 4096
 
 func checkName(what, name string) error {
@@ -25,8 +25,8 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// txn is one transaction. If it writes, err is the first write that failed: the transaction
-// must be rolled back then.
+// txn is one transaction. err is the error of the first write that failed; if it is set, the
+// transaction must be rolled back.
 type txn struct {
 	tx    *bbolt.Tx
 	now   int64
@@ -35,8 +35,8 @@ type txn struct {
 	err   error
 }
 
-// bucket is one of a transaction. What it returns is valid as long as the transaction, and must
-// not be changed.
+// bucket is a bucket in a transaction. Keys and values that it returns are valid as long as the
+// transaction, and must not be changed.
 type bucket struct {
 	t *txn
 	b *bbolt.Bucket
@@ -46,10 +46,10 @@ func (t *txn) bucket(name string) bucket { return bucket{t, t.tx.Bucket([]byte(n
 
 func (b bucket) get(key []byte) []byte { return b.b.Get(key) }
 
-// first is nil in an empty bucket.
+// first returns the first key and its value, or nil if the bucket is empty.
 func (b bucket) first() (key, value []byte) { return b.b.Cursor().First() }
 
-// next is a number that it has not returned before.
+// next returns a number that it has not returned before.
 func (b bucket) next() uint64 {
 	b.t.wrote = true
 	n, err := b.b.NextSequence()
@@ -57,7 +57,7 @@ func (b bucket) next() uint64 {
 	return n
 }
 
-// put keeps the value without a copy: it must not change before the commit.
+// put keeps the value without a copy. The value must not change before the commit.
 func (b bucket) put(key, value []byte) {
 	b.t.wrote = true
 	b.t.check(b.b.Put(key, value))
@@ -68,7 +68,7 @@ func (b bucket) remove(key []byte) {
 	b.t.check(b.b.Delete(key))
 }
 
-// empty removes everything from a bucket. Its numbers go on counting.
+// empty removes everything from a bucket. The bucket's numbers continue.
 func (t *txn) empty(name string) {
 	last := t.bucket(name).b.Sequence()
 	t.check(t.tx.DeleteBucket([]byte(name)))
@@ -85,8 +85,8 @@ func (t *txn) check(err error) {
 	}
 }
 
-// counts are the totals of a port in the file. ended are those of rows that may be dropped for
-// new ones, gone those of traces of dropped rows; both are also in bytes.
+// counts holds the totals of one kind of data in the file. ended counts rows that may be dropped
+// for new ones, and gone counts traces of dropped rows. bytes includes both.
 type counts struct {
 	rows, bytes      int
 	ended, endedSize int
@@ -121,10 +121,11 @@ func (t *txn) setCounts(port string, c, was counts) {
 	t.bucket(countsName).put([]byte(port), data)
 }
 
-// never is the expiry of what does not expire, or not in the next centuries.
+// never is the expiry of data that does not expire, or not in the next centuries.
 const never = math.MaxInt64
 
-// nanos is t in nanoseconds since 1970, as far as they can be counted; never for the zero time.
+// nanos returns t in nanoseconds since 1970, limited to the range of an int64. For the zero time it
+// returns never.
 func nanos(t time.Time) int64 {
 	const last = math.MaxInt64 / int64(time.Second)
 	switch sec := t.Unix(); {
@@ -137,7 +138,7 @@ func nanos(t time.Time) int64 {
 	}
 }
 
-// after is d later than now; never if that overflows.
+// after returns the time d after now, or never if that overflows.
 func after(now int64, d time.Duration) int64 {
 	if now > never-int64(d) {
 		return never
@@ -145,18 +146,18 @@ func after(now int64, d time.Duration) int64 {
 	return now + int64(d)
 }
 
-// appendEnd makes keys that sort by time.
+// appendEnd appends a time so that keys sort by it.
 func appendEnd(dst []byte, end int64) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(end)^(1<<63))
 }
 
-// endOf needs at least 8 bytes.
+// endOf returns the time that appendEnd wrote. It needs at least 8 bytes.
 func endOf(data []byte) int64 { return int64(binary.BigEndian.Uint64(data) ^ (1 << 63)) }
 
 func appendNumber(dst []byte, n uint64) []byte { return binary.BigEndian.AppendUint64(dst, n) }
 
-// numberOf needs at least 8 bytes.
+// numberOf returns the number that appendNumber wrote. It needs at least 8 bytes.
 func numberOf(data []byte) uint64 { return binary.BigEndian.Uint64(data) }
 
-// endKey is the key of a row in the bucket of expiries.
+// endKey returns the key of a row in the bucket of expiries.
 func endKey(end int64, key []byte) []byte { return append(appendEnd(nil, end), key...) }

@@ -13,7 +13,7 @@ const (
 	waitingBytes    = 4 << 20
 )
 
-// changes is the change.Bus. It has no goroutine of its own: Publish appends a message to the queue
+// changes is the change.Bus. It has no goroutine of its own. Publish appends a message to the queue
 // of every subscriber, and the goroutine in Subscribe takes messages from its queue. mu guards the
 // queues, and is not held while Subscribe calls fn.
 type changes struct {

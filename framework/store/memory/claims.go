@@ -13,8 +13,8 @@ import (
 )
 
 // claims is the claim.Store. It reads the time while mu is held, so that operations see times in
-// the order in which they run. A stored value is replaced and never changed in place. Therefore it
-// can be copied after mu is released.
+// the order they run. A stored value is replaced and never changed in place. Therefore it can be
+// copied after mu is released.
 type claims struct {
 	bounds bounds
 

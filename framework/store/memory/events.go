@@ -14,10 +14,10 @@ import (
 // events. Only their number is kept.
 const numbersShare = 8
 
-// events is the eventlog.Store. A stream is in exactly one queue: in the queue of its size class if
-// it has events (kept), and in emptied otherwise. Append moves it to the end of its queue. makeRoom
-// first takes the events of streams in kept, which moves them to emptied, and then forgets streams
-// in emptied.
+// events is the eventlog.Store. A stream is in exactly one queue. If it has events, it is in the
+// queue of its size class (kept); otherwise it is in emptied. Append moves it to the end of its
+// queue. makeRoom first takes the events of streams in kept, which moves them to emptied. Then it
+// forgets streams in emptied.
 //
 // mu guards everything. It is held for a few steps and not for the copy of a frame. Two cores that
 // only append lose 30 of 100 ns to each other (BenchmarkAppend), which is little compared with

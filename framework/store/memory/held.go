@@ -1,8 +1,8 @@
 package memory
 
 // heldCost is the bookkeeping for a claim that counts toward ClaimBytes. It is the approximate size
-// of its record, its map entry and its heap entry, and of the rounding of key and value by the
-// allocator.
+// of its record, its map entry and its heap entry. The allocator's rounding of key and value is
+// included.
 const heldCost = 192
 
 // claimKey is a key in the table. It keeps counters and values with the same name apart.

@@ -19,8 +19,8 @@ type line struct {
 }
 
 // turn is a task's entry in the queue. It exists as long as the task is working. enter adds it
-// without a lease, lend leases it to a worker and moves its due time to the end of the lease,
-// giveBack ends the lease, and leave removes the entry.
+// without a lease. lend leases it to a worker and moves its due time to the end of the lease.
+// giveBack ends the lease, and leave removes the entry. tasks.mu guards all of it.
 type turn struct {
 	task   *heldTask
 	due    time.Time // it can be taken after this time: its arrival, or the end of its lease

@@ -142,10 +142,10 @@ func (s *Store) Claims() claim.Store { return &s.claims }
 // data that are not longer.
 func (s *Store) Sessions() session.Store { return &s.sessions }
 
-// Tasks returns the store for tasks, which is also a task.Queue. When the store is full, ended
-// tasks are evicted: from the owner with the most of them, by number and bytes, the task that ended
-// first. If a new or growing task does not fit even then, the operation returns an error that
-// matches [ErrFull] and task.ErrFull. The same applies to a task beyond its owner's quota, see
+// Tasks returns the store for tasks, which is also a task.Queue. When the store is full, it evicts
+// ended tasks. It chooses the owner with the most of them, by number and bytes, and evicts the task
+// that ended first. If a new or growing task does not fit even then, the operation returns an error
+// that matches [ErrFull] and task.ErrFull. The same applies to a task beyond its owner's quota, see
 // [TaskBytes].
 //
 // A list can continue after a removed task as long as the store remembers the task's position. It

@@ -13,12 +13,12 @@ import (
 )
 
 // tasks is the task.Store and the task.Queue. It reads the time while mu is held, so that
-// operations see times in the order they run. A stored record is replaced and never
-// changed in place. Therefore it can be copied after mu is released.
+// operations see times in the order they run. A stored record is replaced and never changed in
+// place. Therefore it can be copied after mu is released.
 //
-// insert, replace and forget change a task and all indexes together: the expiry heap (ends), the
-// queue of working tasks (line), the owner's tasks, and the totals. A task that forget removes
-// leaves a trace in gone, so that a list can continue after it.
+// insert, replace and forget change a task and all its indexes together. The indexes are the expiry
+// heap (ends), the queue of working tasks (line), the owner's tasks, and the totals. A task that
+// forget removes leaves a trace in gone, so that a list can continue after it.
 type tasks struct {
 	bounds bounds
 
@@ -160,8 +160,7 @@ func (s *tasks) number(owner, id string) uint64 {
 }
 
 // Count returns the number of the owner's tasks that have not ended. It releases the mutex
-// repeatedly while it
-// drops tasks that expired in a quiet hour.
+// repeatedly while it drops tasks that expired in a quiet hour.
 func (s *tasks) Count(_ context.Context, owner string) (int, error) {
 	for {
 		if n, ok := s.working(owner); ok {

@@ -48,9 +48,9 @@ func (s *tasks) fits(records, bytes int) bool {
 }
 
 // fair reports whether the owner's unfinished tasks stay within the owner's quota. For a new task,
-// the quota is as much as all unfinished tasks leave free: half of the space for a single owner,
-// half of the rest for the next one, and so on. For a task that grows, the quota is three quarters
-// of the space, because the task was already accepted.
+// the quota is as much as all unfinished tasks leave free. A single owner can thus use half of the
+// space, the next owner half of the rest, and so on. For a task that grows, the quota is three
+// quarters of the space, because the task was already accepted.
 func (s *tasks) fair(n need) bool {
 	own := n.open
 	if n.owner != nil {

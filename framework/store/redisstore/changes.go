@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// heartbeat is how long the connection may be silent before it is asked whether it is
-	// alive. If it stays silent as long again, it is not.
+	// heartbeat is how long the connection may be silent before a ping is sent. If it stays silent
+	// as long again, the connection counts as lost.
 	heartbeat = 3 * time.Second
 	// The pause before another try grows from the first to the longest.
 	firstPause   = 50 * time.Millisecond
@@ -40,11 +40,13 @@ func (c *changes) Publish(ctx context.Context, message []byte) error {
 	return nil
 }
 
-// place binds a sealed message to this channel: it opens nowhere else.
+// place returns the additional data that binds a sealed message to this channel, so that it cannot
+// be opened elsewhere.
 func (c *changes) place() []byte { return place("message", c.store.channel()) }
 
-// node is the one through which all messages go. A Cluster takes a message at any node and
-// passes it on to all, in no order, and possibly before it knows who has subscribed there.
+// node returns the client for the node that carries all messages. A Cluster accepts a message at
+// any node and passes it on to all others. It keeps no order then, and a node may receive the
+// message before it has registered a subscriber.
 func (c *changes) node(ctx context.Context) (redis.UniversalClient, error) {
 	cluster, ok := c.store.client.(*redis.ClusterClient)
 	if !ok {
@@ -53,7 +55,8 @@ func (c *changes) node(ctx context.Context) (redis.UniversalClient, error) {
 	return cluster.MasterForKey(ctx, c.store.channel())
 }
 
-// Subscribe reads in a goroutine of its own, which ends before Subscribe returns.
+// Subscribe calls fn with each message until ctx ends or the store is closed. It reads in a
+// goroutine of its own, which ends before Subscribe returns.
 func (c *changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
 	if c.store.fault != nil {
 		return c.store.fault
@@ -101,7 +104,7 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// receive reads from one connection until it breaks. It says whether it had subscribed.
+// receive reads from one connection until it breaks. It reports whether it had subscribed.
 func (c *changes) receive(ctx context.Context, box *inbox) (subscribed bool) {
 	conn := c.store.client.Subscribe(ctx, c.store.channel())
 	done := func() { _ = conn.Close() }
@@ -129,9 +132,9 @@ func (c *changes) receive(ctx context.Context, box *inbox) (subscribed bool) {
 	}
 }
 
-// take discards a message that was not sealed with a key of this store. It may come from a
-// server that has a newer key already: so the subscriber is told that something was lost, and
-// looks for itself.
+// take puts a message into box. A message that no key of this store opens may come from a server
+// that already has a newer key. take then reports a loss, so that the subscriber reads everything
+// again.
 func (c *changes) take(box *inbox, payload string) {
 	message, err := c.store.box.open(payload, c.place())
 	if err != nil {

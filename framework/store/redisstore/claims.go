@@ -29,8 +29,8 @@ var (
 	counterAdd  = newScript(counterAddLua)
 )
 
-// claims is the claim.Store: a string for each value and each counter. Redis compares values,
-// so equal values must be stored as equal bytes.
+// claims is the claim.Store. There is a string for each value and each counter. Redis compares
+// values, so equal values must be stored as equal bytes.
 type claims struct{ store *Store }
 
 func claimPlace(name string) []byte { return place("claim", name) }
@@ -94,7 +94,7 @@ func (c *claims) Get(ctx context.Context, key string) ([]byte, error) {
 	return value, nil
 }
 
-// Delete is atomic.
+// Delete compares and deletes in one step.
 func (c *claims) Delete(ctx context.Context, key string, old []byte) error {
 	var args []any
 	if old != nil {
@@ -108,7 +108,7 @@ func (c *claims) Delete(ctx context.Context, key string, old []byte) error {
 	return nil
 }
 
-// Add fails if the sum overflows an int64; the counter keeps its value.
+// Add returns an error if the sum overflows an int64; the counter then keeps its value.
 func (c *claims) Add(ctx context.Context, key string, n int64, life time.Duration) (int64, error) {
 	if err := checkLife(life); err != nil {
 		return 0, err

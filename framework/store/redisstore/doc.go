@@ -17,8 +17,8 @@
 // # Guarantees
 //
 // Every change is one step (a Lua script). A task and its queue entry change together, so that an
-// accepted task is never lost from the queue. Every change is sent once, whatever the client's
-// MaxRetries. If there is no answer, the error does not say whether the change has happened.
+// accepted task is never lost from the queue. Every change is sent once, even if the client's
+// MaxRetries allows more. If there is no answer, the change may or may not have happened.
 //
 // Items expire by the clock of Redis. For sessions and tasks, the servers set the times by their
 // own clocks. All these clocks must agree to within a few seconds (NTP). If a server's clock is
@@ -49,27 +49,29 @@
 //
 // Data that Redis loses is lost. With the append-only file and `appendfsync always`, no
 // acknowledged data is lost. With `everysec`, up to a second of it is lost, and a failover may lose
-// data that had not reached the replica. With snapshots alone (RDB, the default of many packages),
-// a crash loses everything since the last snapshot: minutes of sessions, of accepted tasks, and of
-// results that clients have not fetched. The restored data is consistent: tasks and their queue are
-// as of one moment.
+// data that had not reached the replica.
+//
+// With snapshots alone (RDB, the default of many packages), a crash loses everything since the last
+// snapshot. That may be minutes of sessions, of accepted tasks, and of results that clients have
+// not fetched. The restored data is consistent: tasks and their queue are as of one moment.
 //
 // `maxmemory-policy` must be noeviction, because any other policy silently removes tasks. When the
 // memory is full, sessions, claims and new tasks return ErrFull, and all other writes an error.
 //
 // There is no bound for everything together. Tasks are bounded for each owner (EndedTasks,
-// EndedBytes, LiveBytes, and by the server), streams by StreamEvents, StreamBytes and StreamTTL,
-// and sessions and claims by their lifetime. A stream therefore never displaces another's events,
-// but many large streams can fill the memory of Redis for as long as StreamTTL.
+// EndedBytes, LiveBytes, and by the server). Streams are bounded by StreamEvents, StreamBytes and
+// StreamTTL, and sessions and claims by their lifetime. A stream therefore never displaces
+// another's events. But many large streams can fill the memory of Redis for as long as StreamTTL.
 //
 // On a Cluster, the tasks of one prefix are in one slot and therefore on one shard: their records,
 // their queue and their indexes change together. Sessions, claims and events are distributed.
 //
-// # What is not encrypted
+// # Encryption
 //
 // With Encrypt, contents are sealed (AES-256-GCM): tasks, the data of sessions, frames of events,
-// values of claims, and messages of the bus, which Redis does not store. Keys are not sealed: IDs,
-// owners, principals, names of streams and claims. Counters, versions and times are not sealed
-// either. An attacker who can write to Redis cannot replace one record by another or make up a
-// message, but can restore an older record.
+// values of claims, and messages of the bus. Redis does not store messages of the bus.
+//
+// Keys are not sealed: IDs, owners, principals, names of streams and claims. Counters, versions and
+// times are not sealed either. An attacker who can write to Redis cannot replace one record by
+// another or make up a message. The attacker can restore an older record.
 package redisstore

@@ -7,8 +7,9 @@ import (
 	"github.com/kagami-mcp/kagami/framework/store"
 )
 
-// The driver for redis://, rediss:// and unix://, as Open takes them, and with the parameter prefix:
-// different programs on one Redis need different prefixes for their keys.
+// init registers the driver for redis://, rediss:// and unix://, with the URLs that Open takes. The
+// driver also reads the parameter prefix, because programs that share a Redis need different
+// prefixes for their keys.
 func init() { //nolint:gochecknoinits // as drivers of database/sql do
 	for _, scheme := range []string{"redis", "rediss", "unix"} {
 		store.Register(scheme, func(ctx context.Context, address string) (store.Store, error) {
@@ -21,11 +22,11 @@ func init() { //nolint:gochecknoinits // as drivers of database/sql do
 	}
 }
 
-// withoutPrefix takes ?prefix= out of a URL.
+// withoutPrefix removes ?prefix= from a URL.
 func withoutPrefix(address string) (rest, prefix string) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return address, "" // Open says what is wrong
+		return address, "" // Open reports the error
 	}
 	q := u.Query()
 	if prefix = q.Get("prefix"); prefix == "" {

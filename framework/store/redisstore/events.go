@@ -20,10 +20,10 @@ var (
 	eventAfter  = newScript(eventAfterLua)
 )
 
-// numberLife is how much longer than its events the number of a stream is kept.
+// numberLife is how much longer the number of a stream is kept than its events.
 const numberLife = 24 * time.Hour
 
-// events is the eventlog.Store: for each stream a hash of frames, and a counter that lives
+// events is the eventlog.Store. For each stream there is a hash of frames, and a counter that lives
 // longer.
 type events struct {
 	store  *Store
@@ -60,7 +60,7 @@ func (e *events) After(ctx context.Context, stream string, seq uint64) ([]eventl
 	for i, kept := range frames {
 		held, _ := text(kept)
 		frame, err := e.store.box.open(held, where)
-		if err != nil { // it will never become readable, and whoever waits for it would wait for ever
+		if err != nil { // the frame will never become readable, so a client must not wait for it
 			return nil, failed("reading events", fmt.Errorf("%w: %w", eventlog.ErrExpired, err))
 		}
 		out[i] = eventlog.Event{Seq: seq + uint64(i) + 1, Frame: frame}
@@ -68,7 +68,7 @@ func (e *events) After(ctx context.Context, stream string, seq uint64) ([]eventl
 	return out, nil
 }
 
-// Drop deletes the number, too.
+// Drop also deletes the stream's number.
 func (e *events) Drop(ctx context.Context, stream string) error {
 	if err := e.store.client.Del(ctx, e.store.streamKeys(stream)...).Err(); err != nil {
 		return failed("dropping a stream", err)

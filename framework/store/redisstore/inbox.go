@@ -2,14 +2,15 @@ package redisstore
 
 import "sync"
 
-// The bounds of a subscriber's queue.
+// Bounds of a subscriber's queue.
 const (
 	inboxMessages = 1024
 	inboxBytes    = 4 << 20
 )
 
-// inbox is a queue between a connection and a subscriber, which may be slower. nil in it says
-// that messages were lost.
+// inbox is a queue between a connection and a subscriber, which may be slower. A nil message means
+// that messages were lost. put and lost add to the queue and set filled; the goroutine of Subscribe
+// waits for filled and takes.
 type inbox struct {
 	filled chan struct{} // has an element if there may be something to take
 
@@ -36,8 +37,8 @@ func (b *inbox) put(message []byte) {
 	b.fill()
 }
 
-// lost replaces the whole queue: a subscriber that has lost one message must read everything
-// anew anyway.
+// lost replaces the whole queue by nil. A subscriber that has lost one message must read everything
+// again anyway.
 func (b *inbox) lost() {
 	b.mu.Lock()
 	b.messages, b.bytes = append(b.messages[:0:0], nil), 0
@@ -52,7 +53,7 @@ func (b *inbox) fill() {
 	}
 }
 
-// take removes the oldest message.
+// take removes the oldest message and returns it. If the queue is empty, it returns false.
 func (b *inbox) take() ([]byte, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

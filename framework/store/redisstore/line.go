@@ -26,10 +26,11 @@ const (
 )
 
 // line is the queue of this store's waiting Takes. While there are any, one goroutine (the reader)
-// reads entries for all of them, never more than there are Takes. enter adds a Take and starts the
-// reader if none runs (reading). wanted clears reading when no Take waits, and the reader then
-// ends. Each Take receives exactly one answer, unless it leaves first. mu guards the fields below
-// it, except the fields of the reader.
+// reads entries for all of them, never more than there are Takes.
+//
+// enter adds a Take and starts the reader if none runs (reading). wanted clears reading when no
+// Take waits, and the reader then ends. Each Take receives exactly one answer, unless it leaves
+// first. mu guards the fields below it, except the fields of the reader.
 type line struct {
 	store    *Store
 	consumer string
@@ -58,7 +59,7 @@ func newLine(s *Store, o options) line {
 	return line{store: s, consumer: rand.Text(), life: o.leaseLife, every: o.sweep, cursor: "0-0"}
 }
 
-// wait waits for one turn.
+// wait waits until the reader answers with one turn, or ctx ends.
 func (l *line) wait(ctx context.Context) (turn, error) {
 	mine := make(chan answer, 1)
 	if err := l.enter(ctx, mine); err != nil {
@@ -111,7 +112,7 @@ func (l *line) leave(mine chan answer) bool {
 	return true
 }
 
-// close answers all waiting Takes. The reader ends with the store's context.
+// close answers all waiting Takes with ErrClosed. The reader ends with the store's context.
 func (l *line) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +176,7 @@ func (l *line) fail(err error) {
 	l.waiting = nil
 }
 
-// giveBack releases an entry whose Take does not wait any more. If that fails, the task comes back
+// giveBack releases an entry if its Take does not wait any more. If that fails, the task comes back
 // when its lease expires.
 func (l *line) giveBack(ctx context.Context, t turn) {
 	tasks := &l.store.tasks

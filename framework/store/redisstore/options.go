@@ -82,8 +82,10 @@ func StreamEvents(n int) Option { return func(o *options) { o.events.events = ma
 func StreamBytes(n int) Option { return func(o *options) { o.events.bytes = max(n, 1) } }
 
 // StreamTTL sets how long the events of a stream are kept after the last one; the default is an
-// hour. The stream's number is kept a day longer: if the stream began at 1 again, a client could
-// mistake new events for events that it has seen. If d is below 10 ms, it counts as 10 ms.
+// hour. If d is below 10 ms, it counts as 10 ms.
+//
+// The stream's number is kept a day longer. If the stream began at 1 again, a client could mistake
+// new events for events that it has seen.
 func StreamTTL(d time.Duration) Option {
 	const longest = 100 * 365 * 24 * time.Hour // so that adding a day does not overflow
 	return func(o *options) { o.events.ttl = min(max(d, 10*time.Millisecond), longest) }

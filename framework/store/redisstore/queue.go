@@ -29,11 +29,11 @@ var (
 	queueReap    = newScript(taskLua + queueReapLua)
 )
 
-// group is the consumer group of all workers; lua/task.lua has the same name.
+// group is the name of the consumer group of all workers. lua/task.lua has the same name.
 const group = "w"
 
-// Take waits together with the other Takes of this store. It fails if Redis cannot be reached,
-// and does not try again.
+// Take waits together with the other Takes of this store. If Redis cannot be reached, Take returns
+// the error and does not try again.
 func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return task.Lease{}, err
@@ -48,15 +48,15 @@ func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	return s.lease(t), nil
 }
 
-// turn is an entry of the stream that was delivered to this store.
+// turn is an entry of the stream that Redis has delivered to this store.
 type turn struct {
 	task  string
 	entry string
-	count int64 // how often it was delivered
+	count int64 // number of deliveries
 }
 
-// lease has a token that is never that of the next lease: the count differs even if the same
-// store takes the task again.
+// lease returns the lease for an entry. No two leases of a task have the same token: the count
+// differs even if the same store takes the task again.
 func (s *tasks) lease(t turn) task.Lease {
 	return task.Lease{
 		Task:  t.task,
@@ -66,7 +66,7 @@ func (s *tasks) lease(t turn) task.Lease {
 	}
 }
 
-// Renew leaves the count of deliveries as it is.
+// Renew does not change the count of deliveries.
 func (s *tasks) Renew(ctx context.Context, l task.Lease) error {
 	held, err := s.held(ctx, queueRenew, l)
 	switch {
@@ -78,7 +78,7 @@ func (s *tasks) Renew(ctx context.Context, l task.Lease) error {
 	return nil
 }
 
-// Release needs no round trip if this store has seen the turn end.
+// Release needs no round trip if this store has seen the entry end.
 func (s *tasks) Release(ctx context.Context, l task.Lease) error {
 	if entry, _, _ := strings.Cut(l.Token, " "); s.line.isOver(entry) {
 		return nil
@@ -89,8 +89,8 @@ func (s *tasks) Release(ctx context.Context, l task.Lease) error {
 	return nil
 }
 
-// held runs a script that says whether the token is that of the current lease. Another store
-// than the one that took the task may call it.
+// held runs a script that returns 1 if l is the current lease, and reports its answer. A store that
+// did not take the task may also call it.
 func (s *tasks) held(ctx context.Context, what script, l task.Lease) (bool, error) {
 	entry, rest, _ := strings.Cut(l.Token, " ")
 	count, consumer, ok := strings.Cut(rest, " ")

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// script is a Lua script. Its hash is computed at its first run: most programs that have this
-// package linked in have no Redis.
+// script is a Lua script. Its hash is computed at its first run, because most programs that link
+// this package use no Redis.
 type script func() *redis.Script
 
 func newScript(source string) script {
@@ -29,8 +29,8 @@ func (s *Store) run(ctx context.Context, what script, keys []string, args ...any
 	return what().Run(ctx, once{s.client}, keys, args...)
 }
 
-// once is a client that sends a script only once. If it were sent again because the answer was
-// lost, an event would be there twice, and a created record would seem to have existed before.
+// once is a client that sends a script only once. If the answer was lost and the script were sent
+// again, an event would be stored twice. A created record would seem to have existed before.
 type once struct{ redis.UniversalClient }
 
 // EvalSha implements redis.Scripter.
@@ -52,7 +52,7 @@ func (o once) eval(ctx context.Context, name, script string, keys []string, args
 	return o.do(ctx, append(all, args...)...)
 }
 
-// do sends any command once.
+// do sends a command once.
 func (o once) do(ctx context.Context, args ...any) *redis.Cmd {
 	cmd := onceCmd{redis.NewCmd(ctx, args...)}
 	_ = o.Process(ctx, cmd) // cmd has the error
@@ -71,24 +71,24 @@ type onceRead struct{ *redis.XStreamSliceCmd }
 // NoRetry implements redis.Cmder.
 func (onceRead) NoRetry() bool { return true }
 
-// failed wraps err with what was being done. It leaves out ids, which may be secrets.
+// failed returns err with the operation in front. It leaves out IDs, which may be secrets.
 func failed(doing string, err error) error { return fmt.Errorf("redisstore: %s: %w", doing, err) }
 
-// outOfMemory says that Redis has reached its maxmemory.
+// outOfMemory reports whether Redis has reached its maxmemory.
 func outOfMemory(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "OOM command not allowed")
 }
 
-// noGroup says that the consumer group does not exist yet, or not any more.
+// noGroup reports whether the consumer group does not exist yet, or not any more.
 func noGroup(err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "NOGROUP") || strings.Contains(err.Error(), "UNBLOCKED"))
 }
 
-// millis rounds up: nothing expires too early, and a positive duration is never 0, which is for
-// ever.
+// millis returns d in milliseconds, rounded up. Nothing expires too early, and a positive duration
+// is never 0, which would mean no expiry.
 func millis(d time.Duration) int64 { return int64((d-1)/time.Millisecond) + 1 }
 
-// unixMillis rounds up, too: 0 stands for no time.
+// unixMillis returns t in milliseconds, also rounded up.
 func unixMillis(t time.Time) int64 {
 	ms := t.UnixMilli()
 	if t.Nanosecond()%int(time.Millisecond) != 0 {
@@ -97,7 +97,7 @@ func unixMillis(t time.Time) int64 {
 	return ms
 }
 
-// stamp is t to the nanosecond; "" is the zero time.
+// stamp returns t to the nanosecond. For the zero time it returns "".
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -121,7 +121,8 @@ func parseStamp(s string) (time.Time, error) {
 	return time.Unix(sec, nsec).UTC(), nil
 }
 
-// text is a field of an answer as a string; nil is "".
+// text returns a field of an answer as a string. If the field is not a string, it returns "" and
+// false.
 func text(v any) (string, bool) {
 	s, ok := v.(string)
 	return s, ok

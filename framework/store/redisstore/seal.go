@@ -13,11 +13,11 @@ import (
 	"fmt"
 )
 
-// ErrKey says that a record was sealed with a key that this store does not have, was not
-// sealed although it should be, or was tampered with.
+// ErrKey is returned for a record that this store cannot open. It was sealed with another key, was
+// not sealed although the store encrypts, or was changed.
 var ErrKey = errors.New("redisstore: no key opens it")
 
-// The first byte of everything that can be sealed.
+// The first byte of every value that can be sealed.
 const (
 	plain  = 0
 	sealed = 1
@@ -30,7 +30,7 @@ const (
 )
 
 // box seals and opens values. Without keys it only marks them as plain.
-type box []boxKey // the first one seals, all open
+type box []boxKey // the first one seals, and all open
 
 type boxKey struct {
 	id   []byte
@@ -50,7 +50,7 @@ func newBox(keys [][]byte) (box, error) {
 	return b, nil
 }
 
-// newBoxKey derives one key for each purpose.
+// newBoxKey derives one key for each purpose from the secret.
 func newBoxKey(secret []byte) (boxKey, error) {
 	if len(secret) < minKey {
 		return boxKey{}, fmt.Errorf("it has %d bytes, it needs %d", len(secret), minKey)
@@ -71,8 +71,8 @@ func newBoxKey(secret []byte) (boxKey, error) {
 	return boxKey{id: all[2*each:], aead: aead, mac: all[each : 2*each]}, nil
 }
 
-// place is the additional data that binds a sealed value to where it belongs, so that it cannot
-// be opened elsewhere.
+// place returns the additional data that binds a sealed value to its place, so that it cannot be
+// opened elsewhere.
 func place(kind string, names ...string) []byte {
 	where := []byte(kind)
 	for _, name := range names {
@@ -82,7 +82,7 @@ func place(kind string, names ...string) []byte {
 	return where
 }
 
-// seal returns what is stored of a value.
+// seal returns the bytes to store for a value.
 func (b box) seal(value, where []byte) []byte {
 	if len(b) == 0 {
 		return append([]byte{plain}, value...)
@@ -100,9 +100,10 @@ func (k *boxKey) seal(nonce, value, where []byte) []byte {
 	return k.aead.Seal(out, nonce, value, where)
 }
 
-// same returns all forms in which a value may be stored that Redis must compare: one for each
-// key, that of the first key in front. The nonce is a digest of the value: whoever reads it
-// learns when the same value comes back to the same place, and nothing else.
+// same returns all forms that a value may be stored in, for values that Redis must compare. There
+// is one form for each key, and the form of the first key is first. The nonce is a digest of the
+// value. A reader of the form can detect that the same value comes back to the same place, and
+// nothing else.
 func (b box) same(value, where []byte) [][]byte {
 	if len(b) == 0 {
 		return [][]byte{b.seal(value, where)}
@@ -118,7 +119,7 @@ func (b box) same(value, where []byte) [][]byte {
 	return out
 }
 
-// open returns the value, which shares no memory with sealed.
+// open returns the value. It shares no memory with kept.
 func (b box) open(kept string, where []byte) ([]byte, error) {
 	if kept == "" {
 		return nil, fmt.Errorf("%w: the value is empty", ErrKey)

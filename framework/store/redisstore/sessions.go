@@ -23,12 +23,13 @@ var (
 	sessionTouch  = newScript(sessionTouchLua)
 )
 
-// sessions is the session.Store: a hash for each session, which Redis expires.
+// sessions is the session.Store. There is a hash for each session, which Redis expires.
 type sessions struct{ store *Store }
 
 func sessionPlace(id, principal string) []byte { return place("session", id, principal) }
 
-// expiry is the time of expiry, readable and for Redis; "" is never.
+// expiry returns the time of expiry as a stamp, and in milliseconds for Redis. Both are "" if t is
+// zero, which means never.
 func expiry(t time.Time) (exact, ms string) {
 	if t.IsZero() {
 		return "", ""
@@ -80,8 +81,8 @@ func (s *sessions) Get(ctx context.Context, id string) (session.Record, error) {
 	return r, nil
 }
 
-// Update copies the record. The data is sealed for the principal given to Create. If r has
-// another one, the script refuses, and the data is sealed again for the stored one.
+// Update copies the record. The data is sealed for the principal given to Create. If r has another
+// principal, the script refuses, and Update seals the data again for the stored one.
 func (s *sessions) Update(ctx context.Context, r session.Record) error {
 	reply, err := s.update(ctx, &r)
 	if principal, ok := reply.([]any); ok && err == nil && len(principal) == 1 {
@@ -105,7 +106,7 @@ func (s *sessions) update(ctx context.Context, r *session.Record) (any, error) {
 	return s.store.run(ctx, sessionUpdate, []string{s.store.sessionKey(r.ID)}, r.Version, r.Principal, exact, ms, data).Result()
 }
 
-// Touch leaves the data as it is.
+// Touch does not change the data.
 func (s *sessions) Touch(ctx context.Context, id string, expires time.Time) error {
 	exact, ms := expiry(expires)
 	found, err := s.store.run(ctx, sessionTouch, []string{s.store.sessionKey(id)}, exact, ms).Int()

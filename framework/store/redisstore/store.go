@@ -100,8 +100,8 @@ func Open(ctx context.Context, address string, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
-// sane sets timeouts, so that a Redis that cannot be reached is an error, and turns off what
-// the store does itself or not at all.
+// sane sets timeouts, so that a Redis that cannot be reached is an error. It also turns off
+// retries, because the store must not repeat a change, and notifications about maintenance.
 func sane(o *redis.Options) {
 	for _, t := range []struct {
 		set   *time.Duration
@@ -131,7 +131,7 @@ func (s *Store) ping(ctx context.Context, o *redis.Options) error {
 	if err := s.client.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("redisstore: asking whether Redis is there: %w", err)
 	}
-	// A client without the right to ask, or a Redis without Cluster, gives an error.
+	// A client that is not allowed to ask, or a Redis without Cluster, returns an error.
 	if info, err := s.client.ClusterInfo(ctx).Result(); err == nil && severalShards.MatchString(info) {
 		return errors.New("redisstore: this Redis has a part of a Cluster: give redisstore.New a client of redis.NewClusterClient")
 	}

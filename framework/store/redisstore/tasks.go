@@ -52,7 +52,7 @@ func (s *tasks) run(ctx context.Context, what script, key string, args ...any) *
 
 func taskPlace(id, owner string) []byte { return place("task", id, owner) }
 
-// flags are what the scripts must know about a status.
+// flags returns the facts about a status that the scripts need.
 func flags(r *task.Record) (working, live string) {
 	flag := map[bool]string{true: "1", false: "0"}
 	return flag[r.Status == protocol.TaskWorking], flag[!r.Terminal()]
@@ -105,8 +105,8 @@ func (s *tasks) Get(ctx context.Context, id string) (task.Record, error) {
 	return r, nil
 }
 
-// parse returns a record with the stored version and creation time, not those in the data,
-// which the last Update wrote.
+// parse returns a record with the stored version and creation time. The version and time in the
+// data are ignored, because the last Update wrote them.
 func (s *tasks) parse(id, owner string, fields []any) (task.Record, error) {
 	version, _ := text(fields[0])
 	created, _ := text(fields[1])
@@ -130,7 +130,7 @@ func (s *tasks) parse(id, owner string, fields []any) (task.Record, error) {
 }
 
 // Update copies the record. The data is sealed for the owner given to Create. If r has another
-// one, the script refuses, and the data is sealed again for the stored one.
+// owner, the script refuses, and Update seals the data again for the stored one.
 func (s *tasks) Update(ctx context.Context, r task.Record) error {
 	reply, err := s.update(ctx, &r)
 	if owner, ok := reply.([]any); ok && err == nil && len(owner) == 1 {
@@ -165,7 +165,7 @@ func (s *tasks) update(ctx context.Context, r *task.Record) (any, error) {
 		r.ID, r.Version, r.Owner, working, live, ttl, data, s.most.ended, s.most.endedBytes, grown).Result()
 }
 
-// Delete takes the task out of the line, too.
+// Delete also removes the task from the queue.
 func (s *tasks) Delete(ctx context.Context, id string) error {
 	if err := s.run(ctx, taskDelete, s.store.recordKey(id), id).Err(); err != nil {
 		return failed("deleting a task", err)
@@ -173,7 +173,8 @@ func (s *tasks) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// List reads page by page: a task that comes or goes meanwhile may or may not be in it.
+// List reads page by page. A task that is created or deleted meanwhile may or may not be in the
+// list.
 func (s *tasks) List(ctx context.Context, owner, after string, limit int) ([]task.Record, error) {
 	var out []task.Record
 	for from := ""; len(out) < limit; {
@@ -196,7 +197,8 @@ func (s *tasks) List(ctx context.Context, owner, after string, limit int) ([]tas
 	return out, nil
 }
 
-// Count takes time logarithmic in the number of tasks.
+// Count returns the number of the owner's unfinished tasks. It takes time logarithmic in the number
+// of tasks.
 func (s *tasks) Count(ctx context.Context, owner string) (int, error) {
 	n, err := s.run(ctx, taskCount, s.store.liveKey(owner)).Int()
 	if err != nil {

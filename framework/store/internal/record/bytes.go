@@ -10,26 +10,26 @@ import (
 
 // Errors of the parsers, always wrapped.
 var (
-	// ErrNewer: the format is that of a later version of this program.
+	// ErrNewer is the error for data that a later version of this program wrote.
 	ErrNewer = errors.New("record: of a newer format")
-	// ErrMalformed: it is no record, or only a part of one.
+	// ErrMalformed is the error for data that is not a record, or only a part of one.
 	ErrMalformed = errors.New("record: malformed")
 )
 
-// appendBytes writes the length first.
+// appendBytes appends the length of s, followed by s.
 func appendBytes[T ~string | ~[]byte](dst []byte, s T) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(s)))
 	return append(dst, s...)
 }
 
-// appendTime writes seconds and nanoseconds separately, because nanoseconds since 1970 overflow
-// in 2262, and the zero time must be kept.
+// appendTime appends seconds and nanoseconds separately. Nanoseconds since 1970 overflow in 2262,
+// and the zero time must be kept.
 func appendTime(dst []byte, t time.Time) []byte {
 	dst = binary.AppendVarint(dst, t.Unix())
 	return binary.AppendUvarint(dst, uint64(t.Nanosecond()))
 }
 
-// parser reads fields one after the other. After a fault all further fields are empty, and end
+// parser reads fields one after the other. After a fault, all further fields are empty, and end
 // returns the fault.
 type parser struct {
 	rest []byte
@@ -43,7 +43,7 @@ func (p *parser) fail(err error) {
 	p.rest = nil
 }
 
-// take is nil if there are fewer bytes, as there are after a fault.
+// take returns the next n bytes. If there are fewer, or there was a fault, it returns nil.
 func (p *parser) take(n int) []byte {
 	if n > len(p.rest) {
 		p.fail(ErrMalformed)
@@ -54,7 +54,7 @@ func (p *parser) take(n int) []byte {
 	return b
 }
 
-// format reads the number of the format.
+// format reads the number of the format, and fails if it is newer than newest.
 func (p *parser) format(what string, newest byte) {
 	switch b := p.take(1); {
 	case len(b) == 0:
@@ -85,7 +85,7 @@ func (p *parser) varint() int64 {
 	return v
 }
 
-// int checks the range where an int has 32 bits.
+// int reads a number. It checks the range, because an int may have 32 bits.
 func (p *parser) int() int {
 	v := p.varint()
 	if v < math.MinInt || v > math.MaxInt {
@@ -95,7 +95,8 @@ func (p *parser) int() int {
 	return int(v)
 }
 
-// count reads the number of elements, each of at least so many bytes, all of which must be there.
+// count reads the number of elements. It fails if the data is too short for that many elements of
+// at least each bytes.
 func (p *parser) count(each int) int {
 	v := p.uvarint()
 	if v > uint64(len(p.rest)/each) {
@@ -105,7 +106,7 @@ func (p *parser) count(each int) int {
 	return int(v)
 }
 
-// bytes shares its memory with the data.
+// bytes returns the next byte slice, which shares its memory with the data.
 func (p *parser) bytes() []byte { return p.take(p.count(1)) }
 
 func (p *parser) duration() time.Duration { return time.Duration(p.varint()) }
@@ -121,7 +122,7 @@ func (p *parser) time() time.Time {
 	return time.Unix(sec, int64(nsec)).UTC()
 }
 
-// end is the fault, if there was one. Bytes behind the last field are a fault, too.
+// end returns the fault, if there was one. Bytes after the last field are also a fault.
 func (p *parser) end(what string) error {
 	if len(p.rest) > 0 {
 		p.fail(ErrMalformed)

@@ -1,15 +1,16 @@
-// Package record turns the records of the ports into bytes and back, for stores that
-// keep bytes.
+// Package record converts records of sessions and tasks to bytes and back, for stores that keep
+// bytes.
 //
 //	data := record.AppendTask(nil, &r)
 //	r, err := record.ParseTask(data)
 //
-// Every field of a record survives, times to the nanosecond and in UTC; nil and empty
-// are the same. The first byte is the number of the format, so that a program that is
-// older than the data says so ([ErrNewer]) and does not guess. What is not a record in
-// whole is an error ([ErrMalformed]), never a panic and never memory in proportion to
-// anything but the bytes that are there. A record that was parsed shares nothing with
-// them.
+// Every field of a record survives. Times are kept to the nanosecond and become UTC; an empty slice
+// becomes nil. The first byte is the number of the format. A program that is older than the data
+// returns [ErrNewer] and does not guess.
 //
-// What a record says is not looked into: task.Record.Validate does that.
+// Data that is not a complete record is an error ([ErrMalformed]). Parsing does not panic, and
+// takes memory only in proportion to the length of the data. A parsed record shares no memory with
+// the data.
+//
+// The package does not check the content of a record; task.Record.Validate does that.
 package record

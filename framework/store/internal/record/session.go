@@ -6,10 +6,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// sessionFormat is to sessions what taskFormat is to tasks.
+// sessionFormat is the number of the format that AppendSession writes. A new field requires a
+// higher number, and a ParseSession that reads both formats.
 const sessionFormat = 1
 
-// AppendSession appends the record to dst. It keeps nothing of r.
+// AppendSession appends the record to dst. The result shares no memory with r.
 func AppendSession(dst []byte, r *session.Record) []byte {
 	dst = append(dst, sessionFormat)
 	dst = appendBytes(dst, r.ID)
@@ -19,8 +20,8 @@ func AppendSession(dst []byte, r *session.Record) []byte {
 	return appendBytes(dst, r.Data)
 }
 
-// ParseSession is the record that AppendSession wrote. The error is [ErrNewer] or
-// [ErrMalformed], wrapped.
+// ParseSession returns the record that AppendSession wrote. The error wraps [ErrNewer] or
+// [ErrMalformed].
 func ParseSession(data []byte) (session.Record, error) {
 	p := parser{rest: data}
 	p.format("session", sessionFormat)

@@ -8,11 +8,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// taskFormat is the number of the format that AppendTask writes. Whoever adds a field increases
-// it, and lets ParseTask read both.
+// taskFormat is the number of the format that AppendTask writes. A new field requires a higher
+// number, and a ParseTask that reads both formats.
 const taskFormat = 1
 
-// AppendTask appends the record to dst. It keeps nothing of r.
+// AppendTask appends the record to dst. The result shares no memory with r.
 func AppendTask(dst []byte, r *task.Record) []byte {
 	dst = append(dst, taskFormat)
 	dst = appendBytes(dst, r.ID)
@@ -40,8 +40,7 @@ func AppendTask(dst []byte, r *task.Record) []byte {
 	return appendBytes(dst, r.Error)
 }
 
-// ParseTask is the record that AppendTask wrote. The error is [ErrNewer] or
-// [ErrMalformed], wrapped.
+// ParseTask returns the record that AppendTask wrote. The error wraps [ErrNewer] or [ErrMalformed].
 func ParseTask(data []byte) (task.Record, error) {
 	p := parser{rest: data}
 	p.format("task", taskFormat)
@@ -69,7 +68,7 @@ func ParseTask(data []byte) (task.Record, error) {
 	return r, nil
 }
 
-// questions takes at least two bytes for each question.
+// questions reads the questions. Each takes at least two bytes.
 func (p *parser) questions() []task.Question {
 	n := p.count(2)
 	if n == 0 {
@@ -94,7 +93,7 @@ func (p *parser) marks() []uint64 {
 	return out
 }
 
-// clone is nil for an empty slice. Appending to it changes nobody else's bytes.
+// clone returns a copy of the next byte slice, or nil if it is empty.
 func (p *parser) clone() []byte {
 	b := p.bytes()
 	if len(b) == 0 {
