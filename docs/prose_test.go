@@ -15,7 +15,7 @@ import (
 // packages.
 var plain = []string{
 	"transport", "protocol/engine", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext",
-	"protocol/rounds", "framework/store",
+	"protocol/rounds", "framework/store", "framework/serve/page",
 }
 
 // banned are constructions that send a reader back to look for a noun, or that another word says more

@@ -18,14 +18,15 @@ import (
 
 // Bounds of the page's own interface.
 const (
-	maxBody     = 16 << 20 // of a request: files are arguments, too
+	maxBody     = 16 << 20 // bytes of a request, which may contain files as arguments
 	maxListed   = 500      // frames in one answer
 	heartbeat   = 15 * time.Second
-	apiPatience = 60 * time.Second // of a request that asks the server
+	apiPatience = 60 * time.Second // for a request that asks the server
 )
 
-// routes are the addresses of the page. own says that the page has a listener of its own, and
-// lets in only who knows the key.
+// routes returns the handler for all addresses of the page. own reports that the page has a
+// listener of its own. Requests to the API then need both secrets, from a browser that opened the
+// page with a key.
 func (p *Page) routes(own bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", p.index(own))
@@ -78,7 +79,7 @@ func (p *Page) routes(own bool) http.Handler {
 	})
 }
 
-// apiError is an answer other than 200.
+// apiError is an error that is answered with a status other than 200 and a text.
 type apiError struct {
 	status int
 	text   string
@@ -90,8 +91,8 @@ func refuse(status int, format string, args ...any) error {
 	return &apiError{status, fmt.Sprintf(format, args...)}
 }
 
-// answerFailure tells the browser why there is no answer. What is no apiError comes from the
-// server: 502.
+// answerFailure answers with an error. An error that is not an apiError comes from the server and
+// is answered with 502.
 func answerFailure(w http.ResponseWriter, err error) {
 	if own, ok := errors.AsType[*apiError](err); ok {
 		fail(w, own.status, own.text)
@@ -106,7 +107,7 @@ func fail(w http.ResponseWriter, status int, text string) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": text}) // a browser that is gone does not matter
 }
 
-// write answers with JSON. Raw JSON within value is passed on as it is.
+// write answers with value as JSON. Raw JSON within value is not changed.
 func write(w http.ResponseWriter, value any) error {
 	w.Header().Set("Content-Type", "application/json")
 	e := json.NewEncoder(w)
@@ -126,7 +127,7 @@ func read(r *http.Request, into any) error {
 	return nil
 }
 
-// about is what the page knows of the server and of the connection.
+// about describes the server and the connection.
 type about struct {
 	Name         string         `json:"name,omitempty"`
 	Title        string         `json:"title,omitempty"`
@@ -144,15 +145,15 @@ type about struct {
 	Inside       bool           `json:"inside"`
 	ListChain    []surface.Step `json:"listChain,omitempty"`
 
-	Warnings []surface.Warning `json:"warnings,omitempty"` // of Build
+	Warnings []surface.Warning `json:"warnings,omitempty"` // from Build
 
 	State  state    `json:"state"`
 	Events int      `json:"events"` // number of the newest event
 	Frames int      `json:"frames"` // number of the newest frame
 	Level  string   `json:"level"`  // of log messages
 	Levels []string `json:"levels"`
-	Start  []string `json:"start,omitempty"` // the program and its arguments, for the configuration of a client
-	OS     string   `json:"os"`              // where a client of this machine has its files
+	Start  []string `json:"start,omitempty"` // the program and its arguments, for a client's configuration
+	OS     string   `json:"os"`              // operating system, for the paths of a client's files on this machine
 }
 
 func (p *Page) getServer(w http.ResponseWriter, r *http.Request) error {
@@ -164,7 +165,7 @@ func (p *Page) getServer(w http.ResponseWriter, r *http.Request) error {
 	if resting {
 		_, _ = p.connected(ctx) // its error is the state
 	}
-	number := p.events.number() // what happens from now on comes as an event
+	number := p.events.number() // later changes come as events
 	a := p.about()
 	a.Events = number
 	return write(w, a)
@@ -205,7 +206,7 @@ func (p *Page) about() *about {
 	return a
 }
 
-// abilities are the capabilities of a server in words.
+// abilities returns the names of a server's capabilities.
 func abilities(has protocol.ServerCapabilities) []string {
 	can := []string{}
 	for _, one := range []struct {
@@ -266,7 +267,8 @@ func (p *Page) postConnect(w http.ResponseWriter, r *http.Request) error {
 	return write(w, p.about())
 }
 
-// postLevel asks the server for log messages of a level and above.
+// postLevel asks the server for log messages of a level and above, on this connection and on later
+// ones.
 func (p *Page) postLevel(w http.ResponseWriter, r *http.Request) error {
 	var o struct {
 		Level protocol.Level `json:"level"`
@@ -287,7 +289,7 @@ func (p *Page) postLevel(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p.mu.Lock()
-	p.level = o.Level // of later connections, too
+	p.level = o.Level // also applies to later connections
 	p.mu.Unlock()
 	return write(w, p.about())
 }
@@ -397,7 +399,8 @@ func (p *Page) getFrame(w http.ResponseWriter, r *http.Request) error {
 	return write(w, map[string]any{"frame": f, "text": string(text)})
 }
 
-// getEvents is the stream of events, one JSON object a line. It ends with the page.
+// getEvents answers with the stream of events, one JSON object per line. The stream ends when the
+// page is closed.
 func (p *Page) getEvents(w http.ResponseWriter, r *http.Request) error {
 	after, _ := strconv.Atoi(r.URL.Query().Get("after"))
 	defer p.looks()()
@@ -429,7 +432,7 @@ func (p *Page) getEvents(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// postKey makes a key for another browser.
+// postKey answers with an address that has a new key, for another browser.
 func (p *Page) postKey(w http.ResponseWriter, r *http.Request) error {
 	return write(w, map[string]string{"address": p.address(r.Host)})
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// Bounds of what is kept of calls.
+// Bounds of the kept calls.
 const (
 	maxCalls       = 200
 	maxResultBytes = 64 << 20
 	maxRunning     = 64
 )
 
-// callKey is the key of a call's id in the context of what it sends.
+// callKey is the key of the call's ID in the context of the call's requests.
 type callKey struct{}
 
 // Phases of a call.
@@ -33,24 +33,24 @@ const (
 	phaseResult    = "result"
 	phaseError     = "error"
 	phaseCancelled = "cancelled"
-	phaseLost      = "lost" // nobody knows whether the server has done it
+	phaseLost      = "lost" // the server may or may not have run the call
 )
 
-// order is what the browser asks for.
+// order is a call that the browser asks for.
 type order struct {
 	Method    string          `json:"method"`
-	Name      string          `json:"name"` // of a tool or prompt; the URI of a resource; the id of a task
+	Name      string          `json:"name"` // name of a tool or prompt; URI of a resource; ID of a task
 	Arguments json.RawMessage `json:"arguments"`
 	Task      bool            `json:"task"`
 	TTL       int64           `json:"ttlMs"`
 
-	mark string // by which effects of the call are found; "": the server is elsewhere
+	mark string // identifies the call in the log of effects; "" if the server is not in this process
 }
 
-// call is one call and what became of it.
+// call is a call and its outcome. calls.mu guards all fields.
 type call struct {
 	ID        string          `json:"id"`
-	N         int             `json:"n"` // in the order of the calls
+	N         int             `json:"n"` // grows in the order of the calls
 	Method    string          `json:"method"`
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
@@ -61,10 +61,10 @@ type call struct {
 	Progress  *progress       `json:"progress,omitempty"`
 	IsError   bool            `json:"isError,omitempty"`
 	Bytes     int             `json:"bytes,omitempty"`
-	Fits      *fitting        `json:"fits,omitempty"` // nil: there is no output schema
+	Fits      *fitting        `json:"fits,omitempty"` // nil if there is no output schema
 	Task      *taskSeen       `json:"task,omitempty"`
-	Rounds    []round         `json:"rounds,omitempty"` // of a call that asks in rounds, or has effects
-	Result    json.RawMessage `json:"result,omitempty"` // as it came
+	Rounds    []round         `json:"rounds,omitempty"` // for a call that asks in rounds, or has effects
+	Result    json.RawMessage `json:"result,omitempty"` // as the server sent it
 	Error     *callError      `json:"error,omitempty"`
 
 	cancel context.CancelFunc
@@ -83,19 +83,20 @@ type taskSeen struct {
 	Message string `json:"message,omitempty"`
 }
 
-// callError is why a call has no result.
+// callError is the reason why a call has no result.
 type callError struct {
-	Code    int             `json:"code,omitempty"` // of JSON-RPC; 0: the error does not come from the server
+	Code    int             `json:"code,omitempty"` // JSON-RPC code; 0 if the error does not come from the server
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// calls keeps the newest calls.
+// calls keeps the newest calls. add inserts a call, change updates it, and forget drops the oldest
+// finished calls. mu guards all calls.
 type calls struct {
 	mu      sync.Mutex // guards the fields below and the fields of each call
 	last    int
 	byID    map[string]*call
-	bytes   int // of arguments and results
+	bytes   int // total size of arguments and results
 	running int
 }
 
@@ -103,7 +104,7 @@ func newCalls() *calls { return &calls{byID: map[string]*call{}} }
 
 var errBusy = errors.New("64 calls are running: wait for one, or stop one")
 
-// add keeps a new call.
+// add keeps a new call. If too many calls are running, it returns an error.
 func (c *calls) add(one *call) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,7 +120,7 @@ func (c *calls) add(one *call) error {
 	return nil
 }
 
-// forget drops the oldest calls that are over. Called with mu held.
+// forget drops the oldest finished calls until the bounds are met. The caller holds mu.
 func (c *calls) forget() {
 	for _, one := range c.sorted() {
 		if len(c.byID) <= maxCalls && c.bytes <= maxResultBytes {
@@ -132,7 +133,7 @@ func (c *calls) forget() {
 	}
 }
 
-// sorted returns all calls, the oldest first. Called with mu held.
+// sorted returns all calls, oldest first. The caller holds mu.
 func (c *calls) sorted() []*call {
 	all := make([]*call, 0, len(c.byID))
 	for _, one := range c.byID {
@@ -142,8 +143,8 @@ func (c *calls) sorted() []*call {
 	return all
 }
 
-// change changes a call under the lock, and returns a copy without its arguments, which the
-// browser has, and without its result.
+// change calls fn with mu held, and returns a copy of the call. The copy has no arguments, because
+// the browser has them, and no result.
 func (c *calls) change(one *call, fn func()) call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,8 +162,8 @@ func (c *calls) busy() bool {
 	return c.running > 0
 }
 
-// onlyRunning is the id of the call in flight, if there is exactly one: before 2026-07-28 a
-// question does not say which call it belongs to.
+// onlyRunning returns the ID of the running call if there is exactly one, and "" otherwise. Before
+// 2026-07-28, a question does not identify its call.
 func (c *calls) onlyRunning() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,7 +180,7 @@ func (c *calls) onlyRunning() string {
 	return found
 }
 
-// get returns a copy of a call; nil if it is not kept.
+// get returns a copy of a call, or nil if the call is not kept.
 func (c *calls) get(id string) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,7 +193,7 @@ func (c *calls) get(id string) *call {
 	return &seen
 }
 
-// list returns copies without results, the newest first.
+// list returns copies without results, newest first.
 func (c *calls) list() []call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,7 +241,7 @@ func (p *Page) start(o order) (string, error) {
 	return one.ID, nil
 }
 
-// params returns the params of the request. The user's text is passed on unchanged.
+// params returns the params of the request. The user's text is not changed.
 func (o *order) params() (json.RawMessage, error) {
 	if len(o.Arguments) > 0 && !json.Valid(o.Arguments) {
 		return nil, errors.New("the arguments are not JSON")
@@ -284,7 +285,7 @@ func (p *Page) run(ctx context.Context, s *session, o order, one *call, params j
 	return s.client.Request(ctx, o.Method, params, client.InRounds(), tell)
 }
 
-// follow tells of each change of a resource until the user stops.
+// follow adds an event for each change of a resource, until the user stops the call.
 func (p *Page) follow(ctx context.Context, s *session, one *call) error {
 	updates, err := s.client.Subscribe(ctx, one.Name)
 	if err != nil {
@@ -301,7 +302,7 @@ func (p *Page) follow(ctx context.Context, s *session, one *call) error {
 
 var errWatchEnded = errors.New("the server has ended the subscription")
 
-// runTask lets the call become a task and waits for it.
+// runTask makes the call as a task and waits for its result.
 func (p *Page) runTask(ctx context.Context, s *session, o order, one *call, tell client.CallOption) (json.RawMessage, error) {
 	seen := func(t protocol.Task) {
 		p.tellCall(p.calls.change(one, func() { one.Task = &taskSeen{ID: t.ID, Status: string(t.Status), Message: t.Message} }))
@@ -326,17 +327,17 @@ func (p *Page) runTask(ctx context.Context, s *session, o order, one *call, tell
 	return result, err
 }
 
-// callPatience bounds requests that end something.
+// callPatience bounds requests that end a call, and other short requests.
 const callPatience = 5 * time.Second
 
-// finish records how a call has ended.
+// finish records the outcome of a call.
 func (p *Page) finish(ctx context.Context, s *session, one *call, result json.RawMessage, fits *fitting, err error) {
 	seen := p.calls.change(one, func() {
 		p.calls.running--
 		one.Ms = milliseconds(time.Since(one.At))
 		one.Phase = phaseResult
 		if n := len(one.Rounds); n > 0 && one.Rounds[n-1].Asks > 0 {
-			one.Rounds = append(one.Rounds, round{}) // the last one, which had no effects
+			one.Rounds = append(one.Rounds, round{}) // the last round, which had no effects
 		}
 		switch {
 		case err == nil:
@@ -365,13 +366,14 @@ func isError(result json.RawMessage) bool {
 	return json.Unmarshal(result, &r) == nil && r.IsError
 }
 
-// lost reports whether the server may or may not have done what it was asked for.
+// lost reports whether the connection failed, so that the server may or may not have run the
+// request.
 func lost(err error) bool {
 	_, network := errors.AsType[*url.Error](err)
 	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, client.ErrClosed)
 }
 
-// explained is an error for the browser.
+// explained returns the error for the browser.
 func explained(err error) *callError {
 	if e, ok := errors.AsType[*protocol.Error](err); ok {
 		data, failed := json.Marshal(e.Data)
@@ -388,7 +390,7 @@ func explained(err error) *callError {
 
 func (p *Page) tellCall(seen call) { p.events.add("call", map[string]any{"call": seen}) }
 
-// stop cancels a call and withdraws its questions; false if it is not running.
+// stop cancels a call and withdraws its questions. If the call is not running, it returns false.
 func (p *Page) stop(id string) bool {
 	one := p.calls.get(id)
 	if one == nil || one.Phase != phaseSent {

@@ -15,12 +15,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// maxLines bounds the lines of a frame that are compared.
+// maxLines is the maximum number of lines of a frame that are compared.
 const maxLines = 5000
 
-// comparison is one call at two revisions, each on a fresh connection.
+// comparison is the result of one call at two revisions, each on a new connection.
 type comparison struct {
-	Equal       bool         `json:"equal"` // the answers say the same, in each revision's own way
+	Equal       bool         `json:"equal"` // the answers have the same content, in the form of each revision
 	A           side         `json:"a"`
 	B           side         `json:"b"`
 	Sent        []row        `json:"sent"`
@@ -45,19 +45,19 @@ type row struct {
 	A    string `json:"a"`
 	B    string `json:"b"`
 	Mark string `json:"mark"`
-	N    int    `json:"n,omitempty"` // of the difference
+	N    int    `json:"n,omitempty"` // number of the difference
 
 	path string
 }
 
-// difference is one reason for lines that differ.
+// difference is a reason for lines that differ.
 type difference struct {
 	Title string `json:"title"`
 	Why   string `json:"why"`
 }
 
-// reasons explain differences by the place where they are; the first that fits counts. A place is
-// a JSON Pointer into the frame.
+// reasons explain differences by their place, which is a JSON Pointer into the frame. The first
+// matching prefix counts.
 var reasons = []struct {
 	prefix string
 	difference
@@ -76,7 +76,7 @@ var reasons = []struct {
 // otherKind is the difference between a result and an error.
 var otherKind = difference{"A result here, an error there", "Revisions differ in what is an error of the protocol, and what is a result that a model reads."}
 
-// unexplained is the difference that no reason fits.
+// unexplained is the difference if no reason matches.
 var unexplained = difference{"Another difference", "The page has no words for it."}
 
 func (p *Page) postCompare(w http.ResponseWriter, r *http.Request) error {
@@ -103,12 +103,12 @@ func (p *Page) postCompare(w http.ResponseWriter, r *http.Request) error {
 	return write(w, compared(sides[0], sides[1]))
 }
 
-// once makes one call on a connection of its own.
+// once makes one call on a new connection.
 func (p *Page) once(ctx context.Context, rev protocol.Revision, o order, params json.RawMessage) side {
 	ctx, cancel := context.WithTimeout(p.calling(ctx), apiPatience)
 	defer cancel()
 	s, seen := side{Revision: rev.String()}, &frames{}
-	session := &session{number: int(p.opened.Add(1))} // the wire has its frames, too
+	session := &session{number: int(p.opened.Add(1))} // the list of frames also shows this connection
 	to, err := p.target(ctx, session)
 	if err != nil {
 		s.Failed = explained(err).Message
@@ -175,7 +175,7 @@ func (f *frames) exchange(method string) (out, in []byte) {
 	return out, in
 }
 
-// compared says how two calls differ.
+// compared returns the differences between two calls.
 func compared(a, b side) *comparison {
 	c := &comparison{A: a, B: b, Equal: sameAnswer(a.in, b.in), Differences: []difference{}}
 	_, failsA := jsontext.Member(orObject(a.in), "error")
@@ -205,7 +205,7 @@ func compared(a, b side) *comparison {
 	return c
 }
 
-// orObject is a frame, or an empty object where there was none.
+// orObject returns the frame, or an empty object if the frame is not valid JSON.
 func orObject(frame []byte) []byte {
 	if jsontext.Check(frame, jsontext.DefaultLimits()) != nil {
 		return []byte("{}")
@@ -222,8 +222,8 @@ func reasonFor(path string) difference {
 	return unexplained
 }
 
-// sameAnswer reports whether two answers say the same: the structured results if both have them, and
-// else the texts that a model reads.
+// sameAnswer reports whether two answers have the same content. It compares the structured results
+// if both have them, and otherwise the texts that a model reads.
 func sameAnswer(a, b []byte) bool {
 	type answer struct {
 		Result struct {
@@ -268,10 +268,10 @@ func sameAnswer(a, b []byte) bool {
 	return text(x) == text(y)
 }
 
-// line is a line of a frame, and its place.
+// line is a line of a frame, with its place.
 type line struct{ path, text string }
 
-// linesOf writes a frame down, one value a line.
+// linesOf splits a frame into lines, one for each value.
 func linesOf(frame []byte) []line {
 	if jsontext.Check(frame, jsontext.DefaultLimits()) != nil {
 		return nil
@@ -289,7 +289,8 @@ func (l *lines) add(path string, depth int, text string) {
 	}
 }
 
-// value writes a value after its label. The last line of a container has a place of its own.
+// value appends the lines of a value after its label. The last line of a container has a place of
+// its own.
 func (l *lines) value(path, label string, value []byte, depth int) {
 	kind := jsontext.KindOf(value)
 	if jsontext.Len(value) == 0 && (kind == jsontext.KindObject || kind == jsontext.KindArray) {
@@ -316,7 +317,7 @@ func (l *lines) value(path, label string, value []byte, depth int) {
 	}
 }
 
-// aligned puts lines of the same place beside each other, in the order of a.
+// aligned puts lines with the same place next to each other, in the order of a.
 func aligned(a, b []line) []row {
 	inA, inB := places(a), places(b)
 	rows := []row{}
@@ -325,7 +326,7 @@ func aligned(a, b []line) []row {
 		switch {
 		case i < len(a) && j < len(b) && a[i].path == b[j].path:
 			mark := "="
-			// Each connection counts its requests by itself.
+			// The IDs of requests differ, because each connection counts its own.
 			if a[i].text != b[j].text && a[i].path != "/id" {
 				mark = "~"
 			}
@@ -339,7 +340,7 @@ func aligned(a, b []line) []row {
 			j++
 		default: // members in another order
 			at := slices.IndexFunc(b[j:], func(l line) bool { return l.path == a[i].path })
-			if at < 0 { // its fellow stood before
+			if at < 0 { // the matching line was earlier
 				rows = append(rows, row{A: a[i].text, Mark: "=", path: a[i].path})
 				i++
 				continue
@@ -350,7 +351,7 @@ func aligned(a, b []line) []row {
 	return rows
 }
 
-// moved returns lines with the one at from moved to the place to.
+// moved returns lines with the element at from moved to index to.
 func moved(all []line, from, to int) []line {
 	next := append([]line(nil), all...)
 	one := next[from]

@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// getCopy writes a call down as something to take away.
+// getCopy answers with a call in another form: a command, a test, Go code or curl.
 func (p *Page) getCopy(w http.ResponseWriter, r *http.Request) error {
 	one := p.calls.get(r.PathValue("id"))
 	if one == nil {
@@ -25,7 +25,7 @@ func (p *Page) getCopy(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// asShell is the command of the CLI that makes the call.
+// asShell returns the kagami command that makes the call.
 func (p *Page) asShell(c *call) string {
 	command := map[string]string{protocol.MethodCallTool: "call", protocol.MethodReadResource: "read", protocol.MethodGetPrompt: "prompt"}[c.Method]
 	if command == "" {
@@ -54,7 +54,7 @@ func (p *Page) serverInShell() string {
 	return quoted(p.where())
 }
 
-// quoted is a word for a POSIX shell.
+// quoted returns a word for a POSIX shell.
 func quoted(word string) string {
 	plain := func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+,", r) {
@@ -68,12 +68,12 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// shellSecret stands for a secret within single quotes.
+// shellSecret replaces a secret inside single quotes.
 const shellSecret = `'"$SECRET"'`
 
 func unmasked(text, stand string) string { return strings.ReplaceAll(text, "•••", stand) }
 
-// asTest is a test with package testkit: it expects what the call has answered.
+// asTest returns a test that uses package testkit and expects the answer of the call.
 func (p *Page) asTest(c *call) string {
 	if c.Method != protocol.MethodCallTool {
 		return "// Tests are written for calls of tools.\n"
@@ -95,7 +95,7 @@ func (p *Page) asTest(c *call) string {
 	return out.String()
 }
 
-// asClient is a program with package client.
+// asClient returns Go code that makes the call with package client.
 func (p *Page) asClient(c *call) string {
 	to := fmt.Sprintf("client.Command(exec.Command(%s))", strconv.Quote(p.where()))
 	if p.options.URL != "" {
@@ -111,7 +111,8 @@ func (p *Page) asClient(c *call) string {
 	return fmt.Sprintf("c, err := client.Connect(ctx, %s)\nif err != nil {\n\treturn err\n}\ndefer c.Close()\nresult, err := %s\n", to, request)
 }
 
-// asCurl is the request over HTTP of 2026-07-28. Older revisions need a session first.
+// asCurl returns a curl command for the request over HTTP of 2026-07-28. Older revisions need a
+// session first.
 func (p *Page) asCurl(c *call) string {
 	address := p.options.URL
 	if address == "" {
@@ -150,7 +151,7 @@ func orEmpty(arguments json.RawMessage) string {
 	return string(arguments)
 }
 
-// goRaw is a Go string literal, without escapes where that is possible.
+// goRaw returns a Go string literal, without escapes if possible.
 func goRaw(text string) string {
 	if strconv.CanBackquote(text) {
 		return "`" + text + "`"
@@ -166,7 +167,7 @@ func goMap(arguments json.RawMessage) string {
 	return strings.TrimPrefix(fmt.Sprintf("%#v", values), "map[string]string")
 }
 
-// goName is an exported name for a test of a tool.
+// goName returns an exported Go name for a test of a tool.
 func goName(name string) string {
 	var out strings.Builder
 	upper := true
@@ -185,7 +186,7 @@ func goName(name string) string {
 	return out.String()
 }
 
-// firstText is the text that a model reads first.
+// firstText returns the first text block of a result, or "" if there is none.
 func firstText(result json.RawMessage) string {
 	var r struct {
 		Content []struct {

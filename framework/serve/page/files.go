@@ -18,10 +18,10 @@ import (
 //go:embed assets/*.js assets/*.css assets/*.svg assets/screens assets/vendor/*.js
 var embedded embed.FS
 
-// files are the page's own script and style, compressed once.
+// files holds the page's scripts and styles, compressed at the first use.
 type files struct {
 	once sync.Once
-	hash string            // of all files: addresses change with them
+	hash string            // hash of all files; addresses contain it, so they change with the files
 	gzip map[string][]byte // by name
 }
 
@@ -54,7 +54,7 @@ func (f *files) load() {
 	})
 }
 
-// types has the media type of each kind of file. The system's own table may differ.
+// types maps file extensions to media types. The system's own table may differ.
 var types = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 
 func (f *files) serve(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +83,7 @@ func (f *files) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// document is the page without any data. The script fills it.
+// document is the page without data. The script fills it.
 const document = `<!doctype html>
 <html lang="en" data-secret="{secret}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>Kagami</title><link rel="icon" href="assets/{hash}/mark.svg">
@@ -91,8 +91,9 @@ const document = `<!doctype html>
 <body><noscript>This page needs JavaScript.</noscript></body></html>
 `
 
-// index serves the document. Whoever opens it with a good key gets both secrets: the answer is
-// no redirect, since a strict cookie would not follow one after a click in another site.
+// index serves the document. A request with a valid key gets the cookie and the second secret. The
+// response is not a redirect, because a strict cookie would not be sent after a click on another
+// site.
 func (p *Page) index(own bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p.files.load()
@@ -109,7 +110,7 @@ func (p *Page) index(own bool) http.HandlerFunc {
 				Name: cookieName(r), Value: p.guard.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 			})
 		default:
-			w.WriteHeader(http.StatusForbidden) // the script still works where it has a secret already
+			w.WriteHeader(http.StatusForbidden) // the script still works in a browser that already has a secret
 		}
 		text := strings.NewReplacer("{hash}", p.files.hash, "{secret}", html.EscapeString(secret)).Replace(document)
 		_, _ = w.Write([]byte(text)) // a browser that is gone does not matter

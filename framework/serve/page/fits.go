@@ -8,13 +8,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// fitting is the judgment of a result by the output schema in the server's list.
+// fitting is the result of checking a structured result against the tool's output schema.
 type fitting struct {
 	Yes bool   `json:"yes"`
-	Why string `json:"why,omitempty"` // it does not, or the schema cannot be read
+	Why string `json:"why,omitempty"` // why the result does not fit, or why the schema cannot be read
 }
 
-// outputs are the output schemas of the tools in the newest lists.
+// outputs returns the output schemas of the tools in the newest lists, by name.
 func outputs(tools []offer) map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
 	for _, tool := range tools {
@@ -25,7 +25,7 @@ func outputs(tools []offer) map[string]json.RawMessage {
 	return all
 }
 
-// fits judges a result; nil: there is nothing to judge it by.
+// fits checks a result. If the tool has no output schema, it returns nil.
 func (p *Page) fits(o order, result json.RawMessage) *fitting {
 	p.mu.Lock()
 	schema := p.outputs[o.Name]

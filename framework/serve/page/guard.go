@@ -9,29 +9,30 @@ import (
 	"time"
 )
 
-// keyLife is how long an address with a key can be opened.
+// keyLife is how long a key can be used.
 const keyLife = 10 * time.Minute
 
-// maxKeys bounds the keys that wait to be used.
+// maxKeys is the maximum number of unused keys.
 const maxKeys = 16
 
-// secretHeader holds the second secret. No link, form or frame can send it.
+// secretHeader is the header with the second secret. A link, form or frame cannot send it.
 const secretHeader = "Kagami-Page"
 
-// guard decides which requests come in.
+// guard decides which requests are allowed. A key is used once, in exchange for both secrets. The
+// secrets do not change.
 type guard struct {
-	cookie string // what the browser holds
-	secret string // what the script holds
+	cookie string // secret in the browser's cookie
+	secret string // secret in the script
 
 	mu   sync.Mutex           // guards keys
-	keys map[string]time.Time // until when each is good
+	keys map[string]time.Time // end of each key's life
 }
 
 func newGuard() *guard {
 	return &guard{cookie: random(), secret: random(), keys: map[string]time.Time{}}
 }
 
-// key makes a key for one use.
+// key returns a new key for one use.
 func (g *guard) key() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -52,7 +53,8 @@ func (g *guard) key() string {
 	return key
 }
 
-// use spends a key. All keys are compared, each in constant time.
+// use reports whether the key is valid, and removes it. All keys are compared, each in constant
+// time.
 func (g *guard) use(key string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,7 +70,7 @@ func (g *guard) use(key string) bool {
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// policy is sent with every response.
+// policy holds the header fields of every response.
 var policy = map[string]string{
 	"Content-Security-Policy": "default-src 'self'; img-src 'self' blob:; media-src 'self' blob:; object-src 'none'; base-uri 'none'; " +
 		"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
@@ -79,10 +81,11 @@ var policy = map[string]string{
 	"X-Frame-Options":              "DENY",
 }
 
-// outside checks where a request comes from, before any secret. 0 lets it in.
+// outside checks the origin of a request, before any secret. It returns 0 if the request is
+// allowed, and an HTTP status otherwise.
 //
-// Host is checked against names of this machine, so that a page that rebinds its name in the DNS
-// gets nothing. Behind the program's own login the host is the program's concern.
+// Host must be a name of this machine. Therefore a page that rebinds its DNS name gets nothing. If
+// the page is behind the program's own login, the program checks the host.
 func outside(r *http.Request, own bool) int {
 	if own && !loopbackHost(r.Host) {
 		return http.StatusMisdirectedRequest
@@ -105,7 +108,7 @@ func outside(r *http.Request, own bool) int {
 	return http.StatusForbidden
 }
 
-// loopbackHost reports whether a Host field names this machine, with a port.
+// loopbackHost reports whether a Host field has a port and names this machine.
 func loopbackHost(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -124,7 +127,8 @@ func sameOrigin(origin, host string) bool {
 	return err == nil && u.Host == host && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// cookieName has the port, since cookies know none.
+// cookieName returns the name of the cookie. The name contains the port, because browsers share
+// cookies between ports.
 func cookieName(r *http.Request) string {
 	if addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
 		if _, port, err := net.SplitHostPort(addr.String()); err == nil {

@@ -18,16 +18,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// offer is one entry of a list, as the server sent it, and what the page adds.
+// offer is one entry of a list, as the server sent it, with what the page adds.
 type offer struct {
 	Listed json.RawMessage `json:"listed"`
-	Name   string          `json:"name"` // its address in the page: the name, or the URI
+	Name   string          `json:"name"` // address in the page: the name, or the URI
 	Tokens int             `json:"tokens"`
 	Inside *inside         `json:"inside,omitempty"`
-	Fits   []misfit        `json:"fits,omitempty"` // what clients do not take of a tool
+	Fits   []misfit        `json:"fits,omitempty"` // what clients do not accept in a tool
 }
 
-// misfit is what one client does not take as it is.
+// misfit is a property of a tool or server that one client does not accept unchanged.
 type misfit struct {
 	Client string `json:"client"`
 	Level  string `json:"level"` // refused or changed
@@ -37,7 +37,7 @@ type misfit struct {
 	Seen   string `json:"seen"`
 }
 
-// inside is what the server's own process knows of a component.
+// inside is what the server's own process reports about a component.
 type inside struct {
 	Where    string         `json:"where,omitempty"`
 	Function string         `json:"function,omitempty"`
@@ -45,21 +45,21 @@ type inside struct {
 	Chain    []surface.Step `json:"chain,omitempty"`
 }
 
-// offers is all that the server offers.
+// offers holds all components of the server.
 type offers struct {
-	Tag       string  `json:"tag"` // changes with the lists
+	Tag       string  `json:"tag"` // changes when a list changes
 	Tools     []offer `json:"tools"`
 	Resources []offer `json:"resources"`
 	Templates []offer `json:"templates"`
 	Prompts   []offer `json:"prompts"`
-	Failed    string  `json:"failed,omitempty"` // lists that could not be read, and why
+	Failed    string  `json:"failed,omitempty"` // the lists that could not be read, and why
 
-	Secrets []string `json:"secrets"`           // names of arguments that are secret
-	Clients []string `json:"clients,omitempty"` // those that Fits may name
-	Fits    []misfit `json:"fits,omitempty"`    // what they do not take of the whole server
+	Secrets []string `json:"secrets"`           // names of secret arguments
+	Clients []string `json:"clients,omitempty"` // clients that Fits may name
+	Fits    []misfit `json:"fits,omitempty"`    // what clients do not accept in the server as a whole
 }
 
-// listed are the names that a list had.
+// listed is the set of names in a list.
 type listed map[string]struct{}
 
 // offers reads all lists.
@@ -103,7 +103,7 @@ func (p *Page) offers(ctx context.Context) (*offers, error) {
 		}
 		for _, entry := range entries {
 			if jsontext.KindOf(entry) != jsontext.KindObject {
-				continue // a server that misbehaves
+				continue // the server sent an invalid entry
 			}
 			one := offer{Listed: entry, Name: textIn(entry, l.name), Tokens: tokens(entry)}
 			one.Inside = own[[2]string{l.kind, one.Name}]
@@ -116,7 +116,7 @@ func (p *Page) offers(ctx context.Context) (*offers, error) {
 	return all, nil
 }
 
-// judge adds what known clients do not take. Lists that cannot be read are not judged.
+// judge adds what known clients do not accept. If a list cannot be parsed, judge adds nothing.
 func (o *offers) judge(s *session) {
 	o.Clients, o.Fits = profile.Names(), []misfit{}
 	seen := &surface.Surface{Server: s.client.Server(), Instructions: s.client.Instructions()}
@@ -137,7 +137,8 @@ func (o *offers) judge(s *session) {
 	}
 }
 
-// remember keeps the names, tells what has changed, and learns which arguments are secret.
+// remember stores the names and the names of secret arguments, and adds an event if the lists have
+// changed.
 func (p *Page) remember(all *offers) {
 	names, hash := listed{}, fnv.New64a()
 	for _, l := range [][]offer{all.Tools, all.Resources, all.Templates, all.Prompts} {
@@ -171,7 +172,7 @@ func missing(a, b listed) []string {
 	return list
 }
 
-// insides are the server's own words about its components, by kind and name.
+// insides returns the server's own reports about its components, by kind and name.
 func (p *Page) insides() map[[2]string]*inside {
 	if p.options.Inside == nil {
 		return nil
@@ -185,8 +186,8 @@ func (p *Page) insides() map[[2]string]*inside {
 	return all
 }
 
-// tokens is about what a tool costs in every conversation: a quarter of the characters of its
-// name, description and input schema as compact JSON. No tokenizer is embedded.
+// tokens returns about how many tokens a tool costs in every conversation. It is a quarter of the
+// characters of the name, description and input schema as compact JSON. No tokenizer is embedded.
 func tokens(entry json.RawMessage) int {
 	count := 0
 	for _, name := range []string{"name", "description", "inputSchema", "arguments", "uri", "uriTemplate"} {
@@ -206,8 +207,8 @@ func textIn(object []byte, name string) string {
 	return text
 }
 
-// secretArguments returns the names of the arguments whose schema says that they are secret
-// (writeOnly, format password, or x-secret), and of those whose name does.
+// secretArguments returns the names of secret arguments. Their schema marks them as secret
+// (writeOnly, format password, or x-secret), or their name suggests a secret.
 func secretArguments(tools []offer) []string {
 	found := map[string]struct{}{}
 	for _, tool := range tools {
@@ -217,7 +218,8 @@ func secretArguments(tools []offer) []string {
 	return append([]string{}, slices.Sorted(maps.Keys(found))...)
 }
 
-// finding matches members of these names in JSON; nil without names.
+// finding returns an expression that matches members with these names in JSON. Without names it
+// returns nil.
 func finding(names []string) *regexp.Regexp {
 	if len(names) == 0 {
 		return nil

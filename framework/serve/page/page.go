@@ -19,24 +19,28 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Options say which server a page shows. Exactly one of Host, Command and URL is set.
+// Options selects the server that a page shows. Exactly one of Host, Command and URL must be set.
 type Options struct {
 	Host    transport.Host                               // a server in this process
 	Command func(ctx context.Context) (*exec.Cmd, error) // returns a program that was not started; called for each connection
-	URL     string                                       // of a server over HTTP
+	URL     string                                       // address of a server over HTTP
 
 	Header    http.Header       // sent with each request to URL; never shown
 	Bearer    string            // token for URL; never shown. The page can replace it
-	Authorize client.HTTPOption // how URL is authorized without a Bearer; nil: not at all. Not by the HTTP client of the connection, which records
-	Transport http.RoundTripper // sends the requests to URL; nil stands for http.DefaultTransport
+	Authorize client.HTTPOption // authorizes requests to URL if there is no Bearer; nil for no authorization. It must not use the HTTP client of the connection, which records
+	Transport http.RoundTripper // sends the requests to URL; nil means http.DefaultTransport
 
-	Start  []string               // the program and its arguments, as a client's configuration starts the server; nil: the page does not know
-	Where  string                 // where the server runs, for people; "" stands for the URL or the command line
-	Inside func() *surface.Inside // what only the server's own process knows; nil for a server elsewhere
+	Start  []string               // the program and its arguments, for a client's configuration; nil if unknown
+	Where  string                 // where the server runs, for people; by default the URL or the command line
+	Inside func() *surface.Inside // what only the server's own process knows; nil for a server in another process
 	Client string                 // version of the program, for the server's log
 }
 
-// Page shows one server. Safe for concurrent use. Close it in the end.
+// Page shows one server. A Page is safe for concurrent use. The caller must call Close at the end.
+//
+// A page has at most one connection to the server (session). connect makes it and holds connecting;
+// failed, rest, reconnect and Close end it. mu guards the session, its state and all fields below
+// mu. The calls, events, frames and questions have their own locks.
 type Page struct {
 	options Options
 	guard   *guard
@@ -46,39 +50,39 @@ type Page struct {
 	calls   *calls
 	asked   *questions
 
-	life context.Context //nolint:containedctx // of the page: calls outlive the requests that start them
+	life context.Context //nolint:containedctx // ends with the page; calls outlive the requests that start them
 	end  context.CancelFunc
 	work sync.WaitGroup // goroutines of the page
 
-	unwatch func() // ends the news of effects
+	unwatch func() // stops watching the log of effects
 
 	opened atomic.Int64 // number of connections that were tried
 
-	saved *saved // what Open shows; nil: there is a server. Not written after New
+	saved *saved // the session that Open shows; nil if there is a server. Not written after New
 
-	caller *transport.Principal // of Host; nil: nobody. Written before anything is served
+	caller *transport.Principal // caller of Host; nil for none. Written before anything is served
 
 	mu       sync.Mutex // guards the fields below
 	bearer   string
 	level    protocol.Level             // of log messages
-	revision string                     // the one that the user chose; "": the newest that both sides know
-	session  *session                   // nil: not connected
-	state    state                      // of the connection, for the browser
-	tag      string                     // of the offers that were read last
+	revision string                     // the revision that the user chose; "" for the newest that both sides support
+	session  *session                   // nil if not connected
+	state    state                      // state of the connection, for the browser
+	tag      string                     // tag of the offers that were read last
 	secrets  []string                   // names of secret arguments
 	given    [][]byte                   // secret arguments of calls, as they stand between quotes
-	known    listed                     // their names
+	known    listed                     // names of the offers that were read last
 	outputs  map[string]json.RawMessage // output schemas of the tools
-	secret   *regexp.Regexp             // finds secret arguments in JSON; nil: there are none
-	viewers  int                        // open streams of events
+	secret   *regexp.Regexp             // finds secret arguments in JSON; nil if there are none
+	viewers  int                        // number of open streams of events
 	leaving  *time.Timer                // ends an unused connection; nil while a browser is connected
-	seeking  bool                       // a goroutine looks for a lost server
+	seeking  bool                       // a goroutine is looking for a lost server
 	closed   bool
 
-	connecting sync.Mutex // held while a connection is made, so that two users make one
+	connecting sync.Mutex // held while a connection is made, so that two users make one connection
 }
 
-// New makes a page. It connects when somebody looks.
+// New returns a page. The page connects to the server when a browser opens it.
 func New(o Options) (*Page, error) {
 	set := 0
 	for _, given := range []bool{o.Host != nil, o.Command != nil, o.URL != ""} {
@@ -106,9 +110,11 @@ func newPage(o Options) *Page {
 	return p
 }
 
-// Handler serves the page in a program's own mux, under any prefix that ends with a slash and is
-// stripped. It asks for no key: the program lets only those in who may use the page, by a login
-// of its own. All of them share one connection, and see each other's calls.
+// Handler returns a handler that serves the page in a program's own mux. It works under any prefix
+// that ends with a slash and is stripped.
+//
+// The handler does not ask for a key: the program must authenticate users with its own login. All
+// users share one connection, and see each other's calls.
 func (p *Page) Handler() http.Handler { return p.routes(false) }
 
 // Close ends the connection to the server and all calls, and waits for them. The page cannot be
@@ -134,7 +140,7 @@ func (p *Page) Close() error {
 	return err
 }
 
-// spawn runs fn in a goroutine that Close waits for; after Close it does nothing.
+// spawn runs fn in a goroutine that Close waits for. After Close it does nothing.
 func (p *Page) spawn(fn func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,16 +11,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// maxQuestions bounds the questions that wait for a user.
+// maxQuestions is the maximum number of unanswered questions.
 const maxQuestions = 256
 
 // actionWithdrawn is the reply to a question that the user can no longer answer.
 const actionWithdrawn = "withdrawn"
 
-// question is what the server asks during a call.
+// question is a question that the server asks during a call.
 type question struct {
 	ID      string          `json:"id"`
-	Call    string          `json:"call,omitempty"` // of this page; "" where the revision does not tell
+	Call    string          `json:"call,omitempty"` // ID of the page's call; "" if the revision does not identify it
 	Kind    string          `json:"kind"`           // form, url, sample or roots
 	Message string          `json:"message,omitempty"`
 	Schema  json.RawMessage `json:"schema,omitempty"` // of a form
@@ -30,7 +30,7 @@ type question struct {
 	answer chan reply // one, buffered
 }
 
-// reply is what the user says.
+// reply is the user's answer.
 type reply struct {
 	Action  string                     `json:"action"` // accept, decline or cancel; withdrawn if the call is stopped
 	Content map[string]json.RawMessage `json:"content"`
@@ -39,7 +39,7 @@ type reply struct {
 	Roots   []protocol.Root            `json:"roots"`
 }
 
-// questions wait for a user.
+// questions holds the questions that wait for a user.
 type questions struct {
 	mu   sync.Mutex // guards open
 	open map[string]*question
@@ -47,7 +47,7 @@ type questions struct {
 
 func newQuestions() *questions { return &questions{open: map[string]*question{}} }
 
-// all returns what is open.
+// all returns the open questions.
 func (q *questions) all() []*question {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,7 +58,8 @@ func (q *questions) all() []*question {
 	return list
 }
 
-// take removes and returns an open question; nil if it is answered or withdrawn.
+// take removes an open question and returns it. If the question was answered or withdrawn, it
+// returns nil.
 func (q *questions) take(id string) *question {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -81,8 +82,8 @@ func (q *questions) withdraw(call string) {
 
 var errTooManyQuestions = errors.New("too many questions wait for an answer")
 
-// ask shows a question and waits for the answer. It is withdrawn when ctx ends, and when the user
-// stops its call: the server may take its time to withdraw it.
+// ask shows a question and waits for the answer. The question is withdrawn when ctx ends. It is
+// also withdrawn when the user stops the call, because the server may take its time to withdraw it.
 func (p *Page) ask(ctx context.Context, one *question) (reply, error) {
 	one.ID, one.answer = random(), make(chan reply, 1)
 	one.Call, _ = ctx.Value(callKey{}).(string)
@@ -112,11 +113,11 @@ func (p *Page) ask(ctx context.Context, one *question) (reply, error) {
 	return said, nil
 }
 
-// handlers are the options by which the client shows what the server asks.
+// handlers returns the options with the page's answers to questions of the server.
 func (p *Page) handlers() []client.Option {
 	return []client.Option{
 		client.OnElicit(p.elicit), client.OnSample(p.sample), client.OnRoots(p.roots),
-		client.UncheckedForms(), // whether an answer fits is for the server to say
+		client.UncheckedForms(), // the server checks whether an answer fits
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// getRecord writes the frames of a call down, as testkit.Replay plays them: how the connection
-// began, and all frames from the first of the call to its last.
+// getRecord answers with the frames of a call, in the format that testkit.Replay reads. The record
+// has the frames that opened the connection, and all frames of the call from its first to its last.
 func (p *Page) getRecord(w http.ResponseWriter, r *http.Request) error {
 	one := p.calls.get(r.PathValue("id"))
 	if one == nil {
@@ -32,8 +32,8 @@ func (p *Page) getRecord(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// ofCall returns the frames that opened a call's connection, and then the call's own; nil if one
-// of them is not kept.
+// ofCall returns the frames that opened a call's connection, followed by the call's own frames. If
+// one of them is not kept, it returns nil.
 func (w *wire) ofCall(id string) []record.Frame {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,8 +62,8 @@ func (w *wire) ofCall(id string) []record.Frame {
 	return found
 }
 
-// isOpening reports whether a frame belongs to the handshake, or to the discovery in its place. Its
-// refusal belongs to it, too.
+// isOpening reports whether a frame belongs to the handshake or discovery. A refusal of such a
+// request also belongs to it.
 func isOpening(f *frame) bool {
 	switch f.Method {
 	case protocol.MethodDiscover, protocol.MethodInitialize, protocol.NotificationInitialized:
@@ -72,8 +72,9 @@ func isOpening(f *frame) bool {
 	return false
 }
 
-// belongs reports whether a frame that names no call belongs to the calls in flight: a request of the
-// server, the answer to it, or a notification other than of changed lists and resources.
+// belongs reports whether a frame that names no call belongs to the running calls. Such a frame is
+// a request of the server, the answer to it, or a notification. Notifications about changed lists
+// and resources do not belong to calls.
 func belongs(f *frame) bool {
 	switch f.Kind {
 	case "request":
@@ -86,12 +87,13 @@ func belongs(f *frame) bool {
 	return false
 }
 
-// hides reports whether arguments of this name are masked, whatever their schema says.
+// hides reports whether arguments with this name are masked, regardless of their schema.
 func hides(name string) bool {
 	return secretname.Is(name) && !strings.EqualFold(name, "progressToken")
 }
 
-// hiddenNames are names in a schema that speak of secrets.
+// hiddenNames adds the names of secret properties to found: properties that the schema marks as
+// secret, and properties with a name that suggests a secret.
 func hiddenNames(properties []byte, found map[string]struct{}) {
 	for key, property := range jsontext.Members(properties) {
 		if isSecret(property) || hides(key.String()) {

@@ -7,16 +7,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Bounds of what is kept of one call.
+// Bounds of the kept rounds of one call.
 const (
 	mostRounds  = 100
-	mostEffects = 100 // in a round
+	mostEffects = 100 // per round
 )
 
-// round is one execution of a call. A call that is asked nothing has one.
+// round is one execution of a call. A call without questions has one round.
 type round struct {
-	Asks    int          `json:"asks"`            // questions that the execution ended with; 0: it ended with the answer, or goes on
-	State   int          `json:"state,omitempty"` // bytes of requestState
+	Asks    int          `json:"asks"`            // number of questions that ended the execution; 0 if it ended with the answer, or still runs
+	State   int          `json:"state,omitempty"` // size of requestState in bytes
 	Effects []effectSeen `json:"effects,omitempty"`
 }
 
@@ -27,7 +27,7 @@ type effectSeen struct {
 	Ms  float64 `json:"ms"`
 }
 
-// copied returns rounds that do not change any more.
+// copied returns copies of rounds that further changes do not affect.
 func copied(rounds []round) []round {
 	out := slices.Clone(rounds)
 	for i := range out {
@@ -36,7 +36,7 @@ func copied(rounds []round) []round {
 	return out
 }
 
-// round changes a round of a call that is running, and tells the browser.
+// round changes a round of a running call with edit, and adds an event for the browser.
 func (p *Page) round(id string, n int, edit func(*round)) {
 	p.calls.mu.Lock()
 	one := p.calls.byID[id]
@@ -52,7 +52,7 @@ func (p *Page) round(id string, n int, edit func(*round)) {
 	}))
 }
 
-// asksAgain notices a result that is a question: another round follows.
+// asksAgain starts another round if the frame is a result that asks questions.
 func (p *Page) asksAgain(f *frame) {
 	if f.Sent || f.Call == "" || f.Kind != "result" {
 		return
@@ -85,7 +85,7 @@ func (p *Page) answered(id string) int {
 	return n
 }
 
-// effect notices what Once has done in a call of this page.
+// effect adds an execution of Once to a call of this page.
 func (p *Page) effect(e effectlog.Effect) {
 	p.round(e.Mark, e.Round, func(r *round) {
 		if len(r.Effects) < mostEffects {

@@ -19,7 +19,7 @@ import (
 const (
 	savedFormat  = 1
 	maxSaved     = 256 << 20
-	shortestMask = 8 // characters of a secret that is looked for outside of its member, too
+	shortestMask = 8 // minimum length of a secret that is also looked for outside of its member
 	longestMask  = 4096
 	deepestText  = 3 // levels of JSON within strings
 )
@@ -27,15 +27,15 @@ const (
 // stateSaved is the state of a page that shows a saved session.
 const stateSaved = "saved"
 
-// saved is a session as a file: what a server offered, the calls and the frames. Secrets are
+// saved is a session as a file: the server's components, the calls and the frames. Secrets are
 // masked.
 type saved struct {
 	Format int         `json:"kagamiPage"`
 	At     time.Time   `json:"at"`
 	About  *about      `json:"about"`
 	Offers *offers     `json:"offers"`
-	Calls  []*call     `json:"calls"`  // the newest first
-	Frames []wholeSeen `json:"frames"` // the oldest first
+	Calls  []*call     `json:"calls"`  // newest first
+	Frames []wholeSeen `json:"frames"` // oldest first
 }
 
 // wholeSeen is a frame with its text.
@@ -44,8 +44,8 @@ type wholeSeen struct {
 	Text string `json:"text"`
 }
 
-// Open returns a page that shows a session which a page has saved. Nothing is connected, and
-// nothing can be called. The file may come from anybody.
+// Open returns a page that shows a session saved by a page. The page does not connect to a server,
+// and cannot make calls. The file may come from an untrusted source.
 func Open(file io.Reader) (*Page, error) {
 	if file == nil {
 		return nil, errors.New("page: there is no file")
@@ -83,7 +83,7 @@ func Open(file io.Reader) (*Page, error) {
 	return p, nil
 }
 
-// complete makes lists of what the file leaves out: the browser expects them.
+// complete sets lists that the file leaves out to empty lists, because the browser expects them.
 func (s *saved) complete() {
 	for _, list := range []*[]string{&s.About.Revisions, &s.About.Can, &s.About.Levels, &s.Offers.Secrets} {
 		*list = append([]string{}, *list...)
@@ -93,10 +93,10 @@ func (s *saved) complete() {
 	}
 }
 
-// errSaved is why a saved session is not called.
+// errSaved is the error for a call in a saved session.
 var errSaved = &apiError{http.StatusConflict, "this is a saved session: there is no server to ask"}
 
-// getSession writes the whole session down.
+// getSession answers with the whole session as a file.
 func (p *Page) getSession(w http.ResponseWriter, r *http.Request) error {
 	all, err := p.offers(r.Context())
 	if err != nil {
@@ -119,8 +119,9 @@ func (p *Page) getSession(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// hidden masks secrets in a JSON document: the strings under names such as "password", also in
-// JSON within strings, the secret arguments of all calls, and the same strings elsewhere.
+// hidden masks secrets in a JSON document. Secrets are strings under names such as "password", also
+// in JSON within strings, and the secret arguments of all calls. The same strings are also masked
+// everywhere else.
 func (p *Page) hidden(document []byte) []byte {
 	p.mu.Lock()
 	h := hider{names: p.secrets}
@@ -129,7 +130,7 @@ func (p *Page) hidden(document []byte) []byte {
 	p.mu.Lock()
 	found := append(h.found, p.given...)
 	p.mu.Unlock()
-	slices.SortFunc(found, func(a, b []byte) int { // the longest first: one may begin with another
+	slices.SortFunc(found, func(a, b []byte) int { // longest first, because a secret may begin with another one
 		return cmp.Or(len(b)-len(a), bytes.Compare(a, b))
 	})
 	for _, secret := range slices.CompactFunc(found, bytes.Equal) {
@@ -138,10 +139,10 @@ func (p *Page) hidden(document []byte) []byte {
 	return text
 }
 
-// maxGiven bounds the secret arguments that are remembered.
+// maxGiven is the maximum number of secret arguments that are kept.
 const maxGiven = 1000
 
-// give remembers the secret arguments of a call, which a saved session must not have anywhere.
+// give keeps the secret arguments of a call, so that a saved session contains them nowhere.
 func (p *Page) give(arguments json.RawMessage) {
 	if jsontext.Check(arguments, jsontext.DefaultLimits()) != nil {
 		return
@@ -154,14 +155,14 @@ func (p *Page) give(arguments json.RawMessage) {
 	p.given = p.given[max(0, len(p.given)-maxGiven):]
 }
 
-// hider rewrites JSON.
+// hider rewrites JSON with masked secrets.
 type hider struct {
-	names []string // of secrets, besides those that every page knows
+	names []string // names of secrets, in addition to those that every page hides
 	found [][]byte // secrets, as they stand between quotes
 }
 
-// value appends a value with its secrets masked. hide says that its strings are secrets, because
-// of the name of the member that holds it. depth counts JSON within strings.
+// value appends a value with its secrets masked. If hide is true, its strings are secrets because
+// of the name of the member that contains it. depth counts levels of JSON within strings.
 func (h *hider) value(dst, value []byte, depth int, hide bool) []byte {
 	switch jsontext.KindOf(value) {
 	case jsontext.KindObject:
@@ -190,7 +191,7 @@ func (h *hider) value(dst, value []byte, depth int, hide bool) []byte {
 	return append(dst, value...)
 }
 
-// text masks a string, or the secrets in the JSON that it holds: frames are strings, and hold
+// text masks a string, or the secrets in the JSON that it contains. Frames are strings, and contain
 // results with JSON as text.
 func (h *hider) text(dst, value []byte, depth int, hide bool) []byte {
 	text, _ := jsontext.String(value)
@@ -206,7 +207,7 @@ func (h *hider) text(dst, value []byte, depth int, hide bool) []byte {
 	return jsontext.Quote(dst, string(h.value(nil, []byte(text), depth+1, false)))
 }
 
-// note remembers a secret as it stands between quotes, at each depth of JSON within strings.
+// note adds a secret as it stands between quotes, at each level of JSON within strings.
 func (h *hider) note(secret string) {
 	if len(secret) < shortestMask || len(secret) > longestMask {
 		return
@@ -218,7 +219,7 @@ func (h *hider) note(secret string) {
 	}
 }
 
-// whole returns copies of all calls, the newest first.
+// whole returns copies of all calls, newest first.
 func (c *calls) whole() []*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -230,7 +231,7 @@ func (c *calls) whole() []*call {
 	return all
 }
 
-// restore keeps a call of a saved session.
+// restore adds a call of a saved session.
 func (c *calls) restore(one *call) {
 	if one.Phase == phaseSent { // it was running when the session was saved
 		one.Phase = phaseLost
@@ -240,7 +241,7 @@ func (c *calls) restore(one *call) {
 	c.last = max(c.last, one.N)
 }
 
-// whole returns copies of all frames, the oldest first.
+// whole returns copies of all frames, oldest first.
 func (w *wire) whole() []wholeSeen {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -252,7 +253,7 @@ func (w *wire) whole() []wholeSeen {
 	return all
 }
 
-// restore keeps a frame of a saved session.
+// restore adds a frame of a saved session.
 func (w *wire) restore(f *frame) {
 	w.frames = append(w.frames, f)
 	w.last = max(w.last, f.N)

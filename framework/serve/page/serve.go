@@ -14,21 +14,21 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Limits of the page's own HTTP server. A stream of events has no limit of writing.
+// Limits of the page's own HTTP server. Writing has no limit, because streams of events stay open.
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 16 << 10
-	stopPatience  = 2 * time.Second // for requests in flight at the end
+	stopPatience  = 2 * time.Second // for requests in flight when Serve ends
 )
 
-// Serve serves the page at addr until ctx ends. addr is a loopback address such as
-// "127.0.0.1:0"; ":7000" stands for 127.0.0.1. It calls ready, once, with the address that a
-// browser has to open: that holds a key for one use. The page is closed when Serve returns.
-// The caller of a Host is the principal in ctx ([transport.WithPrincipal]).
+// Serve serves the page at addr until ctx ends. addr is a loopback address such as "127.0.0.1:0";
+// ":7000" means 127.0.0.1:7000. Serve calls ready once, with the address to open in a browser,
+// which contains a key for one use. When Serve returns, the page is closed. For a Host, the caller
+// is the principal in ctx ([transport.WithPrincipal]).
 //
-// An address that other machines can reach is an error: who opens the page can do everything
-// that the server lets its client do.
+// An address that other machines can reach is an error. A user of the page can do everything that
+// the server allows its client.
 func (p *Page) Serve(ctx context.Context, addr string, ready func(address string)) error {
 	defer p.leave()
 	p.caller = transport.PrincipalFrom(ctx)
@@ -48,18 +48,18 @@ func (p *Page) Serve(ctx context.Context, addr string, ready func(address string
 		return fmt.Errorf("page: %w", err)
 	case <-ctx.Done():
 	}
-	p.events.close() // ends the streams, for which Shutdown would wait
+	p.events.close() // ends the streams, because Shutdown would wait for them
 	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
 	defer cancel()
 	if err := server.Shutdown(patient); errors.Is(err, context.DeadlineExceeded) {
 		_ = server.Close()
 	}
-	<-served //nolint:errcheck // it was told to end
+	<-served //nolint:errcheck // the server was closed on purpose
 	return nil
 }
 
-// leave closes the page. It waits for a program to end, and for handlers of a Host only as long
-// as stopPatience: one that does not end is the server's concern.
+// leave closes the page. It waits for a program to end. For handlers of a Host it waits only as
+// long as stopPatience: a handler that does not end is the server's concern.
 func (p *Page) leave() {
 	closed := make(chan struct{})
 	go func() {
@@ -78,10 +78,10 @@ func (p *Page) leave() {
 	}
 }
 
-// address is what a browser has to open, with a new key.
+// address returns the address to open in a browser, with a new key.
 func (p *Page) address(host string) string { return "http://" + host + "/?k=" + p.guard.key() }
 
-// listen opens a loopback address.
+// listen listens on a loopback address.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -19,24 +19,24 @@ import (
 // Times of a connection.
 const (
 	connectPatience = 30 * time.Second
-	loginPatience   = 6 * time.Minute // where a person may have to log in meanwhile
-	listenPatience  = 2 * time.Second // how long the lists wait until their changes are told
-	unused          = 5 * time.Minute // after which a connection that nobody looks at ends
+	loginPatience   = 6 * time.Minute // if a person may have to log in
+	listenPatience  = 2 * time.Second // how long the lists wait until the server reports changes of them
+	unused          = 5 * time.Minute // after this time without a browser, a connection ends
 	firstAgain      = 500 * time.Millisecond
-	lastAgain       = 5 * time.Second // between two attempts to reach a lost server
+	lastAgain       = 5 * time.Second // longest pause between two attempts to reach a lost server
 )
 
 // States of the connection.
 const (
-	stateIdle       = "idle" // nobody has looked yet
+	stateIdle       = "idle" // no browser has opened the page yet, or the connection was unused
 	stateConnecting = "connecting"
 	stateConnected  = "connected"
 	stateLost       = "lost"  // the page tries to reach the server again
 	stateEnded      = "ended" // the program has ended; the user may start it again
-	stateLogin      = "login" // the server wants a token
+	stateLogin      = "login" // the server requires a token
 )
 
-// state is what the page tells of the connection.
+// state is the state of the connection, for the browser.
 type state struct {
 	Name   string   `json:"name"`
 	Reason string   `json:"reason,omitempty"`
@@ -47,12 +47,12 @@ type state struct {
 type session struct {
 	client *client.Client
 	number int
-	stderr *tail // of a program; nil elsewhere
+	stderr *tail // standard error of a program; nil otherwise
 
-	listens chan struct{} // closed when changes of lists are told, or cannot be
+	listens chan struct{} // closed when the server reports changes of lists, or never will
 }
 
-// connected returns the connection, and makes one if there is none.
+// connected returns the connection. If there is none, it makes one.
 func (p *Page) connected(ctx context.Context) (*session, error) {
 	p.connecting.Lock()
 	defer p.connecting.Unlock()
@@ -70,7 +70,7 @@ func (p *Page) connected(ctx context.Context) (*session, error) {
 	return p.connect(ctx)
 }
 
-// reconnect ends the connection and makes another one.
+// reconnect ends the connection, calls change, and makes a new connection.
 func (p *Page) reconnect(ctx context.Context, change func()) (*session, error) {
 	if p.saved != nil {
 		return nil, errSaved
@@ -88,7 +88,7 @@ func (p *Page) reconnect(ctx context.Context, change func()) (*session, error) {
 	return p.connect(ctx)
 }
 
-// connect makes a connection. Called with connecting held, while there is none.
+// connect makes a connection. The caller holds connecting, and there is no connection.
 func (p *Page) connect(ctx context.Context) (*session, error) {
 	p.setState(state{Name: stateConnecting})
 	p.wire.renewed()
@@ -124,7 +124,7 @@ func (p *Page) connect(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// calling is ctx with the caller of a server in this process.
+// calling returns ctx with the caller of a server in this process.
 func (p *Page) calling(ctx context.Context) context.Context {
 	if p.caller == nil {
 		return ctx
@@ -132,7 +132,7 @@ func (p *Page) calling(ctx context.Context) context.Context {
 	return transport.WithPrincipal(ctx, p.caller)
 }
 
-// target is where the server is, for one connection.
+// target returns the target for one connection to the server.
 func (p *Page) target(ctx context.Context, s *session) (client.Target, error) {
 	switch {
 	case p.options.Host != nil:
@@ -187,8 +187,9 @@ func (p *Page) clientOptions(s *session) []client.Option {
 	return options
 }
 
-// listening waits until changes of lists are told: a change after the lists were read, and before
-// that, would be missed. A server that does not answer does not hold the lists up.
+// listening waits until the server reports changes of lists. A change after the lists were read and
+// before that would be missed. A server that does not answer delays the lists only for
+// listenPatience.
 func (s *session) listening(ctx context.Context) {
 	patience := time.NewTimer(listenPatience)
 	defer patience.Stop()
@@ -199,7 +200,8 @@ func (s *session) listening(ctx context.Context) {
 	}
 }
 
-// watch follows a connection: it asks for the changes of lists, and notices the end.
+// watch follows a connection: it subscribes to the changes of lists, and notices the end of the
+// connection.
 func (p *Page) watch(s *session) {
 	has := s.client.Capabilities()
 	filter := protocol.SubscriptionFilter{Tools: has.ToolsListChanged, Prompts: has.PromptsListChanged, Resources: has.ResourcesChanged}
@@ -230,24 +232,24 @@ func (p *Page) failed(s *session, err error) {
 	}
 	p.mu.Unlock()
 	if !current {
-		return // it was closed on purpose, or somebody else has noticed
+		return // closed on purpose, or another call has handled the error
 	}
 	ended := s.client.Close()
 	if ended != nil && errors.Is(err, io.ErrUnexpectedEOF) {
-		err = ended // it says how the process has ended
+		err = ended // describes how the process has ended
 	}
 	p.setState(p.failure(s, err))
 	p.seek()
 }
 
-// failure is the state after an error of the connection.
+// failure returns the state after an error of the connection.
 func (p *Page) failure(s *session, err error) state {
 	if refused, ok := errors.AsType[*client.HTTPError](err); ok && refused.Status == http.StatusUnauthorized {
 		return state{Name: stateLogin, Reason: refused.Error()}
 	}
 	if p.options.Command != nil {
 		ended := state{Name: stateEnded, Reason: err.Error()}
-		if s.stderr != nil { // else it was not even started
+		if s.stderr != nil { // nil if the program was not even started
 			ended.Stderr = s.stderr.lines()
 		}
 		return ended
@@ -255,7 +257,7 @@ func (p *Page) failure(s *session, err error) state {
 	return state{Name: stateLost, Reason: err.Error()}
 }
 
-// seek starts to look for a server that is lost, unless that is done already.
+// seek starts a goroutine that looks for a lost server, unless one is running.
 func (p *Page) seek() {
 	p.mu.Lock()
 	start := p.state.Name == stateLost && !p.seeking && !p.closed
@@ -266,8 +268,8 @@ func (p *Page) seek() {
 	}
 }
 
-// comeBack tries to reach a lost server over HTTP, as long as somebody looks. It opens a TCP
-// connection before it connects: no call is repeated.
+// comeBack tries to reach a lost server over HTTP, as long as a browser is connected. It opens a
+// TCP connection before it connects. No call is repeated.
 func (p *Page) comeBack() {
 	defer func() {
 		p.mu.Lock()
@@ -301,7 +303,7 @@ func (p *Page) comeBack() {
 	}
 }
 
-// reachable reports whether somebody listens where a URL leads.
+// reachable reports whether a TCP connection to the host of the URL succeeds.
 func reachable(ctx context.Context, address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -327,7 +329,7 @@ func (p *Page) setState(next state) {
 	p.events.add("state", map[string]any{"state": next})
 }
 
-// notified tells the browser of notifications that belong to no call.
+// notified adds an event for notifications that belong to no call.
 func (p *Page) notified(_ context.Context, n protocol.Notification) {
 	switch n.Method {
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
@@ -337,7 +339,7 @@ func (p *Page) notified(_ context.Context, n protocol.Notification) {
 	}
 }
 
-// looks counts a browser that follows the events; leave counts it out.
+// looks counts a browser that follows the events; leave removes it from the count.
 func (p *Page) looks() (leave func()) {
 	p.mu.Lock()
 	p.viewers++
@@ -346,7 +348,7 @@ func (p *Page) looks() (leave func()) {
 		p.leaving = nil
 	}
 	p.mu.Unlock()
-	p.seek() // nobody has looked meanwhile
+	p.seek() // the search stops while no browser is connected
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -356,7 +358,7 @@ func (p *Page) looks() (leave func()) {
 	}
 }
 
-// rest ends a connection that nobody has looked at for a while, and on which no call runs.
+// rest ends a connection that no browser has used for a while, unless a call is running.
 func (p *Page) rest() {
 	busy := p.calls.busy()
 	p.mu.Lock()
@@ -364,7 +366,7 @@ func (p *Page) rest() {
 	switch {
 	case p.viewers > 0 || p.closed:
 		s = nil
-	case busy: // such as a task: its result waits for whoever looks next
+	case busy: // such as a task; its result waits for the next browser
 		s = nil
 		p.leaving = time.AfterFunc(unused, p.rest)
 	default:
@@ -380,9 +382,9 @@ func (p *Page) rest() {
 // tailLines is how many of the last lines of a program's standard error the page shows.
 const tailLines = 20
 
-// tail keeps the end of what a program writes to its standard error.
+// tail keeps the end of a program's standard error.
 type tail struct {
-	also io.Writer // gets everything; nil: nobody
+	also io.Writer // also receives all output; may be nil
 
 	mu   sync.Mutex // guards kept
 	kept []byte
@@ -409,7 +411,7 @@ func (t *tail) lines() []string {
 	return lines[max(0, len(lines)-tailLines):]
 }
 
-// where says where the server runs.
+// where returns where the server runs, for people.
 func (p *Page) where() string {
 	switch {
 	case p.options.Where != "":
@@ -430,7 +432,7 @@ func redacted(address string) string {
 	return u.Redacted()
 }
 
-// carrier names how the page reaches the server.
+// carrier returns the name of the carrier to the server.
 func (p *Page) carrier() string {
 	switch {
 	case p.options.URL != "":

@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// mostTasks bounds the tasks of one answer.
+// mostTasks is the maximum number of tasks in one answer.
 const mostTasks = 200
 
 // taskListed is a task in the server's list. Any client of the principal may have started it.
@@ -20,12 +20,12 @@ type taskListed struct {
 	Message string    `json:"message,omitempty"`
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`
-	TTL     *int64    `json:"ttlMs"` // nil: it does not expire
-	Over    bool      `json:"over"`  // it has a result, or never gets one
+	TTL     *int64    `json:"ttlMs"` // nil if the task does not expire
+	Over    bool      `json:"over"`  // the task has a result, or will never have one
 }
 
-// getTasks answers with the tasks in the server's list, including tasks of earlier connections of the same
-// principal. If the server or the revision has no list, listed is false.
+// getTasks answers with the tasks in the server's list, including tasks of earlier connections of
+// the same principal. If the server or the revision has no such list, listed is false.
 func (p *Page) getTasks(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), callPatience)
 	defer cancel()

@@ -14,16 +14,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Bounds of what is kept of the wire.
+// Bounds of the kept frames.
 const (
 	maxFrames     = 10_000
 	maxFrameBytes = 32 << 20
 	headLength    = 200                    // characters of a frame in a list
-	announceEvery = 100 * time.Millisecond // how often the browser hears of new frames
-	maxOpen       = 4096                   // requests without an answer that are remembered
+	announceEvery = 100 * time.Millisecond // interval of events about new frames
+	maxOpen       = 4096                   // requests without an answer that are kept
 )
 
-// frame is one message on the wire, or an HTTP exchange that has none.
+// frame is one message on the wire, or an HTTP exchange without a message.
 type frame struct {
 	N       int       `json:"n"`
 	At      time.Time `json:"at"`
@@ -31,13 +31,13 @@ type frame struct {
 	Kind    string    `json:"kind"` // request, notification, result, error, http or other
 	Method  string    `json:"method,omitempty"`
 	ID      string    `json:"id,omitempty"` // as JSON
-	Of      int       `json:"of,omitempty"` // an answer: number of its request
-	Ms      float64   `json:"ms,omitempty"` // an answer: since its request
+	Of      int       `json:"of,omitempty"` // for an answer: the number of its request
+	Ms      float64   `json:"ms,omitempty"` // for an answer: the time since its request
 	Call    string    `json:"call,omitempty"`
 	Bytes   int       `json:"bytes"`
 	Head    string    `json:"head"`
 	HTTP    *httpSeen `json:"http,omitempty"`
-	Session int       `json:"session"` // which connection
+	Session int       `json:"session"` // number of the connection
 
 	text []byte
 }
@@ -47,13 +47,14 @@ type httpSeen struct {
 	Method   string      `json:"method"`
 	Path     string      `json:"path"`
 	Sent     http.Header `json:"sent"`
-	Status   int         `json:"status,omitempty"` // 0: no response
+	Status   int         `json:"status,omitempty"` // 0 if there was no response
 	Received http.Header `json:"received,omitempty"`
 	Failed   string      `json:"failed,omitempty"`
 	Ms       float64     `json:"ms"`
 }
 
-// wire keeps the newest frames.
+// wire keeps the newest frames. add and exchanged insert frames, and keep drops the oldest. timer
+// is set when there are new frames to announce; it calls tell. mu guards all frames.
 type wire struct {
 	tell func(last int)
 
@@ -61,14 +62,14 @@ type wire struct {
 	last   int
 	frames []*frame
 	bytes  int
-	open   map[string]*frame // requests without an answer yet, by direction, session and id
-	timer  *time.Timer       // announces the newest frames; nil: nothing to announce
+	open   map[string]*frame // requests without an answer yet, by direction, session and ID
+	timer  *time.Timer       // announces the newest frames; nil if there is nothing to announce
 	closed bool
 }
 
 func newWire(tell func(last int)) *wire { return &wire{tell: tell, open: map[string]*frame{}} }
 
-// add keeps a frame, and returns it. text is copied.
+// add keeps a frame and returns it. It copies the text.
 func (w *wire) add(ctx context.Context, session int, f client.Frame, mask func([]byte) []byte) frame {
 	text := mask(bytes.Clone(f.Text))
 	seen := &frame{At: time.Now(), Sent: f.Sent, Bytes: len(f.Text), Session: session, text: text}
@@ -81,14 +82,14 @@ func (w *wire) add(ctx context.Context, session int, f client.Frame, mask func([
 	return *seen
 }
 
-// renewed forgets the requests of earlier connections, which get no answer any more.
+// renewed forgets the requests of earlier connections, because they will get no answer.
 func (w *wire) renewed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.open)
 }
 
-// describe reads what a list of frames shows.
+// describe sets the fields that a list of frames shows.
 func (f *frame) describe() {
 	f.Kind = "other"
 	f.Head = jsontext.Clip(strings.ToValidUTF8(string(f.text[:min(len(f.text), 4*headLength)]), "?"), headLength)
@@ -112,7 +113,7 @@ func (f *frame) describe() {
 	}
 }
 
-// relate joins an answer with its request. Called with mu held.
+// relate connects an answer with its request. The caller holds mu.
 func (w *wire) relate(f *frame) {
 	key := func(sent bool) string {
 		direction := "<"
@@ -135,7 +136,7 @@ func (w *wire) relate(f *frame) {
 	}
 }
 
-// keep appends a frame and forgets the oldest. Called with mu held.
+// keep appends a frame and drops the oldest. The caller holds mu.
 func (w *wire) keep(f *frame) {
 	w.last++
 	f.N = w.last
@@ -170,8 +171,8 @@ func (w *wire) close() {
 	}
 }
 
-// between returns at most limit frames with after < N, the oldest first, whose text contains
-// find; before, if not 0, bounds N and gives the newest instead.
+// between returns at most limit frames with after < N and a text that contains find, oldest first.
+// If before is not 0, it returns frames with N < before instead, and of these the newest.
 func (w *wire) between(after, before, limit int, find string) []*frame {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -200,7 +201,7 @@ func (w *wire) between(after, before, limit int, find string) []*frame {
 	return found
 }
 
-// at returns a frame and its text; nil if it is not kept.
+// at returns a frame and its text, or nil if it is not kept.
 func (w *wire) at(n int) (*frame, []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -213,7 +214,7 @@ func (w *wire) at(n int) (*frame, []byte) {
 	return nil, nil
 }
 
-// exchanged adds an HTTP exchange: to the frame that it sent, or as a row of its own.
+// exchanged adds an HTTP exchange to the frame that it sent, or as a frame of its own.
 func (w *wire) exchanged(session int, id, method string, h *httpSeen) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -233,18 +234,18 @@ func milliseconds(d time.Duration) float64 {
 	return float64(d.Round(10*time.Microsecond)) / float64(time.Millisecond)
 }
 
-// masked are header fields whose values are credentials.
+// masked lists the header fields that contain credentials.
 var masked = []string{"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "Dpop", "X-Api-Key"}
 
-// recorder is an HTTP transport that shows its exchanges to the wire.
+// recorder is an HTTP transport that records its exchanges in the wire.
 type recorder struct {
 	next    http.RoundTripper
 	session int
 	wire    *wire
-	own     http.Header // fields that the user has set: all of them may be credentials
+	own     http.Header // fields that the user has set; all of them may be credentials
 }
 
-// RoundTrip sends a request.
+// RoundTrip sends a request and records the exchange.
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	began := time.Now()
 	id, method := inBody(req)
@@ -274,7 +275,7 @@ func (r *recorder) hide(h http.Header) http.Header {
 	return h
 }
 
-// inBody returns the id and the method of the message that a request carries.
+// inBody returns the ID and the method of the message in a request.
 func inBody(req *http.Request) (id, method string) {
 	if req.GetBody == nil {
 		return "", ""
