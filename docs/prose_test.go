@@ -15,7 +15,8 @@ import (
 // packages.
 var plain = []string{
 	"transport", "protocol/engine", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext",
-	"protocol/rounds", "framework/store", "framework/serve/page",
+	"protocol/rounds", "framework/store", "framework/serve/page", "framework/serve/surface",
+	"framework/serve/inspect", "framework/serve/record",
 }
 
 // banned are constructions that send a reader back to look for a noun, or that another word says more

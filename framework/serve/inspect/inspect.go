@@ -1,5 +1,5 @@
-// Package inspect shows what a server consists of, as "kagami inspect" reads it. Package
-// serve has it built in; a program with flags of its own, for instance one with mcpfx, adds
+// Package inspect prints the components of a server, in the format that "kagami inspect" reads.
+// Package serve has it built in. A program with flags of its own, for example one with mcpfx, adds
 // a flag and a carrier:
 //
 //	var look inspect.Format
@@ -10,8 +10,8 @@
 //		carrier = mcpfx.Carrier(look.Carrier(os.Stdout))
 //	}
 //
-// The program starts as it would to serve, start hooks included, and ends when everything
-// is shown. The package calls nothing else: no middleware sees the inspection.
+// The program starts as it would to serve, including start hooks, and ends when everything is
+// printed. The package calls no component, and no middleware sees the inspection.
 package inspect
 
 import (
@@ -27,23 +27,23 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Format says how the server is shown. It is a flag.Value that needs no value. With the
-// zero Format nothing is shown.
+// Format is the output format. It is a flag.Value that needs no value. With the zero Format nothing
+// is printed.
 type Format string
 
-// Formats: for people, and for programs.
+// The formats: for people, and for programs.
 const (
 	Text Format = "text"
 	JSON Format = "json"
 )
 
-// Wanted reports whether the server is to be shown.
+// Wanted reports whether the flag was given.
 func (f *Format) Wanted() bool { return *f != "" }
 
 // String returns the value of the flag.
 func (f *Format) String() string { return string(*f) }
 
-// Set takes the value after "=", or "true" if there is none.
+// Set sets the format from the value after "=", or from "true" if there is none.
 func (f *Format) Set(text string) error {
 	switch text {
 	case "true", "text", "1":
@@ -58,10 +58,10 @@ func (f *Format) Set(text string) error {
 	return nil
 }
 
-// IsBoolFlag allows the flag without a value.
+// IsBoolFlag reports that the flag can be given without a value.
 func (*Format) IsBoolFlag() bool { return true }
 
-// Write shows what Surface has found on w.
+// Write writes the surface that Surface returned to w.
 func (f *Format) Write(w io.Writer, all *surface.Surface) error {
 	if *f == JSON {
 		return all.WriteJSON(w)
@@ -69,7 +69,8 @@ func (f *Format) Write(w io.Writer, all *surface.Surface) error {
 	return all.WriteText(w)
 }
 
-// Carrier returns a carrier that, instead of serving, shows the server on w and ends.
+// Carrier returns a carrier that writes the server's components to w instead of serving, and then
+// ends.
 func (f *Format) Carrier(w io.Writer) transport.Transport { return &carrier{w, *f} }
 
 type carrier struct {
@@ -77,7 +78,7 @@ type carrier struct {
 	format Format
 }
 
-// Serve shows the host.
+// Serve writes the components of the host. The host must be a framework.Server.
 func (c *carrier) Serve(ctx context.Context, host transport.Host) error {
 	server, ok := host.(*framework.Server)
 	if !ok {
@@ -90,9 +91,9 @@ func (c *carrier) Serve(ctx context.Context, host transport.Host) error {
 	return c.format.Write(c.w, all)
 }
 
-// Surface returns what the server has. Its name and capabilities are asked for as by a
-// client, in memory; the rest is taken from its catalog, so that it is complete no matter
-// who may see what, and includes what a start hook adds.
+// Surface returns the components of the server. It reads the server's name and capabilities like a
+// client, in memory. It reads the components from the server's catalog. Therefore they are complete
+// regardless of permissions, and include components that a start hook has added.
 func Surface(ctx context.Context, server *framework.Server) (_ *surface.Surface, err error) {
 	c, err := client.Connect(ctx, client.InMemory(server), client.Name("inspect", "1"))
 	if err != nil {
@@ -106,8 +107,8 @@ func Surface(ctx context.Context, server *framework.Server) (_ *surface.Surface,
 	return all, nil
 }
 
-// Inside returns what the server knows of itself and no client sees: where its components come
-// from, and their chains.
+// Inside returns what the server reports about itself and a client cannot see: where its components
+// come from, and their chains.
 func Inside(server *framework.Server) *surface.Inside { return insideOf(server.Inspect()) }
 
 func insideOf(found *framework.Inspection) *surface.Inside {
@@ -126,7 +127,7 @@ func insideOf(found *framework.Inspection) *surface.Inside {
 	return inside
 }
 
-// fill adds what the server has.
+// fill adds the components of the server.
 func fill(all *surface.Surface, found *framework.Inspection) error {
 	listed := make(map[string][]json.RawMessage)
 	for _, c := range found.Components {

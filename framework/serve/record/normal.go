@@ -12,17 +12,16 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/secretname"
 )
 
-// normal replaces what differs from run to run, and what is secret, in the frames of a
-// session.
+// normal replaces secrets, and values that differ from run to run, in the frames of a session.
 type normal struct {
 	secret []string          // names of members, from Redact
 	names  map[string]string // placeholders by value: "<taskId 1>", or Redacted
-	last   map[string]int    // by member: the last number in a placeholder
-	long   []string          // values that are also replaced inside other texts, the longest first
+	last   map[string]int    // last number of a placeholder, by member
+	long   []string          // values that are also replaced inside other texts, longest first
 }
 
-// newNormal collects the values to replace from all frames, because a value may occur in a text
-// before the member that shows what it is.
+// newNormal collects the values to replace from all frames. A value may occur in a text before the
+// member that identifies it.
 func newNormal(secret []string, frames []Frame) *normal {
 	n := &normal{secret: secret, names: make(map[string]string), last: make(map[string]int)}
 	for _, f := range frames {
@@ -35,11 +34,12 @@ func newNormal(secret []string, frames []Frame) *normal {
 			n.long = append(n.long, value)
 		}
 	}
-	slices.SortFunc(n.long, func(a, b string) int { return len(b) - len(a) }) // one may be a part of another
+	slices.SortFunc(n.long, func(a, b string) int { return len(b) - len(a) }) // a value may be a part of another one
 	return n
 }
 
-// frame returns the JSON of a frame with its placeholders; a string if the frame is not JSON.
+// frame returns the JSON of a frame with its placeholders. If the frame is not JSON, it returns a
+// string.
 func (n *normal) frame(text []byte) any {
 	v, err := decodeAny(text)
 	if err != nil {
@@ -57,17 +57,17 @@ func decodeAny(text []byte) (v any, err error) {
 	return v, err
 }
 
-// cover says what is hidden of a value.
+// cover is the kind of values that are hidden.
 type cover int
 
 const (
 	shown     cover = iota
-	noStrings       // strings are hidden: the name suggests a secret
-	noValues        // strings and numbers are hidden: the name is one of Redact
-	schema          // nothing is hidden: in the schema of a form or a tool, names are not those of values
+	noStrings       // strings are hidden, because the name suggests a secret
+	noValues        // strings and numbers are hidden, because Redact lists the name
+	schema          // nothing is hidden, because names in a schema of a form or tool are not names of values
 )
 
-// under returns the cover of a member of a value with the cover outer.
+// under returns the cover of a member. outer is the cover of the value that contains it.
 func (n *normal) under(outer cover, member string) cover {
 	switch {
 	case outer == schema || member == "inputSchema" || member == "outputSchema" || member == "requestedSchema":
@@ -83,7 +83,7 @@ func (n *normal) under(outer cover, member string) cover {
 // varies reports whether the value of a member differs from run to run.
 func varies(member string) bool { return slices.Contains(Varying(), member) }
 
-// collect notes the placeholders of all values that vary or are hidden.
+// collect adds placeholders for all values that vary or are hidden.
 func (n *normal) collect(member string, c cover, v any) {
 	switch v := v.(type) {
 	case []any:
@@ -174,7 +174,7 @@ func (n *normal) text(member string, c cover, value string) string {
 	return n.part(value)
 }
 
-// part replaces, inside a text, the values with placeholders, bearer tokens and times.
+// part replaces the values with placeholders, bearer tokens and times inside a text.
 func (n *normal) part(value string) string {
 	for _, long := range n.long {
 		value = replaced(value, long, n.names[long])
@@ -182,8 +182,8 @@ func (n *normal) part(value string) string {
 	return clock().ReplaceAllString(bearer().ReplaceAllString(value, Redacted), Sometime)
 }
 
-// replaced replaces a value, except for digits in the middle of a time: they are there by chance, and
-// the time itself is replaced in any case.
+// replaced replaces a value in a text. Digits in the middle of a time are not replaced: they are
+// there by chance, and the time itself is replaced in any case.
 func replaced(text, value, name string) string {
 	if !strings.Contains(text, value) {
 		return text
@@ -206,14 +206,14 @@ func replaced(text, value, name string) string {
 	}
 }
 
-// inner replaces the hidden values in a text that is JSON, such as a structured result on
-// revisions that have none. Nothing else in the text changes.
+// inner replaces the hidden values in a text that is JSON. Such a text is, for example, a
+// structured result on revisions that have none. Nothing else in the text changes.
 func (n *normal) inner(text string) string {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	var out strings.Builder
 	var value func(c cover)
-	// next copies what precedes a token, and the token or its placeholder.
+	// next copies the text before a token, and the token or its placeholder.
 	next := func(hidden func(any) bool) json.Token {
 		from := d.InputOffset()
 		token, _ := d.Token() // it was decoded before
@@ -244,7 +244,7 @@ func (n *normal) inner(text string) string {
 	return out.String() + text[d.InputOffset():]
 }
 
-// hides reports whether a value, other than an object or array, is hidden.
+// hides reports whether a value other than an object or array is hidden.
 func (c cover) hides(value any) bool {
 	switch value.(type) {
 	case string:
@@ -255,25 +255,25 @@ func (c cover) hides(value any) bool {
 	return false
 }
 
-// Only values of at least shortestName bytes are replaced inside other texts, and secrets of at
-// least shortestSecret: shorter ones may occur there by chance.
+// Only values of at least shortestName bytes, and secrets of at least shortestSecret bytes, are
+// replaced inside other texts. Shorter values may occur there by chance.
 const (
 	shortestName   = 12
 	shortestSecret = 4
 )
 
 // speaksOfSecrets reports whether logs hide the values of a member with this name. The
-// progressToken, which every request has, is no secret.
+// progressToken, which every request has, is not a secret.
 func speaksOfSecrets(member string) bool {
 	return secretname.Is(member) && !strings.EqualFold(member, "progressToken")
 }
 
-// asked reports whether Redact names the member.
+// asked reports whether Redact lists the member.
 func (n *normal) asked(member string) bool {
 	return slices.ContainsFunc(n.secret, func(s string) bool { return strings.EqualFold(s, member) })
 }
 
-// bearer matches what looks like a token: after the word "bearer", or a JWT.
+// bearer matches a probable token: a text after the word "bearer", or a JWT.
 func bearer() *regexp.Regexp {
 	return regexp.MustCompile(`(?i:\bbearer\s+)[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]+`)
 }

@@ -1,10 +1,12 @@
-// Package record writes the frames of a session down, one a line, without its secrets and
-// without what differs in each run, so that testkit.Replay can play it again.
+// Package record writes the frames of a session to a file, one per line, so that testkit.Replay can
+// play it again. It leaves out secrets, and values that differ in each run.
 //
-// Redacted are: strings under names that speak of secrets, such as "apiKey", also in JSON inside
-// a text; the same strings wherever else they occur, if they have at least four characters; and
-// whatever looks like a bearer token. What differs in each run is replaced by a name: ids of
-// tasks and of questions, states of calls, times.
+// Three kinds of secrets are redacted. The first are strings under names that suggest secrets, such
+// as "apiKey", also in JSON inside a text. The second are the same strings elsewhere, if they have
+// at least four characters. The third are texts that look like a bearer token.
+//
+// Values that differ in each run are replaced by placeholders: IDs of tasks and of questions,
+// states of calls, and times.
 //
 // Values are plain data. The functions are safe for concurrent use.
 package record
@@ -20,7 +22,7 @@ import (
 	"strings"
 )
 
-// version of the format.
+// version is the version of the format.
 const version = 1
 
 // Placeholders in records, for secrets and for times.
@@ -29,11 +31,11 @@ const (
 	Sometime = "<time>"
 )
 
-// Varying are the names of members whose values differ in each run. Their placeholders are the
-// name and a number, such as "<taskId 1>".
+// Varying returns the names of members whose values differ in each run. Their placeholders consist
+// of the name and a number, such as "<taskId 1>".
 func Varying() []string { return []string{"taskId", "requestState", "elicitationId", "sessionId"} }
 
-// Head is the first line of a record: its format, and who called.
+// Head is the first line of a record. It has the version of the format and the caller.
 type Head struct {
 	Version  int      `json:"testkit"` // set by Write
 	Revision string   `json:"revision"`
@@ -45,19 +47,19 @@ type Head struct {
 
 // Frame is one frame as it was on the wire.
 type Frame struct {
-	Sent bool // by the client
+	Sent bool // true if the client sent it
 	Text []byte
 }
 
-// Line is one frame of a record: JSON, or a JSON string if the frame was not JSON. One of the
-// members is nil.
+// Line is one frame of a record. It is JSON, or a JSON string if the frame was not JSON. Exactly
+// one of the members is set.
 type Line struct {
 	Client any `json:"client,omitempty"`
 	Server any `json:"server,omitempty"`
 }
 
-// Write writes a record of frames. secret are further names whose values are redacted, in any
-// letter case, strings and numbers alike.
+// Write writes a record of frames. The values of members named in secret are also redacted, both
+// strings and numbers. The names match in any letter case.
 func Write(w io.Writer, head Head, secret []string, frames []Frame) error {
 	claims, _ := head.Claims.(json.RawMessage)
 	n := newNormal(secret, append(slices.Clip(frames), Frame{Text: claims}))
@@ -83,8 +85,8 @@ func Write(w io.Writer, head Head, secret []string, frames []Frame) error {
 	return nil
 }
 
-// Read reads what Write has written. Numbers are json.Number. The error says which line is none
-// of a record.
+// Read parses the output of Write. Numbers are json.Number. If a line is malformed, the error names
+// the line.
 func Read(text []byte) (head Head, lines []Line, err error) {
 	in := bufio.NewScanner(bytes.NewReader(text))
 	in.Buffer(nil, len(text)+1)

@@ -10,19 +10,19 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// Inside is what a server knows of itself and no client sees.
+// Inside is what a server reports about itself and a client cannot see.
 type Inside struct {
 	Components []Component `json:"components"`
-	Lists      []Step      `json:"listChain"` // what every list goes through
+	Lists      []Step      `json:"listChain"` // steps for every list
 	Warnings   []Warning   `json:"warnings,omitempty"`
 }
 
-// Warning is what the server works with, and was most likely not meant.
+// Warning describes a declaration that works, but was most likely not intended.
 type Warning struct {
 	Component string `json:"component"`          // kind and name, such as: tool "refund"
 	Where     string `json:"where,omitempty"`    // file:line
-	Function  string `json:"function,omitempty"` // of the component
-	Path      string `json:"path,omitempty"`     // of the field, such as Refund.Amount
+	Function  string `json:"function,omitempty"` // function of the component
+	Path      string `json:"path,omitempty"`     // path of the field, such as Refund.Amount
 	Problem   string `json:"problem"`
 	Fix       string `json:"fix,omitempty"`
 }
@@ -30,7 +30,7 @@ type Warning struct {
 // Component is a tool, resource, template, prompt or method.
 type Component struct {
 	Kind     string   `json:"kind"`
-	Name     string   `json:"name"` // as listed; a URI or a URI template
+	Name     string   `json:"name"` // as listed; for resources the URI or URI template
 	Group    string   `json:"group,omitempty"`
 	Scopes   []string `json:"scopes,omitempty"`
 	Hidden   bool     `json:"hidden,omitempty"`
@@ -40,7 +40,7 @@ type Component struct {
 	Chain    []Step   `json:"chain"`           // outermost first
 }
 
-// sentence is the warning without its component.
+// sentence returns the warning without its component.
 func (w *Warning) sentence() string {
 	text := w.Problem
 	switch {
@@ -59,12 +59,12 @@ func (w *Warning) sentence() string {
 type Step struct {
 	Name    string `json:"name"`
 	Origin  string `json:"origin"`          // "engine", "app", "group" or "component"
-	Phase   string `json:"phase,omitempty"` // of all but the engine's
+	Phase   string `json:"phase,omitempty"` // empty for steps of the engine
 	PerCall bool   `json:"perCall,omitempty"`
 }
 
-// Parse reads what WriteJSON has written: a surface with its Inside. An error says
-// that it is something else.
+// Parse parses the output of WriteJSON: a surface with its Inside. If doc is something else, Parse
+// returns an error.
 func Parse(doc []byte) (*Surface, error) {
 	var raw struct {
 		Server       json.RawMessage `json:"server"`
@@ -90,8 +90,8 @@ func Parse(doc []byte) (*Surface, error) {
 	)
 }
 
-// serverIn reads the server's name and version with the dialect that has written them; empty if
-// that fails.
+// serverIn reads the server's name and version with the dialect that wrote them. If that fails, it
+// returns an empty value.
 func serverIn(raw json.RawMessage) protocol.Implementation {
 	if raw == nil {
 		return protocol.Implementation{}
@@ -105,7 +105,7 @@ func serverIn(raw json.RawMessage) protocol.Implementation {
 	return protocol.Implementation{}
 }
 
-// Fill reads one part from its entries, as they are on the wire of the newest revision.
+// Fill reads one part from its entries, in the form of the newest revision.
 func (s *Surface) Fill(part Part, entries []json.RawMessage) error {
 	list, err := json.Marshal(append([]json.RawMessage{}, entries...))
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Surface) Fill(part Part, entries []json.RawMessage) error {
 	return s.parse(part, list)
 }
 
-// parse reads one list with the dialect that has written it.
+// parse reads one list with the dialect that wrote it.
 func (s *Surface) parse(part Part, list json.RawMessage) error {
 	if list == nil {
 		return nil
@@ -152,7 +152,7 @@ func (s *Surface) parse(part Part, list json.RawMessage) error {
 	return nil
 }
 
-// append adds the members of in to a JSON object that is not closed.
+// append adds the members of in to an unfinished JSON object.
 func (in *Inside) append(dst []byte) ([]byte, error) {
 	var out strings.Builder
 	e := json.NewEncoder(&out)
@@ -176,8 +176,8 @@ func (in *Inside) byName() map[[2]string]*Component {
 	return all
 }
 
-// origin prints what the server itself knows about a component, once: components that remain
-// were in no list.
+// origin prints what the server itself reports about a component. It removes the component from
+// inside; components that remain are in no list.
 func (p *printer) origin(kind, name string) {
 	key := [2]string{kind, name}
 	c := p.inside[key]
@@ -216,7 +216,7 @@ func (p *printer) chain(steps []Step) {
 	p.fields("chain", table)
 }
 
-// unlisted are the components that are in no list, and how the lists are made.
+// unlisted prints the components that are in no list, the warnings, and the chain of the lists.
 func (p *printer) unlisted(s *Surface) {
 	var rest []*Component
 	for i := range s.Inside.Components {

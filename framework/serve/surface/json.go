@@ -8,9 +8,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// WriteJSON writes one indented JSON object: server, revision, instructions, and
-// the lists that were read, each entry as the server sent it or else as the newest revision has it,
-// and the members of Inside, if there is one.
+// WriteJSON writes one indented JSON object. It has the server, the revision, the instructions, and
+// the lists that were read. If there is an Inside, its members are included. An entry of a list is
+// written as the server sent it if Sent has it, and otherwise in the form of the newest revision.
 func (s *Surface) WriteJSON(w io.Writer) error {
 	out, err := s.appendJSON(nil)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Surface) appendJSON(dst []byte) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// quote cannot fail: every string has a JSON form.
+// quote returns a JSON string. It cannot fail, because every string has a JSON form.
 func quote(text string) []byte {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

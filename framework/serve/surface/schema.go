@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// maxRefs is how many references in a chain are followed: a schema may refer to itself.
+// maxRefs is the maximum number of references in a chain, because a schema may refer to itself.
 const maxRefs = 16
 
-// Schema is one (sub)schema. Fields are as written; references are followed by
-// [Schema.Resolve]. Read-only and then safe for concurrent use.
+// Schema is a schema or subschema. Its fields are as written; [Schema.Resolve] follows references.
+// Schemas must not be changed, and are then safe for concurrent use.
 type Schema struct {
 	Types       Types             `json:"type"`
 	Title       string            `json:"title"`
@@ -45,15 +45,15 @@ type Schema struct {
 
 	Ref  string             `json:"$ref"`
 	Defs map[string]*Schema `json:"$defs"`
-	Old  map[string]*Schema `json:"definitions"` // where drafts before 2019-09 keep them
+	Old  map[string]*Schema `json:"definitions"` // definitions in drafts before 2019-09
 
 	root *Schema
 }
 
-// Types are the JSON types that a schema names; empty means any.
+// Types are the JSON types that a schema names. If it is empty, any type is allowed.
 type Types []string
 
-// UnmarshalJSON takes one name or a list.
+// UnmarshalJSON accepts one name or a list.
 func (t *Types) UnmarshalJSON(raw []byte) error {
 	if bytes.HasPrefix(raw, []byte(`"`)) {
 		*t = make(Types, 1)
@@ -62,16 +62,16 @@ func (t *Types) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*[]string)(t))
 }
 
-// Property is a named member.
+// Property is a member of an object with its schema.
 type Property struct {
 	Name   string
 	Schema *Schema
 }
 
-// Properties are in the order of the document, which is the author's.
+// Properties are in the order of the document.
 type Properties []Property
 
-// UnmarshalJSON keeps the order that a map would lose.
+// UnmarshalJSON keeps the order of the members, which a map would lose.
 func (p *Properties) UnmarshalJSON(raw []byte) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {
@@ -92,8 +92,8 @@ func (p *Properties) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// UnmarshalJSON takes an object or one of the schemas true and false. Anything
-// else, such as the item lists of old drafts, says nothing that is needed here.
+// UnmarshalJSON accepts an object or one of the schemas true and false. It ignores anything else,
+// such as the item lists of old drafts.
 func (s *Schema) UnmarshalJSON(raw []byte) error {
 	raw = bytes.TrimSpace(raw)
 	if !bytes.HasPrefix(raw, []byte("{")) {
@@ -104,9 +104,8 @@ func (s *Schema) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*plain)(s))
 }
 
-// ParseSchema reads a schema. An empty raw is the schema that allows everything.
-// Keywords that this package does not know are ignored; known ones of the wrong
-// type are an error.
+// ParseSchema parses a schema. An empty raw is the schema that allows everything. Unknown keywords
+// are ignored. A known keyword with a value of the wrong type is an error.
 func ParseSchema(raw []byte) (*Schema, error) {
 	s := &Schema{}
 	if len(raw) > 0 {
@@ -118,7 +117,7 @@ func ParseSchema(raw []byte) (*Schema, error) {
 	return s, nil
 }
 
-// adopt sets the document in which the references of every subschema are looked up.
+// adopt sets the document that the references of every subschema are looked up in.
 func (s *Schema) adopt(root *Schema) {
 	if s == nil {
 		return
@@ -137,8 +136,8 @@ func (s *Schema) adopt(root *Schema) {
 	}
 }
 
-// Resolve follows references within the document. What cannot be found, and a
-// nil schema, allow everything.
+// Resolve follows references within the document. If a target cannot be found, or s is nil, Resolve
+// returns a schema that allows everything.
 func (s *Schema) Resolve() *Schema {
 	for range maxRefs {
 		if s == nil {
@@ -168,7 +167,7 @@ func (s *Schema) find(ref string) *Schema {
 	return nil
 }
 
-// settled resolves s. Of a schema that only says "this or null" it is this.
+// settled resolves s. If s has only one alternative besides null, settled returns this alternative.
 func (s *Schema) settled() *Schema {
 	s = s.Resolve()
 	alternatives := slices.DeleteFunc(slices.Concat(s.AnyOf, s.OneOf), func(a *Schema) bool { return slices.Equal(a.Types, Types{"null"}) })
@@ -178,14 +177,16 @@ func (s *Schema) settled() *Schema {
 	return s
 }
 
-// Allows says whether a value of the JSON type may fit; "number" allows "integer".
+// Allows reports whether a value of the JSON type may fit. A schema that allows "number" also
+// allows "integer".
 func (s *Schema) Allows(typ string) bool {
 	types := s.AllTypes()
 	return len(types) == 0 || slices.Contains(types, typ) ||
 		typ == "integer" && slices.Contains(types, "number")
 }
 
-// AllTypes are the types that s or its alternatives name; empty means any.
+// AllTypes returns the types that s or its alternatives name. If any type is allowed, it returns
+// nil.
 func (s *Schema) AllTypes() Types {
 	s = s.Resolve()
 	if len(s.Types) > 0 {
@@ -198,8 +199,8 @@ func (s *Schema) AllTypes() Types {
 	return all
 }
 
-// gather adds the types of each schema once, since alternatives may lead to the same ones in
-// many ways. It is false if one of them allows any type.
+// gather adds the types of each schema once, because alternatives may lead to the same schema in
+// many ways. If one of the schemas allows any type, gather returns false.
 func (s *Schema) gather(all *Types, seen map[*Schema]bool) bool {
 	s = s.Resolve()
 	if seen[s] {
@@ -224,8 +225,9 @@ func (s *Schema) gather(all *Types, seen map[*Schema]bool) bool {
 	return len(s.AnyOf)+len(s.OneOf) > 0
 }
 
-// Property is the schema of a member by name: a declared one, else that of
-// additional members (nil if nothing is said, or they are forbidden).
+// Property returns the schema of a member by name. If the member is not declared, it returns the
+// schema of additional members. If there is none, or they are forbidden, Property returns nil and
+// false.
 func (s *Schema) Property(name string) (*Schema, bool) {
 	s = s.Resolve()
 	for _, p := range s.Properties {
@@ -244,8 +246,8 @@ func (s *Schema) Property(name string) (*Schema, bool) {
 	return nil, false
 }
 
-// directProperty looks only at declared members, so that alternatives that refer
-// to each other end.
+// directProperty looks only at declared members, so that the search ends even if alternatives refer
+// to each other.
 func (s *Schema) directProperty(name string) (*Schema, bool) {
 	for _, p := range s.Resolve().Properties {
 		if p.Name == name {
@@ -255,7 +257,7 @@ func (s *Schema) directProperty(name string) (*Schema, bool) {
 	return nil, false
 }
 
-// Names of the declared members, in order.
+// Names returns the names of the declared members, in order.
 func (s *Schema) Names() []string {
 	var names []string
 	for _, p := range s.Resolve().Properties {

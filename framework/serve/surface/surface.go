@@ -1,16 +1,17 @@
-// Package surface reads all that a server offers through a client, and prints it
-// for people (WriteText) or programs (WriteJSON). It is what --inspect and
-// "kagami inspect" show. A server that shows itself adds what no client sees: where its
-// components come from, and their chains (Inside); Parse reads what it has printed.
+// Package surface reads all components that a server offers to a client, and prints them for people
+// (WriteText) or programs (WriteJSON). The flag --inspect and "kagami inspect" use it.
 //
 //	all, err := surface.Read(ctx, c, surface.All)
 //	err = all.WriteText(os.Stdout)
 //
-// [Schema] is a read-only view of a JSON Schema as far as one has to know it to
-// describe arguments or to fill them in; it does not validate.
+// A server that prints itself adds what a client cannot see (Inside): where its components come
+// from, and their chains. Parse reads the output of WriteJSON.
 //
-// Values are plain data, not safe for concurrent modification. The package keeps
-// no reference to the client.
+// [Schema] is a read-only view of a JSON Schema. It has what is needed to describe arguments or to
+// fill them in. It does not validate.
+//
+// Values are plain data, and not safe for concurrent modification. The package keeps no reference
+// to the client.
 package surface
 
 import (
@@ -40,25 +41,26 @@ const (
 
 // Surface is what a server offers to one client.
 type Surface struct {
-	Parts        Part // what was read
+	Parts        Part // the parts that were read
 	Server       protocol.Implementation
-	Revision     string // the negotiated one
+	Revision     string // the negotiated revision
 	Instructions string
 	Tools        []protocol.Tool
 	Resources    []protocol.Resource
 	Templates    []protocol.ResourceTemplate
 	Prompts      []protocol.Prompt
 
-	// Sent are the entries of lists as the server sent them, by the list's member of the result;
-	// nil: WriteJSON writes them as the newest revision has them.
+	// Sent has the entries of lists as the server sent them, by the list's member of the result. If
+	// Sent is nil, WriteJSON writes the entries in the form of the newest revision.
 	Sent map[string][]json.RawMessage
 
-	Inside *Inside // nil: only the server itself knows
+	Inside *Inside // nil unless the server itself provided it
 	Chains bool    // WriteText prints the chains in Inside
 }
 
-// Read asks for all pages of the wanted lists that the server says it has. One that knows
-// no list of templates has none. Errors are those of the client, wrapped.
+// Read reads all pages of the wanted lists that the server has by its capabilities. If the server
+// does not know the list of templates, it has no templates. Read returns the client's errors,
+// wrapped.
 func Read(ctx context.Context, c *client.Client, parts Part) (*Surface, error) {
 	s := &Surface{
 		Parts: parts, Server: c.Server(), Revision: c.Revision(), Instructions: c.Instructions(),
@@ -87,8 +89,8 @@ func Read(ctx context.Context, c *client.Client, parts Part) (*Surface, error) {
 	return s, nil
 }
 
-// ReadSent is Read, and keeps the entries as the server sent them, with members of other revisions and
-// of the server's own.
+// ReadSent is like Read, but also keeps the entries as the server sent them. They may have members
+// of other revisions, and members of the server's own.
 func ReadSent(ctx context.Context, c *client.Client, parts Part) (*Surface, error) {
 	s, err := Read(ctx, c, parts)
 	if err != nil {
@@ -114,11 +116,11 @@ func ReadSent(ctx context.Context, c *client.Client, parts Part) (*Surface, erro
 	return s, nil
 }
 
-// mostPages bounds the pages of a list, as the client does.
+// mostPages is the maximum number of pages of a list; the client has the same bound.
 const mostPages = 10_000
 
-// Entries reads all pages of a list, and returns its entries as the server sent them. method is
-// the list's own, such as "tools/list", and member the name of the list in the result.
+// Entries reads all pages of a list, and returns its entries as the server sent them. method is the
+// list's method, such as "tools/list", and member is the name of the list in the result.
 func Entries(ctx context.Context, c *client.Client, method, member string) ([]json.RawMessage, error) {
 	var entries []json.RawMessage
 	var params json.RawMessage
@@ -140,8 +142,8 @@ func Entries(ctx context.Context, c *client.Client, method, member string) ([]js
 	return entries, nil
 }
 
-// unknown says that the server does not know the method. Many servers with resources but
-// without templates do not answer resources/templates/list.
+// unknown reports whether err means that the server does not know the method. Many servers with
+// resources but without templates do not answer resources/templates/list.
 func unknown(err error) bool {
 	refused, ok := errors.AsType[*protocol.Error](err)
 	return ok && refused.Code == -32601 // JSON-RPC 2.0 §5.1: method not found

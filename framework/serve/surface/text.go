@@ -13,18 +13,18 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Bounds of a description: schemas come from unknown servers, and a short one may describe
+// Bounds of a description. Schemas come from unknown servers, and a short schema may describe
 // millions of members.
 const (
-	maxDepth   = 4    // of members: deeper ones are "object"
-	maxRows    = 1000 // of one list of members
+	maxDepth   = 4    // levels of members; deeper ones are printed as "object"
+	maxRows    = 1000 // in one list of members
 	maxName    = 120  // characters
-	maxPattern = 40   // bytes: longer ones would push the rest out of the row
+	maxPattern = 40   // bytes; longer patterns would push the rest out of the row
 	maxType    = 240
 )
 
-// WriteText writes the surface for a person: each component with its description
-// and, indented below, its arguments.
+// WriteText writes the surface for people. Each component has its description and, indented below,
+// its arguments.
 func (s *Surface) WriteText(w io.Writer) error {
 	p := &printer{inside: s.Inside.byName(), chains: s.Chains}
 	if s.Parts == All {
@@ -114,7 +114,8 @@ func (p *printer) tool(t *protocol.Tool) {
 	}
 }
 
-// results are the members of a result, or the result itself where it has none.
+// results returns rows for the members of a result. If there are none, it returns one row for the
+// result itself.
 func results(out *Schema) [][3]string {
 	if r := members(out); len(r) > 0 {
 		return r
@@ -177,7 +178,7 @@ func (p *printer) fields(title string, table [][3]string) {
 
 func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// clip shortens a text, since columns are as wide as their widest text.
+// clip shortens a text, because columns are as wide as their longest text.
 func clip(text string, most int) string {
 	text = onOneLine(text)
 	if runes := []rune(text); len(runes) > most {
@@ -186,17 +187,17 @@ func clip(text string, most int) string {
 	return text
 }
 
-// table is a list of members: name, type and description.
+// table is a list of members, with name, type and description.
 type table struct{ rows [][3]string }
 
-// members describes those of an object.
+// members returns rows for the members of an object.
 func members(s *Schema) [][3]string {
 	t := &table{}
 	t.members(s, "", maxDepth)
 	return t.rows
 }
 
-// add adds a row; the last possible one says that there are more.
+// add adds a row. If the table is full after it, the last row is "…" instead.
 func (t *table) add(row [3]string) {
 	switch {
 	case t.full():
@@ -209,8 +210,8 @@ func (t *table) add(row [3]string) {
 
 func (t *table) full() bool { return len(t.rows) >= maxRows }
 
-// members of an object, nested ones by dotted names. above are the schemas that s is
-// inside of: a recursive type is described once.
+// members adds the members of an object; nested members have dotted names. above has the schemas
+// that contain s, because a recursive type is described once.
 func (t *table) members(s *Schema, prefix string, depth int, above ...*Schema) {
 	s = s.settled()
 	for _, property := range s.Properties {
@@ -227,7 +228,7 @@ func (t *table) members(s *Schema, prefix string, depth int, above ...*Schema) {
 	}
 }
 
-// nested describes what a member consists of: its members, items, names and values.
+// nested adds the members, items, names and values of a member.
 func (t *table) nested(s *Schema, name string, depth int, above []*Schema) {
 	t.members(s, name+".", depth, above...)
 	above = append(slices.Clip(above), s)
@@ -239,7 +240,7 @@ func (t *table) nested(s *Schema, name string, depth int, above []*Schema) {
 	t.inside(s.Items, name+"[]", depth, above)
 	if s.Keys != nil {
 		names := *s.Keys.Resolve()
-		names.Types = Types{"string"} // as names of members are, also where the schema does not say so
+		names.Types = Types{"string"} // names of members are strings, even if the schema does not set the type
 		t.remark(&names, name+" (names)")
 	}
 	if s.Additional != nil && !s.Additional.Never {
@@ -247,21 +248,21 @@ func (t *table) nested(s *Schema, name string, depth int, above []*Schema) {
 	}
 }
 
-// inside describes items or values.
+// inside adds rows for items or values.
 func (t *table) inside(s *Schema, name string, depth int, above []*Schema) {
 	inner := s.settled()
 	if s == nil || depth < 0 || slices.Contains(above, inner) {
 		return
 	}
 	if len(inner.Properties) == 0 {
-		depth-- // lists count, too: there may be lists of lists without end
+		depth-- // lists also count, because lists of lists may be nested without end
 	}
 	t.remark(s, name)
 	t.nested(inner, name, depth, above)
 }
 
-// remark is a row for items and values, which have no name, if there is more to say than their
-// type: a rule without a keyword is a sentence in the description.
+// remark adds a row for items or values, which have no name. It adds none if there is nothing but
+// the type to print. A rule without a keyword is a sentence in the description.
 func (t *table) remark(s *Schema, name string) {
 	inner := s.Resolve()
 	if text, note := summary(inner, true), describe(s); note != "" || text != typeName(inner, maxDepth) {
@@ -269,7 +270,8 @@ func (t *table) remark(s *Schema, name string) {
 	}
 }
 
-// describe prefers the description at the place to that of the type.
+// describe returns the description of s. If s has none, it returns the description of the type that
+// s refers to.
 func describe(s *Schema) string {
 	if s.Description != "" {
 		return s.Description
@@ -277,7 +279,7 @@ func describe(s *Schema) string {
 	return s.Resolve().Description
 }
 
-// summary is a type with its constraints, on one line.
+// summary returns a type with its constraints, on one line.
 func summary(s *Schema, required bool) string {
 	parts := []string{typeName(s, maxDepth)}
 	if len(s.Enum) > 0 {
@@ -344,7 +346,7 @@ func bounds(s *Schema) []string {
 	return parts
 }
 
-// notable leaves out the bounds of 64-bit integers, which only reflect the Go type.
+// notable returns n, or "" for the bounds of 64-bit integers, which only reflect the Go type.
 func notable(n json.Number) string {
 	switch n {
 	case "-9223372036854775808", "9223372036854775807", "18446744073709551615":
@@ -361,7 +363,7 @@ func joinRaw[R ~[]byte](values []R) string {
 	return strings.Join(texts, ", ")
 }
 
-// telling returns a title, or "" if it says no more than the name that stands beside it.
+// telling returns a title, or "" if the title repeats the name next to it.
 func telling(title, name string) string {
 	letters := func(text string) string {
 		return strings.ToLower(strings.Map(func(r rune) rune {

@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// Level is what a change means for a client that knows the old surface.
+// Level is the effect of a change on a client that knows the old surface.
 type Level uint8
 
 // The levels, harmless first.
 const (
 	Same     Level = iota
 	Text           // only texts for people and models have changed
-	Additive       // something was added; what worked still works
-	Breaking       // something that worked may fail now, or does something else
+	Additive       // something was added; calls that worked still work
+	Breaking       // a call that worked may fail now, or have another effect
 )
 
-// String is the level's name.
+// String returns the level's name.
 func (l Level) String() string {
 	return [...]string{"same", "text", "additive", "breaking"}[l&3]
 }
 
-// Change is one difference.
+// Change is one difference between two locks.
 type Change struct {
 	Level Level
 	Where string // such as "tool search, input /limit"
 	What  string // such as "maximum lowered from 100 to 50"
 }
 
-// String is the change on one line.
+// String returns the change on one line.
 func (c Change) String() string { return fmt.Sprintf("%s: %s: %s", c.Level, c.Where, c.What) }
 
-// Worst is the highest level of the changes.
+// Worst returns the highest level of the changes, or Same if there are none.
 func Worst(changes []Change) Level {
 	worst := Same
 	for _, c := range changes {
@@ -54,7 +54,7 @@ func (r *report) add(level Level, format string, args ...any) {
 
 func (r *report) at(where string) *report { return &report{where, r.changes} }
 
-// Diff says what has changed from before to after, the worst first.
+// Diff returns the changes from before to after, the worst first.
 func Diff(before, after *Lock) []Change {
 	var changes []Change
 	r := &report{"server", &changes}
@@ -88,7 +88,7 @@ func (r *report) server(before, after *Lock) {
 	}
 }
 
-// differing are the names of members that differ.
+// differing returns the names of members that differ.
 func differing(before, after object) []string {
 	var names []string
 	for _, name := range union(before, after) {
@@ -101,7 +101,7 @@ func differing(before, after object) []string {
 	return names
 }
 
-// union of the members' names, sorted.
+// union returns the names of the members of a and b, sorted.
 func union(a, b object) []string {
 	all := maps.Clone(a)
 	if all == nil {
@@ -111,7 +111,7 @@ func union(a, b object) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// without are the items that are only in a.
+// without returns the items that are only in a.
 func without(a, b []string) []string {
 	known := map[string]bool{}
 	for _, s := range b {
@@ -120,8 +120,8 @@ func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return known[s] })
 }
 
-// entries compares the components of one kind. Components that need scopes are left out if only
-// one side could see them.
+// entries compares the components of one kind. A component that needs scopes is left out if only
+// one side could see it.
 func (r *report) entries(before, after kind, allBefore, allAfter bool) {
 	if allBefore != allAfter {
 		before.entries, after.entries = seen(before.entries, after.entries), seen(after.entries, before.entries)
@@ -156,8 +156,8 @@ func (r *report) entries(before, after kind, allBefore, allAfter bool) {
 	}
 }
 
-// seen are the entries that a caller without scopes sees, and those that the other side has
-// seen nevertheless.
+// seen returns the entries that a caller without scopes sees, and the entries that the other side
+// also has.
 func seen(entries, other []Entry) []Entry {
 	keys := byKey(other)
 	return slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool {
@@ -174,7 +174,7 @@ func byKey(entries []Entry) map[string]Entry {
 	return all
 }
 
-// pair finds components that have another key and are otherwise the same.
+// pair finds components with different keys that are otherwise equal.
 func pair(k kind, old, now map[string]Entry) [][2]string {
 	var pairs [][2]string
 	added := without(slices.Sorted(maps.Keys(now)), slices.Collect(maps.Keys(old)))
@@ -194,8 +194,7 @@ func pair(k kind, old, now map[string]Entry) [][2]string {
 	return pairs
 }
 
-// nameless is a component without its key. A resource also has a name, which by default is its
-// URI.
+// nameless is a component without its key. A resource also has a name, which by default is its URI.
 type nameless struct {
 	own  bool // the name is not the key
 	name string
@@ -217,12 +216,12 @@ func withoutKey(key string, e Entry) nameless {
 	return n
 }
 
-// alike says that two components differ only in their keys.
+// alike reports whether two components differ only in their keys.
 func (n nameless) alike(other nameless) bool {
 	return n.own && n.name == other.name || n.rest != "" && n.rest == other.rest
 }
 
-// entry compares two forms of one component.
+// entry compares two versions of one component.
 func (r *report) entry(k kind, before, after Entry, complete bool) {
 	n := len(*r.changes)
 	old, _ := parseObject(before.Listed)
@@ -265,7 +264,7 @@ func (r *report) tasks(before, after string) {
 
 const maxShown = 60
 
-// short is a value for a message.
+// short returns a value for a message, shortened if it is long.
 func short(v any) string {
 	if v == nil {
 		return "nothing"

@@ -1,5 +1,5 @@
-// Package contract keeps what a server offers in a lock file, and says what a change
-// of it means for clients that know the old one.
+// Package contract stores a server's components in a lock file, and reports how a change affects
+// clients that know the old version.
 //
 //	before, err := contract.Parse(file)
 //	after, err := contract.Read(ctx, client)
@@ -7,22 +7,21 @@
 //		fmt.Println(c) // breaking: tool search, input /limit: maximum lowered from 100 to 50
 //	}
 //
-// A [Lock] is JSON made for review: components sorted by name, the members of each
-// in the order of the server, and no version of the server, which changes anyway.
+// A [Lock] is JSON for review. Components are sorted by name, and the members of each are in the
+// order of the server. The version of the server is left out, because it changes anyway.
 //
-// [Diff] knows JSON Schema. What a tool takes may be widened and not narrowed, what
-// it returns may be narrowed and not widened; references are followed, recursive ones
-// once. Where a keyword cannot be judged, any change of it is breaking. Some
-// judgements are matters of opinion:
+// [Diff] understands JSON Schema. The input of a tool may be widened and not narrowed; its output
+// may be narrowed and not widened. References are followed, recursive ones once. If Diff cannot
+// judge a keyword, any change of it is breaking. Some judgments are matters of opinion:
 //
-//   - A default that changes or goes is breaking: the same call does something else.
+//   - A default that changes or is removed is breaking: the same call has another effect.
 //   - A new optional argument, and a new member of a result, are additive.
-//   - A weaker hint (no longer read-only, destructive now) is breaking, because a
-//     client may have relied on it; a stronger one is additive.
+//   - A weaker hint (no longer read-only, destructive now) is breaking, because a client may have
+//     relied on it; a stronger one is additive.
 //   - Members of _meta may be added, but not changed.
 //   - Names for people, descriptions, icons and examples are text.
 //
-// Diff is empty exactly if both locks say the same. Values are plain data; nothing
-// here keeps state. Schemas may come from servers that nobody knows: they cannot make
-// Diff run for ever, but they are kept in memory.
+// Diff returns no changes exactly if both locks have the same content. Values are plain data, and
+// the package keeps no state. Schemas may come from unknown servers: Diff always terminates, but
+// the schemas are kept in memory.
 package contract

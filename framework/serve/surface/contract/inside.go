@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// inside compares the subschemas for items or values, which have no name; an absent one allows
-// everything.
+// inside compares the subschemas for items or values, which have no name. An absent subschema
+// allows everything.
 func (w walker) inside(name string, before, after any) {
-	if isList(before) || isList(after) { // of drafts before 2020-12, where items may be a tuple
+	if isList(before) || isList(after) { // before 2020-12, items may be a tuple
 		w.tuple(name, before, after)
 		return
 	}
@@ -74,7 +74,7 @@ func (w walker) tuple(name string, before, after any) {
 	}
 }
 
-// all compares allOf: one schema more makes it narrower.
+// all compares allOf. An additional schema makes it narrower.
 func (w walker) all(before, after any) {
 	old, _ := before.([]any)
 	now, _ := after.([]any)
@@ -132,7 +132,7 @@ func valuesOf(o object) (values []string, closed bool) {
 	return values, len(list) > 0
 }
 
-// spare are the lists of values and alternatives that valuesOf and branches pass over.
+// spare returns the lists of values and alternatives that valuesOf and branches do not use.
 func spare(o object) object {
 	others, used := object{}, false
 	for _, name := range []string{"const", "enum", "oneOf", "anyOf"} {
@@ -154,13 +154,13 @@ func branches(o object) []any {
 	return nil
 }
 
-// alternating says that a schema has alternatives that are more than a list of values.
+// alternating reports whether a schema has alternatives that are more than a list of values.
 func alternating(o object) bool {
 	_, closed := valuesOf(o)
 	return !closed && branches(o) != nil
 }
 
-// annotations compares what may stand beside alternatives.
+// annotations compares the annotations next to alternatives.
 func (w walker) annotations(before, after object) {
 	for _, name := range []string{"title", "description", "default"} {
 		if canonical(before[name]) != canonical(after[name]) {
@@ -190,7 +190,7 @@ func (w walker) alternatives(before, after object) {
 		w.compare(gone[0], added[0])
 		return
 	}
-	labelled := map[string][]int{} // indexes in added of alternatives without a partner so far
+	labelled := map[string][]int{} // indexes in added of alternatives that have no partner yet
 	for i, s := range added {
 		l := label(w.after, s)
 		labelled[l] = append(labelled[l], i)
@@ -213,8 +213,8 @@ func (w walker) alternatives(before, after object) {
 	}
 }
 
-// alone is a schema without alternatives as the only alternative, if the other side says
-// nothing beside its alternatives.
+// alone returns a schema without alternatives as the only alternative. If the other side has other
+// keywords next to its alternatives, alone returns nil.
 func alone(o, other object) []any {
 	for name := range other {
 		if name != "anyOf" && name != "oneOf" && name != "title" && name != "description" && name != "default" {
@@ -228,7 +228,7 @@ func alone(o, other object) []any {
 	return []any{one}
 }
 
-// unmatched are the schemas of a that have no equal in b.
+// unmatched returns the schemas of a that have no equal in b.
 func unmatched(a, b []any) []any {
 	known := map[string]bool{}
 	for _, other := range b {
@@ -237,7 +237,8 @@ func unmatched(a, b []any) []any {
 	return slices.DeleteFunc(slices.Clone(a), func(s any) bool { return known[canonical(s)] })
 }
 
-// label identifies an alternative: by the constants that distinguish it, else by its types.
+// label returns a text that identifies an alternative: the constants that distinguish it, or else
+// its types.
 func label(document, s any) string {
 	o, _ := resolve(document, s)
 	var tags []string

@@ -58,8 +58,8 @@ func (w walker) other(name string, before, after any) {
 	w.add(Breaking, "%s changed from %s to %s, which cannot be judged", name, short(before), short(after))
 }
 
-// defaults compares what a call without the argument means. In results nobody fills in a
-// default.
+// defaults compares the defaults. A default changes the effect of a call without the argument. In
+// results, clients do not fill in defaults.
 func (w walker) defaults(before, after any) {
 	switch {
 	case w.output:
@@ -73,7 +73,7 @@ func (w walker) defaults(before, after any) {
 	}
 }
 
-// rule handles a keyword whose two forms cannot be compared.
+// rule handles a keyword whose old and new value cannot be compared.
 func (w walker) rule(name string, before, after any) {
 	switch {
 	case before == nil:
@@ -94,8 +94,9 @@ func (w walker) unique(before, after any) {
 	}
 }
 
-// header: clients that have not listed the tools anew do not send it, and are refused
-// (2026-07-28 basic/transports/streamable-http, "Custom Headers from Tool Parameters").
+// header compares x-mcp-header. Clients that have not listed the tools again do not send the
+// header, and are refused (2026-07-28 basic/transports/streamable-http, "Custom Headers from Tool
+// Parameters").
 func (w walker) header(before, after any) {
 	switch {
 	case before == nil:
@@ -107,11 +108,11 @@ func (w walker) header(before, after any) {
 	}
 }
 
-// precision of bounds in bits, more than any schema needs.
+// precision is the precision of bounds in bits, more than any schema needs.
 const precision = 512
 
-// number reads a JSON number; nil for anything else. It is a float and not a fraction, since
-// the exponent may be anything in a schema of an unknown server.
+// number returns a JSON number, or nil for anything else. It is a float and not a fraction, because
+// the exponent in a schema of an unknown server may be huge.
 func number(v any) *big.Float {
 	text, ok := v.(json.Number)
 	if !ok {
@@ -124,7 +125,7 @@ func number(v any) *big.Float {
 	return n
 }
 
-// size compares counts. Absent means 0, or no bound.
+// size compares counts. An absent count means 0, or no bound.
 func (w walker) size(name string, before, after any) {
 	old, now := number(before), number(after)
 	if least := strings.HasPrefix(name, "min"); least {
@@ -169,16 +170,16 @@ func (w walker) bound(name string, old, now *big.Float, before, after any, least
 	}
 }
 
-// limit is the effective bound of a value on one side, and how it was written.
+// limit is the effective bound of a value on one side, and the keyword and value that set it.
 type limit struct {
-	at      *big.Float // nil: none
+	at      *big.Float // nil if there is none
 	exclude bool
 	keyword string
 	written any
 }
 
-// limitOf takes the stricter of the two keywords. Below an integer's exclusive bound
-// there is an inclusive one.
+// limitOf returns the stricter of the two keywords. For integers, an exclusive bound has an
+// equivalent inclusive bound.
 func limitOf(o object, inclusive, exclusive string, least bool) limit {
 	l := limit{at: number(o[inclusive]), keyword: inclusive, written: o[inclusive]}
 	if e := number(o[exclusive]); e != nil && (l.at == nil || e.Cmp(l.at) == 0 || least == (e.Cmp(l.at) > 0)) {
@@ -219,7 +220,7 @@ func (w walker) limits(old, now limit, least bool) {
 	}
 }
 
-// multiple compares multipleOf: every multiple of 10 is one of 5.
+// multiple compares multipleOf. Every multiple of 10 is also a multiple of 5.
 func (w walker) multiple(before, after any) {
 	old, now := number(before), number(after)
 	switch {
@@ -235,7 +236,7 @@ func (w walker) multiple(before, after any) {
 }
 
 func multipleOf(a, b *big.Float) bool {
-	if b.Sign() == 0 || !a.IsInt() || !b.IsInt() { // fractions have no exact form here
+	if b.Sign() == 0 || !a.IsInt() || !b.IsInt() { // fractions cannot be represented exactly
 		return false
 	}
 	return new(big.Float).SetPrec(precision).Quo(a, b).IsInt()

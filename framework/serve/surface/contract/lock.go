@@ -16,15 +16,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// format is the number of the lock file's form. A reader refuses others.
+// format is the format number of lock files. Parse refuses other formats.
 const format = 1
 
-// Lock is the whole surface of a server.
+// Lock contains all components of a server.
 type Lock struct {
 	Format   int    `json:"kagamiLock"`
-	Revision string `json:"revision"` // that it was read at
-	// Complete says that the components include those that need scopes, with these scopes: the
-	// surface was not read by a client.
+	Revision string `json:"revision"` // revision of the connection that read it
+	// Complete reports that the components include those that need scopes, with the scopes. A
+	// client did not read such a surface; the server's own process did.
 	Complete     bool            `json:"complete,omitempty"`
 	Server       json.RawMessage `json:"server"` // without its version
 	Instructions string          `json:"instructions,omitempty"`
@@ -38,12 +38,12 @@ type Lock struct {
 // Entry is one component.
 type Entry struct {
 	Key    string               `json:"-"`                // name, URI or URI template
-	Scopes []string             `json:"scopes,omitempty"` // of a complete lock
-	Tasks  protocol.TaskSupport `json:"tasks,omitempty"`  // of a tool; empty: nobody has looked
-	Listed json.RawMessage      `json:"listed"`           // as the newest revision has it
+	Scopes []string             `json:"scopes,omitempty"` // only in a complete lock
+	Tasks  protocol.TaskSupport `json:"tasks,omitempty"`  // for a tool; empty if unknown
+	Listed json.RawMessage      `json:"listed"`           // in the form of the newest revision
 }
 
-// Read asks a server for all that it offers to this client.
+// Read reads all components that the server offers to this client.
 func Read(ctx context.Context, c *client.Client) (*Lock, error) {
 	all, err := surface.Read(ctx, c, surface.All)
 	if err != nil {
@@ -71,11 +71,11 @@ func Read(ctx context.Context, c *client.Client) (*Lock, error) {
 	return l, nil
 }
 
-// ListsTasks returns the revision whose list of tools says which may or must be tasks (2025-11-25
-// server/tools "execution"); later ones do not say it.
+// ListsTasks returns the newest revision whose list of tools has the task support of each tool
+// (2025-11-25 server/tools "execution"). Later revisions do not list it.
 func ListsTasks() *dialect.Dialect { return dialect.Handshake("") }
 
-// SetTasks says which tools may or must be tasks, as the list of tools of [ListsTasks] has them.
+// SetTasks sets the task support of each tool, from a list of tools of [ListsTasks].
 func (l *Lock) SetTasks(tools []protocol.Tool) {
 	support := make(map[string]protocol.TaskSupport, len(tools))
 	for _, t := range tools {
@@ -111,7 +111,8 @@ func list[T any](into *[]Entry, items []T, wire func([]byte, *T) ([]byte, error)
 	return nil
 }
 
-// capabilities are named, those of lists as "tools.listChanged".
+// capabilities returns the names of the capabilities, sorted. List changes have names such as
+// "tools.listChanged".
 func capabilities(c *protocol.ServerCapabilities) []string {
 	names := []string{}
 	for name, has := range map[string]bool{
@@ -135,7 +136,7 @@ func capabilities(c *protocol.ServerCapabilities) []string {
 	return names
 }
 
-// kinds of components, with the member that identifies one.
+// kinds returns the kinds of components, each with the member that identifies a component.
 func (l *Lock) kinds() []kind {
 	return []kind{
 		{"tool", "name", l.Tools, tools},
@@ -151,7 +152,7 @@ type kind struct {
 	compare   func(*report, object, object)
 }
 
-// settle finds the keys and sorts by them.
+// settle sets the keys of all entries and sorts the entries by key.
 func (l *Lock) settle() error {
 	for _, k := range l.kinds() {
 		for i := range k.entries {
@@ -171,7 +172,7 @@ func (l *Lock) settle() error {
 	return nil
 }
 
-// Parse reads a lock file.
+// Parse parses a lock file. If the format is unknown, it returns an error.
 func Parse(raw []byte) (*Lock, error) {
 	l := &Lock{}
 	if err := json.Unmarshal(raw, l); err != nil {
@@ -186,7 +187,7 @@ func Parse(raw []byte) (*Lock, error) {
 	return l, nil
 }
 
-// IsLock says that a text is meant to be a lock file, perhaps of another form.
+// IsLock reports whether a text is meant to be a lock file, perhaps in another format.
 func IsLock(raw []byte) bool {
 	var head struct {
 		Format *int `json:"kagamiLock"`
@@ -194,7 +195,7 @@ func IsLock(raw []byte) bool {
 	return json.Unmarshal(raw, &head) == nil && head.Format != nil
 }
 
-// Encode writes the lock file.
+// Encode returns the text of the lock file.
 func (l *Lock) Encode() ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -219,7 +220,7 @@ func parseObject(raw []byte) (object, error) {
 	return o, nil
 }
 
-// canonical is a value's JSON with sorted members: equal texts are equal values.
+// canonical returns a value's JSON with sorted members. Equal values have equal texts.
 func canonical(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil { // it came from JSON

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// tools compares two forms of a tool.
+// tools compares two versions of a tool.
 func tools(r *report, before, after object) {
 	for _, name := range differing(before, after) {
 		old, now := before[name], after[name]
@@ -32,8 +32,8 @@ func (r *report) output(before, after any) {
 	}
 }
 
-// hints compares a tool's hints. An absent one has a default (server/tools "ToolAnnotations").
-// A weaker promise is the breaking change.
+// hints compares a tool's hints. An absent hint has a default (server/tools "ToolAnnotations"). A
+// weaker promise is a breaking change.
 func (r *report) hints(before, after object) {
 	for _, name := range differing(before, after) {
 		var absent, stronger bool
@@ -65,7 +65,7 @@ func flag(v any, absent bool) bool {
 	return absent
 }
 
-// resources compares two forms of a resource or template.
+// resources compares two versions of a resource or template.
 func resources(r *report, before, after object) {
 	for _, name := range differing(before, after) {
 		old, now := before[name], after[name]
@@ -80,7 +80,7 @@ func resources(r *report, before, after object) {
 	}
 }
 
-// prompts compares two forms of a prompt.
+// prompts compares two versions of a prompt.
 func prompts(r *report, before, after object) {
 	for _, name := range differing(before, after) {
 		if name == "arguments" {
@@ -91,7 +91,7 @@ func prompts(r *report, before, after object) {
 	}
 }
 
-// named are a prompt's arguments by name.
+// named returns a prompt's arguments by name.
 func named(v any) object {
 	all := object{}
 	items, _ := v.([]any)
@@ -137,7 +137,7 @@ func (r *report) argument(before, after object) {
 	}
 }
 
-// member compares one that this package knows nothing about.
+// member compares a member that this package does not know.
 func (r *report) member(name string, before, after any) {
 	texts := []string{"name", "title", "description", "icons", "size", "annotations"}
 	switch {
@@ -162,7 +162,7 @@ func (r *report) meta(before, after object) {
 	}
 }
 
-// asObject is nil if v is not an object.
+// asObject returns v as an object, or nil if it is not one.
 func asObject(v any) object {
 	o, _ := v.(object)
 	return o

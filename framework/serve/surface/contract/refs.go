@@ -11,8 +11,8 @@ import (
 // maxRefs bounds a chain of references.
 const maxRefs = 16
 
-// resolve follows references, and lets what stands beside a reference replace what it leads to.
-// The second result names the references that it has followed.
+// resolve follows references. Members next to a reference replace members of its target. The second
+// result names the references that resolve has followed.
 func resolve(document, schema any) (object, string) {
 	node, isObject := schema.(object)
 	if !isObject {
@@ -36,15 +36,15 @@ func resolve(document, schema any) (object, string) {
 	return node, been
 }
 
-// beside is what stands beside a reference.
+// beside returns the members next to a reference.
 func beside(schema any) object {
 	own := maps.Clone(asObject(schema))
 	delete(own, "$ref")
 	return own
 }
 
-// lookUp finds a JSON pointer in the same document; other references are taken to allow
-// everything.
+// lookUp returns the target of a JSON pointer in the same document. For other references it returns
+// nil, which allows everything.
 func lookUp(document any, ref string) any {
 	if !points(ref) {
 		return nil
@@ -71,13 +71,13 @@ func lookUp(document any, ref string) any {
 	return at
 }
 
-// points says that a reference is a JSON pointer in the same document.
+// points reports whether a reference is a JSON pointer in the same document.
 func points(ref string) bool { return ref == "#" || strings.HasPrefix(ref, "#/") }
 
-// refers says that a schema has references.
+// refers reports whether a schema contains references.
 func refers(v any) bool { return anyRef(v, func(string) bool { return true }) }
 
-// strays says that a schema has references that lookUp does not follow.
+// strays reports whether a schema contains references that lookUp does not follow.
 func strays(v any) bool { return anyRef(v, func(ref string) bool { return !points(ref) }) }
 
 func anyRef(v any, is func(ref string) bool) bool {
@@ -97,13 +97,13 @@ func anyRef(v any, is func(ref string) bool) bool {
 	return false
 }
 
-// definitions are the schemas that only references lead to.
+// definitions returns the schemas that only references use.
 func definitions(schema any) []any {
 	o := asObject(schema)
 	return []any{o["$defs"], o["definitions"]}
 }
 
-// unlike are the names of keywords that differ, or that may differ in meaning because they
+// unlike returns the names of keywords that differ, or that may differ in meaning because they
 // contain references.
 func unlike(before, after object) []string {
 	differ := differing(before, after)
@@ -134,8 +134,8 @@ func (w walker) alike(old, now []any) {
 	}
 }
 
-// behind compares the targets of equal references, where it cannot be judged in which direction
-// a change goes.
+// behind compares the targets of equal references. If they differ, it reports a breaking change,
+// because the direction of the change cannot be judged here.
 func (w walker) behind(name string, schema any) {
 	var changes []Change
 	aside := w

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// walker compares two schemas. Whether more or fewer values fit decides about the level,
-// together with who must obey the schema.
+// walker compares two schemas. The level of a change depends on whether more or fewer values fit,
+// and on whether the client or the server must obey the schema.
 type walker struct {
 	r             *report
 	side          string // "input" or "output"
 	output        bool
 	before, after any             // the documents
 	seen          map[string]bool // pairs of references that were compared
-	aside         map[string]bool // also compared pairs, where the only question is whether they differ
-	path          string          // JSON pointer of the values; * stands for any item or value
+	aside         map[string]bool // same for behind, which only asks whether they differ
+	path          string          // JSON pointer of the values; * means any item or value
 }
 
-// schema compares the schemas of what a tool takes or returns.
+// schema compares the input or output schemas of a tool.
 func (r *report) schema(side string, output bool, before, after any) {
 	w := &walker{r: r, side: side, output: output, before: before, after: after, seen: map[string]bool{}, aside: map[string]bool{}}
 	w.compare(before, after)
@@ -52,13 +52,13 @@ func (w walker) wider(format string, args ...any) {
 	}
 }
 
-// below is the walker for a nested place.
+// below returns the walker for a nested place.
 func (w walker) below(step string) walker {
 	w.path += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(step)
 	return w
 }
 
-// compare compares one place. The targets of a pair of references are compared once, since they
+// compare compares one place. The targets of a pair of references are compared once, because they
 // may be recursive.
 func (w walker) compare(before, after any) {
 	old, oldRefs := resolve(w.before, before)
@@ -96,7 +96,7 @@ func (w walker) compare(before, after any) {
 	}
 }
 
-// refuses says that this is the schema false.
+// refuses reports whether the schema is the schema false.
 func refuses(o object) bool {
 	not, ok := o["not"].(object)
 	return ok && len(not) == 0
@@ -111,8 +111,8 @@ func (w walker) never(before, after object) {
 	}
 }
 
-// types compares the allowed types. It is false if there is no common one, so that there is
-// nothing more to compare.
+// types compares the allowed types. If the sides have no type in common, it returns false, and
+// there is nothing more to compare.
 func (w walker) types(before, after object) bool {
 	old, now := typesOf(before), typesOf(after)
 	if canonical(old) == canonical(now) {
@@ -140,8 +140,8 @@ func typeNames(types []string) string {
 	return strings.Join(types, " or ")
 }
 
-// typesOf are the types that a schema names, or that its values have, in order; all types if it
-// does not say, or leaves that to its alternatives.
+// typesOf returns the types that a schema names, or else the types of its values, sorted. If the
+// schema allows any type, or only its alternatives restrict the type, typesOf returns all types.
 func typesOf(o object) []string {
 	switch t := o["type"].(type) {
 	case string:
@@ -171,7 +171,7 @@ func typesOf(o object) []string {
 	return slices.Compact(all)
 }
 
-// typeOf is the type of a value that is written as JSON.
+// typeOf returns the type of a value that is written as JSON.
 func typeOf(value string) string {
 	switch value[:min(len(value), 1)] {
 	case `"`:
@@ -191,7 +191,7 @@ func typeOf(value string) string {
 	return "integer"
 }
 
-// lacking are the types of a that b does not allow: every integer is a number.
+// lacking returns the types of a that b does not allow. An integer is also a number.
 func lacking(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(t string) bool {
 		return slices.Contains(b, t) || t == "integer" && slices.Contains(b, "number")
@@ -222,7 +222,7 @@ func (w walker) properties(before, after object) {
 	}
 }
 
-// required compares which members are required, among those that both sides declare.
+// required compares the lists of required members, for the members that both sides declare.
 func (w walker) required(before, after object) {
 	old, now := texts(before["required"]), texts(after["required"])
 	for _, name := range without(now, old) {
@@ -243,7 +243,7 @@ func (w walker) required(before, after object) {
 	}
 }
 
-// added says that only b declares a member, which properties has reported.
+// added reports whether only b declares a member; properties has then reported it.
 func (walker) added(name string, a, b object) bool {
 	_, had := asObject(a["properties"])[name]
 	_, has := asObject(b["properties"])[name]

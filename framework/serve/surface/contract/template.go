@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// query is an expression at the end of a template whose variables may all be absent.
+// query matches an expression at the end of a template with variables that may all be absent.
 var query = regexp.MustCompile(`\{[?&]([^{}]*)\}$`)
 
-// expression is any other one; with the operator + a variable may contain slashes, too.
+// expression matches any other expression. With the operator +, a variable may also contain
+// slashes.
 var expression = regexp.MustCompile(`\{([+#./;?&]?)([^{}]*)\}`)
 
-// template compares two URI templates of one component: whether URIs that clients have, or can
-// make, still lead there.
+// template compares two URI templates of one component. It checks whether URIs that clients have,
+// or can build, still match.
 func (r *report) template(before, after string) {
 	base, optional := splitQuery(before)
 	newBase, newOptional := splitQuery(after)

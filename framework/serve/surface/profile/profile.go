@@ -11,19 +11,19 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Finding is what a client does not take as it is.
+// Finding is a property of a tool or server that one client does not accept unchanged.
 type Finding struct {
 	Rule
 	Where string `json:"where"`          // such as: tool search, /limit
-	Tool  string `json:"tool,omitempty"` // its name; "": the finding is about the whole server
+	Tool  string `json:"tool,omitempty"` // name of the tool; empty if the finding is about the whole server
 }
 
-// String is the finding on one line.
+// String returns the finding on one line.
 func (f Finding) String() string {
 	return fmt.Sprintf("%s %s: %s: %s", f.Profile, f.Level, f.Where, f.What)
 }
 
-// Names are the profiles that there are.
+// Names returns the names of all profiles.
 func Names() []string {
 	var names []string
 	for i := range rules {
@@ -37,10 +37,11 @@ func Names() []string {
 // Rules returns all rules, with their sources.
 func Rules() []Rule { return slices.Clone(rules) }
 
-// mostFindings bounds a report: schemas come from unknown servers.
+// mostFindings is the maximum number of findings, because schemas come from unknown servers.
 const mostFindings = 1000
 
-// Check says what the clients of the profiles do not take; "all" is every profile. The profiles must be among Names.
+// Check returns what the clients of the profiles do not accept. "all" selects every profile. The
+// profiles must be among Names; others have no findings.
 func Check(all *surface.Surface, profiles ...string) []Finding {
 	var found []Finding
 	for i := range rules {
@@ -89,25 +90,26 @@ func (r *Rule) tool(server string, t *protocol.Tool, report func(where string)) 
 	}
 }
 
-// Keywords under which there are schemas.
+// Keywords that contain schemas.
 var (
 	one   = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
 	list  = []string{"anyOf", "oneOf", "allOf", "prefixItems"}
 	named = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
 )
 
-// ofValue are those that describe a value of their own, and not one more condition for the same value.
+// ofValue lists the keywords whose schemas describe another value, and not a further condition for
+// the same value.
 var ofValue = []string{"items", "additionalProperties", "contains", "prefixItems"}
 
-// part is a schema inside of another one.
+// part is a schema inside another schema.
 type part struct {
 	path   string
 	schema map[string]any
-	value  bool   // it describes a value below the root
-	member string // its name among properties
+	value  bool   // the schema describes a value below the root
+	member string // name among properties
 }
 
-// partsOf are the schemas directly inside of a schema.
+// partsOf returns the schemas directly inside a schema.
 func partsOf(schema map[string]any, path string) []part {
 	var parts []part
 	for _, keyword := range slices.Concat(one, list) {
@@ -124,7 +126,7 @@ func partsOf(schema map[string]any, path string) []part {
 	for _, keyword := range named {
 		members, _ := schema[keyword].(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(members)) {
-			inner, _ := members[name].(map[string]any) // true has nothing inside
+			inner, _ := members[name].(map[string]any) // a schema true contains no schemas
 			if keyword == "properties" {
 				parts = append(parts, part{path + "/" + name, inner, inner != nil, name})
 			} else {
@@ -135,7 +137,7 @@ func partsOf(schema map[string]any, path string) []part {
 	return parts
 }
 
-// inside looks at a schema, and at all in it.
+// inside checks a schema and all schemas inside it.
 func (r *Rule) inside(p part, where string, report func(where string)) {
 	for _, keyword := range r.anywhere {
 		if _, has := p.schema[keyword]; has {
@@ -157,8 +159,9 @@ func orRoot(path string) string {
 	return path
 }
 
-// Tokens estimates what a tool costs in every request to a model: a quarter of the characters of its name,
-// description and input schema. Tokenizers differ by a fifth and more, and clients add words of their own.
+// Tokens returns an estimate of a tool's cost in every request to a model. It is a quarter of the
+// characters of the name, description and input schema. Tokenizers differ by a fifth and more, and
+// clients add words of their own.
 func Tokens(t *protocol.Tool) int {
 	return (utf8.RuneCountInString(t.Name) + utf8.RuneCountInString(t.Description) + utf8.RuneCount(t.InputSchema) + 3) / 4
 }

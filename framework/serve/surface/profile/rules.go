@@ -2,33 +2,34 @@ package profile
 
 import "strings"
 
-// Level is what a client does with what a rule finds.
+// Level is what a client does if a rule is broken.
 type Level string
 
 // Levels.
 const (
 	Refused Level = "refused" // the tool, or the whole request with all tools, is refused
-	Changed Level = "changed" // it is cut, hidden or changed
+	Changed Level = "changed" // the tool is cut, hidden or changed
 )
 
-// Rule is what one client or API takes.
+// Rule is a condition that one client or API sets. The unexported fields are checks; a zero field
+// checks nothing.
 type Rule struct {
 	Profile string `json:"profile"`
 	Level   Level  `json:"level"`
-	What    string `json:"what"`   // what it takes
-	Source  string `json:"source"` // where that was seen
-	Seen    string `json:"seen"`   // when: year and month
+	What    string `json:"what"`   // what the client accepts
+	Source  string `json:"source"` // where the rule was found
+	Seen    string `json:"seen"`   // when it was found: year and month
 
-	name     func(string) bool // of a tool
+	name     func(string) bool // allowed names of a tool
 	called   func(server, tool string) string
-	longest  int                              // characters of what called returns
-	member   func(string) bool                // of a property, anywhere
+	longest  int                              // maximum characters of the result of called
+	member   func(string) bool                // allowed names of a property, anywhere
 	root     []string                         // keywords that the root of a schema must not have
 	anywhere []string                         // keywords that no schema inside may have
-	shape    func(schema map[string]any) bool // what no schema inside may be
-	title    bool                             // a tool needs one
-	tools    int                              // how many there may be
-	opening  int                              // characters of the instructions that count
+	shape    func(schema map[string]any) bool // reports whether the client refuses a schema of this shape
+	title    bool                             // a tool must have a title
+	tools    int                              // maximum number of tools
+	opening  int                              // characters of the instructions that the client uses
 }
 
 // word returns a test for 1 to longest letters, digits and the given other characters. Unlike a
@@ -50,7 +51,7 @@ func geminiName(s string) bool {
 func prefixed(server, tool string) string { return "mcp__" + server + "__" + tool }
 func joined(server, tool string) string   { return server + tool }
 
-// rules are all, in the order of the report.
+// rules are all rules, in the order of reports.
 var rules = []Rule{
 	{
 		Profile: "claude-code", Level: Refused, What: "names of tools have 1 to 128 letters, digits, _ and -",
@@ -146,7 +147,7 @@ func manyTyped(s map[string]any) bool {
 	return many && len(types) > 1
 }
 
-// untyped reports whether a schema says nothing about the kind of its values.
+// untyped reports whether a schema does not restrict the type of its values.
 func untyped(s map[string]any) bool {
 	for _, keyword := range []string{"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"} {
 		if _, has := s[keyword]; has {
