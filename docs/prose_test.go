@@ -16,7 +16,8 @@ import (
 var plain = []string{
 	"transport", "protocol/engine", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext",
 	"protocol/rounds", "framework/store", "framework/serve/page", "framework/serve/surface",
-	"framework/serve/inspect", "framework/serve/record",
+	"framework/serve/inspect", "framework/serve/record", "testkit/storetest",
+	"testkit/transporttest",
 }
 
 // banned are constructions that send a reader back to look for a noun, or that another word says more

@@ -15,9 +15,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/change"
 )
 
-// Changes runs the suite, in parallel; open gives a bus of its own each time and
-// registers with t.Cleanup what ends it. The suite publishes messages of up to 64 KiB, and
-// some MiB in total.
+// Changes runs the suite for a change.Bus, in parallel. open returns a new bus each time, and
+// registers its cleanup with t.Cleanup. The suite publishes messages of up to 64 KiB, and some MiB
+// in total.
 func Changes(t *testing.T, open func(t testing.TB) change.Bus) {
 	t.Helper()
 	tests := []struct {
@@ -51,14 +51,14 @@ func Changes(t *testing.T, open func(t testing.TB) change.Bus) {
 	}
 }
 
-// bus fails the test where the port allows no error. Its methods may be called in
-// any goroutine.
+// bus is a bus that fails the test if an operation returns an error that the interface does not
+// allow. Its methods may be called in any goroutine.
 type bus struct {
 	t   testing.TB
 	bus change.Bus
 }
 
-// publish must not take long, whoever listens.
+// publish publishes messages. It fails the test if that takes long, regardless of the subscribers.
 func (b bus) publish(messages ...string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), late)
@@ -70,23 +70,23 @@ func (b bus) publish(messages ...string) {
 	}
 }
 
-// listener is one subscription.
+// listener is one subscription. The goroutine of Subscribe appends to heard, counts nils, and
+// closes news; mu guards them.
 type listener struct {
 	t    testing.TB
 	stop context.CancelCauseFunc
-	err  chan error // of Subscribe, when it has returned
+	err  chan error // returned by Subscribe
 
 	mu    sync.Mutex // guards all below
-	heard []string   // without the nils
+	heard []string   // messages without the nils
 	nils  int
-	news  chan struct{} // closed with the next call
+	news  chan struct{} // closed at the next call
 }
 
-// errStop is why a listener goes.
+// errStop is the cause for the end of a listener.
 var errStop = errors.New("the listener has heard enough")
 
-// subscribe waits until the subscription is there. also is called for each message,
-// if it is not nil.
+// subscribe waits until the subscription exists. If also is not nil, it is called for each message.
 func (b bus) subscribe(also func(message []byte)) *listener {
 	b.t.Helper()
 	ctx, stop := context.WithCancelCause(b.t.Context())
@@ -126,14 +126,14 @@ func (l *listener) all() []string {
 	return slices.Clone(l.heard)
 }
 
-// times returns how often it got nil, which means: look for yourself.
+// times returns the number of calls with nil, which means that messages may be lost.
 func (l *listener) times() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.nils
 }
 
-// until waits until is returns true. It is called under the mutex.
+// until waits until is returns true. It calls is with mu held.
 func (l *listener) until(what string, is func() bool) {
 	l.t.Helper()
 	timeout := time.NewTimer(late)
@@ -154,7 +154,7 @@ func (l *listener) until(what string, is func() bool) {
 	}
 }
 
-// wants checks that these messages, and nothing else, are heard in this order. It publishes a
+// wants checks that the listener receives exactly these messages, in this order. It publishes a
 // last message to know when to stop, and ignores the last messages for other listeners.
 func (b bus) wants(l *listener, want ...string) {
 	b.t.Helper()
@@ -181,7 +181,7 @@ func listing(messages []string) string {
 	return "[" + strings.Join(out, ", ") + "]"
 }
 
-// ended waits until Subscribe has returned.
+// ended ends the subscription and waits until Subscribe has returned.
 func (l *listener) ended() {
 	l.t.Helper()
 	l.stop(errStop)
@@ -205,7 +205,7 @@ func numbered(prefix string, n int) []string {
 	return out
 }
 
-// chatter publishes all the time, until end is called.
+// chatter publishes continuously until end is called.
 func (b bus) chatter() (end func()) {
 	var all sync.WaitGroup
 	done := make(chan struct{})
@@ -228,7 +228,7 @@ func (b bus) chatter() (end func()) {
 func changesNobody(_ *testing.T, b bus) {
 	b.publish("a", "", "b")
 	l := b.subscribe(nil)
-	b.wants(l) // what is kept for nobody
+	b.wants(l) // receives nothing from before
 }
 
 func changesNilFirst(_ *testing.T, b bus) {
@@ -295,7 +295,7 @@ func changesTaken(t *testing.T, b bus) {
 	b.wants(l, want...)
 }
 
-// changesKept: a message is read-only, and its receiver's to keep.
+// changesKept: a message is read-only, and a receiver may keep it.
 func changesKept(t *testing.T, b bus) {
 	type kept struct {
 		message []byte
@@ -370,7 +370,7 @@ func changesNoCallAfter(t *testing.T, b bus) {
 	time.Sleep(early)
 }
 
-// changesWithin: a message may be the reason for another one.
+// changesWithin: a receiver may publish another message.
 func changesWithin(_ *testing.T, b bus) {
 	l := b.subscribe(func(m []byte) {
 		if n := len(m); n > 0 && n < 5 && m[0] == 'a' {

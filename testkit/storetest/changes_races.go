@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// changesPublishers: the messages of each come in their order, and each once.
+// changesPublishers: the messages of each publisher arrive in their order, each once.
 func changesPublishers(t *testing.T, b bus) {
 	const publishers, each = 8, 50
 	listeners := []*listener{b.subscribe(nil), b.subscribe(nil), b.subscribe(nil)}
@@ -31,7 +31,8 @@ func changesPublishers(t *testing.T, b bus) {
 	}
 }
 
-// changesTurns: who publishes when another has published is heard after that.
+// changesTurns: a message that is published after another Publish has returned arrives after that
+// message.
 func changesTurns(_ *testing.T, b bus) {
 	listeners := []*listener{b.subscribe(nil), b.subscribe(nil)}
 	messages := numbered("message ", 200)
@@ -40,7 +41,7 @@ func changesTurns(_ *testing.T, b bus) {
 		turns <- m
 	}
 	close(turns)
-	var turn sync.Mutex // one publishes; which one is chance
+	var turn sync.Mutex // one goroutine publishes at a time, in random order
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -63,7 +64,7 @@ func changesTurns(_ *testing.T, b bus) {
 	}
 }
 
-// changesComeAndGo: who comes and goes disturbs nobody who stays.
+// changesComeAndGo: subscribers that come and go do not affect other subscribers.
 func changesComeAndGo(_ *testing.T, b bus) {
 	stays := b.subscribe(nil)
 	messages := numbered("message ", 300)
@@ -78,8 +79,8 @@ func changesComeAndGo(_ *testing.T, b bus) {
 	b.wants(stays, messages...)
 }
 
-// changesSlow: who is slow delays neither publishers nor others, and either misses
-// nothing or is told.
+// changesSlow: a slow subscriber delays neither publishers nor other subscribers. It misses no
+// message without a nil.
 func changesSlow(t *testing.T, b bus) {
 	const many = 5000
 	var once sync.Once
@@ -93,7 +94,7 @@ func changesSlow(t *testing.T, b bus) {
 		}
 	})
 	free := sync.OnceFunc(func() { close(release) })
-	defer free() // also where the test fails
+	defer free() // also if the test fails
 	quick := b.subscribe(nil)
 	b.publish("begin")
 	<-stuck
@@ -106,7 +107,7 @@ func changesSlow(t *testing.T, b bus) {
 	}
 	free()
 	slow.until("all, or nil", func() bool { return slow.nils > 1 || len(slow.heard) == many+1 })
-	for ended := false; !ended; { // it may have much to read, and lose this, too
+	for ended := false; !ended; { // it may have much to read, and may also lose this message
 		nils := slow.times()
 		b.publish("end")
 		slow.until("the end", func() bool {

@@ -12,9 +12,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/claim"
 )
 
-// Claims runs the suite, in parallel; open gives an empty store each time and
-// registers with t.Cleanup what ends it. The suite uses keys of up to 512 bytes, values of up
-// to 1 MiB and, unless there is a [Clock], short lives.
+// Claims runs the suite for a claim.Store, in parallel. open returns an empty store each time, and
+// registers its cleanup with t.Cleanup. The suite uses keys of up to 512 bytes and values of up to
+// 1 MiB. Unless there is a [Clock], it waits for short lifetimes to pass.
 func Claims(t *testing.T, open func(t testing.TB) claim.Store, opts ...Option) {
 	t.Helper()
 	set := settle(opts)
@@ -47,7 +47,7 @@ func Claims(t *testing.T, open func(t testing.TB) claim.Store, opts ...Option) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if set.advance == nil { // a clock of the test's own is one for all
+			if set.advance == nil { // all tests share the test's own clock
 				t.Parallel()
 			}
 			told(t, tt.rule)
@@ -56,11 +56,11 @@ func Claims(t *testing.T, open func(t testing.TB) claim.Store, opts ...Option) {
 	}
 }
 
-// long is a life that no test sees the end of.
+// long is a lifetime that does not end during a test.
 const long = time.Hour
 
-// claims is a store that fails the test where the port allows no error. Its methods
-// may be called in any goroutine.
+// claims is a store that fails the test if an operation returns an error that the interface does
+// not allow. Its methods may be called in any goroutine.
 type claims struct {
 	t     testing.TB
 	store claim.Store
@@ -85,7 +85,7 @@ func (c claims) swap(key, old, value string, life time.Duration) bool {
 	return swapped
 }
 
-// get tells whether there is anything.
+// get returns the value, and reports whether there is one.
 func (c claims) get(key string) (string, bool) {
 	c.t.Helper()
 	value, err := c.store.Get(c.t.Context(), key)
@@ -95,7 +95,7 @@ func (c claims) get(key string) (string, bool) {
 	return string(value), err == nil
 }
 
-// remove deletes whatever the value is.
+// remove deletes the key, regardless of the value.
 func (c claims) remove(key string) {
 	c.t.Helper()
 	if err := c.store.Delete(c.t.Context(), key, nil); err != nil {
@@ -119,7 +119,7 @@ func (c claims) add(key string, n int64, life time.Duration) int64 {
 	return sum
 }
 
-// take claims what must be free.
+// take claims a key that must be free.
 func (c claims) take(key, value string) {
 	c.t.Helper()
 	if held, mine := c.claim(key, value, long); !mine {
@@ -148,7 +148,7 @@ func (c claims) wantSum(key string, n, sum int64) {
 	}
 }
 
-// brief is for messages: keys and values may be large.
+// brief returns s for messages, shortened if it is long.
 func brief(s string) string {
 	if len(s) <= 40 {
 		return fmt.Sprintf("%q", s)
@@ -168,7 +168,7 @@ func claimsClaim(t *testing.T, c claims) {
 		t.Error("the same value again is a claim of somebody else, too")
 	}
 	c.want("k", "first")
-	c.want("k", "first") // reading takes nothing away
+	c.want("k", "first") // reading removes nothing
 	c.take("other", "second")
 	c.want("k", "first")
 }
@@ -206,7 +206,7 @@ func claimsDelete(t *testing.T, c claims) {
 	c.removeIf("k", "x")
 	c.take("k", "a")
 	c.take("other", "a")
-	for _, old := range []string{"", "b", "A", "aa"} { // empty is not nil
+	for _, old := range []string{"", "b", "A", "aa"} { // empty is different from nil
 		c.removeIf("k", old)
 	}
 	c.want("k", "a")
@@ -233,7 +233,7 @@ func claimsCounter(_ *testing.T, c claims) {
 	c.wantSum("zero", 0, 0)
 	c.wantSum("zero", 1, 1)
 	c.wantSum("negative", -7, -7)
-	c.wantSum("large", math.MaxInt64, math.MaxInt64) // not by way of a float
+	c.wantSum("large", math.MaxInt64, math.MaxInt64) // not converted to a float
 	c.wantSum("large", -1, math.MaxInt64-1)
 	c.wantSum("small", math.MinInt64, math.MinInt64)
 	c.wantSum("small", 1, math.MinInt64+1)
@@ -275,7 +275,7 @@ func claimsNoLife(t *testing.T, c claims) {
 	c.wantSum("k", 1, 1)
 }
 
-// claimsAnyKey has keys that a store may put together, compare or cut wrongly.
+// claimsAnyKey uses keys that a store may combine, compare or cut incorrectly.
 func claimsAnyKey(_ *testing.T, c claims) {
 	all := make([]byte, 512)
 	for i := range all {
@@ -334,7 +334,7 @@ func claimsAnyValue(t *testing.T, c claims) {
 	}
 }
 
-// claimsNoValue: nil is an empty value, but for Delete, where it is any.
+// claimsNoValue: nil is an empty value, except in Delete, where it means any value.
 func claimsNoValue(t *testing.T, c claims) {
 	ctx := t.Context()
 	if _, mine, err := c.store.Claim(ctx, "k", nil, long); !mine || err != nil {
@@ -393,7 +393,7 @@ func claimsGiven(t *testing.T, c claims) {
 	c.want("k", "value")
 }
 
-// overwrite goes beyond the length, into what may be another's.
+// overwrite also overwrites the capacity beyond the length, which other slices may share.
 func overwrite(b []byte) {
 	b = b[:cap(b)]
 	for i := range b {

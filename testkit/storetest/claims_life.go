@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// valueEnds is end for a value.
+// valueEnds waits until the value has expired.
 func (c claims) valueEnds(l mortal) {
 	c.t.Helper()
 	c.clock.end(c.t, l, func() bool {
@@ -84,7 +84,7 @@ func claimsFailedSwap(_ *testing.T, c claims) {
 	}))
 }
 
-// claimsDeletedLife: what comes after a deleted value does not inherit its end.
+// claimsDeletedLife: a value after a deleted one does not inherit its expiry.
 func claimsDeletedLife(_ *testing.T, c claims) {
 	l := c.clock.young(c.t, func(key string, life time.Duration) error {
 		c.claim(key, "first", life)

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// racers is how many want the same.
+// racers is the number of goroutines that want the same.
 const racers = 64
 
-// race runs them all at once and waits for them.
+// race runs all goroutines at once and waits for them.
 func race(run func(i int)) {
 	var all sync.WaitGroup
 	start := make(chan struct{})
@@ -26,7 +26,8 @@ func race(run func(i int)) {
 	all.Wait()
 }
 
-// oneWins says that of all that claim the key one has it, and the others learn which.
+// oneWins checks that exactly one of many concurrent claims succeeds, and that the others receive
+// the value of the winner.
 func (c claims) oneWins(key string) {
 	c.t.Helper()
 	var (
@@ -96,7 +97,7 @@ func claimsAddRace(t *testing.T, c claims) {
 	c.wantSum("k", 0, racers*each)
 }
 
-// claimsExclusion: a claim that its holder deletes is a lock.
+// claimsExclusion: a claim is a lock if its holder deletes it.
 func claimsExclusion(t *testing.T, c claims) {
 	const workers, sections = 4, 25
 	var (
@@ -109,7 +110,7 @@ func claimsExclusion(t *testing.T, c claims) {
 			for done := 0; done < sections && !t.Failed(); {
 				if _, mine := c.claim("k", me, long); !mine {
 					c.removeIf("k", "nobody")
-					time.Sleep(100 * time.Microsecond) // the holder wants the processor
+					time.Sleep(100 * time.Microsecond) // yield the processor to the holder
 					continue
 				}
 				if n := inside.Add(1); n != 1 {

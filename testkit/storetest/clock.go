@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Option of a suite. Sealed.
+// Option configures a suite. Sealed.
 type Option func(*settings)
 
 type settings struct {
@@ -25,16 +25,16 @@ func settle(opts []Option) settings {
 	return set
 }
 
-// Clock is for stores whose time a test can advance. The suite calls advance instead of waiting,
-// and assumes that time stands still otherwise. The tests then run one after another, so that
-// advance may apply to the store that was opened last.
+// Clock is an option for stores with a time that a test can advance. The suite calls advance
+// instead of waiting, and assumes that time stands still otherwise. The tests then run one after
+// another, so that advance may apply to the store that was opened last.
 func Clock(advance func(time.Duration)) Option {
 	return func(s *settings) { s.advance = advance }
 }
 
-// Now is for stores that compare the Created of a record with a time other than that of
-// [time.Now]. A store that expires records by a clock of its own, but uses time.Now when it
-// takes a record, does not need it.
+// Now is an option for stores that compare the Created of a record with another clock than
+// [time.Now]. A store that expires records by its own clock, but calls time.Now when it stores a
+// record, does not need it. A nil now is ignored.
 func Now(now func() time.Time) Option {
 	return func(s *settings) {
 		if now != nil {
@@ -43,14 +43,14 @@ func Now(now func() time.Time) Option {
 	}
 }
 
-// clock is the clock of the store, or the real one without advance. It is not safe for
+// clock is the clock of the store, or the real clock if advance is nil. It is not safe for
 // concurrent use.
 type clock struct {
 	advance  func(time.Duration)
 	advanced time.Duration
 }
 
-// stopwatch returns a function that returns how much time has passed since.
+// stopwatch returns a function that returns how much time has passed since the call of stopwatch.
 func (c *clock) stopwatch() func() time.Duration {
 	if c.advance == nil {
 		start := time.Now()
@@ -60,7 +60,7 @@ func (c *clock) stopwatch() func() time.Duration {
 	return func() time.Duration { return c.advanced - start }
 }
 
-// pass lets time pass.
+// pass advances the clock by d, or sleeps.
 func (c *clock) pass(d time.Duration) {
 	if c.advance == nil {
 		time.Sleep(d)
@@ -70,8 +70,8 @@ func (c *clock) pass(d time.Duration) {
 	c.advanced += d
 }
 
-// lives returns short lives, to be tried in turn until one is long enough for the operations
-// that must happen within it.
+// lives returns short lifetimes. The suite tries them in turn until one is long enough for the
+// operations that must happen within it.
 func (c *clock) lives() []time.Duration {
 	if c.advance == nil {
 		return []time.Duration{100 * time.Millisecond, 400 * time.Millisecond, 1600 * time.Millisecond, 6400 * time.Millisecond}
@@ -80,20 +80,20 @@ func (c *clock) lives() []time.Duration {
 }
 
 const (
-	early = 5 * time.Millisecond // how much a store may round off a life
-	late  = 30 * time.Second     // how long it may take to notice that a life is over, or an event
+	early = 5 * time.Millisecond // maximum amount that a store may round off a lifetime
+	late  = 30 * time.Second     // maximum time until a store notices that a lifetime is over, or an event
 )
 
-// mortal is something that must expire.
+// mortal is an item that must expire.
 type mortal struct {
 	key  string
 	life time.Duration
-	age  func() time.Duration // not less than its true age
+	age  func() time.Duration // at least the true age
 }
 
-// young calls try, which creates something under the key that lives that long, and uses it. An
-// error is a fault only if try has taken less than the life. Otherwise the value may have
-// expired, and try is called again with another key and a longer life.
+// young calls try, which creates an item under the key with the lifetime, and uses it. An error is
+// a fault only if try has taken less than the lifetime. Otherwise the item may have expired, and
+// young calls try again with another key and a longer lifetime.
 func (c *clock) young(t testing.TB, try func(key string, life time.Duration) error) mortal {
 	t.Helper()
 	for _, life := range c.lives() {
@@ -111,7 +111,7 @@ func (c *clock) young(t testing.TB, try func(key string, life time.Duration) err
 	return mortal{}
 }
 
-// end waits until m has expired, which must happen neither early nor late.
+// end waits until m has expired. It fails the test if m expires early or late.
 func (c *clock) end(t testing.TB, m mortal, over func() bool) {
 	t.Helper()
 	for !over() {
@@ -125,7 +125,7 @@ func (c *clock) end(t testing.TB, m mortal, over func() bool) {
 	}
 }
 
-// told logs the rule if the test fails, for those who have not written the test.
+// told logs the rule if the test fails, for readers who do not know the test.
 func told(t testing.TB, rule string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -136,7 +136,7 @@ func told(t testing.TB, rule string) {
 	})
 }
 
-// said returns the text of an error that may be nil, for messages.
+// said returns the text of an error for messages. The error may be nil.
 func said(err error) string {
 	if err == nil {
 		return "no error"

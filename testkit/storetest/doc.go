@@ -1,16 +1,16 @@
-// Package storetest tests stores: each function runs the suite of one port against an
-// implementation of it.
+// Package storetest tests stores. Each function runs the test suite of one store interface against
+// an implementation.
 //
 //	func TestEvents(t *testing.T) {
 //		storetest.Events(t, func(testing.TB) eventlog.Store { return memory.New().Events() })
 //	}
 //
-// Suites of ports with a clock wait for short lives to end; those of claims and tasks
-// may call a [Clock] instead.
+// Suites for stores with expiry sleep until short lifetimes have passed. The claim and task suites
+// can use a [Clock] instead.
 //
-// The suites test what a port promises and nothing else, so that all implementations pass
-// the same tests. The amounts are small enough for the bounds of any sensible
-// configuration; the bounds themselves are left to each store's own tests. Only what a full
-// store drops is tested here, too: [TasksFull] and [EventsFull] open small stores. Run the
-// suites with -race: they use stores from many goroutines.
+// The suites test what an interface promises and nothing else, so that all implementations pass the
+// same tests. The amounts are small enough for the bounds of any sensible configuration. Each
+// store's own tests check its bounds. Only the eviction of a full store is also tested here:
+// [TasksFull] and [EventsFull] open small stores. Run the suites with -race, because they use
+// stores from many goroutines.
 package storetest

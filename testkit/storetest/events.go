@@ -10,8 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 )
 
-// Events runs the suite, in parallel; open gives an empty store each time and
-// registers with t.Cleanup what ends it.
+// Events runs the suite for an eventlog.Store, in parallel. open returns an empty store each time,
+// and registers its cleanup with t.Cleanup.
 func Events(t *testing.T, open func(t testing.TB) eventlog.Store) {
 	t.Helper()
 	tests := []struct {
@@ -42,13 +42,14 @@ func Events(t *testing.T, open func(t testing.TB) eventlog.Store) {
 	}
 }
 
-// log is a store that fails the test where the port allows no error.
+// log is a store that fails the test if an operation returns an error that the interface does not
+// allow.
 type log struct {
 	t     testing.TB
 	store eventlog.Store
 }
 
-// append may be called in any goroutine.
+// append appends a frame. It may be called in any goroutine.
 func (e log) append(stream, frame string) uint64 {
 	e.t.Helper()
 	seq, err := e.store.Append(e.t.Context(), stream, []byte(frame))
@@ -58,7 +59,7 @@ func (e log) append(stream, frame string) uint64 {
 	return seq
 }
 
-// after may be called in any goroutine.
+// after reads the events after seq. It may be called in any goroutine.
 func (e log) after(stream string, seq uint64) []eventlog.Event {
 	e.t.Helper()
 	events, err := e.store.After(e.t.Context(), stream, seq)
@@ -75,7 +76,7 @@ func (e log) expired(stream string, seq uint64) {
 	}
 }
 
-// want compares all that follows seq.
+// want compares all events after seq with the frames.
 func (e log) want(stream string, seq uint64, frames ...string) {
 	e.t.Helper()
 	events := e.after(stream, seq)
@@ -121,7 +122,7 @@ func eventsAfter(_ *testing.T, e log) {
 	}
 	e.append("s", "one more")
 	e.want("s", 50, "one more")
-	e.want("s", 50, "one more") // reading takes nothing away
+	e.want("s", 50, "one more") // reading removes nothing
 }
 
 func eventsUnknown(_ *testing.T, e log) {
@@ -142,7 +143,7 @@ func eventsBeyond(t *testing.T, e log) {
 	}
 }
 
-// eventsEmptyFrame: an empty frame is an event as any other.
+// eventsEmptyFrame: an empty frame is an event like any other.
 func eventsEmptyFrame(t *testing.T, e log) {
 	e.append("s", "")
 	if seq, err := e.store.Append(t.Context(), "s", nil); seq != 2 || err != nil {
@@ -171,7 +172,7 @@ func eventsAnyBytes(_ *testing.T, e log) {
 	e.want("s", 0, string(all), large)
 }
 
-// eventsAnyName has names that a store may put together wrongly.
+// eventsAnyName uses names that a store may combine incorrectly.
 func eventsAnyName(_ *testing.T, e log) {
 	names := []string{"a", "a/b", "a:b", "a:b:1", "a\x00b", "a b", "A", "ä", "\xff", "*", "a*", "..", "{a}", "1"}
 	for _, name := range names {
@@ -201,7 +202,7 @@ func eventsIsolation(t *testing.T, e log) {
 func eventsDrop(t *testing.T, e log) {
 	e.append("s", "x")
 	e.append("s", "y")
-	for range 2 { // the second time it is unknown
+	for range 2 { // the second time the stream is unknown
 		if err := e.store.Drop(t.Context(), "s"); err != nil {
 			t.Errorf("Drop: %v", err)
 		}
@@ -226,8 +227,8 @@ func eventsAppendCopies(t *testing.T, e log) {
 	e.want("s", 0, "first")
 }
 
-// eventsReaders: frames are read-only, but the slice of events is the reader's,
-// and appending to a frame must not reach what others see.
+// eventsReaders: frames are read-only, but the reader owns the slice of events. Appending to a
+// frame must not change what other readers see.
 func eventsReaders(t *testing.T, e log) {
 	e.append("s", "one")
 	e.append("s", "two")
@@ -274,7 +275,7 @@ func eventsConcurrentStreams(t *testing.T, e log) {
 	}
 }
 
-// eventsConcurrentAppends: each event has a number of its own, and is found under it.
+// eventsConcurrentAppends: each event has its own number, and is found under it.
 func eventsConcurrentAppends(t *testing.T, e log) {
 	const writers, each = 8, 100
 	var (
@@ -310,8 +311,8 @@ func eventsConcurrentAppends(t *testing.T, e log) {
 	}
 }
 
-// eventsReadWhileAppending: a reader that goes on from the last number that it saw
-// sees all events, each once.
+// eventsReadWhileAppending: a reader that continues after the last number it saw reads all events,
+// each once.
 func eventsReadWhileAppending(t *testing.T, e log) {
 	const total = 500
 	e.append("s", "1")

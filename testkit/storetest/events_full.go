@@ -11,9 +11,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 )
 
-// EventsFull runs the suite of stores that bound the total size of all streams, in parallel.
-// open gives an empty store each time and registers with t.Cleanup what ends it. total is the
-// room of the store in bytes, including what it needs besides the frames.
+// EventsFull runs the suite for stores that bound the total size of all streams, in parallel. open
+// returns an empty store each time, and registers its cleanup with t.Cleanup. total is the maximum
+// size of the store in bytes, including its bookkeeping.
 func EventsFull(t *testing.T, open func(t testing.TB, total int) eventlog.Store) {
 	t.Helper()
 	tests := []struct {
@@ -35,10 +35,10 @@ func EventsFull(t *testing.T, open func(t testing.TB, total int) eventlog.Store)
 
 const (
 	room  = 256 << 10
-	large = room / 64 // a frame, of which a large stream has four
+	large = room / 64 // size of a frame; a large stream has four of them
 )
 
-// small begins a stream of three events.
+// small creates a stream of three events.
 func (e log) small(name string) (frames []string) {
 	e.t.Helper()
 	for i := range 3 {
@@ -92,9 +92,9 @@ func eventsLargeAmongSmall(t *testing.T, e log) {
 	e.want("large", 0, frame, frame, frame, frame, frame)
 }
 
-// eventsAny holds the store against lists that forget nothing.
+// eventsAny compares the store with lists that forget nothing.
 func eventsAny(t *testing.T, e log) {
-	const few, all = 8, 40 // streams: small ones, and all
+	const few, all = 8, 40 // number of small streams, and of all streams
 	r := rand.New(rand.NewPCG(1, 2))
 	lists := make([][]string, all)
 	for step := range 2500 {
@@ -119,7 +119,8 @@ func eventsAny(t *testing.T, e log) {
 	}
 }
 
-// kept says that all of a stream is there, or expired unless it must be there.
+// kept checks that all events of a stream are present. Unless the stream must be kept, it may also
+// be expired.
 func (e log) kept(name string, frames []string, must bool) {
 	e.t.Helper()
 	_, err := e.store.After(e.t.Context(), name, 0)

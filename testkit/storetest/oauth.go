@@ -29,7 +29,7 @@ func tokensOf(resource string) oauth.Key {
 	return oauth.Key{Kind: oauth.Tokens, Issuer: "https://login.example.com", Resource: resource}
 }
 
-// oauthVersions: each change needs the version that is stored.
+// oauthVersions: each change needs the stored version.
 func oauthVersions(t *testing.T, s oauth.Store) {
 	t.Helper()
 	ctx, k := t.Context(), tokensOf("https://a.example.com/mcp")
@@ -94,7 +94,7 @@ func oauthKeys(t *testing.T, s oauth.Store) {
 	}
 }
 
-// oauthData: what is stored belongs to the store, and what is returned to the caller.
+// oauthData: the store owns the stored bytes, and the caller owns the returned bytes.
 func oauthData(t *testing.T, s oauth.Store) {
 	t.Helper()
 	k, data := tokensOf("data"), []byte(`{"access_token":"`+strings.Repeat("é", 10_000)+`"}`)
@@ -112,7 +112,7 @@ func oauthData(t *testing.T, s oauth.Store) {
 	}
 }
 
-// oauthRaces: of those who change a version at the same time, one wins.
+// oauthRaces: if several goroutines change a version at the same time, exactly one succeeds.
 func oauthRaces(t *testing.T, s oauth.Store) {
 	t.Helper()
 	const workers, rounds = 8, 5
@@ -153,8 +153,8 @@ func oauthRaces(t *testing.T, s oauth.Store) {
 	}
 }
 
-// oauthLocks: a lock is of one key, can be given back twice, and does not keep records from being
-// read and written.
+// oauthLocks: a lock applies to one key, can be released twice, and does not prevent reading and
+// writing.
 func oauthLocks(t *testing.T, s oauth.Store) {
 	t.Helper()
 	k := tokensOf("locks")
@@ -179,7 +179,7 @@ func oauthLocks(t *testing.T, s oauth.Store) {
 	again()
 }
 
-// oauthContexts: a context that has ended ends what waits, and changes nothing.
+// oauthContexts: a context that has ended ends waiting calls, and changes nothing.
 func oauthContexts(t *testing.T, s oauth.Store) {
 	t.Helper()
 	k := tokensOf("contexts")
@@ -191,7 +191,7 @@ func oauthContexts(t *testing.T, s oauth.Store) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if second, err := s.Lock(ctx, k); err == nil {
-		second() // a store that one process has need not lock
+		second() // a store that only one process uses does not need to lock
 	} else if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Lock: %v", err)
 	}

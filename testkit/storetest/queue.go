@@ -12,17 +12,19 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// QueueStore is a store of tasks that is also a queue, which the suite [Queue] tests.
+// QueueStore is a store of tasks that is also a queue. [Queue] tests it.
 type QueueStore interface {
 	task.Store
 	task.Queue
 }
 
-// Queue runs the suite, in parallel, by the real clock. open gives an empty store each time,
-// whose leases have that life, and registers with t.Cleanup what ends it. a and b are two nodes
-// that share the store; they may be the same. The life is an hour if no lease is to expire in
-// the test, and otherwise from some tenths of a second up to some seconds: a store must notice
-// within 30 seconds more that a lease has expired.
+// Queue runs the suite for a QueueStore, in parallel, by the real clock. open returns an empty
+// store with the given lifetime of leases each time, and registers its cleanup with t.Cleanup. a
+// and b are two nodes that share the store; they may be the same value.
+//
+// The lifetime is an hour if no lease may expire in the test. Otherwise it is between some tenths
+// of a second and some seconds. A store must notice within 30 more seconds that a lease has
+// expired.
 func Queue(t *testing.T, open func(t testing.TB, life time.Duration) (a, b QueueStore)) {
 	t.Helper()
 	tests := []struct {
@@ -72,8 +74,8 @@ func Queue(t *testing.T, open func(t testing.TB, life time.Duration) (a, b Queue
 	}
 }
 
-// line is a store that fails the test where the ports allow no error. Its methods
-// may be called in any goroutine, but for those that end the test.
+// line is a store that fails the test if an operation returns an error that the interfaces do not
+// allow. Its methods may be called in any goroutine, except the methods that end the test.
 type line struct {
 	tasks
 	queue task.Queue
@@ -84,10 +86,10 @@ func lineOf(t testing.TB, s QueueStore, life time.Duration) line {
 	return line{tasks{t, s, &clock{}, time.Now}, s, life}
 }
 
-// briefly is how long a test waits for what must not come.
+// briefly is how long a test waits for an event that must not happen.
 const briefly = 50 * time.Millisecond
 
-// tryTake takes within some time. It does not tell why there is nothing.
+// tryTake takes a task within the time. It returns false if there is none.
 func (l line) tryTake(within time.Duration) (task.Lease, bool) {
 	l.t.Helper()
 	ctx, cancel := context.WithTimeout(l.t.Context(), within)
@@ -109,7 +111,7 @@ func (l line) check(lease task.Lease) {
 	}
 }
 
-// take ends the test if there is nothing.
+// take takes a task. If there is none, it ends the test.
 func (l line) take() task.Lease {
 	l.t.Helper()
 	lease, ok := l.tryTake(late)
@@ -119,7 +121,7 @@ func (l line) take() task.Lease {
 	return lease
 }
 
-// first takes a task whose lease must not have Again set.
+// first takes a task. Its lease must not have Again set.
 func (l line) first(id string) task.Lease {
 	l.t.Helper()
 	lease := l.take()
@@ -129,7 +131,7 @@ func (l line) first(id string) task.Lease {
 	return lease
 }
 
-// nothing checks that the queue is empty: a task that is added now must come first.
+// nothing checks that the queue is empty. It adds a task, which must then come first.
 func (l line) nothing() {
 	l.t.Helper()
 	if lease, ok := l.tryTake(briefly); ok {
@@ -148,7 +150,7 @@ func (l line) renew(lease task.Lease) {
 	}
 }
 
-// lost says that the lease cannot be renewed.
+// lost checks that the lease cannot be renewed.
 func (l line) lost(lease task.Lease) {
 	l.t.Helper()
 	if err := l.queue.Renew(l.t.Context(), lease); !errors.Is(err, task.ErrLost) {
@@ -163,20 +165,20 @@ func (l line) release(lease task.Lease) {
 	}
 }
 
-// turn updates the status.
+// turn updates the status of a task.
 func (l line) turn(id string, to protocol.TaskStatus) {
 	l.t.Helper()
 	l.change(id, func(r *task.Record) { r.Status = to })
 }
 
-// finish is what a worker does in the end.
+// finish completes a task and releases its lease, as a worker does.
 func (l line) finish(lease task.Lease) {
 	l.t.Helper()
 	l.turn(lease.Task, protocol.TaskCompleted)
 	l.release(lease)
 }
 
-// of is a record in that status.
+// of returns a record with the status.
 func (l line) of(id string, status protocol.TaskStatus) task.Record {
 	r := l.record(id, "x")
 	r.Status = status
@@ -208,7 +210,7 @@ func queueIdle(_ *testing.T, a, b line) {
 		a.create(a.of(string(status), status))
 	}
 	b.nothing()
-	for _, status := range idle { // Update does not put them in line, either
+	for _, status := range idle { // Update does not put them into the queue either
 		a.change(string(status), func(r *task.Record) { r.Message = "m" })
 	}
 	b.nothing()
@@ -246,7 +248,7 @@ func queueAnswered(t *testing.T, a, b line) {
 	}
 }
 
-// queueConflict: an Update that is refused moves nobody.
+// queueConflict: a refused Update does not change the queue.
 func queueConflict(t *testing.T, a, b line) {
 	a.create(a.of("a", protocol.TaskInputRequired))
 	a.fill("x", "b")
@@ -260,7 +262,7 @@ func queueConflict(t *testing.T, a, b line) {
 	a.nothing()
 }
 
-// queueProgress: who is working is in line once, or leased, whatever changes besides.
+// queueProgress: a working task is queued once, or leased, regardless of other changes.
 func queueProgress(_ *testing.T, a, b line) {
 	progress := func(s line) {
 		s.change("a", func(r *task.Record) { r.Message, r.Journal = "half of it", append(r.Journal, '.') })
@@ -280,7 +282,7 @@ func queueProgress(_ *testing.T, a, b line) {
 	a.nothing()
 }
 
-// queueOrder: more or less.
+// queueOrder: tasks come approximately in order.
 func queueOrder(t *testing.T, a, b line) {
 	const many = 100
 	for i := range many {
@@ -300,7 +302,7 @@ func queueOrder(t *testing.T, a, b line) {
 	b.nothing()
 }
 
-// queueEnded: nobody is handed out who does not work any more.
+// queueEnded: a task that is not working any more is not handed out.
 func queueEnded(t *testing.T, a, b line) {
 	a.fill("x", "cancelled", "failed", "asks", "deleted", "moved")
 	a.turn("cancelled", protocol.TaskCancelled)
@@ -329,13 +331,13 @@ func queueExpired(t *testing.T, a, b line) {
 	b.nothing()
 	m := a.clock.young(t, mortal)
 	a.fill("x", "stays")
-	a.clock.pass(m.life + early) // nobody may have seen that they ended
+	a.clock.pass(m.life + early) // the store may not have noticed yet that they expired
 	b.first("stays")
 	b.nothing()
 	a.ends(m)
 }
 
-// queueAnew: a task has nothing to do with another one that had its id.
+// queueAnew: a task is independent of an earlier task with the same ID.
 func queueAnew(_ *testing.T, a, b line) {
 	a.fill("x", "a")
 	a.remove("a")
@@ -364,7 +366,7 @@ func queueWaits(t *testing.T, a, b line) {
 		{"b", func() { b.fill("x", "b") }},
 	} {
 		taken := b.takes(late)
-		time.Sleep(briefly) // it waits
+		time.Sleep(briefly) // Take waits
 		select {
 		case lease := <-taken:
 			t.Fatalf("Take: %q, before %s", lease.Task, step.id)
@@ -391,7 +393,7 @@ func (l line) begin(id string) task.Lease {
 	return l.first(id)
 }
 
-// takes calls tryTake in the background. It sends an empty lease if there is nothing.
+// takes calls tryTake in the background. If there is no task, it sends an empty lease.
 func (l line) takes(within time.Duration) <-chan task.Lease {
 	taken := make(chan task.Lease, 1)
 	go func() {
@@ -401,8 +403,8 @@ func (l line) takes(within time.Duration) <-chan task.Lease {
 	return taken
 }
 
-// queueManyWait: those who wait have one each when there are enough for all, and one
-// who goes takes nobody's chance away.
+// queueManyWait: if there are enough tasks, each waiting Take gets one. A Take that stops waiting
+// does not take a task away from another.
 func queueManyWait(t *testing.T, a, b line) {
 	const waiting = 20
 	var taken, gone []<-chan task.Lease
@@ -414,7 +416,7 @@ func queueManyWait(t *testing.T, a, b line) {
 			gone = append(gone, l.takes(briefly))
 		}
 	}
-	for _, one := range gone { // there is nothing yet
+	for _, one := range gone { // there is no task yet
 		if lease := <-one; lease.Task != "" {
 			t.Errorf("Take: %q, before there is any", lease.Task)
 		}
@@ -454,7 +456,7 @@ func queueTakeEnds(t *testing.T, a, b line) {
 	if took := time.Since(start); took > late {
 		t.Errorf("Take goes on for %v after the end of its context", took)
 	}
-	a.fill("x", "a") // those that ended take nothing
+	a.fill("x", "a") // the Takes that ended take nothing
 	b.first("a")
 	a.fill("x", "b")
 	if lease, err := b.queue.Take(ctx); err == nil || lease.Task != "" {

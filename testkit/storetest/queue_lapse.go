@@ -13,8 +13,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// lapseTest is about leases that run out. try is done anew with a longer life if its
-// error is errSlow.
+// lapseTest is a test with leases that expire. If try returns errSlow, it is called again with a
+// longer lifetime.
 type lapseTest struct {
 	name, rule string
 	try        func(a, b line) error
@@ -32,11 +32,11 @@ func lapses() []lapseTest {
 	}
 }
 
-// errSlow means that the test has taken longer than the life of a lease, so that a lease may
-// rightly have expired.
+// errSlow means that the test has taken longer than the lifetime of a lease, so that a lease may
+// correctly have expired.
 var errSlow = errors.New("too slow")
 
-// lapse tries with longer and longer lives.
+// lapse calls try with increasing lifetimes.
 func lapse(t *testing.T, open func(t testing.TB, life time.Duration) (a, b QueueStore), try func(a, b line) error) {
 	t.Helper()
 	for _, life := range []time.Duration{400 * time.Millisecond, 1600 * time.Millisecond, 6400 * time.Millisecond} {
@@ -52,7 +52,7 @@ func lapse(t *testing.T, open func(t testing.TB, life time.Duration) (a, b Queue
 	t.Fatal("a few operations take longer than the longest of the lives")
 }
 
-// inTime is errSlow for what may have taken longer than a lease lives.
+// inTime returns errSlow if more time has passed than the lifetime of a lease, and err otherwise.
 func (l line) inTime(since time.Time, err error) error {
 	if time.Since(since) >= l.life-early {
 		return errSlow
@@ -60,8 +60,8 @@ func (l line) inTime(since time.Time, err error) error {
 	return err
 }
 
-// second takes a task whose lease began at some time, has not been renewed since, and
-// runs out.
+// second takes a task again after its lease has expired. began is when the lease began or was last
+// renewed.
 func (l line) second(id string, began time.Time) (task.Lease, error) {
 	l.t.Helper()
 	lease, ok := l.tryTake(l.life + late)
@@ -97,14 +97,14 @@ func lapseOnce(a, b line) error {
 	return nil
 }
 
-// lapseRenewed: as long as a worker renews in time nobody else is given its task.
+// lapseRenewed: while a worker renews its lease in time, no other worker gets the task.
 func lapseRenewed(a, b line) error {
 	began := time.Now()
 	lease := a.begin("a")
 	if err := a.inTime(began, nil); err != nil {
 		return err
 	}
-	renewed := began // last, at the earliest
+	renewed := began // earliest time of the last renewal
 	taken := b.takes(3*a.life + a.life + late)
 	for end := began.Add(3 * a.life); time.Now().Before(end); {
 		time.Sleep(a.life / 5)
@@ -112,7 +112,7 @@ func lapseRenewed(a, b line) error {
 		renewed = time.Now()
 		err := a.queue.Renew(a.t.Context(), lease)
 		if slow := a.inTime(before, nil); slow != nil {
-			<-taken // ends: there is nobody who renews
+			<-taken // ends, because the lease is not renewed any more
 			return slow
 		}
 		if err != nil {
@@ -132,7 +132,8 @@ func lapseRenewed(a, b line) error {
 	return nil
 }
 
-// lapseReleased: who gives a task back that ran out before has not let it run out.
+// lapseReleased: if a worker releases a task that it got after an expired lease, the task counts as
+// not taken.
 func lapseReleased(a, b line) error {
 	began := time.Now()
 	a.begin("a")
@@ -151,7 +152,7 @@ func lapseReleased(a, b line) error {
 	return nil
 }
 
-// lapseEnded: a lease of what does not work any more runs out unseen.
+// lapseEnded: if a task is not working any more, the end of its lease has no effect.
 func lapseEnded(a, b line) error {
 	began := time.Now()
 	for _, status := range []protocol.TaskStatus{protocol.TaskInputRequired, protocol.TaskCompleted, protocol.TaskCancelled} {
@@ -170,8 +171,8 @@ func lapseEnded(a, b line) error {
 	return nil
 }
 
-// lapseOld: the lease of an earlier turn runs out while the task is in line for the
-// next, and while that has its own lease.
+// lapseOld: the lease of an earlier turn expires while the task is queued for the next turn, and
+// while the next turn has its own lease.
 func lapseOld(a, b line) error {
 	began := time.Now()
 	old := a.begin("a")
@@ -195,8 +196,8 @@ func lapseOld(a, b line) error {
 	return nil
 }
 
-// lapseMany: of many that a dead worker has left each is given to one, among others
-// that were in nobody's hands yet.
+// lapseMany: each task that a dead worker has left is given to one worker, among other tasks that
+// were never taken.
 func lapseMany(a, b line) error {
 	const many = 20
 	began := time.Now()
@@ -237,7 +238,7 @@ func lapseMany(a, b line) error {
 	return nil
 }
 
-// lapseAwaited: those who wait already have what runs out, each one of it.
+// lapseAwaited: Takes that already wait get the expired tasks, each one task.
 func lapseAwaited(a, b line) error {
 	const many = 10
 	began := time.Now()
@@ -248,13 +249,13 @@ func lapseAwaited(a, b line) error {
 	var taken []<-chan task.Lease
 	for i := range many {
 		l := []line{a, b}[i%2]
-		l.takes(l.life / 4) // goes before there is anything
+		l.takes(l.life / 4) // ends before there is a task
 		taken = append(taken, l.takes(l.life+late))
 	}
 	if err := a.inTime(began, nil); err != nil {
 		return err
 	}
-	time.Sleep(time.Until(began.Add(a.life))) // from now on they run out
+	time.Sleep(time.Until(began.Add(a.life))) // from now on the leases expire
 	began = time.Now()
 	seen := map[string]bool{}
 	for _, one := range taken {

@@ -37,7 +37,7 @@ func queueRenewEnded(_ *testing.T, a, b line) {
 	b.nothing()
 }
 
-// queueNoLease: what nobody was given is lost.
+// queueNoLease: a lease that was never given counts as lost.
 func queueNoLease(_ *testing.T, a, b line) {
 	a.fill("x", "waits")
 	b.fill("x", "held")
@@ -61,7 +61,7 @@ func queueNoLease(_ *testing.T, a, b line) {
 	a.renew(held)
 }
 
-// queueRelease: as if nobody had taken it.
+// queueRelease: a released task is queued as if it had never been taken.
 func queueRelease(_ *testing.T, a, b line) {
 	lease := a.begin("a")
 	for range 3 {
@@ -90,7 +90,7 @@ func queueReleaseEnded(t *testing.T, a, b line) {
 	}
 }
 
-// queueReleaseTwice: a lease that is released is nobody's, and gives nothing back.
+// queueReleaseTwice: a released lease is lost, and releasing it again has no effect.
 func queueReleaseTwice(_ *testing.T, a, b line) {
 	old := a.begin("a")
 	a.release(old)
@@ -106,8 +106,8 @@ func queueReleaseTwice(_ *testing.T, a, b line) {
 	b.nothing()
 }
 
-// queueAnsweredFirst: a task that asked and was answered before its worker has let go
-// is in line for its next turn, once, and the lease of the turn before is worth nothing.
+// queueAnsweredFirst: a task asked and was answered before its worker released it. It is queued
+// once for its next turn, and the lease of the earlier turn is lost.
 func queueAnsweredFirst(_ *testing.T, a, b line) {
 	old := a.begin("a")
 	a.turn("a", protocol.TaskInputRequired)
@@ -115,8 +115,8 @@ func queueAnsweredFirst(_ *testing.T, a, b line) {
 	b.turn("a", protocol.TaskWorking)
 	a.lost(old)
 	a.release(old)
-	lease := b.first("a") // it is still in line
-	b.nothing()           // and not twice
+	lease := b.first("a") // it is still queued
+	b.nothing()           // not twice
 	a.release(old)
 	a.lost(old)
 	b.nothing()
@@ -133,13 +133,13 @@ func queueAnsweredFirst(_ *testing.T, a, b line) {
 	b.nothing()
 }
 
-// queueAskedAgain: many turns before anybody lets go.
+// queueAskedAgain: a task has many turns before a release.
 func queueAskedAgain(_ *testing.T, a, b line) {
 	leases := []task.Lease{a.begin("a")}
 	for range 5 {
 		b.turn("a", protocol.TaskInputRequired)
 		a.turn("a", protocol.TaskWorking)
-		b.turn("a", protocol.TaskInputRequired) // it was in line for nothing
+		b.turn("a", protocol.TaskInputRequired) // its queue entry has no effect
 		a.turn("a", protocol.TaskWorking)
 		leases = append(leases, b.first("a"))
 		b.nothing()

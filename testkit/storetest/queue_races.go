@@ -13,13 +13,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// workers at each of the two nodes, with tasks for all of them.
+// Numbers of workers at each of the two nodes, and of tasks for all workers.
 const (
 	workers = 6
 	jobs    = 150
 )
 
-// work has them all take and do, until so many have said that something is done.
+// work runs workers that take tasks and call do, until do has returned true enough times.
 func work(t testing.TB, a, b line, enough int, do func(l line, lease task.Lease) (done bool)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*late)
@@ -47,7 +47,7 @@ func work(t testing.TB, a, b line, enough int, do func(l line, lease task.Lease)
 	}
 }
 
-// each takes what comes until the end.
+// each takes tasks and calls do with their leases, until ctx ends.
 func (l line) each(ctx context.Context, do func(lease task.Lease)) {
 	l.t.Helper()
 	for {
@@ -62,11 +62,11 @@ func (l line) each(ctx context.Context, do func(lease task.Lease)) {
 	}
 }
 
-// queueRace: each task is given to one of all who wait.
+// queueRace: each task is given to exactly one waiting Take.
 func queueRace(t *testing.T, a, b line) {
 	var (
 		creators sync.WaitGroup
-		takes    sync.Map // how often by id
+		takes    sync.Map // taken tasks by ID
 	)
 	for i, l := range []line{a, b} {
 		creators.Go(func() {
@@ -90,7 +90,7 @@ func queueRace(t *testing.T, a, b line) {
 	b.nothing()
 }
 
-// queueReleaseRace: at each time a task is one worker's.
+// queueReleaseRace: at any time, only one worker has a task.
 func queueReleaseRace(t *testing.T, a, b line) {
 	const few, each = 5, 20
 	var held, turns [few]atomic.Int64
@@ -117,7 +117,7 @@ func queueReleaseRace(t *testing.T, a, b line) {
 	a.nothing()
 }
 
-// queueEndRace: who stops waiting takes nothing with him.
+// queueEndRace: a Take that stops waiting takes no task.
 func queueEndRace(t *testing.T, a, b line) {
 	var (
 		all   sync.WaitGroup
@@ -173,10 +173,10 @@ func queueEndRace(t *testing.T, a, b line) {
 	a.nothing()
 }
 
-// queueCancelRace: as soon as a cancellation is done nobody is given the task.
+// queueCancelRace: after a cancellation has returned, no worker gets the task.
 func queueCancelRace(_ *testing.T, a, b line) {
 	var (
-		cancelled sync.Map // by id, after the end
+		cancelled sync.Map // by ID, set after the cancellation
 		all       sync.WaitGroup
 	)
 	for i := range jobs {
@@ -203,7 +203,8 @@ func queueCancelRace(_ *testing.T, a, b line) {
 	a.nothing()
 }
 
-// takesNone of those that were cancelled before, but another one if there is one.
+// takesNone takes a task and checks that it was not cancelled before the call. If there is no task,
+// it returns false.
 func (l line) takesNone(cancelled *sync.Map) bool {
 	l.t.Helper()
 	before := map[any]bool{}

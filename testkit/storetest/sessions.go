@@ -12,9 +12,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// Sessions runs the suite, in parallel; open gives an empty store each time and
-// registers with t.Cleanup what ends it. The suite uses ids and principals of up to 512
-// bytes, data of up to 1 MiB, and lives that are short by the real clock.
+// Sessions runs the suite for a session.Store, in parallel. open returns an empty store each time,
+// and registers its cleanup with t.Cleanup. The suite uses IDs and principals of up to 512 bytes
+// and data of up to 1 MiB. It waits by the real clock for short lifetimes to pass.
 func Sessions(t *testing.T, open func(t testing.TB) session.Store) {
 	t.Helper()
 	tests := []struct {
@@ -58,20 +58,20 @@ func Sessions(t *testing.T, open func(t testing.TB) session.Store) {
 	}
 }
 
-// sessions is a store that fails the test where the port allows no error. Its
-// methods may be called in any goroutine.
+// sessions is a store that fails the test if an operation returns an error that the interface does
+// not allow. Its methods may be called in any goroutine.
 type sessions struct {
 	t     testing.TB
 	store session.Store
 	clock *clock
 }
 
-// fresh is a simple record that lives long.
+// fresh returns a simple record that does not expire during a test.
 func fresh(id string) session.Record {
 	return session.Record{ID: id, Principal: "x", Version: 1, Expires: time.Now().Add(long), Data: []byte("data of " + id)}
 }
 
-// copyOf shares nothing with the record.
+// copyOf returns a copy that shares no memory with the record.
 func copyOf(r session.Record) session.Record {
 	r.Data = bytes.Clone(r.Data)
 	return r
@@ -91,7 +91,7 @@ func (s sessions) fill(ids ...string) {
 	}
 }
 
-// get tells whether there is anything.
+// get returns the record, and reports whether there is one.
 func (s sessions) get(id string) (session.Record, bool) {
 	s.t.Helper()
 	r, err := s.store.Get(s.t.Context(), id)
@@ -108,7 +108,7 @@ func (s sessions) update(r session.Record) {
 	}
 }
 
-// change gets, changes and updates, and gives what is stored then.
+// change reads the record, changes and updates it, and returns the record that is then stored.
 func (s sessions) change(id string, how func(r *session.Record)) session.Record {
 	s.t.Helper()
 	r, _ := s.get(id)
@@ -156,7 +156,8 @@ func (s sessions) want(want session.Record) {
 	}
 }
 
-// sameEnd allows for what a store may round off; but never is never.
+// sameEnd reports whether two times of expiry are equal up to rounding. A zero time, which means
+// never, equals only a zero time.
 func sameEnd(a, b time.Time) bool {
 	return a.IsZero() == b.IsZero() && a.Sub(b).Abs() <= early
 }
@@ -185,7 +186,7 @@ func (s sessions) wantNothing(id string) {
 func sessionsCreate(t *testing.T, s sessions) {
 	s.wantNothing("a")
 	first := fresh("a")
-	first.Version = 9 // not looked at
+	first.Version = 9 // Create ignores it
 	s.create(first)
 	first.Version = 1
 	s.want(first)
@@ -197,7 +198,7 @@ func sessionsCreate(t *testing.T, s sessions) {
 		}
 	}
 	s.want(first)
-	s.want(first) // reading takes nothing away
+	s.want(first) // reading removes nothing
 	s.fill("b")
 	s.want(first)
 }
@@ -219,7 +220,7 @@ func sessionsEverything(_ *testing.T, s sessions) {
 	s.want(r)
 }
 
-// sessionsNothing: what is empty stays empty, and replaces what is not.
+// sessionsNothing: empty fields stay empty, and replace fields that are not empty.
 func sessionsNothing(_ *testing.T, s sessions) {
 	bare := session.Record{ID: "bare", Version: 1}
 	s.create(bare)
@@ -323,7 +324,7 @@ func sessionsAnyName(t *testing.T, s sessions) {
 	for i, id := range all {
 		s.want(records[id])
 		if s.t.Failed() {
-			return // all others fail, too
+			return // all other names also fail
 		}
 		s.change(id, func(*session.Record) {})
 		s.touch(id, time.Time{})

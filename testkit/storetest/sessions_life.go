@@ -9,7 +9,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// ending is a record whose life begins now.
+// ending returns a record that expires a life from now.
 func ending(id string, life time.Duration) session.Record {
 	r := fresh(id)
 	r.Expires = time.Now().Add(life)
@@ -26,7 +26,7 @@ func (s sessions) ends(m mortal) {
 	s.wantNothing(m.key)
 }
 
-// stays says that the session outlives its first life.
+// stays checks that the session outlives its first lifetime.
 func (s sessions) stays(m mortal) {
 	s.t.Helper()
 	s.clock.pass(2 * m.life)
@@ -36,7 +36,7 @@ func (s sessions) stays(m mortal) {
 	s.change(m.key, func(*session.Record) {})
 }
 
-// try is an update that may come too late.
+// try updates the session, and returns an error if the session has already expired.
 func (s sessions) try(id string, expires time.Time) error {
 	r, err := s.store.Get(s.t.Context(), id)
 	if err != nil {
@@ -67,14 +67,14 @@ func sessionsExpiry(t *testing.T, s sessions) {
 	again.Principal, again.Data = "y", []byte("another life")
 	s.create(again)
 	s.want(again)
-	s.clock.pass(2 * m.life) // its end is its own
+	s.clock.pass(2 * m.life) // its expiry is independent of the first record's
 	s.want(again)
 	for _, id := range []string{"stays", "for ever"} {
 		s.want(s.change(id, func(*session.Record) {}))
 	}
 }
 
-// sessionsStillborn: what has expired already is there for nobody.
+// sessionsStillborn: a record that has already expired is not found.
 func sessionsStillborn(_ *testing.T, s sessions) {
 	past := []time.Time{time.Now().Add(-time.Second), time.Now().Add(-100 * long), time.Unix(1, 0)}
 	for i, end := range past {
@@ -157,7 +157,7 @@ func sessionsConflictLife(t *testing.T, s sessions) {
 	}))
 }
 
-// sessionsDeletedLife: what comes after a deleted session does not inherit its end.
+// sessionsDeletedLife: a session after a deleted one does not inherit its expiry.
 func sessionsDeletedLife(t *testing.T, s sessions) {
 	s.stays(s.clock.young(t, func(id string, life time.Duration) error {
 		s.create(ending(id, life))

@@ -28,7 +28,8 @@ func sessionsCreateRace(t *testing.T, s sessions) {
 	}
 }
 
-// sessionsUpdateRace: of those who read the same version, one writes the next.
+// sessionsUpdateRace: if several goroutines have read the same version, exactly one writes the
+// next.
 func sessionsUpdateRace(t *testing.T, s sessions) {
 	s.fill("a")
 	for round := range uint64(20) {
@@ -52,8 +53,8 @@ func sessionsUpdateRace(t *testing.T, s sessions) {
 	}
 }
 
-// note adds a byte to the data, however many do so at the same time, and gives the
-// version that it made.
+// note adds a byte to the data, even if many goroutines do so at the same time. It returns the
+// version that it wrote.
 func (s sessions) note(id string, what byte) uint64 {
 	s.t.Helper()
 	for tries := 0; tries <= racers; tries++ {
@@ -71,7 +72,7 @@ func (s sessions) note(id string, what byte) uint64 {
 	return 0
 }
 
-// sessionsRetryRace: who tries again until it succeeds loses nothing, nor does anybody else.
+// sessionsRetryRace: no change is lost if each goroutine tries again until it succeeds.
 func sessionsRetryRace(t *testing.T, s sessions) {
 	s.create(session.Record{ID: "a"})
 	var wrote [racers]uint64
@@ -87,7 +88,7 @@ func sessionsRetryRace(t *testing.T, s sessions) {
 	}
 }
 
-// sessionsTouchRace: a touch is no conflict, and takes nothing of an update back.
+// sessionsTouchRace: a Touch does not cause a conflict, and does not undo an Update.
 func sessionsTouchRace(t *testing.T, s sessions) {
 	s.create(session.Record{ID: "a"})
 	race(func(i int) {
@@ -103,7 +104,7 @@ func sessionsTouchRace(t *testing.T, s sessions) {
 	}
 }
 
-// sessionsDeleteRace: what is deleted comes back by nothing but Create.
+// sessionsDeleteRace: only Create brings back a deleted record.
 func sessionsDeleteRace(t *testing.T, s sessions) {
 	for round := range 10 {
 		id := fmt.Sprint("session ", round)

@@ -14,9 +14,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// Tasks runs the suite, in parallel; open gives an empty store each time and
-// registers with t.Cleanup what ends it. The suite uses ids and owners of up to 512 bytes,
-// records of some MiB and, unless there is a [Clock], short TTLs. See also [Now].
+// Tasks runs the suite for a task.Store, in parallel. open returns an empty store each time, and
+// registers its cleanup with t.Cleanup. The suite uses IDs and owners of up to 512 bytes, and
+// records of some MiB. Unless there is a [Clock], it waits for short TTLs to pass. See also [Now].
 func Tasks(t *testing.T, open func(t testing.TB) task.Store, opts ...Option) {
 	t.Helper()
 	set := settle(opts)
@@ -59,7 +59,7 @@ func Tasks(t *testing.T, open func(t testing.TB) task.Store, opts ...Option) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if set.advance == nil { // a clock of the test's own is one for all
+			if set.advance == nil { // all tests share the test's own clock
 				t.Parallel()
 			}
 			told(t, tt.rule)
@@ -68,8 +68,8 @@ func Tasks(t *testing.T, open func(t testing.TB) task.Store, opts ...Option) {
 	}
 }
 
-// tasks is a store that fails the test where the port allows no error. Its methods
-// may be called in any goroutine.
+// tasks is a store that fails the test if an operation returns an error that the interface does not
+// allow. Its methods may be called in any goroutine.
 type tasks struct {
 	t     testing.TB
 	store task.Store
@@ -77,7 +77,7 @@ type tasks struct {
 	now   func() time.Time
 }
 
-// record is a simple one that works and lives long.
+// record returns a simple record that is working and does not expire during a test.
 func (s tasks) record(id, owner string) task.Record {
 	now := s.now()
 	return task.Record{
@@ -100,7 +100,7 @@ func (s tasks) fill(owner string, ids ...string) {
 	}
 }
 
-// get tells whether there is anything.
+// get returns the record, and reports whether there is one.
 func (s tasks) get(id string) (task.Record, bool) {
 	s.t.Helper()
 	r, err := s.store.Get(s.t.Context(), id)
@@ -117,7 +117,7 @@ func (s tasks) update(r task.Record) {
 	}
 }
 
-// change gets, changes and updates, and gives what is stored then.
+// change reads the record, changes and updates it, and returns the record that is then stored.
 func (s tasks) change(id string, how func(r *task.Record)) task.Record {
 	s.t.Helper()
 	r, _ := s.get(id)
@@ -184,7 +184,7 @@ func (s tasks) wantCount(owner string, want int) {
 	}
 }
 
-// want compares with what is stored, in both ways to get it.
+// want compares the record with the stored one, as Get and List return it.
 func (s tasks) want(want task.Record) {
 	s.t.Helper()
 	got, ok := s.get(want.ID)
@@ -218,7 +218,8 @@ func (s tasks) wantNothing(id string) {
 	s.remove(id)
 }
 
-// difference names the first field in which two records differ. nil is empty.
+// difference returns a text about the first field that differs between two records, or "". nil
+// equals empty.
 func difference(got, want task.Record) string {
 	for _, f := range []struct {
 		name      string
@@ -253,10 +254,10 @@ func difference(got, want task.Record) string {
 	return ""
 }
 
-// moment is a time whatever its zone.
+// moment returns a time as text, independent of its zone.
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// rich has something in every field.
+// rich returns a record with a value in every field.
 func (s tasks) rich(id string) task.Record {
 	r := s.record(id, "owner")
 	r.Version = 1
@@ -267,14 +268,14 @@ func (s tasks) rich(id string) task.Record {
 	r.Call, r.Journal = []byte(`{"call":1}`), []byte("journal")
 	r.Runs, r.Asked = 7, []uint64{0, 1, math.MaxUint64, math.MaxInt64, 1<<53 + 1}
 	r.Questions = []task.Question{{Key: "b", Request: []byte(`{}`)}, {Key: "a", Request: []byte(`{"method":"elicitation/create"}`)}, {Key: "ä/\x00:", Request: nil}}
-	r.Result, r.Error = []byte(`{"result": 1}`), []byte(`{"error":1}`) // what is right is not the store's to say
+	r.Result, r.Error = []byte(`{"result": 1}`), []byte(`{"error":1}`) // the store does not check the content
 	return r
 }
 
 func tasksCreate(t *testing.T, s tasks) {
 	s.wantNothing("a")
 	first := s.record("a", "x")
-	first.Version = 9 // not looked at
+	first.Version = 9 // Create ignores it
 	s.create(first)
 	first.Version = 1
 	s.want(first)
@@ -293,7 +294,7 @@ func tasksEverything(_ *testing.T, s tasks) {
 	r := s.rich("a")
 	s.create(r)
 	s.want(r)
-	s.want(r) // reading takes nothing away
+	s.want(r) // reading removes nothing
 	statuses := []protocol.TaskStatus{
 		protocol.TaskWorking, protocol.TaskCompleted, protocol.TaskFailed, protocol.TaskCancelled, protocol.TaskInputRequired,
 	}
@@ -318,7 +319,7 @@ func tasksEverything(_ *testing.T, s tasks) {
 	}
 }
 
-// tasksNothing: what is empty stays empty, and replaces what is not.
+// tasksNothing: empty fields stay empty, and replace fields that are not empty.
 func tasksNothing(_ *testing.T, s tasks) {
 	now := s.now()
 	bare := task.Record{ID: "bare", Version: 1, Status: protocol.TaskWorking, Created: now, Updated: now}
@@ -402,7 +403,7 @@ func tasksDelete(_ *testing.T, s tasks) {
 	s.wantCount("x", 0)
 }
 
-// names that a store may put together, compare or cut wrongly.
+// names returns names that a store may combine, compare or cut incorrectly.
 func names() []string {
 	all := make([]byte, 512)
 	for i := range all {
@@ -514,7 +515,7 @@ func tasksGiven(_ *testing.T, s tasks) {
 	s.want(want)
 }
 
-// spoil overwrites all that a record may share.
+// spoil overwrites all memory that a record may share.
 func spoil(r *task.Record) {
 	for _, b := range [][]byte{r.Call, r.Journal, r.Result, r.Error} {
 		overwrite(b)

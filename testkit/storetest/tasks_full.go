@@ -10,10 +10,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// TasksFull runs the suite of stores that drop terminal tasks when there is no room, and give
-// the other tasks of an owner no more than a share, in parallel. open gives an empty store each
-// time and registers with t.Cleanup what ends it. most and bytes bound the number and the size
-// of the tasks in the store, of all owners together or of each.
+// TasksFull runs the suite for stores with two properties, in parallel. When they are full, they
+// evict terminal tasks, and they limit the unfinished tasks of an owner to a share. open returns an
+// empty store each time, and registers its cleanup with t.Cleanup. most and bytes bound the number
+// and the size of the tasks, of all owners together or of each.
 func TasksFull(t *testing.T, open func(t testing.TB, most, bytes int) task.Store, opts ...Option) {
 	t.Helper()
 	set := settle(opts)
@@ -42,14 +42,14 @@ func TasksFull(t *testing.T, open func(t testing.TB, most, bytes int) task.Store
 	}
 }
 
-// end creates a task and completes it, with a result of that size.
+// end creates a task and completes it, with a result of the size.
 func (s tasks) end(owner, id string, size int) {
 	s.t.Helper()
 	s.create(s.record(id, owner))
 	s.change(id, func(r *task.Record) { r.Status, r.Result = protocol.TaskCompleted, make([]byte, size) })
 }
 
-// left are those of some ids that are there.
+// left returns the IDs of the tasks that still exist.
 func (s tasks) left(format string, n int) (ids []string) {
 	s.t.Helper()
 	for i := range n {
@@ -121,8 +121,8 @@ func tasksSameEnded(t *testing.T, s tasks) {
 	}
 }
 
-// crowd creates tasks of an owner with a call of that size until the store refuses one, and
-// gives their number.
+// crowd creates tasks of an owner with calls of the size, until the store refuses one. It returns
+// the number of tasks that it created.
 func (s tasks) crowd(owner string, size int) (n int) {
 	s.t.Helper()
 	for ; n < 100; n++ {
@@ -153,7 +153,7 @@ func tasksOpen(t *testing.T, s tasks) {
 	}
 	again := s.record("again", "loud")
 	again.Call = make([]byte, 4<<10)
-	s.create(again) // what has ended is not counted
+	s.create(again) // ended tasks are not counted
 	if err := s.store.Delete(t.Context(), "again"); err != nil {
 		t.Error(err)
 	}
@@ -171,7 +171,7 @@ func tasksGrow(t *testing.T, s tasks) {
 			t.Errorf("%s, and with a larger journal than there is room for: %v", status, err)
 		}
 	}
-	s.change("grows", func(r *task.Record) { r.Message = "" }) // which is not larger
+	s.change("grows", func(r *task.Record) { r.Message = "" }) // the record does not grow
 	s.change("other", func(r *task.Record) { r.Status, r.Result = protocol.TaskCompleted, make([]byte, 24<<10) })
 	s.change("grows", func(r *task.Record) { r.Status, r.Result = protocol.TaskCompleted, make([]byte, 24<<10) })
 	s.create(s.record("new", "loud"))

@@ -11,7 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// mortal is a record whose life begins now.
+// mortal returns a record with the TTL.
 func (s tasks) mortal(id string, ttl time.Duration) task.Record {
 	r := s.record(id, "x")
 	r.TTL = ttl
@@ -27,7 +27,7 @@ func (s tasks) ends(l mortal) {
 	})
 }
 
-// there says what is wrong if the task is not to be seen.
+// there returns an error if Get or List does not return the task.
 func (s tasks) there(id string) error {
 	if _, ok := s.get(id); !ok {
 		return errors.New("it is not there")
@@ -38,7 +38,7 @@ func (s tasks) there(id string) error {
 	return nil
 }
 
-// try is an update that may come too late.
+// try updates the task, and returns an error if the task has already expired.
 func (s tasks) try(id string, how func(r *task.Record)) error {
 	r, err := s.store.Get(s.t.Context(), id)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s tasks) try(id string, how func(r *task.Record)) error {
 func tasksExpiry(_ *testing.T, s tasks) {
 	s.fill("x", "stays")
 	l := s.clock.young(s.t, func(id string, ttl time.Duration) error {
-		first, done := s.mortal(id, ttl), s.mortal(id+", done", ttl) // one end for both
+		first, done := s.mortal(id, ttl), s.mortal(id+", done", ttl) // both expire at the same time
 		done.Status = protocol.TaskCompleted
 		s.create(first)
 		s.create(done)
@@ -78,8 +78,8 @@ func tasksExpiry(_ *testing.T, s tasks) {
 	s.wantCount("x", 2)
 }
 
-// tasksNotProlonged: the TTL is counted from the creation (2025-11-25
-// basic/utilities/tasks, "TTL"), whatever has happened since.
+// tasksNotProlonged: the TTL is counted from the creation (2025-11-25 basic/utilities/tasks,
+// "TTL"), regardless of later updates.
 func tasksNotProlonged(_ *testing.T, s tasks) {
 	s.ends(s.clock.young(s.t, func(id string, ttl time.Duration) error {
 		s.create(s.mortal(id, ttl))
@@ -97,7 +97,7 @@ func tasksUnlimited(_ *testing.T, s tasks) {
 	s.staysAfter(func(r *task.Record) { r.TTL = 0 })
 }
 
-// staysAfter says that a task that is changed outlives its TTL.
+// staysAfter checks that a task outlives its TTL after a change.
 func (s tasks) staysAfter(how func(r *task.Record)) {
 	s.t.Helper()
 	l := s.clock.young(s.t, func(id string, ttl time.Duration) error {
@@ -122,7 +122,7 @@ func tasksLimited(_ *testing.T, s tasks) {
 	s.endsAfterChange(0)
 }
 
-// endsAfterChange says that a task that is given another TTL ends by that.
+// endsAfterChange checks that a task expires by a TTL that it was given later.
 func (s tasks) endsAfterChange(before time.Duration) {
 	s.t.Helper()
 	s.ends(s.clock.young(s.t, func(id string, ttl time.Duration) error {

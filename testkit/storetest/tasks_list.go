@@ -11,11 +11,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// shuffled ids, whose order is not that of their creation.
+// shuffled returns n IDs. Their alphabetical order is not the order of their creation.
 func shuffled(n int) []string {
 	out := make([]string, n)
 	for i := range out {
-		out[i] = fmt.Sprintf("%03d", i*37%101) // 101 is prime: n may be up to that
+		out[i] = fmt.Sprintf("%03d", i*37%101) // 101 is prime, so n may be up to 101
 	}
 	return out
 }
@@ -47,7 +47,7 @@ func tasksList(t *testing.T, s tasks) {
 	s.want(r)
 }
 
-// tasksListOrder: neither the times nor later events matter.
+// tasksListOrder: neither the times nor later updates matter.
 func tasksListOrder(_ *testing.T, s tasks) {
 	all, now := shuffled(20), s.now()
 	for i, id := range all {
@@ -77,7 +77,7 @@ func tasksListLimits(_ *testing.T, s tasks) {
 	}
 }
 
-// tasksListOwners: nobody sees another's, nor learns of its id.
+// tasksListOwners: a list contains no tasks of other owners, and their IDs are unknown to it.
 func tasksListOwners(_ *testing.T, s tasks) {
 	owners := []string{"", "x", "X", "x/", "x:1", "x\x00", "xx", "*", "x*"}
 	for i := range 5 {
@@ -116,7 +116,7 @@ func tasksListGone(_ *testing.T, s tasks) {
 	s.wantList("x", all[10], 2, all[11:13]...)
 	s.wantList("x", all[0], 2, all[1:3]...)
 	s.wantList("x", all[29], 2)
-	s.wantList("y", all[10], 2) // somebody else's
+	s.wantList("y", all[10], 2) // all[10] belongs to another owner
 	s.fill("x", "new")
 	s.wantList("x", all[29], 2, "new")
 	s.remove(all[1:29]...)
@@ -130,8 +130,8 @@ func tasksListGone(_ *testing.T, s tasks) {
 	s.wantList("x", "new", 9, "newer")
 }
 
-// tasksListChanges: who reads page by page while tasks come and go sees each that
-// stays exactly once.
+// tasksListChanges: a list that is read page by page while tasks come and go contains each
+// remaining task exactly once.
 func tasksListChanges(t *testing.T, s tasks) {
 	all := shuffled(60)
 	s.fill("x", all...)
@@ -177,10 +177,10 @@ func tasksCount(_ *testing.T, s tasks) {
 		s.change(id, func(r *task.Record) { r.Message = "it stays so" })
 		s.wantCount("x", left)
 	}
-	s.change("a", func(r *task.Record) { r.Status = protocol.TaskWorking }) // the rules are not the store's
+	s.change("a", func(r *task.Record) { r.Status = protocol.TaskWorking }) // the store does not check the transition
 	s.wantCount("x", 2)
 	s.change("a", func(r *task.Record) { r.Status = protocol.TaskFailed })
-	s.remove("a") // it did not count
+	s.remove("a") // it was not counted
 	s.wantCount("x", 1)
 	s.remove("d")
 	s.wantCount("x", 0)

@@ -12,7 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// only is the index of the one that is true.
+// only returns the index of the only element that is true. If there is not exactly one, it ends the
+// test.
 func only(t testing.TB, won []bool) int {
 	t.Helper()
 	winner, n := -1, 0
@@ -54,7 +55,7 @@ func tasksCreateRace(t *testing.T, s tasks) {
 	}
 }
 
-// tasksUpdateRace: of those who read the same version, one writes the next.
+// tasksUpdateRace: if several goroutines have read the same version, exactly one writes the next.
 func tasksUpdateRace(t *testing.T, s tasks) {
 	s.fill("x", "a")
 	for round := range uint64(20) {
@@ -79,7 +80,7 @@ func tasksUpdateRace(t *testing.T, s tasks) {
 	}
 }
 
-// tasksRetryRace: who tries again until it succeeds loses nothing, nor does anybody else.
+// tasksRetryRace: no change is lost if each goroutine tries again until it succeeds.
 func tasksRetryRace(t *testing.T, s tasks) {
 	s.fill("x", "a")
 	var wrote [racers]uint64 // the version that it made
@@ -111,7 +112,7 @@ func tasksRetryRace(t *testing.T, s tasks) {
 	}
 }
 
-// tasksEndRace: what ends a task is what all see, however many try.
+// tasksEndRace: all goroutines that try to end a task see the same end.
 func tasksEndRace(t *testing.T, s tasks) {
 	events := []task.Event{
 		{Kind: task.Cancel},
@@ -138,7 +139,8 @@ func tasksEndRace(t *testing.T, s tasks) {
 	s.wantCount("x", 0)
 }
 
-// until is what became of the task, by the event or before it.
+// until applies the event to the task, and returns the task's status. If the task has already
+// ended, it returns that status.
 func (s tasks) until(id string, e task.Event) protocol.TaskStatus {
 	s.t.Helper()
 	for {
@@ -161,8 +163,8 @@ func (s tasks) until(id string, e task.Event) protocol.TaskStatus {
 	}
 }
 
-// tasksListRace: while tasks come, change and go, a list is in order and has each
-// that stays.
+// tasksListRace: while tasks come, change and go, a list is in order and contains each task that
+// stays.
 func tasksListRace(t *testing.T, s tasks) {
 	const workers, each = 4, 20
 	var all sync.WaitGroup
@@ -184,8 +186,8 @@ func tasksListRace(t *testing.T, s tasks) {
 	s.wantCount("x", 2)
 }
 
-// comeAndGo creates a task, ends it, deletes it perhaps, and looks for it behind the
-// first and the second.
+// comeAndGo creates a task, ends it, may delete it, and lists the tasks after the first and after
+// the second.
 func (s tasks) comeAndGo(id string, remove bool) {
 	s.t.Helper()
 	s.fill("x", id)

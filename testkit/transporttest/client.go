@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// patience ends a test that would hang. No test waits for it to pass.
+// patience ends a test that would hang. A successful test does not wait for it.
 const patience = time.Minute
 
 // reply is one frame that the client read.
@@ -26,29 +26,29 @@ type reply struct {
 	Error  json.RawMessage       `json:"error"`
 }
 
-// client drives one connection and keeps every frame it read, to see at the end
-// whether the carrier has used the bytes again.
+// client drives one connection. It keeps every frame that it read, to check at the end whether the
+// carrier has reused the bytes.
 type client struct {
 	t      testing.TB
-	ctx    context.Context //nolint:containedctx // the test's, for every call of it
+	ctx    context.Context //nolint:containedctx // the test's context, for every call
 	conn   transport.Conn
 	host   *host
-	sent   atomic.Value // the latest request, for messages: a string
+	sent   atomic.Value // the latest request, for messages; a string
 	frames [][]byte
 	copies [][]byte
 }
 
-// dial opens a connection and arranges that, when the test is over and the carrier
-// has ended, the host's complaints are heard.
+// dial opens a connection. After the test, when the carrier has ended, the host's faults are
+// reported.
 func dial(t testing.TB, s setup) *client {
 	t.Helper()
 	h := newHost()
 	h.concurrent = s.requests
-	t.Cleanup(func() { h.check(t) }) // runs after what open registers
+	t.Cleanup(func() { h.check(t) }) // runs after the cleanup that open registers
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	c := &client{t: t, ctx: ctx, conn: s.open(t, h), host: h}
-	t.Cleanup(c.finish) // runs before what open registers
+	t.Cleanup(c.finish) // runs before the cleanup that open registers
 	return c
 }
 
@@ -63,8 +63,8 @@ func (c *client) finish() {
 	}
 }
 
-// check waits until every accepted frame was served, which a carrier that has
-// ended must have seen to.
+// check waits until every accepted frame was served. A carrier that has ended must have served all
+// of them.
 func (h *host) check(t testing.TB) {
 	t.Helper()
 	for _, fault := range h.problems() {
@@ -101,7 +101,7 @@ func (c *client) write(id int, method string, s script) error {
 	return err
 }
 
-// shown is a frame for messages.
+// shown returns a frame for messages, shortened if it is long.
 func shown(frame []byte) string {
 	const bound = 300
 	if len(frame) > bound {
@@ -129,7 +129,7 @@ func (c *client) next() reply {
 	return r
 }
 
-// result reads until the answer to id; errors of other exchanges are passed over.
+// result reads until the answer to id. It ignores errors of other exchanges.
 func (c *client) result(id int) reply {
 	c.t.Helper()
 	for {
@@ -160,7 +160,7 @@ func (c *client) wantEOF() {
 	}
 }
 
-// within waits for something to happen.
+// within waits for an element of ch.
 func within[T any](t testing.TB, what string, ch <-chan T) T {
 	t.Helper()
 	timer := time.NewTimer(patience)

@@ -16,14 +16,14 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// script is what a request asks the host to do. It travels as the params.
+// script is what a request tells the host to do. It is sent as the params.
 type script struct {
-	Count int    `json:"count,omitempty"` // frames before the result
-	From  int    `json:"from,omitempty"`  // goroutines that send them; 0 is one
-	Text  string `json:"text,omitempty"`  // to be sent back
-	Size  int    `json:"size,omitempty"`  // of the text in each of the frames; 0: it varies
+	Count int    `json:"count,omitempty"` // number of frames before the result
+	From  int    `json:"from,omitempty"`  // number of goroutines that send them; 0 means 1
+	Text  string `json:"text,omitempty"`  // text to send back
+	Size  int    `json:"size,omitempty"`  // length of the text in each frame; if 0, it varies
 
-	Status        int  `json:"status,omitempty"`        // of the answer, over HTTP
+	Status        int  `json:"status,omitempty"`        // HTTP status of the answer
 	CancelByClose bool `json:"cancelByClose,omitempty"` // as in transport.Plan
 }
 
@@ -34,33 +34,34 @@ type call struct {
 	Params script `json:"params"`
 }
 
-// note is one frame of many that an exchange sends before its result.
+// note is one of several frames that an exchange sends before its result.
 type note struct {
-	ID   int    `json:"id"` // of the request
+	ID   int    `json:"id"` // ID of the request
 	From int    `json:"from"`
 	Seq  int    `json:"seq"`
 	Text string `json:"text,omitempty"`
 }
 
-// ErrRefused is what Accept of the scripted host returns in one of the tests. A
-// carrier may hand it on when it ends.
+// ErrRefused is the error that Accept of the scripted host returns in one of the tests. A carrier
+// may return it when it ends.
 var ErrRefused = errors.New("transporttest: the scripted host takes no more frames")
 
-// host does what requests say, and watches how the carrier treats it.
+// host does what requests tell it, and records faults of the carrier. Accept appends to connections
+// and order, and fault appends to faults; mu guards them. Tests read the channels.
 type host struct {
-	concurrent bool // Accept may be called while it runs
+	concurrent bool // Accept may be called while another Accept runs
 
 	accepting atomic.Bool // an Accept is running
 	accepted  atomic.Int64
-	ended     atomic.Int64  // Serve calls that returned or panicked
-	released  chan struct{} // lets "hold" go on
-	holding   chan struct{} // one token for each "hold" that has begun
-	cancelled chan error    // the cause of each "block" that was cancelled
+	ended     atomic.Int64  // number of Serve calls that returned or panicked
+	released  chan struct{} // closed to release "hold"
+	holding   chan struct{} // one element for each "hold" that has begun
+	cancelled chan error    // cause of each "block" that was cancelled
 
 	mu          sync.Mutex // guards the rest
 	faults      []string
-	connections []*transport.Connection // of each Accept
-	order       []int                   // ids, as accepted
+	connections []*transport.Connection // one for each Accept
+	order       []int                   // IDs, as accepted
 }
 
 func newHost() *host {
@@ -77,7 +78,7 @@ func (h *host) fault(format string, args ...any) {
 	h.faults = append(h.faults, fmt.Sprintf(format, args...))
 }
 
-// problems is what the carrier did wrong so far.
+// problems returns the faults of the carrier so far.
 func (h *host) problems() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,8 +108,8 @@ func (h *host) Accept(ctx context.Context, frame []byte) (transport.Exchange, er
 	return x, nil
 }
 
-// connectionOf is the connection of a frame. Over Streamable HTTP it is that of the
-// session, which "open" opens; frames without one are fine there.
+// connectionOf returns the connection of a frame. Over Streamable HTTP it is the connection of the
+// session, which "open" opens; frames without a session are also allowed there.
 func connectionOf(ctx context.Context, method string) (*transport.Connection, error) {
 	r := transport.RequestFrom(ctx)
 	switch {
@@ -132,7 +133,7 @@ func (h *host) record(x *exchange) {
 	h.order = append(h.order, x.call.ID)
 }
 
-// exchange keeps the frame, as it may, and a copy to see whether it changes.
+// exchange keeps the frame, and a copy to detect changes. A host may keep the frame.
 type exchange struct {
 	host   *host
 	call   call
@@ -140,7 +141,7 @@ type exchange struct {
 	copied []byte
 	served atomic.Int64
 	conn   *transport.Connection
-	fault  error // of finding it
+	fault  error // error of finding the connection
 }
 
 // Plan implements transport.Planned.
@@ -162,7 +163,7 @@ func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
 		x.host.fault("the bytes given to Accept changed while the host had them, request %d", x.call.ID)
 	}
 	for i := range x.frame {
-		x.frame[i] = '#' // they are ours: nobody else may see this
+		x.frame[i] = '#' // the host owns the bytes, so this must have no effect elsewhere
 	}
 	return err
 }
@@ -179,7 +180,7 @@ func (x *exchange) do(ctx context.Context, out transport.Outbound) error {
 		return x.result(ctx, out, strings.Repeat("x", x.call.Params.Count))
 	case "many":
 		return x.many(ctx, out)
-	case "hold": // after Count notes
+	case "hold": // sends Count notes first
 		if err := x.notes(ctx, out, 0); err != nil {
 			return err
 		}
@@ -189,7 +190,7 @@ func (x *exchange) do(ctx context.Context, out transport.Outbound) error {
 		case <-ctx.Done():
 		}
 		return x.result(ctx, out, "held")
-	case "stuck": // to whatever ends its context
+	case "stuck": // ignores the end of its context
 		x.host.holding <- struct{}{}
 		<-x.host.released
 		return nil
@@ -253,7 +254,7 @@ func (x *exchange) result(ctx context.Context, out transport.Outbound, text stri
 	})
 }
 
-// send gives the carrier a buffer that is overwritten as soon as Send returns.
+// send sends a frame, and overwrites the buffer as soon as Send returns.
 func (x *exchange) send(ctx context.Context, out transport.Outbound, frame transport.Frame) error {
 	err := out.Send(ctx, frame)
 	for i := range frame.JSON {
@@ -278,7 +279,7 @@ func (x *exchange) unsolicited(ctx context.Context, out transport.Outbound) erro
 	return x.notify(ctx, out, note{ID: x.call.ID, Text: "unsolicited"})
 }
 
-// pattern is a text that differs in length and content from one frame to the next.
+// pattern returns a text that differs in length and content from one frame to the next.
 func pattern(from, seq int) string {
 	return strings.Repeat(string(rune('a'+from%26)), 1+(from*31+seq*17)%700)
 }

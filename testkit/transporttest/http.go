@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Settings are what [HTTP] asks of a carrier. The zero value of each is its default.
+// Settings configure a carrier for [HTTP]. Zero values mean the carrier's defaults.
 type Settings struct {
 	AllowedOrigins, AllowedHosts []string
 	BodyLimit                    int
@@ -18,28 +18,28 @@ type Settings struct {
 	Grace                        time.Duration
 	TLS                          *tls.Config
 
-	// Of servers of their own only.
-	Listener net.Listener // in place of the address
+	// Only for servers of their own.
+	Listener net.Listener // replaces the address
 	OnListen func(net.Addr)
 	NoSSE    bool
 	Path     string
 }
 
-// Site is a carrier over HTTP that runs.
+// Site is a running carrier over HTTP.
 type Site struct {
-	URL string // of Streamable HTTP, with http://127.0.0.1:port or https
+	URL string // of Streamable HTTP, such as http://127.0.0.1:port or https://...
 	SSE string // of HTTP+SSE
 
-	// Stop ends the carrier as it ends in a program, and returns when nothing of it
-	// runs any more. It may be called more than once.
+	// Stop stops the carrier as a program does, and returns when all its goroutines have ended. It
+	// may be called more than once.
 	Stop func()
 }
 
-// SiteFunc serves host at once; it registers with t.Cleanup what stops it.
+// SiteFunc serves host at once. It registers its cleanup with t.Cleanup.
 type SiteFunc = func(t testing.TB, host transport.Host, s Settings) Site
 
-// HTTP tests a carrier over HTTP on sockets of 127.0.0.1: [Suite] on both bindings,
-// and what the specification and a hostile network ask of a server.
+// HTTP tests a carrier over HTTP on sockets of 127.0.0.1. It runs [Suite] on both bindings, and
+// tests what the specification requires and how the server handles hostile clients.
 func HTTP(t *testing.T, serve SiteFunc) {
 	t.Helper()
 	t.Run("StreamableSuite", func(t *testing.T) {
@@ -88,7 +88,7 @@ func HTTP(t *testing.T, serve SiteFunc) {
 	}
 }
 
-// httpClient has connections of its own, which are closed when the test ends.
+// httpClient returns a client with its own connections, which are closed when the test ends.
 func httpClient(t testing.TB, cfg *tls.Config) *http.Client {
 	t.Helper()
 	pool := &http.Transport{TLSClientConfig: cfg, ForceAttemptHTTP2: true}

@@ -16,13 +16,16 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// httpConn is a client's end over HTTP that knows frames and nothing of MCP, so that
-// carriers are not tested by our own client. It is the common part of both bindings.
+// httpConn is the client side of a connection over HTTP. It handles frames and knows nothing about
+// MCP, so that carriers are not tested with package client only. It is the common part of both
+// bindings.
+//
+// start and end run requests and close the connection; mu guards closed. frames is not buffered.
 type httpConn struct {
 	client *http.Client
-	ctx    context.Context //nolint:containedctx // the connection's life
+	ctx    context.Context //nolint:containedctx // ends with the connection
 	cancel context.CancelFunc
-	frames chan []byte // not buffered: a client that does not read holds its streams up
+	frames chan []byte // not buffered: a client that does not read blocks its streams
 	work   sync.WaitGroup
 
 	mu     sync.Mutex // guards closed
@@ -54,7 +57,7 @@ func (c *httpConn) push(frame []byte) {
 	}
 }
 
-// start runs do unless the connection is closed.
+// start runs do in a goroutine, unless the connection is closed.
 func (c *httpConn) start(do func()) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +68,7 @@ func (c *httpConn) start(do func()) error {
 	return nil
 }
 
-// end closes the connection once; last runs before its requests are given up.
+// end closes the connection once. It runs last before it cancels the requests.
 func (c *httpConn) end(last func()) {
 	c.mu.Lock()
 	first := !c.closed
@@ -95,7 +98,7 @@ func (c *httpConn) do(ctx context.Context, method, url, session string, body io.
 	return c.client.Do(r)
 }
 
-// receive hands the frames of a response on.
+// receive pushes the frames of a response.
 func (c *httpConn) receive(response *http.Response) {
 	defer func() { _ = response.Body.Close() }()
 	if response.Header.Get("Content-Type") != "text/event-stream" {
@@ -111,7 +114,7 @@ func (c *httpConn) receive(response *http.Response) {
 	}
 }
 
-// event is one of an SSE stream.
+// event is one event of an SSE stream.
 type event struct {
 	name string
 	data []byte
@@ -144,8 +147,8 @@ func events(body io.Reader) iter.Seq[event] {
 	}
 }
 
-// streamableConn speaks Streamable HTTP: a POST for each frame, and a GET for what
-// belongs to none.
+// streamableConn implements Streamable HTTP: a POST for each frame, and a GET for frames without a
+// request.
 type streamableConn struct {
 	*httpConn
 	url, session string
@@ -184,7 +187,7 @@ func (c *streamableConn) Write(_ context.Context, frame []byte) error {
 	})
 }
 
-// Close implements transport.Conn: it ends the session.
+// Close implements transport.Conn. It ends the session.
 func (c *streamableConn) Close() error {
 	c.end(func() {
 		response, err := c.do(c.ctx, http.MethodDelete, c.url, c.session, nil)
@@ -195,7 +198,7 @@ func (c *streamableConn) Close() error {
 	return nil
 }
 
-// sseConn speaks HTTP+SSE.
+// sseConn implements HTTP+SSE.
 type sseConn struct {
 	*httpConn
 	messages string
@@ -220,7 +223,7 @@ func dialSSE(t testing.TB, client *http.Client, url string) transport.Conn {
 	return c
 }
 
-// listen reads the stream; the first event says where to post.
+// listen reads the stream. The first event contains the address for posts.
 func (c *sseConn) listen(stream *http.Response, endpoint chan<- string) {
 	defer func() { _ = stream.Body.Close() }()
 	for e := range events(stream.Body) {
@@ -233,7 +236,7 @@ func (c *sseConn) listen(stream *http.Response, endpoint chan<- string) {
 	}
 }
 
-// Write implements transport.Conn. It waits until the frame is taken.
+// Write implements transport.Conn. It waits until the server has accepted the frame.
 func (c *sseConn) Write(ctx context.Context, frame []byte) error {
 	if c.ctx.Err() != nil {
 		return c.ctx.Err()

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// notice is longer than a carrier needs to see what a client has done.
+// notice is longer than a carrier needs to notice what a client has done.
 const notice = 200 * time.Millisecond
 
-// testHalfClosed: a client that sends nothing more gets its answer, however long the call takes, where
-// the revision does not take the end of a connection for a cancellation.
+// testHalfClosed: a client that closes its sending side gets its answer, even if the call takes
+// long. This holds unless the revision treats the end of a connection as a cancellation.
 func testHalfClosed(t *testing.T, serve SiteFunc) {
 	host := newHTTPHost(t)
 	site := serve(t, host, Settings{})
@@ -28,7 +28,7 @@ func testHalfClosed(t *testing.T, serve SiteFunc) {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(notice) // it can only be too short to see what is wrong
+	time.Sleep(notice) // if it is too short, the test detects less
 	close(host.released)
 	if a := quick.answer(http.MethodPost); !strings.Contains(a.body, "quick") {
 		t.Errorf("a quick call: %s, %q", a.Status, a.body)
@@ -40,7 +40,7 @@ func testHalfClosed(t *testing.T, serve SiteFunc) {
 	}
 }
 
-// testSentAhead: what a client sends behind a request that takes long waits, however much it is.
+// testSentAhead: requests that a client sends during a long request wait, even if they are many.
 func testSentAhead(t *testing.T, serve SiteFunc) {
 	host := newHTTPHost(t)
 	site := serve(t, host, Settings{})
@@ -57,13 +57,13 @@ func testSentAhead(t *testing.T, serve SiteFunc) {
 		_, err := io.WriteString(c.conn, all.String())
 		sent <- err
 	}()
-	time.Sleep(notice) // it can only be too short to see what is wrong
+	time.Sleep(notice) // if it is too short, the test detects less
 	close(host.released)
 	first := c.answer(http.MethodPost)
 	if !strings.Contains(first.body, "held") {
 		t.Errorf("%s, %q", first.Status, first.body)
 	}
-	if first.Close { // of HTTP/1.0, or where the program's own server cannot have the connection back
+	if first.Close { // HTTP/1.0, or the program's own server cannot take the connection back
 		return
 	}
 	for id := range ahead {

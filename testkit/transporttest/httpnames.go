@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// testNames: hosts and origins may be written as people do, and are met as browsers write
-// them.
+// testNames: hosts and origins may be configured as people write them, and requests contain them as
+// browsers write them.
 func testNames(t *testing.T, serve SiteFunc) {
 	site := serve(t, newHTTPHost(t), Settings{
 		AllowedOrigins: []string{

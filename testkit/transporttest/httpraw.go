@@ -19,8 +19,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// httpHost is the scripted host with what carriers over HTTP ask of one. Its
-// authenticator, if it is asked for, takes every bearer token as a name.
+// httpHost is the scripted host with the services for carriers over HTTP. If demands is set, its
+// authenticator accepts every bearer token, as the user's name.
 type httpHost struct {
 	*host
 	demands   bool
@@ -33,7 +33,7 @@ func newHTTPHost(t testing.TB) *httpHost {
 	t.Helper()
 	h := &httpHost{host: newHost(), closing: make(chan struct{}), abandoned: make(chan struct{})}
 	h.concurrent = true
-	t.Cleanup(func() { h.check(t) }) // runs after what a SiteFunc registers
+	t.Cleanup(func() { h.check(t) }) // runs after the cleanup that a SiteFunc registers
 	return h
 }
 
@@ -62,7 +62,7 @@ func (bearer) Authenticate(_ context.Context, header http.Header) (*transport.Pr
 	return &transport.Principal{Issuer: "test", Subject: name}, nil
 }
 
-// raw is one connection on which a test writes what no client would.
+// raw is a connection for requests that a proper client would not send.
 type raw struct {
 	t    testing.TB
 	conn net.Conn
@@ -90,9 +90,10 @@ func dialRaw(t testing.TB, site string) *raw {
 	return &raw{t: t, conn: conn, in: bufio.NewReader(conn), host: u.Host, path: u.RequestURI()}
 }
 
-// ask is a request: fields replace those that it would have, and empty ones remove them.
+// ask is a request. fields replace the request's default header fields; an empty value removes a
+// field.
 type ask struct {
-	method, path, version string // "" is POST, the site's own, HTTP/1.1
+	method, path, version string // by default POST, the site's path, HTTP/1.1
 	fields                []string
 	body                  string
 }
@@ -161,7 +162,7 @@ func (r *raw) answer(method string) answer {
 	return answer{response, string(body)}
 }
 
-// open reads a header.
+// open reads the header of a response.
 func (r *raw) open(method string) *http.Response {
 	r.t.Helper()
 	response, err := http.ReadResponse(r.in, &http.Request{Method: method})
@@ -181,7 +182,7 @@ func (r *raw) roundTrip(a ask) answer {
 	return r.answer(method)
 }
 
-// refused checks that an error says so in JSON-RPC as well.
+// refused checks that the status is an error, and that the body is a JSON-RPC error.
 func (a answer) refused(t testing.TB, status int) {
 	t.Helper()
 	var body struct {
@@ -194,13 +195,13 @@ func (a answer) refused(t testing.TB, status int) {
 	}
 }
 
-// frame is a request to the scripted host.
+// frame returns a request to the scripted host.
 func frame(id int, method string, s script) string {
 	params, _ := json.Marshal(s) //nolint:errchkjson // strings and numbers
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
 }
 
-// eventually waits for what nobody signals.
+// eventually waits until ok returns true. It polls, because there is no signal.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {

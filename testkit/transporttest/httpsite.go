@@ -13,11 +13,12 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// ServerFunc makes a transport that is a server of its own, with the endpoint at /mcp,
-// or at Path, and HTTP+SSE at /sse and /messages.
+// ServerFunc returns a transport that is a server of its own. The endpoint is at /mcp, or at Path,
+// and HTTP+SSE is at /sse and /messages.
 type ServerFunc = func(addr string, s Settings) transport.Transport
 
-// HTTPServer is [HTTP] for a server of its own, and tests what is its own.
+// HTTPServer runs [HTTP] for a transport that is a server of its own, and tests the server's
+// additional behavior.
 func HTTPServer(t *testing.T, server ServerFunc) {
 	t.Helper()
 	serve := func(t testing.TB, host transport.Host, s Settings) Site {
@@ -74,8 +75,8 @@ func site(addr net.Addr, secure *tls.Config, stop func()) Site {
 	return Site{URL: scheme + addr.String() + "/mcp", SSE: scheme + addr.String() + "/sse", Stop: stop}
 }
 
-// testStuck: a handler that ignores its end holds the server up until the host gives
-// it up, however long the carrier would wait.
+// testStuck: a handler that ignores the end of its context delays the server only until the host
+// abandons it, even if the carrier would wait longer.
 func testStuck(t *testing.T, serve SiteFunc) {
 	host := newHTTPHost(t)
 	site := serve(t, host, Settings{Grace: time.Hour, WriteTimeout: 50 * time.Millisecond})
@@ -95,7 +96,7 @@ func testStuck(t *testing.T, serve SiteFunc) {
 	eventually(t, "the handler to end", func() bool { return host.ended.Load() == 1 })
 }
 
-// lateListener has accepted a connection when it is closed, but returns it only after that.
+// lateListener accepts a connection before it is closed, but returns it only afterwards.
 type lateListener struct {
 	net.Listener
 	accepted, closed chan struct{}
@@ -126,8 +127,8 @@ func (l *lateListener) Accept() (net.Conn, error) {
 
 func (l *lateListener) Close() error { return l.close() }
 
-// testLate: the request on a connection that was accepted when the server closed its
-// listener is refused, so that the client knows that it can send it elsewhere.
+// testLate: if the server closes its listener while it accepts a connection, it refuses the request
+// on that connection. The client then knows that it can send the request elsewhere.
 func testLate(t *testing.T, server ServerFunc) {
 	l := newLateListener(t)
 	stop := run(t, newHTTPHost(t), server("", Settings{Listener: l}))
@@ -136,13 +137,14 @@ func testLate(t *testing.T, server ServerFunc) {
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); stop() }()
 	within(t, "the listener to be closed", l.closed)
-	time.Sleep(50 * time.Millisecond) // time to do wrong
+	time.Sleep(50 * time.Millisecond) // a faulty server would serve the request in this time
 	close(l.release)
 	c.roundTrip(echoing()).refused(t, 503)
 	within(t, "the end of the server", stopped)
 }
 
-// testAddresses: a port alone is this machine only, and what others reach needs names.
+// testAddresses: a port alone means the loopback address. An address that other machines can reach
+// needs AllowedHosts.
 func testAddresses(t *testing.T, server ServerFunc) {
 	for _, addr := range []string{"0.0.0.0:0", "[::]:0", "192.0.2.1:0", "example.com:0"} {
 		err := server(addr, Settings{AllowedHosts: []string{""}}).Serve(t.Context(), newHTTPHost(t))
@@ -166,8 +168,8 @@ func testAddresses(t *testing.T, server ServerFunc) {
 	}
 }
 
-// testHealth: load balancers know addresses only, and take a server that stops out. It
-// keeps no connection.
+// testHealth: load balancers only know addresses, and remove a server that stops. A health check
+// keeps no connection open.
 func testHealth(t *testing.T, serve SiteFunc) {
 	host := newHTTPHost(t)
 	site := serve(t, host, Settings{})
@@ -206,7 +208,7 @@ func testPaths(t *testing.T, serve SiteFunc) {
 	for _, path := range []string{"/nowhere", "/MCP", "/Healthz"} {
 		dialRaw(t, all.URL).roundTrip(ask{path: path}).refused(t, 404)
 	}
-	dialRaw(t, all.URL).roundTrip(ask{method: "BREW"}).refused(t, 405) // a method that nobody knows, like any other
+	dialRaw(t, all.URL).roundTrip(ask{method: "BREW"}).refused(t, 405) // an unknown method is refused like any other
 	other := serve(t, newHTTPHost(t), Settings{Path: "/deep/endpoint", NoSSE: true})
 	for path, want := range map[string]int{"/deep/endpoint": 200, "/deep/endpoint/": 200, "/deep/endpoint/x": 404, "/mcp": 404, "/sse": 404, "/deep/sse": 404, "/deep/messages": 404} {
 		a := dialRaw(t, other.URL).roundTrip(ask{path: path, body: frame(1, "echo", script{})})
@@ -229,10 +231,10 @@ func testPaths(t *testing.T, serve SiteFunc) {
 	}
 }
 
-// testTakenPaths: an endpoint where the server has something else is an error at once.
+// testTakenPaths: an endpoint at a path that the server uses itself is an error at once.
 func testTakenPaths(t *testing.T, server ServerFunc) {
 	ended, cancel := context.WithCancel(t.Context())
-	cancel() // a server that begins ends
+	cancel() // a server that starts ends at once
 	for _, path := range []string{"/sse", "messages", "/deep/sse", "/healthz", "/healthz/", "/readyz", "/.well-known/oauth-protected-resource", "/{id}", "/a b", "/a?b", "/a#b", "//mcp", "/a/../mcp"} {
 		if err := server("127.0.0.1:0", Settings{Path: path}).Serve(ended, newHTTPHost(t)); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("the endpoint at %s: %v", path, err)

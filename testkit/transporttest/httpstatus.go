@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// statusCase is one request and what it is answered with.
+// statusCase is one request and the expected status.
 type statusCase struct {
 	name string
 	ask  ask

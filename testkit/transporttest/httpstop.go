@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// testStopsBusy: a client may rely on a response that does not say "Connection: close". While the
-// server stops, each request on such a connection is answered, or refused in an answer, and no answer
-// is cut.
+// testStopsBusy: if a response does not contain "Connection: close", a client may send another
+// request. While the server stops, each such request is answered or refused with a response, and no
+// response is cut.
 func testStopsBusy(t *testing.T, serve SiteFunc) {
 	const rounds, clients = 3, 24
 	for range rounds {
@@ -24,7 +24,7 @@ func testStopsBusy(t *testing.T, serve SiteFunc) {
 			all.Go(func() {
 				first := sync.OnceFunc(accepted.Done)
 				defer first()
-				for id := n; ; id++ { // JSON and streams in turn, so that each of them comes after each
+				for id := n; ; id++ { // JSON and streams alternate, so that each follows each
 					closed, err := c.busy(id)
 					if err != nil {
 						t.Errorf("client %d, request %d: %v", n, id-n+1, err)
@@ -42,8 +42,8 @@ func testStopsBusy(t *testing.T, serve SiteFunc) {
 	}
 }
 
-// busy sends one request and reads its answer to the end. It says whether the connection is closed after
-// that.
+// busy sends one request and reads its answer to the end. It reports whether the connection is
+// closed afterwards.
 func (r *raw) busy(id int) (closed bool, err error) {
 	method := []string{"echo", "many", "many"}[id%3]
 	if _, err := io.WriteString(r.conn, r.text(ask{body: frame(id, method, script{Count: 3})})); err != nil {

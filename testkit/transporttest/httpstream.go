@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// testKeepAlive: what is answered at once leaves the connection open. On a slow machine
-// an answer may come late and take the connection with it; then it is tried again.
+// testKeepAlive: a request that is answered at once leaves the connection open. On a slow machine
+// an answer may come late and close the connection; then the test tries again.
 func testKeepAlive(t *testing.T, serve SiteFunc) {
 	site := serve(t, newHTTPHost(t), Settings{})
 	again(t, func() bool {
@@ -70,7 +70,7 @@ func testPipelined(t *testing.T, serve SiteFunc) {
 	})
 }
 
-// testHTTP10: a client that knows no chunks reads to the end of the connection.
+// testHTTP10: a client without support for chunks reads to the end of the connection.
 func testHTTP10(t *testing.T, serve SiteFunc) {
 	site := serve(t, newHTTPHost(t), Settings{})
 	for method, last := range map[string]string{"echo": `"text":"x"`, "many": `"text":"done"`} {
@@ -122,7 +122,7 @@ func testHalfSent(t *testing.T, serve SiteFunc) {
 	}
 }
 
-// testSlowSender: header and body have to come within ReadTimeout.
+// testSlowSender: header and body must arrive within ReadTimeout.
 func testSlowSender(t *testing.T, serve SiteFunc) {
 	host := newHTTPHost(t)
 	site := serve(t, host, Settings{ReadTimeout: 100 * time.Millisecond})
@@ -172,7 +172,7 @@ func testStream(t *testing.T, serve SiteFunc) {
 	if err := <-broken; next != 51 || err != io.EOF { //nolint:errorlint // of Read itself
 		t.Errorf("%d events, and then %v", next, err)
 	}
-	// An answer that comes late to a client that takes no stream is a whole one.
+	// A late answer for a client that accepts no stream is a whole response.
 	late := dialRaw(t, site.URL)
 	late.send(ask{fields: []string{"Accept: application/json"}, body: frame(8, "hold", script{Status: 404})})
 	within(t, "the exchange to begin", host.holding)
@@ -182,7 +182,7 @@ func testStream(t *testing.T, serve SiteFunc) {
 	}
 }
 
-// ended tells how reading ended.
+// ended returns a reader that sends the error at the end of reading to how.
 func ended(body io.Reader, how chan<- error) io.Reader { return &endTeller{body, how} }
 
 type endTeller struct {
@@ -199,8 +199,8 @@ func (e *endTeller) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// testLeaves: what is cancelled by closing ends soon after the client has left, and
-// what is not goes on, however the client leaves.
+// testLeaves: an exchange that closing cancels ends soon after the client has left. Other exchanges
+// continue. Both hold for every way to leave.
 func testLeaves(t *testing.T, serve SiteFunc) {
 	for name, leave := range map[string]func(c *net.TCPConn) error{
 		"FIN":        (*net.TCPConn).Close,
@@ -223,7 +223,7 @@ func testLeaves(t *testing.T, serve SiteFunc) {
 			if n := host.ended.Load(); n > 1 || len(host.cancelled) > 0 {
 				t.Error("an exchange that closing does not cancel was cancelled")
 			}
-			site.Stop() // which cancels the other one
+			site.Stop() // cancels the other exchange
 			_ = within(t, "the end", host.cancelled)
 		})
 	}
@@ -238,21 +238,21 @@ func join(errs ...error) error {
 	return nil
 }
 
-// testNeverReads: a client that asks for much and reads nothing is dropped, and in the
-// meantime holds nobody up.
+// testNeverReads: a client that requests much and reads nothing is dropped, and does not delay
+// other clients until then.
 func testNeverReads(t *testing.T, serve SiteFunc) {
 	host := newHTTPHost(t)
 	site := serve(t, host, Settings{WriteTimeout: 200 * time.Millisecond})
 	c := dialRaw(t, site.URL)
-	c.send(ask{body: frame(1, "many", script{Count: 400, Size: 64 << 10})}) // more than kernels hold
+	c.send(ask{body: frame(1, "many", script{Count: 400, Size: 64 << 10})}) // more than kernels buffer
 	whole := dialRaw(t, site.URL)
 	whole.send(ask{body: frame(2, "large", script{Count: 24 << 20})})
 	if a := dialRaw(t, site.URL).roundTrip(echoing()); a.StatusCode != 200 {
 		t.Errorf("another client: %s", a.Status)
 	}
 	eventually(t, "the exchanges to be given up", func() bool { return host.ended.Load() == 3 })
-	// What the kernel holds is still delivered, but not all: that a client reads again
-	// does not revive the connection.
+	// The data in the kernel's buffers is still delivered, but not all data. A client that reads
+	// again does not revive the connection.
 	for name, each := range map[string]*raw{"stream": c, "answer": whole} {
 		_ = each.conn.SetDeadline(time.Now().Add(patience))
 		size, err := io.Copy(io.Discard, each.in)
@@ -265,7 +265,7 @@ func testNeverReads(t *testing.T, serve SiteFunc) {
 	}
 }
 
-// certified is a configuration of TLS for a server of 127.0.0.1 and one for its clients.
+// certified returns a TLS configuration for a server of 127.0.0.1, and one for its clients.
 func certified() (server, client *tls.Config) {
 	s := httptest.NewUnstartedServer(nil)
 	s.StartTLS()
@@ -301,11 +301,11 @@ func testTLS(t *testing.T, serve SiteFunc) {
 	_ = within(t, "the exchange to be cancelled", host.cancelled)
 }
 
-// testShutdown: what was accepted is answered, what comes is refused, and streams that
-// wait for nothing end as if all were well.
+// testShutdown: accepted requests are answered, new ones are refused, and streams without calls end
+// normally.
 func testShutdown(t *testing.T, serve SiteFunc) {
 	host := newHTTPHost(t)
-	site := serve(t, host, Settings{WriteTimeout: time.Hour}) // who says nothing is not to be waited for
+	site := serve(t, host, Settings{WriteTimeout: time.Hour}) // the server must not wait for silent clients
 	opening := dialRaw(t, site.URL)
 	session := "Mcp-Session-Id: " + opening.roundTrip(ask{body: frame(1, "open", script{})}).Header.Get("Mcp-Session-Id")
 	listening, slow, silent, half := dialRaw(t, site.URL), dialRaw(t, site.URL), dialRaw(t, site.URL), dialRaw(t, site.URL)

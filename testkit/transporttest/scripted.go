@@ -9,24 +9,24 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Scripted is a host for the tests of one carrier over HTTP. Its methods are: "echo",
-// which sends the params back; "stream", which sends a note, waits for Let, and
-// answers; "flood", which sends notes for as long as it can; and "block", which waits
-// to be cancelled. Closing the response cancels all of them.
+// Scripted is a host for the tests of one carrier over HTTP. It has four methods. "echo" sends the
+// params back. "stream" sends a note, waits until Let is closed, and answers. "flood" sends notes
+// until it is cancelled. "block" waits until it is cancelled. Closing the response cancels each of
+// them.
 type Scripted struct {
-	Let    chan struct{}        // to be closed by the test
-	Began  chan context.Context // of each exchange
-	Frames chan []byte          // as accepted
-	Ended  chan struct{}        // of each "block" and "flood"
+	Let    chan struct{}        // the test closes it
+	Began  chan context.Context // context of each exchange
+	Frames chan []byte          // frames, as accepted
+	Ended  chan struct{}        // one element for the end of each "block" and "flood"
 }
 
-// NewScripted makes one for a few calls.
+// NewScripted returns a Scripted with space for 64 calls.
 func NewScripted() *Scripted {
 	const calls = 64
 	return &Scripted{make(chan struct{}), make(chan context.Context, calls), make(chan []byte, calls), make(chan struct{}, calls)}
 }
 
-// Frame is a call of a method, with params in JSON.
+// Frame returns a request with the method, and with params as JSON.
 func Frame(method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
 }

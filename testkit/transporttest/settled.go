@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Settled is for goleak.VerifyTestMain of a carrier over HTTP: it runs m and waits, for a minute
-// at most, until no worker of an endpoint is left. If a test does not shut its host down, an idle
-// worker remains for half a second.
+// Settled returns an argument for goleak.VerifyTestMain of a carrier over HTTP. It runs m and
+// waits, for a minute at most, until no worker of an endpoint is left. If a test does not shut its
+// host down, an idle worker remains for half a second.
 func Settled(m interface{ Run() int }) interface{ Run() int } { return settled{m} }
 
 type settled struct{ m interface{ Run() int } }
 
-// Run is that of the tests.
+// Run runs the tests and waits for the workers.
 func (s settled) Run() int {
 	code := s.m.Run()
 	for end := time.Now().Add(patience); working() && time.Now().Before(end); {

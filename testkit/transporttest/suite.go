@@ -1,5 +1,5 @@
-// Package transporttest tests carriers: [Suite] runs a scripted host behind a carrier and
-// tests what package transport promises for it.
+// Package transporttest tests carriers. [Suite] runs a scripted host behind a carrier and tests the
+// promises of package transport.
 //
 //	func TestSuite(t *testing.T) {
 //		transporttest.Suite(t, func(t testing.TB, host transport.Host) transport.Conn {
@@ -7,16 +7,22 @@
 //		})
 //	}
 //
-// It tests that frames are accepted in order and not concurrently, that each accepted
-// frame is served exactly once, that exchanges run concurrently, that frames arrive whole
-// and in the order of the calls of Send, that no side sees the other's buffers, that frames
-// which belong to no exchange arrive, that a panic of the host ends one exchange only, that
-// Close cancels what runs and ends what waits, and that the end of one side ends the other.
+// Suite tests that
 //
-// The scripted host speaks JSON-RPC frames of its own, not MCP: a carrier that
-// wants a session or headers needs an adapter in open. What the carrier does when
-// its context ends is left to the carrier's own tests. [HTTP] does both for carriers
-// over HTTP, and tests what the specification says of them.
+//   - frames are accepted in order and not concurrently
+//   - each accepted frame is served exactly once
+//   - exchanges run concurrently
+//   - frames arrive whole and in the order of the calls of Send
+//   - neither side sees the buffers of the other
+//   - frames that belong to no exchange arrive
+//   - a panic of the host ends only one exchange
+//   - Close cancels running exchanges and ends waiting calls
+//   - the end of one side ends the other side
+//
+// The scripted host uses its own JSON-RPC frames, not MCP. A carrier that needs a session or
+// headers needs an adapter in open. Suite does not test the end of the carrier's context; the
+// carrier's own tests must. [HTTP] does both for carriers over HTTP, and tests the requirements of
+// the specification.
 package transporttest
 
 import (
@@ -30,35 +36,34 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Open starts a carrier for host and returns a client's end of a new connection.
-// It registers with t.Cleanup what ends the carrier and waits for it; the suite
-// closes the connection before that. A grace period of the carrier should be
-// short, since Close is to cancel exchanges that would never end. Open may be
-// called more than once in a test.
+// Open starts a carrier for host and returns the client's end of a new connection. It registers a
+// cleanup with t.Cleanup that ends the carrier and waits for it. The suite closes the connection
+// before that. A grace period of the carrier should be short, because Close must cancel exchanges
+// that would never end. Open may be called more than once in a test.
 type Open = func(t testing.TB, host transport.Host) transport.Conn
 
-// Trait is what the suite must know of a carrier, because something it would test is
-// not promised there.
+// Trait is a property of a carrier. The suite leaves out what a carrier with the trait does not
+// promise.
 type Trait int
 
 const (
-	// Requests says that each frame travels as a request of its own, so that frames of one
-	// connection may be accepted concurrently and in any order. AcceptOrder is skipped.
+	// Requests means that each frame is sent as a request of its own. Frames of one connection may
+	// therefore be accepted concurrently and in any order. AcceptOrder is skipped.
 	Requests Trait = iota + 1
 
-	// Streams says that a frame that is sent outside of its exchange comes on a stream of its
-	// own and may overtake an answer, and a frame that the host refuses is answered
-	// and does not end the connection.
+	// Streams means two things. A frame that is sent outside of its exchange uses a separate stream
+	// and may overtake an answer. A frame that the host refuses is answered and does not end the
+	// connection.
 	Streams
 )
 
-// setup is what one test gets.
+// setup holds the arguments of one test.
 type setup struct {
 	open              Open
 	requests, streams bool
 }
 
-// Suite runs all tests, in parallel. Without traits nothing is left out.
+// Suite runs all tests, in parallel. Without traits, it leaves nothing out.
 func Suite(t *testing.T, open func(t testing.TB, host transport.Host) transport.Conn, traits ...Trait) {
 	t.Helper()
 	with := setup{open: open, requests: slices.Contains(traits, Requests), streams: slices.Contains(traits, Streams)}
@@ -93,7 +98,7 @@ func Suite(t *testing.T, open func(t testing.TB, host transport.Host) transport.
 	}
 }
 
-// told logs the rule if the test fails, for those who have not written the test.
+// told logs the rule if the test fails, for readers who do not know the test.
 func told(t testing.TB, rule string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -259,7 +264,7 @@ func testConnection(t *testing.T, s setup) {
 	second.echo(4, "still there")
 }
 
-// connection is the one that all frames came with.
+// connection returns the connection of all frames. If there is more than one, it ends the test.
 func (h *host) connection(t testing.TB) *transport.Connection {
 	t.Helper()
 	h.mu.Lock()
@@ -270,7 +275,7 @@ func (h *host) connection(t testing.TB) *transport.Connection {
 	return h.connections[0]
 }
 
-// testSilent: an exchange that answers nothing, like that of a notification.
+// testSilent: an exchange may send no answer, like the exchange of a notification.
 func testSilent(t *testing.T, s setup) {
 	c := dial(t, s)
 	for id := 1; id <= 20; id++ {
@@ -350,14 +355,14 @@ func testCloseReleasesReader(t *testing.T, s setup) {
 	}
 }
 
-// testCloseReleasesSenders: a client that reads nothing must not hold the server.
+// testCloseReleasesSenders: a client that reads nothing must not block the server.
 func testCloseReleasesSenders(t *testing.T, s setup) {
 	c := dial(t, s)
 	c.send(1, "many", script{Count: 5000, From: 8})
 	if err := c.conn.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	// That the exchange has ended is seen at the end of the test.
+	// The cleanup of the test checks that the exchange has ended.
 }
 
 func testAfterClose(t *testing.T, s setup) {
@@ -374,12 +379,12 @@ func testAfterClose(t *testing.T, s setup) {
 	}
 }
 
-// testRefuse: what the host accepted before it refused is served to its end.
+// testRefuse: exchanges that the host accepted before it refused a frame are served to their end.
 func testRefuse(t *testing.T, s setup) {
 	c := dial(t, s)
 	c.send(1, "hold", script{})
 	within(t, "the exchange to begin", c.host.holding)
-	_ = c.write(2, "refuse", script{}) // whether Write learns of it depends on the carrier
+	_ = c.write(2, "refuse", script{}) // whether Write returns an error depends on the carrier
 	close(c.host.released)
 	if r := c.result(1); r.Result.Text != "held" {
 		t.Errorf("got %+v, want the answer of the exchange that was accepted", r)
