@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,8 +18,11 @@ var plain = []string{
 	"transport", "protocol/engine", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext",
 	"protocol/rounds", "framework/store", "framework/serve/page", "framework/serve/surface",
 	"framework/serve/inspect", "framework/serve/record", "testkit/storetest",
-	"testkit/transporttest",
+	"testkit/transporttest", "testkit",
 }
+
+// later are directories below plain that have not been rewritten yet.
+var later = []string{"testkit/bench", "testkit/interop"}
 
 // banned are constructions that send a reader back to look for a noun, or that another word says more
 // plainly.
@@ -34,6 +38,9 @@ func TestProse(t *testing.T) {
 	t.Parallel()
 	for _, dir := range plain {
 		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.IsDir() && slices.Contains(later, filepath.ToSlash(strings.TrimPrefix(path, ".."+string(filepath.Separator)))) {
+				return filepath.SkipDir
+			}
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}

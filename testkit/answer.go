@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Answer is a raw answer with assertions, which name what was sent and what came back.
+// Answer is a raw answer with assertions. A failed assertion shows what was sent and the answer.
 type Answer struct {
 	t       testing.TB
 	dialect *dialect.Dialect
@@ -71,8 +71,8 @@ func decodeSent(frame string) (jsonrpc.Message, *jsonrpc.Fault) {
 	return jsonrpc.Decode([]byte(frame))
 }
 
-// failure returns the JSON-RPC error or the isError result as an error; nil if there is
-// neither.
+// failure returns the JSON-RPC error or the isError result as an error. If there is neither, it
+// returns nil.
 func (a *Answer) failure() error {
 	if a.refused != nil {
 		return a.refused
@@ -123,8 +123,8 @@ func (a *Answer) OK() *Answer {
 	return a
 }
 
-// IsError fails the test on success. An isError result and a JSON-RPC error both count,
-// since revisions differ.
+// IsError fails the test on success. An isError result and a JSON-RPC error both count, because
+// revisions differ.
 func (a *Answer) IsError() *Answer {
 	a.t.Helper()
 	if a.failure() == nil {
@@ -142,7 +142,7 @@ func (a *Answer) Code(code int) *Answer {
 	return a
 }
 
-// Mentions fails the test unless the text has all words.
+// Mentions fails the test unless the text contains all words.
 func (a *Answer) Mentions(words ...string) *Answer {
 	a.t.Helper()
 	text := a.Text()
@@ -154,7 +154,7 @@ func (a *Answer) Mentions(words ...string) *Answer {
 	return a
 }
 
-// Omits fails the test if the text has any word.
+// Omits fails the test if the text contains any word.
 func (a *Answer) Omits(words ...string) *Answer {
 	a.t.Helper()
 	text := a.Text()
@@ -166,9 +166,9 @@ func (a *Answer) Omits(words ...string) *Answer {
 	return a
 }
 
-// Text returns the text of all blocks, contents or messages, or of the error: also that of
-// embedded resources, and the name, the URI and the description of links. If there is none
-// of these, it is the JSON. Structured content is not part of it: see JSON.
+// Text returns the text of all blocks, contents or messages, or of the error. The text of embedded
+// resources, and the name, URI and description of links, are included. If there is no text, Text
+// returns the JSON. Structured content is not included; see [Answer.JSON].
 func (a *Answer) Text() string {
 	if a.refused != nil {
 		return a.refused.Text
@@ -193,8 +193,8 @@ func (a *Answer) Text() string {
 	return strings.Join(texts, "\n")
 }
 
-// JSON decodes the structured result, or the text if there is none, by encoding/json. If
-// the answer is neither a tool's nor a resource's, it decodes the whole result.
+// JSON decodes the structured result, or the text if there is none, with encoding/json. If the
+// answer is not a result of a tool or resource, it decodes the whole result.
 func (a *Answer) JSON(into any) *Answer {
 	a.t.Helper()
 	a.OK()
@@ -211,9 +211,9 @@ func (a *Answer) JSON(into any) *Answer {
 	return a
 }
 
-// structured returns the structured result without the object {"result": ...} that 2025-06-18
-// and 2025-11-25 demand around values that are not objects. The text tells whether the object
-// was added for that: it then has the bare value.
+// structured returns the structured result. 2025-06-18 and 2025-11-25 require an object {"result":
+// ...} around values that are not objects, and structured removes it. If the object was added for
+// this reason, the text contains the bare value.
 func (a *Answer) structured(r *protocol.CallToolResult) []byte {
 	text := []byte(textOf(r.Content))
 	if r.Structured == nil {
@@ -263,7 +263,7 @@ func (a *Answer) Messages() []protocol.Message {
 	return nil
 }
 
-// Meta returns the result's _meta; nil if it has none.
+// Meta returns the result's _meta, or nil if there is none.
 func (a *Answer) Meta() protocol.Meta {
 	a.t.Helper()
 	if a.refused != nil {

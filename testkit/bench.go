@@ -8,10 +8,10 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// Bench measures calls of a tool, one after another, in memory: the whole way from a client
-// of the newest revision to the handler and back, on a server that has only this tool.
-// Besides time and allocations of a call, the client's included, it reports the latencies
-// p50, p90, p99 and max, to within 3 %.
+// Bench measures calls of a tool, one after another, in memory. A call goes from a client of the
+// newest revision to the handler and back, on a server that has only this tool. Bench reports time
+// and allocations of a call, including the client's. It also reports the latencies p50, p90, p99
+// and max, to within 3 %.
 //
 // The first call is not measured. An error of any call ends the benchmark.
 func Bench[In, Out any](b *testing.B, tool *framework.ToolOf[In, Out], in In) {

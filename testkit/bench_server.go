@@ -16,15 +16,15 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// bare is a server as in production, without what sessions add: no handler runs twice, and
-// nothing is recorded. It ends with the test.
+// bare is a server as in production, without the additions of a Session: no handler runs twice, and
+// nothing is recorded. The server ends with the test.
 type bare struct {
 	ctx      context.Context //nolint:containedctx // of the test
 	server   *framework.Server
 	panicked atomic.Pointer[engine.PanicError] // the latest panic of a handler
 }
 
-// newBare builds and starts it.
+// newBare builds and starts a bare server.
 func newBare(t testing.TB, app *framework.App) *bare {
 	t.Helper()
 	b := &bare{ctx: t.Context()}
@@ -32,8 +32,8 @@ func newBare(t testing.TB, app *framework.App) *bare {
 	return b
 }
 
-// start builds and starts the server. types is a tool whose OneOf and Validation are those of
-// the app that it was last built in; nil: the app has its own.
+// start builds and starts the server. types may be a tool. The server then takes OneOf and
+// Validation from the app that the tool was last built in. If types is nil, the app has its own.
 func (b *bare) start(t testing.TB, app *framework.App, types framework.Component) {
 	t.Helper()
 	server, err := app.BuildForTest(&testhook.Hooks{Logger: newJournal(t).logger(), Types: types})
@@ -74,7 +74,7 @@ func bareTool(t testing.TB, tool framework.Component, opts ...framework.AppOptio
 	return b
 }
 
-// watch is middleware that keeps panics, which clients do not see.
+// watch is middleware that keeps panics, because clients do not see them.
 func (b *bare) watch(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 		result, err := next(ctx, call)

@@ -14,13 +14,15 @@ import (
 	"testing"
 )
 
-// maxPages bounds the pages of one visit.
+// maxPages is the maximum number of pages of one visit.
 const maxPages = 20
 
-// Browse returns a function for oauth.Browser: a user with a browser of their own. It opens a page,
-// follows redirects, sends forms, and returns when a page has no form. Cookies are kept from one visit
-// to the next. Of the buttons of a form it presses the first one whose value is in press, else the
-// last one, which is the one that agrees.
+// Browse returns a function for oauth.Browser that acts as a user with a browser. It opens a page,
+// follows redirects, sends forms, and returns when a page has no form. Cookies are kept from one
+// visit to the next.
+//
+// It presses the first button of a form with a value in press. If there is none, it presses the
+// last button, which agrees.
 func Browse(t testing.TB, press ...string) func(ctx context.Context, address string) error {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -45,10 +47,10 @@ func Browse(t testing.TB, press ...string) func(ctx context.Context, address str
 	}
 }
 
-// webPage is one that was loaded, with its first form.
+// webPage is a loaded page with its first form.
 type webPage struct {
 	url     *url.URL
-	action  string // of the form; empty: there is none
+	action  string // of the form; empty if there is none
 	fields  url.Values
 	buttons []webField
 }
@@ -69,7 +71,7 @@ func loadPage(c *http.Client, r *http.Request) (*webPage, error) {
 	return page, page.read(resp.Body)
 }
 
-// read finds the form in a page. It knows as much HTML as package xml does.
+// read finds the form in a page. It understands HTML only as far as package xml does.
 func (p *webPage) read(body io.Reader) error {
 	d := xml.NewDecoder(body)
 	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity

@@ -14,9 +14,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Call calls a tool by its handle, wherever it is registered. Arguments and result are
-// encoded by the tool's own plan, so that time.Duration, sum types and exact numbers arrive
-// as the handler has them; CallAs and ReadAs compile a plan of T for the same reason. A
+// Call calls a tool by its handle, under any name that it is registered with. The tool's own plan
+// encodes the arguments and the result. Therefore time.Duration, sum types and exact numbers have
+// the handler's values. [CallAs] and [ReadAs] compile a plan of the type for the same reason. A
 // tool error is an *Error.
 func Call[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) (Out, error) {
 	s.t.Helper()
@@ -49,8 +49,8 @@ func nameOf[In, Out any](s *Session, tool *framework.ToolOf[In, Out]) string {
 	return name
 }
 
-// namesake explains, for a message, that the server has a tool of that name from another
-// handle: the test has made the handle twice.
+// namesake returns an explanation for a message if the server has a tool with the name from another
+// handle. Then the test has made the handle twice.
 func namesake(server *framework.Server, name string) string {
 	if !slices.ContainsFunc(server.Inspect().Components, func(c framework.Inspected) bool { return c.Kind == "tool" && c.Name == name }) {
 		return ""
@@ -58,11 +58,11 @@ func namesake(server *framework.Server, name string) string {
 	return ": its tool of that name was made by another call of framework.Tool; give the handle that the app has, or use CallAs"
 }
 
-// CallAs calls a tool by its listed name. in is anything that encodes to an
-// object, or JSON as json.RawMessage; nil sends no arguments.
+// CallAs calls a tool by its listed name. in is any value that encodes to an object, or JSON as
+// json.RawMessage; nil sends no arguments.
 //
-// If the result has interfaces of the app's OneOf, use Call with the handle of the tool, or
-// an Out that has any in their place.
+// If the result has interfaces of the app's OneOf, use [Call] with the handle of the tool. An Out
+// that has any in their place also works.
 func CallAs[Out any](s *Session, name string, in any) (Out, error) {
 	s.t.Helper()
 	var none Out
@@ -84,7 +84,7 @@ func CallAs[Out any](s *Session, name string, in any) (Out, error) {
 	return out, nil
 }
 
-// called calls a tool and returns its result. An isError result is an error, too.
+// called calls a tool and returns its result. An isError result is also an error.
 func (s *Session) called(name string, arguments json.RawMessage) (*protocol.CallToolResult, error) {
 	s.t.Helper()
 	a := s.call(name, arguments)
@@ -118,8 +118,8 @@ func ReadAs[T any](s *Session, uri string) (T, error) {
 	return v, nil
 }
 
-// CallRaw calls a tool with JSON arguments; "" sends none. They must be JSON, but
-// need not be an object.
+// CallRaw calls a tool with JSON arguments; "" sends none. The arguments must be JSON, but need not
+// be an object.
 func (s *Session) CallRaw(name, arguments string) *Answer {
 	s.t.Helper()
 	return s.call(name, s.checked(name, arguments))
@@ -178,7 +178,7 @@ func appendMember(dst []byte, name string, value []byte) []byte {
 	return append(dst, value...)
 }
 
-// ask sends one request, with a wish for progress.
+// ask sends one request, and asks for progress.
 func (s *Session) ask(method string, params json.RawMessage) *Answer {
 	s.t.Helper()
 	if c := s.chaos.Load(); c != nil {
@@ -210,10 +210,10 @@ func (s *Session) answer(method string, params, raw json.RawMessage, err error) 
 	return a
 }
 
-// testOver explains why nothing can be had in t.Cleanup.
+// testOver explains why calls are not possible in t.Cleanup.
 const testOver = "the test is over, and t.Cleanup comes after the end of its context; make calls before that, by defer"
 
-// noAnswer says, for a message, why a request has no answer.
+// noAnswer returns the reason why a request has no answer, for a message.
 func (s *Session) noAnswer(err error) string {
 	if s.t.Context().Err() != nil {
 		return "no answer: " + testOver
@@ -224,10 +224,10 @@ func (s *Session) noAnswer(err error) string {
 	return "no answer"
 }
 
-// Raw sends one JSON-RPC frame as it is and returns the answer: the response with the
-// frame's id, or without an id if the server could not read it. A notification has an empty
-// answer. On revisions without a handshake the frame must bring its own _meta. Ids up to
-// 1000 are free for use.
+// Raw sends one JSON-RPC frame as it is and returns the answer. The answer is the response with the
+// frame's id, or a response without an id if the server could not read the frame. A notification
+// has an empty answer. On revisions without a handshake, the frame must contain its own _meta.
+// Tests may use ids up to 1000.
 func (s *Session) Raw(frame string) *Answer {
 	s.t.Helper()
 	ctx, cancel := s.bounded()
@@ -242,7 +242,7 @@ func (s *Session) Raw(frame string) *Answer {
 	return a
 }
 
-// dialectOf returns the dialect that a raw request names, else that of the session.
+// dialectOf returns the dialect that a raw request names, or else the session's dialect.
 func dialectOf(params []byte, session *dialect.Dialect) *dialect.Dialect {
 	version, claimed := dialect.Peek(params)
 	if d, ok := dialect.PerRequest(version); claimed && ok {

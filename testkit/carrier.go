@@ -34,7 +34,7 @@ type line struct {
 	hangUp func() error // after the client was closed
 }
 
-// inMemory is the default carrier.
+// inMemory returns the default carrier.
 func inMemory() carrier {
 	return carrier{"inmem", false, func(_ context.Context, server *framework.Server, w *tap) (*line, error) {
 		dial := func(ctx context.Context) (transport.Conn, error) {
@@ -55,14 +55,14 @@ func carriers() []carrier {
 	}
 }
 
-// lastWords is how long a carrier that is closed waits for calls in flight.
+// lastWords is how long a closing carrier waits for running calls.
 const lastWords = 200 * time.Millisecond
 
-// leaving is a connection in memory whose Close waits only for lastWords for a handler that
-// ignores its context. The shutdown of the server then reports that handler.
+// leaving is a connection in memory. If a handler ignores its context, Close waits only for
+// lastWords. The shutdown of the server then reports that handler.
 type leaving struct{ transport.Conn }
 
-// Close waits for calls in flight, up to lastWords.
+// Close waits for running calls, up to lastWords.
 func (l leaving) Close() error {
 	closed := make(chan error, 1)
 	go func() { closed <- l.Conn.Close() }()
@@ -95,7 +95,7 @@ func overPipes(_ context.Context, server *framework.Server, w *tap) (*line, erro
 	return &line{client.Over(dial), func() error { return nil }}, nil
 }
 
-// overFiber is Fiber without a socket.
+// overFiber opens Fiber without a socket.
 func overFiber(ctx context.Context, server *framework.Server, w *tap) (*line, error) {
 	l := newPipes()
 	return overHTTP(ctx, server, w, fiberOn, &listener{Listener: l}, "127.0.0.1", l.dial)
@@ -133,7 +133,7 @@ func loopback(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-// overHTTP serves until hangUp. A nil dial is that of package net.
+// overHTTP serves until hangUp. A nil dial means the dialer of package net.
 func overHTTP(
 	ctx context.Context, server *framework.Server, w *tap, on func(net.Listener) transport.Transport, l *listener, addr string,
 	dial func(context.Context, string, string) (net.Conn, error),
@@ -145,7 +145,7 @@ func overHTTP(
 	}, nil
 }
 
-// listen serves a client that has these connections, until hangUp.
+// listen serves a client with these connections, until hangUp.
 func listen(ctx context.Context, server *framework.Server, on transport.Transport, l *listener, conns *http.Transport) (hangUp func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	host := &known{server, transport.PrincipalFrom(ctx)}
@@ -159,15 +159,16 @@ func listen(ctx context.Context, server *framework.Server, on transport.Transpor
 	}
 }
 
-// listener keeps count of its open connections, and knows whether it is accepting: the Shutdown
-// of a Fiber server polls every tenth of a second until it has no connection left.
+// listener counts its open connections, because the Shutdown of a Fiber server polls every tenth of
+// a second until no connection is left. accept is held while Accept runs, so that Close can wait
+// for it. Accept and the end of a connection change open and idle; mu guards them.
 type listener struct {
 	net.Listener
-	accept sync.Mutex // held while somebody accepts
+	accept sync.Mutex // held while Accept runs
 
 	mu   sync.Mutex // guards all below
 	open int
-	idle chan struct{} // closed when no connection is open; nil: nobody waits for that
+	idle chan struct{} // closed when no connection is open; nil if no goroutine waits for it
 }
 
 // Accept counts the connection.
@@ -238,8 +239,8 @@ func (l *listener) settle() {
 	}
 }
 
-// known is a server that takes every caller over HTTP for the session's principal, without a
-// token. The app's authenticator is not used.
+// known is a server that authenticates every caller over HTTP as the session's principal, without a
+// token. It does not use the app's authenticator.
 type known struct {
 	*framework.Server
 	principal *transport.Principal
@@ -249,7 +250,7 @@ type known struct {
 // without an authenticator are not an error.
 func (k *known) CheckServable() error { return nil }
 
-// Services returns the server's, with the session's authenticator.
+// Services returns the server's services, with the session's authenticator.
 func (k *known) Services() transport.Services {
 	s := k.Server.Services()
 	s.Authenticator = nil

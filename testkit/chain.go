@@ -18,8 +18,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/inmem"
 )
 
-// Chained is a middleware chain with no component behind it. Call is safe for concurrent
-// use, once End and OnElicit have been called.
+// Chained is a middleware chain without a component. After End and OnElicit have been called, Call
+// is safe for concurrent use.
 type Chained struct {
 	steps  []framework.Middleware
 	where  string // the call of Chain
@@ -30,8 +30,8 @@ type Chained struct {
 	forms  []scripted[any]
 }
 
-// Chain makes the chain of an app that has these steps and no handlers: they are sorted by
-// phase, those of OnToolCall and the like see only their kind of call, and those of
+// Chain returns the chain of an app that has these steps and no handlers. The steps are sorted by
+// phase. Steps of OnToolCall and similar functions see only their kind of call, and steps of
 // OncePerCall run once in a call that asks.
 //
 //	result, err := testkit.Chain(middleware.Timeout(time.Second)).
@@ -49,14 +49,14 @@ func Chain(mw ...framework.Middleware) *Chained {
 	return c
 }
 
-// End sets the handler at the end of the chain; without it the answer is the text "ok".
+// End sets the handler at the end of the chain. Without it, the answer is the text "ok".
 func (c *Chained) End(h framework.Handler) *Chained {
 	c.end = h
 	return c
 }
 
-// OnElicit answers the next question, of a step or of the end, whose message contains text,
-// as [Session.OnElicit] does. Without it nobody can be asked.
+// OnElicit answers the next question with a message that contains text, as [Session.OnElicit] does.
+// A step or the end may ask it. Without OnElicit, the client cannot be asked.
 func (c *Chained) OnElicit(text string, answer any) *Chained {
 	c.asking.Lock()
 	defer c.asking.Unlock()
@@ -64,10 +64,10 @@ func (c *Chained) OnElicit(text string, answer any) *Chained {
 	return c
 }
 
-// Call runs the chain with the principal and the values of ctx. The steps see a copy of
-// call: without a Method it is a tools/call; ID, Round and Component are the server's if
-// call has none; nil is a call of no particular tool. Call returns what the outermost step
-// returns, in the last round of a call that asks.
+// Call runs the chain with the principal and the values of ctx. The steps see a copy of call. If
+// call has no Method, it is a tools/call. If it has no ID, Round or Component, they are the
+// server's. A nil call means a call of no particular tool. Call returns the result of the outermost
+// step, in the last round of a call that asks.
 func (c *Chained) Call(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 	if c.end == nil {
 		return nil, errors.New("testkit: the end of the chain is nil")
@@ -112,17 +112,18 @@ func (c *Chained) elicit(_ context.Context, r *client.ElicitRequest) (*client.El
 	return toClient(result)
 }
 
-// The server has one component of each kind, which stands for any that a test names.
+// Names of the server's components. There is one component of each kind, which represents any
+// component that a test names.
 const (
 	chainName   = "testkit"
 	chainURI    = "testkit://chain"
 	chainMethod = "testkit.invalid/chain"
 )
 
-// build makes the server. It is not started, so that nothing needs to be ended.
+// build returns the server. The server is not started, so nothing needs to be ended.
 func (c *Chained) build() (*framework.Server, error) {
 	type none = struct{}
-	about := framework.Describe("It stands for any.") // else faults of steps would come with warnings about descriptions
+	about := framework.Describe("It stands for any.") // without a description, warnings would be added to faults of steps
 	return framework.New(chainName, "1", framework.WithLogger(zap.NewNop())).Add(
 		framework.Tool(chainName, func(context.Context, none) (string, error) { return "", nil }, about),
 		framework.Resource(chainURI, func(context.Context) (string, error) { return "", nil }, about),
@@ -135,28 +136,28 @@ func (c *Chained) build() (*framework.Server, error) {
 		Build()
 }
 
-// run is one call of a chain.
+// run is one call of a chain. running is held while the chain runs, and guards the fields below it.
 type run struct {
 	call framework.Call
 	end  framework.Handler
 
 	running sync.Mutex // held while the chain runs
-	began   int        // rounds
+	began   int        // number of rounds
 	result  *framework.Result
 	err     error
 }
 
 type runKey struct{}
 
-// runOf returns the run of a context. It is nil for requests that the client makes by itself,
-// such as server/discover.
+// runOf returns the run of a context. For requests that the client makes by itself, such as
+// server/discover, it returns nil.
 func runOf(ctx context.Context) *run {
 	r, _ := ctx.Value(runKey{}).(*run)
 	return r
 }
 
-// begin is the outermost step. It replaces the call that was sent by that of the test, and
-// keeps the result of the steps.
+// begin is the outermost step. It replaces the call that was sent with the test's call, and keeps
+// the result of the steps.
 func begin(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 		r := runOf(ctx)
@@ -171,8 +172,8 @@ func begin(next framework.Handler) framework.Handler {
 	}
 }
 
-// protected runs next and returns a panic as an error: the client would see only an internal
-// error.
+// protected runs next and returns a panic as an error, because the client would see only an
+// internal error.
 func (*run) protected(ctx context.Context, call *framework.Call, next framework.Handler) (result *framework.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -182,7 +183,7 @@ func (*run) protected(ctx context.Context, call *framework.Call, next framework.
 	return next(ctx, call)
 }
 
-// named returns the test's call, completed with what only the server knows.
+// named returns the test's call, completed with values that only the server knows.
 func (r *run) named(sent *framework.Call) *framework.Call {
 	call := r.call
 	call.Round += sent.Round
@@ -198,7 +199,7 @@ func (r *run) named(sent *framework.Call) *framework.Call {
 	return &call
 }
 
-// finish is the innermost step: it calls the end of the chain in place of the component.
+// finish is the innermost step. It calls the end of the chain instead of the component.
 func finish(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 		if r := runOf(ctx); r != nil {
@@ -242,7 +243,7 @@ func (r *run) target() (method, params string) {
 	return chainMethod, "{}"
 }
 
-// sayOK is the end of a chain without End.
+// sayOK is the end of a chain if End was not called.
 func sayOK(_ context.Context, call *framework.Call) (*framework.Result, error) {
 	const ok = "ok"
 	switch call.Method {

@@ -31,19 +31,19 @@ const (
 	maxChaosCrashes = 256
 )
 
-// Chaos makes every later call run with fresh state each round, each round twice, and a crash after each Once.
+// Chaos makes every later call run with fresh state each round, each round twice, and a crash after
+// each Once.
 //
-// It needs a function that makes apps: each execution has a server of its own, which shares
-// nothing with the others but the secret of the states. The first execution of a round is
-// ended right after its first effect, the next after the second, and so on, each time as by
-// a crash: nothing of it is kept. The first execution that has no further effect to crash
-// after is sent once more, and the call goes on with that answer. If questions or effects
-// differ between the two, the test fails.
+// It needs a function that makes apps. Each execution has a server of its own, which shares only
+// the secret of the states with the others. The first execution of a round ends right after its
+// first effect, the next one after the second, and so on. Each ends as by a crash: nothing of it is
+// kept. The first execution without a further effect to crash after is sent once more, and the call
+// continues with that answer. If questions or effects differ between the two, the test fails.
 //
-// An effect of a correct handler runs many times, but with one idempotency key. What a
-// handler does outside Once happens several times, too: count it. The first request of a
-// call is sent once: sent again, it would be another call, with keys of its own. At
-// revisions without rounds nothing changes.
+// An effect of a correct handler runs many times, but with one idempotency key. Code of a handler
+// outside Once also runs several times: count it. The first request of a call is sent once, because
+// sent again it would be another call, with other keys. At revisions without rounds, Chaos changes
+// nothing.
 func (s *Session) Chaos() {
 	s.t.Helper()
 	if !s.config.dialect.InputRounds() {
@@ -94,8 +94,8 @@ func (c *chaos) fulfil(required *protocol.InputRequiredResult) (retry, error) {
 	return next, nil
 }
 
-// round executes one round with a crash after each effect in turn, until an execution has no
-// further effect to crash after, and then once more.
+// round executes one round with a crash after each effect in turn. The last execution has no
+// further effect to crash after, and is repeated once.
 func (c *chaos) round(ctx context.Context, method string, params json.RawMessage) outcome {
 	c.s.t.Helper()
 	for after := 1; after <= maxChaosCrashes; after++ {
@@ -119,7 +119,7 @@ type outcome struct {
 	crashed bool
 }
 
-// stage notes the effects of one execution, and ends the execution after some of them.
+// stage records the effects of one execution, and ends the execution after a number of them.
 type stage struct {
 	after int // 0: never
 

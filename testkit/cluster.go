@@ -13,15 +13,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// cluster is the store that the servers of a site share. Each server uses it through a node of
-// its own, which can die as a process does.
+// cluster is the store that the servers of a site share. Each server uses it through a node of its
+// own, which can die as a process does. lapse and abandon add the tasks of a dead worker to left,
+// and the next Take of such a task removes it. mu guards left.
 type cluster struct {
-	store framework.Store // from the option Store; nil: only tasks are shared, in memory
+	store framework.Store // from the option Store; nil if only tasks are shared, in memory
 	tasks task.Store
 	news  change.Bus
 
 	mu   sync.Mutex      // guards left
-	left map[string]bool // tasks whose worker died; their next lease has Again set
+	left map[string]bool // tasks of dead workers; their next lease has Again set
 }
 
 func newCluster(given framework.Store) *cluster {
@@ -35,8 +36,8 @@ func newCluster(given framework.Store) *cluster {
 	return c
 }
 
-// queue returns the queue of the tasks. It is nil if the store has none: tasks then run in the
-// process that was called, and die with it.
+// queue returns the queue of the tasks. If the store has none, it returns nil. Tasks then run in
+// the process that was called, and die with it.
 func (c *cluster) queue() task.Queue {
 	queue, _ := c.tasks.(task.Queue)
 	return queue
@@ -62,15 +63,15 @@ func (c *cluster) join(ctx context.Context) *node {
 	return n
 }
 
-// workerKey marks the context of what a server does by itself, which ends in a crash. What the
-// server does for requests goes on, as if it were another process.
+// workerKey marks the context of work that a server does by itself. A crash ends this work. The
+// server continues to serve requests, as another process would.
 type workerKey struct{}
 
 func asWorker(ctx context.Context) context.Context { return context.WithValue(ctx, workerKey{}, true) }
 
 func isWorker(ctx context.Context) bool { return ctx.Value(workerKey{}) != nil }
 
-// Sessions returns those of the option Store.
+// Sessions returns the sessions of the option Store, or nil.
 func (n *node) Sessions() session.Store {
 	if n.c.store == nil {
 		return nil
@@ -78,7 +79,7 @@ func (n *node) Sessions() session.Store {
 	return n.c.store.Sessions()
 }
 
-// Events returns those of the option Store.
+// Events returns the events of the option Store, or nil.
 func (n *node) Events() eventlog.Store {
 	if n.c.store == nil {
 		return nil
@@ -86,7 +87,7 @@ func (n *node) Events() eventlog.Store {
 	return n.c.store.Events()
 }
 
-// Claims returns those of the option Store.
+// Claims returns the claims of the option Store, or nil.
 func (n *node) Claims() claim.Store {
 	if with, ok := n.c.store.(interface{ Claims() claim.Store }); ok {
 		return with.Claims()
@@ -94,7 +95,7 @@ func (n *node) Claims() claim.Store {
 	return nil
 }
 
-// Changes returns the bus of the cluster.
+// Changes returns the bus of the cluster, or nil.
 func (n *node) Changes() change.Bus {
 	if n.c.news == nil {
 		return nil
@@ -110,8 +111,8 @@ func (n *node) Tasks() task.Store {
 	return &mortal{n.c.tasks, n.c.queue(), n}
 }
 
-// crash ends the worker: nothing that it does from now on reaches the store. The contexts of
-// its handlers end, since a goroutine cannot be killed.
+// crash ends the worker. Nothing that the worker does from now on reaches the store. The contexts
+// of its handlers end, because a goroutine cannot be killed.
 func (n *node) crash() {
 	n.mu.Lock()
 	n.blind = true
@@ -145,15 +146,15 @@ func (n *node) sightless(ctx context.Context) bool {
 	return n.blind && isWorker(ctx)
 }
 
-// replaced lets the server of a dead worker see the tasks again, because another worker runs
-// them now and the server still answers its clients.
+// replaced makes the tasks visible to the server of a dead worker again. Another worker runs them
+// now, and the server still answers its clients.
 func (n *node) replaced() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.blind = false
 }
 
-// ear is the bus of one node. crash can tell its subscribers that messages may be lost.
+// ear is the bus of one node. crash can notify its subscribers that messages may be lost.
 type ear struct {
 	change.Bus
 	n *node

@@ -16,23 +16,26 @@ import (
 	"github.com/kagami-mcp/kagami/transport/inmem"
 )
 
-// Conformance checks an app against the rules of one revision ("2026-07-28") that the app
-// itself can break: by its components, options, schemas, middleware or frame steps. Each
-// rule is a subtest named by its number. The rules are about the form of answers and errors,
-// initialize and discovery, the lists and their entries, pages and caching hints, and calls
-// of what is unknown, malformed or incomplete. They are checked frame by frame, in memory.
+// Conformance checks an app against the rules of one revision ("2026-07-28") that the app itself
+// can break: by its components, options, schemas, middleware or frame steps. Each rule is a subtest
+// named by its number.
 //
-// No handler of the app runs, unless a resource template matches every URI: tools and prompts
-// are called only without arguments that they require. The rules about results add two tools,
-// "testkit-steps" and "testkit-fail", call them through the app's middleware, and remove them.
+// The rules are about the form of answers and errors, initialize and discovery, the lists and their
+// entries, and pages and caching hints. They also cover calls of unknown components, and malformed
+// or incomplete calls. They are checked frame by frame, in memory.
+//
+// No handler of the app runs, unless a resource template matches every URI: tools and prompts are
+// called only without arguments that they require. The rules about results add two tools,
+// "testkit-steps" and "testkit-fail". They call the tools through the app's middleware, and remove
+// them.
 //
 // Conformance does not check calls while they run (progress, cancellation, questions),
 // subscriptions, tasks and HTTP. Kagami's own tests check them.
 //
-// The caller has the subject "testkit", all scopes, and another issuer in each rule. A limit
-// per caller therefore counts each rule alone; it must allow some thirty calls. If the app
-// has nothing that a rule is about, the rule is skipped. A failure shows the rule, its place
-// in the specification, the frame that was sent and the answer.
+// The caller has the subject "testkit", all scopes, and another issuer in each rule. A limit per
+// caller therefore counts each rule alone; it must allow some thirty calls. If the app has nothing
+// that a rule is about, the rule is skipped. A failure shows the rule, its place in the
+// specification, the frame that was sent and the answer.
 func Conformance[A AppSource](t *testing.T, app A, revision string) {
 	t.Helper()
 	conform(t, app, revision, rules())
@@ -87,8 +90,8 @@ func rules() []rule {
 // the rules after it, because a test may take only ten minutes by default.
 const rulePatience = 30 * time.Second
 
-// judge checks the rule on a connection of its own and as a caller of its own, so that a rate
-// limit per caller does not count all rules together.
+// judge checks the rule on a connection of its own and with a caller of its own. A rate limit per
+// caller then does not count all rules together.
 func (r rule) judge(b *bare, d *dialect.Dialect, patience *time.Duration) error {
 	caller := *transport.PrincipalFrom(b.ctx)
 	caller.Issuer = "testkit " + r.number
@@ -174,7 +177,7 @@ func (w *probe) exchange(frame string) (*response, error) {
 	return w.answer()
 }
 
-// answer reads the next response. Notifications and requests before it are kept in heard.
+// answer reads the next response. It appends notifications and requests before it to heard.
 func (w *probe) answer() (*response, error) {
 	for {
 		r, err := w.read()
@@ -197,7 +200,7 @@ func (w *probe) read() (*response, error) {
 	return r, nil
 }
 
-// ask sends a request. params are an object. The _meta of the revision is added to it.
+// ask sends a request. params is an object, and ask adds the _meta of the revision to it.
 func (w *probe) ask(method, params string) (*response, error) {
 	return w.exchange(w.request(method, params))
 }

@@ -30,7 +30,7 @@ func refusing(capability, method, params string, code int) func(*probe) error {
 	}
 }
 
-// baseRules are about the form of requests and answers.
+// baseRules returns the rules about the form of requests and answers.
 func baseRules() []rule {
 	return []rule{
 		{number: "base-1", source: "basic", check: sameIDs, text: "A response carries the id of its request, in its JSON type."},
@@ -43,7 +43,7 @@ func baseRules() []rule {
 	}
 }
 
-// versionRules are about initialize and discovery.
+// versionRules returns the rules about initialize and discovery.
 func versionRules() []rule {
 	return []rule{
 		{number: "version-1", source: "basic/lifecycle", at: (*dialect.Dialect).Handshake, fresh: true, check: initialized, text: "A supported version that initialize asks for is agreed to, with capabilities and serverInfo."},
@@ -51,7 +51,7 @@ func versionRules() []rule {
 	}
 }
 
-// listRules are about lists as a whole.
+// listRules returns the rules about lists as a whole.
 func listRules() []rule {
 	return []rule{
 		{number: "list-1", source: "server/utilities/pagination", check: lists(true, madeUpCursor), text: "An invalid cursor is refused with -32602."},
@@ -62,7 +62,7 @@ func listRules() []rule {
 	}
 }
 
-// entryRules are about each entry of a list.
+// entryRules returns the rules about each entry of a list.
 func entryRules() []rule {
 	outputs := func(d *dialect.Dialect) bool { return d.Handshake() && d.StructuredContent() }
 	mirrors := (*dialect.Dialect).MirrorHeaders
@@ -77,7 +77,7 @@ func entryRules() []rule {
 	}
 }
 
-// refusalRules are about calls that must be refused before any handler runs.
+// refusalRules returns the rules about calls that must be refused before any handler runs.
 func refusalRules() []rule {
 	const codeNotFound = -32002 // at revisions with a handshake
 	const uri, name, invalid = `{"uri":"testkit-none://nowhere"}`, `{"name":"testkit-none"}`, jsonrpc.CodeInvalidParams
@@ -95,7 +95,7 @@ func refusalRules() []rule {
 	}
 }
 
-// callRules are about results, which the app's middleware may change.
+// callRules returns the rules about results, which the app's middleware may change.
 func callRules() []rule {
 	content := func(w *probe) error { _, err := w.calls(toolSteps, false); return err }
 	failure := func(w *probe) error { _, err := w.calls(toolFail, true); return err }
@@ -303,8 +303,8 @@ func (w *probe) items(kind protocol.ListKind) (all []json.RawMessage, err error)
 	}
 }
 
-// unique returns a check that all entries of a list have a name and this member, which must be
-// legal and differ from entry to entry.
+// unique returns a check of all entries of a list. They must have a name and the member, and the
+// member must be legal and differ from entry to entry.
 func unique(kind protocol.ListKind, key string, legal func(text string) error) func(*probe) error {
 	return func(w *probe) error {
 		seen := map[string]bool{}

@@ -16,13 +16,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// Contract compares the whole surface of the app with a committed lock file: tools and
-// their schemas, resources, templates, prompts, capabilities, and which scopes are needed
-// for what. Any difference fails the test, which says what it means for clients that know
-// the old surface: breaking, additive or text only. The flag -testkit.update accepts it:
-// the file is then written, and the changes are logged (see [Session.Golden]).
+// Contract compares all components of the app with a committed lock file: tools and their schemas,
+// resources, templates, prompts, capabilities, and the required scopes. Any difference fails the
+// test. The failure reports the effect on clients that know the old version: breaking, additive or
+// text only.
 //
-// "kagami lock" writes the same file for any server, and "kagami diff" compares two.
+// The flag -testkit.update accepts the difference: the file is then written, and the changes are
+// logged (see [Session.Golden]). "kagami lock" writes the same file for any server, and "kagami
+// diff" compares two.
 func Contract[A AppSource](t *testing.T, app A, lock string) {
 	t.Helper()
 	checkContract(t, app, lock)
@@ -63,8 +64,8 @@ func checkContract[A AppSource](t testing.TB, source A, file string) {
 	}
 }
 
-// headline counts the changes, the worst first: often only the first line of a test's output
-// is seen.
+// headline counts the changes, the worst first, because often only the first line of a test's
+// output is visible.
 func headline(file string, changes []contract.Change) string {
 	n := map[contract.Level]int{}
 	for _, c := range changes {

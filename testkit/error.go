@@ -9,10 +9,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Error is what the model would see: an isError result or a JSON-RPC error.
+// Error is an error as the model sees it: an isError result or a JSON-RPC error.
 type Error struct {
 	Text   string
-	Code   int // JSON-RPC code, 0 for an isError result
+	Code   int // JSON-RPC code; 0 for an isError result
 	Result *protocol.CallToolResult
 }
 
@@ -24,7 +24,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (JSON-RPC error %d)", e.Text, e.Code)
 }
 
-// asError returns a JSON-RPC error of the server as an *Error; nil if err is something else.
+// asError returns a JSON-RPC error of the server as an *Error, or nil if err is another error.
 func asError(err error) *Error {
 	var refusal *protocol.Error
 	if !errors.As(err, &refusal) {
@@ -33,8 +33,8 @@ func asError(err error) *Error {
 	return &Error{Text: refusal.Message, Code: refusal.Code}
 }
 
-// wordsOf is all that blocks say in words: texts, those of embedded resources, and what a
-// link names, which clients before 2025-06-18 get as a text.
+// wordsOf returns the words in blocks: texts, texts of embedded resources, and the name, URI and
+// description of links. Clients before 2025-06-18 get a link as a text.
 func wordsOf(blocks []protocol.Block) string {
 	var words []string
 	for _, b := range blocks {
@@ -52,7 +52,7 @@ func wordsOf(blocks []protocol.Block) string {
 	return strings.Join(words, "\n")
 }
 
-// textOf is what text blocks say.
+// textOf returns the text of the text blocks.
 func textOf(blocks []protocol.Block) string {
 	var texts []string
 	for _, b := range blocks {

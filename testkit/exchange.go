@@ -14,13 +14,14 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// exchange holds the frames that a session has sent and received, as its client saw them, on
-// all of its connections.
+// exchange holds the frames that a session has sent and received on all of its connections, as its
+// client saw them. Every connection calls note for each frame, and the oldest frames are dropped
+// beyond exchangeBytes. mu guards the frames.
 type exchange struct {
 	mu      sync.Mutex // guards the fields below
 	frames  []frame
 	size    int // of all texts
-	dropped int // of the oldest frames
+	dropped int // number of dropped frames; the oldest are dropped first
 
 	speaker *atomic.Pointer[exchange] // of the site: the exchange that sent last
 }
@@ -31,7 +32,7 @@ type frame struct {
 	text []byte
 }
 
-// Bounds of what is kept, and of what the log of a failed test shows.
+// Bounds of the kept frames, and of the log of a failed test.
 const (
 	exchangeBytes = 16 << 20
 	lastFrames    = 2
@@ -139,18 +140,18 @@ func (f frame) bounded() string {
 	return string(f.text)
 }
 
-// tap is what all connections of a session go through.
+// tap is attached to all connections of a session. It records their frames and adds the faults.
 type tap struct {
 	exchange *exchange
-	faults   *faults // nil: none
+	faults   *faults // nil if there are none
 	owned    owner
 }
 
-// owner runs fn so that the goroutines that it starts are known to belong to the session, and
-// to the frame that was sent.
+// owner runs fn. The goroutines that fn starts belong to the session, and to the frame that was
+// sent.
 type owner func(ctx context.Context, sent []byte, fn func() error) error
 
-// conn returns c with its frames noted, and with faults if there are any.
+// conn returns c with its frames recorded, and with faults if there are any.
 func (w *tap) conn(c transport.Conn) transport.Conn {
 	if w.faults != nil {
 		c = &faultyConn{Conn: c, dice: w.faults.roll()}
@@ -158,19 +159,19 @@ func (w *tap) conn(c transport.Conn) transport.Conn {
 	return &heard{c, w}
 }
 
-// heard is a connection whose frames are noted.
+// heard is a connection that records its frames.
 type heard struct {
 	transport.Conn
 	w *tap
 }
 
-// Write notes the frame first: the answer comes after it.
+// Write records the frame first, because the answer comes after it.
 func (h *heard) Write(ctx context.Context, frame []byte) error {
 	h.w.exchange.note(true, bytes.TrimRight(frame, "\n"))
 	return h.w.owned(ctx, frame, func() error { return h.Conn.Write(ctx, frame) })
 }
 
-// Read notes what came.
+// Read records the frame that it returns.
 func (h *heard) Read(ctx context.Context) ([]byte, error) {
 	frame, err := h.Conn.Read(ctx)
 	if err == nil {

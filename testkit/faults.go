@@ -14,34 +14,35 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Faults makes the carrier of a session as bad as it may be, which neither side should
-// notice except by the time it takes:
-//   - what the client sends is late by up to a few milliseconds, so that what it sends
-//     at the same time arrives in any order;
-//   - where the carrier is a stream of bytes (stdio and HTTP), it comes in small pieces;
-//   - where it is a stream of frames (inmem and stdio), some answers come twice;
-//   - where a response can be resumed (HTTP from 2025-03-26 to 2025-11-25), some break.
+// Faults makes the carrier of a session as unreliable as the specification allows. Neither side
+// should notice it except by the time it takes:
+//   - frames of the client are delayed by up to a few milliseconds, so that frames sent at the
+//     same time arrive in any order;
+//   - if the carrier is a stream of bytes (stdio and HTTP), data arrives in small pieces;
+//   - if the carrier is a stream of frames (inmem and stdio), some answers arrive twice;
+//   - if a response can be resumed (HTTP from 2025-03-26 to 2025-11-25), some streams break.
 //
-// Sessions with the same seed have the same faults, as far as they do the same in the same
-// order. In a testing/synctest bubble (see Virtual) faults cost no time.
+// Sessions with the same seed have the same faults, if they do the same in the same order. In a
+// testing/synctest bubble (see [Virtual]) faults cost no time.
 func Faults(seed uint64) Option {
 	return optionFunc(func(c *config) { c.faults = &faults{seed: seed} })
 }
 
-// faults are those of all connections of one session.
+// faults are the faults of all connections of one session. roll counts the connections and cut the
+// broken streams; mu guards both.
 type faults struct {
 	seed uint64
 
 	mu     sync.Mutex // guards the fields below
 	opened uint64
 	cuts   int
-	dice   *rand.Rand // of cuts
+	dice   *rand.Rand // for cuts
 }
 
 const (
 	latest  = 3 * time.Millisecond // longest delay
 	piece   = 24                   // bytes of most pieces, at most
-	maxCuts = 3                    // broken streams of one session, since a client waits before it resumes
+	maxCuts = 3                    // broken streams of one session, because a client waits before it resumes
 )
 
 // fresh returns the same faults for another session.
@@ -52,7 +53,7 @@ func (f *faults) fresh() *faults {
 	return &faults{seed: f.seed}
 }
 
-// roll returns the dice of one more connection; nil without faults.
+// roll returns the dice of one more connection, or nil without faults.
 func (f *faults) roll() *dice {
 	if f == nil {
 		return nil
@@ -77,7 +78,7 @@ func (f *faults) cut() bool {
 	return true
 }
 
-// dice of one connection.
+// dice is the random source of one connection.
 type dice struct {
 	mu sync.Mutex
 	r  *rand.Rand
@@ -96,7 +97,7 @@ func (d *dice) late() {
 	}
 }
 
-// yield lets other goroutines run. Reads are not delayed by a timer: the sender may hold a lock
+// yield yields to other goroutines. Reads are not delayed by a timer. The sender may hold a lock
 // that another goroutine waits for, and then no time passes in a bubble.
 func (d *dice) yield() {
 	for range d.upTo(4) {
@@ -104,7 +105,7 @@ func (d *dice) yield() {
 	}
 }
 
-// faultyConn delays what is written, and delivers some answers twice.
+// faultyConn delays frames that are written, and delivers some answers twice.
 type faultyConn struct {
 	transport.Conn
 	dice  *dice
@@ -134,8 +135,8 @@ func (c *faultyConn) Read(ctx context.Context) ([]byte, error) {
 	return frame, nil
 }
 
-// firstOwn is the first id that the client gives to a request of its own; smaller ones
-// are those of Raw, which a test may use again.
+// firstOwn is the first id that the client gives to a request of its own. Smaller ids are free for
+// [Session.Raw], and a test may use them again.
 const firstOwn = 1001
 
 // answersClient reports whether the frame answers an id of the client's own, which is never
@@ -168,7 +169,7 @@ type pieces struct {
 // Read reads one piece.
 func (p *pieces) Read(b []byte) (int, error) { return p.Reader.Read(p.dice.piece(b)) }
 
-// piece returns the beginning of b, sometimes all of it. Sometimes it lets other goroutines run
+// piece returns the beginning of b, or sometimes all of it. Sometimes it yields to other goroutines
 // first.
 func (d *dice) piece(b []byte) []byte {
 	switch n := d.upTo(63); {

@@ -13,7 +13,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// outputs judges results of tools by their output schemas.
+// outputs checks results of tools against their output schemas. Checks are compiled at the first
+// use and kept; mu guards them.
 type outputs struct {
 	mu     sync.Mutex
 	checks map[string]func(json.RawMessage) error // by the text of the schema
@@ -38,8 +39,8 @@ func (o *outputs) check(schema json.RawMessage) (func(json.RawMessage) error, er
 }
 
 // fits fails the test if the result of a tool does not conform to the output schema that the
-// revision lists (2025-06-18 server/tools, "Output Schema": servers MUST provide structured
-// results that conform). Results with isError are not judged.
+// revision lists. Servers must provide structured results that conform (2025-06-18 server/tools,
+// "Output Schema"). Results with isError are not checked.
 func (s *Session) fits(d *dialect.Dialect, name string, result *protocol.CallToolResult) {
 	s.t.Helper()
 	if result.IsError || !d.StructuredContent() {

@@ -21,20 +21,20 @@ var (
 	Cancel  any = refusal("cancel")
 )
 
-// unchecked is an answer that the form is not asked about.
+// unchecked is an answer that is not checked against the form.
 type unchecked struct{ answer any }
 
-// Unchecked returns an answer for OnElicit that is sent as it is: the defaults of the form do not complete it,
-// and the test does not fail if it does not fit. So a test sees what the server does with a client that sends
-// anything.
+// Unchecked returns an answer for OnElicit that is sent as it is. The form's defaults do not
+// complete it, and the test does not fail if it does not fit. A test can thus check how the server
+// handles a client that sends anything.
 func Unchecked(answer any) any { return unchecked{answer} }
 
-// Form is a question as the user would see it. In Rounds it is also a question to
-// the model, whose message is the last of the conversation, or for the roots, which
-// has none.
+// Form is a question as the user sees it. In Rounds it may also be a question to the model, or for
+// the roots. The message of a question to the model is the last message of the conversation. A
+// question for the roots has no message.
 type Form struct {
 	Message string
-	Schema  []byte // of a form; else nil
+	Schema  []byte // of a form; otherwise nil
 	URL     string
 }
 
@@ -42,7 +42,7 @@ func formOf(p *protocol.ElicitParams) Form {
 	return Form{Message: p.Message, Schema: p.Schema, URL: p.URL}
 }
 
-// wants returns what the form asks for, for messages.
+// wants returns the content that the form asks for, for messages.
 func (f Form) wants() string {
 	if f.URL != "" {
 		return "none, but a visit to " + f.URL

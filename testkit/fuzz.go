@@ -24,14 +24,13 @@ import (
 // slow.
 const fuzzPatience = 5 * time.Second
 
-// FuzzTool seeds f from the tool's schema, with a valid call and the mistakes of
-// [Mistakes], and runs f.Fuzz: calls with mutations of those arguments go all the way
-// through a server that has only this tool, handler included. No call may panic, take
-// longer than five seconds, or be answered by a protocol error; isError results are fine.
-// What the fuzzer finds is kept as usual, in testdata/fuzz.
+// FuzzTool seeds f from the tool's schema, with a valid call and the mistakes of [Mistakes], and
+// runs f.Fuzz. Calls with mutations of those arguments pass through a server that has only this
+// tool, including the handler. No call may panic, take longer than five seconds, or be answered
+// with a protocol error; isError results are allowed. Findings are kept in testdata/fuzz as usual.
 //
-// Nobody can be asked: a handler that asks gets ErrUnsupported. If the tool needs its app's
-// OneOf or Validation, build the app first; the same goes for [FuzzAgreement] and [Bench].
+// The client answers no questions: a handler that asks gets ErrUnsupported. If the tool needs its
+// app's OneOf or Validation, build the app first. The same applies to [FuzzAgreement] and [Bench].
 func FuzzTool[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) {
 	f.Helper()
 	j := seeded(f, tool)
@@ -53,7 +52,7 @@ func seeded[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) *judge {
 	if j == nil {
 		f.Fatalf("testkit: %s: %v", f.Name(), err)
 	}
-	if err != nil { // no good call: the mistakes of a bad one are seeds, too
+	if err != nil { // no good call; the mistakes of a bad call are also seeds
 		f.Logf("testkit: %v", err)
 		j.good, _ = example(j.schema, exampleDepth).(map[string]any)
 	}
@@ -65,7 +64,7 @@ func seeded[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) *judge {
 	return j
 }
 
-// try calls the tool, and returns what is wrong with the outcome; "" if nothing is.
+// try calls the tool, and returns a complaint about the outcome, or "" if it is as expected.
 func (b *bare) try(ctx context.Context, c *client.Client, name string, arguments json.RawMessage) string {
 	ctx, cancel := context.WithTimeout(ctx, fuzzPatience)
 	defer cancel()
@@ -109,8 +108,8 @@ func (j *judge) near(arguments string, seed uint64) json.RawMessage {
 	return encodeValue(value)
 }
 
-// step makes one change: a member that the schema knows gets a value near what the schema wants,
-// is removed, or gets another name; or any value is replaced.
+// step makes one change. Either a member that the schema knows gets a value near the schema's
+// rules, is removed, or gets another name. Or any value is replaced.
 func (j *judge) step(random *rand.Rand, value any) any {
 	o, ok := value.(map[string]any)
 	if !ok {
@@ -161,17 +160,17 @@ func odd(random *rand.Rand, value any) any {
 	return texts[random.IntN(len(texts))]
 }
 
-// FuzzAgreement compares the tool's schema with its validator, on the inputs of [FuzzTool]:
-// what the tool accepts must be valid by its schema, and the tool must accept what the
-// schema allows. The handler does not run.
+// FuzzAgreement compares the tool's schema with its validator, on the inputs of [FuzzTool].
+// Arguments that the tool accepts must be valid by its schema, and the tool must accept arguments
+// that the schema allows. The handler does not run.
 //
-// Rules that a schema can only describe are left to the tool: it may refuse a member for
-// which the schema has a format or a description, and whatever In's own method Validate
-// refuses. It may also take null for a pointer, and refuse a number that 64 bits cannot hold,
-// since schemas leave that bound out. Repair is switched off.
+// Rules that a schema can only describe are left to the tool. It may refuse a member if the schema
+// has a format or a description for it, and arguments that In's own method Validate refuses. It may
+// also accept null for a pointer, and refuse a number that 64 bits cannot hold, because schemas
+// leave that bound out. Repair is switched off.
 func FuzzAgreement[In, Out any](f *testing.F, tool *framework.ToolOf[In, Out]) {
 	f.Helper()
-	bareTool(f, tool, framework.WithoutRepair()) // the checks are those of this server
+	bareTool(f, tool, framework.WithoutRepair()) // building this server sets the tool's checks
 	j := seeded(f, tool)
 	f.Fuzz(func(t *testing.T, arguments string, seed uint64) {
 		call := j.near(arguments, seed)
@@ -196,8 +195,8 @@ func (j *judge) disagrees(call json.RawMessage) string {
 	return ""
 }
 
-// nullsOnly reports whether all that the schema refuses are nulls: a pointer takes null, which no
-// schema of arguments advertises.
+// nullsOnly reports whether all issues of the schema are about nulls. A pointer accepts null, which
+// schemas of arguments do not list.
 func nullsOnly(issues []issue) bool {
 	return len(issues) > 0 && !slices.ContainsFunc(issues, func(i issue) bool { return i.Got != "null" })
 }
@@ -212,8 +211,8 @@ func beyond64(i issue) bool {
 	return n.Cmp(new(big.Float).SetInt64(math.MaxInt64)) > 0 || n.Cmp(new(big.Float).SetInt64(math.MinInt64)) < 0
 }
 
-// described reports whether all issues concern members that the schema describes in words or by
-// a format, or numbers whose bounds it leaves out.
+// described reports whether all issues concern members that the schema describes in words or by a
+// format, or numbers with bounds that it leaves out.
 func (j *judge) described(issues []issue) bool {
 	return !slices.ContainsFunc(issues, func(i issue) bool {
 		if beyond64(i) {

@@ -11,7 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 )
 
-// exampleDepth is down to which depth an example contains optional members.
+// exampleDepth is the depth that an example contains optional members down to.
 const exampleDepth = 4
 
 // example returns a value that fits a schema as far as the schema expresses its rules. It may
@@ -47,7 +47,7 @@ func example(s *surface.Schema, depth int) any {
 	return exampleText(s)
 }
 
-// merged adds the members that a schema has beside its alternatives.
+// merged adds the members that a schema has next to its alternatives.
 func merged(s *surface.Schema, value any, depth int) any {
 	o, ok := value.(map[string]any)
 	if !ok {

@@ -36,7 +36,7 @@ func matching(s *surface.Schema) (string, bool) {
 	return "", false
 }
 
-// fits reports whether the length of the text is what the schema wants.
+// fits reports whether the length of the text conforms to the schema.
 func fits(s *surface.Schema, text string) bool {
 	n := utf8.RuneCountInString(text)
 	least, errLeast := strconv.Atoi(string(s.MinLength))

@@ -45,16 +45,16 @@ func howToUpdate(t testing.TB) string {
 	return fmt.Sprintf("(go test -run '^%s$' -testkit.update writes it)", top)
 }
 
-// Golden compares a list with testdata/<name>.golden.json. The end of the name says
-// which: "tools", "resources", "templates" or "prompts"; "shop/tools" is the list of
-// tools in testdata/shop/tools.golden.json.
+// Golden compares a list with testdata/<name>.golden.json. The end of the name selects the list:
+// "tools", "resources", "templates" or "prompts". For example, "shop/tools" is the list of tools in
+// testdata/shop/tools.golden.json.
 //
-// The file has all pages as they are on the wire of the newest revision, indented. A
-// session of an older revision, whose list differs, has a file of its own, such as
-// testdata/tools.2025-03-26.golden.json; where it does not differ there is none.
+// The file has all pages as they are on the wire of the newest revision, indented. If the list of
+// an older revision differs, the revision has a file of its own, such as
+// testdata/tools.2025-03-26.golden.json. If it does not differ, there is no such file.
 //
-// With the flag -testkit.update, or where the test package has a flag -update of its
-// own and that is on, the files are written instead. A difference does not end the test.
+// With the flag -testkit.update, the files are written instead. The same applies if the test
+// package has a flag -update of its own that is set. A difference does not end the test.
 func (s *Session) Golden(name string) {
 	s.t.Helper()
 	kind, ok := listKinds()[path.Base(name)]
@@ -91,8 +91,8 @@ func listKinds() map[string]protocol.ListKind {
 	}
 }
 
-// writeGolden also writes the file of the newest revision, so that it does not matter in which
-// order the revisions are tested.
+// writeGolden writes the files. It also writes the file of the newest revision, so that the order
+// of the tested revisions does not matter.
 func (s *Session) writeGolden(kind protocol.ListKind, base, own string, got []byte) {
 	s.t.Helper()
 	common := got

@@ -17,12 +17,12 @@ import (
 	"time"
 )
 
-// Issuer is a local authorization server. Safe for concurrent use.
+// Issuer is a local authorization server. An Issuer is safe for concurrent use.
 //
-// For resource servers it publishes its metadata (RFC 8414, and as OpenID Connect has it)
-// and its keys, and introspects its tokens (RFC 7662). Tokens are signed with ES256. For
-// clients it registers them (RFC 7591), lets a user log in who agrees to everything, and
-// gives, renews and revokes tokens; [Issuer.Fault] has it do that wrong.
+// For resource servers, it publishes its metadata (RFC 8414, and as in OpenID Connect) and its
+// keys, and introspects its tokens (RFC 7662). Tokens are signed with ES256. For clients, it
+// registers them (RFC 7591), logs in a user who agrees to everything, and issues, renews and
+// revokes tokens. [Issuer.Fault] makes it do that incorrectly.
 type Issuer struct {
 	t      testing.TB
 	url    string
@@ -151,7 +151,7 @@ func (i *Issuer) introspect(w http.ResponseWriter, r *http.Request) {
 	reply(w, claims)
 }
 
-// URL returns the URL of the issuer: the "iss" of its tokens, below which its metadata is.
+// URL returns the URL of the issuer. It is the "iss" of its tokens, and its metadata is below it.
 func (i *Issuer) URL() string { return i.url }
 
 // JWKS returns the URL of the keys.
@@ -163,8 +163,8 @@ func (i *Issuer) Introspection() (endpoint, clientID, clientSecret string) {
 	return i.url + "/introspect", "resource", i.secret
 }
 
-// Token signs a token that is valid for ttl from now on; below zero it has expired already.
-// The server must refuse one for an audience other than its own.
+// Token signs a token that is valid for ttl from now on. If ttl is negative, the token has already
+// expired. The server must refuse a token for an audience other than its own.
 func (i *Issuer) Token(subject, audience string, ttl time.Duration, scopes ...string) string {
 	now := time.Now()
 	return i.Sign(map[string]any{
@@ -173,7 +173,7 @@ func (i *Issuer) Token(subject, audience string, ttl time.Duration, scopes ...st
 	})
 }
 
-// Sign signs exactly these claims, for tokens that lack one, or have wrong ones.
+// Sign signs exactly these claims, for tokens with missing or wrong claims.
 func (i *Issuer) Sign(claims map[string]any) string {
 	i.t.Helper()
 	token := i.sign("at+jwt", claims)
@@ -195,7 +195,7 @@ func (i *Issuer) sign(typ string, claims map[string]any) string {
 	return token
 }
 
-// signed is a JWS (RFC 7515) with ES256: r and s, 32 bytes each.
+// signed returns a JWS (RFC 7515) with ES256. The signature is r and s, 32 bytes each.
 func signed(key *ecdsa.PrivateKey, header, claims map[string]any) (string, error) {
 	parts := make([]string, 2)
 	for n, part := range []map[string]any{header, claims} {
@@ -237,7 +237,7 @@ func (i *Issuer) Withdraw() {
 	i.keys = i.keys[len(i.keys)-1:]
 }
 
-// Revoke revokes a token. Only introspection can tell.
+// Revoke revokes a token. Only introspection shows that it is revoked.
 func (i *Issuer) Revoke(token string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// This file is the half of an Issuer that clients see: it lets users log in.
+// This file is the part of an Issuer that clients use: it logs users in.
 
-// Fault is something that an Issuer does wrong, or differently.
+// Fault is an incorrect or unusual behavior of an Issuer.
 type Fault string
 
-// The faults. Those of the first group are attacks, or look like one.
+// The faults. The faults of the first group are attacks, or look like attacks.
 const (
 	OmitIss         Fault = "responses have no iss, although the metadata says so"
 	WrongIss        Fault = "responses name another issuer"
@@ -42,14 +42,14 @@ const (
 	ClockAhead     Fault = "its clock is an hour ahead"
 )
 
-// IssuerRequest is one that reached an Issuer.
+// IssuerRequest is a request that reached an Issuer.
 type IssuerRequest struct {
 	Path string
-	Form url.Values  // query or body; of a registration: metadata, its JSON
+	Form url.Values  // query or body; for a registration: metadata, its JSON
 	Head http.Header // of the request
 }
 
-// logins are what an Issuer knows of clients and users; guarded by the mutex of the Issuer.
+// logins holds the clients, users and grants of an Issuer. The mutex of the Issuer guards it.
 type logins struct {
 	user     string
 	life     time.Duration
@@ -77,29 +77,29 @@ func newLogins() logins {
 	}
 }
 
-// Client registers a client by hand. Without a secret it is a public one; without redirect URIs it
-// can use any.
+// Client registers a client by hand. Without a secret, the client is public. Without redirect URIs,
+// it can use any.
 func (i *Issuer) Client(id, secret string, redirects ...string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.logins.clients[id] = oauthClient{secret, redirects}
 }
 
-// Login says who logs in from now on. At first it is "ann".
+// Login sets the user who logs in from now on. The default is "ann".
 func (i *Issuer) Login(subject string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.logins.user = subject
 }
 
-// Lifetime is how long tokens of logins are valid from now on. At first it is an hour.
+// Lifetime sets how long tokens of later logins are valid. The default is an hour.
 func (i *Issuer) Lifetime(life time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.logins.life = life
 }
 
-// Fault has the issuer do these things wrong from now on, and no others.
+// Fault makes the issuer have these faults from now on, and no others.
 func (i *Issuer) Fault(faults ...Fault) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -122,8 +122,8 @@ func (i *Issuer) Log() []IssuerRequest {
 	return slices.Clone(i.logins.requests)
 }
 
-// Requests counts those with a path, such as "/token", and of token requests those with a grant
-// type, if there is one.
+// Requests returns the number of requests with a path, such as "/token". If a grant type is given,
+// it counts only token requests with this grant type.
 func (i *Issuer) Requests(path string, grantType ...string) (n int) {
 	for _, r := range i.Log() {
 		if r.Path == path && (len(grantType) == 0 || slices.Contains(grantType, r.Form.Get("grant_type"))) {
@@ -140,10 +140,10 @@ func (i *Issuer) handleLogins(mux *http.ServeMux) {
 	mux.HandleFunc("POST /register", i.register)
 }
 
-// logged notes requests, and refuses them while the issuer is down.
+// logged records requests, and refuses them while the issuer is down.
 func (i *Issuer) logged(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		_ = r.ParseForm() // what cannot be parsed is missing
+		_ = r.ParseForm() // parameters that cannot be parsed count as missing
 		i.note(IssuerRequest{r.URL.Path, maps.Clone(r.Form), r.Header.Clone()})
 		if i.isDown() {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -182,7 +182,7 @@ func (i *Issuer) loginMetadata(document map[string]any) {
 	}
 }
 
-// register is RFC 7591.
+// register registers a client (RFC 7591).
 func (i *Issuer) register(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
 	var about struct {
@@ -220,7 +220,7 @@ func refuse(w http.ResponseWriter, status int, code, text string) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": code, "error_description": text}) // as above
 }
 
-// authorize agrees at once.
+// authorize answers an authorization request. The user agrees at once, unless a fault prevents it.
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.Form
 	i.mu.Lock()
@@ -264,7 +264,7 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, redirect+"?"+answer.Encode(), http.StatusFound)
 }
 
-// token is the token endpoint: a code, a refresh token, or the client itself.
+// token answers requests to the token endpoint: for a code, a refresh token, or client credentials.
 func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	f := r.PostForm
 	if i.has(TokenDown) {
@@ -292,7 +292,7 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.grant(w, f.Get("grant_type"), g)
 }
 
-// redeem takes a code or a refresh token, which are good once.
+// redeem takes a code or a refresh token. Each is valid once.
 func (i *Issuer) redeem(id string, f url.Values) (g oauthGrant, fault string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -376,7 +376,7 @@ func (i *Issuer) authenticated(r *http.Request) (id string, ok bool) {
 	return id, known && c.secret == secret
 }
 
-// clock is what the issuer takes for the time.
+// clock returns the time of the issuer's clock.
 func (i *Issuer) clock() time.Time {
 	if i.has(ClockAhead) {
 		return time.Now().Add(time.Hour)
@@ -384,9 +384,9 @@ func (i *Issuer) clock() time.Time {
 	return time.Now()
 }
 
-// provenKey is the thumbprint of the key of a DPoP proof; empty without one. Only the nonce and the
-// time are looked at: that the proof is right is for the resource server to judge. code is the OAuth
-// error of a proof that is refused.
+// provenKey returns the thumbprint of the key of a DPoP proof, or "" if there is no proof. It
+// checks only the nonce and the time; the resource server checks the proof itself. code is the
+// OAuth error for a refused proof.
 func (i *Issuer) provenKey(r *http.Request) (thumbprint, code string, err error) {
 	proof := r.Header.Get("DPoP")
 	if proof == "" {
@@ -432,7 +432,7 @@ func (i *Issuer) currentNonce() string {
 	return i.logins.nonce
 }
 
-// revoke is RFC 7009.
+// revoke revokes a token (RFC 7009).
 func (i *Issuer) revoke(w http.ResponseWriter, r *http.Request) {
 	if _, ok := i.authenticated(r); !ok {
 		refuse(w, http.StatusUnauthorized, "invalid_client", "")

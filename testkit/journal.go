@@ -9,15 +9,15 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// journal holds what the app has logged, for the log of a test that fails. It may be written to
-// after the test has ended.
+// journal holds the app's log for the log of a failed test. Loggers append to it, also after the
+// test has ended; mu guards text.
 type journal struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
 }
 
-// journalBytes is how much is kept. Later entries are dropped, because the first error is
-// usually the cause of the others.
+// journalBytes is the maximum size of a journal. Later entries are dropped, because the first error
+// is usually the cause of the others.
 const journalBytes = 1 << 16
 
 // newJournal returns a journal that is written to the log of the test if the test fails.
@@ -45,8 +45,8 @@ func (j *journal) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// logger returns a logger with the default level of an app's own. Its entries have no times,
-// which would be of no use.
+// logger returns a logger with the default level of an app's own logger. Its entries have no times,
+// because they would not help.
 func (j *journal) logger() *zap.Logger {
 	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(zapcore.EncoderConfig{
 		MessageKey: "msg", LevelKey: "level", NameKey: "logger", EncodeLevel: zapcore.LowercaseLevelEncoder, EncodeDuration: zapcore.StringDurationEncoder,

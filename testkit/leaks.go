@@ -20,17 +20,16 @@ import (
 // reporting each other's goroutines.
 const leakLabel = "testkit"
 
-// callLabel is a label with the frame that was sent, on goroutines that the carrier starts to
-// serve it. It tells which tool has left a goroutine behind, even if the stack shows only
-// libraries.
+// callLabel is a label with the frame that was sent, on goroutines that the carrier starts to serve
+// it. It shows which tool has left a goroutine behind, even if the stack contains only libraries.
 const callLabel = "testkit.call"
 
-// labelled runs fn. The goroutines that it starts are labelled as the site's.
+// labelled runs fn. The goroutines that fn starts have the label of the site.
 func (st *site) labelled(t testing.TB, fn func() error) error {
 	return st.owned(t.Context(), nil, fn)
 }
 
-// owned is like labelled, for what is done for one frame.
+// owned is like labelled, for work on one frame.
 func (st *site) owned(ctx context.Context, sent []byte, fn func() error) (err error) {
 	labels := pprof.Labels(leakLabel, st.name())
 	if text, ok := (frame{sent: true, text: sent}).request(); ok {
@@ -43,8 +42,9 @@ func (st *site) owned(ctx context.Context, sent []byte, fn func() error) (err er
 // name returns a name that no other site has.
 func (st *site) name() string { return fmt.Sprintf("%p", st) }
 
-// Patience of the check: goroutines that were told to end may take a while. It looks leakLooks
-// times at least, because nothing ends while a busy machine does not run the process.
+// Patience of the check. Goroutines that were cancelled may take a while to end. The check looks at
+// least leakLooks times, because goroutines do not end while a busy machine does not run the
+// process.
 const (
 	leakPatience = 2 * time.Second
 	leakLooks    = 100
@@ -69,7 +69,8 @@ func (st *site) watchGoroutines(t testing.TB, allowed []string) {
 	})
 }
 
-// leaked returns the goroutines that are left when none is, or when patience ends.
+// leaked returns the goroutines that are left. It returns when none is left, or when the patience
+// ends.
 func leaked(name string, allowed []string) []group {
 	deadline := time.Now().Add(leakPatience)
 	pause := time.Duration(0)
@@ -87,8 +88,8 @@ func leaked(name string, allowed []string) []group {
 	}
 }
 
-// hangUpIdle closes the idle connections of http.DefaultClient: it is no leak that a tool has
-// asked another server. An idle connection of a handler's own transport is.
+// hangUpIdle closes the idle connections of http.DefaultClient. They are not a leak if a tool has
+// asked another server. An idle connection of a handler's own transport is a leak.
 func hangUpIdle(left []group) {
 	if slices.ContainsFunc(left, func(g group) bool { return strings.Contains(g.stack, "net/http.") }) {
 		http.DefaultClient.CloseIdleConnections()
@@ -118,8 +119,8 @@ func goroutinesOf(name string) []group {
 	return found
 }
 
-// groupOf reads a paragraph of the profile: "2 @ 0x12 0x34", "# labels: {...}", and a
-// line for each call, of an address, a function and a place.
+// groupOf parses a paragraph of the profile: "2 @ 0x12 0x34", "# labels: {...}", and a line for
+// each call with an address, a function and a place.
 func groupOf(text string) group {
 	g := group{n: 1}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -171,8 +172,8 @@ func atWork(all []group) string {
 	return "\nstill at work:" + stacks(left)
 }
 
-// lasting returns functions of libraries whose goroutines remain for some seconds after they
-// are no longer needed, or until the process ends.
+// lasting returns functions of libraries. Their goroutines remain for some seconds after they are
+// no longer needed, or until the process ends.
 func lasting() []string {
 	return []string{"fasthttp.updateServerDate", "fasthttp.(*workerPool).Start", "goleak."}
 }

@@ -47,9 +47,9 @@ func collect[T any](s *Session, kind protocol.ListKind, list func(context.Contex
 	return all
 }
 
-// Complete completes an argument of a prompt or of a resource template. ref is the name of
-// the prompt or the URI template: a ref with a brace is a template. args are the arguments
-// already given.
+// Complete completes an argument of a prompt or of a resource template. ref is the name of the
+// prompt or the URI template; a ref with a brace is a template. args are the arguments already
+// given.
 func (s *Session) Complete(ref, argument, prefix string, args map[string]string) []string {
 	s.t.Helper()
 	p := &protocol.CompleteParams{Prompt: ref, Argument: argument, Value: prefix, Context: args}

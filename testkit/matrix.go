@@ -7,10 +7,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// Matrix runs body for every revision on every carrier, one after another, each on an app
-// of its own if app is a function. The subtests are named for both, such as
-// "2025-11-25/fiber". The carriers are inmem, stdio (over pipes), fiber (without a socket),
-// fiber-socket and nethttp; over HTTP the session's user needs no token.
+// Matrix runs body for every revision on every carrier, one after another. If app is a function,
+// each runs on an app of its own. The subtests are named for both, such as "2025-11-25/fiber". The
+// carriers are inmem, stdio (over pipes), fiber (without a socket), fiber-socket and nethttp. Over
+// HTTP the session's user needs no token.
 func Matrix[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
 	t.Helper()
 	for _, d := range dialect.All() {
@@ -20,8 +20,8 @@ func Matrix[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), o
 	}
 }
 
-// AllCarriers runs body on every carrier, at the newest revision or that of At, each on an
-// app of its own if app is a function.
+// AllCarriers runs body on every carrier, at the newest revision or the revision of [At]. If app is
+// a function, each runs on an app of its own.
 func AllCarriers[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
 	t.Helper()
 	for _, c := range within(opts, carriers()) {
@@ -30,7 +30,8 @@ func AllCarriers[A AppSource](t *testing.T, app A, body func(*testing.T, *Sessio
 }
 
 // BothEras runs body at the newest revision with a handshake (2025-11-25) and at the newest
-// without (2026-07-28), in memory, each on an app of its own if app is a function.
+// revision without one (2026-07-28), in memory. If app is a function, each runs on an app of its
+// own.
 func BothEras[A AppSource](t *testing.T, app A, body func(*testing.T, *Session), opts ...Option) {
 	t.Helper()
 	for _, d := range []*dialect.Dialect{dialect.Handshake(""), newest()} {
@@ -47,8 +48,8 @@ func AllRevisions[A AppSource](t *testing.T, app A, body func(*testing.T, *Sessi
 	}
 }
 
-// subtest runs body on a session of its own. The options of the matrix come last, so that they
-// win.
+// subtest runs body on a session of its own. The options of the matrix come last, so that they take
+// precedence.
 func subtest[A AppSource](t *testing.T, name string, app A, body func(*testing.T, *Session), opts []Option, own ...Option) {
 	t.Helper()
 	given(t, body)

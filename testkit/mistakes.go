@@ -13,20 +13,22 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Mistakes tries the standard mistakes of models on tool, each in a subtest: an
-// argument that is missing, null, of another type, beyond its bounds, a name that is
-// nearly right, an enum value in the wrong case, a number as text, JSON in a text, a
-// list for one value and one value for a list, a dotted path, a wrapper around all,
-// arguments that are no object.
+// Mistakes tries the standard mistakes of models on tool, each in a subtest:
+//   - an argument that is missing, null, of another type, or beyond its bounds
+//   - a name that is nearly right, or an enum value in the wrong case
+//   - a number as text, or JSON in a text
+//   - a list for one value, or one value for a list
+//   - a dotted path, or a wrapper around all arguments
+//   - arguments that are not an object
 //
-// The tool must refuse each with an error that names the path and says what is wanted; the
-// corrected call in the error must pass. What the tool repairs instead (see
-// [framework.WithoutRepair]), or what its schema allows, does not count as a mistake. The
-// handler does not run.
+// The tool must refuse each with an error that names the path and describes what is expected. The
+// corrected call in the error must pass. If the tool repairs a call (see
+// [framework.WithoutRepair]), or its schema allows the call, it is not a mistake. The handler does
+// not run.
 //
-// The calls are made from the schema. If the tool has rules that its schema cannot express,
-// so that no valid call is found, give the argument a default, or its schema an example,
-// that shows one. If the tool needs its app's OneOf or Validation, build the app first.
+// The calls are made from the schema. If the tool has rules that its schema cannot express, there
+// may be no valid call. Then give the argument a default, or its schema an example, that shows a
+// valid value. If the tool needs its app's OneOf or Validation, build the app first.
 func Mistakes[In, Out any](t *testing.T, tool *framework.ToolOf[In, Out]) {
 	t.Helper()
 	j, err := newJudge(tool)
@@ -43,7 +45,7 @@ func Mistakes[In, Out any](t *testing.T, tool *framework.ToolOf[In, Out]) {
 	}
 }
 
-// judge judges how a tool handles arguments, from its schema and its errors.
+// judge checks how a tool handles arguments, with its schema and its errors.
 type judge struct {
 	name   string
 	check  func(json.RawMessage) error // the tool's own check
@@ -71,7 +73,7 @@ func newJudge[In, Out any](tool *framework.ToolOf[In, Out]) (*judge, error) {
 	return j, err // without a good call, the judge is still useful for fuzzing
 }
 
-// byItsSchema returns a tool that checks its arguments by this schema alone.
+// byItsSchema returns a tool that checks its arguments only by this schema.
 func byItsSchema(schema json.RawMessage) *framework.ToolOf[json.RawMessage, struct{}] {
 	return framework.Tool[json.RawMessage, struct{}]("schema", nil, framework.InputSchema(schema))
 }
@@ -97,7 +99,7 @@ func (j *judge) goodCall() (map[string]any, error) {
 	return nil, fmt.Errorf("no call that %s accepts can be made from its schema (give the argument a default, or its schema an example): %w", j.name, err)
 }
 
-// encodeValue cannot fail: the value came from JSON.
+// encodeValue returns a value as JSON. It cannot fail, because the value came from JSON.
 func encodeValue(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -106,7 +108,7 @@ func encodeValue(v any) json.RawMessage {
 	return raw
 }
 
-// tryOf returns the corrected call in a teaching error; nil if there is none.
+// tryOf returns the corrected call in a teaching error, or nil if there is none.
 func tryOf(err error) json.RawMessage {
 	_, try, found := strings.Cut(messageOf(err), "\nTry: ")
 	if !found {
@@ -140,7 +142,7 @@ func issuesOf(err error) []issue {
 	return data.Issues
 }
 
-// judge returns what is wrong with how the tool handles a mistake; "" if nothing is.
+// judge returns a complaint about how the tool handles a mistake, or "" if it handles it correctly.
 func (j *judge) judge(m mistake) string {
 	err := j.check(m.arguments)
 	if err == nil {

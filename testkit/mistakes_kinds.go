@@ -11,7 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// anywhere is the path of mistakes for which the error may name any path.
+// anywhere is the path of mistakes if the error may name any path.
 const anywhere = "*"
 
 // mistake is a wrong call as models make them.
@@ -38,7 +38,7 @@ func (p place) pointer() string {
 	return path
 }
 
-// places returns the members of an object, and those of objects inside it.
+// places returns the members of an object, and the members of objects inside it.
 func places(s *surface.Schema, value map[string]any, above []string) []place {
 	var all []place
 	required := s.Resolve().Required
@@ -54,7 +54,8 @@ func places(s *surface.Schema, value map[string]any, above []string) []place {
 	return all
 }
 
-// placesIn returns the places inside a value: in an array, those of the first item.
+// placesIn returns the places inside a value. For an array, it returns the places of the first
+// item.
 func placesIn(s *surface.Schema, value any, above []string) []place {
 	switch v := value.(type) {
 	case map[string]any:
@@ -84,7 +85,7 @@ func (j *judge) with(p place, value any) json.RawMessage {
 	return j.edited(p, func(o map[string]any, name string) { o[name] = value })
 }
 
-// edited returns the good call after a change of the object that holds a place.
+// edited returns the good call after a change of the object that contains a place.
 func (j *judge) edited(p place, edit func(o map[string]any, name string)) json.RawMessage {
 	call, _ := decoded(encodeValue(j.good)).(map[string]any)
 	var at any = call
@@ -158,7 +159,8 @@ func (j *judge) naming(p place) []mistake {
 	return all
 }
 
-// misspelt returns the name with two letters swapped, or one doubled; "" if it is too short.
+// misspelt returns the name with two letters swapped, or one doubled. If the name is too short, it
+// returns "".
 func misspelt(name string) string {
 	if len(name) < 3 {
 		return ""
@@ -170,8 +172,8 @@ func misspelt(name string) string {
 	return name[:i] + name[i-1:]
 }
 
-// recased returns the name in camel case instead of snake case or the other way round, or with
-// a capital; "" if that changes nothing.
+// recased returns the name in camel case instead of snake case or the other way round, or with a
+// capital. If that changes nothing, it returns "".
 func recased(name string) string {
 	if head, tail, found := strings.Cut(name, "_"); found && tail != "" {
 		return head + strings.ToUpper(tail[:1]) + tail[1:]
@@ -187,7 +189,7 @@ func recased(name string) string {
 	return ""
 }
 
-// wrong is a value to put in place of a good one.
+// wrong is a value that replaces a good one.
 type wrong struct {
 	name  string
 	value any
@@ -196,7 +198,7 @@ type wrong struct {
 
 // misread returns values of another type or form.
 func misread(p place) []wrong {
-	all := []wrong{{"null for", nil, !p.required}} // null says that nothing is given
+	all := []wrong{{"null for", nil, !p.required}} // null means that no value is given
 	switch v := p.value.(type) {
 	case string:
 		all = append(all, wrong{"number for text", json.Number("12345"), false}, wrong{"object for text", map[string]any{"value": v}, false}, wrong{"list for text", []any{v}, false})

@@ -7,14 +7,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// mortal is the task store and queue of one node, whose worker can die.
+// mortal is the task store and queue of one node. Its worker can die, and operations of a dead
+// worker then have no effect on the store.
 type mortal struct {
 	task.Store
 	queue task.Queue
 	n     *node
 }
 
-// Get finds nothing for a dead worker.
+// Get returns ErrNotFound to a dead worker.
 func (m *mortal) Get(ctx context.Context, id string) (task.Record, error) {
 	if m.n.sightless(ctx) {
 		return task.Record{}, task.ErrNotFound
@@ -22,7 +23,7 @@ func (m *mortal) Get(ctx context.Context, id string) (task.Record, error) {
 	return m.Store.Get(ctx, id)
 }
 
-// Update of a dead worker changes nothing.
+// Update changes nothing for a dead worker.
 func (m *mortal) Update(ctx context.Context, r task.Record) error {
 	if m.n.dead(ctx) {
 		return task.ErrNotFound
@@ -30,7 +31,7 @@ func (m *mortal) Update(ctx context.Context, r task.Record) error {
 	return m.Store.Update(ctx, r)
 }
 
-// Take of a dead worker waits until ctx ends.
+// Take waits until ctx ends if the worker is dead.
 func (m *mortal) Take(ctx context.Context) (task.Lease, error) {
 	alive, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -66,7 +67,7 @@ func (m *mortal) hold(lease *task.Lease) bool {
 	return true
 }
 
-// abandon releases a lease that a dead worker was just given, and keeps its Again for the next
+// abandon releases a lease that a dead worker has just received, and keeps its Again for the next
 // worker.
 func (m *mortal) abandon(ctx context.Context, lease task.Lease) error {
 	c := m.n.c
@@ -78,7 +79,7 @@ func (m *mortal) abandon(ctx context.Context, lease task.Lease) error {
 	return m.queue.Release(context.WithoutCancel(ctx), lease)
 }
 
-// Renew of a dead worker returns ErrLost.
+// Renew returns ErrLost if the worker is dead.
 func (m *mortal) Renew(ctx context.Context, l task.Lease) error {
 	if m.n.life.Err() != nil {
 		return task.ErrLost
@@ -86,7 +87,7 @@ func (m *mortal) Renew(ctx context.Context, l task.Lease) error {
 	return m.queue.Renew(ctx, l)
 }
 
-// Release of a dead worker does nothing: the lease expires.
+// Release does nothing if the worker is dead: the lease expires.
 func (m *mortal) Release(ctx context.Context, l task.Lease) error {
 	defer m.n.running.Done()
 	m.n.mu.Lock()

@@ -12,8 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
-// defaultTimeout is that of one call: long enough for a loaded machine, and short enough to
-// report which call hangs before the test binary is killed.
+// defaultTimeout is the timeout of one call. It is long enough for a loaded machine, and short
+// enough to report a hanging call before the test binary is killed.
 const defaultTimeout = 30 * time.Second
 
 // Option configures a session. Sealed.
@@ -29,19 +29,19 @@ type config struct {
 	without   []string
 	principal *framework.Principal
 	timeout   time.Duration
-	store     framework.Store // nil: the app's, or the testkit's own
+	store     framework.Store // nil for the app's store, or the testkit's own
 	secrets   []string        // names of members to redact in records
-	leaks     []string        // functions whose goroutines may outlive the session
+	leaks     []string        // functions; goroutines that run them may outlive the session
 	virtual   bool            // bodies of matrices run in bubbles
 	ordered   bool            // questions must come in the order of the script
-	faults    *faults         // nil: none
+	faults    *faults         // nil if there are none
 	verbose   bool            // a test that fails shows many frames
 }
 
 func newConfig(opts []Option) config {
 	c := config{dialect: newest(), carrier: inMemory(), timeout: defaultTimeout, leaks: lasting(), verbose: testing.Verbose()}
 	for _, o := range opts {
-		if o != nil { // New complains
+		if o != nil { // New reports a nil option
 			o.option(&c)
 		}
 	}
@@ -57,7 +57,7 @@ func (c *config) where() string {
 	return where
 }
 
-// unknown returns the first name in without that is not a capability; "" if there is none.
+// unknown returns the first entry of c.without that is not a capability, or "" if all are.
 func (c *config) unknown() string {
 	known := capabilities()
 	for _, name := range c.without {
@@ -78,35 +78,35 @@ func Without(capabilities ...string) Option {
 	return optionFunc(func(c *config) { c.without = append(slices.Clip(c.without), capabilities...) })
 }
 
-// Principal sets who calls, claims included.
+// Principal sets the caller, including claims.
 func Principal(p framework.Principal) Option {
 	return optionFunc(func(c *config) { c.principal = &p })
 }
 
-// User sets who calls.
+// User sets the caller by subject and scopes.
 func User(subject string, scopes ...string) Option {
 	return Principal(framework.Principal{Subject: subject, Scopes: scopes})
 }
 
-// At sets the revision of the session; default: the newest.
+// At sets the revision of the session. The default is the newest.
 func At(rev protocol.Revision) Option {
 	return at(dialect.Of(rev))
 }
 
-// Timeout limits one call, and one wait for a notification; default 30 s.
+// Timeout limits one call, and one wait for a notification. The default is 30 s.
 func Timeout(d time.Duration) Option { return optionFunc(func(c *config) { c.timeout = d }) }
 
-// Ordered demands that the server asks in the order of OnElicit, and in that of OnSample: a
-// question that the next answer is not for fails the test.
+// Ordered requires that the server asks its questions in the order of OnElicit, and of OnSample. A
+// question that does not match the next answer fails the test.
 func Ordered() Option { return optionFunc(func(c *config) { c.ordered = true }) }
 
-// Store sets the store that the servers of the session share, those that Resume starts
-// included, in place of the app's own. Without it, and if the app has none, tasks are in a
+// Store sets the store that the servers of the session share, including servers that Resume starts.
+// It replaces the app's own store. If neither the session nor the app has a store, tasks are in a
 // store in memory that outlives a worker, and nothing else is shared.
 func Store(s framework.Store) Option { return optionFunc(func(c *config) { c.store = s }) }
 
-// MayLeave lets goroutines with one of these functions in their stack, such as
-// "example.com/pool.(*Pool).run", outlive the session.
+// MayLeave allows goroutines to outlive the session if one of these functions is in their stack,
+// such as "example.com/pool.(*Pool).run".
 func MayLeave(functions ...string) Option {
 	return optionFunc(func(c *config) { c.leaks = append(slices.Clip(c.leaks), functions...) })
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Eventually waits until cond holds, and checks it again after each notification, not after
-// a time: if the server says nothing, wait for something else with AwaitNotification, or
-// use Advance. what is for the failure message.
+// Eventually waits until cond holds. It checks cond again after each notification, not at
+// intervals. If the server sends no notification, wait for another event with
+// [Session.AwaitNotification], or use [Session.Advance]. what is for the failure message.
 //
 //	s.Eventually("the index is built", func() bool { return len(s.Resources()) == 3 })
 func (s *Session) Eventually(what string, cond func() bool) {
@@ -63,9 +63,9 @@ func (s *Session) InOrder(notifications ...string) {
 	s.t.Fatalf("testkit: no %q %s; seen so far, in order:%s\nsent: %s", notifications[next], where, all.String(), s.wire.exchange.lastSent())
 }
 
-// isThat reports whether n has the method that want begins with, and its params contain the
-// rest of want. The rest is compared as a whole: single words are easily found in numbers, ids
-// and names.
+// isThat reports whether n has the method that want begins with, and its params contain the rest of
+// want. The rest is compared as a whole, because single words are easily found in numbers, IDs and
+// names.
 func isThat(n protocol.Notification, want string) bool {
 	method, text, _ := strings.Cut(want, " ")
 	return n.Method == method && strings.Contains(string(n.Params), text)

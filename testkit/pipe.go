@@ -7,8 +7,8 @@ import (
 )
 
 // pipes is a listener without a socket. A deadline of its connections ends a Read that waits.
-// With the connections of fasthttputil it does not, so that code that sets a deadline to take a
-// connection over would wait for ever.
+// Connections of fasthttputil do not support this: code that sets a deadline to take over a
+// connection would wait forever.
 type pipes struct {
 	dialled chan net.Conn
 	closed  chan struct{}

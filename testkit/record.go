@@ -12,7 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// notices holds the notifications of the server.
+// notices holds the notifications of the server. The client's goroutine appends them, and each
+// change closes changed and makes a new channel. mu guards all fields.
 type notices struct {
 	mu            sync.Mutex
 	notifications []protocol.Notification
@@ -21,8 +22,8 @@ type notices struct {
 	changed       chan struct{}  // closed with the next notification
 }
 
-// notified keeps a notification. It drops acknowledgements of subscriptions, which only some
-// revisions have: tests need not know the revision.
+// notified keeps a notification. It drops acknowledgments of subscriptions, which only some
+// revisions have, because tests need not know the revision.
 func (s *Session) notified(_ context.Context, n protocol.Notification) {
 	if n.Method == protocol.NotificationAcknowledged {
 		return
@@ -34,13 +35,13 @@ func (s *Session) notified(_ context.Context, n protocol.Notification) {
 	r.changes()
 }
 
-// changes wakes those who wait for a notification. The caller holds mu.
+// changes wakes goroutines that wait for a notification. The caller holds mu.
 func (r *notices) changes() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
 
-// wake wakes those who wait for a notification, because a question has found no answer.
+// wake wakes goroutines that wait for a notification, because a question has found no answer.
 func (r *notices) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +61,7 @@ func (s *Session) Progress() []protocol.Progress {
 	return slices.Clone(s.record.progress)
 }
 
-// Notifications returns those seen so far, in order, progress and logs included.
+// Notifications returns the notifications seen so far, in order, including progress and logs.
 func (s *Session) Notifications() []protocol.Notification {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
@@ -115,8 +116,8 @@ func (s *Session) AwaitNotification(method string) protocol.Notification {
 	}
 }
 
-// wait waits for the next notification. At the end of the timer, or of the test, it fails
-// the test and returns false.
+// wait waits for the next notification. If the timer or the test ends first, it fails the test and
+// returns false.
 func (s *Session) wait(changed <-chan struct{}, timer *time.Timer, missing string) bool {
 	s.t.Helper()
 	var why string

@@ -28,7 +28,7 @@ func headOf(c *config) (head record.Head, err error) {
 	return head, err
 }
 
-// caller returns who called; nil for an anonymous caller.
+// caller returns the principal in a record's head, or nil for an anonymous caller.
 func caller(h record.Head) *framework.Principal {
 	if h.User == "" && h.Issuer == "" && h.Scopes == nil && h.Claims == nil {
 		return nil
@@ -37,16 +37,18 @@ func caller(h record.Head) *framework.Principal {
 	return &framework.Principal{Subject: h.User, Issuer: h.Issuer, Scopes: h.Scopes, Claims: claims}
 }
 
-// Record writes the session's frames, redacted and normalised, to a file for [Replay]. It
-// is written when the test ends, unless the test failed or was skipped, with all frames of the
-// session from its beginning, one per line. It begins with who called: subject, issuer, scopes and
-// claims.
+// Record writes the session's frames, redacted and normalized, to a file for [Replay]. The file is
+// written when the test ends, unless the test failed or was skipped. It has all frames of the
+// session from its beginning, one per line. The first line has the caller: subject, issuer, scopes
+// and claims.
 //
-// Redacted are: strings under names of secrets (framework.IsSecretName) and under
-// the names of [Redact], also in JSON inside a text; the same strings wherever else they
-// occur, if they have at least four characters; and whatever looks like a bearer token.
-// What differs in each run is replaced by a name: ids of tasks and of questions, states of
-// calls, times.
+// Three kinds of secrets are redacted. The first are strings under names of secrets
+// (framework.IsSecretName) and under the names of [Redact], also in JSON inside a text. The second
+// are the same strings elsewhere, if they have at least four characters. The third are texts that
+// look like a bearer token.
+//
+// Values that differ in each run are replaced by placeholders: IDs of tasks and of questions,
+// states of calls, and times.
 func (s *Session) Record(path string) {
 	s.t.Helper()
 	if s.chaos.Load() != nil {
@@ -90,8 +92,8 @@ func (s *Session) save(path string, frames []frame) error {
 	return nil
 }
 
-// Redact keeps strings and numbers under these names out of records, in any letter case,
-// those in objects and lists under them included.
+// Redact keeps strings and numbers under these names out of records, in any letter case. Strings
+// and numbers in objects and lists under the names are also redacted.
 func Redact(names ...string) Option {
 	return optionFunc(func(c *config) { c.secrets = append(slices.Clip(c.secrets), names...) })
 }

@@ -19,13 +19,13 @@ import (
 	"github.com/kagami-mcp/kagami/transport/inmem"
 )
 
-// Replay replays a record of [Session.Record]: what the client sent is sent to the app
-// again, frame by frame, and what the app sends must be what the record has, except
-// redacted texts and times. Each difference fails the test. Answers may come in another
-// order, as long as nothing that the client sent in between depends on them.
+// Replay replays a record of [Session.Record]. It sends the client's frames to the app again, frame
+// by frame. The app's frames must equal the record, except redacted texts and times. Each
+// difference fails the test. Answers may come in another order, if no frame that the client sent in
+// between depends on them.
 //
-// What was redacted is sent as it is in the record. An exchange whose course depends on
-// time, such as asking for a task until it is over, may go differently.
+// Redacted values are sent as they are in the record. An exchange that depends on time, such as
+// polling a task until it ends, may go differently.
 func Replay[A AppSource](t *testing.T, app A, path string) {
 	t.Helper()
 	replay(t, app, path)
@@ -76,7 +76,7 @@ type player struct {
 	conn  transport.Conn
 	path  string
 	line  int
-	bound map[string]string // by placeholder: its value in this run
+	bound map[string]string // value in this run, by placeholder
 	early []any             // frames that came before they were expected
 	open  map[string]bool   // requests without an answer yet, by kindOf their answer
 	sent  string            // the last frame sent
@@ -128,7 +128,7 @@ func (p *player) text(v string) string {
 	return p.named(strings.ReplaceAll(v, record.Sometime, time.Now().UTC().Format(time.RFC3339Nano)))
 }
 
-// named replaces the placeholders whose values are known.
+// named replaces the placeholders that already have a value.
 func (p *player) named(v string) string {
 	for name, value := range p.bound {
 		v = strings.ReplaceAll(v, name, value)
@@ -168,8 +168,8 @@ func (p *player) take(frame any) {
 	p.early = append(p.early, frame)
 }
 
-// lastPatience is how long drain waits for answers. It is short, because a request that was
-// cancelled gets none.
+// lastPatience is how long drain waits for answers. It is short, because a cancelled request gets
+// none.
 const lastPatience = 500 * time.Millisecond
 
 // drain waits for answers that the record does not have.
@@ -187,7 +187,7 @@ func (p *player) drain() {
 	}
 }
 
-// kindOf returns what a frame is matched by: the id that it answers, or its method.
+// kindOf returns the key that frames are matched by: the id of the answered request, or the method.
 func kindOf(v any) string {
 	object, _ := v.(map[string]any)
 	if method, ok := object["method"].(string); ok {
@@ -208,7 +208,7 @@ func (p *player) compare(want, got any) {
 	}
 }
 
-// differences appends where two values differ, by path.
+// differences appends the paths where two values differ.
 func (p *player) differences(path string, want, got any, into *[]string) {
 	switch want := want.(type) {
 	case map[string]any:
@@ -251,7 +251,7 @@ func (p *player) members(path string, want, got map[string]any, into *[]string) 
 	}
 }
 
-// same compares texts, and learns the value of a placeholder where it first occurs.
+// same compares texts. At the first occurrence of a placeholder, it stores the placeholder's value.
 func (p *player) same(want, got string) bool {
 	switch {
 	case want == record.Sometime:
@@ -266,8 +266,8 @@ func (p *player) same(want, got string) bool {
 	return matches(p.named(want), got)
 }
 
-// matches compares texts. In want, any text matches a redacted part, a time, or a placeholder
-// whose value is not known yet.
+// matches compares texts. Any text matches a redacted part of want, a time, or a placeholder
+// without a value.
 func matches(want, got string) bool {
 	parts := unknown().Split(want, -1)
 	first, last := parts[0], parts[len(parts)-1]
@@ -285,7 +285,7 @@ func matches(want, got string) bool {
 	return begins && ends
 }
 
-// unknown matches the placeholders that stand for any text.
+// unknown matches the placeholders that any text matches.
 func unknown() *regexp.Regexp {
 	return regexp.MustCompile(record.Redacted + "|" + record.Sometime + "|<(" + strings.Join(record.Varying(), "|") + `) \d+>`)
 }

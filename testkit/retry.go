@@ -9,7 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// retry is what the request of the next round adds to the call (2026-07-28 basic/patterns/mrtr).
+// retry holds the members that the request of the next round adds to the call (2026-07-28
+// basic/patterns/mrtr).
 type retry struct {
 	answers []roundAnswer
 	state   *string
@@ -18,7 +19,7 @@ type retry struct {
 // roundAnswer is the answer to one question.
 type roundAnswer struct {
 	key    string
-	result json.RawMessage // nil: the answer is left out
+	result json.RawMessage // nil if the answer is left out
 }
 
 // params returns the params of the call with the answers and the state of the round.
@@ -37,8 +38,8 @@ func (r retry) params(call json.RawMessage) json.RawMessage {
 	return append(out, '}')
 }
 
-// requiredOf returns the result of a round that asks; nil if it asks nothing. It is also nil if
-// the result cannot be decoded, which is reported elsewhere.
+// requiredOf returns the result of a round that asks. If the round asks nothing, it returns nil. It
+// also returns nil if the result cannot be decoded, which is reported elsewhere.
 func requiredOf(d *dialect.Dialect, method string, raw json.RawMessage) *protocol.InputRequiredResult {
 	if raw == nil {
 		return nil

@@ -12,16 +12,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// Rounds is a call on 2026-07-28, driven by hand: each request is sent once, when
-// the test says so, and nothing answers for the test. Not for concurrent use.
+// Rounds is a call on 2026-07-28 that the test drives. Each request is sent once, when the test
+// sends it, and the script answers nothing. A Rounds is not safe for concurrent use.
 //
 //	r := s.Rounds("book", `{"room":"blue"}`)
 //	r.Answer("Ann").OtherUser("eve").Answer(true).Result().Code(-32602)
 //	r.Answer(true).Result().OK() // Ann's own answer
 //
-// Tamper, Expire, OtherUser and DropAnswer change the next request, whether of Answer or
-// Resend; the test fails if none follows. A request that was changed and refused has not
-// happened: the questions are open as before.
+// Tamper, Expire, OtherUser and DropAnswer change the next request, of Answer or Resend. If no
+// request follows, the test fails. If a changed request is refused, the questions remain open as
+// before.
 type Rounds struct {
 	s        *Session
 	call     json.RawMessage // params of the first round
@@ -32,7 +32,7 @@ type Rounds struct {
 	change   alteration
 }
 
-// alteration is how the next request differs from that of an honest client.
+// alteration is the difference between the next request and the request of an honest client.
 type alteration struct {
 	tamper, expire bool
 	user           *framework.Principal
@@ -58,7 +58,7 @@ func (s *Session) Rounds(name, arguments string) *Rounds {
 	return r
 }
 
-// unsent is the complaint about a change that no request followed.
+// unsent is the failure message for a change without a following request.
 const unsent = "Tamper, Expire, OtherUser and DropAnswer change the next request, but no request followed: call Answer or Resend after them"
 
 // send sends the request of a round with these params.
@@ -85,7 +85,7 @@ func (r *Rounds) send(params json.RawMessage) {
 	}
 }
 
-// Questions returns those of the current round; empty when the call is done.
+// Questions returns the questions of the current round. It returns nil when the call has completed.
 func (r *Rounds) Questions() []Form {
 	if r.required == nil {
 		return nil
@@ -143,7 +143,7 @@ func (r *Rounds) Resend() *Rounds {
 	return r
 }
 
-// next sends a round with the changes that were asked for.
+// next sends a round with the requested changes.
 func (r *Rounds) next(with retry) *Rounds {
 	r.s.t.Helper()
 	sent := retry{slices.Clone(with.answers), with.state}
@@ -167,7 +167,7 @@ func (r *Rounds) next(with retry) *Rounds {
 	return r
 }
 
-// tampered is the state with one character of its middle changed.
+// tampered returns the state with one character in the middle changed.
 func tampered(state string) string {
 	changed := []byte(state)
 	i := len(changed) / 2
@@ -179,19 +179,19 @@ func tampered(state string) string {
 	return string(changed)
 }
 
-// Tamper tampers with the state of the next round; likewise below.
+// Tamper changes the state in the next round.
 func (r *Rounds) Tamper() *Rounds {
 	r.change.tamper = true
 	return r
 }
 
-// Expire has the state expire: the server's clock is far ahead while the next round runs.
+// Expire makes the state expire: the server's clock is far ahead while the next round runs.
 func (r *Rounds) Expire() *Rounds {
 	r.change.expire = true
 	return r
 }
 
-// OtherUser has another user send the next round, with the scopes of the session's user.
+// OtherUser makes another user send the next round, with the scopes of the session's user.
 func (r *Rounds) OtherUser(subject string) *Rounds {
 	r.change.user = &framework.Principal{Subject: subject}
 	if p := r.s.config.principal; p != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// script holds the answers of the client's user and model, and its roots.
+// script holds the answers of the client's user and model, and its roots. The test adds answers,
+// and questions remove them; mu guards all fields.
 type script struct {
 	mu     sync.Mutex
 	forms  []scripted[any]
@@ -27,8 +28,8 @@ type scripted[A any] struct {
 	answer A
 }
 
-// take removes and returns the first answer that fits the question; if ordered, only the first
-// line may fit. If none fits, it returns the texts that are left.
+// take removes and returns the first answer that matches the question. If ordered is set, only the
+// first answer may match. If none matches, take returns the texts that are left.
 func take[A any](mu *sync.Mutex, lines *[]scripted[A], asked string, ordered bool) (answer A, left []string, ok bool) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -52,7 +53,7 @@ func texts[A any](lines []scripted[A]) []string {
 	return all
 }
 
-// scripted returns what is left of the script, for messages.
+// scripted returns the texts that are left in the script, for messages.
 func (c *config) scripted(left []string) string {
 	if c.ordered && len(left) > 1 {
 		return "in this order " + listing(left)
@@ -71,16 +72,16 @@ func listing(left []string) string {
 // errScript ends a call of a test that is about to fail.
 var errScript = errors.New("testkit: the script has no answer")
 
-// unexpected notes a failure in a goroutine of the client. The test fails where its own goroutine
-// waits, since that is the line to look at.
+// unexpected records a failure in a goroutine of the client. The test fails at the place where its
+// own goroutine waits, because that is the line to look at.
 func (s *Session) unexpected(format string, args ...any) error {
 	s.site.fault.note(fmt.Sprintf(format, args...) + "\nsent: " + s.wire.exchange.lastSent())
 	s.record.wake()
 	return errScript
 }
 
-// asked ends the test if a failure was noted: the server has asked what the script does not
-// answer, or a handler has not done the same again.
+// asked ends the test if a failure was recorded. Either the script has no answer to a question, or
+// a handler did not repeat its questions and effects.
 func (s *Session) asked() {
 	s.t.Helper()
 	if fault := s.site.fault.take(); fault != "" {
@@ -96,7 +97,7 @@ func (s *Session) unmet() {
 		s.t.Errorf("testkit: %s", fault) // noted after the last wait
 	}
 	if s.endedEarly() {
-		return // which leaves answers
+		return // a test that ended early leaves answers
 	}
 	s.script.mu.Lock()
 	defer s.script.mu.Unlock()
@@ -117,7 +118,7 @@ func (s *Session) unmet() {
 	}
 }
 
-// endedEarly reports whether the test has failed or was skipped, so that it may not have come to
+// endedEarly reports whether the test has failed or was skipped, so that it may not have reached
 // its end.
 func (s *Session) endedEarly() bool { return s.t.Failed() || s.t.Skipped() }
 
@@ -129,15 +130,15 @@ func (s *Session) needs(capability, what string) {
 	}
 }
 
-// OnElicit answers the next question whose message contains text. An answer is used once;
-// if several fit, the one given first is used (see also [Ordered]). answer is a value,
-// Decline, Cancel or a func(Form) any, which returns one of these and is called in a
-// goroutine of the client. A value that is not a struct or map is sent as {"value": ...};
-// any value, such as nil, agrees to open a page.
+// OnElicit answers the next question with a message that contains text. An answer is used once. If
+// several match, the one given first is used (see also [Ordered]). answer is a value, Decline,
+// Cancel or a func(Form) any, which returns one of these and is called in a goroutine of the
+// client. A value that is not a struct or map is sent as {"value": ...}. For a question that opens
+// a page, any value, such as nil, means agreement.
 //
-// The defaults of the form fill in what the value leaves out. The test fails if a value
-// does not fit the form, if a question is not answered, or if an answer was not asked for
-// when the session ends, unless the revision has no such questions or the test was skipped.
+// The form's defaults replace members that the value leaves out. The test fails if a value does not
+// fit the form, or if a question has no answer. It also fails if an answer was not used when the
+// session ends, unless the revision has no such questions or the test was skipped.
 func (s *Session) OnElicit(text string, answer any) {
 	s.t.Helper()
 	s.needs("elicitation", fmt.Sprintf("OnElicit(%q)", text))
@@ -167,8 +168,8 @@ func (s *Session) elicited(f Form) (*protocol.ElicitResult, error) {
 	return result, nil
 }
 
-// OnSample answers the next sampling request whose last message contains text, as
-// OnElicit does.
+// OnSample answers the next sampling request with a last message that contains text. Answers are
+// used as in [Session.OnElicit].
 func (s *Session) OnSample(text, reply string) {
 	s.t.Helper()
 	s.needs("sampling", fmt.Sprintf("OnSample(%q)", text))
@@ -177,15 +178,13 @@ func (s *Session) OnSample(text, reply string) {
 	s.script.models = append(s.script.models, scripted[string]{text, reply})
 }
 
-// Turn is one turn of a scripted model: tool uses, or a reply. A use without an id
-// gets one.
+// Turn is one turn of a scripted model: tool uses, or a reply. A use without an ID gets one.
 type Turn struct {
 	Reply string
 	Uses  []protocol.ToolUse
 }
 
-// OnSampleTools scripts a tool loop: sampling requests that offer tools take the
-// turns in order.
+// OnSampleTools scripts a tool loop. Sampling requests that offer tools take the turns in order.
 func (s *Session) OnSampleTools(turns ...Turn) {
 	s.t.Helper()
 	s.needs("sampling", "OnSampleTools")
@@ -258,7 +257,8 @@ func (t Turn) result() *protocol.CreateMessageResult {
 	return said
 }
 
-// Roots sets the roots of the client. The server is told that they changed.
+// Roots sets the client's roots and notifies the server, on revisions that have such a
+// notification.
 func (s *Session) Roots(roots ...protocol.Root) {
 	s.t.Helper()
 	s.needs("roots", "Roots")

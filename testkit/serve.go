@@ -9,10 +9,10 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// Serve serves an app over HTTP on a port of its own, as clients outside the test see it, and returns
-// the URL of its endpoint. source gets that URL first, because an authenticator has to know it
-// (auth.Resource). The metadata of the authenticator is served beside the endpoint, and what opts say,
-// such as nethttp.Route. It ends with the test.
+// Serve serves an app over HTTP on a port of its own, for clients outside the test, and returns the
+// URL of its endpoint. source receives that URL, because an authenticator must know it
+// (auth.Resource). The server also serves the authenticator's metadata, and the options in opts,
+// such as nethttp.Route. The server ends with the test.
 func Serve(t testing.TB, source func(url string) *framework.App, opts ...nethttp.Option) (url string) {
 	t.Helper()
 	l, err := loopback(t.Context())

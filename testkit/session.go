@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// AppSource is an app, or a function that makes a fresh one for each subtest.
+// AppSource is an app, or a function that makes a fresh app for each subtest.
 type AppSource interface {
 	*framework.App | func() *framework.App | func(testing.TB) *framework.App
 }
@@ -31,12 +31,12 @@ type Session struct {
 	chaos  atomic.Pointer[chaos] // nil: calls are made as they are
 }
 
-// New opens an in-memory session at the newest revision. The server is built and
-// started for it; the session and the server end with the test.
+// New opens an in-memory session at the newest revision. The server is built and started for it;
+// the session and the server end with the test.
 //
-// Where the handler of a call asks, it is run once more on the same answers, as the
-// next round of 2026-07-28 will run it: a question or an effect that differs fails
-// the test, with the difference. Nothing happens in Once for that.
+// If the handler of a call asks, it is run once more with the same answers, as in the next round of
+// 2026-07-28. A question or an effect that differs fails the test, with the difference. Functions
+// of Once do not run again.
 func New[A AppSource](t testing.TB, app A, opts ...Option) *Session {
 	t.Helper()
 	if slices.Contains(opts, nil) {
@@ -125,8 +125,8 @@ func (s *Session) clientOptions() []client.Option {
 	return opts
 }
 
-// listen asks for changes of lists where a revision announces them on request
-// only, so that tests see them on all revisions.
+// listen subscribes to changes of lists on revisions that announce them only on request, so that
+// tests see them on all revisions.
 func (s *Session) listen(ctx context.Context) {
 	s.t.Helper()
 	can := s.client.Capabilities()
@@ -169,7 +169,7 @@ func (s *Session) As(subject string, scopes ...string) *Session {
 	return open(s.t, s.site, c)
 }
 
-// Revision returns the revision that the session speaks.
+// Revision returns the revision of the session.
 func (s *Session) Revision() protocol.Revision { return s.config.dialect.Revision() }
 
 // Server returns the server under test.

@@ -14,20 +14,21 @@ import (
 	"github.com/kagami-mcp/kagami/framework/testhook"
 )
 
-// site is a server under test, and what is needed to make more servers like it.
+// site is a server under test, with everything needed to make more servers like it. crash ends the
+// last of workers and resume appends one; mu guards workers.
 type site struct {
 	server  *framework.Server
 	app     *framework.App
-	source  func() *framework.App // returns a fresh app each time; nil: there is only one app
+	source  func() *framework.App // returns a fresh app each time; nil if there is only one app
 	skew    *atomic.Int64         // added to the server's clock, in nanoseconds
 	timeout time.Duration
 	journal *journal                 // logs of apps that have no logger of their own
-	speaker atomic.Pointer[exchange] // the exchange that sent last; nil: none has
+	speaker atomic.Pointer[exchange] // the exchange that sent last; nil if none has
 	fault   fault
 	outputs outputs
 
 	mu      sync.Mutex // guards workers, and Crash against Resume
-	workers []*node    // of dead workers, and last of the one that runs tasks; nil: tasks are in the app's own store
+	workers []*node    // dead workers, and last the worker that runs tasks; nil if tasks are in the app's own store
 }
 
 // newSite builds and starts a server that ends with the test.
@@ -67,7 +68,7 @@ func on(app *framework.App, store framework.Store) *framework.App {
 	return own.UseStore(store)
 }
 
-// build makes a server. store makes the store of an app that has none.
+// build returns a new server. store makes the store if the app has none.
 func (st *site) build(app *framework.App, store func() testhook.Store) (*framework.Server, error) {
 	server, err := app.BuildForTest(&testhook.Hooks{
 		Logger:  st.journal.logger(),
@@ -81,7 +82,7 @@ func (st *site) build(app *framework.App, store func() testhook.Store) (*framewo
 	return server, nil
 }
 
-// now is the clock of the servers.
+// now returns the time of the servers' clock.
 func (st *site) now() time.Time { return time.Now().Add(time.Duration(st.skew.Load())) }
 
 func (st *site) start(t testing.TB, server *framework.Server) error {
@@ -95,7 +96,7 @@ func (st *site) start(t testing.TB, server *framework.Server) error {
 	return nil
 }
 
-// worker returns the node whose worker runs tasks, or did before it died.
+// worker returns the node of the latest worker, which may be dead.
 func (st *site) worker(t testing.TB, what string) *node {
 	t.Helper()
 	if len(st.workers) == 0 {
@@ -165,14 +166,14 @@ func (st *site) shutdown(t testing.TB, server *framework.Server) {
 	}
 }
 
-// shutdown ends a server. What still runs is soon cancelled, because nobody waits for it any
-// more: a task that would take hours must not hold up the test. It is an error if something
-// ignores that.
+// shutdown ends a server. It soon cancels running handlers, because no client waits for them any
+// more. A task that would take hours must not delay the test. If a handler ignores the
+// cancellation, shutdown returns an error.
 func shutdown(t testing.TB, server *framework.Server, patience time.Duration) (err error) {
 	if t.Failed() {
-		patience = lastWords // the reason of the failure may also be why something hangs
+		patience = lastWords // the reason of the failure may also be why a handler hangs
 	}
-	for _, d := range []time.Duration{lastWords, patience} { // the first Shutdown cancels what runs at its end; the second waits for it
+	for _, d := range []time.Duration{lastWords, patience} { // the first Shutdown cancels handlers that still run at its end; the second waits for them
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), d)
 		err = server.Shutdown(ctx)
 		cancel()
@@ -180,7 +181,8 @@ func shutdown(t testing.TB, server *framework.Server, patience time.Duration) (e
 	return err
 }
 
-// differs notes that a handler, run again with the same answers, has not done the same.
+// differs records that a handler did not repeat its questions and effects when it ran again with
+// the same answers.
 func (st *site) differs(what string) {
 	fault := strings.TrimRight(what, "\n")
 	if who := st.speaker.Load(); who != nil {
@@ -189,8 +191,8 @@ func (st *site) differs(what string) {
 	st.fault.note(fault)
 }
 
-// fault holds what went wrong in a goroutine of the server or the client, until the test is
-// told.
+// fault holds the first failure in a goroutine of the server or the client. note sets it, and the
+// test's goroutine takes it; mu guards it.
 type fault struct {
 	mu    sync.Mutex // guards first
 	first string
@@ -204,7 +206,7 @@ func (f *fault) note(what string) {
 	}
 }
 
-// take returns the fault, once; "" if there is none.
+// take removes and returns the failure, or "" if there is none.
 func (f *fault) take() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -213,7 +215,8 @@ func (f *fault) take() string {
 	return what
 }
 
-// appOf returns the app, and a function that makes fresh ones; nil if the source is one app.
+// appOf returns the app, and a function that makes fresh ones. If the source is one app, the
+// function is nil.
 func appOf[A AppSource](t testing.TB, source A) (app *framework.App, fresh func() *framework.App) {
 	t.Helper()
 	var makes func() *framework.App

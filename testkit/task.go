@@ -12,8 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// Task is a started task. Its methods can fail the test, so they must run in the test's
-// goroutine.
+// Task is a started task. Its methods can fail the test, so they must run in the test's goroutine.
 type Task[Out any] struct {
 	s      *Session
 	task   *client.Task
@@ -22,19 +21,17 @@ type Task[Out any] struct {
 	decode func(*protocol.CallToolResult) (Out, error)
 }
 
-// TaskGone is the status of a task that the server does not know any more: it has
-// expired.
+// TaskGone is the status of a task that the server does not know any more, because it has expired.
 const TaskGone = "gone"
 
-// Start calls a tool as a task. A call that the server answers at once, such as one whose
-// arguments it refuses, is a task that is over. Chaos does not affect tasks: see
-// [Task.Crash].
+// Start calls a tool as a task. If the server answers the call at once, for example because it
+// refuses the arguments, the task has already ended. Chaos does not affect tasks; see [Task.Crash].
 //
 //	job := testkit.Start(s, render, RenderIn{Film: "Ran"})
 //	job.AwaitStatus("input_required")
 //	job.Crash()
 //	job.Resume()
-//	out, err := job.Await() // answers what the task asks, by the script
+//	out, err := job.Await() // answers the task's questions, by the script
 func Start[In, Out any](s *Session, tool *framework.ToolOf[In, Out], in In) *Task[Out] {
 	s.t.Helper()
 	name := nameOf(s, tool)
@@ -83,9 +80,9 @@ func (t *Task[Out]) Status() string {
 	return string(now.Status)
 }
 
-// Await waits for the result; the script answers what the task asks. A tool error is an
-// *Error, as with [Call]; if the task was cancelled or has expired, the error is
-// client.ErrTaskCancelled or client.ErrTaskGone.
+// Await waits for the result; the script answers the task's questions. A tool error is an *Error,
+// as with [Call]. If the task was cancelled or has expired, the error is client.ErrTaskCancelled or
+// client.ErrTaskGone.
 func (t *Task[Out]) Await() (Out, error) {
 	t.s.t.Helper()
 	var none Out
@@ -110,8 +107,8 @@ func (t *Task[Out]) Await() (Out, error) {
 	return t.decode(result)
 }
 
-// AwaitStatus waits for a status, and fails the test if the task ends in another. Meanwhile
-// nothing answers what the task asks.
+// AwaitStatus waits for a status. If the task ends in another status, the test fails. The script
+// does not answer the task's questions meanwhile.
 func (t *Task[Out]) AwaitStatus(status string) {
 	t.s.t.Helper()
 	if known := taskStatuses(); !slices.Contains(known, status) {
@@ -121,7 +118,7 @@ func (t *Task[Out]) AwaitStatus(status string) {
 	t.until(fmt.Sprintf("%q", status), func(now string) bool { return now == status })
 }
 
-// taskStatuses are those that a task can have.
+// taskStatuses returns all statuses that a task can have.
 func taskStatuses() []string {
 	return []string{
 		string(protocol.TaskWorking), string(protocol.TaskInputRequired), string(protocol.TaskCompleted),
@@ -129,17 +126,16 @@ func taskStatuses() []string {
 	}
 }
 
-// Step runs the task to its next stop: it waits until the task asks or is over, and returns
-// its status.
+// Step runs the task to its next stop: it waits until the task asks or has ended, and returns its
+// status.
 func (t *Task[Out]) Step() string {
 	t.s.t.Helper()
 	return t.until("a stop", func(now string) bool { return now != string(protocol.TaskWorking) })
 }
 
-// Answer has the script answer what the task asks, and lets it go on working: it waits
-// until the task asks, and then until it no longer does. A question that follows at once
-// may be answered, too, so script both before. A task that ends without a question fails
-// the test.
+// Answer answers the task's question by the script. It waits until the task asks, and then until it
+// no longer does. A question that follows at once may also be answered, so script both before. If
+// the task ends without a question, the test fails.
 //
 //	s.OnElicit("Render 20 scenes?", true)
 //	job.Answer()
@@ -161,7 +157,7 @@ func (t *Task[Out]) Answer() {
 	t.until("an answer to be taken", func(now string) bool { return now != string(protocol.TaskInputRequired) })
 }
 
-// look is how often a status is polled if no notification says that it has changed.
+// look is the interval of polling a status if no notification reports a change.
 const look = 10 * time.Millisecond
 
 // until waits for a status. Any notification makes the next poll come sooner.
@@ -192,7 +188,7 @@ func (t *Task[Out]) until(what string, is func(status string) bool) string {
 	}
 }
 
-// Cancel asks for cancellation. The task may still end in another way: see AwaitStatus.
+// Cancel requests cancellation. The task may still end in another way; see [Task.AwaitStatus].
 func (t *Task[Out]) Cancel() {
 	t.s.t.Helper()
 	ctx, cancel := t.s.bounded()
@@ -202,22 +198,21 @@ func (t *Task[Out]) Cancel() {
 	}
 }
 
-// Crash kills the worker; Resume starts another. It is as if the process that runs the
-// tasks of the session's server were killed: nothing that a handler does from now on is
-// kept, its lease is not given back, and nobody takes tasks. The contexts of its handlers
-// end, and Crash waits a moment for them: a handler that goes on anyway still does what it
-// does outside the server.
+// Crash kills the worker; [Task.Resume] starts another. It is as if the process that runs the tasks
+// of the session's server were killed. Nothing that a handler does from now on is kept, its lease
+// is not given back, and no worker takes tasks. The contexts of its handlers end, and Crash waits a
+// moment for them. A handler that ignores this can still have effects outside the server.
 //
-// The server goes on serving its clients, as another process on the same store would. Only
-// tasks are shared, so an effect that may happen AtMostOnce happens again; to prevent that,
-// give the session a [Store] with claims.
+// The server continues to serve its clients, as another process on the same store would. Only tasks
+// are shared, so an effect that may happen AtMostOnce happens again. To prevent that, give the
+// session a [Store] with claims.
 func (t *Task[Out]) Crash() {
 	t.s.t.Helper()
 	t.s.site.crash(t.s.t)
 }
 
-// Resume goes on after Crash: another server is built from the app, on the same store, and
-// the leases of the dead one have run out.
+// Resume continues after [Task.Crash]. Another server is built from the app, on the same store, and
+// the leases of the dead worker have expired.
 func (t *Task[Out]) Resume() {
 	t.s.t.Helper()
 	t.s.site.resume(t.s.t)

@@ -9,16 +9,17 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Virtual makes Matrix, AllRevisions, AllCarriers and BothEras run each body in a
-// testing/synctest bubble of its own, on the carriers that have no socket: inmem, stdio and
-// fiber. There [Session.Advance] makes hours pass in no time. The app must then be a
-// function, since what an app is made of belongs to one bubble. New does not need Virtual:
-// in memory a session works in any bubble that it is opened in.
+// Virtual makes Matrix, AllRevisions, AllCarriers and BothEras run each body in a testing/synctest
+// bubble of its own. They use the carriers without a socket: inmem, stdio and fiber. In a bubble,
+// [Session.Advance] makes hours pass in no time.
+//
+// The app must then be a function, because the parts of an app belong to one bubble. New does not
+// need Virtual: in memory, a session works in any bubble that it is opened in.
 func Virtual() Option { return optionFunc(func(c *config) { c.virtual = true }) }
 
-// Advance lets time pass in a testing/synctest bubble: what is due until then happens, in
-// order, and so has everything it causes when Advance returns. Outside a bubble it fails
-// the test.
+// Advance makes time pass in a testing/synctest bubble. Everything due until then happens, in
+// order, and its consequences have also happened when Advance returns. Outside a bubble, Advance
+// fails the test.
 func (s *Session) Advance(d time.Duration) {
 	s.t.Helper()
 	if !settled() {
@@ -44,21 +45,21 @@ func bubble(body func(*testing.T)) func(*testing.T) {
 		warmUp()
 		synctest.Test(t, func(t *testing.T) {
 			t.Helper()
-			t.Cleanup(func() { time.Sleep(time.Minute) }) // a goroutine of Fiber's sleeps on after its end, and time ends with the test
+			t.Cleanup(func() { time.Sleep(time.Minute) }) // a goroutine of Fiber sleeps on after its end, and time ends with the test
 			body(t)
 		})
 	}
 }
 
-// warmUp makes Fiber's HTTP library start its clock outside of any bubble. That is a goroutine
-// which starts with the first header of the process and never ends, and would keep a bubble from
+// warmUp makes Fiber's HTTP library start its clock outside of any bubble. The clock is a goroutine
+// that starts with the first header of the process and never ends. It would keep a bubble from
 // ending.
 func warmUp() {
 	var header fasthttp.ResponseHeader
 	_ = header.Header()
 }
 
-// within returns the carriers of a matrix. In a bubble these are those without a socket.
+// within returns the carriers of a matrix. In a bubble, it returns the carriers without a socket.
 func within(opts []Option, all []carrier) []carrier {
 	c := newConfig(opts)
 	if !c.virtual {

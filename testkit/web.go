@@ -14,10 +14,10 @@ import (
 type web struct {
 	next http.RoundTripper
 	w    *tap
-	dice *dice // nil: no faults
+	dice *dice // nil if there are no faults
 }
 
-// RoundTrip notes the frame of a request. The frames of the response are noted as they are
+// RoundTrip records the frame of a request. The frames of the response are recorded as they are
 // read.
 func (r *web) RoundTrip(req *http.Request) (*http.Response, error) {
 	var text []byte
@@ -54,26 +54,26 @@ func (r *web) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// heardBody is the body of a response, whose frames are noted: one frame, or those of its
+// heardBody is the body of a response that records its frames: one frame, or the frames of its
 // events.
 type heardBody struct {
 	io.ReadCloser
 	exchange *exchange
 	events   bool
-	cut      func() bool // decides after each event with an id whether the stream breaks; nil: never
-	line     []byte      // the line that has not ended yet
-	data     []byte      // of the event that has not ended yet
-	id       bool        // that event has an id, so the stream can be resumed after it
+	cut      func() bool // reports after each event with an id whether the stream breaks; nil if it never does
+	line     []byte      // the unfinished line
+	data     []byte      // of the unfinished event
+	id       bool        // the event has an id, so the stream can be resumed after it
 	broken   bool
-	last     string // what Read still returns after the stream has broken
+	last     string // text that Read still returns after the stream has broken
 	ended    bool
 }
 
-// soon is a line of an event stream that lets the client reconnect at once. Without it, each
-// break would cost a test the second that clients wait by default.
+// soon is a line of an event stream that makes the client reconnect at once. Without it, each break
+// would cost a test the second that clients wait by default.
 const soon = "retry: 1\n"
 
-// Read notes what it reads, until the stream is cut.
+// Read records the frames that it reads, until the stream is cut.
 func (b *heardBody) Read(p []byte) (int, error) {
 	if b.broken {
 		n := copy(p, b.last)
@@ -104,7 +104,7 @@ func (b *heardBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close also notes a frame that was not read to its end.
+// Close also records a frame that was not read to its end.
 func (b *heardBody) Close() error {
 	if !b.events {
 		b.end()
@@ -112,7 +112,7 @@ func (b *heardBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// end notes the frame of a response that is not a stream.
+// end records the frame of a response that is not a stream.
 func (b *heardBody) end() {
 	if !b.ended && len(b.data) > 0 && jsontext.Check(b.data, jsontext.Limits{}) == nil {
 		b.exchange.note(false, b.data)

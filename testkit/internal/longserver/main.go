@@ -1,16 +1,16 @@
-// Command longserver is a server whose work outlives its requests, for tests that kill
-// it in the middle of that.
+// Command longserver is a server with work that outlives its requests, for tests that kill it
+// during the work.
 //
-// It is used like any server; flags are those of package serve. What no flag sets, the
-// environment does:
+// It is used like any server; its flags are the flags of package serve. Environment variables set
+// the rest:
 //
 //	NODE          the name of this process, in questions, results and effects
 //	RECEIVER_URL  where effects go: a form with key, label, what and node
 //	LONG_STORE    file:PATH or redis://HOST:PORT/DB, with the times below
-//	LONG_LEASE    how long a task is a worker's that does not renew its lease
-//	LONG_SWEEP    how often a worker looks for leases that ran out
+//	LONG_LEASE    how long a worker has a task without renewing its lease
+//	LONG_SWEEP    how often a worker looks for expired leases
 //	LONG_WORKERS  how many tasks run at once
-//	LONG_LEASH    if set, the process is killed when stdin ends: whoever has started it is gone
+//	LONG_LEASH    if set, the process is killed when stdin ends, because its parent has ended
 package main
 
 import (
@@ -56,7 +56,7 @@ func newApp(ctx context.Context) (*framework.App, error) {
 	return app, nil
 }
 
-// store is one that the environment names.
+// store is a store that the environment names.
 type store interface {
 	framework.Store
 	io.Closer
@@ -94,7 +94,7 @@ func environment(ctx context.Context) ([]framework.AppOption, store, error) {
 	return opts, kept, nil
 }
 
-// duration is that of a variable, or d.
+// duration returns the duration in an environment variable, or d if the variable is not set.
 func duration(name string, d time.Duration) (time.Duration, error) {
 	text := os.Getenv(name)
 	if text == "" {

@@ -42,7 +42,7 @@ type stepsIn struct {
 	Padding string `json:"padding" default:""`
 }
 
-// steps pauses before each effect, at most pause_ms.
+// steps pauses before each effect, for at most pause_ms.
 func (n *node) steps(ctx context.Context, in stepsIn) (string, error) {
 	if err := n.begins(ctx, in.Label); err != nil {
 		return "", err
@@ -62,7 +62,7 @@ type askIn struct {
 	Label string `json:"label"`
 }
 
-// ask is answered with who asked, and says so.
+// ask asks the user, and returns the answer. The question names the process that asked first.
 func (n *node) ask(ctx context.Context, in askIn) (string, error) {
 	if err := n.begins(ctx, in.Label); err != nil {
 		return "", err
@@ -70,7 +70,7 @@ func (n *node) ask(ctx context.Context, in askIn) (string, error) {
 	if err := n.effect(ctx, in.Label, "before"); err != nil {
 		return "", err
 	}
-	asker, err := framework.Once(ctx, "asker", n.who) // another one may go on: the question must stay what it is
+	asker, err := framework.Once(ctx, "asker", n.who) // another process may continue, and the question must not change
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +84,7 @@ func (n *node) ask(ctx context.Context, in askIn) (string, error) {
 	return in.Label + ": " + answer, nil
 }
 
-// hold tells the receiver why it ended.
+// hold waits until its context ends, and sends the cause to the receiver.
 func (n *node) hold(ctx context.Context, in askIn) (string, error) {
 	if err := n.effect(ctx, in.Label, "held"); err != nil {
 		return "", err
@@ -140,12 +140,12 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// begins tells who runs it now, each time.
+// begins reports each run to the receiver, with the name of this process.
 func (n *node) begins(ctx context.Context, label string) error {
 	return n.post(ctx, "", label, "begins")
 }
 
-// effect happens once: the receiver knows it by its key.
+// effect sends an effect once; the receiver identifies it by its key.
 func (n *node) effect(ctx context.Context, label, what string) error {
 	_, err := framework.Once(ctx, what, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, n.post(ctx, framework.IdempotencyKey(ctx), label, what)

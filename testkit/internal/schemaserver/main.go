@@ -1,6 +1,6 @@
-// Command schemaserver has a tool for every kind of Go type that JSON can
-// carry. Each takes a value as "v" and returns it, so that a client holds the
-// framework's own output against the schema that was listed.
+// Command schemaserver has a tool for every kind of Go type that JSON can represent. Each takes a
+// value as "v" and returns it, so that a client can compare the framework's own output with the
+// listed schema.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	// Without repair the server accepts what its schemas accept and nothing else.
+	// Without repair, the server accepts exactly what its schemas accept.
 	serve.Main(framework.New("schemas", "1.0.0", framework.WithoutRepair(), framework.WithPageSize(20),
 		framework.OneOf("kind", map[string]shape{"circle": circle{}, "group": group{}})).
 		Add(scalars()...).
@@ -32,13 +32,13 @@ type box[T any] struct {
 	V T `json:"v" doc:"the value"`
 }
 
-// echo is a tool that returns its argument.
+// echo returns a tool that returns its argument.
 func echo[T any](name string) framework.Component {
 	return framework.Tool(name, func(_ context.Context, in box[T]) (box[T], error) { return in, nil },
 		framework.Describe("Returns its argument, of kind "+name+"."), framework.ReadOnly())
 }
 
-// root is a tool whose result is the value itself.
+// root returns a tool whose result is the value itself.
 func root[T any](name string) framework.Component {
 	return framework.Tool(name, func(_ context.Context, in box[T]) (T, error) { return in.V, nil },
 		framework.Describe("Returns the value alone, of kind "+name+"."), framework.ReadOnly())

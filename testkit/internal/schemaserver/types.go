@@ -142,7 +142,7 @@ func (p *moneyPointer) MarshalJSON() ([]byte, error)   { return p.m.MarshalJSON(
 func (p *moneyPointer) UnmarshalJSON(b []byte) error   { return p.m.UnmarshalJSON(b) }
 func (p *moneyPointer) JSONSchema() *jsonschema.Schema { return p.m.JSONSchema() }
 
-// opaque says nothing about its form.
+// opaque has a form that its type does not show.
 type opaque struct{ raw json.RawMessage }
 
 func (o opaque) MarshalJSON() ([]byte, error) { return o.raw, nil } //nolint:unparam // the interface's
@@ -192,7 +192,7 @@ type nils struct {
 	Tree    *tree          `json:"tree"`
 }
 
-// zeros are the kinds whose zero value is not nil, as handlers leave them.
+// zeros has the kinds with a zero value that is not nil, as handlers leave them.
 type zeros struct {
 	Time     time.Time       `json:"time"`
 	Duration time.Duration   `json:"duration"`

@@ -1,4 +1,4 @@
-// Package other has a type whose name the server's own package has too.
+// Package other has a type with the same name as a type of the server's own package.
 package other
 
 // Config is not the server's Config.
