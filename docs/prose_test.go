@@ -17,8 +17,9 @@ import (
 var plain = []string{
 	"transport", "protocol/engine", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext",
 	"protocol/rounds", "framework/store", "framework/serve/page", "framework/serve/surface",
-	"framework/serve/inspect", "framework/serve/record", "testkit/storetest",
-	"testkit/transporttest", "testkit",
+	"framework/serve/inspect", "framework/serve/record", "testkit/storetest", "testkit",
+	"protocol/task", "protocol/session", "protocol/eventlog", "protocol/claim", "protocol/change",
+	"protocol/lazyctx",
 }
 
 // later are directories below plain that have not been rewritten yet.

@@ -1,5 +1,5 @@
-// Package lazyctx provides a context that registers with its parent only when something waits
-// for its end. Use it for what usually ends before that: a request, an HTTP exchange, a session.
+// Package lazyctx provides a context that registers with its parent only when a goroutine waits for
+// its end. Use it for work that usually ends before that: a request, an HTTP exchange, a session.
 package lazyctx
 
 import (
@@ -9,17 +9,18 @@ import (
 	"time"
 )
 
-// Context behaves like context.WithCancelCause on its parent, but it is part of its owner's
-// memory. It registers with the parent only when something waits for its end or derives from
-// it. After that a context of the standard library (inner) does the work, so that derived
-// contexts and context.Cause find the type that they expect.
+// Context behaves like context.WithCancelCause on its parent, but it is part of its owner's memory.
+// It registers with the parent only when a goroutine waits for its end or derives a context from
+// it. After that a context of the standard library (inner) does the work, so that derived contexts
+// and context.Cause find the type that they expect.
 //
-// Call Begin before any other method except End. The methods may be called concurrently. A
-// Context must not be copied.
+// Begin sets parent. End, Done and Value set inner at most once per state, with mu held; readers
+// load it without mu. Call Begin before any other method except End. The methods may be called
+// concurrently. A Context must not be copied.
 type Context struct {
 	parent context.Context            //nolint:containedctx // it is a context itself; nil before Begin
 	values Values                     // nil: only the parent has values
-	inner  atomic.Pointer[cancelable] // nil: not made, the parent decides; unnoticed: ended before the parent
+	inner  atomic.Pointer[cancelable] // nil if not made, the parent decides; unnoticed if ended before the parent
 	mu     sync.Mutex                 // held while parent or inner is set
 }
 
@@ -33,7 +34,7 @@ type cancelable struct {
 	early  error // the cause of an End before Begin
 }
 
-// unnoticed marks a context that ended without a cause, before its parent and before anything
+// unnoticed marks a context that ended without a cause, before its parent and before a goroutine
 // waited for its end.
 var unnoticed = new(cancelable)
 
@@ -49,8 +50,8 @@ func (c *Context) Begin(parent context.Context, values Values) {
 	}
 }
 
-// End ends the context with a cause; nil stands for context.Canceled. Only the first call has
-// an effect. The end of the parent also ends the context.
+// End ends the context with a cause; nil means context.Canceled. Only the first call has an effect.
+// The end of the parent also ends the context.
 func (c *Context) End(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,8 +68,8 @@ func (c *Context) End(cause error) {
 	}
 }
 
-// waited returns the inner context, and makes it if there is none. It is for callers that wait
-// for the end or derive from the context.
+// waited returns the inner context, and makes it if there is none. Callers wait for the end or
+// derive a context.
 func (c *Context) waited() context.Context {
 	if inner := c.inner.Load(); inner != nil && inner != unnoticed {
 		return inner.ctx
@@ -85,7 +86,7 @@ func (c *Context) realize() *cancelable {
 		return inner
 	}
 	made := new(cancelable)
-	if inner == unnoticed { // the parent may have ended since; that does not count
+	if inner == unnoticed { // an end of the parent since then does not count
 		made.ctx, made.cancel = context.WithCancelCause(context.WithoutCancel(c.parent))
 		made.cancel(nil)
 	} else {
@@ -104,8 +105,7 @@ func (c *Context) Deadline() (time.Time, bool) { return c.parent.Deadline() }
 // Done returns a channel that is closed when the context ends.
 func (c *Context) Done() <-chan struct{} { return c.waited().Done() }
 
-// Err returns nil while the context goes on, and then context.Canceled or the error of the
-// parent.
+// Err returns nil until the context ends, and then context.Canceled or the error of the parent.
 func (c *Context) Err() error {
 	switch inner := c.inner.Load(); inner {
 	case nil:

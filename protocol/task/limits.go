@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// ErrLimit means that an event is larger than Limits allow. The record stays as it is, so a
-// task whose result is too large can still be failed.
+// ErrLimit means that an event is larger than Limits allow. The record stays as it is, so the task
+// can still be failed if its result is too large.
 var ErrLimit = errors.New("task: over the limit")
 
-// Limits bound what an event may add to a record. A limit of 0 or less stands for its
-// default.
+// Limits bound how much an event may add to a record. A limit of 0 or less means its default.
 type Limits struct {
 	Result    int // bytes of a result; default 4 MiB
 	Error     int // bytes of an error; default 64 KiB
 	Journal   int // bytes of a journal; default 4 MiB
-	Message   int // bytes of a message, the rest of which is cut off; default 1 KiB
+	Message   int // bytes of a message, which is cut off there; default 1 KiB
 	Question  int // bytes of a question and its key; default 1 MiB
 	Questions int // number of questions in the life of a task; default 1,024
 }
@@ -48,8 +47,8 @@ func within(what string, size, limit int) error {
 	return nil
 }
 
-// cut returns the first bytes of s as valid UTF-8, since a message is for people. A
-// character that would be cut in two is left out.
+// cut returns the first bytes of s as valid UTF-8, because a message is for people. A character
+// that would be cut in two is left out.
 func cut(s string, most int) string {
 	return strings.ToValidUTF8(s[:min(len(s), most)], "")
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Errors of Next, besides ErrTerminal and ErrLimit. Next always wraps them.
+// Errors of Next, in addition to ErrTerminal and ErrLimit. Next always wraps them.
 var (
-	// ErrIgnored means that the event is valid but changes nothing, so that there is nothing
-	// to store: an Answer to questions that are not open, or an Expire that comes too early.
+	// ErrIgnored means that the event is valid but changes nothing, so there is nothing to store.
+	// Examples are an Answer to questions that are not open, and an Expire that comes too early.
 	ErrIgnored = errors.New("task: nothing changes")
 	// ErrStatus means that the event is not allowed in the status of the task.
 	ErrStatus = errors.New("task: not in this status")
@@ -24,35 +24,35 @@ var (
 // EventKind is the kind of an Event.
 type EventKind int
 
-// The kinds of events. Each comment begins with the statuses in which the event is allowed:
-// working (W), input_required (I) or both. After that, an event uses the fields of Event
-// that its comment names, and Message and Journal as described at [Event].
+// The kinds of events. Each comment begins with the statuses that allow the event: working (W),
+// input_required (I) or both. An event uses the fields of Event that its comment names, and Message
+// and Journal as described at [Event].
 const (
 	_ EventKind = iota // the zero Event has no kind, and is malformed
 
-	// Ask (W) asks Questions, whose keys must be new to the task, and turns the task to
-	// input_required.
+	// Ask (W) asks Questions and turns the task to input_required. The keys of the questions must
+	// be new to the task.
 	Ask
-	// Answer (W, I) closes the questions with the keys Answered. When none is left, the task
-	// is working again. Keys of questions that are not open are ignored; if that is true of
-	// all of them, Next returns ErrIgnored. See Record.Counted. The Journal should contain
-	// the answers.
+	// Answer (W, I) closes the questions with the keys Answered. When none is left, the task is
+	// working again. Keys of questions that are not open are ignored. If all keys are ignored, Next
+	// returns ErrIgnored. See Record.Counted. The Journal should contain the answers.
 	Answer
 	// Progress (W, I) reports progress in Message, and work done in Journal.
 	Progress
 	// Complete (W, I) ends the task with Result.
 	Complete
-	// Fail (W, I) ends the task with Error, or with Result: on 2025-11-25 a result with
-	// isError fails a task, while in the extension it completes one.
+	// Fail (W, I) ends the task with Error, or with Result. On 2025-11-25, a result with isError
+	// fails a task; in the extension, it completes one.
 	Fail
 	// Cancel (W, I) ends the task at the request of the client.
 	Cancel
-	// Expire (W, I) ends a task whose TTL has passed as failed, with Error, or by default
-	// with an internal error that says that the task expired. If the TTL has not passed, or
-	// there is none, Next returns ErrIgnored. Most stores have dropped the record by then,
-	// and their Update returns ErrNotFound. If a store keeps it longer, or its clock differs,
-	// those who wait for the task learn why there is no result (the extension: "MAY mark it
-	// failed, then delete").
+	// Expire (W, I) ends a task with a TTL that has passed; its status is then failed. The error is
+	// Error, or by default an internal error with a message that the task expired. If the TTL has
+	// not passed, or there is none, Next returns ErrIgnored.
+	//
+	// Most stores have dropped the record by then, and their Update returns ErrNotFound. If a store
+	// keeps it longer, or its clock differs, waiting clients receive the reason (the extension:
+	// "MAY mark it failed, then delete").
 	Expire
 	// Resume (W) means that another worker has taken the task, and runs it from the
 	// beginning with the journal. It increments Runs. The next Update of the previous worker
@@ -60,10 +60,10 @@ const (
 	Resume
 )
 
-// Event is something that happens to a task. For all kinds: a Message that is not empty
-// replaces that of the record; when the task ends, an empty one does, too, since the last
-// progress message means nothing then. A Journal that is not nil replaces that of the
-// record, unless the task ends.
+// Event is an event in the life of a task. For all kinds, a Message that is not empty replaces the
+// record's message. When the task ends, an empty Message also replaces it, because the last
+// progress message means nothing then. A Journal that is not nil replaces the record's journal,
+// unless the task ends.
 type Event struct {
 	Kind      EventKind
 	Questions []Question
@@ -74,25 +74,26 @@ type Event struct {
 	Message   string
 }
 
-// expired is the error of an expired task: an internal error, since the call is not at fault.
+// expired is the error of an expired task. It is an internal error, because the call is not at
+// fault.
 const (
 	expired        = `{"code":-32603,"message":"` + expiredMessage + `"}`
 	expiredMessage = "The task expired before it was done."
 )
 
-// Next is [Limits.Next] with the default limits.
+// Next calls [Limits.Next] with the default limits.
 func Next(r Record, e Event, now time.Time) (Record, error) {
 	return Limits{}.Next(r, e, now)
 }
 
-// Next returns the record that results from an event. Nothing else decides that: if a
-// cancellation, a completion, an answer and an expiry race, each calls Next, and
-// Store.Update accepts the first. The error wraps ErrTerminal, ErrIgnored, ErrStatus,
-// ErrEvent or ErrLimit; the returned record is then r.
+// Next returns the record that results from an event. Only Next decides this. If a cancellation, a
+// completion, an answer and an expiry race, each calls Next, and Store.Update accepts the first.
+// The error wraps ErrTerminal, ErrIgnored, ErrStatus, ErrEvent or ErrLimit; the returned record is
+// then r.
 //
-// A terminal status never changes. When a task reaches one, its journal and questions are
-// removed. Updated never goes back, even if the clock does. Version stays as it is, since
-// Store.Update compares it. The result shares bytes with r and e; neither is modified.
+// A terminal status never changes. When a task reaches one, its journal and questions are removed.
+// Updated never goes back, even if the clock does. Version stays as it is, because Store.Update
+// compares it. The result shares bytes with r and e; neither is modified.
 func (l Limits) Next(r Record, e Event, now time.Time) (Record, error) {
 	if r.Terminal() {
 		return r, fmt.Errorf("%w: it is %s", ErrTerminal, r.Status)
@@ -120,8 +121,8 @@ func (l Limits) Next(r Record, e Event, now time.Time) (Record, error) {
 	return next, nil
 }
 
-// later returns the later of the two as wall-clock times, without their monotonic readings:
-// clients that read lastUpdatedAt see nothing else.
+// later returns the later of two times as wall-clock times, without their monotonic readings.
+// Clients that read lastUpdatedAt see only wall-clock times.
 func later(before, now time.Time) time.Time {
 	before, now = before.Round(0), now.Round(0)
 	if now.Before(before) {
@@ -197,8 +198,8 @@ func resume(r *Record) error {
 	return nil
 }
 
-// end sets a terminal status. There must be exactly one of a result and an error, and
-// neither if the task is cancelled.
+// end sets a terminal status. There must be exactly one of a result and an error. If the task is
+// cancelled, there must be neither.
 func (l *Limits) end(r *Record, status protocol.TaskStatus, result, failure []byte) error {
 	given := *r
 	given.Status, given.Result, given.Error = status, result, failure

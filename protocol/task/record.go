@@ -13,19 +13,20 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// fingerprint returns what a record keeps of a used key: eight bytes, however long the key.
+// fingerprint returns the part of a used key that a record keeps: eight bytes, for keys of any
+// length.
 func fingerprint(key string) uint64 {
 	sum := sha256.Sum256([]byte(key))
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// WasAsked reports whether a question of the task, open or answered, has had this key. Keys
-// are unique in the life of a task (tasks extension, "inputRequests").
+// WasAsked reports whether an open or answered question of the task has had this key. Keys are
+// unique in the life of a task (tasks extension, "inputRequests").
 func (r *Record) WasAsked(key string) bool {
 	return slices.Contains(r.Asked, fingerprint(key))
 }
 
-// without returns the open questions whose keys are not among these, in their order.
+// without returns the open questions with other keys than these, in their order.
 func (r *Record) without(keys []string) []Question {
 	answered := make(map[string]bool, len(keys))
 	for _, key := range keys {
@@ -53,9 +54,9 @@ func (r *Record) Clone() Record {
 	return c
 }
 
-// Validate returns an error that names everything that is wrong with the record, or nil.
-// Next keeps a valid record valid. Opaque fields are not checked. The text does not contain
-// the id, which may be a secret.
+// Validate returns an error that names everything that is wrong with the record, or nil. Next keeps
+// a valid record valid. Opaque fields are not checked. The text does not contain the ID, which may
+// be a secret.
 func (r *Record) Validate() error {
 	var faults []error
 	fault := func(is bool, format string, args ...any) {
@@ -86,8 +87,8 @@ func known(s protocol.TaskStatus) bool {
 	return false
 }
 
-// checkOutcome checks that the record has the result or the error that its status needs, and
-// no other.
+// checkOutcome returns an error unless the record has exactly the result or the error that its
+// status requires.
 func (r *Record) checkOutcome() error {
 	result, failure := len(r.Result) > 0, len(r.Error) > 0
 	ok := !result && !failure
