@@ -25,8 +25,8 @@ type Authorizer interface {
 	// proxy and certificates apply to them. When c follows a redirect to another origin, it drops
 	// the header fields Authorization and DPoP.
 	//
-	// The time limit for the server's answer to the first request of a connection does not run
-	// while Do works on an answer of the server.
+	// The first request of a connection has a time limit for the server's answer. The limit is
+	// suspended while Do works on an answer of the server.
 	Do(c *http.Client, server *url.URL, r *http.Request) (*http.Response, error)
 }
 

@@ -92,8 +92,8 @@ func (c *Client) Exchange(ctx context.Context, frame []byte) ([]byte, error) {
 }
 
 // meta returns the _meta of a request, which describes the client (2026-07-28 basic, "_meta"). It
-// declares the tasks extension only if the caller can handle a task, because a server may answer
-// any request that declares the extension with a task (SEP-2663).
+// declares the tasks extension only if the caller can handle a task. A server may answer any
+// request that declares the extension with a task (SEP-2663).
 func (c *Client) meta(d *dialect.Dialect, tasks bool) *protocol.RequestMeta {
 	m := &protocol.RequestMeta{}
 	if d.Handshake() {
@@ -111,7 +111,7 @@ func (c *Client) meta(d *dialect.Dialect, tasks bool) *protocol.RequestMeta {
 	return m
 }
 
-// how holds the settings of one request besides its params.
+// how holds the settings of one request, in addition to its params.
 type how struct {
 	progress  func(protocol.Progress)
 	quiet     bool // if the caller gives up, no cancellation is sent: initialize must not be cancelled, and a probe need not be
@@ -245,7 +245,7 @@ func (c *Client) notify(ctx context.Context, d *dialect.Dialect, p protocol.Para
 // courtesy limits how long a caller that gave up waits for the cancellation to be sent.
 const courtesy = 100 * time.Millisecond
 
-// giveUp drops a request whose caller has stopped waiting. Unless the request is quiet, it also
+// giveUp drops a request after its caller has stopped waiting. Unless the request is quiet, it also
 // notifies the server.
 func (c *Client) giveUp(d *dialect.Dialect, id jsonrpc.ID, h how) {
 	switch {

@@ -131,8 +131,8 @@ func (c *Client) probe(ctx context.Context, modern, legacy *dialect.Dialect) (*d
 	return next, orNone(next, nil, fmt.Sprintf("no common revision; the server knows %v", result.Versions))
 }
 
-// counterOffer returns the dialect for a second probe if err says that the server supports another
-// revision without a handshake, and nil otherwise (2026-07-28 basic/versioning).
+// counterOffer returns the dialect for a second probe if err lists another revision without a
+// handshake. Otherwise it returns nil (2026-07-28 basic/versioning).
 func (c *Client) counterOffer(err error) *dialect.Dialect {
 	fault, ok := errors.AsType[*protocol.Fault](err)
 	if !ok || fault.Kind != protocol.FaultUnsupportedVersion {

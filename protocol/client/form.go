@@ -92,8 +92,8 @@ func readField(name string, v []byte) Field {
 	return f
 }
 
-// readChoices reads the three ways to list choices: titled ones as oneOf (in an array: anyOf),
-// untitled ones as enum, and the older enum with enumNames.
+// readChoices reads the three ways to list choices. Titled choices are in oneOf (in an array:
+// anyOf), untitled choices in enum, and the older form is enum with enumNames.
 func readChoices(v []byte) []Choice {
 	for _, keyword := range []string{"oneOf", "anyOf"} {
 		titled, _ := jsontext.Member(v, keyword)
@@ -118,7 +118,7 @@ func readChoices(v []byte) []Choice {
 	return choices
 }
 
-// titledChoices returns nil if one of the alternatives is not a constant.
+// titledChoices returns the choices, or nil if an alternative is not a constant.
 func titledChoices(list []byte) []Choice {
 	if jsontext.KindOf(list) != jsontext.KindArray {
 		return nil
@@ -202,9 +202,9 @@ func (f *Form) Fill(content json.RawMessage) json.RawMessage {
 	return append(out, '}')
 }
 
-// Check returns everything that is wrong with the content of an accepted form, or nil. A field is
-// wrong if it is required and missing, has the wrong type, is not one of the choices, is out of
-// bounds, or violates its format. If the schema forbids unknown fields, they are also wrong.
+// Check returns everything that is wrong with the content of an accepted form, or nil. A required
+// field must be present. A value must have the right type, be within the choices and bounds, and
+// match its format. If the schema forbids unknown fields, they are also wrong.
 func (f *Form) Check(content json.RawMessage) error {
 	if jsontext.Check(content, limits()) != nil || jsontext.KindOf(content) != jsontext.KindObject {
 		return errors.New("it must be an object")
@@ -255,6 +255,7 @@ func (f *Form) unknown(content []byte) (faults []error) {
 // faultList is like the error of errors.Join, but its text is one line.
 type faultList []error
 
+// Error returns the texts of all faults on one line.
 func (l faultList) Error() string {
 	texts := make([]string, len(l))
 	for i, err := range l {
@@ -263,4 +264,5 @@ func (l faultList) Error() string {
 	return strings.Join(texts, "; ")
 }
 
+// Unwrap returns the faults.
 func (l faultList) Unwrap() []error { return l }

@@ -59,9 +59,10 @@ func Authorize(a Authorizer) HTTPOption {
 }
 
 // HTTPClient replaces http.DefaultClient. Leave its Timeout zero, because it also ends streams. A
-// nil c has no effect. Redirects are restricted: the token, the header fields of [Header] and the
-// session id are not sent to another origin (scheme, host and port), and a redirect from https to
-// http is an error.
+// nil c has no effect.
+//
+// Redirects are restricted. The token, the header fields of [Header] and the session id are not
+// sent to another origin (scheme, host and port). A redirect from https to http is an error.
 func HTTPClient(c *http.Client) HTTPOption {
 	return httpOptionFunc(func(o *httpOptions) {
 		if c != nil {

@@ -55,10 +55,11 @@ func retryAfter(value string) time.Duration {
 	return 0
 }
 
-// sendError is the error of a request that could not be sent, or whose answer was lost. It shows
+// sendError is the error of a request that could not be sent, or that lost its answer. It shows
 // nothing about the server.
 type sendError struct{ error }
 
+// Unwrap returns the cause.
 func (e *sendError) Unwrap() error { return e.error }
 
 // saysNothing reports whether err shows nothing about what the server supports.
@@ -75,10 +76,11 @@ func saysNothing(err error) bool {
 // usable.
 type callError struct {
 	id    jsonrpc.ID // id of the call
-	frame []byte     // a JSON-RPC error that answers the call, whatever its id; may be nil
+	frame []byte     // a JSON-RPC error that answers the call, with any id; may be nil
 	err   error      // nil only if frame is set
 }
 
+// Error returns the text of the error.
 func (e *callError) Error() string {
 	if e.err == nil {
 		return "the call was refused"
@@ -86,6 +88,7 @@ func (e *callError) Error() string {
 	return e.err.Error()
 }
 
+// Unwrap returns the error.
 func (e *callError) Unwrap() error { return e.err }
 
 // refusedError is a JSON-RPC error together with an HTTP status.
@@ -103,4 +106,5 @@ func (e *refusedError) Error() string {
 	return e.error.Error()
 }
 
+// Unwrap returns the JSON-RPC error and the error of the status.
 func (e *refusedError) Unwrap() []error { return []error{e.error, e.status} }

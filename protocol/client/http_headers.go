@@ -31,7 +31,7 @@ type outgoing struct {
 	params  []byte
 	modern  *dialect.Dialect // revision without handshake that the frame names; nil if it does not name a known one
 	version string           // version that the frame names
-	waiting []jsonrpc.ID     // ids of requests without an answer so far; a zero id stands for a frame that cannot be decoded
+	waiting []jsonrpc.ID     // ids of requests without an answer so far; a zero id means a frame that cannot be decoded
 }
 
 func understand(frame []byte) *outgoing {
@@ -169,7 +169,7 @@ func (c *httpConn) mirror(h http.Header, o *outgoing) {
 	}
 }
 
-// maxMirrored limits the tools whose mirrored arguments are remembered.
+// maxMirrored is the maximum number of tools in a mirrorTable.
 const maxMirrored = 10_000
 
 // mirrorTable holds the arguments that must be repeated in header fields, by tool. Results of

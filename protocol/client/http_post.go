@@ -156,7 +156,7 @@ func oneLine(text []byte) []byte {
 }
 
 // refused handles a status that means failure. If the body is a JSON-RPC error, it is the answer to
-// this request, whatever its id.
+// this request, with any id.
 func (c *httpConn) refused(ctx context.Context, o *outgoing, resp *http.Response, session string) error {
 	body, err := readBody(resp.Body)
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *httpConn) endAll(ctx context.Context, o *outgoing, frame []byte, status
 }
 
 // statusError returns the error of a refused request. A 404 for a request with a session means that
-// the session has ended, unless the body says that the method is unknown (2025-11-25
+// the session has ended. If the body reports an unknown method, the session continues (2025-11-25
 // basic/transports "Session Management").
 func statusError(resp *http.Response, session string, body []byte) *HTTPError {
 	e := newHTTPError(resp, body)

@@ -205,6 +205,7 @@ func (c *httpConn) get(ctx context.Context, lastEvent string) (*http.Response, e
 // noStreamError is the error of a successful response that is not a stream.
 type noStreamError struct{ contentType string }
 
+// Error returns the content type of the response.
 func (e *noStreamError) Error() string { return fmt.Sprintf("no event stream but %q", e.contentType) }
 
 // final reports whether another attempt is useless. Some client errors are temporary: servers

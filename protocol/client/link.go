@@ -26,11 +26,12 @@ func limits() jsontext.Limits { return jsontext.Limits{Depth: 512} }
 // between answers and notifications. Two goroutines run until Close: the reader (read) and the
 // dispatcher (dispatcher.run). All goroutines are started by spawn, and close waits for them.
 //
-// A waiter is registered by await or awaitExchange. Whoever removes it from pending or anonymous,
-// under mu, decides its fate: take hands it to the reader, which sends the one answer; failPending
-// sends an error; forget drops it. The link is open until fail sets err and closes lost, both under
-// mu. After that, await fails. close sets joined, under mu, after which spawn does not start
-// goroutines.
+// await or awaitExchange registers a waiter. One of three functions removes it from pending or
+// anonymous, under mu. take hands it to the reader, which sends the one answer. failPending sends
+// an error. forget drops it.
+//
+// The link is open until fail sets err and closes lost, both under mu. After that, await fails.
+// close sets joined, under mu, after which spawn does not start goroutines.
 type link struct {
 	conn   transport.Conn
 	life   context.Context //nolint:containedctx // the link's own life, which no single call bounds

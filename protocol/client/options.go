@@ -11,8 +11,8 @@ import (
 )
 
 // probeTimeout limits server/discover. A server that does not answer in time is treated as one that
-// does not know the method, because some servers of handshake revisions do not answer anything
-// before initialize.
+// does not know the method. Some servers of handshake revisions do not answer anything before
+// initialize.
 const probeTimeout = 5 * time.Second
 
 // Option configures Connect. It is sealed.
@@ -108,7 +108,7 @@ func (c *config) newest(e era) *dialect.Dialect {
 	return nil
 }
 
-// mutual returns the newest offered dialect of an era whose version is in versions, or nil.
+// mutual returns the newest offered dialect of an era with a version in versions, or nil.
 func (c *config) mutual(e era, versions []string) *dialect.Dialect {
 	for _, d := range slices.Backward(c.offered) {
 		if era(d.Handshake()) == e && slices.Contains(versions, d.String()) {
@@ -158,10 +158,11 @@ type Frame struct {
 }
 
 // OnFrame calls fn for every frame in both directions. fn gets a sent frame before it is written,
-// and a received frame before it is handled, even if it is not JSON. For a sent frame, ctx is the
-// context of its call, with the values of the caller's context. For a received frame, ctx is the
-// connection's. fn is called concurrently, and the connection waits for it. It must not call the
-// client.
+// and a received frame before it is handled, even if it is not JSON.
+//
+// For a sent frame, ctx is the context of its call, with the values of the caller's context. For a
+// received frame, ctx is the connection's. fn is called concurrently, and the connection waits for
+// it. It must not call the client.
 func OnFrame(fn func(ctx context.Context, f Frame)) Option {
 	return optionFunc(func(c *config) { c.frame = fn })
 }

@@ -13,7 +13,7 @@ import (
 func OneByOne() Option { return optionFunc(func(c *config) { c.oneByOne = true }) }
 
 // queue holds the places of the open questions, in the order of arrival. With OneByOne, each
-// question gets a place when it arrives (Client.place), waits until the place is the first
+// question gets a place when it arrives (Client.place). It waits until the place is the first
 // (inTurn), and leaves the queue when its handler has returned (leave).
 type queue struct {
 	mu     sync.Mutex // guards places

@@ -48,7 +48,7 @@ type receivedTable struct {
 	number uint64 // number of the last task
 }
 
-// receivedTask is the record of a task and what its handler needs. receive adds it to the table
+// receivedTask is the record of a task and the data for its handler. receive adds it to the table
 // with the status working. change makes the record terminal, under the table's mu, which also
 // cancels life and closes over. perform does that with the handler's result, cancelReceived at the
 // server's request. Expiry and forget remove the task from the table and cancel life.

@@ -15,8 +15,8 @@ import (
 // renewTime limits the creation of a new session, which several calls may wait for.
 const renewTime = time.Minute
 
-// renewals lets calls whose session has ended share the creation of a new one. renewal sets
-// current, under mu. Its goroutine sets err, resets current under mu, and then closes done.
+// renewals makes calls with an ended session share the creation of a new one. renewal sets current,
+// under mu. Its goroutine sets err, resets current under mu, and then closes done.
 type renewals struct {
 	mu      sync.Mutex // guards the fields below
 	current *renewal

@@ -250,8 +250,8 @@ type tempo struct {
 }
 
 // pause returns how long to wait before the call is sent again. If a round has the same questions
-// as the one before, or none, the server waits for something else, such as a page that the user has
-// not finished.
+// as the one before, or none, the server waits for another event. An example is a page that the
+// user has not finished.
 func (t *tempo) pause(raw []byte, required *protocol.InputRequiredResult) time.Duration {
 	asked, _ := jsontext.Member(raw, "inputRequests")
 	again := t.asked != nil && bytes.Equal(asked, t.asked)

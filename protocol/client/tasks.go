@@ -19,8 +19,8 @@ var (
 	// ErrNoTasks is the error if the server or the revision does not support tasks, or not the
 	// operation.
 	ErrNoTasks = errors.New("client: the server has no tasks")
-	// ErrTaskGone is the error if the server does not know the task: the id is wrong, or the task
-	// has expired or belongs to another principal.
+	// ErrTaskGone is the error if the server does not know the task. The id is wrong, or the task
+	// has expired, or it belongs to another principal.
 	ErrTaskGone = errors.New("client: the server has no such task")
 	// ErrTaskCancelled is the error of a task that was cancelled.
 	ErrTaskCancelled = errors.New("client: the task was cancelled")
@@ -280,7 +280,7 @@ func (t *Task) fetch(ctx context.Context) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// gone wraps err in ErrTaskGone if it says that the server does not know the task. Otherwise it
+// gone wraps err in ErrTaskGone if err means that the server does not know the task. Otherwise it
 // returns err.
 func (t *Task) gone(err error) error {
 	e, ok := errors.AsType[*protocol.Error](err)

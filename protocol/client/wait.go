@@ -108,9 +108,9 @@ func (w *wait) look(ctx context.Context) (protocol.DetailedTask, error) {
 	}
 }
 
-// passes reports whether a failed request may succeed later: it was sent over HTTP, the server did
-// not refuse it, and the call and the connection go on. The caller must know that the request may
-// be repeated.
+// passes reports whether a failed request may succeed later. It must have been sent over HTTP
+// without a refusal by the server, and the call and the connection must continue. The caller must
+// know that the request may be repeated.
 func (c *Client) passes(ctx context.Context, err error) bool {
 	if c.http == nil || ctx.Err() != nil || c.link.failure() != nil {
 		return false

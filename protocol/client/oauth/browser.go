@@ -49,8 +49,8 @@ func systemBrowser(ctx context.Context, address string) error {
 	}
 }
 
-// openable refuses what a browser, or the program that opens it, could take for something else than
-// a page.
+// openable returns an error for an address that a browser, or the program that opens it, might not
+// treat as a page.
 func openable(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
@@ -59,7 +59,8 @@ func openable(address string) error {
 	return nil
 }
 
-// browserProgram is empty where a window would not be seen.
+// browserProgram returns the program that opens a browser, with its first arguments. If a window
+// would not be visible, it returns "".
 func browserProgram(system string, getenv func(string) string) (program string, args []string) {
 	if getenv("BROWSER") == "none" || getenv("CI") != "" || getenv("SSH_CONNECTION") != "" {
 		return "", nil

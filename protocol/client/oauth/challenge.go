@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// challenge is one of a WWW-Authenticate header (RFC 9110 §11.6.1).
+// challenge is one challenge of a WWW-Authenticate header (RFC 9110 §11.6.1).
 type challenge struct {
 	scheme string            // in lower case
-	params map[string]string // names in lower case; the first of a name counts
+	params map[string]string // names in lower case; the first parameter with a name counts
 }
 
-// maxChallenges bounds what is read of an answer.
+// maxChallenges is the maximum number of challenges that are read of an answer.
 const maxChallenges = 16
 
-// challenges reads all WWW-Authenticate headers of an answer. What cannot be read ends a header.
+// challenges returns the challenges in all WWW-Authenticate headers of an answer. If a part of a
+// header cannot be parsed, the rest of this header is ignored.
 func challenges(h http.Header) []challenge {
 	var all []challenge
 	for _, field := range h.Values("WWW-Authenticate") {
@@ -42,7 +43,7 @@ func parseChallenges(s string) []challenge {
 	return all
 }
 
-// read takes the parameters up to the next challenge, and returns what follows.
+// read reads the parameters up to the next challenge, and returns the text after them.
 func (c *challenge) read(s string) string {
 	for {
 		s = strings.TrimLeft(s, " \t,")
@@ -76,8 +77,8 @@ func token(s string) (name, rest string) {
 	return s[:end], s[end:]
 }
 
-// paramValue reads a token or a quoted string. Values without quotes may have any character that ends
-// no parameter, since servers write URLs like that.
+// paramValue parses a token or a quoted string. A value without quotes may contain any character
+// that does not end a parameter, because servers write URLs without quotes.
 func paramValue(s string) (text, rest string, ok bool) {
 	if !strings.HasPrefix(s, `"`) {
 		end := strings.IndexAny(s, ", \t")
@@ -99,7 +100,7 @@ func paramValue(s string) (text, rest string, ok bool) {
 	return "", "", false
 }
 
-// wanted is the challenge that the flow can answer: the first for Bearer or DPoP tokens.
+// wanted returns the challenge that the flow can answer: the first one for Bearer or DPoP tokens.
 func wanted(h http.Header) (challenge, bool) {
 	for _, c := range challenges(h) {
 		if c.scheme == "bearer" || c.scheme == "dpop" {

@@ -49,11 +49,11 @@ func (k *connection) Extensions() []string {
 	return nil
 }
 
-// maxAttempts limits how often one request is sent: with a stored token, a renewed one, the token
-// of a login, the token of a step-up, and once more with a nonce.
+// maxAttempts limits how often one request is sent: with a stored token, a renewed token, the token
+// of a login, and the token of a step-up. It may be sent once more with a nonce.
 const maxAttempts = 5
 
-// attempts counts what was done for one request.
+// attempts counts the attempts for one request.
 type attempts struct {
 	met     *atomic.Bool // reached.met of the connection
 	sent    int

@@ -21,7 +21,7 @@ var (
 	ErrUnavailable = errors.New("oauth: the authorization server cannot be reached") // nothing is deleted from the store
 )
 
-// Error is the error of a flow. It says at which step the flow ended, and what to do. It wraps one
+// Error is the error of a flow. It contains the step that ended the flow, and a hint. It wraps one
 // of the errors above.
 type Error struct {
 	Step   string // as in Inspection
@@ -29,8 +29,8 @@ type Error struct {
 	Issuer string // the authorization server; empty while it is not known
 	Code   string // error code of the authorization server, such as "invalid_grant"; set only after its issuer was verified
 	Text   string // description from the authorization server, shortened and without control characters
-	Hint   string // what to try, for the user
-	Err    error  // one of the errors above, possibly with a cause
+	Hint   string // advice for the user
+	Err    error  // an error above, possibly with a cause
 }
 
 // Error returns a text without secrets. If there is a hint, it is on a second line.
@@ -55,13 +55,13 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// caused is one of the errors above with its cause.
+// caused is an error above with its cause.
 type caused struct{ kind, cause error }
 
 func (e *caused) Error() string   { return e.kind.Error() + ": " + e.cause.Error() }
 func (e *caused) Unwrap() []error { return []error{e.kind, e.cause} }
 
-// because wraps cause in kind, one of the errors above. If cause already is an *Error or kind,
+// because wraps cause in kind, which is an error above. If cause already is an *Error or kind,
 // because returns it unchanged.
 func because(kind, cause error) error {
 	if _, done := errors.AsType[*Error](cause); done || errors.Is(cause, kind) {
@@ -72,7 +72,7 @@ func because(kind, cause error) error {
 
 const maxText = 300
 
-// cleaned returns text from other parties in a form that is safe for a terminal: one line of
+// cleaned returns text from other parties in a form that is safe for a terminal. It is one line of
 // limited length, without control characters and characters that change the direction of writing.
 func cleaned(text string) string {
 	text = strings.Map(func(r rune) rune {

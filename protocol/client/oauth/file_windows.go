@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// private relies on the directory of the user's configuration, whose access list excludes others.
+// private returns nil. The access list of the directory with the user's configuration excludes
+// other users.
 func private(string, fs.FileInfo) error { return nil }
 
 func tryLock(file *os.File) (bool, error) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// grant is the content of a Tokens record: a Grant with its secrets and what renewal needs.
+// grant is the content of a Tokens record: a Grant with its secrets and the data for its renewal.
 type grant struct {
 	Server   string         `json:"server"`
 	Resource string         `json:"resource"`
@@ -66,10 +66,10 @@ func (g *grant) public() Grant {
 	}
 }
 
-// site is the state for one server. Holding the turn allows changing current, loaded and refused.
-// The turn is a lock in the form of a channel with one element, so that waiting for it ends with a
-// context (take, tryTake, leave). Reading current and loaded does not need the turn. The nonces
-// have a lock of their own.
+// site is the state for one server. A goroutine that holds the turn may change current, loaded and
+// refused. The turn is a lock in the form of a channel with one element, so that a wait for it ends
+// with a context (take, tryTake, leave). Reading current and loaded does not need the turn. The
+// nonces have a lock of their own.
 type site struct {
 	flow    *Flow
 	server  string
@@ -104,8 +104,8 @@ func (s *site) leave() { <-s.turn }
 // idle reports whether the turn is free. The store has everything important about an idle site.
 func (s *site) idle() bool { return len(s.turn) == 0 }
 
-// ready returns a grant whose token can be used. It renews the grant first if necessary. If there
-// is no usable grant, it returns nil.
+// ready returns a grant with a usable token. It renews the grant first if necessary. If there is no
+// usable grant, it returns nil.
 func (s *site) ready(ctx context.Context, w *web) (*live, error) {
 	g := s.current.Load()
 	switch {
@@ -224,8 +224,8 @@ func (s *site) keep(ctx context.Context, g *grant, bound crypto.Signer) (*live, 
 	}
 }
 
-// replace returns a grant other than old, whose token the server has refused. It is a grant that
-// another request or process has obtained, a renewed one, or the grant of a login.
+// replace returns a grant other than old, because the server has refused old's token. It is a grant
+// that another request or process has obtained, a renewed grant, or the grant of a login.
 func (s *site) replace(ctx context.Context, w *web, old *live, d demand) (*live, error) {
 	if err := s.take(ctx); err != nil {
 		return nil, err

@@ -12,31 +12,34 @@ import (
 	"time"
 )
 
-// Helper keeps records with a program that speaks the protocol of docker-credential-helpers (get,
-// store, erase, JSON on stdin and stdout): those exist for the keychain of macOS, the credential
-// manager of Windows, the Secret Service and pass. The program is run without a shell, for at most
-// 10 seconds. Locks and keys are in files of dir, without secrets; empty as for File.
+// Helper returns a store that keeps records with a program. The program speaks the protocol of
+// docker-credential-helpers (get, store, erase, JSON on stdin and stdout). Such programs exist for
+// the keychain of macOS, the credential manager of Windows, the Secret Service and pass. The
+// program is run without a shell, for at most 10 seconds.
+//
+// Locks and keys are in files of dir, without secrets. If dir is empty, the directory is the
+// default directory of [File].
 func Helper(program, dir string) Store { return &helper{program, files{dir: dir}} }
 
 const helperTime = 10 * time.Second
 
-// helper has the content of a record in the program, and beside it a file of the files store with
-// the key alone, so that there is a list. The version that counts is in the program, too.
+// helper keeps the content of a record in the program. A file of the files store has only the key,
+// for List. The version in the program is the one that counts.
 type helper struct {
 	program string
 	index   files
 }
 
-// secret is what the program keeps.
+// secret is the entry in the program.
 type secret struct {
 	Version uint64          `json:"version"`
 	Data    json.RawMessage `json:"data"`
 }
 
-// account is how the program names a record. It wants a URL.
+// account returns the program's name for a record. It must be a URL.
 func account(k Key) string { return "https://auth.kagami/" + digest(k) }
 
-// Get asks the program.
+// Get reads the record from the program.
 func (h *helper) Get(ctx context.Context, k Key) (Record, error) {
 	out, err := h.run(ctx, "get", account(k))
 	if err != nil {
@@ -54,7 +57,7 @@ func (h *helper) Get(ctx context.Context, k Key) (Record, error) {
 	return Record{Key: k, Version: s.Version, Data: s.Data}, nil
 }
 
-// Put writes the key first, so that no secret is without one.
+// Put writes the key first, so that every secret has a key.
 func (h *helper) Put(ctx context.Context, r Record) (version uint64, err error) {
 	err = h.index.change(ctx, r.Key, func(path string, _ uint64) error {
 		stored, err := h.Get(ctx, r.Key)
@@ -119,7 +122,7 @@ func (h *helper) List(ctx context.Context) ([]Key, error) { return h.index.List(
 // Lock locks a file.
 func (h *helper) Lock(ctx context.Context, k Key) (func(), error) { return h.index.Lock(ctx, k) }
 
-// run returns what the program prints. The program says in words that it has no such entry.
+// run returns the program's output. If the output contains "not found", run returns ErrNotFound.
 func (h *helper) run(ctx context.Context, action, input string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, helperTime)
 	defer cancel()

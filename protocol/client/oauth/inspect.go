@@ -16,27 +16,27 @@ type Inspection struct {
 	Issuer    string            `json:"issuer,omitempty"` // the chosen one
 	Known     Known             `json:"known,omitempty"`  // how the client would be known
 	Scopes    []string          `json:"scopes,omitempty"`
-	Grant     *Grant            `json:"grant,omitempty"` // what the store has
+	Grant     *Grant            `json:"grant,omitempty"` // grant in the store
 	Steps     []Step            `json:"steps"`
-	Revision  string            `json:"revision,omitempty"` // which revision's rules applied: "2025-03-26" where the server has no metadata
+	Revision  string            `json:"revision,omitempty"` // revision of the applied rules; "2025-03-26" if the server has no metadata
 	Endpoints map[string]string `json:"endpoints,omitempty"`
 }
 
-// Step is one thing that was tried.
+// Step is one attempt of a flow.
 type Step struct {
 	Name    string        `json:"name"` // "challenge", "resource metadata", "issuer metadata", "registration", "scopes", "pkce", ...
 	URL     string        `json:"url,omitempty"`
 	Status  int           `json:"status,omitempty"`
 	Took    time.Duration `json:"took,omitempty"`
-	Verdict string        `json:"verdict"`        // in a sentence
-	Rule    string        `json:"rule,omitempty"` // where it is written: "2026-07-28 authorization-server-discovery", "RFC 8414 §3.3"
+	Verdict string        `json:"verdict"`        // one sentence
+	Rule    string        `json:"rule,omitempty"` // source of the rule: "2026-07-28 authorization-server-discovery", "RFC 8414 §3.3"
 	Failed  bool          `json:"failed,omitempty"`
 	Warning bool          `json:"warning,omitempty"` // accepted against a SHOULD
 }
 
-// Inspect does all that can be found out without the user, and says of each step what was asked,
-// what came and what rule decided. It changes nothing, registers nothing and shows no secret. The
-// error comes from the first step that would have ended a login; the steps are there all the same.
+// Inspect does everything that a login does without the user. Each step has the request, the answer
+// and the rule that decided. Inspect changes nothing, registers nothing and shows no secret. The
+// error comes from the first step that would have ended a login; the steps are returned anyway.
 func (f *Flow) Inspect(ctx context.Context, server string) (*Inspection, error) {
 	s, w, err := f.open(server)
 	if err != nil {
@@ -114,7 +114,7 @@ func (m *issuerMetadata) endpoints() map[string]string {
 	return all
 }
 
-// wouldBeKnown is what identify would find, without registering.
+// wouldBeKnown returns how identify would identify the client. It does not register.
 func (w *web) wouldBeKnown(m *issuerMetadata) (Known, error) {
 	c := &w.flow.config
 	switch {

@@ -47,11 +47,12 @@ func Page(fn func(w io.Writer, err error)) ListenerOption {
 	return listenerOptionFunc(func(l *listener) { l.page = fn })
 }
 
-// Listener returns a Receiver on a loopback port; by default 127.0.0.1, a free port, and
-// "/callback". It accepts one GET of that path with the expected state, and shows its last page
-// again for a second one. It answers other requests with an error, or with nothing (/favicon.ico).
-// Its page has no script, and shows what to do next. The port is open only during a
-// visit.
+// Listener returns a Receiver on a loopback port. By default it uses 127.0.0.1, a free port, and
+// "/callback". The port is open only during a visit.
+//
+// It accepts one GET of the path with the expected state. If the browser repeats the request, it
+// shows its last page again. It answers other requests with an error, or with nothing
+// (/favicon.ico). Its page has no script, and shows the user how to continue.
 func Listener(opts ...ListenerOption) Receiver {
 	l := &listener{host: "127.0.0.1", path: "/callback", page: plainPage, turn: make(chan struct{}, 1)}
 	for _, opt := range opts {
@@ -60,7 +61,7 @@ func Listener(opts ...ListenerOption) Receiver {
 	return l
 }
 
-// listener is the Receiver of programs on the user's machine.
+// listener is the Receiver for programs on the user's machine.
 type listener struct {
 	port int
 	host string
@@ -70,34 +71,36 @@ type listener struct {
 	turn chan struct{} // one visit at a time
 
 	mu   sync.Mutex // guards open
-	open *reception // nil: closed
+	open *reception // nil if closed
 }
 
-// reception is one visit. The handler hands the query over by came, waits for the verdict, and
-// sends the browser to a page whose address has nothing of the query.
+// reception is one visit. ServeHTTP passes the query to Receive through came, waits for the
+// verdict, and redirects the browser to a page with an address without the query. Receive sets
+// state and closes awaited; Answer sets err and closes verdict. mu guards the fields below it.
 type reception struct {
-	ctx      context.Context //nolint:containedctx // of Open; Close has none
+	ctx      context.Context //nolint:containedctx // context of Open; Close has none
 	server   *http.Server
 	served   sync.WaitGroup
 	redirect string
 	path     string
 	page     func(io.Writer, error)
 
-	awaited  chan struct{} // closed by Receive: a fast browser may be here before it
+	awaited  chan struct{} // closed by Receive, because a fast browser may arrive earlier
 	mu       sync.Mutex    // guards the fields below
-	state    string        // empty: nothing is awaited
+	state    string        // empty if no response is awaited
 	came     chan url.Values
 	verdict  chan struct{} // closed by Answer
 	answered bool
 	err      error
-	taken    bool          // a browser has come, and will be sent on
-	shown    chan struct{} // closed when it has fetched the last page
+	taken    bool          // a browser has arrived, and will be redirected
+	shown    chan struct{} // closed after the browser has fetched the last page
 }
 
-// Open listens.
+// Open starts to listen.
 func (l *listener) Open(ctx context.Context) (string, error) { return l.openLike(ctx, "") }
 
-// openLike takes the port of an earlier redirect URI, if that is free and none was asked for.
+// openLike listens on the port of an earlier redirect URI, if the port is free and no other port
+// was configured.
 func (l *listener) openLike(ctx context.Context, earlier string) (string, error) {
 	select {
 	case l.turn <- struct{}{}:
@@ -162,7 +165,7 @@ func (l *listener) reception() (*reception, error) {
 	return l.open, nil
 }
 
-// Receive waits for the browser.
+// Receive waits for the browser's response.
 func (l *listener) Receive(ctx context.Context, state string) (url.Values, error) {
 	r, err := l.reception()
 	if err != nil {
@@ -180,7 +183,7 @@ func (l *listener) Receive(ctx context.Context, state string) (url.Values, error
 	}
 }
 
-// Answer lets the browser show how it ended.
+// Answer makes the browser show the outcome.
 func (l *listener) Answer(err error) {
 	r, closed := l.reception()
 	if closed != nil {
@@ -197,7 +200,7 @@ func (l *listener) Answer(err error) {
 // farewell is how long Close waits for the browser to fetch its page.
 const farewell = 2 * time.Second
 
-// Close frees the port, after the browser has shown its page.
+// Close frees the port after the browser has shown its page.
 func (l *listener) Close() error {
 	l.mu.Lock()
 	r := l.open
@@ -230,8 +233,8 @@ func (l *listener) Close() error {
 	return err
 }
 
-// ServeHTTP takes the response of the authorization server. Any page can send requests
-// here: a request without the state that is awaited changes nothing.
+// ServeHTTP accepts the response of the authorization server. Any web page can send requests here,
+// so a request without the awaited state has no effect.
 func (r *reception) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -246,7 +249,7 @@ func (r *reception) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.URL.Path == "/done" && req.Method == http.MethodGet:
 		r.done(w)
 	case req.URL.Path == "/favicon.ico":
-		w.WriteHeader(http.StatusNoContent) // browsers ask by themselves
+		w.WriteHeader(http.StatusNoContent) // browsers request it without being asked
 	case req.URL.Path != r.path:
 		http.Error(w, "There is nothing here.", http.StatusNotFound)
 	case req.Method != http.MethodGet:
@@ -257,7 +260,7 @@ func (r *reception) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// take hands the query over once, and sends the browser on when it is judged.
+// take passes the query on once, and redirects the browser after the verdict.
 func (r *reception) take(w http.ResponseWriter, req *http.Request) {
 	select {
 	case <-r.awaited:
@@ -284,7 +287,7 @@ func (r *reception) take(w http.ResponseWriter, req *http.Request) {
 	http.Redirect(w, req, "/done", http.StatusSeeOther)
 }
 
-// done shows the page, at an address that has nothing of the response.
+// done shows the page. Its address contains nothing of the response.
 func (r *reception) done(w http.ResponseWriter) {
 	select {
 	case <-r.verdict:
@@ -307,8 +310,8 @@ func (r *reception) done(w http.ResponseWriter) {
 	r.page(w, err)
 }
 
-// plainPage says what to do next. The reason of a failure is in the program, where it can be read
-// at leisure.
+// plainPage tells the user how to continue. The program shows the reason of a failure, where the
+// user can read it at leisure.
 func plainPage(w io.Writer, err error) {
 	title, text := "You are logged in", "You can close this page and go back to the program."
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// machine obtains tokens without the user at the server's authorization server. needsClient says
-// that it does so as a client that was registered there.
+// machine obtains tokens from the server's authorization server without the user. needsClient
+// reports whether it needs a client that was registered there.
 type machine interface {
 	needsClient() bool
-	// extension is the name of the extension of the protocol that this is; empty: of none that is
-	// declared.
+	// extension returns the name of the protocol extension that the machine implements. If it
+	// implements none that is declared, extension returns "".
 	extension() string
-	// form returns what a token request needs in addition to scope, resource and the client.
+	// form returns the parameters of a token request in addition to scope, resource and the client.
 	form(ctx context.Context, s *site, w *web, f *found, scopes []string) (url.Values, error)
 }
 
@@ -45,9 +45,10 @@ func (clientCredentials) form(context.Context, *site, *web, *found, []string) (u
 	return url.Values{"grant_type": {grantCredentials}}, nil
 }
 
-// Assertion authorizes a workload by a token that its platform gives it (RFC 7523; extension
-// io.modelcontextprotocol/auth/wif). source is asked for one whose audience is the issuer, each time
-// a token is needed; a refusal is final: it is not sent again and no other grant is tried.
+// Assertion authorizes a workload with a token that its platform provides (RFC 7523; extension
+// io.modelcontextprotocol/auth/wif). When a token is needed, source returns an assertion with the
+// issuer as its audience. A refusal is final: the assertion is not sent again, and no other grant
+// is tried.
 func Assertion(source func(ctx context.Context, issuer, resource string) (string, error)) Option {
 	return byMachine(assertion{source})
 }
@@ -58,7 +59,7 @@ type assertion struct {
 
 func (assertion) needsClient() bool { return false }
 
-func (assertion) extension() string { return "" } // it is a draft
+func (assertion) extension() string { return "" } // the extension is a draft
 
 func (m assertion) form(ctx context.Context, _ *site, _ *web, f *found, _ []string) (url.Values, error) {
 	if m.source == nil {
@@ -71,7 +72,8 @@ func (m assertion) form(ctx context.Context, _ *site, _ *web, f *found, _ []stri
 	return url.Values{"grant_type": {grantAssertion}, "assertion": {text}}, nil
 }
 
-// AssertionFile is a source that reads a file each time, such as a projected service account token.
+// AssertionFile returns a source that reads a file each time, such as a projected service account
+// token.
 func AssertionFile(path string) func(ctx context.Context, issuer, resource string) (string, error) {
 	return func(context.Context, string, string) (string, error) {
 		text, err := os.ReadFile(path) //nolint:gosec // the caller's file
@@ -82,18 +84,20 @@ func AssertionFile(path string) func(ctx context.Context, issuer, resource strin
 // Enterprise is an identity provider that decides for its organization (extension
 // io.modelcontextprotocol/enterprise-managed-authorization).
 type Enterprise struct {
-	Issuer      string      // of the identity provider
-	Token       string      // its token endpoint; empty: discovered
+	Issuer      string      // URL of the identity provider
+	Token       string      // its token endpoint; discovered if empty
 	Credentials Credentials // of this client at the identity provider
-	// Identity returns the user's identity assertion and its type (urn:ietf:params:oauth:token-type:id_token
-	// or :saml2). nil: the user logs in at the identity provider in a browser (OpenID Connect, scope
-	// openid), and the ID token is kept like other tokens.
+	// Identity returns the user's identity assertion and its type
+	// (urn:ietf:params:oauth:token-type:id_token or :saml2). If it is nil, the user logs in at the
+	// identity provider in a browser (OpenID Connect, scope openid). The ID token is then kept like
+	// other tokens.
 	Identity func(ctx context.Context) (assertion, tokenType string, err error)
 }
 
 // EnterpriseManaged exchanges the user's identity for a grant for the server's authorization server
-// (ID-JAG: RFC 8693), and that for a token (RFC 7523). The browser never goes to the server's
-// authorization server. Needs [Registered] or [Document] for that one.
+// (ID-JAG: RFC 8693). It exchanges that grant for a token (RFC 7523). The browser never goes to the
+// server's authorization server. EnterpriseManaged needs [Registered] or [Document] for that
+// authorization server.
 func EnterpriseManaged(e Enterprise) Option { return byMachine(&enterprise{e}) }
 
 type enterprise struct{ Enterprise }
@@ -131,7 +135,7 @@ func (m *enterprise) form(ctx context.Context, s *site, w *web, f *found, scopes
 	return url.Values{"grant_type": {grantAssertion}, "assertion": {t.Access}}, nil
 }
 
-// provider is the metadata of the identity provider.
+// provider returns the metadata of the identity provider.
 func (m *enterprise) provider(ctx context.Context, w *web) (*issuerMetadata, error) {
 	if m.Token != "" {
 		return &issuerMetadata{Issuer: m.Issuer, Token: m.Token}, nil
@@ -143,8 +147,8 @@ func (m *enterprise) provider(ctx context.Context, w *web) (*issuerMetadata, err
 	return &meta, nil
 }
 
-// identity asks the caller, or takes the ID token of a login, which is kept under the identity
-// provider's name.
+// identity returns the user's identity assertion from the caller. Otherwise it returns the ID token
+// of a login, which is kept under the identity provider's name.
 func (m *enterprise) identity(ctx context.Context, s *site, w *web, provider *issuerMetadata) (text, kind string, err error) {
 	if m.Identity != nil {
 		text, kind, err = m.Identity(ctx)

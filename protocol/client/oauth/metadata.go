@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// resourceMetadata is what RFC 9728 has of a server.
+// resourceMetadata is the metadata of a server (RFC 9728).
 type resourceMetadata struct {
 	Resource string   `json:"resource"`
 	Issuers  []string `json:"authorization_servers"`
 	Scopes   []string `json:"scopes_supported"`
 }
 
-// issuerMetadata is what RFC 8414 and OpenID Connect Discovery have of an authorization server,
-// as far as the flow needs it. It is kept with tokens, since renewal needs it.
+// issuerMetadata is the metadata of an authorization server (RFC 8414 and OpenID Connect
+// Discovery), as far as the flow needs it. It is kept with tokens, because renewal needs it.
 type issuerMetadata struct {
 	Issuer        string   `json:"issuer"`
 	Authorization string   `json:"authorization_endpoint,omitempty"`
@@ -32,16 +32,16 @@ type issuerMetadata struct {
 	SaysIssuer    bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
 	DPoPKinds     []string `json:"dpop_signing_alg_values_supported,omitempty"`
 
-	guessed bool // there is no metadata: the endpoints are the defaults of 2025-03-26
+	guessed bool // there is no metadata, and the endpoints are the defaults of 2025-03-26
 }
 
-// found is what discovery leads to.
+// found is the result of discovery.
 type found struct {
-	resource string // what tokens are for
+	resource string // resource that tokens are for
 	issuers  []string
 	issuer   issuerMetadata
-	scopes   []string // all that the server has
-	revision string   // whose rules applied
+	scopes   []string // all scopes of the server
+	revision string   // revision of the applied rules
 }
 
 // Names of steps.
@@ -59,7 +59,7 @@ const (
 	stepStore        = "store"
 )
 
-// Rules, as they are named in the steps of an Inspection.
+// Rules, as named in the steps of an Inspection.
 const (
 	ruleDiscovery = "2026-07-28 authorization-server-discovery"
 	ruleResource  = "RFC 9728 §3.3"
@@ -154,8 +154,8 @@ func (w *web) choose(ctx context.Context, issuers []string) (string, error) {
 	return issuers[0], nil
 }
 
-// resourceMetadata reads the metadata of the server: at the place that a challenge has named, or
-// at the well-known places. Without any metadata it returns nil.
+// resourceMetadata reads the metadata of the server, at the URL in a challenge or at the well-known
+// URLs. If there is no metadata, it returns nil.
 func (w *web) resourceMetadata(ctx context.Context, named string) (*resourceMetadata, error) {
 	origin, path := originAndPath(w.server)
 	if named != "" {
@@ -180,8 +180,8 @@ func (w *web) resourceMetadata(ctx context.Context, named string) (*resourceMeta
 
 const wellKnownResource = "/.well-known/oauth-protected-resource"
 
-// placed is the resource whose metadata is at a well-known place of the server's origin; empty for
-// any other place.
+// placed returns the resource with metadata at place, which is a well-known URL of the server's
+// origin. For any other URL it returns "".
 func (w *web) placed(place string) string {
 	origin, _ := originAndPath(w.server)
 	if rest, ok := strings.CutPrefix(place, origin+wellKnownResource); ok && (rest == "" || rest[0] == '/') && !strings.ContainsAny(rest, "?#") {
@@ -190,9 +190,9 @@ func (w *web) placed(place string) string {
 	return ""
 }
 
-// resourceMetadataAt reads one document, and returns nil if the place has none. The document must be
-// about the server: it names the server, or the resource that belongs to its place, if the server is
-// at or below that by whole segments of the path.
+// resourceMetadataAt reads one document. If there is none at place, it returns nil. The document
+// must be about the server. It names the server, or the resource of its URL, if the server is at or
+// below this resource by whole segments of the path.
 func (w *web) resourceMetadataAt(ctx context.Context, place, of string) (*resourceMetadata, error) {
 	a, err := w.get(ctx, place)
 	step := Step{Name: stepResource, URL: place, Rule: ruleDiscovery}
@@ -229,8 +229,8 @@ func (w *web) resourceMetadataAt(ctx context.Context, place, of string) (*resour
 	return &meta, nil
 }
 
-// isAbsent says that a place has no metadata: it answers 404 or 405, or with a page. Any other
-// failure is an error: a document that cannot be read now may be there.
+// isAbsent reports whether there is no metadata at a URL, because the answer is 404 or 405, or a
+// page. Any other failure is an error, because a document that cannot be read now may exist.
 func isAbsent(a *answer, place string) (bool, error) {
 	switch {
 	case a.status == http.StatusOK && a.isJSON():
@@ -246,7 +246,7 @@ func isAbsent(a *answer, place string) (bool, error) {
 	return false, fmt.Errorf("%w: %s answers %d", ErrUnavailable, place, a.status)
 }
 
-// isAbout compares a resource with the server, and with the one whose well-known place it was at.
+// isAbout reports whether resource is the server, or the resource of the document's well-known URL.
 func (w *web) isAbout(resource, of string) bool {
 	name, err := canonical(resource)
 	if err != nil || strings.Contains(resource, "#") {
@@ -292,8 +292,8 @@ const (
 	wellKnownOpenID = "/.well-known/openid-configuration"
 )
 
-// issuerMetadataAt reads one document, and returns nil if the place has none. Nothing of a document
-// is used before its issuer is known to be the right one.
+// issuerMetadataAt reads one document. If there is none at place, it returns nil. It uses nothing
+// of a document before it has checked the issuer.
 func (w *web) issuerMetadataAt(ctx context.Context, place, issuer string) (*issuerMetadata, error) {
 	step := Step{Name: stepIssuer, URL: place, Rule: ruleDiscovery}
 	meta, err := func() (*issuerMetadata, error) {
@@ -340,7 +340,7 @@ func (w *web) issuerMetadataAt(ctx context.Context, place, issuer string) (*issu
 	return meta, nil
 }
 
-// sameButSlash compares issuers without a path.
+// sameButSlash reports whether two issuers without a path differ at most by a slash.
 func sameButSlash(a, b string) bool {
 	_, path := originAndPath(a)
 	return path == "" && strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
@@ -359,7 +359,7 @@ func (w *web) endpoints(m *issuerMetadata) error {
 	return nil
 }
 
-// discoverAtOrigin is for servers of 2025-03-26, which have no metadata of their own: the
+// discoverAtOrigin is for servers of 2025-03-26, which have no metadata of their own. The
 // authorization server is at the origin, with metadata or at three default paths.
 func (w *web) discoverAtOrigin(ctx context.Context) (*found, error) {
 	origin, _ := originAndPath(w.server)
@@ -387,8 +387,8 @@ func (w *web) discoverAtOrigin(ctx context.Context) (*found, error) {
 	return f, nil
 }
 
-// provesPKCE refuses to go on without S256 (2025-11-25 basic/authorization "Authorization Code
-// Protection").
+// provesPKCE returns an error if the authorization server does not support S256 (2025-11-25
+// basic/authorization "Authorization Code Protection").
 func (w *web) provesPKCE(f *found) error {
 	m := &f.issuer
 	step := Step{Name: stepPKCE, Rule: "2026-07-28 basic/authorization \"Authorization Code Protection\"", Verdict: "S256 is supported"}

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// nonces are the last that each origin has sent for DPoP proofs (RFC 9449 §8, §9), and the clock by
-// which proofs are dated.
+// nonces holds the last nonce of each origin for DPoP proofs (RFC 9449 §8, §9), and the clock for
+// the dates of proofs. learn and learnClock change them; mu guards both.
 type nonces struct {
 	mu    sync.Mutex // guards the fields below
 	by    map[string]string
-	ahead time.Duration // of the servers' clock before ours
+	ahead time.Duration // difference between the servers' clock and ours
 }
 
-// now is the time for a proof.
+// now returns the time for a proof.
 func (n *nonces) now() time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return time.Now().Add(n.ahead)
 }
 
-// learnClock takes the time from the header of an answer that refuses a proof. It reports whether that
-// differs by more than proofs may.
+// learnClock sets the clock from the header of an answer that refuses a proof. It reports whether
+// the clock differs by clockSlack or more.
 func (n *nonces) learnClock(h http.Header) bool {
 	theirs, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
@@ -39,7 +39,7 @@ func (n *nonces) learnClock(h http.Header) bool {
 	return true
 }
 
-// clockSlack is what servers accept between their clock and ours at least.
+// clockSlack is the difference between their clock and ours that servers accept at least.
 const clockSlack = 3 * time.Second
 
 func originOf(address string) string {
@@ -56,7 +56,7 @@ func (n *nonces) of(address string) string {
 	return n.by[originOf(address)]
 }
 
-// learn keeps the nonce of an answer, and reports whether it is a new one.
+// learn keeps the nonce of an answer, and reports whether it is new.
 func (n *nonces) learn(address string, h http.Header) bool {
 	nonce := h.Get("DPoP-Nonce")
 	if nonce == "" || len(nonce) > 1024 {

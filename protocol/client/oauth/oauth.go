@@ -116,9 +116,9 @@ func (f *Flow) site(server string) *site {
 	return s
 }
 
-// Login obtains a new token for a server, even if there is one. It does the same as a challenge of
-// the server: it sends one request without credentials, to see what the server requires. It
-// requests scopes in addition to the scopes of the challenge.
+// Login obtains a new token for a server, even if there is one. It sends one request without
+// credentials, and answers the server's challenge. It requests scopes in addition to the scopes of
+// the challenge.
 func (f *Flow) Login(ctx context.Context, server string, scopes ...string) (*Grant, error) {
 	s, web, err := f.open(server)
 	if err != nil {
@@ -179,7 +179,7 @@ type Grant struct {
 	Known     Known     `json:"known"`
 	Scopes    []string  `json:"scopes,omitempty"` // granted scopes; if the authorization server did not name them, the requested scopes
 	Asked     []string  `json:"asked,omitempty"`  // requested in all authorizations so far; a step-up adds to them
-	Expires   time.Time `json:"expires,omitzero"` // zero if the authorization server did not say
+	Expires   time.Time `json:"expires,omitzero"` // zero if unknown
 	Renewable bool      `json:"renewable"`        // there is a refresh token
 	Bound     bool      `json:"bound,omitempty"`  // bound to a DPoP key
 }

@@ -101,7 +101,7 @@ func (c *config) check() error {
 	return nil
 }
 
-// ---- who the client is
+// ---- identity of the client
 
 // Credentials belong to a client that was registered by hand with one authorization server. They
 // are not used with any other (2026-07-28 client-registration "Authorization Server Binding").
@@ -155,7 +155,7 @@ func NoRegistration() Option {
 	return optionFunc(func(c *config) { c.noRegistration = true })
 }
 
-// ---- what is asked for
+// ---- scopes
 
 // Scopes adds scopes to request. They are requested in addition to the scopes of a challenge. If a
 // challenge does not name scopes, the scopes in the server's metadata are used instead.
@@ -182,8 +182,8 @@ func StepUps(perRequest int, remember time.Duration) Option {
 	return optionFunc(func(c *config) { c.stepUps, c.remember = perRequest, remember })
 }
 
-// Choose sets a function that picks one of several authorization servers. By default, the flow
-// prefers one with a stored grant, then one with credentials, then the first.
+// Choose sets a function that picks an authorization server if there are several. By default, the
+// flow prefers one with a stored grant, then one with credentials, then the first.
 func Choose(fn func(ctx context.Context, server string, issuers []string) (string, error)) Option {
 	return optionFunc(func(c *config) { c.choose = fn })
 }

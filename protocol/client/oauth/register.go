@@ -19,7 +19,7 @@ type identity struct {
 	known Known
 }
 
-// registration is the content of a record of that kind: a client that has registered itself.
+// registration is the content of a Registration record: a client that has registered itself.
 type registration struct {
 	ClientID string    `json:"client_id"`
 	Secret   string    `json:"client_secret,omitempty"`
@@ -60,14 +60,14 @@ func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string) 
 			return identity{}, err
 		}
 		if _, err := save(ctx, c.store, key, version, kept); err != nil && !errors.Is(err, ErrConflict) {
-			return identity{}, err // in a conflict another process has registered, too, and both can go on
+			return identity{}, err // in a conflict, another process has also registered, and both can continue
 		}
 		w.flow.tell(ctx, Event{Kind: RegisteredNew, Server: w.server, Issuer: m.Issuer, ClientID: kept.ClientID})
 	}
 	return identity{Credentials{Issuer: m.Issuer, ID: kept.ClientID, Secret: kept.Secret, Method: kept.Method}, ByRegistration}, nil
 }
 
-// unknown is the error of a client that cannot be made known.
+// unknown returns the error for a client that cannot be made known.
 func (w *web) unknown(m *issuerMetadata) error {
 	e := &Error{Step: stepRegistration, Server: w.server, Issuer: m.Issuer, Err: ErrNoWay}
 	e.Hint = "It registers clients by hand only: register one there, and give its client id (Registered, or --client-id)."
@@ -79,8 +79,8 @@ func (w *web) unknown(m *issuerMetadata) error {
 	return e
 }
 
-// byHand are the credentials for an issuer. Those that name no issuer belong to the first one that
-// they were used with, in all processes that share the store.
+// byHand returns the credentials for an issuer. Credentials without an issuer belong to the first
+// issuer that they were used with, in all processes that share the store.
 func (w *web) byHand(ctx context.Context, issuer string) (Credentials, bool, error) {
 	f := w.flow
 	for _, creds := range f.config.credentials {
@@ -108,14 +108,15 @@ func (w *web) byHand(ctx context.Context, issuer string) (Credentials, bool, err
 	return creds, true, nil
 }
 
-// bindings is the kind of record that says which issuer a client belongs to.
+// bindings is the kind of records with the issuer that a client belongs to.
 const bindings Kind = "client registered by hand"
 
 func (w *web) binding(clientID string) Key {
 	return Key{Kind: bindings, Resource: clientID, Profile: w.flow.config.profile}
 }
 
-// bind returns the issuer that a client belongs to: this one, if it has none yet.
+// bind returns the issuer that a client belongs to. If it has none yet, it is this issuer from now
+// on.
 func (w *web) bind(ctx context.Context, clientID, issuer string) (owner string, err error) {
 	key, store := w.binding(clientID), w.flow.config.store
 	version, err := load(ctx, store, key, &owner)
@@ -130,7 +131,7 @@ func (w *web) bind(ctx context.Context, clientID, issuer string) (owner string, 
 	return issuer, err
 }
 
-// register makes a client by RFC 7591.
+// register registers a client (RFC 7591).
 func (w *web) register(ctx context.Context, m *issuerMetadata, redirect string) (registration, error) {
 	body, err := json.Marshal(w.clientMetadata(m, redirect))
 	if err != nil {
@@ -160,7 +161,7 @@ func (w *web) register(ctx context.Context, m *issuerMetadata, redirect string) 
 	if r.Expires > 0 {
 		kept.Expires = time.Unix(r.Expires, 0)
 	}
-	switch { // RFC 7591 §2: basic if it is not said
+	switch { // RFC 7591 §2: basic by default
 	case kept.Method == "" && r.Secret == "":
 		kept.Method = methodNone
 	case kept.Method == "":
@@ -169,9 +170,9 @@ func (w *web) register(ctx context.Context, m *issuerMetadata, redirect string) 
 	return kept, nil
 }
 
-// clientMetadata describes the client. Its type tells a client on the user's machine from one at a
-// web address, since authorization servers judge redirect URIs by it (2026-07-28
-// client-registration "Application Type").
+// clientMetadata returns the description of the client. Its application type distinguishes a client
+// on the user's machine from a client at a web address. Authorization servers check redirect URIs
+// by this type (2026-07-28 client-registration "Application Type").
 func (w *web) clientMetadata(m *issuerMetadata, redirect string) map[string]any {
 	given := &w.flow.config.metadata
 	about := maps.Clone(given.More)
@@ -225,7 +226,7 @@ func (w *web) notRegistered(m *issuerMetadata, a *answer, code, text, redirect s
 	return e
 }
 
-// forget removes what is kept of a client at an issuer.
+// forget removes the records about a client at an issuer.
 func (w *web) forget(ctx context.Context, issuer, clientID string) error {
 	store := w.flow.config.store
 	var kept registration
@@ -274,7 +275,7 @@ func save(ctx context.Context, s Store, k Key, version uint64, content any) (uin
 	return version, storeError(err)
 }
 
-// storeError names the step. The end of a context stays what it is.
+// storeError returns err with the step. It returns the error of a context unchanged.
 func storeError(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -21,7 +21,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// algorithmOf is the JWS algorithm of a key; named may choose another of the same kind of key.
+// algorithmOf returns the JWS algorithm of a key. named may select another algorithm for the same
+// kind of key.
 func algorithmOf(key crypto.Signer, named string) (jwt.SigningMethod, error) {
 	var usual string
 	switch public := key.Public().(type) {
@@ -49,8 +50,8 @@ func algorithmOf(key crypto.Signer, named string) (jwt.SigningMethod, error) {
 	return jwt.GetSigningMethod(usual), nil
 }
 
-// sign returns a compact JWS. A key that is a crypto.Signer only, such as one in hardware, works:
-// golang-jwt takes private keys alone, so only its encoding of the text is used.
+// sign returns a compact JWS. It supports keys that are only a crypto.Signer, such as keys in
+// hardware. golang-jwt accepts only private keys, so sign uses only its encoding of the text.
 func sign(key crypto.Signer, algorithm string, header, claims map[string]any) (string, error) {
 	method, err := algorithmOf(key, algorithm)
 	if err != nil {
@@ -86,8 +87,8 @@ func signature(key crypto.Signer, algorithm string, text []byte) ([]byte, error)
 	return fixed(der)
 }
 
-// clientAssertion authenticates a client (RFC 7523 §2.2, with the issuer as its audience as RFC
-// 7523bis has it).
+// clientAssertion returns a JWT that authenticates a client (RFC 7523 §2.2). Its audience is the
+// issuer, as in RFC 7523bis.
 func clientAssertion(key crypto.Signer, creds Credentials, audience string, now time.Time) (string, error) {
 	header := map[string]any{}
 	if creds.KeyID != "" {
@@ -99,7 +100,7 @@ func clientAssertion(key crypto.Signer, creds Credentials, audience string, now 
 	})
 }
 
-// newKey makes a key for DPoP.
+// newKey returns a new key for DPoP.
 func newKey() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
 
 func marshalKey(key crypto.Signer) (string, error) {
@@ -123,7 +124,7 @@ func unmarshalKey(text string) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// publicKey is the JWK of a key (RFC 7517, RFC 8037).
+// publicKey returns the JWK of a key (RFC 7517, RFC 8037).
 func publicKey(key crypto.Signer) (map[string]string, error) {
 	encode := base64.RawURLEncoding.EncodeToString
 	switch public := key.Public().(type) {
@@ -141,7 +142,8 @@ func publicKey(key crypto.Signer) (map[string]string, error) {
 	return nil, fmt.Errorf("a key of type %T", key.Public())
 }
 
-// thumbprint returns the thumbprint of a key (RFC 7638): a digest of the members that it must have.
+// thumbprint returns the thumbprint of a key (RFC 7638), which is a digest of the key's required
+// members.
 func thumbprint(key crypto.Signer) (string, error) {
 	members, err := publicKey(key)
 	if err != nil {
@@ -155,7 +157,7 @@ func thumbprint(key crypto.Signer) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
 }
 
-// proof is a DPoP proof for one request (RFC 9449 §4.2). token is empty at a token endpoint.
+// proof returns a DPoP proof for one request (RFC 9449 §4.2). token is empty at a token endpoint.
 func proof(key crypto.Signer, method string, target *url.URL, token, nonce string, now time.Time) (string, error) {
 	jwk, err := publicKey(key)
 	if err != nil {
@@ -175,7 +177,7 @@ func proof(key crypto.Signer, method string, target *url.URL, token, nonce strin
 	return sign(key, "", map[string]any{"typ": "dpop+jwt", "jwk": jwk}, claims)
 }
 
-// fixed turns an ASN.1 signature into r and s of 32 bytes each (RFC 7518 §3.4).
+// fixed converts an ASN.1 signature to r and s of 32 bytes each (RFC 7518 §3.4).
 func fixed(der []byte) ([]byte, error) {
 	var pair struct{ R, S *big.Int }
 	if _, err := asn1.Unmarshal(der, &pair); err != nil {

@@ -51,7 +51,7 @@ type tokenAnswer struct {
 	Description string `json:"error_description"`
 }
 
-// lifetime returns how long the token is valid, or 0 if the answer does not say.
+// lifetime returns how long the token is valid, or 0 if unknown.
 func (a *tokenAnswer) lifetime() time.Duration {
 	seconds, err := strconv.ParseFloat(a.Expires.String(), 64)
 	if err != nil || seconds <= 0 {
@@ -127,6 +127,7 @@ type refusedError struct {
 	code, text string
 }
 
+// Error returns the code and the text of the answer.
 func (e *refusedError) Error() string {
 	switch {
 	case e.code == "":

@@ -24,8 +24,8 @@ type Visit struct {
 	Deadline time.Time
 }
 
-// UI shows the user what to do. Its methods must end with ctx. The flow cancels ctx as soon as it
-// has the answer.
+// UI tells the user how to log in. Its methods must end with ctx. The flow cancels ctx as soon as
+// it has the answer.
 type UI interface {
 	// Show shows the page to open. The flow continues without waiting for the user.
 	Show(ctx context.Context, v *Visit) error
@@ -56,7 +56,7 @@ type Receiver interface {
 	// Receive is called once after Open. It waits for a response with this state and returns its
 	// query, with repeated parameters. Other responses are answered with 400 and ignored.
 	Receive(ctx context.Context, state string) (url.Values, error)
-	// Answer sets what the browser shows. A nil err means success.
+	// Answer sets the outcome that the browser shows. A nil err means success.
 	Answer(err error)
 	// Close frees the port. It may be called twice.
 	Close() error
@@ -102,8 +102,8 @@ type terminal struct {
 	shown *Visit     // the last visit shown
 }
 
-// Show prints the URL. If it is called again for the same visit, the user has pasted something
-// else, and Show says so.
+// Show prints the URL. If it is called again for the same visit, the user has pasted a wrong text,
+// and Show prints that.
 func (t *terminal) Show(_ context.Context, v *Visit) error {
 	t.mu.Lock()
 	again := t.shown == v

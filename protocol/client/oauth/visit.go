@@ -14,15 +14,16 @@ import (
 	"time"
 )
 
-// secretText is 43 characters of 32 random bytes: a state, or a verifier (RFC 7636 §4.1).
+// secretText returns 43 characters for 32 random bytes. It is used for a state, or a verifier (RFC
+// 7636 §4.1).
 func secretText() string {
 	raw := make([]byte, 32)
 	_, _ = rand.Read(raw) // never fails
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// visit is one authorization request and what must be known of it when the browser comes back. It
-// is whole before the browser is sent off (2026-07-28 basic/authorization "Mix-Up Protection").
+// visit is one authorization request, with the data for checking the response. It is complete
+// before the browser opens the page (2026-07-28 basic/authorization "Mix-Up Protection").
 type visit struct {
 	Visit
 	flow     *Flow
@@ -32,11 +33,11 @@ type visit struct {
 	verifier string
 
 	browsing sync.WaitGroup
-	opened   chan error // what the browser's function returns
+	opened   chan error // result of the browser function
 }
 
-// browse opens the page. Functions that return only when the page is there are welcome, too, and
-// that may be after the answer was judged: leave ends them.
+// browse opens the page. The browser function may return only when the page is shown, which may be
+// after the response was checked. leave ends the function.
 func (v *visit) browse(ctx context.Context) (leave func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	v.browsing.Go(func() { v.opened <- v.flow.config.browser(ctx, v.URL) })
@@ -46,8 +47,8 @@ func (v *visit) browse(ctx context.Context) (leave func()) {
 	}
 }
 
-// address is the URL of the authorization request. bound is the thumbprint of a DPoP key, if there
-// is one; resource is empty where no token for a resource is wanted.
+// address returns the URL of the authorization request. bound is the thumbprint of a DPoP key, if
+// there is one. If resource is empty, the request asks for no token for a resource.
 func (v *visit) address(resource, bound string) (string, error) {
 	u, err := url.Parse(v.issuer.Authorization)
 	if err != nil {
@@ -73,7 +74,8 @@ func (v *visit) address(resource, bound string) (string, error) {
 	return u.String(), nil
 }
 
-// response waits until the browser comes back, or the user pastes the address where it ended.
+// response waits until the browser comes back, or the user pastes the address that the browser
+// ended at.
 func (v *visit) response(ctx context.Context) (url.Values, error) {
 	c := &v.flow.config
 	deadline := time.Now().Add(c.patience)
@@ -119,7 +121,7 @@ func (v *visit) response(ctx context.Context) (url.Values, error) {
 	}
 }
 
-// unseen is the error of a page that nothing shows.
+// unseen returns the error for a page that cannot be shown.
 func (v *visit) unseen() error {
 	return &Error{
 		Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrLogin,
@@ -127,7 +129,7 @@ func (v *visit) unseen() error {
 	}
 }
 
-// pasted asks until the text is an answer to this visit.
+// pasted asks until the pasted text is an answer to this visit.
 func (v *visit) pasted(ctx context.Context) (url.Values, error) {
 	for {
 		text, err := v.flow.config.ui.Paste(ctx, &v.Visit)
@@ -143,7 +145,7 @@ func (v *visit) pasted(ctx context.Context) (url.Values, error) {
 	}
 }
 
-// queryOf reads what a user has pasted: an address, or a query.
+// queryOf returns the query in a text that the user has pasted: an address, or a query.
 func queryOf(text string) url.Values {
 	text = strings.TrimSpace(text)
 	if _, after, ok := strings.Cut(text, "?"); ok {
@@ -159,8 +161,8 @@ func queryOf(text string) url.Values {
 
 func sameText(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// code judges a response. Nothing of it is used or shown before its issuer is known to be right
-// (RFC 9207 §2.4).
+// code checks a response and returns its code. It uses and shows nothing of the response before it
+// has checked the issuer (RFC 9207 §2.4).
 func (v *visit) code(query url.Values) (string, error) {
 	rejected := func(kind error, text string) error {
 		return &Error{Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: kind, Text: text}

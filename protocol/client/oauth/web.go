@@ -24,20 +24,20 @@ const (
 	maxAnswer = 1 << 20
 )
 
-// web makes the requests of one flow to addresses that strangers have named: bounded in time and
-// size, without redirects, and to no address that is less public than the server. One goroutine uses
-// it.
+// web makes the requests of one flow to URLs from untrusted parties. Requests are bounded in time
+// and size, and redirects are not followed. An address that is less public than the server is
+// refused. Only one goroutine uses a web.
 type web struct {
 	flow   *Flow
 	base   *http.Client
 	server string
-	steps  *[]Step // what was done; nil: it is not noted
+	steps  *[]Step // steps so far; nil if they are not recorded
 
 	lowest reach        // the least public class of addresses that may be dialed
 	client *http.Client // nil before the first request
 }
 
-// newWeb takes the client of the connection, unless an option gives another.
+// newWeb returns a web with the client of the connection, unless an option sets another client.
 func newWeb(f *Flow, base *http.Client, server string) *web {
 	if f.config.http != nil {
 		base = f.config.http
@@ -52,7 +52,7 @@ func (w *web) note(s Step) {
 	}
 }
 
-// reach says from where an address can be reached.
+// reach is the class of networks that can reach an address.
 type reach int
 
 const (
@@ -62,7 +62,7 @@ const (
 	atLarge                // the Internet
 )
 
-// special are networks that are not public and that package netip does not know (RFC 6890).
+// special lists networks that are not public and that package netip does not know (RFC 6890).
 var special = []netip.Prefix{
 	netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"),
@@ -111,13 +111,13 @@ func isLocalhost(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// isLoopback says that a host is this machine by its name alone.
+// isLoopback reports whether a host is this machine, judged only by its name.
 func isLoopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return isLocalhost(host) || err == nil && reachOf(a) == atHome
 }
 
-// open makes the client. Its connections are not kept, since a flow makes few requests.
+// open creates the client. Its connections are not kept, because a flow makes few requests.
 func (w *web) open(ctx context.Context) {
 	w.lowest = atLarge
 	if u, err := url.Parse(w.server); err == nil && !w.flow.config.publicOnly {
@@ -135,8 +135,8 @@ func (w *web) open(ctx context.Context) {
 	w.client = &c
 }
 
-// guarded returns a transport that looks at addresses when it dials. Where a proxy is used, the
-// proxy resolves the names, so only names can be looked at: see check.
+// guarded returns a transport that checks addresses when it dials. A proxy resolves names itself,
+// so only names can be checked for it: see check.
 func (w *web) guarded(t *http.Transport) *http.Transport {
 	guarded := t.Clone()
 	guarded.DisableKeepAlives = true
@@ -167,7 +167,7 @@ func (w *web) guarded(t *http.Transport) *http.Transport {
 
 type proxiedKey struct{}
 
-// allowed looks at an address that was resolved.
+// allowed returns an error if a resolved address is less public than lowest.
 func allowed(address string, lowest reach) error {
 	if lowest == atNowhere {
 		return nil
@@ -179,7 +179,8 @@ func allowed(address string, lowest reach) error {
 	return nil
 }
 
-// check looks at a URL before it is used: https, or http on loopback and where Plain allows it.
+// check parses a URL and returns an error unless it may be used: https, or http on loopback and for
+// hosts of Plain.
 func (w *web) check(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -195,7 +196,7 @@ func (w *web) check(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// answer is what a request led to.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	header http.Header
@@ -211,8 +212,8 @@ func (a *answer) object(into any) error {
 	return json.Unmarshal(a.body, into)
 }
 
-// isJSON says whether metadata can be in the answer. Many servers show a page with status 200
-// for any path; some name another type.
+// isJSON reports whether the answer may contain metadata. Many servers return a page with status
+// 200 for any path, and some set a wrong content type for JSON.
 func (a *answer) isJSON() bool {
 	kind, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	return kind == "application/json" || strings.HasSuffix(kind, "+json") ||
@@ -224,7 +225,7 @@ func (w *web) get(ctx context.Context, address string) (*answer, error) {
 	return w.do(ctx, http.MethodGet, address, nil, nil)
 }
 
-// do makes one request. A status is not an error.
+// do makes one request. An error status is not an error.
 func (w *web) do(ctx context.Context, method, address string, header http.Header, body []byte) (*answer, error) {
 	u, err := w.check(address)
 	if err != nil {
@@ -242,14 +243,14 @@ func (w *web) do(ctx context.Context, method, address string, header http.Header
 	maps.Copy(r.Header, header)
 	r.Header.Set("Accept", "application/json")
 	if method == http.MethodGet {
-		r.Header.Set("Mcp-Protocol-Version", "2025-03-26") // that revision wants it, the others do not look
+		r.Header.Set("Mcp-Protocol-Version", "2025-03-26") // that revision requires it, and the others ignore it
 	}
 	if t, ok := w.base.Transport.(*http.Transport); ok || w.base.Transport == nil {
 		r, err = w.byProxy(r, t)
 		if err != nil {
 			return nil, err
 		}
-	} else if reachOfHost(ctx, u.Hostname()) < w.lowest { // a RoundTripper of the program's own dials by itself
+	} else if reachOfHost(ctx, u.Hostname()) < w.lowest { // a RoundTripper of the program dials by itself
 		return nil, fmt.Errorf("%w: the address of %s is not as public as the server", ErrUnsafeURL, u.Hostname())
 	}
 	start := time.Now()
@@ -268,8 +269,8 @@ func (w *web) do(ctx context.Context, method, address string, header http.Header
 	return &answer{resp.StatusCode, resp.Header, text, time.Since(start)}, nil
 }
 
-// byProxy finds out whether a request takes a proxy. If so, the address that is dialed is the
-// proxy's, and the name in the URL is all that can be looked at.
+// byProxy determines whether a request uses a proxy. If it does, the dialed address is the proxy's,
+// so only the name in the URL can be checked.
 func (w *web) byProxy(r *http.Request, t *http.Transport) (*http.Request, error) {
 	if t == nil {
 		t, _ = http.DefaultTransport.(*http.Transport)
@@ -287,7 +288,8 @@ func (w *web) byProxy(r *http.Request, t *http.Transport) (*http.Request, error)
 	return r.WithContext(context.WithValue(r.Context(), proxiedKey{}, true)), nil
 }
 
-// unreachable tells a refusal of ours from a network that failed.
+// unreachable returns err if it is our own refusal, the cause if the context was canceled, and
+// otherwise ErrUnavailable.
 func unreachable(ctx context.Context, err error) error {
 	if errors.Is(err, ErrUnsafeURL) {
 		return err

@@ -7,7 +7,7 @@
 //	}
 //
 // It follows WHATWG HTML, "Interpreting an event stream", with one exception: it also returns an
-// event without data, because the id of such an event matters when a stream is resumed (2025-11-25
+// event without data. The id of such an event matters when a stream is resumed (2025-11-25
 // basic/transports, SEP-1699). An event is returned as soon as its empty line has arrived. An event
 // that was cut off is never returned.
 //
