@@ -121,5 +121,5 @@ func (l *auditLine) append(dst []byte, name string, b *framework.CallInfoLite) [
 }
 
 // maxAuditName bounds the name in a line. It is larger than the bound for logs (maxName), because
-// an audit should tell two URIs apart.
+// an audit should distinguish two URIs.
 const maxAuditName = 2 << 10

@@ -112,7 +112,7 @@ func (c *cache) put(key cacheKey, result *protocol.CallToolResult) {
 }
 
 // own returns a copy of r that outer steps may change. The copy has its own blocks and _meta, but
-// shares what these point to.
+// their contents are shared.
 func own(r *protocol.CallToolResult) *protocol.CallToolResult {
 	c := *r
 	c.Content, c.Meta = slices.Clone(r.Content), maps.Clone(r.Meta)

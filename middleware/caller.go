@@ -11,8 +11,8 @@ import (
 )
 
 // caller identifies the party whose calls are counted together. It is a map key of several fields
-// instead of one string, so that a call that is let through does not allocate. It also rules out
-// that two callers have the same text.
+// instead of one string, so that an accepted call does not allocate. Different callers also cannot
+// have the same text.
 type caller struct {
 	kind byte // 'p' principal, 's' session, 'a' address, 'b' Rate.By; upper case for completions
 	a, b string

@@ -12,7 +12,7 @@ import (
 
 // Concurrency limits the number of calls that run at once (running), and the number of calls that
 // wait for one of them to end (waiting). Waiting calls start in the order of their arrival. If the
-// queue is full, a call is refused at once, with a JSON-RPC error that says when to try again
+// queue is full, a call is refused at once. The JSON-RPC error contains when to try again
 // (protocol.TooMany). A wait also ends when the call's context ends.
 //
 // Each execution takes one slot. A call that waits live for its user keeps the slot; a call that

@@ -32,9 +32,9 @@ func Redact(names ...string) LogOption {
 	})
 }
 
-// RedactPattern hides text that matches one of the patterns, in arguments, names and errors. Tokens
-// with their scheme, JSON web tokens, private keys, passwords in URLs and keys of well-known
-// services are always hidden.
+// RedactPattern hides text that matches a pattern, in arguments, names and errors. Tokens with
+// their scheme, JSON web tokens, private keys, passwords in URLs and keys of well-known services
+// are always hidden.
 func RedactPattern(patterns ...*regexp.Regexp) LogOption {
 	return logOption(func(l *logging) { l.redact.patterns = append(l.redact.patterns, patterns...) })
 }
@@ -80,7 +80,7 @@ func Logging(opts ...LogOption) framework.Middleware {
 	return framework.Middleware{Name: "logging", Phase: framework.PhaseTrace, Wrap: l.wrap}
 }
 
-// Bounds of what is written about one call.
+// Bounds of the log entry of one call.
 const (
 	maxArguments = 2 << 10
 	maxError     = 2 << 10

@@ -27,17 +27,18 @@ type Rate struct {
 	Store claim.Store
 	// Local counts in this process even if there is a store, which saves a round trip per call.
 	Local bool
-	// Name tells limits that share a store apart. Limits with the same name must have the same
+	// Name distinguishes limits that share a store. Limits with the same name must have the same
 	// rate.
 	Name string
 }
 
-// RateLimit refuses calls beyond a rate with a JSON-RPC error that says when to try again
-// (protocol.TooMany). Over HTTP the response has Retry-After, and status 429 if the revision lets
-// the status follow the error (2026-07-28). One logical call is one event, regardless of its rounds
-// and of repetitions of a task. A round that a client sends again is one more event. Lists count
-// like calls. Completions have the same rate but separate buckets, because they are sent while a
-// user types.
+// RateLimit refuses calls beyond a rate. The JSON-RPC error contains when to try again
+// (protocol.TooMany). Over HTTP the response has Retry-After, and status 429 if the revision allows
+// the status to follow the error (2026-07-28).
+//
+// One logical call is one event, regardless of its rounds and of repetitions of a task. A round
+// that a client sends again is one more event. Lists count like calls. Completions have the same
+// rate but separate buckets, because they are sent while a user types.
 //
 // All components that are given the same value share the buckets; each caller has one bucket. For
 // one bucket per tool and caller, let By return the name also:
@@ -222,8 +223,8 @@ func (l *limiter) takeHere(who caller, began time.Time) (after time.Duration, ok
 	return time.Duration(math.Ceil(missing * float64(l.interval))), false
 }
 
-// at returns t, or the latest time seen if that is later. Calls do not arrive in the order
-// they began, and a bucket whose time goes back would be filled twice. The caller holds l.mu.
+// at returns t, or the latest time seen if that is later. Calls do not arrive in the order they
+// began. A bucket would be filled twice if its time went back. The caller holds l.mu.
 func (l *limiter) at(t time.Time) time.Time {
 	if t.After(l.now) {
 		l.now = t

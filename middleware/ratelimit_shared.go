@@ -124,7 +124,7 @@ func (l *limiter) asks() bool {
 
 // heard records, from the error of a call to the store, whether the store answers. A store that is
 // full or has an unusable bucket does answer. If the call's context has ended, heard ignores its
-// error, which says nothing about the store.
+// error, which shows nothing about the store.
 func (l *limiter) heard(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return

@@ -25,9 +25,10 @@ func (e *timeoutError) Error() string {
 func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // Timeout limits the duration of every call. The context of all later steps and the handler ends
-// after d. An error that results from this is replaced by one that tells the caller about the
-// limit. Timeout applies to one execution. If the handler asks the client live, the time that the
-// user takes counts; if it asks in rounds, each round has the whole time. Time spent waiting in
+// after d. An error that results from this is replaced by an error with the limit.
+//
+// Timeout applies to one execution. If the handler asks the client live, the time that the user
+// takes counts. If it asks in rounds, each round has the whole time. Time spent waiting in
 // Concurrency counts if Timeout was given first.
 //
 // If a handler ignores its context, it continues to run. A result that it returns after all is the

@@ -27,8 +27,8 @@ import (
 //
 // The parent of the span is the W3C trace context (traceparent and tracestate) in the request's
 // _meta (2026-07-28 basic, "Trace Context"). Without it, the parent is the span of an HTTP server
-// in front, and without that, the traceparent header. If _meta has a trace context and there also
-// is a span of an HTTP server, that span becomes a link.
+// in front, and without that, the traceparent header. If there are both a trace context in _meta
+// and a span of an HTTP server, that span becomes a link.
 //
 // A call that asks in rounds has one span per round, all with the ID of the call (kagami.call.id).
 // A round that waits for answers is not an error. Attributes have the names of the semantic

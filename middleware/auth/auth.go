@@ -18,7 +18,7 @@ type Verifier interface {
 	Verify(ctx context.Context, token string) (*transport.Principal, error)
 }
 
-// missing reports whether v is nil, or a nil value of one of the package's types.
+// missing reports whether v is nil, or a nil value of a type of this package.
 func missing(v Verifier) bool {
 	switch v := v.(type) {
 	case nil:
@@ -41,11 +41,11 @@ func (f VerifierFunc) Verify(ctx context.Context, token string) (*transport.Prin
 	return f(ctx, token)
 }
 
-// ErrUnavailable is the error if a token cannot be verified now: the authorization server is away,
-// or the verifier is not configured. Clients should try again.
+// ErrUnavailable is the error if a token cannot be verified now, because the authorization server
+// cannot be reached or the verifier is not configured. Clients should try again.
 var ErrUnavailable = errors.New("auth: tokens cannot be verified now")
 
-// misset is an error in the configuration: tokens cannot be verified at all. It wraps
+// misset is an error in the configuration. Tokens cannot be verified at all. It wraps
 // ErrUnavailable, which determines the answer. Its text is for the author of the program.
 type misset struct{ text string }
 
@@ -77,7 +77,7 @@ func (r *rejection) Unwrap() error { return r.err }
 // audienced is a Verifier that needs the audience of tokens, unless its own settings name one.
 type audienced interface {
 	verify(ctx context.Context, token, resource string) (*transport.Principal, error)
-	// fault returns what is wrong with the settings, or nil.
+	// fault returns the error in the settings, or nil.
 	fault(resource string) error
 }
 

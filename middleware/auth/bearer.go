@@ -47,7 +47,7 @@ func (b *bearer) Ready() error {
 }
 
 // Warnings returns what the program most likely forgot. Requests are not refused because of it, but
-// no client can get a token that is accepted. framework.WithAuth reports it at Build.
+// clients cannot get a token that is accepted. framework.WithAuth reports it at Build.
 func (b *bearer) Warnings() []string {
 	if b.Ready() != nil {
 		return nil

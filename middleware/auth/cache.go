@@ -8,20 +8,20 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// digest stands for a token, so that no token is kept in memory.
+// digest is the digest of a token, so that tokens are not kept in memory.
 type digest [sha256.Size]byte
 
 func digestOf(parts ...string) digest {
-	var room [2048]byte // most tokens fit: no allocation
+	var room [2048]byte // large enough for most tokens, without an allocation
 	text := room[:0]
 	for _, part := range parts {
-		text = append(append(text, part...), 0) // a byte that is in no token
+		text = append(append(text, part...), 0) // tokens do not contain this byte
 	}
 	return sha256.Sum256(text)
 }
 
-// cache keeps verdicts until they expire, at most as many as most. Safe for concurrent use. A
-// nil principal is a verdict, too: the token is not valid.
+// cache keeps verdicts until they expire, at most most of them. A nil principal is also a verdict:
+// the token is not valid. get, put and shrink lock mu, so a cache is safe for concurrent use.
 type cache struct {
 	most int
 
@@ -44,8 +44,8 @@ func (c *cache) get(d digest) (p *transport.Principal, known bool) {
 	return v.principal, ok && now.Before(v.until)
 }
 
-// put makes room by dropping expired verdicts, and then any others. A dropped token only costs
-// its next call a verification.
+// put adds a verdict. It makes space by dropping expired verdicts, and then any others. A dropped
+// token only has to be verified again at its next call.
 func (c *cache) put(d digest, p *transport.Principal, until time.Time) {
 	now := time.Now()
 	c.mu.Lock()
@@ -56,7 +56,7 @@ func (c *cache) put(d digest, p *transport.Principal, until time.Time) {
 	c.all[d] = verdict{p, until}
 }
 
-// shrink empties at least an eighth, so that it runs rarely.
+// shrink empties at least an eighth of the cache, so that it runs rarely.
 func (c *cache) shrink(now time.Time) {
 	for d, v := range c.all {
 		if !now.Before(v.until) {

@@ -11,14 +11,14 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// challenge is a value of WWW-Authenticate (RFC 6750 §3, RFC 9728 §5.1).
+// challenge builds a value of WWW-Authenticate (RFC 6750 §3, RFC 9728 §5.1).
 type challenge struct {
 	text   strings.Builder
 	params int
 }
 
-// param adds a quoted parameter. Characters that would end the quotes or the field are dropped,
-// wherever they come from.
+// param adds a quoted parameter. It drops characters that would end the quotes or the field, in all
+// values.
 func (c *challenge) param(name, value string) {
 	if value == "" {
 		return
@@ -35,7 +35,8 @@ func (c *challenge) param(name, value string) {
 	c.text.WriteByte('"')
 }
 
-// challenge has the scopes that are needed, and the error with its description if there is one.
+// challenge returns a challenge with the required scopes. If code is not empty, it also has the
+// error and its description.
 func (b *bearer) challenge(scopes []string, code, description string) string {
 	var c challenge
 	c.text.WriteString(b.scheme())
@@ -51,9 +52,9 @@ func (b *bearer) challenge(scopes []string, code, description string) string {
 	return c.text.String()
 }
 
-// InsufficientScope refuses a caller who lacks some of the scopes. The challenge has all that
-// the operation needs, including those of Require, so that one step-up is enough (2025-11-25
-// basic/authorization "Runtime Insufficient Scope Errors").
+// InsufficientScope returns the refusal for a caller without some of the scopes. The challenge
+// lists all scopes that the operation needs, including the scopes of Require. One step-up is then
+// enough (2025-11-25 basic/authorization "Runtime Insufficient Scope Errors").
 func (b *bearer) InsufficientScope(scopes []string) *transport.AuthError {
 	scopes = appendNew(slices.Clone(b.required), scopes)
 	return &transport.AuthError{
@@ -63,7 +64,7 @@ func (b *bearer) InsufficientScope(scopes []string) *transport.AuthError {
 	}
 }
 
-// refusal turns err into an HTTP status with its challenge.
+// refusal returns the HTTP status and the challenge for an error.
 func (b *bearer) refusal(err error) *transport.AuthError {
 	if told, ok := errors.AsType[*transport.AuthError](err); ok {
 		return b.complete(told)
@@ -84,7 +85,7 @@ func (b *bearer) refusal(err error) *transport.AuthError {
 	if unproven, ok := errors.AsType[*proof.Error](err); ok {
 		return unauthorized("invalid_dpop_proof", unproven.Reason)
 	}
-	// A client that has left must not be told what it could take for a verdict.
+	// A client that has left must not receive an answer that looks like a verdict.
 	if errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return &transport.AuthError{Status: http.StatusServiceUnavailable, Err: err}
 	}
@@ -94,8 +95,8 @@ func (b *bearer) refusal(err error) *transport.AuthError {
 	return unauthorized("invalid_token", "the token is not valid here")
 }
 
-// complete is a refusal that the program made, with the challenge that 401 demands (RFC 9110
-// §11.6.1), and without header fields that cannot be written.
+// complete returns a copy of a refusal that the program made. It adds the challenge that 401
+// requires (RFC 9110 §11.6.1), and removes header fields that cannot be written.
 func (b *bearer) complete(told *transport.AuthError) *transport.AuthError {
 	own := *told
 	if own.Err == nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// claims are those of a token, or an authorization server's answer about one. They are JSON,
-// with numbers as they were written.
+// claims are the claims of a token, or an authorization server's answer about a token. They are
+// JSON, with numbers as they were written.
 type claims map[string]any
 
-// principal is the caller whom the claims describe.
+// principal returns the caller that the claims describe.
 func (c claims) principal() (*transport.Principal, error) {
 	subject := c.subject()
 	if subject == "" {
@@ -26,9 +26,10 @@ func (c claims) principal() (*transport.Principal, error) {
 	return p, nil
 }
 
-// subject is "sub". A client that acts for itself is its own subject (RFC 9068 §2.2), though
-// not every server says so. A "sub" that is not a string, as RFC 7519 §4.1.2 demands, is
-// ignored: otherwise all users whom a server numbers would be the same client.
+// subject returns the claim "sub". A client that acts for itself is its own subject (RFC 9068
+// §2.2), but not every server sets it. A "sub" that is not a string, as RFC 7519 §4.1.2 requires,
+// is not replaced by the client's ID. Otherwise all users with numeric subjects would be the same
+// client.
 func (c claims) subject() string {
 	switch c["sub"].(type) {
 	case nil, string:
@@ -42,8 +43,8 @@ func (c claims) text(name string) string {
 	return s
 }
 
-// scopes are a list, or names separated by spaces (RFC 8693 §4.2); some servers name the member
-// "scp".
+// scopes returns the scopes in a claim: a list, or names separated by spaces (RFC 8693 §4.2). Some
+// servers name the claim "scp".
 func (c claims) scopes(name string) []string {
 	switch v := c[name].(type) {
 	case string:
@@ -54,7 +55,7 @@ func (c claims) scopes(name string) []string {
 	return nil
 }
 
-// audiences are one or several (RFC 7519 §4.1.3).
+// audiences returns the audiences, one or several (RFC 7519 §4.1.3).
 func (c claims) audiences() []string {
 	switch v := c["aud"].(type) {
 	case string:
@@ -77,7 +78,7 @@ func (c claims) time(name string) (time.Time, bool) {
 	return time.Unix(int64(seconds), 0), true
 }
 
-// dated refuses a token with a date that is out of range: the JWT library would turn it into
+// dated refuses a token with a date that is out of range. The JWT library would convert it to
 // another time, which depends on the processor.
 func (c claims) dated() error {
 	for _, name := range []string{"exp", "nbf"} {
@@ -89,7 +90,7 @@ func (c claims) dated() error {
 	return nil
 }
 
-// thumbprint is that of the key that the token is bound to (RFC 9449 §6.1), or "".
+// thumbprint returns the thumbprint of the key that the token is bound to (RFC 9449 §6.1), or "".
 func thumbprint(p *transport.Principal) string {
 	cnf, _ := p.Claims["cnf"].(map[string]any)
 	jkt, _ := cnf["jkt"].(string)
@@ -108,8 +109,8 @@ func texts(list []any) []string {
 
 var errOtherAudience = &rejection{told: "the token is not for this server"}
 
-// intendedFor requires the audience to be among the claims: tokens for others must not be taken
-// (2025-06-18 basic/authorization "Token Audience Binding and Validation").
+// intendedFor requires the audience to be among the claims, because tokens for other servers must
+// not be accepted (2025-06-18 basic/authorization "Token Audience Binding and Validation").
 func (c claims) intendedFor(audience string) error {
 	for _, each := range c.audiences() {
 		if sameResource(each, audience) {
@@ -119,7 +120,7 @@ func (c claims) intendedFor(audience string) error {
 	return errOtherAudience
 }
 
-// needed is an error if no audience is known.
+// needed returns an error if the audience is unknown.
 func needed(verifier, audience string) error {
 	if audience == "" {
 		return missetf("%s: there is no Audience, and Bearer has no Resource", verifier)

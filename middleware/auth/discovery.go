@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// jwksURL finds the URL of an issuer's keys, in the order of 2025-11-25 basic/authorization
-// "Authorization Server Metadata Discovery": RFC 8414 first, then OpenID Connect, which appends
-// its path to that of the issuer.
+// jwksURL returns the URL of an issuer's keys. It tries the metadata in the order of 2025-11-25
+// basic/authorization "Authorization Server Metadata Discovery". RFC 8414 is first, then OpenID
+// Connect, which appends its path to the issuer's path.
 func jwksURL(ctx context.Context, c *http.Client, issuer string) (string, error) {
 	u := httpURL(issuer)
 	if u == nil {
@@ -36,7 +36,7 @@ func jwksURL(ctx context.Context, c *http.Client, issuer string) (string, error)
 	return "", failed
 }
 
-// jwksAt reads one metadata document. It must be that of the issuer (RFC 8414 §3.3), and must
+// jwksAt reads one metadata document. The document must be the issuer's (RFC 8414 §3.3), and must
 // not lead from https to http.
 func jwksAt(ctx context.Context, c *http.Client, place, issuer string) (string, error) {
 	body, err := get(ctx, c, place)

@@ -29,7 +29,7 @@ func DPoP() Option {
 
 var errBound = &rejection{told: "the token is bound to a key, and proofs are not taken here"}
 
-// bound checks whether the token is bound to a key and comes from whoever holds that key.
+// bound checks whether the token is bound to a key, and whether its sender holds that key.
 func (b *bearer) bound(ctx context.Context, header http.Header, token string, p *transport.Principal) error {
 	key := thumbprint(p)
 	switch {

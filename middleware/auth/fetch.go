@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// patience bounds the time of a request to an authorization server.
+	// patience limits the time of a request to an authorization server.
 	patience = 5 * time.Second
-	// maxAnswer bounds the answer, in bytes.
+	// maxAnswer limits the answer, in bytes.
 	maxAnswer = 512 << 10
 )
 
@@ -23,8 +23,8 @@ type fetcher struct {
 	own  *http.Client
 }
 
-// client is given, or the fetcher's own: that follows no redirects, which could lead anywhere,
-// and keeps few connections.
+// client returns given, or the fetcher's own client if given is nil. The own client does not follow
+// redirects, which could lead anywhere, and keeps few connections.
 func (f *fetcher) client(given *http.Client) *http.Client {
 	if given != nil {
 		return given
@@ -41,7 +41,7 @@ func (f *fetcher) client(given *http.Client) *http.Client {
 	return f.own
 }
 
-// do returns the body of an answer 200. The caller bounds the time.
+// do returns the body of an answer with status 200. The caller limits the time.
 func do(c *http.Client, r *http.Request) (body []byte, err error) {
 	resp, err := c.Do(r)
 	if err != nil {

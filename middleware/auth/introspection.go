@@ -24,21 +24,21 @@ type Introspection struct {
 	Endpoint     string
 	ClientID     string
 	ClientSecret string
-	Audience     string        // this server, as tokens name it; empty: Resource of Bearer
-	TTL          time.Duration // 0 is 30 seconds, below asks for every call
-	Client       *http.Client  // nil: one that follows no redirects
+	Audience     string        // this server, as in tokens; if empty, the Resource of Bearer
+	TTL          time.Duration // 0 means 30 seconds; if negative, every call asks
+	Client       *http.Client  // if nil, a client that does not follow redirects
 
 	once   sync.Once
 	fetch  fetcher
 	broken error
 	active *cache
-	others *cache // apart, so that a flood of made-up tokens does not push out valid ones
+	others *cache // separate, so that many made-up tokens do not evict valid ones
 }
 
 const (
 	introspectedTTL    = 30 * time.Second
 	introspectedTokens = 4096
-	// short, for a token that becomes active just after it was refused
+	// short, because a token may become active just after it was refused
 	inactiveTTL    = 5 * time.Second
 	inactiveTokens = 1024
 )
@@ -60,7 +60,7 @@ func (i *Introspection) fault(resource string) error {
 	return cmp.Or(needed("Introspection", cmp.Or(i.Audience, resource)), i.misset())
 }
 
-// misset is what is wrong with the fields. Finding that takes too long to be done at each call.
+// misset returns the error in the fields, or nil. This check takes too long for every call.
 func (i *Introspection) misset() error {
 	if httpURL(i.Endpoint) == nil {
 		return missetf("Introspection: the Endpoint must be an absolute URL, not %q", i.Endpoint)
@@ -104,8 +104,8 @@ func (i *Introspection) verify(ctx context.Context, token, resource string) (*tr
 
 var errInactive = errors.New("auth: the authorization server does not know the token, or no longer")
 
-// introspected is the principal of an answer. All members except "active" are optional (RFC
-// 7662 §2.2), but the audience is required here, since servers also know tokens for others.
+// introspected returns the principal of an answer. All members except "active" are optional (RFC
+// 7662 §2.2). The audience is required here, because servers also know tokens for other servers.
 func (c claims) introspected(audience string, now time.Time) (*transport.Principal, error) {
 	if active, _ := c["active"].(bool); !active {
 		return nil, errInactive
@@ -122,8 +122,8 @@ func (c claims) introspected(audience string, now time.Time) (*transport.Princip
 	return c.principal()
 }
 
-// ask sends the token in the body and the server's own credentials in a header (RFC 6749
-// §2.3.1: encoded as in a form).
+// ask sends the token in the body, and the server's own credentials in a header. The credentials
+// are encoded as in a form (RFC 6749 §2.3.1).
 func (i *Introspection) ask(ctx context.Context, token string) (claims, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

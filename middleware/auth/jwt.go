@@ -24,13 +24,13 @@ import (
 // away, the last good keys are used, for at most a day. Set the fields before the first use, and do
 // not copy a JWT after that.
 type JWT struct {
-	Issuer     string        // exactly as tokens and metadata name it; required
-	Audience   string        // this server, as tokens name it; empty: Resource of Bearer
-	JWKS       string        // URL of the keys; empty: discovered from Issuer
-	Algorithms []string      // that are taken; empty: RS256, PS256, ES256 and EdDSA. Symmetric and unknown ones are a fault
-	Type       string        // typ of their header; empty: "at+jwt", "jwt" or none
-	Leeway     time.Duration // for clocks that differ; 0 is 30 seconds, below is none
-	Client     *http.Client  // fetches the keys; nil: one that follows no redirects
+	Issuer     string        // exactly as in tokens and metadata; required
+	Audience   string        // this server, as in tokens; if empty, the Resource of Bearer
+	JWKS       string        // URL of the keys; if empty, it is discovered from Issuer
+	Algorithms []string      // accepted algorithms; by default RS256, PS256, ES256 and EdDSA. Symmetric and unknown ones are a fault
+	Type       string        // typ of the header; by default "at+jwt", "jwt" or absent
+	Leeway     time.Duration // tolerance for clocks that differ; 0 means 30 seconds, negative means none
+	Client     *http.Client  // fetches the keys; if nil, a client that does not follow redirects
 
 	once   sync.Once
 	keys   keys
@@ -39,8 +39,8 @@ type JWT struct {
 	broken error
 }
 
-// verifiedTokens bounds the tokens whose verification is remembered: RSA takes some 50 µs for
-// each.
+// verifiedTokens is the maximum number of verified tokens that are kept, because RSA takes some 50
+// µs for each.
 const verifiedTokens = 4096
 
 // Verify checks everything. It is safe for concurrent use.
@@ -75,7 +75,7 @@ func (j *JWT) fault(resource string) error {
 	return cmp.Or(needed("JWT", cmp.Or(j.Audience, resource)), j.misset())
 }
 
-// misset is what is wrong with the fields. Finding that takes too long to be done at each call.
+// misset returns the error in the fields, or nil. This check takes too long for every call.
 func (j *JWT) misset() error {
 	switch {
 	case j.Issuer == "":
@@ -85,8 +85,7 @@ func (j *JWT) misset() error {
 	case j.JWKS != "" && httpURL(j.JWKS) == nil:
 		return missetf("JWT: JWKS must be an absolute URL, not %q", j.JWKS)
 	case slices.ContainsFunc(j.Algorithms, symmetric):
-		// Whoever knows the public key could sign with it, if it were taken for a shared
-		// secret.
+		// Anyone with the public key could sign with it if it were used as a shared secret.
 		return missetf("JWT: no Algorithms but asymmetric ones go with published keys")
 	}
 	for _, name := range j.Algorithms {
@@ -129,7 +128,7 @@ func symmetric(algorithm string) bool {
 	return algorithm == "none" || strings.HasPrefix(algorithm, "HS")
 }
 
-// by verifies a token with the keys of one set, and remembers it there.
+// by verifies a token with the keys of a set, and keeps the result there.
 func (j *JWT) by(set *keySet, token, audience string) (*transport.Principal, error) {
 	d := digestOf(audience, token)
 	if p, known := set.verified.get(d); known {
@@ -159,8 +158,8 @@ func (j *JWT) by(set *keySet, token, audience string) (*transport.Principal, err
 	return p, nil
 }
 
-// typed refuses tokens that the issuer signs for other purposes (RFC 8725 §3.11), and
-// those with critical headers, which this package does not understand (RFC 7515 §4.1.11).
+// typed refuses tokens that the issuer signs for other purposes (RFC 8725 §3.11). It also refuses
+// tokens with critical headers, which this package does not understand (RFC 7515 §4.1.11).
 func (j *JWT) typed(header map[string]any) error {
 	if _, critical := header["crit"]; critical {
 		return errors.New("extensions of the header are not understood")
@@ -175,7 +174,8 @@ func (j *JWT) typed(header map[string]any) error {
 	return errors.New("the token is of another type")
 }
 
-// notValid gives the reason if the token is the issuer's: its sender may read it then.
+// notValid returns the error for an invalid token. If the issuer has signed the token, the error
+// contains the reason, which the sender may then read.
 func notValid(err error) error {
 	told := func(text string) error { return &rejection{told: text, err: err} }
 	switch {

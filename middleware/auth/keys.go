@@ -23,21 +23,24 @@ const (
 	mostKeys  = 64
 )
 
-// keys are those of one issuer. They are fetched by calls that need them, one fetch at a time,
-// so no goroutine must be ended. Safe for concurrent use once load is set.
+// keys holds the keys of one issuer. Calls that need the keys fetch them, one fetch at a time, so
+// there is no goroutine to end. A keys is safe for concurrent use once load is set.
+//
+// fetch sets flight and calls fly, which fetches. land then replaces set, clears flight and closes
+// done, with mu held. mu is not held during a fetch.
 type keys struct {
 	load func(ctx context.Context) ([]byte, error) // returns the JWK Set
 
 	mu     sync.Mutex // guards all below
-	set    *keySet    // the last good one; nil: there was none yet
+	set    *keySet    // last good set; nil if there was none yet
 	tried  time.Time  // when the last fetch ended
-	failed error      // of the last fetch
+	failed error      // error of the last fetch
 	asked  time.Time  // when the last fetch for an unknown key began
 	flight *flight    // the running fetch, or nil
 }
 
 // keySet is one JWK Set. It is immutable, except for the tokens that it has verified. These are
-// dropped with it, so that tokens of a withdrawn key are not accepted any longer.
+// dropped with the set, so that tokens of a withdrawn key are not accepted any longer.
 type keySet struct {
 	document []byte
 	keys     []jwkset.JWK
@@ -51,9 +54,9 @@ type flight struct {
 	err  error
 }
 
-// current is the set to verify with. Callers wait for a fetch only while there is no usable
-// set; afterwards they use the last good one while one of them fetches. fresh says that the
-// caller has waited: a call should do that once.
+// current returns the set to verify with. Calls wait for a fetch only while there is no usable set.
+// After that, they use the last good set while another call fetches. fresh reports that the caller
+// has waited, which a call should do once.
 func (k *keys) current(ctx context.Context) (found *keySet, fresh bool, err error) {
 	now := time.Now()
 	k.mu.Lock()
@@ -74,11 +77,11 @@ func (k *keys) current(ctx context.Context) (found *keySet, fresh bool, err erro
 	return nil, true, err
 }
 
-// holds says whether the set may still be used; nil may not.
+// holds reports whether the set may still be used. A nil set may not.
 func (s *keySet) holds(now time.Time) bool { return s != nil && now.Sub(s.fetched) < keysHold }
 
-// newer is a set that may have a key which seen lacks, or nil. Clients can make up names of
-// keys, so it fetches rarely.
+// newer returns a set that may have a key which seen lacks, or nil. It fetches rarely, because
+// clients can make up names of keys.
 func (k *keys) newer(ctx context.Context, seen *keySet) *keySet {
 	now := time.Now()
 	k.mu.Lock()
@@ -98,7 +101,7 @@ func (k *keys) newer(ctx context.Context, seen *keySet) *keySet {
 	return k.set
 }
 
-// fetch brings the set up to date, or waits for a fetch that runs already.
+// fetch brings the set up to date, or waits for a running fetch.
 func (k *keys) fetch(ctx context.Context) error {
 	k.mu.Lock()
 	f := k.flight
@@ -118,10 +121,10 @@ func (k *keys) fetch(ctx context.Context) error {
 	}
 }
 
-// fly fetches for all that wait. It goes on when its caller has left.
+// fly fetches for all waiting calls. It continues after its caller has left.
 func (k *keys) fly(ctx context.Context, f *flight) {
 	var set *keySet
-	defer func() { // deferred, so that nobody waits for ever if a parser panics
+	defer func() { // deferred, so that no call waits forever if a parser panics
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.land(set, f)
@@ -138,13 +141,13 @@ func (k *keys) fly(ctx context.Context, f *flight) {
 	}
 }
 
-// land is called with mu held.
+// land stores the result of a fetch. The caller holds mu.
 func (k *keys) land(set *keySet, f *flight) {
 	k.tried, k.failed, k.flight = time.Now(), f.err, nil
 	switch {
 	case set == nil:
 	case k.set != nil && bytes.Equal(k.set.document, set.document):
-		same := *k.set // what it has verified remains valid
+		same := *k.set // the tokens that it has verified remain valid
 		same.fetched = set.fetched
 		k.set = &same
 	default:
@@ -153,9 +156,9 @@ func (k *keys) land(set *keySet, f *flight) {
 	close(f.done)
 }
 
-// newKeySet reads a JWK Set. It ignores keys that it does not understand or that are not for
-// signatures (RFC 7517 §5), and also secrets and certificates. A set without any other has
-// withdrawn all keys: no token is valid then.
+// newKeySet parses a JWK Set. It ignores keys that it does not understand or that are not for
+// signatures (RFC 7517 §5), and also secrets and certificates. If nothing remains, the issuer has
+// withdrawn all keys, and every token is invalid.
 func newKeySet(document []byte) (*keySet, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -178,11 +181,12 @@ func newKeySet(document []byte) (*keySet, error) {
 	return &keySet{document: document, keys: all, fetched: time.Now(), verified: newCache(verifiedTokens)}, nil
 }
 
-// errUnknownKey says that no key fits, and that a newer set may have one.
+// errUnknownKey means that the set has no matching key, and that a newer set may have one.
 var errUnknownKey = errors.New("no key of the issuer fits")
 
-// candidates are the keys that may have signed a token and are for its algorithm: those with
-// the key id of the token, of which there may be several, or all if it has none.
+// candidates returns the keys that may have signed a token and are for its algorithm. If the token
+// has a key ID, these are the keys with this ID, which may be several. Otherwise these are all
+// keys.
 func (s *keySet) candidates(token *jwt.Token) (any, error) {
 	var fit jwt.VerificationKeySet
 	kid, named := token.Header["kid"]

@@ -8,7 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// The principal of Local. No token is of this issuer: issuers of tokens are URLs.
+// The principal of Local. Tokens never have this issuer, because issuers of tokens are URLs.
 const (
 	localSubject = "local"
 	localIssuer  = "stdio"

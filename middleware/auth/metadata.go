@@ -9,18 +9,19 @@ import (
 	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 )
 
-// wellKnown is where metadata of protected resources is (RFC 9728 §3).
+// wellKnown is the path of metadata of protected resources (RFC 9728 §3).
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// metadata tells clients which authorization servers issue tokens for this server. Immutable.
+// metadata is the document that lists the authorization servers that issue tokens for this server.
+// It is immutable.
 type metadata struct {
 	url      string // of the metadata (RFC 9728 §3.1)
 	path     string // of url
 	document []byte
 }
 
-// newMetadata is nil if the resource or its authorization servers are not known: the rest would
-// be of no use to a client.
+// newMetadata returns the metadata. If the resource or its authorization servers are unknown, it
+// returns nil, because the rest would not help a client.
 func newMetadata(c *config) *metadata {
 	u := httpURL(c.resource)
 	if u == nil || len(c.servers) == 0 {
@@ -52,7 +53,7 @@ func newMetadata(c *config) *metadata {
 	return m
 }
 
-// scopes are those that a client may ask for.
+// scopes returns the scopes that a client may request.
 func (c *config) scopes() []string {
 	all := appendNew(slices.Clone(c.required), c.supported)
 	return slices.DeleteFunc(all, func(s string) bool { return s == "offline_access" })
@@ -65,11 +66,12 @@ func (c *config) algorithms() []string {
 	return proof.Algorithms()
 }
 
-// ServeMetadata answers a request for a path below the root of the host: the metadata at
-// both well-known places, with the path of the endpoint and without (2025-11-25
-// basic/authorization "Protected Resource Metadata Discovery Requirements"). Any page
-// may read it, and caches may keep it: it is the same for everyone. Without a body the
-// carrier writes its own error.
+// ServeMetadata answers a request for a path below the root of the host. It serves the metadata at
+// both well-known URLs, with and without the path of the endpoint (2025-11-25 basic/authorization
+// "Protected Resource Metadata Discovery Requirements").
+//
+// Any web page may read the metadata, and caches may keep it, because it is the same for all
+// clients. If body is nil, the carrier writes its own error.
 func (b *bearer) ServeMetadata(method, path string) (status int, header http.Header, body []byte) {
 	m := b.metadata
 	if m == nil || path != wellKnown && strings.TrimSuffix(path, "/") != strings.TrimSuffix(m.path, "/") {
@@ -81,7 +83,7 @@ func (b *bearer) ServeMetadata(method, path string) (status int, header http.Hea
 		header.Set("Content-Type", "application/json")
 		header.Set("Cache-Control", "public, max-age=3600")
 		return http.StatusOK, header, m.document
-	case http.MethodOptions: // browsers send the revision header, too
+	case http.MethodOptions: // browsers also send the revision header
 		header.Set("Access-Control-Allow-Methods", "GET, HEAD")
 		header.Set("Access-Control-Allow-Headers", "Mcp-Protocol-Version")
 		header.Set("Access-Control-Max-Age", "7200")

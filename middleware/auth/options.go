@@ -29,8 +29,8 @@ type config struct {
 	wrong     error // first fault of an option
 }
 
-// fault returns what is wrong with the options, or nil. It uses the values that newConfig has taken
-// from the verifier.
+// fault returns the error in the options, or nil. It uses the values that newConfig has taken from
+// the verifier.
 func (c *config) fault() error {
 	u := httpURL(c.resource)
 	switch {

@@ -11,13 +11,12 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Static maps tokens to principals, for development. It must not be changed once it is in
-// use. The Issuer of a principal, which keeps users of different token sources apart, is
-// whatever the map says.
+// Static maps tokens to principals, for development. It must not be changed once it is in use. The
+// map sets the Issuer of each principal, which distinguishes users of different token sources.
 type Static map[string]transport.Principal
 
-// Verify looks the token up in constant time: how long it takes reveals the number of
-// tokens, but nothing about them.
+// Verify looks the token up in constant time. The duration reveals the number of tokens, but
+// nothing about them.
 func (s Static) Verify(_ context.Context, token string) (*transport.Principal, error) {
 	given := sha256.Sum256([]byte(token))
 	var found *transport.Principal

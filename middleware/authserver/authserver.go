@@ -23,11 +23,13 @@ type Mode interface {
 	routes(mux *http.ServeMux)
 	// ask shows the consent page of a visit, or has the user log in first.
 	ask(w http.ResponseWriter, r *http.Request, v *visit) error
-	// user is who is logged in; in Broker the zero User, for only the provider knows.
+	// user returns the user who is logged in. In Broker it returns the zero User, because only the
+	// provider knows the user.
 	user(r *http.Request) (*User, error)
-	// agreed sends the browser on after the user agreed.
+	// agreed redirects the browser after the user agreed.
 	agreed(w http.ResponseWriter, r *http.Request, v *visit, u *User) error
-	// lookup says whether the user of a grant is still one, and who; ErrUnknown ends the grant.
+	// lookup returns the user of a grant. If there is no such user any more, it returns ErrUnknown,
+	// which ends the grant.
 	lookup(ctx context.Context, reference string, g *grant) (*User, error)
 }
 
@@ -56,9 +58,9 @@ type Server struct {
 	verifiers map[string]*auth.JWT // by resource
 }
 
-// New checks everything that can be wrong and returns all faults at once. issuer is the URL that
-// clients see: https, or http on loopback; its path, if any, is where the endpoints are. It is
-// compared to the byte everywhere, so it should have no slash at the end.
+// New returns a server. It checks all options and returns all faults at once. issuer is the URL
+// that clients see: https, or http on loopback. If it has a path, the endpoints are below it. It is
+// compared byte by byte everywhere, so it should have no slash at the end.
 func New(issuer string, m Mode, opts ...Option) (*Server, error) {
 	c, err := newConfig(opts)
 	s := &Server{config: c, issuer: issuer, mode: m, byHand: map[string]*Client{}, proofs: proof.New(), verifiers: map[string]*auth.JWT{}}
@@ -88,7 +90,7 @@ func New(issuer string, m Mode, opts ...Option) (*Server, error) {
 	return s, nil
 }
 
-// prepare connects what has no faults.
+// prepare connects the parts of the server that cannot have faults.
 func (s *Server) prepare() {
 	s.registered = table[clientRecord]{"client", s.store}
 	s.index = table[clientIndex]{"clients", s.store}
@@ -111,19 +113,19 @@ func (s *Server) prepare() {
 	}
 }
 
-// at is the URL of an endpoint.
+// at returns the URL of an endpoint.
 func (s *Server) at(path string) string { return s.issuer + path }
 
-// path is the path of an endpoint, as browsers and the handler see it.
+// path returns the path of an endpoint, as browsers and the handler see it.
 func (s *Server) path(path string) string { return s.base.Path + path }
 
-// secure says whether browsers reach the server over https.
+// secure reports whether browsers reach the server over https.
 func (s *Server) secure() bool { return s.base.Scheme == "https" }
 
-// origin is the origin of the pages.
+// origin returns the origin of the pages.
 func (s *Server) origin() string { return s.base.Scheme + "://" + s.base.Host }
 
-// addResource makes tokens for a resource possible.
+// addResource allows tokens for a resource.
 func (s *Server) addResource(resource string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +134,7 @@ func (s *Server) addResource(resource string) {
 	}
 }
 
-// allResources are the resources of the options and of the guards.
+// allResources returns the resources of the options and of the guards.
 func (s *Server) allResources() []resourceScopes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,14 +147,14 @@ func (s *Server) allResources() []resourceScopes {
 	return all
 }
 
-// hasResource says whether tokens may be for a resource.
+// hasResource reports whether tokens may be for a resource.
 func (s *Server) hasResource(resource string) bool {
 	return slices.ContainsFunc(s.allResources(), func(r resourceScopes) bool { return r.url == resource })
 }
 
 var errTarget = refuse("invalid_target", "The resource is not one of this authorization server.")
 
-// resourceFor finds the resource that a request is for.
+// resourceFor returns the resource that a request is for.
 func (s *Server) resourceFor(asked []string) (resourceScopes, error) {
 	all := s.allResources()
 	switch {
@@ -171,7 +173,7 @@ func (s *Server) resourceFor(asked []string) (resourceScopes, error) {
 	return resourceScopes{}, errTarget
 }
 
-// scopesOf are those that can be granted for a resource.
+// scopesOf returns the scopes that can be granted for a resource.
 func (s *Server) scopesOf(r resourceScopes) []Scope {
 	all := slices.Clone(s.scopes)
 	for _, scope := range r.scopes {
@@ -182,8 +184,8 @@ func (s *Server) scopesOf(r resourceScopes) []Scope {
 	return all
 }
 
-// choose returns the scopes that a client gets for what it asks. Those that are not known are left
-// out (RFC 6749 §3.3), unless nothing would be left.
+// choose returns the scopes that a client gets for its request. Unknown scopes are left out (RFC
+// 6749 §3.3). If nothing would be left, choose returns an error.
 func (s *Server) choose(asked string, r resourceScopes, c *Client) ([]string, error) {
 	known := s.scopesOf(r)
 	chosen := []string{}
@@ -195,7 +197,7 @@ func (s *Server) choose(asked string, r resourceScopes, c *Client) ([]string, er
 		}
 		return narrow(chosen, c.Scopes), nil
 	}
-	only := true // nothing but offline_access is asked for
+	only := true // the client requests only offline_access
 	for name := range strings.FieldsSeq(asked) {
 		only = only && name == "offline_access"
 		if slices.ContainsFunc(known, func(scope Scope) bool { return scope.Name == name }) && !slices.Contains(chosen, name) {
@@ -209,7 +211,7 @@ func (s *Server) choose(asked string, r resourceScopes, c *Client) ([]string, er
 	return chosen, nil
 }
 
-// shownScopes are scopes with their texts.
+// shownScopes returns scopes with their texts.
 func (s *Server) shownScopes(names []string, r resourceScopes) []Scope {
 	var shown []Scope
 	for _, scope := range s.scopesOf(r) {
@@ -220,7 +222,7 @@ func (s *Server) shownScopes(names []string, r resourceScopes) []Scope {
 	return shown
 }
 
-// owner is what a user has granted.
+// owner holds the grants and consents of a user.
 type owner struct {
 	Grants   []ownedGrant   `json:"grants,omitempty"`
 	Consents []givenConsent `json:"consents,omitempty"`
@@ -232,7 +234,7 @@ type ownedGrant struct {
 	Until     time.Time `json:"until"`
 }
 
-// givenConsent is one that the user gave.
+// givenConsent is a consent of the user.
 type givenConsent struct {
 	Client   string    `json:"client"`
 	Redirect string    `json:"redirect"`
@@ -241,18 +243,19 @@ type givenConsent struct {
 	At       time.Time `json:"at"`
 }
 
-// maxOwned bounds the grants of a user; the one with the nearest end makes room.
+// maxOwned is the maximum number of grants of a user. Beyond it, the grant that ends first is
+// ended.
 const maxOwned = 200
 
-// addOwned notes a grant of a user before it is stored, and again before its code is redeemed, so that
-// Revoke finds every grant. It returns the reference of one that must end to make room; empty in
-// general.
+// addOwned records a grant of a user before it is stored, and again before its code is redeemed.
+// Therefore Revoke finds every grant. It usually returns "". If the user has too many grants, it
+// returns the reference of a grant to end.
 func (s *Server) addOwned(ctx context.Context, subject string, g ownedGrant, given *givenConsent) (ends string, err error) {
 	err = s.owners.change(ctx, subject, func(o *owner) (time.Time, error) {
 		now := time.Now()
 		ends = ""
 		o.Grants = slices.DeleteFunc(o.Grants, func(old ownedGrant) bool { return now.After(old.Until) || old.Reference == g.Reference })
-		if len(o.Grants) >= maxOwned { // ends the grant with the nearest end, so that short grants do not push out long ones
+		if len(o.Grants) >= maxOwned { // ends the grant that ends first, so that short grants do not evict long ones
 			first := 0
 			for i := range o.Grants {
 				if o.Grants[i].Until.Before(o.Grants[first].Until) {
@@ -278,9 +281,10 @@ func (s *Server) addOwned(ctx context.Context, subject string, g ownedGrant, giv
 	return ends, err
 }
 
-// Revoke ends all grants of a user, or with client not empty the grants of that client. Guards of this
-// process refuse the access tokens at once, guards of other processes that share the store within 5
-// seconds; resource servers that only check signatures take them until they expire.
+// Revoke ends all grants of a user. If client is not empty, it ends only the grants of that client.
+// Guards of this process refuse the access tokens at once, and guards of other processes that share
+// the store within 5 seconds. Resource servers that only check signatures accept the tokens until
+// they expire.
 func (s *Server) Revoke(ctx context.Context, subject, client string) (ended int, err error) {
 	var going []ownedGrant
 	err = s.owners.change(ctx, subject, func(o *owner) (time.Time, error) {
@@ -307,8 +311,8 @@ func (s *Server) Revoke(ctx context.Context, subject, client string) (ended int,
 	return ended, err
 }
 
-// end ends a grant, and says whether it was alive. What the provider gave is given back, also for one
-// that ended by a replay.
+// end ends a grant, and reports whether it was alive. It also revokes the provider's tokens, even
+// if the grant had already ended by a replay.
 func (s *Server) end(ctx context.Context, reference string) (was bool, err error) {
 	var upstream string
 	err = s.grants.change(ctx, reference, func(g *grant) (time.Time, error) {

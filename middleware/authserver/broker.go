@@ -17,20 +17,20 @@ import (
 	"github.com/kagami-mcp/kagami/middleware/auth"
 )
 
-// Provider is an OpenID or OAuth provider at which this program is registered.
+// Provider is an OpenID or OAuth provider that this program is registered at.
 type Provider struct {
-	Issuer       string // OpenID Connect: all else is discovered
+	Issuer       string // for OpenID Connect; everything else is discovered
 	ClientID     string
 	ClientSecret string
-	Scopes       []string // default: openid, email, offline_access if it is listed
+	Scopes       []string // by default openid, email, and offline_access if it is listed
 
-	// For providers without discovery. Identity says who a token belongs to; its error is ErrUnknown if
-	// the provider does not take the token any longer.
+	// The fields below are for providers without discovery. Identity returns the user of a token.
+	// If the provider does not accept the token any longer, it returns ErrUnknown.
 	Authorize, Token, RevokeURL string
 	Identity                    func(ctx context.Context, t *UpstreamToken) (*User, error)
 
 	Audience string            // sent as "audience", which some providers need
-	Resource bool              // send "resource" on, for providers that know RFC 8707
+	Resource bool              // send "resource" to the provider, for providers that support RFC 8707
 	Extra    map[string]string // further parameters of the authorization request
 	NoPKCE   bool              // for providers that reject it
 }
@@ -42,9 +42,9 @@ type brokerOptionFunc func(b *broker)
 
 func (f brokerOptionFunc) brokerOption(b *broker) { f(b) }
 
-// Broker sends users to a provider, and issues tokens for its sessions. The page of this server comes
-// first, each time; the state of the provider's request is made after it, and the way back is open to
-// this browser only.
+// Broker sends users to a provider, and issues tokens for its sessions. The page of this server
+// comes first, each time. The state of the provider's request is created after it, and only the
+// same browser can continue.
 func Broker(p Provider, opts ...BrokerOption) Mode {
 	b := &broker{provider: p, vouch: 5 * time.Minute, callback: "/callback/provider"}
 	for _, o := range opts {
@@ -53,27 +53,32 @@ func Broker(p Provider, opts ...BrokerOption) Mode {
 	return b
 }
 
-// Admit decides who may come in, and as whom; default: everybody that the provider names, with its
-// subject. claims come from the ID token, or are "sub", "name" and "email" of what Identity returned. An
-// error keeps the user out; its text is not shown.
+// Admit sets a function that decides which users are admitted, and as which user. By default, all
+// users of the provider are admitted, with the provider's subject. claims come from the ID token,
+// or are "sub", "name" and "email" of the user that Identity returned. An error refuses the user;
+// its text is not shown.
 func Admit(fn func(ctx context.Context, claims map[string]any) (*User, error)) BrokerOption {
 	return brokerOptionFunc(func(b *broker) { b.admit = fn })
 }
 
-// MapScopes says which scopes of the provider a client's scopes need; default: none besides Provider.Scopes.
+// MapScopes sets a function that returns the provider's scopes for a client's scopes. By default,
+// only Provider.Scopes are requested.
 func MapScopes(fn func(scopes []string) []string) BrokerOption {
 	return brokerOptionFunc(func(b *broker) { b.mapped = fn })
 }
 
-// Vouch is how long the provider's word is believed before it is asked again (by a refresh, or
-// Identity), default 5 minutes. 0 asks before each call. If it is away, its last word is believed for
-// twice that. A provider that gives no refresh token is asked at its userinfo endpoint; without one its
-// word is good until its token expires.
+// Vouch sets how long the provider's answer about a user is valid before the provider is asked
+// again (by a refresh, or Identity). The default is 5 minutes. With 0, the provider is asked before
+// each call. If the provider cannot be reached, its last answer is valid for twice that time.
+//
+// If a provider issues no refresh token, its userinfo endpoint is asked. Without such an endpoint,
+// its answer is valid until its token expires.
 func Vouch(every time.Duration) BrokerOption {
 	return brokerOptionFunc(func(b *broker) { b.vouch = every })
 }
 
-// Callback is the path of the redirect URI at the provider, below the issuer; default "/callback/provider".
+// Callback sets the path of the redirect URI at the provider, below the issuer. The default is
+// "/callback/provider".
 func Callback(path string) BrokerOption {
 	return brokerOptionFunc(func(b *broker) { b.callback = path })
 }
@@ -91,7 +96,8 @@ type broker struct {
 	identity *auth.JWT // checks ID tokens; nil without Issuer
 }
 
-// upstreamVisit is the request to the provider. It is made after the user agreed here.
+// upstreamVisit is the request to the provider. It is created after the user agreed on this
+// server's page.
 type upstreamVisit struct {
 	State  []byte `json:"state"`  // digest
 	Sealed string `json:"sealed"` // an upstreamRequest
@@ -131,7 +137,7 @@ func (b *broker) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+b.server.path(b.callback), b.server.page(b.handleCallback))
 }
 
-// user is not known before the provider says so.
+// user returns the zero User, because the user is unknown until the provider's answer.
 func (b *broker) user(*http.Request) (*User, error) { return &User{}, nil }
 
 func (b *broker) ask(w http.ResponseWriter, r *http.Request, v *visit) error {
@@ -145,7 +151,7 @@ func (b *broker) ask(w http.ResponseWriter, r *http.Request, v *visit) error {
 	return b.server.showConsent(w, r, v, &User{}, at.Host)
 }
 
-// agreed sends the browser to the provider, a second time with the same request.
+// agreed redirects the browser to the provider. The second time, it uses the same request.
 func (b *broker) agreed(w http.ResponseWriter, r *http.Request, v *visit, _ *User) error {
 	ctx, s := r.Context(), b.server
 	meta, err := b.remote.discover(ctx)
@@ -183,7 +189,7 @@ func (b *broker) agreed(w http.ResponseWriter, r *http.Request, v *visit, _ *Use
 	return nil
 }
 
-// address is the authorization request to the provider.
+// address returns the URL of the authorization request to the provider.
 func (b *broker) address(meta *upstreamMetadata, v *visit, state string, ask upstreamRequest) (string, error) {
 	p := &b.provider
 	u, err := url.Parse(meta.Authorize)
@@ -229,7 +235,8 @@ func (b *broker) address(meta *upstreamMetadata, v *visit, state string, ask ups
 	return u.String(), nil
 }
 
-// handleCallback is where the provider sends the browser back to. It must be the browser that agreed.
+// handleCallback handles the browser's return from the provider. It must be the browser that
+// agreed.
 func (b *broker) handleCallback(w http.ResponseWriter, r *http.Request) error {
 	ctx, s, q := r.Context(), b.server, r.URL.Query()
 	if single(q) != nil {
@@ -279,8 +286,8 @@ func (b *broker) handleCallback(w http.ResponseWriter, r *http.Request) error {
 
 var errNotIn = errors.New("authserver: Admit keeps the user out")
 
-// notArrived answers a callback that led to no user. Where the provider is away, the page can be loaded
-// again.
+// notArrived answers a callback without a user. If the provider cannot be reached, the page can be
+// loaded again.
 func (b *broker) notArrived(w http.ResponseWriter, r *http.Request, v *visit, err error) error {
 	s := b.server
 	if errors.Is(err, errAway) {
@@ -297,7 +304,7 @@ func (b *broker) notArrived(w http.ResponseWriter, r *http.Request, v *visit, er
 	return pageFault(http.StatusForbidden, msgProviderNo, err)
 }
 
-// arrive redeems the provider's code, and finds out who the user is.
+// arrive redeems the provider's code, and returns the user.
 func (b *broker) arrive(ctx context.Context, v *visit, code string) (*User, *upstreamSession, error) {
 	var ask upstreamRequest
 	if err := b.server.sealer.open("provider "+v.ID, v.Upstream.Sealed, &ask); err != nil {
@@ -331,7 +338,7 @@ func (b *broker) arrive(ctx context.Context, v *visit, code string) (*User, *ups
 	return u, held, b.server.judgeUser(u)
 }
 
-// claims are what the provider says of the user.
+// claims returns the provider's claims about the user.
 func (b *broker) claims(ctx context.Context, got *upstreamAnswer, held *upstreamSession, nonce string) (map[string]any, error) {
 	if b.provider.Identity != nil {
 		u, err := b.provider.Identity(ctx, held.token())

@@ -11,26 +11,26 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// Client is one that may ask for authorization.
+// Client is a client that may request authorization.
 type Client struct {
 	ID              string
 	Name            string
-	URI, LogoURI    string // shown as text only: no image of a stranger is loaded
+	URI, LogoURI    string // shown only as text: images of unknown clients are not loaded
 	RedirectURIs    []string
 	ApplicationType string   // "native" or "web"
-	Method          string   // of the token endpoint: none, client_secret_basic, client_secret_post or private_key_jwt; by hand, empty: what fits SecretDigest and JWKS
+	Method          string   // at the token endpoint: none, client_secret_basic, client_secret_post or private_key_jwt; by default the method that fits SecretDigest and JWKS, for clients registered by hand
 	SecretDigest    []byte   // SHA-256; secrets are random, so nothing slower is needed
 	JWKS            []byte   // a JWK Set, for private_key_jwt
-	Grants          []string // empty: authorization_code and refresh_token
-	Scopes          []string // all it may ask for; nil: every scope
+	Grants          []string // by default authorization_code and refresh_token
+	Scopes          []string // all scopes that it may request; nil means every scope
 	Known           Known    // set by the server
 	Created         time.Time
 }
 
-// Known says how a client came to be known, and so how much its name is worth.
+// Known is how a client was registered, which determines how far its name can be trusted.
 type Known string
 
-// The ways.
+// The ways of registration.
 const (
 	ByHand         Known = "by hand"
 	ByDocument     Known = "by document"     // its domain is proven
@@ -42,16 +42,17 @@ func Clients(clients ...Client) Option {
 	return optionFunc(func(c *config) { c.clients = append(c.clients, clients...) })
 }
 
-// Policy says which clients may make themselves known. The zero value takes documents and
+// Policy decides which clients may register themselves. The zero value accepts documents and
 // registrations with redirect URIs that are https or loopback.
 type Policy struct {
 	NoRegistration bool
 	NoDocuments    bool
 	InitialToken   string   // registration needs it as a bearer token
-	Domains        []string // of documents and of https redirect URIs; "example.com", "*.example.com"; empty: all
-	Schemes        []string // private-use schemes that redirect URIs may have, "cursor", "vscode"; the specification has none
-	MaxClients     int      // that registered themselves; default 10,000: the ones unused longest make room, never one with a grant
-	// Admit has the last word; nil: everybody. Its error's text is not told to the client.
+	Domains        []string // of documents and of https redirect URIs; "example.com", "*.example.com"; if empty, all domains
+	Schemes        []string // private-use schemes that redirect URIs may have, such as "cursor" and "vscode"; the specification lists none
+	MaxClients     int      // maximum number of clients that registered themselves; default 10,000. The client that was unused longest is dropped, but never one with a grant
+	// Admit makes the last decision; if it is nil, all clients are admitted. The client does not
+	// receive the text of its error.
 	Admit func(ctx context.Context, c *Client) error
 }
 
@@ -81,7 +82,7 @@ var (
 	errNotAdmitted   = errors.New("authserver: the policy does not admit this client")
 )
 
-// may says whether a client may use a grant type.
+// may reports whether a client may use a grant type.
 func (c *Client) may(grantType string) bool {
 	if len(c.Grants) == 0 {
 		return grantType == grantCode || grantType == grantRefresh
@@ -89,17 +90,18 @@ func (c *Client) may(grantType string) bool {
 	return slices.Contains(c.Grants, grantType)
 }
 
-// redirects says whether a redirect URI is one of the client's.
+// redirects reports whether the client has the redirect URI.
 func (c *Client) redirects(uri string) bool {
 	return slices.ContainsFunc(c.RedirectURIs, func(own string) bool { return sameRedirect(own, uri) })
 }
 
-// hasSecret compares a secret in constant time.
+// hasSecret reports whether the secret is the client's. It compares in constant time.
 func (c *Client) hasSecret(secret string) bool {
 	return len(c.SecretDigest) > 0 && subtle.ConstantTimeCompare(c.SecretDigest, secretDigest(secret)) == 1
 }
 
-// methodByHand is what a client that was registered by hand proves itself with, unless it says so.
+// methodByHand returns the authentication method of a client that was registered by hand. If the
+// client sets none, it depends on the client's key and secret.
 func (c *Client) methodByHand() string {
 	switch {
 	case c.Method != "":
@@ -112,8 +114,8 @@ func (c *Client) methodByHand() string {
 	return methodNone
 }
 
-// client finds a client by its id. The error is errUnknownClient, errNotAdmitted, or why it cannot be
-// known now.
+// client returns a client by its ID. The error is errUnknownClient, errNotAdmitted, or the reason
+// why the client cannot be read now.
 func (s *Server) client(ctx context.Context, id string) (*Client, error) {
 	if c, ok := s.byHand[id]; ok {
 		return c, nil
@@ -131,7 +133,7 @@ func (s *Server) client(ctx context.Context, id string) (*Client, error) {
 	return &known.Client, nil
 }
 
-// admits applies the policy to a client that made itself known.
+// admits applies the policy to a client that registered itself.
 func (s *Server) admits(ctx context.Context, c *Client) error {
 	p := &s.policy
 	for _, uri := range c.RedirectURIs {
@@ -152,7 +154,7 @@ func (s *Server) admits(ctx context.Context, c *Client) error {
 	return nil
 }
 
-// inDomains says whether a host is one of the domains; all are if there are none.
+// inDomains reports whether a host is in a list of domains. An empty list contains all hosts.
 func inDomains(host string, domains []string) bool {
 	host = strings.ToLower(host)
 	return len(domains) == 0 || slices.ContainsFunc(domains, func(d string) bool {
@@ -164,8 +166,8 @@ func inDomains(host string, domains []string) bool {
 	})
 }
 
-// shownText makes text of a stranger fit for a page: no control or format characters, which can
-// reorder it, and at most 100 characters.
+// shownText makes a text of an unknown client safe for a page. It removes control and format
+// characters, which can reorder it, and cuts it to 100 characters.
 func shownText(s string) string {
 	runes := []rune(strings.Map(func(r rune) rune {
 		if isHidden(r) {
@@ -179,5 +181,5 @@ func shownText(s string) string {
 	return strings.TrimSpace(string(runes))
 }
 
-// maxName bounds the name of a client, in characters.
+// maxName is the maximum length of a client's name, in characters.
 const maxName = 100

@@ -19,8 +19,9 @@ import (
 	"time"
 )
 
-// Fetcher gets client id metadata documents; default: https, port 443, public addresses only (checked
-// when dialing), no redirect, 5 seconds, 5 KiB, JSON; kept by Cache-Control for a minute to a day.
+// Fetcher fetches client ID metadata documents. The default uses https, port 443 and public
+// addresses only (checked when dialing). It follows no redirects, and allows 5 seconds and 5 KiB of
+// JSON. Documents are kept as Cache-Control says, for a minute to a day.
 type Fetcher interface {
 	Fetch(ctx context.Context, url string) (document []byte, fresh time.Duration, err error)
 }
@@ -32,15 +33,16 @@ func Documents(f Fetcher) Option {
 
 const (
 	maxDocument   = 5 << 10
-	maxDocuments  = 1000 // that are kept
+	maxDocuments  = 1000 // maximum number of kept documents
 	fetchTime     = 5 * time.Second
 	fetchesMinute = 100 // of all clients
-	fetchesOfOne  = 20  // in a minute, for requests of one address
+	fetchesOfOne  = 20  // per minute, for requests of one address
 	shortestFresh = time.Minute
 	longestFresh  = 24 * time.Hour
 )
 
-// documents keeps what was fetched, and what was not there, in this process.
+// documents keeps fetched documents, and failures, in this process. get and put access kept, and
+// allowed counts fetches; mu guards both.
 type documents struct {
 	mu    sync.Mutex // guards all below
 	kept  map[string]keptDocument
@@ -54,10 +56,10 @@ type keptDocument struct {
 	client *Client
 	err    error
 	until  time.Time
-	good   time.Time // when it was fetched
+	good   time.Time // when it was last fetched successfully
 }
 
-// last returns a document that was good before; false if it is not known.
+// last returns a document that was valid before. If it is unknown, last returns false.
 func (d *documents) last(id string) (keptDocument, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,11 +83,11 @@ func (d *documents) put(id string, k keptDocument) {
 	d.kept[id] = k
 }
 
-// remoteKey is the key of the address of a request in its context.
+// remoteKey is the context key of the remote address of a request.
 type remoteKey struct{}
 
 // allowed counts a fetch. It returns false if there are too many in this minute, of the request's
-// address or of all together: one address must not use up what others need.
+// address or in total. One address must not use up the fetches of others.
 func (d *documents) allowed(ctx context.Context, now time.Time) bool {
 	remote, _ := ctx.Value(remoteKey{}).(string)
 	if d.addresses.over(remote, fetchesOfOne, now) > 0 {
@@ -102,7 +104,8 @@ func (d *documents) allowed(ctx context.Context, now time.Time) bool {
 
 var errDocument = errors.New("authserver: the client's metadata document is not valid")
 
-// byDocument finds a client whose id is the URL of its metadata (draft-ietf-oauth-client-id-metadata-document).
+// byDocument returns a client with an ID that is the URL of its metadata
+// (draft-ietf-oauth-client-id-metadata-document).
 func (s *Server) byDocument(ctx context.Context, id string) (*Client, error) {
 	now := time.Now()
 	u, err := url.Parse(id)
@@ -129,7 +132,7 @@ func (s *Server) byDocument(ctx context.Context, id string) (*Client, error) {
 	}
 	if err != nil {
 		fresh = shortestFresh
-		if old, known := s.documents.last(id); known && now.Before(old.good.Add(longestFresh)) { // its host is away for a while
+		if old, known := s.documents.last(id); known && now.Before(old.good.Add(longestFresh)) { // its host may be away for a while
 			s.documents.put(id, keptDocument{old.client, nil, now.Add(fresh), old.good})
 			return old.client, nil
 		}
@@ -161,7 +164,7 @@ func (s *Server) fetchClient(ctx context.Context, id string) (*Client, time.Dura
 		return nil, 0, fmt.Errorf("%w: a public document cannot have a secret", errDocument)
 	}
 	c.ID, c.Known = id, ByDocument
-	// One document is for all servers: redirect URIs that are not taken here are left out.
+	// One document is for all servers, so redirect URIs that are not accepted here are left out.
 	c.RedirectURIs = slices.DeleteFunc(c.RedirectURIs, func(uri string) bool {
 		_, err := judgeRedirect(uri, s.policy.Schemes)
 		return err != nil
@@ -179,7 +182,7 @@ func (s *Server) fetchClient(ctx context.Context, id string) (*Client, time.Dura
 // publicFetcher fetches from the Internet only.
 type publicFetcher struct{ client *http.Client }
 
-// newFetcher returns the fetcher that a server has unless an option gives another.
+// newFetcher returns the default fetcher.
 func newFetcher() *publicFetcher {
 	d := net.Dialer{Timeout: fetchTime, Control: func(_, address string, _ syscall.RawConn) error { return public(address) }}
 	return &publicFetcher{&http.Client{
@@ -189,7 +192,7 @@ func newFetcher() *publicFetcher {
 	}}
 }
 
-// public refuses an address that the Internet cannot reach, and any port but 443.
+// public returns an error for an address that the Internet cannot reach, and for any port but 443.
 func public(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -202,7 +205,7 @@ func public(address string) error {
 	return nil
 }
 
-// notPublic are networks that netip takes for global (RFC 6890), or that hide other addresses.
+// notPublic lists networks that netip treats as global (RFC 6890), or that hide other addresses.
 var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"),
@@ -234,7 +237,8 @@ func (f *publicFetcher) Fetch(ctx context.Context, address string) ([]byte, time
 	return text, freshFor(resp.Header.Get("Cache-Control")), nil
 }
 
-// freshFor is the max-age of Cache-Control; zero without one, and where the answer must not be kept.
+// freshFor returns the max-age of Cache-Control. If there is none, or the answer must not be kept,
+// it returns 0.
 func freshFor(control string) time.Duration {
 	fresh := time.Duration(0)
 	for field := range strings.SplitSeq(control, ",") {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Event is something that happened, without secrets.
+// Event reports a change or refusal, without secrets.
 type Event struct {
 	Time     time.Time
 	Kind     EventKind
@@ -19,10 +19,10 @@ type Event struct {
 	Resource string
 	Scopes   []string
 	Remote   string // address of the browser or client, as the handler sees it
-	Reason   string // of a refusal: a word of RFC 6749, or one of ours
+	Reason   string // for a refusal: an error code of RFC 6749, or a text of this package
 }
 
-// EventKind names an Event.
+// EventKind is the kind of an Event.
 type EventKind string
 
 // The kinds.
@@ -48,14 +48,17 @@ const (
 	KeyRotated       EventKind = "key rotated"
 )
 
-// OnEvent has fn called before the answer is sent. It must not block.
+// OnEvent calls fn for each event, before the answer is sent. fn must not block.
 func OnEvent(fn func(ctx context.Context, e Event)) Option {
 	return optionFunc(func(c *config) { c.told = fn })
 }
 
-// Limit bounds requests per remote address and minute, for registration, login and token endpoint;
-// zero: 10, 10 and 120. The pages are bounded as the token endpoint is; introspection is not. remote says who asks, for
-// programs behind a proxy; nil: the address of the connection. Of IPv6 the first 64 bits count.
+// Limit limits requests per remote address and minute, for registration, login and the token
+// endpoint. 0 means the default: 10, 10 and 120. Pages have the same limit as the token endpoint;
+// introspection has none.
+//
+// remote returns the client's address, for programs behind a proxy. If it is nil, the address of
+// the connection is used. For IPv6, only the first 64 bits count.
 func Limit(register, login, token int, remote func(*http.Request) string) Option {
 	return optionFunc(func(c *config) {
 		c.limits = [...]int{atRegister: register, atLogin: login, atToken: token, atPages: token}
@@ -63,7 +66,7 @@ func Limit(register, login, token int, remote func(*http.Request) string) Option
 	})
 }
 
-// emit tells of something that a request led to.
+// emit reports an event of a request, with its remote address.
 func (s *Server) emit(r *http.Request, e Event) {
 	if s.told != nil {
 		e.Remote = s.remote(r)
@@ -78,7 +81,7 @@ func (s *Server) tell(ctx context.Context, e Event) {
 	}
 }
 
-// place is one of the endpoints that are limited.
+// place is a limited endpoint.
 type place int
 
 const (
@@ -89,18 +92,19 @@ const (
 	places
 )
 
-// maxCounted bounds the addresses that are counted in a minute. If there are more, all further ones
+// maxCounted is the maximum number of addresses that are counted in a minute. All further addresses
 // share one count.
 const maxCounted = 1 << 16
 
-// counter counts requests per address within a minute.
+// counter counts requests per address within a minute. over changes the counts; mu guards them.
 type counter struct {
 	mu     sync.Mutex // guards all below
 	began  time.Time
 	counts map[string]int
 }
 
-// over counts a request, and says for how long there may be no other; zero: it is within the limit.
+// over counts a request. If the limit is exceeded, it returns how long the address must wait;
+// otherwise it returns 0.
 func (c *counter) over(who string, limit int, now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +126,7 @@ func (s *Server) limited(at place, r *http.Request) time.Duration {
 	return s.counters[at].over(s.remote(r), s.limits[at], time.Now())
 }
 
-// remoteAddress is the address of the connection.
+// remoteAddress returns the address of the connection. For IPv6, it returns the network of 64 bits.
 func remoteAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -11,38 +11,40 @@ import (
 	"time"
 )
 
-// grant is what a user, or an identity provider, let a client do. It is one record, so every change
-// of it is one atomic step. Its reference is public: tokens and events have it. The handle, whose
-// digest the reference is, is part of the code and of the refresh tokens, so that only who has one
-// of these can end the grant by presenting a wrong one.
+// grant is what a user, or an identity provider, has allowed a client to do. It is one record, so
+// every change of it is one atomic step.
+//
+// Its reference is public: tokens and events contain it. The reference is a digest of the handle.
+// The handle is part of the code and of the refresh tokens. Therefore only a holder of one of these
+// can end the grant by presenting a wrong one.
 type grant struct {
 	Client   string    `json:"client"`
 	User     User      `json:"user"`
 	Resource string    `json:"resource"`
 	Scopes   []string  `json:"scopes,omitempty"`
-	Key      string    `json:"key,omitempty"` // thumbprint that its tokens are bound to
-	Until    time.Time `json:"until"`         // its end, however often it is refreshed
+	Key      string    `json:"key,omitempty"` // thumbprint of the key that its tokens are bound to
+	Until    time.Time `json:"until"`         // its end, even if it is refreshed
 	Dead     bool      `json:"dead,omitempty"`
 
-	// Until the code is redeemed.
-	Code      []byte    `json:"code,omitempty"` // digest; kept, to notice a second use
+	// Used until the code is redeemed.
+	Code      []byte    `json:"code,omitempty"` // digest; kept to detect a second use
 	CodeUntil time.Time `json:"codeUntil"`
 	Redirect  string    `json:"redirect,omitempty"`
 	Challenge string    `json:"challenge,omitempty"`
 	Redeemed  bool      `json:"redeemed,omitempty"`
 
-	// Since then.
+	// Used after the redemption.
 	Current  []byte    `json:"current,omitempty"`  // digest of the refresh token
 	Previous []byte    `json:"previous,omitempty"` // digest of the one before it
-	Rotated  time.Time `json:"rotated"`            // when Current took its place
+	Rotated  time.Time `json:"rotated"`            // when Current replaced it
 	Last     string    `json:"last,omitempty"`     // sealed: the answer that Current was sent in
 
-	Upstream string    `json:"upstream,omitempty"` // sealed: the provider's session, in Broker
-	Renewing time.Time `json:"renewing"`           // until then one process renews that, or none does, because
+	Upstream string    `json:"upstream,omitempty"` // sealed session at the provider, in Broker
+	Renewing time.Time `json:"renewing"`           // until then one process renews the session, or none if Away
 	Away     bool      `json:"away,omitempty"`     // the provider is away
 }
 
-// Why a code or a refresh token is refused.
+// Reasons for refusing a code or a refresh token.
 var (
 	errNoGrant  = errors.New("the code or token is not known")
 	errDead     = errors.New("the grant has ended")
@@ -54,11 +56,11 @@ var (
 // redemption is a request with a code.
 type redemption struct {
 	code, client, redirect, verifier, resource, key string
-	oneRedirect                                     bool // the client has one redirect URI, so it may be left out
+	oneRedirect                                     bool // the client has only one redirect URI, so it may leave it out
 }
 
-// redeem judges a code, and marks it as used. After errReplayed the grant is dead and must be
-// stored, too.
+// redeem checks a code, and marks it as used. After errReplayed, the grant is dead and must also be
+// stored.
 func (g *grant) redeem(now time.Time, r redemption) error {
 	switch {
 	case g.Code == nil || !sameDigest(g.Code, r.code):
@@ -78,18 +80,18 @@ func (g *grant) redeem(now time.Time, r redemption) error {
 	return nil
 }
 
-// refreshed is what becomes of a refresh token.
+// refreshed is the result of presenting a refresh token.
 type refreshed int
 
 const (
 	refused refreshed = iota
-	rotates           // the next one takes its place
-	again             // it was just rotated: the same answer is sent again
+	rotates           // the next token replaces it
+	again             // it was just rotated, so the same answer is sent again
 )
 
-// refresh judges a refresh token. A token that is neither the current one nor the one before it, within
-// the grace, is a copy that was kept, and any client may send it: errReplayed, and the grant is dead and must
-// be stored.
+// refresh checks a refresh token. If the token is neither the current one nor, within the grace,
+// the one before it, it is an old copy, which any client may send. Then refresh returns
+// errReplayed, and the grant is dead and must be stored.
 func (g *grant) refresh(now time.Time, token, client, resource, key string, grace time.Duration) (refreshed, error) {
 	current := sameDigest(g.Current, token)
 	recent := sameDigest(g.Previous, token) && grace > 0 && now.Sub(g.Rotated) <= grace
@@ -111,12 +113,13 @@ func (g *grant) refresh(now time.Time, token, client, resource, key string, grac
 	return rotates, nil
 }
 
-// rotate puts a new refresh token in the place of the current one.
+// rotate replaces the current refresh token.
 func (g *grant) rotate(now time.Time, token, answer string) {
 	g.Previous, g.Current, g.Rotated, g.Last = g.Current, digest(token), now, answer
 }
 
-// expires is when the record may be forgotten: a used code is remembered as long as what came of it.
+// expires returns when the record may be forgotten. A used code is remembered as long as the tokens
+// that it led to.
 func (g *grant) expires(idle time.Duration) time.Time {
 	switch {
 	case !g.Redeemed && g.Code != nil:
@@ -127,7 +130,7 @@ func (g *grant) expires(idle time.Duration) time.Time {
 	return g.Rotated.Add(idle)
 }
 
-// narrow keeps the scopes of a list that are allowed; nil allows all.
+// narrow returns the allowed scopes of a list. If allowed is nil, all are allowed.
 func narrow(scopes, allowed []string) []string {
 	if allowed == nil {
 		return scopes
@@ -139,13 +142,13 @@ func sameDigest(kept []byte, secret string) bool {
 	return len(kept) > 0 && subtle.ConstantTimeCompare(kept, digest(secret)) == 1
 }
 
-// challengeOf is S256 of RFC 7636 §4.2.
+// challengeOf returns the S256 challenge of a verifier (RFC 7636 §4.2).
 func challengeOf(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64url(sum[:])
 }
 
-// isVerifier is RFC 7636 §4.1.
+// isVerifier reports whether s is a verifier (RFC 7636 §4.1).
 func isVerifier(s string) bool {
 	return len(s) >= 43 && len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-._~", r)
@@ -155,15 +158,16 @@ func isVerifier(s string) bool {
 // handleBytes is the length of the handle in front of a code or a refresh token.
 const handleBytes = 16
 
-// newHandle names a grant in its secrets.
+// newHandle returns a new handle. Secrets of the grant contain it.
 func newHandle() []byte { return randomBytes(handleBytes) }
 
-// newSecret is a code or a refresh token of a grant.
+// newSecret returns a code or a refresh token of a grant.
 func newSecret(handle []byte) string {
 	return base64url(append(slices.Clone(handle), randomBytes(32)...))
 }
 
-// handleOf returns the handle in a code or refresh token; nil if it cannot be one.
+// handleOf returns the handle in a code or refresh token. If the text cannot be one, it returns
+// nil.
 func handleOf(secret string) []byte {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(secret)
 	if err != nil || len(raw) != handleBytes+32 {
@@ -172,7 +176,7 @@ func handleOf(secret string) []byte {
 	return raw[:handleBytes]
 }
 
-// referenceOf is the public name of a grant.
+// referenceOf returns the public name of a grant.
 func referenceOf(handle []byte) string { return shortDigest("grant", string(handle)) }
 
 func randomBytes(n int) []byte {

@@ -16,10 +16,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Guard is the resource server's half, in the same process: it checks the signature without asking
-// another server, whether the grant was revoked, and in Broker whether the provider still vouches for
-// it. It tells clients of this authorization server. A Scope that implies others gives those, too. It
-// may be made for several resources, each once.
+// Guard returns an authenticator for a resource server in the same process. It checks the signature
+// without a request to another server, and whether the grant was revoked. In Broker it also checks
+// whether the provider still vouches for the user. It names this authorization server to clients. A
+// Scope that implies others also grants those. Guard may be called for several resources, once for
+// each.
 func (s *Server) Guard(resource string, opts ...auth.Option) transport.Authenticator {
 	v := s.Verifier(resource)
 	own := []auth.Option{auth.Resource(resource), auth.AuthorizationServers(s.issuer)}
@@ -35,7 +36,8 @@ func (s *Server) Guard(resource string, opts ...auth.Option) transport.Authentic
 	return auth.Bearer(v, append(own, opts...)...)
 }
 
-// Verifier checks what Guard checks, for programs that write their own challenges and metadata.
+// Verifier returns a verifier with the checks of Guard, for programs that write their own
+// challenges and metadata.
 func (s *Server) Verifier(resource string) auth.Verifier {
 	s.addResource(resource)
 	signed := s.signed(resource)
@@ -51,7 +53,7 @@ func (s *Server) Verifier(resource string) auth.Verifier {
 	})
 }
 
-// signed verifies what this server has signed for a resource.
+// signed returns the verifier for tokens that this server has signed for a resource.
 func (s *Server) signed(resource string) *auth.JWT {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,10 +68,10 @@ func (s *Server) signed(resource string) *auth.JWT {
 	return v
 }
 
-// inProcess answers the request for the keys, so that the guard has no need of the network.
+// inProcess answers the request for the keys, so that the guard does not need the network.
 type inProcess struct{ server *Server }
 
-// RoundTrip returns the JWK Set, whatever is asked for.
+// RoundTrip returns the JWK Set for any request.
 func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	text, err := t.server.jwks(r.Context())
 	if err != nil {
@@ -81,7 +83,8 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// verifyOwn verifies an access token for any resource of this server; nil if it is not valid.
+// verifyOwn verifies an access token for any resource of this server. If the token is not valid, it
+// returns nil.
 func (s *Server) verifyOwn(ctx context.Context, token string) (*transport.Principal, error) {
 	var c jwt.RegisteredClaims
 	if _, _, err := jwt.NewParser().ParseUnverified(token, &c); err != nil || len(c.Audience) != 1 || !s.hasResource(c.Audience[0]) {
@@ -98,11 +101,12 @@ func (s *Server) verifyOwn(ctx context.Context, token string) (*transport.Princi
 }
 
 const (
-	aliveFor = 5 * time.Second // how long the state of a grant is believed, in Own
+	aliveFor = 5 * time.Second // how long the state of a grant is valid, in Own
 	maxAlive = 10_000
 )
 
-// liveness keeps what was read of grants.
+// liveness keeps the state of grants that was read from the store, so that not every call reads it.
+// get, put and dead access known; mu guards it.
 type liveness struct {
 	mu    sync.Mutex // guards known
 	known map[string]lived
@@ -110,7 +114,7 @@ type liveness struct {
 
 type lived struct {
 	dead  bool
-	until time.Time // how long that is believed
+	until time.Time // end of the validity of dead
 }
 
 func (l *liveness) get(reference string, now time.Time) (dead, known bool) {
@@ -127,18 +131,18 @@ func (l *liveness) put(reference string, dead bool, until time.Time) {
 		l.known = map[string]lived{}
 	}
 	if !dead && l.known[reference].dead && time.Now().Before(l.known[reference].until) {
-		return // it was read before it ended
+		return // it was read before the grant ended
 	}
 	l.known[reference] = lived{dead, until}
 }
 
-// dead notes that a grant has ended in this process.
+// dead records that a grant has ended in this process.
 func (l *liveness) dead(reference string) { l.put(reference, true, time.Now().Add(aliveFor)) }
 
 var errRevoked = errors.New("authserver: the grant of the token has ended")
 
-// stands says why a grant does not stand any longer; nil: it does. The store is asked every 5 seconds,
-// and in Broker the provider every so often as Vouch says.
+// stands returns why a grant is not valid any longer, or nil. It reads the store every 5 seconds.
+// In Broker it also asks the provider, at the interval of Vouch.
 func (s *Server) stands(ctx context.Context, reference string) error {
 	now := time.Now()
 	dead, known := s.alive.get(reference, now)
@@ -156,7 +160,7 @@ func (s *Server) stands(ctx context.Context, reference string) error {
 	return nil
 }
 
-// state reads whether a grant has ended, and how long that may be believed.
+// state reads whether a grant has ended, and how long this result is valid.
 func (s *Server) state(ctx context.Context, reference string, now time.Time) (dead bool, until time.Time, err error) {
 	g, err := s.grants.get(ctx, reference)
 	switch {
@@ -168,7 +172,7 @@ func (s *Server) state(ctx context.Context, reference string, now time.Time) (de
 		return true, now.Add(aliveFor), nil
 	}
 	b, ok := s.mode.(*broker)
-	if !ok || g.Upstream == "" { // no provider has a part in it, as for an ID-JAG
+	if !ok || g.Upstream == "" { // not a provider's grant, such as one of an ID-JAG
 		return false, now.Add(aliveFor), nil
 	}
 	switch err := b.vouches(ctx, reference, g); {

@@ -43,7 +43,7 @@ func refusedAs(status int, code, text string, err error) error {
 	return &refusal{status, code, text, err}
 }
 
-// refusalOf turns any error into a response. It does not send the text of an internal error.
+// refusalOf returns the response for any error. It does not send the text of an internal error.
 func refusalOf(err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
@@ -54,8 +54,8 @@ func refusalOf(err error) *refusal {
 	return &refusal{http.StatusInternalServerError, "server_error", "The authorization server failed.", err}
 }
 
-// Handler serves all endpoints, and the metadata at the places that belong to the root of the host.
-// On Fiber wrap it with the adaptor of Fiber, or give it to fiberhttp.Route.
+// Handler serves all endpoints, and the metadata at the root of the host. On Fiber, wrap it with
+// Fiber's adaptor, or give it to fiberhttp.Route.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	s.public(mux, "GET /.well-known/oauth-authorization-server"+s.base.Path, s.handleMetadata)
@@ -66,7 +66,7 @@ func (s *Server) Handler() http.Handler {
 	s.public(mux, "GET "+s.path("/jwks"), s.handleJWKS)
 	s.public(mux, "POST "+s.path("/token"), s.perMinute(atToken, s.handleToken))
 	s.public(mux, "POST "+s.path("/revoke"), s.perMinute(atToken, s.handleRevoke))
-	s.public(mux, "POST "+s.path("/introspect"), s.handleIntrospect) // for those who prove themselves, and ask for each call
+	s.public(mux, "POST "+s.path("/introspect"), s.handleIntrospect) // for clients that authenticate, and ask for each call
 	if !s.policy.NoRegistration {
 		s.public(mux, "POST "+s.path("/register"), s.perMinute(atRegister, s.handleRegister))
 	}
@@ -83,13 +83,13 @@ func (s *Server) Handler() http.Handler {
 	return s.caught(mux)
 }
 
-// caught answers if the program's part of a handler panics. It puts the address of the request into
-// its context; see documents.allowed.
+// caught answers if a part of the program panics in a handler. It also puts the address of the
+// request into its context; see documents.allowed.
 func (s *Server) caught(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			p := recover()
-			if p == nil || p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so, too
+			if p == nil || p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it in the same way
 				return
 			}
 			s.emit(r, Event{Kind: VisitRefused, Reason: fmt.Sprintf("panic: %T", p)})
@@ -103,10 +103,10 @@ var errPanic = errors.New("authserver: a handler panicked")
 
 const maxForm = 64 << 10
 
-// handler answers a request, or returns why not.
+// handler answers a request, or returns an error.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// public adds an endpoint that any origin may use: it takes no cookie.
+// public adds an endpoint that any origin may use, because it reads no cookie.
 func (s *Server) public(mux *http.ServeMux, pattern string, h handler) {
 	_, path, _ := strings.Cut(pattern, " ")
 	mux.HandleFunc("OPTIONS "+path, func(w http.ResponseWriter, _ *http.Request) {
@@ -127,7 +127,7 @@ func (s *Server) public(mux *http.ServeMux, pattern string, h handler) {
 	})
 }
 
-// perMinute limits requests of one address.
+// perMinute limits the requests of one address.
 func (s *Server) perMinute(at place, h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if wait := s.limited(at, r); wait > 0 {
@@ -138,10 +138,10 @@ func (s *Server) perMinute(at place, h handler) handler {
 	}
 }
 
-// seconds rounds up.
+// seconds returns a duration in seconds, rounded up.
 func seconds(d time.Duration) string { return strconv.Itoa(int((d + time.Second - 1) / time.Second)) }
 
-// writeRefusal answers as RFC 6749 §5.2 and RFC 7591 §3.2.2 have it.
+// writeRefusal answers in the format of RFC 6749 §5.2 and RFC 7591 §3.2.2.
 func (s *Server) writeRefusal(w http.ResponseWriter, r *http.Request, e *refusal) {
 	kind := TokenRefused
 	if strings.HasSuffix(r.URL.Path, "/register") {
@@ -166,8 +166,8 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// form reads the parameters of a POST. Each is there once (RFC 6749 §3.1, §3.2), except for those
-// that are named.
+// form reads the parameters of a POST. Each must occur at most once (RFC 6749 §3.1, §3.2), except
+// the names in several.
 func form(w http.ResponseWriter, r *http.Request, several ...string) (url.Values, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
@@ -179,7 +179,7 @@ func form(w http.ResponseWriter, r *http.Request, several ...string) (url.Values
 	return r.PostForm, single(r.PostForm, several...)
 }
 
-// single refuses parameters that are repeated.
+// single returns an error if a parameter is repeated.
 func single(q url.Values, several ...string) error {
 	for name, values := range q {
 		if len(values) > 1 && !slices.Contains(several, name) {
@@ -189,8 +189,8 @@ func single(q url.Values, several ...string) error {
 	return nil
 }
 
-// handleMetadata is RFC 8414 §3. The same document is served where OpenID Connect has it, for clients
-// that look only there.
+// handleMetadata serves the metadata (RFC 8414 §3). The same document is also served at the path of
+// OpenID Connect, for clients that look only there.
 func (s *Server) handleMetadata(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Cache-Control", "max-age=300")
 	return writeJSON(w, http.StatusOK, s.metadata())

@@ -22,9 +22,9 @@ import (
 
 // Keys sign access tokens.
 type Keys interface {
-	// Signing is the key that signs now.
+	// Signing returns the key that signs now.
 	Signing(ctx context.Context) (*Key, error)
-	// Public are all whose tokens are still valid, the next one included.
+	// Public returns all keys with tokens that are still valid, and the next key.
 	Public(ctx context.Context) ([]Key, error)
 }
 
@@ -32,38 +32,39 @@ type Keys interface {
 type Key struct {
 	ID        string
 	Algorithm string // ES256, EdDSA, RS256 or PS256
-	Signer    Signer // of what Public returns, only its method Public is called
+	Signer    Signer // for keys that Public returns, only its method Public is called
 	NotBefore time.Time
 	NotAfter  time.Time
 }
 
-// Signer signs the input of a JWS; crypto.Signer with a digest does not fit all algorithms, and keys
-// may be in another machine.
+// Signer signs the input of a JWS. It is not a crypto.Signer, because a digest does not suit all
+// algorithms, and keys may be in another machine.
 type Signer interface {
 	Sign(ctx context.Context, input []byte) (signature []byte, err error)
 	Public() any
 }
 
-// KeysFrom uses keys; default: Rotating(30*24*time.Hour).
+// KeysFrom sets the keys. The default is Rotating(30*24*time.Hour).
 func KeysFrom(k Keys) Option {
 	return optionFunc(func(c *config) { c.keys = k })
 }
 
-// Rotating makes ES256 keys in the store: one is published a day before it signs, and stays published
-// until the last token that it signed has expired. Processes that share a store agree on it.
+// Rotating makes ES256 keys in the store. A key is published a day before it signs, and stays
+// published until the last token that it signed has expired. Processes that share a store use the
+// same keys.
 func Rotating(every time.Duration) Keys { return &rotating{every: every} }
 
 const (
 	publishedBefore = 24 * time.Hour
-	ringFresh       = time.Minute // how long a process uses what it has read
-	shortestKey     = time.Hour   // that Rotating takes
+	ringFresh       = time.Minute // how long a process uses the keys that it has read
+	shortestKey     = time.Hour   // shortest interval of Rotating
 
 	minRSA, maxRSA = 2048, 8192 // bits of a client's key
 	maxExponent    = 1<<24 + 1
-	maxKeys        = 10 // of a client
+	maxKeys        = 10 // maximum number of keys of a client
 )
 
-// ring is the record of the keys, the oldest first.
+// ring is the record of the keys, oldest first.
 type ring struct {
 	Keys []ringKey `json:"keys"`
 }
@@ -75,13 +76,14 @@ type ringKey struct {
 	NotAfter  time.Time `json:"notAfter"`
 }
 
-// rotating is bound to the server that it is an option of before the first use.
+// rotating holds the keys in the store. New sets life, rings, sealer and made before the first use.
+// Public reads and makes keys with mu held.
 type rotating struct {
 	every  time.Duration
 	life   time.Duration // of an access token
 	rings  table[ring]
 	sealer *sealer
-	made   func(ctx context.Context, id string) // tells of a new key
+	made   func(ctx context.Context, id string) // reports a new key
 
 	mu   sync.Mutex // guards all below
 	keys []Key
@@ -105,7 +107,8 @@ func (k *rotating) Signing(ctx context.Context) (*Key, error) {
 	return nil, errNoKey
 }
 
-// Public returns the keys of the store, and makes those that are due. It reads them once a minute.
+// Public returns the keys of the store, and makes new keys when they are due. It reads the store
+// once a minute.
 func (k *rotating) Public(ctx context.Context) ([]Key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -120,7 +123,7 @@ func (k *rotating) Public(ctx context.Context) ([]Key, error) {
 	return k.keys, nil
 }
 
-// turn drops keys that are over, and makes new ones, in the store.
+// turn drops old keys and makes new ones, in the store.
 func (k *rotating) turn(ctx context.Context, now time.Time) ([]Key, error) {
 	var kept ring
 	var fresh []string
@@ -198,7 +201,7 @@ func (k *rotating) open(r ring) ([]Key, error) {
 
 type ecSigner struct{ key *ecdsa.PrivateKey }
 
-// Sign signs for ES256.
+// Sign signs with ES256.
 func (s ecSigner) Sign(_ context.Context, input []byte) ([]byte, error) {
 	return jwt.SigningMethodES256.Sign(string(input), s.key)
 }
@@ -206,7 +209,7 @@ func (s ecSigner) Sign(_ context.Context, input []byte) ([]byte, error) {
 // Public returns an *ecdsa.PublicKey.
 func (s ecSigner) Public() any { return &s.key.PublicKey }
 
-// sign makes a JWT of the claims (RFC 9068 §2.1).
+// sign returns a signed JWT with the claims (RFC 9068 §2.1).
 func (s *Server) sign(ctx context.Context, claims map[string]any) (string, error) {
 	key, err := s.keys.Signing(ctx)
 	if err != nil {
@@ -228,7 +231,7 @@ func (s *Server) sign(ctx context.Context, claims map[string]any) (string, error
 	return input + "." + base64url(signature), nil
 }
 
-// jwks is the JWK Set of the keys.
+// jwks returns the JWK Set of the keys.
 func (s *Server) jwks(ctx context.Context) ([]byte, error) {
 	keys, err := s.keys.Public(ctx)
 	if err != nil {
@@ -247,7 +250,7 @@ func (s *Server) jwks(ctx context.Context) ([]byte, error) {
 	return json.Marshal(set)
 }
 
-// readKeys reads the public keys for signatures of a JWK Set of a client.
+// readKeys returns the public keys for signatures in a client's JWK Set.
 func readKeys(document []byte) ([]jwkset.JWK, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -261,7 +264,8 @@ func readKeys(document []byte) ([]jwkset.JWK, error) {
 		if err != nil {
 			continue
 		}
-		// A client chooses its keys: one that makes verifying slow, or is too weak, is not taken.
+		// A client chooses its keys. A key that makes verifying slow, or is too weak, is not
+		// accepted.
 		if k, ok := key.Key().(*rsa.PublicKey); ok && (k.N.BitLen() < minRSA || k.N.BitLen() > maxRSA || k.E > maxExponent) {
 			continue
 		}

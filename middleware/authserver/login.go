@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// DevLogin is a login page for development: a list of names, no passwords. New refuses it unless the
-// issuer is on loopback.
+// DevLogin returns a login page for development: a list of names, without passwords. New refuses it
+// unless the issuer is on loopback.
 func DevLogin(users ...User) Users {
 	return &localUsers{
 		listed: users,
@@ -27,17 +27,17 @@ func DevLogin(users ...User) Users {
 	}
 }
 
-// Passwords is a login page with name and password. check compares them, and takes as long for
-// unknown names; its error is ErrUnknown for a wrong name or password. The login lasts as long as the
-// browser runs, at most 12 hours. Attempts are limited by [Limit], per address and per name.
+// Passwords returns a login page with name and password. check compares them, and must take as long
+// for unknown names. For a wrong name or password, it returns ErrUnknown. The login lasts until the
+// browser is closed, at most 12 hours. [Limit] limits attempts, per address and per name.
 func Passwords(check func(ctx context.Context, name, password string) (*User, error), lookup func(ctx context.Context, subject string) (*User, error)) Users {
 	return &localUsers{check: check, lookup: lookup}
 }
 
-// localUsers log in on a page of the server.
+// localUsers logs users in on a page of the server.
 type localUsers struct {
 	listed []User
-	check  func(ctx context.Context, name, password string) (*User, error) // nil: DevLogin
+	check  func(ctx context.Context, name, password string) (*User, error) // nil in DevLogin
 	lookup func(ctx context.Context, subject string) (*User, error)
 	server *Server
 	names  counter
@@ -50,7 +50,7 @@ const (
 	maxPassword = 1 << 10
 )
 
-// loggedIn is what the sealed cookie of a user has.
+// loggedIn is the content of a user's sealed cookie.
 type loggedIn struct {
 	Subject string    `json:"subject"`
 	At      time.Time `json:"at"`
@@ -76,7 +76,7 @@ func (l *localUsers) bind(s *Server) error {
 	return errors.Join(faults...)
 }
 
-// Current reads the cookie.
+// Current returns the user of the cookie.
 func (l *localUsers) Current(ctx context.Context, r *http.Request) (*User, error) {
 	var in loggedIn
 	sealed := l.server.cookie(r, userCookie)
@@ -95,12 +95,12 @@ func (l *localUsers) Login(w http.ResponseWriter, r *http.Request, back string) 
 	l.server.page(func(w http.ResponseWriter, r *http.Request) error { return l.show(w, r, back, &LoginPage{}) })(w, r)
 }
 
-// Lookup asks the program.
+// Lookup calls the program's function.
 func (l *localUsers) Lookup(ctx context.Context, subject string) (*User, error) {
 	return l.lookup(ctx, subject)
 }
 
-// ours says whether back is a visit of this server: browsers are sent nowhere else.
+// ours reports whether back is a visit of this server. Browsers are redirected nowhere else.
 func (l *localUsers) ours(back string) bool {
 	id, ok := strings.CutPrefix(back, l.server.path("/consent")+"?visit=")
 	return ok && !strings.ContainsFunc(id, func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
@@ -110,7 +110,7 @@ func (l *localUsers) handlePage(w http.ResponseWriter, r *http.Request) error {
 	return l.show(w, r, r.URL.Query().Get("back"), &LoginPage{})
 }
 
-// show renders the page, for one browser.
+// show renders the page for one browser.
 func (l *localUsers) show(w http.ResponseWriter, r *http.Request, back string, page *LoginPage) error {
 	if !l.ours(back) {
 		return pageFault(http.StatusBadRequest, msgForm, nil)
@@ -145,8 +145,8 @@ func (l *localUsers) show(w http.ResponseWriter, r *http.Request, back string, p
 
 func loginToken(cookie string) string { return base64url(digest("login", cookie)) }
 
-// handleForm logs a user in. A page of another site cannot do that: it has neither the cookie nor the
-// token.
+// handleForm logs a user in. A page of another site cannot do that, because it has neither the
+// cookie nor the token.
 func (l *localUsers) handleForm(w http.ResponseWriter, r *http.Request) error {
 	s := l.server
 	f, err := form(w, r)
@@ -163,7 +163,7 @@ func (l *localUsers) handleForm(w http.ResponseWriter, r *http.Request) error {
 		return pageFault(http.StatusBadRequest, msgForm, nil)
 	}
 	wait := s.limited(atLogin, r)
-	if wait == 0 { // attempts that were refused for their address do not count for the name
+	if wait == 0 { // attempts that were refused because of their address do not count for the name
 		wait = l.names.over(shortDigest("name", name), s.limits[atLogin], time.Now())
 	}
 	if wait > 0 {

@@ -14,10 +14,10 @@ import (
 	"github.com/kagami-mcp/kagami/middleware/auth"
 )
 
-// Assertions takes ID-JAGs of these identity providers (grant
+// Assertions accepts ID-JAGs of these identity providers (grant
 // urn:ietf:params:oauth:grant-type:jwt-bearer, extension
-// io.modelcontextprotocol/enterprise-managed-authorization). No refresh token is issued. Clients must
-// be registered by hand, with a secret or a key, and have that grant in their Grants.
+// io.modelcontextprotocol/enterprise-managed-authorization). No refresh token is issued. Clients
+// must be registered by hand, with a secret or a key, and have that grant in their Grants.
 func Assertions(issuers ...AssertionIssuer) Option {
 	return optionFunc(func(c *config) { c.assertions = append(c.assertions, issuers...) })
 }
@@ -25,11 +25,12 @@ func Assertions(issuers ...AssertionIssuer) Option {
 // AssertionIssuer is an identity provider that is trusted to name users.
 type AssertionIssuer struct {
 	Issuer     string
-	JWKS       string        // empty: discovered
+	JWKS       string        // discovered if empty
 	Algorithms []string      // default: ES256, RS256
 	MaxAge     time.Duration // since the assertion was issued; default 10 minutes
-	// User maps the assertion's claims; nil: the subject as it is. It is required with several issuers,
-	// for two may give the same name to different users.
+	// User returns the user for the assertion's claims. If it is nil, the subject is used
+	// unchanged. It is required with several issuers, because two issuers may give the same name to
+	// different users.
 	User func(ctx context.Context, claims map[string]any) (*User, error)
 
 	verifier *auth.JWT
@@ -59,8 +60,9 @@ func (c *config) assertionFaults() (faults []error) {
 	return faults
 }
 
-// byCredentials lets a client act for itself. Only those that are registered by hand have that grant, and
-// New refuses it to those without a secret or a key; so it is with byAssertion.
+// byCredentials issues a token to a client that acts for itself. Only clients that are registered
+// by hand have that grant. New refuses the grant for clients without a secret or a key; the same
+// applies to byAssertion.
 func (s *Server) byCredentials(t *tokenRequest) (*tokenAnswer, error) {
 	resource, err := s.resourceFor(t.form["resource"])
 	if err != nil {
@@ -78,8 +80,8 @@ func (s *Server) byCredentials(t *tokenRequest) (*tokenAnswer, error) {
 	return answer, err
 }
 
-// byAssertion takes an ID-JAG (draft-ietf-oauth-identity-assertion-authz-grant §4.4). The token is of a
-// grant, so that Revoke ends it.
+// byAssertion issues a token for an ID-JAG (draft-ietf-oauth-identity-assertion-authz-grant §4.4).
+// The token belongs to a grant, so that Revoke ends it.
 func (s *Server) byAssertion(t *tokenRequest) (*tokenAnswer, error) {
 	ctx, now := t.http.Context(), time.Now()
 	u, claims, err := s.asserted(ctx, t.client, t.form.Get("assertion"))
@@ -120,7 +122,7 @@ func (s *Server) byAssertion(t *tokenRequest) (*tokenAnswer, error) {
 	return answer, err
 }
 
-// claimTexts is a claim that is one text or several.
+// claimTexts returns the texts of a claim that has one text or several.
 func claimTexts(claim any) (list []string) {
 	switch v := claim.(type) {
 	case string:
@@ -135,7 +137,7 @@ func claimTexts(claim any) (list []string) {
 	return list
 }
 
-// asserted verifies an ID-JAG, and returns the user it names.
+// asserted verifies an ID-JAG, and returns its user.
 func (s *Server) asserted(ctx context.Context, c *Client, assertion string) (*User, map[string]any, error) {
 	issuer := unverifiedIssuer(assertion)
 	i := slices.IndexFunc(s.assertions, func(a AssertionIssuer) bool { return a.Issuer == issuer })

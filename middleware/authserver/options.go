@@ -22,7 +22,7 @@ type optionFunc func(c *config)
 
 func (f optionFunc) option(c *config) { f(c) }
 
-// config is what options set.
+// config holds the values of the options.
 type config struct {
 	scopes      []Scope
 	resources   []resourceScopes
@@ -50,73 +50,78 @@ type resourceScopes struct {
 	scopes []Scope
 }
 
-// Scope is one that clients may ask for. Text is shown to users.
+// Scope is a scope that clients may request. Text is shown to users.
 type Scope struct {
 	Name    string
 	Text    string
 	Implies []string
-	Default bool // granted to clients that ask for none
+	Default bool // granted to clients that request no scope
 }
 
-// Resource adds a server that tokens may be for, and its scopes. Guard adds its own; this is for
-// servers in other processes. A request for any other resource is invalid_target; one without is for
-// the only resource, or an error if there are several.
+// Resource adds a server that tokens may be for, and its scopes. Guard adds its own resource, so
+// use Resource for servers in other processes. A request for any other resource is refused with
+// invalid_target. A request without a resource is for the only resource; if there are several, it
+// is refused.
 func Resource(url string, scopes ...Scope) Option {
 	return optionFunc(func(c *config) { c.resources = append(c.resources, resourceScopes{url, scopes}) })
 }
 
-// Scopes of all resources.
+// Scopes adds scopes of all resources.
 func Scopes(scopes ...Scope) Option {
 	return optionFunc(func(c *config) { c.scopes = append(c.scopes, scopes...) })
 }
 
-// Lifetimes says how long things live; zero: the default.
+// Lifetimes sets how long codes, tokens and records are valid. 0 means the default.
 type Lifetimes struct {
 	Code    time.Duration // 1 minute
 	Access  time.Duration // 10 minutes
 	Refresh time.Duration // 30 days without use
 	Grant   time.Duration // 90 days in all
 	Visit   time.Duration // 10 minutes from the request to the decision
-	Client  time.Duration // 90 days without use, of those that registered themselves
+	Client  time.Duration // 90 days without use, for clients that registered themselves
 }
 
-// Lives sets lifetimes.
+// Lives sets the lifetimes.
 func Lives(l Lifetimes) Option { return optionFunc(func(c *config) { c.lives = l }) }
 
-// Grace is how long a refresh token that was just rotated gets the same answer again, for clients
-// whose answer was lost or that are several processes; default 10 seconds, 0 for none. Only the last
-// one counts, and only from the same client (and key).
+// Grace sets how long a refresh token that was just rotated gets the same answer again. The default
+// is 10 seconds; 0 disables it. It is for clients that lost the answer, or that consist of several
+// processes. Only the last rotated token counts, and only from the same client (and key).
 func Grace(d time.Duration) Option { return optionFunc(func(c *config) { c.grace = d }) }
 
-// Store keeps clients, visits, grants, and keys; default: in memory. It is the port of sessions: the
-// stores in a file and on Redis are ones. Its ids have the prefix "as:". Give it a store of its own:
-// stores are bounded, and a flood of visits must not push sessions out.
+// Store sets the store for clients, visits, grants and keys. The default is in memory. It has the
+// interface of session stores, such as the stores in a file and on Redis. Its IDs have the prefix
+// "as:". Use a separate store: stores are bounded, and many visits must not evict sessions.
 func Store(s session.Store) Option { return optionFunc(func(c *config) { c.store = s }) }
 
-// Seal encrypts what must be read again: the provider's tokens, private keys, answers kept for Grace.
-// The first key seals, all of them open. 32 bytes each. Required with a store that is not in memory.
+// Seal encrypts secrets that the server must read again: the provider's tokens, private keys, and
+// answers kept for Grace. The first key seals, and all keys open. Each key has 32 bytes. Seal is
+// required with a store that is not in memory.
 func Seal(keys ...[]byte) Option {
 	return optionFunc(func(c *config) { c.seals = append(c.seals, keys...) })
 }
 
-// ClientCredentialsGrant lets clients that were registered by hand act for themselves: those whose
-// Grants have client_credentials.
+// ClientCredentialsGrant allows clients that were registered by hand to act for themselves, if
+// their Grants contain client_credentials.
 func ClientCredentialsGrant() Option { return optionFunc(func(c *config) { c.credentials = true }) }
 
-// RequireDPoP issues only tokens that are bound to a key (RFC 9449). Guard demands proofs then.
-// Without it, tokens are bearer tokens, and proofs are not looked at.
+// RequireDPoP issues only tokens that are bound to a key (RFC 9449), and Guard then requires
+// proofs. Without it, tokens are bearer tokens, and proofs are ignored.
 func RequireDPoP() Option { return optionFunc(func(c *config) { c.dpop = true }) }
 
-// Look replaces the pages; default: plain ones in English, German or French, as the browser prefers.
+// Look replaces the pages. The default pages are plain, in English, German or French, as the
+// browser prefers.
 func Look(p Pages) Option { return optionFunc(func(c *config) { c.pages = p }) }
 
-// Remember spares users the consent page where they agreed to the same client, redirect URI, resource
-// and scopes within d, and the browser says that no other site sent it (Sec-Fetch-Site: none or
-// same-origin). Default: never. Clients that are known by registration, or whose redirect URI is on
-// loopback, are always asked for. In Broker it has no effect: who the user is, is known only after the page.
+// Remember skips the consent page if the user has agreed to the same client, redirect URI, resource
+// and scopes within d. The browser must also report that no other site sent it (Sec-Fetch-Site:
+// none or same-origin). The default is never.
+//
+// Users are always asked for clients that are known by registration, or with a redirect URI on
+// loopback. In Broker, Remember has no effect, because the user is known only after the page.
 func Remember(d time.Duration) Option { return optionFunc(func(c *config) { c.remember = d }) }
 
-// Protect wraps the handler that shows pages, for headers or checks of the program's own.
+// Protect wraps the handler of the pages, for headers or checks of the program.
 func Protect(mw func(http.Handler) http.Handler) Option {
 	return optionFunc(func(c *config) { c.protect = mw })
 }
@@ -129,7 +134,7 @@ const (
 	day             = 24 * time.Hour
 )
 
-// newConfig applies the options and the defaults.
+// newConfig returns the config of the options and the defaults.
 func newConfig(opts []Option) (config, error) {
 	c := config{grace: defaultGrace}
 	var faults []error
@@ -165,7 +170,7 @@ func newConfig(opts []Option) (config, error) {
 	return c, errors.Join(append(faults, c.faults()...)...)
 }
 
-// faults are what is wrong with the options.
+// faults returns all errors in the options.
 func (c *config) faults() (faults []error) {
 	fault := func(wrong bool, format string, args ...any) {
 		if wrong {
@@ -202,7 +207,7 @@ func (c *config) faults() (faults []error) {
 	return append(faults, c.assertionFaults()...)
 }
 
-// judge completes a client that was registered by hand, and says what is wrong with it.
+// judge completes a client that was registered by hand, and returns its faults.
 func (c *config) judge(client *Client) (faults []error) {
 	fault := func(wrong bool, text string) {
 		if wrong {
@@ -229,7 +234,7 @@ func (c *config) judge(client *Client) (faults []error) {
 	return faults
 }
 
-// allScopes are the scopes of all resources, and of each.
+// allScopes returns the scopes of all resources, and of each resource.
 func (c *config) allScopes() []Scope {
 	all := slices.Clone(c.scopes)
 	for _, r := range c.resources {
@@ -238,12 +243,12 @@ func (c *config) allScopes() []Scope {
 	return all
 }
 
-// isScope is scope-token of RFC 6749 §3.3.
+// isScope reports whether s is a scope-token (RFC 6749 §3.3).
 func isScope(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return unprintable(r) || r == '"' || r == '\\' })
 }
 
-// isResource is RFC 8707 §2.
+// isResource reports whether s can identify a resource (RFC 8707 §2).
 func isResource(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil && !strings.Contains(s, "#")

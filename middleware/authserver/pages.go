@@ -11,52 +11,52 @@ import (
 	"time"
 )
 
-// Consent is what the consent page shows. All strings are text, not HTML.
+// Consent is the content of the consent page. All strings are text, not HTML.
 type Consent struct {
 	Client     Client
-	ClientHost string // of a document: proven; else empty
+	ClientHost string // proven host of the client's document; otherwise empty
 	Redirect   string // host of the redirect URI, with port; the scheme, if it is not https
-	Loopback   bool   // the redirect URI is on this machine: any program there may be who asks
+	Loopback   bool   // the redirect URI is on this machine, where any program may have sent the request
 	User       User
 	Resource   string
 	Scopes     []Scope
-	More       []Scope // those that this user had not granted to this client
-	Provider   string  // Broker: where the user goes next
+	More       []Scope // scopes that this user had not granted to this client
+	Provider   string  // in Broker: where the user goes next
 	Known      bool    // this user agreed to this client before
-	// Form has the hidden fields that the answer must have. The button's name is "decision", and Approve
-	// and Deny are its values.
+	// Form has the hidden fields that the form must contain. The button's name is "decision", with
+	// the values Approve and Deny.
 	Form          map[string]string
 	Action        string
 	Approve, Deny string
 }
 
-// Pages renders what users see. Headers are set by the server: no framing, no script, no referrer to
-// other sites, no cache, nosniff; a page that needs styles has them inline with the nonce.
+// Pages renders the pages for users. The server sets the headers: no framing, no script, no
+// referrer to other sites, no cache, nosniff. A page with styles has them inline, with the nonce.
 type Pages interface {
 	Consent(w io.Writer, nonce string, c *Consent) error
 	Login(w io.Writer, nonce string, l *LoginPage) error
 	Error(w io.Writer, nonce string, e *ErrorPage) error
 }
 
-// LoginPage is what the pages of DevLogin and Passwords show. Its fields have the names "name" and
-// "password".
+// LoginPage is the content of the pages of DevLogin and Passwords. The fields of the form have the
+// names "name" and "password".
 type LoginPage struct {
 	Client  string
-	Names   []string // DevLogin: each is a button with the name "name"
+	Names   []string // in DevLogin: each is a button with the name "name"
 	Failed  bool
 	Form    map[string]string
 	Action  string
 	Limited time.Duration // too many attempts
 }
 
-// ErrorPage is shown where the browser must not be sent back: unknown client, wrong redirect URI,
-// expired or foreign visit.
+// ErrorPage is the content of a page for a browser that must not be redirected. The client is
+// unknown, the redirect URI is wrong, or the visit has expired or belongs to another browser.
 type ErrorPage struct {
 	Title, Text, Reference string
 	Status                 int
 }
 
-// pageError is shown as an ErrorPage.
+// pageError is an error that is shown as an ErrorPage.
 type pageError struct {
 	status  int
 	message message
@@ -75,14 +75,15 @@ func (e *pageError) Unwrap() error { return e.err }
 
 func pageFault(status int, m message, err error) error { return &pageError{status, m, err} }
 
-// rendering is one page that is made.
+// rendering is one page that is being rendered.
 type rendering struct {
 	bytes.Buffer
 	pages Pages
 	nonce string
 }
 
-// render answers with a page. It is made first, so that a failure is not half a page.
+// render answers with a page. The page is rendered first, so that a failure does not leave half a
+// page.
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, fn func(out *rendering) error) error {
 	out := &rendering{pages: s.pages, nonce: rand.Text()}
 	if p, ok := s.pages.(plain); ok {
@@ -100,7 +101,7 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, fn f
 	return nil
 }
 
-// page makes a handler of pages: with their headers, and with an ErrorPage for an error.
+// page returns a handler of pages. It sets their headers, and shows an ErrorPage for an error.
 func (s *Server) page(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -135,7 +136,7 @@ func (s *Server) page(h handler) http.HandlerFunc {
 	}
 }
 
-// plain are the pages of the package, in one language.
+// plain renders the pages of the package, in one language.
 type plain struct{ texts map[message]string }
 
 //go:embed pages.html
@@ -143,7 +144,7 @@ var pagesHTML string
 
 var plainPages = template.Must(template.New("").Parse(pagesHTML))
 
-// shown is what a template is given.
+// shown is the data of a template.
 type shown struct {
 	T            map[message]string
 	Title, Nonce string

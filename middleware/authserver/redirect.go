@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// maxRedirect bounds a redirect URI, in bytes.
+// maxRedirect is the maximum length of a redirect URI, in bytes.
 const maxRedirect = 2 << 10
 
 var errRedirect = errors.New("a redirect URI is https, or http on 127.0.0.1, [::1] or localhost, absolute, at most 2 KiB long, and has neither user information nor a fragment")
 
 // judgeRedirect checks the form of a redirect URI (2025-11-25 basic/authorization "Communication
-// Security": localhost or https). schemes are private ones that may be used, too.
+// Security": localhost or https). schemes are private schemes that are also allowed.
 func judgeRedirect(uri string, schemes []string) (*url.URL, error) {
 	u, err := url.Parse(uri)
 	switch {
@@ -34,15 +34,15 @@ func judgeRedirect(uri string, schemes []string) (*url.URL, error) {
 
 func unprintable(r rune) bool { return r <= ' ' || r > '~' }
 
-// loopbackName says whether a host of a redirect URI is this machine: one of the three spellings
-// that RFC 8252 §7.3 and clients use.
+// loopbackName reports whether the host of a redirect URI is this machine, in one of the three
+// spellings that RFC 8252 §7.3 and clients use.
 func loopbackName(host string) bool {
 	return host == "127.0.0.1" || host == "::1" || host == "localhost"
 }
 
-// sameRedirect compares a redirect URI of a request with a registered one: to the byte, except for
-// the port of http on loopback, which a client cannot know before (OAuth 2.1 §8.4.2). The host must
-// be the same word.
+// sameRedirect compares a redirect URI of a request with a registered one, byte by byte. The port
+// of http on loopback may differ, because a client cannot know it before (OAuth 2.1 §8.4.2). The
+// spelling of the host must be equal.
 func sameRedirect(registered, given string) bool {
 	if registered == given {
 		return true
@@ -56,19 +56,19 @@ func sameRedirect(registered, given string) bool {
 	return loopbackName(host) && host == g.Hostname() && withoutPort(registered, r) == withoutPort(given, g)
 }
 
-// withoutPort returns the URI as it is written, less the port.
+// withoutPort returns the URI as written, without the port.
 func withoutPort(uri string, u *url.URL) string {
 	before, after, _ := strings.Cut(uri, u.Host)
 	return before + strings.TrimSuffix(u.Host, ":"+u.Port()) + after
 }
 
-// isLoopback says whether a redirect URI leads to the user's own machine.
+// isLoopback reports whether a redirect URI leads to the user's own machine.
 func isLoopback(u *url.URL) bool {
 	a, err := netip.ParseAddr(u.Hostname())
 	return loopbackName(u.Hostname()) || err == nil && a.IsLoopback()
 }
 
-// shownHost is what the consent page says of a redirect URI.
+// shownHost returns the part of a redirect URI that the consent page shows.
 func shownHost(u *url.URL) string {
 	if u.Scheme != "https" && u.Scheme != "http" {
 		return u.Scheme + ":"

@@ -21,22 +21,22 @@ import (
 type clientRecord struct {
 	Client Client    `json:"client"`
 	Used   time.Time `json:"used"`
-	Until  time.Time `json:"until"` // the end of its last grant; it is not forgotten before
+	Until  time.Time `json:"until"` // end of its last grant; the client is not forgotten before
 }
 
-// clientIndex lists the clients that registered themselves, the first ones first, so that one can
-// make room.
+// clientIndex lists the clients that registered themselves, oldest first, so that one can be
+// dropped.
 type clientIndex struct {
 	IDs []string `json:"ids"`
 }
 
 const (
-	maxMetadata  = 12 << 10 // bytes of a registration: 10,000 clients fit into a store
+	maxMetadata  = 12 << 10 // bytes of a registration; 10,000 clients fit into a store
 	maxRedirects = 10
-	maxLooked    = 16 // clients that are looked at, at most, to make room for one
+	maxLooked    = 16 // maximum number of clients that are checked to drop one
 )
 
-// registration is the metadata of RFC 7591 §2 that is looked at.
+// registration is the metadata of RFC 7591 §2, as far as the server uses it.
 type registration struct {
 	ID              string          `json:"client_id,omitempty"`
 	Name            string          `json:"client_name,omitempty"`
@@ -55,8 +55,9 @@ type registration struct {
 	Issued          int64           `json:"client_id_issued_at,omitempty"`
 }
 
-// client is what the metadata describes; it is not admitted yet. The scope of the metadata is repeated in
-// the answer and does not bind the client: it could not step up otherwise, and may register again anyway.
+// client returns the client that the metadata describes; it is not admitted yet. The scope of the
+// metadata is repeated in the answer and does not bind the client. Otherwise it could not step up,
+// and it could register again anyway.
 func (m *registration) client() (*Client, error) {
 	c := &Client{
 		Name: shownText(m.Name), URI: shownText(m.URI), LogoURI: shownText(m.LogoURI), RedirectURIs: m.RedirectURIs,
@@ -94,7 +95,7 @@ func (m *registration) client() (*Client, error) {
 	return c, nil
 }
 
-// handleRegister is RFC 7591 §3.
+// handleRegister registers a client (RFC 7591 §3).
 func (s *Server) handleRegister(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	if s.policy.InitialToken != "" {
@@ -134,7 +135,7 @@ func (s *Server) handleRegister(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusCreated, m.answer(c, secret))
 }
 
-// answer is RFC 7591 §3.2.1: all metadata as it is kept.
+// answer returns the answer to a registration, with all metadata as it is kept (RFC 7591 §3.2.1).
 func (m *registration) answer(c *Client, secret string) *registration {
 	a := &registration{
 		ID: c.ID, Name: c.Name, URI: c.URI, LogoURI: c.LogoURI, RedirectURIs: c.RedirectURIs, ApplicationType: c.ApplicationType,
@@ -149,7 +150,7 @@ func (m *registration) answer(c *Client, secret string) *registration {
 	return a
 }
 
-// addClient keeps a client, and has another make room if there are too many.
+// addClient stores a client. If there are too many, it drops another one.
 func (s *Server) addClient(ctx context.Context, c *Client) error {
 	now := time.Now()
 	if err := s.registered.create(ctx, c.ID, &clientRecord{Client: *c, Used: now}, now.Add(s.lives.Client)); err != nil {
@@ -160,7 +161,7 @@ func (s *Server) addClient(ctx context.Context, c *Client) error {
 	err := s.index.change(ctx, "", func(x *clientIndex) (time.Time, error) {
 		leaves, full = "", nil
 		if len(x.IDs) >= s.policy.MaxClients {
-			if leaves = s.makeRoom(ctx, x); leaves == "" { // the order is stored: the next attempt looks at others
+			if leaves = s.makeRoom(ctx, x); leaves == "" { // the order is stored, so the next attempt checks others
 				full = refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "There are too many clients. Try again later.", nil)
 				return time.Time{}, nil
 			}
@@ -180,8 +181,9 @@ func (s *Server) addClient(ctx context.Context, c *Client) error {
 	return s.registered.delete(ctx, leaves)
 }
 
-// makeRoom takes the client that was unused longest out of the oldest ones, and returns its id; empty
-// if all have a grant. Those go to the end, so that the next attempt looks at others.
+// makeRoom removes the client that was unused longest from the oldest ones in the index, and
+// returns its ID. If all of them have a grant, it returns "". Those clients move to the end, so
+// that the next attempt checks others.
 func (s *Server) makeRoom(ctx context.Context, x *clientIndex) string {
 	now, longest := time.Now(), time.Time{}
 	var found string
@@ -190,7 +192,7 @@ func (s *Server) makeRoom(ctx context.Context, x *clientIndex) string {
 		r, err := s.registered.get(ctx, id)
 		switch {
 		case errors.Is(err, session.ErrNotFound):
-			found, longest = id, time.Unix(0, 0) // has expired: it leaves first
+			found, longest = id, time.Unix(0, 0) // the client has expired, so it is dropped first
 		case err != nil:
 		case r.Until.After(now):
 			kept = append(kept, id)
@@ -203,8 +205,8 @@ func (s *Server) makeRoom(ctx context.Context, x *clientIndex) string {
 	return found
 }
 
-// used notes that a client began a visit, or has a grant until a time; only those that registered
-// themselves can be forgotten.
+// used records that a client began a visit, or has a grant until a time. It does so only for
+// clients that registered themselves, because only those can be forgotten.
 func (s *Server) used(ctx context.Context, c *Client, until time.Time) error {
 	if c.Known != ByRegistration {
 		return nil
@@ -226,13 +228,13 @@ func (s *Server) used(ctx context.Context, c *Client, until time.Time) error {
 	})
 }
 
-// secretDigest is the digest of a client's secret, as Client.SecretDigest has it.
+// secretDigest returns the digest of a client's secret, as in Client.SecretDigest.
 func secretDigest(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]
 }
 
-// isHidden says whether a character is not seen itself, or changes how others are seen.
+// isHidden reports whether a character is invisible, or changes how others are shown.
 func isHidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// handleRevoke is RFC 7009. Either kind of token ends the grant; the answer to an unknown one is the same.
+// handleRevoke revokes a token (RFC 7009). Either kind of token ends the grant. The answer for an
+// unknown token is the same.
 func (s *Server) handleRevoke(w http.ResponseWriter, r *http.Request) error {
 	f, c, err := s.asked(w, r)
 	if err != nil {
@@ -33,8 +34,8 @@ func (s *Server) handleRevoke(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// grantOf returns the grant of an access token or refresh token that this server issued; nil if it is
-// not one.
+// grantOf returns the grant of an access token or refresh token that this server issued. For any
+// other token, it returns nil.
 func (s *Server) grantOf(r *http.Request, token string) (reference string, g *grant, err error) {
 	if strings.Contains(token, ".") {
 		p, err := s.verifyOwn(r.Context(), token)
@@ -58,8 +59,8 @@ func (s *Server) grantOf(r *http.Request, token string) (reference string, g *gr
 	return reference, g, err
 }
 
-// handleIntrospect is RFC 7662, for clients with a secret or a key: resource servers in other processes
-// are registered by hand for it.
+// handleIntrospect answers introspection requests (RFC 7662) of clients with a secret or a key.
+// Resource servers in other processes are registered for it by hand.
 func (s *Server) handleIntrospect(w http.ResponseWriter, r *http.Request) error {
 	f, c, err := s.asked(w, r)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"fmt"
 )
 
-// sealer encrypts what must be read again (AES-256-GCM). The first key seals, all of them open.
+// sealer encrypts data that must be read again (AES-256-GCM). The first key seals, and all keys
+// open.
 type sealer struct{ ciphers []cipher.AEAD }
 
 var errSealed = errors.New("authserver: a sealed value cannot be opened")
@@ -34,7 +35,7 @@ func newSealer(keys [][]byte) (*sealer, error) {
 	return s, nil
 }
 
-// seal encrypts v, as JSON, for one purpose: it can be opened for the same purpose only.
+// seal encrypts v, as JSON, for one purpose. It can be opened only for the same purpose.
 func (s *sealer) seal(purpose string, v any) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -46,7 +47,7 @@ func (s *sealer) seal(purpose string, v any) (string, error) {
 	return base64url(aead.Seal(nonce, nonce, text, []byte(purpose))), nil
 }
 
-// open decrypts what seal returned for the same purpose.
+// open decrypts the result of seal for the same purpose.
 func (s *sealer) open(purpose, sealed string, v any) error {
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err != nil {

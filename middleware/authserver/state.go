@@ -12,24 +12,25 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// table keeps records of one kind in the store, as JSON. Keys are not written: the id of a record is
-// a digest, so that a reader of the store learns no code and no token from it.
+// table keeps records of one kind in the store, as JSON. The ID of a record is a digest of its key,
+// so a reader of the store learns no code and no token from it.
 type table[T any] struct {
 	kind  string
 	store session.Store
 }
 
-// errSame is what a function returns to table.change if there is nothing to write.
+// errSame is the error that a function returns to table.change if there is nothing to write.
 var errSame = errors.New("authserver: nothing has changed")
 
-// errBusy means that others changed a record as often as it was read.
+// errBusy means that other processes changed a record as often as it was read.
 var errBusy = errors.New("authserver: too many changes at once")
 
 const maxConflicts = 100
 
 func (t table[T]) id(key string) string { return "as:" + t.kind + ":" + shortDigest(t.kind, key) }
 
-// get returns a record; errors.Is(err, session.ErrNotFound) if it does not exist, or has expired.
+// get returns a record. If it does not exist, or has expired, errors.Is(err, session.ErrNotFound)
+// is true.
 func (t table[T]) get(ctx context.Context, key string) (*T, error) {
 	v, _, err := t.read(ctx, key)
 	return v, err
@@ -47,7 +48,7 @@ func (t table[T]) read(ctx context.Context, key string) (*T, session.Record, err
 	return v, r, nil
 }
 
-// create adds a record; errors.Is(err, session.ErrExists) if it exists.
+// create adds a record. If it exists, errors.Is(err, session.ErrExists) is true.
 func (t table[T]) create(ctx context.Context, key string, v *T, expires time.Time) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -56,8 +57,9 @@ func (t table[T]) create(ctx context.Context, key string, v *T, expires time.Tim
 	return t.store.Create(ctx, session.Record{ID: t.id(key), Expires: expires, Data: data})
 }
 
-// change has fn change a record, and again if another process changed it meanwhile. A record that
-// does not exist is the zero value, and is created. fn returns when the record expires, or errSame.
+// change calls fn to change a record, and again if another process has changed the record
+// meanwhile. A record that does not exist is the zero value, and is created. fn returns when the
+// record expires, or errSame.
 func (t table[T]) change(ctx context.Context, key string, fn func(v *T) (expires time.Time, err error)) error {
 	for range maxConflicts {
 		v, r, err := t.read(ctx, key)
@@ -96,8 +98,8 @@ func (t table[T]) delete(ctx context.Context, key string) error {
 	return t.store.Delete(ctx, t.id(key))
 }
 
-// digest is how secrets are kept that are only compared. They are random, so nothing slower is
-// needed. A zero byte, which no part has, separates the parts.
+// digest returns the digest of secrets that are only compared. They are random, so a slower hash is
+// not needed. A zero byte, which the parts do not contain, separates the parts.
 func digest(parts ...string) []byte {
 	h := sha256.New()
 	for _, part := range parts {
@@ -107,7 +109,7 @@ func digest(parts ...string) []byte {
 	return h.Sum(nil)
 }
 
-// shortDigest names something that need not be secret.
+// shortDigest returns a short name for data that is not secret.
 func shortDigest(parts ...string) string { return base64url(digest(parts...)[:16]) }
 
 func base64url(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }

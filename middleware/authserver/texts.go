@@ -2,10 +2,10 @@ package authserver
 
 import "strings"
 
-// message names a text of the pages.
+// message is the name of a text of the pages.
 type message = string
 
-// The texts.
+// The names of the texts.
 const (
 	msgLanguage     message = "language"
 	msgConsentTitle message = "consentTitle"
@@ -188,7 +188,7 @@ var texts = map[string]map[message]string{
 }
 
 // spoken returns the texts in the first language of an Accept-Language header that is in the table,
-// else in English. Browsers list languages in the order of preference.
+// or in English. Browsers list languages in the order of preference.
 func spoken(accept string) map[message]string {
 	for field := range strings.SplitSeq(accept, ",") {
 		tag, _, _ := strings.Cut(strings.TrimSpace(field), ";")

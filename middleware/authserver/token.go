@@ -15,7 +15,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// tokenAnswer is RFC 6749 §5.1.
+// tokenAnswer is the answer of the token endpoint (RFC 6749 §5.1).
 type tokenAnswer struct {
 	Access  string `json:"access_token"`
 	Type    string `json:"token_type"`
@@ -24,7 +24,7 @@ type tokenAnswer struct {
 	Scope   string `json:"scope,omitempty"`
 }
 
-// tokenRequest is one at the token endpoint, of a client that has proven itself.
+// tokenRequest is a request to the token endpoint, of an authenticated client.
 type tokenRequest struct {
 	http   *http.Request
 	form   url.Values
@@ -32,7 +32,7 @@ type tokenRequest struct {
 	key    string // thumbprint of the proof's key; empty without DPoP
 }
 
-// handleToken is the token endpoint (OAuth 2.1 §3.2).
+// handleToken serves the token endpoint (OAuth 2.1 §3.2).
 func (s *Server) handleToken(w http.ResponseWriter, r *http.Request) error {
 	f, c, err := s.asked(w, r, "resource")
 	if err != nil {
@@ -93,12 +93,13 @@ func (s *Server) proven(r *http.Request) (thumbprint string, err error) {
 	return thumbprint, err
 }
 
-// invalidGrant is the one answer to every code or refresh token that is not accepted.
+// invalidGrant returns the answer to every code or refresh token that is not accepted.
 func invalidGrant(err error) error {
 	return refusedBy("invalid_grant", "The code or token is not valid, has expired, or was made for another request.", err)
 }
 
-// resourceOf returns the resource that a token request names, as the options write it; empty without one.
+// resourceOf returns the resource that a token request names, as the options write it. Without a
+// resource, it returns "".
 func (s *Server) resourceOf(f url.Values) (string, error) {
 	if !f.Has("resource") {
 		return "", nil
@@ -157,13 +158,13 @@ func (s *Server) byCode(t *tokenRequest) (*tokenAnswer, error) {
 	return answer, nil
 }
 
-// noteRedeemed notes that the owner and the client of a grant have it for longer than its code lives.
-// It comes before the redemption, so that a process that ends in between leaves no grant that Revoke
-// does not find.
+// noteRedeemed records that the owner and the client of a grant have it for longer than its code
+// lives. It runs before the redemption. If the process ends in between, Revoke still finds the
+// grant.
 func (s *Server) noteRedeemed(ctx context.Context, reference string, ask redemption, c *Client) error {
 	g, err := s.grants.get(ctx, reference)
 	if errors.Is(err, session.ErrNotFound) {
-		return nil // redeem says so
+		return nil // redeem reports this
 	}
 	if err != nil || g.redeem(time.Now(), ask) != nil {
 		return err
@@ -174,7 +175,8 @@ func (s *Server) noteRedeemed(ctx context.Context, reference string, ask redempt
 	return s.used(ctx, c, g.Until)
 }
 
-// answer signs a token for a grant and, if the client takes them, puts a new refresh token in it.
+// answer signs a token for a grant. If the client uses refresh tokens, it also puts a new one into
+// the grant.
 func (s *Server) answer(ctx context.Context, reference string, handle []byte, g *grant, now time.Time, refresh bool) (*tokenAnswer, error) {
 	token, err := s.sign(ctx, s.claimsOf(reference, g, now))
 	if err != nil {
@@ -196,8 +198,8 @@ func (s *Server) answer(ctx context.Context, reference string, handle []byte, g 
 	return a, nil
 }
 
-// byRefresh rotates a refresh token. Two requests at the same time with one token get one answer: the
-// second finds the first one's in the record.
+// byRefresh rotates a refresh token. If two requests use one token at the same time, both get one
+// answer: the second finds the first one's answer in the record.
 func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 	ctx, f, now := t.http.Context(), t.form, time.Now()
 	token := f.Get("refresh_token")
@@ -238,7 +240,7 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 				err = errSame
 			}
 		default:
-			g.User, g.Scopes = user, narrow(g.Scopes, user.Scopes) // what the user lost, the grant loses
+			g.User, g.Scopes = user, narrow(g.Scopes, user.Scopes) // scopes that the user has lost are also removed from the grant
 			answer, err = s.answer(ctx, reference, handle, g, now, true)
 			if err == nil && f.Get("scope") != "" { // RFC 6749 §6: less for this token, not for the grant
 				answer, err = s.narrower(ctx, reference, g, now, f.Get("scope"), answer)
@@ -252,7 +254,7 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 	return answer, s.afterRefresh(t, reference, seen, verdict, refusal)
 }
 
-// stillUser asks whether the user of a grant is still one, and who. The grant ends if not.
+// stillUser returns the user of a grant. If there is no such user any more, it ends the grant.
 func (s *Server) stillUser(t *tokenRequest, reference string, g *grant) (User, error) {
 	ctx := t.http.Context()
 	u, err := s.mode.lookup(ctx, reference, g)
@@ -267,7 +269,7 @@ func (s *Server) stillUser(t *tokenRequest, reference string, g *grant) (User, e
 	return *u, nil
 }
 
-// afterRefresh tells of a refresh, and returns why it was refused.
+// afterRefresh reports a refresh as an event, and returns why it was refused.
 func (s *Server) afterRefresh(t *tokenRequest, reference string, g *grant, verdict refreshed, refusal error) error {
 	e := Event{Kind: Refreshed, Subject: g.User.Subject, ClientID: t.client.ID, Grant: reference, Resource: g.Resource, Scopes: g.Scopes}
 	switch {
@@ -305,12 +307,13 @@ func (s *Server) narrower(ctx context.Context, reference string, g *grant, now t
 	return a, nil
 }
 
-// errClient is RFC 6749 §5.2: the same for an unknown client and for a wrong secret.
+// errClient returns the error for an unknown client and for a wrong secret, which is the same (RFC
+// 6749 §5.2).
 func errClient(err error) error {
 	return refusedAs(http.StatusUnauthorized, "invalid_client", "The client is not known, or has not proven itself.", err)
 }
 
-// asked reads a form, and has its client prove itself.
+// asked reads a form, and authenticates its client.
 func (s *Server) asked(w http.ResponseWriter, r *http.Request, several ...string) (url.Values, *Client, error) {
 	f, err := form(w, r, several...)
 	if err != nil {
@@ -320,8 +323,8 @@ func (s *Server) asked(w http.ResponseWriter, r *http.Request, several ...string
 	return f, c, err
 }
 
-// authenticate finds the client of a request and has it prove itself, in the one way that it is
-// registered with.
+// authenticate returns the client of a request. The client must authenticate in the one way that it
+// is registered with.
 func (s *Server) authenticate(r *http.Request, f url.Values) (*Client, error) {
 	ctx := r.Context()
 	id, secret, method := f.Get("client_id"), f.Get("client_secret"), methodNone
@@ -347,7 +350,7 @@ func (s *Server) authenticate(r *http.Request, f url.Values) (*Client, error) {
 	}
 	c, err := s.client(ctx, id)
 	if errors.Is(err, errUnknownClient) || errors.Is(err, errNotAdmitted) || errors.Is(err, errDocument) || errors.Is(err, errRedirect) {
-		(&Client{SecretDigest: secretDigest("")}).hasSecret(secret) // as slow as a wrong secret
+		(&Client{SecretDigest: secretDigest("")}).hasSecret(secret) // takes as long as for a wrong secret
 		return nil, errClient(err)
 	}
 	if err != nil {
@@ -368,11 +371,11 @@ func (s *Server) authenticate(r *http.Request, f url.Values) (*Client, error) {
 	return c, nil
 }
 
-// assertionAlgorithms are the algorithms of client assertions.
+// assertionAlgorithms returns the algorithms of client assertions.
 func assertionAlgorithms() []string { return []string{"ES256", "EdDSA", "PS256", "RS256"} }
 
-// unverifiedIssuer is the client that an assertion names. It is only looked up: the assertion must be
-// signed with that client's key.
+// unverifiedIssuer returns the client that an assertion names. It is used only to look up the
+// client, and the assertion must be signed with that client's key.
 func unverifiedIssuer(assertion string) string {
 	var c jwt.RegisteredClaims
 	_, _, err := jwt.NewParser().ParseUnverified(assertion, &c)
@@ -382,11 +385,11 @@ func unverifiedIssuer(assertion string) string {
 	return c.Issuer
 }
 
-// longestAssertion is how far in the future a client assertion may expire.
+// longestAssertion is the longest time that a client assertion may expire in.
 const longestAssertion = 10 * time.Minute
 
-// assertedBy checks a client assertion (RFC 7523 §3; draft-ietf-oauth-rfc7523bis: the audience is the
-// issuer).
+// assertedBy checks a client assertion (RFC 7523 §3). The audience is the issuer
+// (draft-ietf-oauth-rfc7523bis).
 func (s *Server) assertedBy(ctx context.Context, c *Client, assertion string) error {
 	keys, err := readKeys(c.JWKS)
 	if err != nil {
@@ -418,12 +421,12 @@ func (s *Server) assertedBy(ctx context.Context, c *Client, assertion string) er
 	return s.onlyOnce(ctx, "client", c.ID, claims.ID, claims.ExpiresAt.Time)
 }
 
-// leeway is for clocks that differ.
+// leeway is the tolerance for clocks that differ.
 const leeway = 30 * time.Second
 
 var errUsed = errors.New("the assertion was used before")
 
-// onlyOnce remembers that an assertion was used, until it expires.
+// onlyOnce records that an assertion was used, until it expires. A second use is an error.
 func (s *Server) onlyOnce(ctx context.Context, kind, issuer, id string, expires time.Time) error {
 	err := s.once.create(ctx, string(digest(kind, issuer, id)), &struct{}{}, expires.Add(2*leeway))
 	if errors.Is(err, session.ErrExists) {

@@ -16,11 +16,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// UpstreamToken is a credential. Its String hides it.
+// UpstreamToken is a credential. Its String method hides it.
 type UpstreamToken struct {
 	Value   string
 	Scheme  string
-	Expires time.Time // zero: the provider does not say
+	Expires time.Time // zero if the provider does not set it
 	Scopes  []string
 }
 
@@ -35,26 +35,26 @@ const (
 	upstreamTime    = 10 * time.Second
 	maxUpstream     = 1 << 20
 	metadataFresh   = 10 * time.Minute
-	renewBefore     = time.Minute      // the provider's token is renewed so long before it expires
+	renewBefore     = time.Minute      // how long before its expiry the provider's token is renewed
 	renewLease      = 30 * time.Second // how long one process may take to renew
 	renewPoll       = 50 * time.Millisecond
-	awayFor         = 5 * time.Second // a provider that is away is asked again after that
+	awayFor         = 5 * time.Second // pause after which a provider that was away is asked again
 )
 
-// errAway means that the provider did not answer, or not as it should.
+// errAway means that the provider did not answer, or not correctly.
 var errAway = errors.New("authserver: the provider is away")
 
-// errRefused means that the provider does not take a code or token any longer.
+// errRefused means that the provider does not accept a code or token any longer.
 var errRefused = errors.New("authserver: the provider refuses")
 
-// upstreamSession is what the provider gave for a grant. It is sealed.
+// upstreamSession holds the provider's tokens for a grant. It is stored sealed.
 type upstreamSession struct {
 	Access    string    `json:"access"`
 	Scheme    string    `json:"scheme"`
 	Refresh   string    `json:"refresh,omitempty"`
 	Expires   time.Time `json:"expires"`
 	Scopes    []string  `json:"scopes,omitempty"`
-	Confirmed time.Time `json:"confirmed"` // when the provider last vouched for it
+	Confirmed time.Time `json:"confirmed"` // when the provider last confirmed it
 }
 
 func (u *upstreamSession) token() *UpstreamToken {
@@ -65,7 +65,8 @@ func (u *upstreamSession) fresh(now time.Time) bool {
 	return u.Expires.IsZero() || now.Add(renewBefore).Before(u.Expires)
 }
 
-// upstreamMetadata is what is looked at of RFC 8414 and OpenID Connect Discovery.
+// upstreamMetadata is the metadata of the provider (RFC 8414 and OpenID Connect Discovery), as far
+// as it is used.
 type upstreamMetadata struct {
 	Issuer    string   `json:"issuer"`
 	Authorize string   `json:"authorization_endpoint"`
@@ -88,7 +89,8 @@ type upstreamAnswer struct {
 	Error   string `json:"error"`
 }
 
-// session is what is kept. Of a renewal, before is what there was.
+// session returns the session of an answer. For a renewal, before is the previous session, and its
+// refresh token and scopes are kept if the answer has none.
 func (a *upstreamAnswer) session(now time.Time, before *upstreamSession) *upstreamSession {
 	u := &upstreamSession{Access: a.Access, Scheme: "Bearer", Refresh: a.Refresh, Scopes: strings.Fields(a.Scope), Confirmed: now}
 	if a.Expires > 0 {
@@ -103,7 +105,7 @@ func (a *upstreamAnswer) session(now time.Time, before *upstreamSession) *upstre
 	return u
 }
 
-// upstream talks to the provider.
+// upstream makes requests to the provider. discover keeps the metadata, guarded by mu.
 type upstream struct {
 	provider *Provider
 	client   *http.Client
@@ -120,7 +122,8 @@ func newUpstreamClient() *http.Client {
 	}
 }
 
-// discover returns the provider's metadata, at most ten minutes old unless it is away.
+// discover returns the provider's metadata. It is at most ten minutes old, unless the provider is
+// away.
 func (u *upstream) discover(ctx context.Context) (*upstreamMetadata, error) {
 	p := u.provider
 	if p.Issuer == "" {
@@ -150,7 +153,7 @@ func (u *upstream) discover(ctx context.Context) (*upstreamMetadata, error) {
 	return found, nil
 }
 
-// get reads JSON.
+// get reads a JSON document.
 func (u *upstream) get(ctx context.Context, address, token string, into any) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -179,7 +182,7 @@ func (u *upstream) do(r *http.Request, into any) (int, error) {
 	return resp.StatusCode, nil
 }
 
-// post sends a form as the program that is registered at the provider.
+// post sends a form with the program's credentials at the provider.
 func (u *upstream) post(ctx context.Context, meta *upstreamMetadata, address string, form url.Values, into any) (int, error) {
 	p := u.provider
 	basic := p.ClientSecret != "" && (len(meta.Methods) == 0 || slices.Contains(meta.Methods, methodBasic))
@@ -200,8 +203,8 @@ func (u *upstream) post(ctx context.Context, meta *upstreamMetadata, address str
 	return u.do(r, into)
 }
 
-// token asks the provider's token endpoint. The error wraps errAway, or errRefused for a code or token
-// that is over.
+// token sends a request to the provider's token endpoint. The error wraps errAway. If the code or
+// token is not valid any longer, it wraps errRefused.
 func (u *upstream) token(ctx context.Context, form url.Values) (*upstreamAnswer, error) {
 	meta, err := u.discover(ctx)
 	if err != nil {
@@ -220,7 +223,7 @@ func (u *upstream) token(ctx context.Context, form url.Values) (*upstreamAnswer,
 	return nil, fmt.Errorf("%w: its token endpoint answers %d %s", errAway, status, shownText(a.Error))
 }
 
-// giveBack revokes what the provider gave, if it can be.
+// giveBack revokes the provider's tokens, if the provider supports that.
 func (b *broker) giveBack(ctx context.Context, sealed string) {
 	var held upstreamSession
 	meta, err := b.remote.discover(ctx)
@@ -235,8 +238,8 @@ func (b *broker) giveBack(ctx context.Context, sealed string) {
 	_, _ = b.remote.post(ctx, meta, meta.Revoke, form, &ignored) // the grant has ended here in any case
 }
 
-// vouches says whether the provider still stands for the session of a grant; ErrUnknown ends it. While
-// the provider is asked, or away, its last word is believed for twice the time.
+// vouches returns nil if the provider still confirms the session of a grant. ErrUnknown ends the
+// grant. While the provider is asked, or away, its last answer is valid for twice the interval.
 func (b *broker) vouches(ctx context.Context, reference string, g *grant) error {
 	started := time.Now()
 	_, err := b.held(ctx, reference, g, need{
@@ -248,7 +251,7 @@ func (b *broker) vouches(ctx context.Context, reference string, g *grant) error 
 	return err
 }
 
-// lookup asks the provider, at most as often as Vouch says. The user is who logged in.
+// lookup asks the provider, at most at the interval of Vouch, and returns the user who logged in.
 func (b *broker) lookup(ctx context.Context, reference string, g *grant) (*User, error) {
 	if err := b.vouches(ctx, reference, g); err != nil {
 		return nil, err
@@ -256,14 +259,15 @@ func (b *broker) lookup(ctx context.Context, reference string, g *grant) (*User,
 	return &g.User, nil
 }
 
-// need says which session of the provider will do.
+// need describes the session that a caller needs.
 type need struct {
-	enough    func(u *upstreamSession) bool // no need to renew it
-	meanwhile func(u *upstreamSession) bool // it will do while it cannot be renewed
+	enough    func(u *upstreamSession) bool // the session need not be renewed
+	meanwhile func(u *upstreamSession) bool // the session can be used while it cannot be renewed
 }
 
-// held returns the provider's session of a grant, renewed unless it is good enough. One process renews
-// at a time, since providers rotate refresh tokens: it takes a lease in the record, and the others wait.
+// held returns the provider's session of a grant, renewed unless n.enough accepts it. Only one
+// process renews at a time, because providers rotate refresh tokens. It takes a lease in the
+// record, and the others wait.
 func (b *broker) held(ctx context.Context, reference string, g *grant, n need) (*upstreamSession, error) {
 	s := b.server
 	for {
@@ -312,7 +316,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// lease makes this process the one that renews, unless the record has changed: then g is what it is now.
+// lease reserves the renewal for this process. If the record has changed, it returns false and sets
+// g to the stored record.
 func (b *broker) lease(ctx context.Context, reference string, g *grant) (mine bool, err error) {
 	err = b.server.grants.change(ctx, reference, func(kept *grant) (time.Time, error) {
 		mine = kept.Upstream == g.Upstream && !kept.Dead && !time.Now().Before(kept.Renewing)
@@ -326,8 +331,8 @@ func (b *broker) lease(ctx context.Context, reference string, g *grant) (mine bo
 	return mine, err
 }
 
-// renew asks the provider, and stores what it says. A client that leaves does not interrupt it: the
-// provider may have rotated its token by then.
+// renew asks the provider, and stores the answer. A client that leaves does not interrupt it,
+// because the provider may already have rotated its token.
 func (b *broker) renew(ctx context.Context, reference string, u *upstreamSession, n need) (*upstreamSession, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewLease/2)
 	defer cancel()
@@ -345,7 +350,7 @@ func (b *broker) renew(ctx context.Context, reference string, u *upstreamSession
 	if err != nil {
 		return nil, err
 	}
-	// The provider may have rotated its token: there is time to store the new one in any case.
+	// The provider may have rotated its token, so there must be time to store the new one.
 	ctx, written := context.WithTimeout(context.WithoutCancel(ctx), renewLease/2)
 	defer written()
 	err = s.grants.change(ctx, reference, func(g *grant) (time.Time, error) {
@@ -372,7 +377,7 @@ func (b *broker) renew(ctx context.Context, reference string, u *upstreamSession
 	return nil, asked
 }
 
-// confirm has the provider vouch for a session.
+// confirm asks the provider to confirm a session.
 func (b *broker) confirm(ctx context.Context, u *upstreamSession) (*upstreamSession, error) {
 	now := time.Now()
 	confirmed := *u
@@ -413,9 +418,10 @@ func (b *broker) confirm(ctx context.Context, u *upstreamSession) (*upstreamSess
 	return &confirmed, nil
 }
 
-// Upstream is what Broker holds for the caller of a tool: a token for the provider's APIs, renewed if
-// need be. It is never the token that the client sent. The error is ErrNoUpstream in Own, and for
-// callers without a provider's session; it wraps ErrUnknown if the provider has ended that.
+// Upstream returns the provider's token for the caller of a tool, for the provider's APIs. It
+// renews the token if necessary. It is never the token that the client sent. In Own, and for
+// callers without a provider's session, the error is ErrNoUpstream. If the provider has ended the
+// session, the error wraps ErrUnknown.
 func (s *Server) Upstream(ctx context.Context, p *transport.Principal) (*UpstreamToken, error) {
 	b, ok := s.mode.(*broker)
 	if !ok || p == nil || p.Issuer != s.issuer {

@@ -11,35 +11,37 @@ import (
 	"time"
 )
 
-// Errors of ports.
+// Errors of the interfaces.
 var (
 	ErrNobody     = errors.New("authserver: no user is logged in")
 	ErrUnknown    = errors.New("authserver: unknown")
 	ErrNoUpstream = errors.New("authserver: no provider session")
 )
 
-// User is who grants access.
+// User is a user who grants access.
 type User struct {
-	Subject string         `json:"subject"`          // stable, and never given to another
+	Subject string         `json:"subject"`          // stable, and never given to another user
 	Name    string         `json:"name,omitempty"`   // shown on the consent page
-	Email   string         `json:"email,omitempty"`  // shown there, too, where there is no name
+	Email   string         `json:"email,omitempty"`  // shown on the consent page if there is no name
 	Claims  map[string]any `json:"claims,omitempty"` // further claims of the access token; registered names are an error
-	Scopes  []string       `json:"scopes"`           // all that this user may grant; nil: every scope
+	Scopes  []string       `json:"scopes"`           // all scopes that this user may grant; nil means every scope
 }
 
-// Users knows who is in front of a browser.
+// Users identifies the user of a browser.
 type Users interface {
-	// Current says who is logged in, by a cookie of the program's own; ErrNobody if no user is.
+	// Current returns the user who is logged in, by the program's own cookie. If there is none, it
+	// returns ErrNobody.
 	Current(ctx context.Context, r *http.Request) (*User, error)
-	// Login answers a browser in which no user is logged in: with a page, or a redirect to one. The
-	// program sends the browser to back, a path of this server, when it knows who it is.
+	// Login answers a browser without a logged-in user, with a page or a redirect to one. After the
+	// login, the program redirects the browser to back, which is a path of this server.
 	Login(w http.ResponseWriter, r *http.Request, back string)
-	// Lookup says whether a user is still one: it is asked at each refresh. ErrUnknown ends the grant; any
-	// other error refuses this request only.
+	// Lookup returns the user with the subject. It is called at each refresh. If there is no such
+	// user any more, it returns ErrUnknown, which ends the grant. Any other error refuses only this
+	// request.
 	Lookup(ctx context.Context, subject string) (*User, error)
 }
 
-// Own lets the program's own users grant access.
+// Own returns the mode with the program's own users.
 func Own(u Users) Mode { return &ownMode{users: u} }
 
 type ownMode struct {
@@ -80,7 +82,7 @@ func (o *ownMode) user(r *http.Request) (*User, error) {
 }
 
 func (o *ownMode) ask(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if v.Answer != "" && o.server.remember > 0 { // without the page, a page that is loaded again would make another grant
+	if v.Answer != "" && o.server.remember > 0 { // otherwise a page that is loaded again would make another grant
 		return o.server.leave(w, r, v, "")
 	}
 	u, err := o.user(r)
@@ -113,10 +115,10 @@ func (o *ownMode) lookup(ctx context.Context, _ string, g *grant) (*User, error)
 	return u, o.server.judgeUser(u)
 }
 
-// registered are the claims that only the server sets.
+// registered lists the claims that only the server sets.
 var registered = []string{"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "client_id", "scope", "gid", "cnf", "act"}
 
-// judgeUser refuses claims that would change what a token says.
+// judgeUser returns an error if the user has claims that only the server may set.
 func (s *Server) judgeUser(u *User) error {
 	for _, name := range registered {
 		if _, has := u.Claims[name]; has {
@@ -126,7 +128,7 @@ func (s *Server) judgeUser(u *User) error {
 	return nil
 }
 
-// issueCode makes the grant of a visit, and returns the response that carries its code.
+// issueCode creates the grant of a visit, and returns the response with its code.
 func (s *Server) issueCode(r *http.Request, v *visit, u *User, upstream string) (string, error) {
 	ctx, now := r.Context(), time.Now()
 	handle := newHandle()
@@ -149,7 +151,7 @@ func (s *Server) issueCode(r *http.Request, v *visit, u *User, upstream string) 
 	return s.response(v, url.Values{"code": {code}}), nil
 }
 
-// noteOwned is addOwned, and ends the grant that makes room.
+// noteOwned calls addOwned, and ends the grant that addOwned returns.
 func (s *Server) noteOwned(ctx context.Context, subject string, g ownedGrant, given *givenConsent) error {
 	ends, err := s.addOwned(ctx, subject, g, given)
 	if err == nil && ends != "" {
@@ -158,7 +160,7 @@ func (s *Server) noteOwned(ctx context.Context, subject string, g ownedGrant, gi
 	return err
 }
 
-// claimsOf are the claims of an access token.
+// claimsOf returns the claims of an access token.
 func (s *Server) claimsOf(reference string, g *grant, now time.Time) map[string]any {
 	claims := maps.Clone(g.User.Claims)
 	if claims == nil {

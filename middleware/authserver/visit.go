@@ -14,8 +14,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// visit is what a browser is here for: from the request of a client to the decision. It belongs to
-// the browser that has its cookie.
+// visit is the record of one authorization, from the request of a client to the decision. It
+// belongs to the browser with its cookie.
 type visit struct {
 	ID        string    `json:"id"`
 	Client    string    `json:"client"`
@@ -28,11 +28,11 @@ type visit struct {
 	Cookie    []byte    `json:"cookie"`        // digest
 	Until     time.Time `json:"until"`
 	Foreign   bool      `json:"foreign,omitempty"` // another site may have sent the browser here
-	Answer    string    `json:"answer,omitempty"`  // sealed: where the browser was sent. A second answer leads to the same place
+	Answer    string    `json:"answer,omitempty"`  // sealed URL that the browser was redirected to; a second answer leads to the same URL
 
 	Upstream *upstreamVisit `json:"upstream,omitempty"` // at the provider, in Broker
 
-	silent bool // the user was not asked, so nothing new was agreed to
+	silent bool // the user was not asked, so there is no new consent
 }
 
 // request is a checked authorization request.
@@ -41,10 +41,10 @@ type request struct {
 	visit  visit
 }
 
-// maxState bounds what a client may have sent back.
+// maxState is the maximum length of a client's state.
 const maxState = 2 << 10
 
-// handleAuthorize is the authorization endpoint (OAuth 2.1 §4.1.1).
+// handleAuthorize serves the authorization endpoint (OAuth 2.1 §4.1.1).
 func (s *Server) handleAuthorize(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	q := r.URL.Query()
@@ -74,8 +74,8 @@ func (s *Server) handleAuthorize(w http.ResponseWriter, r *http.Request) error {
 	return s.mode.ask(w, r, v)
 }
 
-// knownClient finds the client and judges the redirect URI. As long as either is unknown, the browser
-// must not be sent anywhere (RFC 6749 §4.1.2.1).
+// knownClient finds the client and checks the redirect URI. While either is unknown, the browser
+// must not be redirected (RFC 6749 §4.1.2.1).
 func (s *Server) knownClient(ctx context.Context, q url.Values) (*request, error) {
 	if len(q["client_id"]) != 1 || len(q["redirect_uri"]) > 1 {
 		return nil, pageFault(http.StatusBadRequest, msgNoClient, nil)
@@ -102,7 +102,7 @@ func (s *Server) knownClient(ctx context.Context, q url.Values) (*request, error
 	return &request{client: c, visit: visit{Client: c.ID, Redirect: given, State: q.Get("state")}}, nil
 }
 
-// judge checks the rest; its errors go back to the client.
+// judge checks the rest of the request. Its errors are returned to the client.
 func (s *Server) judge(req *request, q url.Values) error {
 	if err := single(q, "resource"); err != nil {
 		return err
@@ -139,12 +139,13 @@ func (s *Server) judge(req *request, q url.Values) error {
 	return nil
 }
 
-// isChallenge says whether s is the digest of a verifier: 43 characters of base64url (RFC 7636 §4.2).
+// isChallenge reports whether s is the digest of a verifier: 43 characters of base64url (RFC 7636
+// §4.2).
 func isChallenge(s string) bool {
 	return len(s) == 43 && isVerifier(s) && !strings.ContainsAny(s, ".~")
 }
 
-// response is the URL of an authorization response, which names the issuer (RFC 9207).
+// response returns the URL of an authorization response, which contains the issuer (RFC 9207).
 func (s *Server) response(v *visit, q url.Values) string {
 	if v.State != "" {
 		q.Set("state", v.State)
@@ -157,15 +158,15 @@ func (s *Server) response(v *visit, q url.Values) string {
 	return v.Redirect + separator + q.Encode()
 }
 
-// visitCookie is in front of the id of a visit. Each visit has a cookie of its own, so that two tabs do
-// not disturb each other.
+// visitCookie is the prefix of a visit's cookie. Each visit has its own cookie, so that two tabs do
+// not affect each other.
 const (
 	visitCookie = "as-visit-"
-	maxCookies  = 8 // of visits in one browser; older ones are taken back
+	maxCookies  = 8 // maximum number of visits in one browser; older cookies are removed
 )
 
-// cookieName has the prefix that keeps other hosts and http from setting the cookie, where browsers
-// know it: not over http, which is loopback.
+// cookieName returns the name of a cookie. Over https it has a prefix that prevents other hosts and
+// http from setting the cookie. Over http, which is loopback, browsers would not accept the prefix.
 func (s *Server) cookieName(name string) string {
 	if s.secure() {
 		return "__Host-" + name
@@ -173,7 +174,7 @@ func (s *Server) cookieName(name string) string {
 	return name
 }
 
-// setCookie sets a cookie for a while; zero: as long as the browser runs.
+// setCookie sets a cookie for a while. If life is 0, the cookie lasts until the browser is closed.
 func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, name, value string, life time.Duration) {
 	full := s.cookieName(name)
 	if strings.HasPrefix(name, visitCookie) {
@@ -192,7 +193,7 @@ func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, name, value s
 	})
 }
 
-// cookie returns the value of a cookie; empty without it.
+// cookie returns the value of a cookie, or "" if there is none.
 func (s *Server) cookie(r *http.Request, name string) string {
 	c, err := r.Cookie(s.cookieName(name))
 	if err != nil {
@@ -217,7 +218,7 @@ func (s *Server) findVisit(r *http.Request, id string) (*visit, error) {
 	return v, nil
 }
 
-// handleVisit shows a visit again: after a login, or when the page is loaded once more.
+// handleVisit shows a visit again, after a login or when the page is loaded once more.
 func (s *Server) handleVisit(w http.ResponseWriter, r *http.Request) error {
 	v, err := s.findVisit(r, r.URL.Query().Get("visit"))
 	if err != nil {
@@ -226,15 +227,16 @@ func (s *Server) handleVisit(w http.ResponseWriter, r *http.Request) error {
 	return s.mode.ask(w, r, v)
 }
 
-// formToken is what a page of a visit must send back. It is made of the cookie, which no other site
-// can read, and for one user.
+// formToken returns the token that a form of a visit must send. It is derived from the cookie,
+// which no other site can read, and from the user.
 func (s *Server) formToken(r *http.Request, v *visit, user string) string {
 	return tokenOf(s.cookie(r, visitCookie+v.ID), user)
 }
 
 func tokenOf(cookie, user string) string { return base64url(digest("form", cookie, user)) }
 
-// sameSite refuses a form that another site has sent. Browsers say so in one of two headers.
+// sameSite reports whether a form was sent by a page of this server. Browsers send this in one of
+// two headers.
 func (s *Server) sameSite(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
 		return site == "same-origin"
@@ -243,7 +245,7 @@ func (s *Server) sameSite(r *http.Request) bool {
 	return origin == "" || origin == s.origin()
 }
 
-// showConsent asks the user, unless they agreed before and need not be asked.
+// showConsent asks the user, unless the user has agreed before and need not be asked.
 func (s *Server) showConsent(w http.ResponseWriter, r *http.Request, v *visit, u *User, provider string) error {
 	c, err := s.client(r.Context(), v.Client)
 	if err != nil {
@@ -279,7 +281,7 @@ func (s *Server) showConsent(w http.ResponseWriter, r *http.Request, v *visit, u
 	return s.render(w, r, http.StatusOK, func(out *rendering) error { return out.pages.Consent(out, out.nonce, page) })
 }
 
-// resourceNamed finds a resource that was checked before.
+// resourceNamed returns a resource that was checked before.
 func (s *Server) resourceNamed(name string) resourceScopes {
 	for _, r := range s.allResources() {
 		if r.url == name {
@@ -289,15 +291,15 @@ func (s *Server) resourceNamed(name string) resourceScopes {
 	return resourceScopes{url: name}
 }
 
-// agreedBefore returns the scopes that the user granted the client before; nil if none. silent says
-// that the user need not be asked again.
+// agreedBefore returns the scopes that the user has granted the client before, or nil. silent
+// reports that the user need not be asked again.
 func (s *Server) agreedBefore(r *http.Request, v *visit, c *Client, u *User, loopback bool) (granted []string, silent bool) {
 	if u.Subject == "" {
 		return nil, false
 	}
 	o, err := s.owners.get(r.Context(), u.Subject)
 	if err != nil {
-		return nil, false // who cannot be remembered is asked
+		return nil, false // without a record of consents, the user is asked
 	}
 	for _, given := range o.Consents {
 		if given.Client != v.Client || given.Resource != v.Resource {
@@ -312,13 +314,13 @@ func (s *Server) agreedBefore(r *http.Request, v *visit, c *Client, u *User, loo
 	return granted, silent && !loopback && c.Known != ByRegistration && !v.Foreign && sameOrTyped(r)
 }
 
-// sameOrTyped says whether the browser says that no other site has sent it here.
+// sameOrTyped reports whether the browser states that no other site has sent it here.
 func sameOrTyped(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site == "none" || site == "same-origin"
 }
 
-// handleConsent takes the decision.
+// handleConsent handles the user's decision.
 func (s *Server) handleConsent(w http.ResponseWriter, r *http.Request) error {
 	f, err := form(w, r)
 	if err != nil {
@@ -344,7 +346,7 @@ func (s *Server) handleConsent(w http.ResponseWriter, r *http.Request) error {
 	}
 	u, err := s.mode.user(r)
 	if errors.Is(err, ErrNobody) || err == nil && shortDigest("user", u.Subject) != f.Get("user") {
-		return s.mode.ask(w, r, v) // logged out since, or another user: that one is asked
+		return s.mode.ask(w, r, v) // the user has logged out, or another user is logged in, who must be asked
 	}
 	if err != nil {
 		return err
@@ -352,13 +354,13 @@ func (s *Server) handleConsent(w http.ResponseWriter, r *http.Request) error {
 	return s.decide(w, r, v, u)
 }
 
-// decide goes on after the user agreed.
+// decide continues after the user agreed.
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, v *visit, u *User) error {
 	s.emit(r, Event{Kind: Consented, Subject: u.Subject, ClientID: v.Client, Resource: v.Resource, Scopes: v.Scopes})
 	return s.mode.agreed(w, r, v, u)
 }
 
-// leave sends the browser away, always to the same place: a second answer, by the back button or a
+// leave redirects the browser, always to the same URL. A second answer, by the back button or a
 // double click, gets the answer to the first one.
 func (s *Server) leave(w http.ResponseWriter, r *http.Request, v *visit, to string) error {
 	sealed, err := s.sealer.seal("visit "+v.ID, to)

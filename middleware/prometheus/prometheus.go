@@ -1,22 +1,22 @@
-// Package prometheus serves what middleware.Metrics measures to Prometheus. It is a
-// module of its own: programs that do not use it do not depend on it.
+// Package prometheus serves the measurements of middleware.Metrics to Prometheus. It is a module of
+// its own: programs that do not use it do not depend on it.
 //
 //	metrics, err := prometheus.New()
 //	app.Use(middleware.MetricsWith(metrics))
 //	http.Handle("/metrics", metrics.Handler())
 //
-// It is OpenTelemetry's own exporter with a registry of its own. middleware.Metrics speaks
-// the API of OpenTelemetry; on client_golang alone, which the exporter writes to, there
-// would have to be a provider of ours, with every kind of instrument, to save the SDK.
+// It is OpenTelemetry's own exporter with a registry of its own. middleware.Metrics uses the API of
+// OpenTelemetry. A provider on client_golang alone, which the exporter writes to, would have to
+// implement every kind of instrument, only to save the SDK.
 //
-// The histogram is mcp_server_operation_duration_seconds, with the attributes of
-// middleware.Metrics as labels, dots as underscores. Whatever a program measures itself
-// with the same provider is there, too:
+// The histogram is mcp_server_operation_duration_seconds, with the attributes of middleware.Metrics
+// as labels, dots as underscores. Other measurements of the program with the same provider are also
+// served:
 //
 //	otel.SetMeterProvider(metrics)
 //
-// Metrics tell what a server is used for: put the handler on an address that only your
-// own can reach. It checks nobody.
+// Metrics reveal how a server is used. Put the handler on an address that only your own programs
+// can reach, because it does not authenticate clients.
 package prometheus
 
 import (
@@ -33,10 +33,10 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 )
 
-// Metrics is a provider of OpenTelemetry, and what it measured as a page. Safe for
-// concurrent use. It starts no goroutine; two of them share nothing.
+// Metrics is a provider of OpenTelemetry with a page of its measurements. It is safe for concurrent
+// use and starts no goroutine. Two of them share nothing.
 type Metrics struct {
-	metric.MeterProvider // what middleware.MetricsWith and otel.SetMeterProvider want
+	metric.MeterProvider // for middleware.MetricsWith and otel.SetMeterProvider
 
 	provider *sdk.MeterProvider
 	registry *prometheus.Registry
@@ -55,7 +55,7 @@ type config struct {
 	measure    []sdk.Option
 }
 
-// missing is what was given as nil, which the libraries would call.
+// missing returns an error for arguments that are nil, because the libraries would call them.
 func (c *config) missing() error {
 	switch {
 	case slices.ContainsFunc(c.collectors, func(c prometheus.Collector) bool { return c == nil }):
@@ -68,8 +68,8 @@ func (c *config) missing() error {
 	return nil
 }
 
-// Collect adds collectors of client_golang to the page, such as those of the Go runtime
-// (collectors.NewGoCollector()).
+// Collect adds collectors of client_golang to the page, for example the collectors of the Go
+// runtime (collectors.NewGoCollector()).
 func Collect(c ...prometheus.Collector) Option {
 	return optionFunc(func(cfg *config) { cfg.collectors = append(cfg.collectors, c...) })
 }
@@ -84,10 +84,10 @@ func Measure(opts ...sdk.Option) Option {
 	return optionFunc(func(cfg *config) { cfg.measure = append(cfg.measure, opts...) })
 }
 
-// New makes one. The error is that of an option, or of a collector that collides with
-// another.
+// New returns a Metrics. It returns an error if an option is invalid, or if a collector collides
+// with another.
 func New(opts ...Option) (*Metrics, error) {
-	// Which module has measured is the same for every line of the page.
+	// The name of the measuring module is the same for every line of the page.
 	cfg := config{export: []exporter.Option{exporter.WithoutScopeInfo()}}
 	for _, o := range opts {
 		if o != nil {
@@ -112,11 +112,11 @@ func New(opts ...Option) (*Metrics, error) {
 	return m, nil
 }
 
-// Handler is the page, in the format that the client asks for.
+// Handler serves the page, in the format that the client requests.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, EnableOpenMetrics: true})
 }
 
-// Shutdown ends measuring; the page is empty of it from then on. Programs that end need
-// not call it: nothing is buffered.
+// Shutdown ends measuring; the page is then empty. Programs that end need not call it, because
+// nothing is buffered.
 func (m *Metrics) Shutdown(ctx context.Context) error { return m.provider.Shutdown(ctx) }

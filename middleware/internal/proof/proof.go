@@ -20,24 +20,24 @@ import (
 )
 
 const (
-	maxAge   = time.Minute     // how old a proof may be, and
-	maxAhead = 5 * time.Second // how far in the future
+	maxAge   = time.Minute     // maximum age of a proof
+	maxAhead = 5 * time.Second // maximum time of a proof in the future
 	maxProof = 8 << 10
 	maxID    = 256
 	maxKey   = 8192 // bits of RSA
 	minKey   = 2048
 )
 
-// Algorithms are asymmetric, as RFC 9449 §4.3 demands.
+// Algorithms returns the accepted algorithms. They are asymmetric, as RFC 9449 §4.3 requires.
 func Algorithms() []string { return []string{"ES256", "EdDSA", "PS256", "RS256"} }
 
-// Error is why a proof is refused. The reason contains nothing that the client sent.
+// Error is the reason why a proof is refused. The reason contains nothing that the client sent.
 type Error struct {
 	Reason string
 	Err    error // of the parser; may be nil
 }
 
-// Error says why, and what the parser said.
+// Error returns the reason, and the error of the parser.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return "DPoP: " + e.Reason
@@ -45,27 +45,27 @@ func (e *Error) Error() string {
 	return "DPoP: " + e.Reason + ": " + e.Err.Error()
 }
 
-// Unwrap returns what the parser said.
+// Unwrap returns the error of the parser.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrFull means that there were too many proofs to remember another one.
+// ErrFull means that there are too many proofs to record another one.
 var ErrFull = errors.New("DPoP: too many proofs at once")
 
-// Wanted is what a proof must be made for.
+// Wanted describes the request that a proof must be made for.
 type Wanted struct {
 	Method string
-	URLs   []*url.URL // it must be for one of these
-	Token  string     // that comes with it; empty: the request has no token
-	Key    string     // thumbprint of the key that it must be signed with; empty: any
+	URLs   []*url.URL // it must be for one of these URLs
+	Token  string     // token of the request; empty if the request has none
+	Key    string     // thumbprint of the key that must have signed it; empty for any key
 }
 
-// Checker checks proofs, and accepts each once. Safe for concurrent use.
+// Checker checks proofs, and accepts each proof once. A Checker is safe for concurrent use.
 type Checker struct {
 	parser *jwt.Parser
 	seen   *seen
 }
 
-// New returns a Checker that has seen nothing.
+// New returns a Checker without recorded proofs.
 func New() *Checker {
 	return &Checker{
 		parser: jwt.NewParser(jwt.WithValidMethods(Algorithms()), jwt.WithoutClaimsValidation(), jwt.WithJSONNumber(), jwt.WithStrictDecoding()),
@@ -73,7 +73,7 @@ func New() *Checker {
 	}
 }
 
-// Check judges the values of the header DPoP, in the order of RFC 9449 §4.3, and returns the
+// Check checks the values of the header DPoP, in the order of RFC 9449 §4.3, and returns the
 // thumbprint of the key (RFC 7638). The error is an *Error or ErrFull.
 func (p *Checker) Check(headers []string, w Wanted) (thumbprint string, err error) {
 	switch {
@@ -117,7 +117,7 @@ func (c claims) text(name string) string {
 	return s
 }
 
-// made is when the proof was signed; false if it does not say.
+// made returns when the proof was signed. If the date is missing or invalid, it returns false.
 func (c claims) made() (time.Time, bool) {
 	n, _ := c["iat"].(json.Number)
 	seconds, err := n.Float64()
@@ -127,7 +127,7 @@ func (c claims) made() (time.Time, bool) {
 	return time.Unix(int64(seconds), 0), true
 }
 
-// wrong says what is wrong with the claims of a proof, or "".
+// wrong returns the fault of a proof's claims, or "".
 func (c claims) wrong(w Wanted, now time.Time) string {
 	made, dated := c.made()
 	id := c.text("jti")
@@ -151,8 +151,8 @@ func digest(token string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// sameTarget compares without query and fragment (RFC 9449 §4.3), and with the default
-// ports and an empty path as RFC 3986 §6.2 has them.
+// sameTarget compares two URLs without query and fragment (RFC 9449 §4.3). It treats default ports
+// and an empty path as RFC 3986 §6.2 does.
 func sameTarget(htu string, u *url.URL) bool {
 	given, err := url.Parse(htu)
 	return err == nil && given.Host != "" && given.User == nil && strings.EqualFold(given.Scheme, u.Scheme) &&
@@ -174,7 +174,7 @@ func pathFrom(u *url.URL) string {
 	return "/"
 }
 
-// keyOf is the public key in the header of a proof.
+// keyOf returns the public key in the header of a proof.
 func keyOf(header map[string]any) (m jwkset.JWKMarshal, public any, err error) {
 	if typ, _ := header["typ"].(string); !strings.EqualFold(typ, "dpop+jwt") {
 		return m, nil, errors.New("the typ is not dpop+jwt")
@@ -196,15 +196,15 @@ func keyOf(header map[string]any) (m jwkset.JWKMarshal, public any, err error) {
 	if err != nil {
 		return m, nil, err
 	}
-	// Anybody can send a key: one that makes verifying slow, or is too weak, is refused.
+	// Any sender can choose a key. A key that makes verifying slow, or is too weak, is refused.
 	if k, ok := jwk.Key().(*rsa.PublicKey); ok && (k.N.BitLen() < minKey || k.N.BitLen() > maxKey) {
 		return m, nil, errors.New("the size of the key is not taken")
 	}
 	return m, jwk.Key(), nil
 }
 
-// thumbprintOf is that of RFC 7638: the required members, in order. Their values need no
-// escapes, since the key was read from them.
+// thumbprintOf returns the thumbprint of RFC 7638: a digest of the required members, in order.
+// Their values need no escapes, because the key was read from them.
 func thumbprintOf(m *jwkset.JWKMarshal) string {
 	var text string
 	switch m.KTY {
@@ -223,8 +223,8 @@ func thumbprintOf(m *jwkset.JWKMarshal) string {
 
 var errNotPublic = errors.New("not a public key for signatures")
 
-// PublicKey reads one member of a JWK Set. It takes public keys for signatures only, and looks at
-// no certificate.
+// PublicKey parses one member of a JWK Set. It accepts only public keys for signatures, and ignores
+// certificates.
 func PublicKey(raw json.RawMessage) (jwkset.JWK, error) {
 	var m jwkset.JWKMarshal
 	if err := json.Unmarshal(raw, &m); err != nil {

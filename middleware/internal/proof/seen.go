@@ -5,23 +5,24 @@ import (
 	"time"
 )
 
-// mostSeen bounds the proofs of one window: some 7,500 a second, about 40 MB in both halves.
+// mostSeen is the maximum number of proofs in one window: some 7,500 a second, about 40 MB in both
+// halves.
 const mostSeen = 500_000
 
-// seen remembers what was seen within a window of time. It has two halves that take turns, so
-// that forgetting means dropping one. Safe for concurrent use.
+// seen records digests within a window of time. It has two halves that take turns: when the window
+// ends, add drops the older half. mu guards both, so a seen is safe for concurrent use.
 type seen struct {
 	window time.Duration
 
 	mu       sync.Mutex            // guards all below
-	began    time.Time             // when the younger half began
-	now, old map[[16]byte]struct{} // halves of digests: a collision would only refuse the one who constructed it
+	began    time.Time             // start of the younger half
+	now, old map[[16]byte]struct{} // halves of digests; a collision would only refuse the client that constructed it
 }
 
 func newSeen(window time.Duration) *seen { return &seen{window: window} }
 
-// add says whether d is new, and whether there was room for it. If there is no room, nothing is
-// forgotten: a used proof must not become new because there are many.
+// add records d, and reports whether it is new and whether there was space for it. If there is no
+// space, nothing is forgotten, because a used proof must not become new.
 func (s *seen) add(d [32]byte, at time.Time) (fresh, room bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
