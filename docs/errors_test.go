@@ -43,8 +43,8 @@ var parts = []part{
 	},
 	{
 		"Types, tags, schemas and templates", "`App.Build` reports them as well. The text begins with the path of the field.",
-		[]string{"framework/internal/binding", "framework/internal/rawschema", "framework/internal/uritemplate", "framework/internal/catalog"},
-		"", `/(express|narrow.*|expand|match|safe|template|encode|plan|decode.*|strings)\.go$`, typeFaults,
+		[]string{"framework/internal/binding", "framework/internal/binding/gotype", "framework/internal/binding/report", "framework/internal/binding/plan", "framework/internal/binding/rules", "framework/internal/binding/schema", "framework/internal/rawschema", "framework/internal/uritemplate", "framework/internal/catalog"},
+		"", `/(rule_schema|narrow.*|expand|invalid|match|safe|template|encode|plan|decode.*|strings)\.go$`, typeFaults,
 	},
 	{
 		"Start of a server", "The program ends with them, or `Serve` returns them. `serve.Main` ends with exit code 2 for a wrong flag and 1 for the rest.",
@@ -53,7 +53,7 @@ var parts = []part{
 	},
 	{
 		"Wrong arguments", "A model reads them as the result of its call, with a corrected call behind them. The fix is for the caller.",
-		[]string{"framework/internal/binding", "framework"},
+		[]string{"framework/internal/binding", "framework/internal/binding/gotype", "framework/internal/binding/report", "framework/internal/binding/plan", "framework/internal/binding/rules", "framework/internal/binding/schema", "framework/internal/binding/repair", "framework"},
 		"", startFiles, teachings,
 	},
 	{
@@ -259,9 +259,9 @@ func faults(s *source, file *ast.File) []message {
 		case *ast.CallExpr:
 			name, count := calleeName(n), len(n.Args)
 			switch {
-			case (name == "fault" || name == "report" && count == 3) && count >= 2:
+			case (name == "fault" || name == "Fault" || name == "report" && count == 3) && count >= 2:
 				all = append(all, both(within(s, fn), "Build", n.Args[count-2], n.Args[count-1])...)
-			case name == "warn" && count >= 2:
+			case (name == "warn" || name == "Warn" && strings.HasPrefix(s.dir, "framework/internal/binding")) && count >= 2:
 				all = append(all, both(within(s, fn), "Build, warning", n.Args[count-2], n.Args[count-1])...)
 			}
 		case *ast.CompositeLit:
