@@ -29,14 +29,12 @@ function target(href, env, repository) {
   const from = path.dirname(env.realPath ?? env.path)
   const file = path.resolve(from, decodeURI(name))
   const inside = path.relative(docs, file)
-  if (name.endsWith('.md') && !inside.startsWith('..')) return href
-  if (inside === 'adr') return path.relative(from, file) + '/' + (fs.existsSync(path.join(file, 'README.md')) ? 'README.md' : first(file))
+  if (name.endsWith('.md') && !inside.startsWith('..')) return href.replace(/README\.md/, 'index.md') // see rewrites
+  if (inside === 'adr') return path.relative(from, file) + '/index.md'
   if (!fs.existsSync(file)) throw new Error(`${env.path}: the link ${href} leads nowhere`)
   const kind = fs.statSync(file).isDirectory() ? 'tree' : 'blob'
   return `${repository}/${kind}/main/${path.relative(root, file)}` + (anchor ? '#' + anchor : '')
 }
-
-const first = (dir) => fs.readdirSync(dir).filter((name) => name.endsWith('.md')).sort()[0]
 
 // wrapped makes a picture scroll in its own box on a narrow screen. It returns other images as they are.
 function wrapped(html) {
