@@ -31,9 +31,9 @@ func TestPagesShowCodeThatRuns(t *testing.T) {
 			t.Errorf("%s has Go blocks, but no directory that they come from: add it to this test", page)
 			continue
 		}
-		code := normalise(goFiles(t, dir))
+		code := normalize(goFiles(t, dir))
 		for _, block := range blocks {
-			if !strings.Contains(code, normalise(block)) {
+			if !strings.Contains(code, normalize(block)) {
 				t.Errorf("%s shows code that is not in %s:\n%s", page, dir, block)
 			}
 		}
@@ -78,8 +78,8 @@ func goFiles(t *testing.T, dirs string) string {
 	return all.String()
 }
 
-// normalise takes the indentation away.
-func normalise(code string) string {
+// normalize takes the indentation away.
+func normalize(code string) string {
 	lines := strings.Split(strings.TrimSpace(code), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])

@@ -424,10 +424,10 @@ func TestElicitOptions(t *testing.T) {
 		t.Parallel()
 		var err error
 		r, asked := elicits(t, func(ctx context.Context) (string, error) {
-			_, err = framework.Elicit[string](ctx, "?", framework.Choices("colour", framework.Choice{Value: "a"}))
+			_, err = framework.Elicit[string](ctx, "?", framework.Choices("color", framework.Choice{Value: "a"}))
 			return "", err
 		})
-		if r.isError(); asked != nil || err == nil || !strings.Contains(err.Error(), `Choices names the field "colour", which the question does not have: it has ["value"]`) {
+		if r.isError(); asked != nil || err == nil || !strings.Contains(err.Error(), `Choices names the field "color", which the question does not have: it has ["value"]`) {
 			t.Errorf("asked %s: %v", asked, err)
 		}
 	})

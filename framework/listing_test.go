@@ -315,7 +315,7 @@ func TestExtensions(t *testing.T) {
 	})
 }
 
-// A step that hides components from a list hides them from the answer to a misspelt name, too.
+// A step that hides components from a list hides them from the answer to a misspelled name, too.
 func TestHiddenNamesAreNotSuggested(t *testing.T) {
 	t.Parallel()
 	hide := framework.OnList("hide", func(ctx context.Context, call *framework.Call, next framework.Next[[]framework.ComponentInfo]) ([]framework.ComponentInfo, error) {

@@ -62,7 +62,7 @@ func TestLoggingHidesSecrets(t *testing.T) {
 		"a JSON web token":         {`{"user":"it is ` + jwt + `."}`, `{"user":"it is [hidden]"}`},
 		"in a URL":                 {`{"user":"postgres://ann:correct-horse@db/x"}`, `{"user":"postgres[hidden]db/x"}`},
 		"another case":             {`{"user":"ann","Word":"correct-horse"}`, `{"user":"ann","Word":"[hidden]"}`},
-		"misspelt":                 {`{"user":"ann","wrod":"correct-horse"}`, `{"user":"ann","wrod":"[hidden]"}`},
+		"misspelled":               {`{"user":"ann","wrod":"correct-horse"}`, `{"user":"ann","wrod":"[hidden]"}`},
 		"escaped":                  {`{"user":"ann","w\u006frd":"correct-horse"}`, `{"user":"ann","word":"[hidden]"}`},
 		"another shape":            {`{"user":"ann","nested":{"key":"correct-horse"}}`, `{"user":"ann","nested":"[hidden]"}`},
 		"another shape below":      {`{"user":"ann","nested":["correct-horse"]}`, `{"user":"ann","nested":["[hidden]"]}`},

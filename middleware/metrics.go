@@ -50,12 +50,12 @@ func MetricsWith(provider metric.MeterProvider) framework.Middleware {
 // bounds its attribute sets.
 type measuring struct {
 	duration metric.Float64Histogram
-	sets     sync.Map                 // labels -> *labelled
-	last     atomic.Pointer[labelled] // set of the previous call; most calls have the same labels, and comparing them needs no hash
+	sets     sync.Map                // labels -> *labeled
+	last     atomic.Pointer[labeled] // set of the previous call; most calls have the same labels, and comparing them needs no hash
 }
 
-// labelled is a set of labels with the options that record it. Immutable.
-type labelled struct {
+// labeled is a set of labels with the options that record it. Immutable.
+type labeled struct {
 	labels
 	options []metric.RecordOption
 }
@@ -92,9 +92,9 @@ func (m *measuring) options(l labels, call *framework.Call) []metric.RecordOptio
 	known, ok := m.sets.Load(l)
 	if !ok {
 		made := []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(attributesOf(l, call)...))}
-		known, _ = m.sets.LoadOrStore(l, &labelled{l, made})
+		known, _ = m.sets.LoadOrStore(l, &labeled{l, made})
 	}
-	found := known.(*labelled)
+	found := known.(*labeled)
 	m.last.Store(found)
 	return found.options
 }

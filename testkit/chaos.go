@@ -67,7 +67,7 @@ func (c *chaos) call(method string, params json.RawMessage) *Answer {
 		if required == nil {
 			return s.answer(method, params, got.raw, got.err)
 		}
-		next, err := c.fulfil(required)
+		next, err := c.fulfill(required)
 		if err != nil {
 			return s.answer(method, params, nil, err)
 		}
@@ -77,8 +77,8 @@ func (c *chaos) call(method string, params json.RawMessage) *Answer {
 	return nil
 }
 
-// fulfil answers the questions of a round by the script.
-func (c *chaos) fulfil(required *protocol.InputRequiredResult) (retry, error) {
+// fulfill answers the questions of a round by the script.
+func (c *chaos) fulfill(required *protocol.InputRequiredResult) (retry, error) {
 	next := retry{state: required.State}
 	for _, q := range required.Requests {
 		result, err := c.s.scriptedAnswer(q.Params)

@@ -170,9 +170,9 @@ func (w *visitor) listens(filter, capability, part string) error {
 	if err != nil {
 		return err
 	}
-	honoured, _ := jsontext.Member(r.Params, "notifications")
+	honored, _ := jsontext.Member(r.Params, "notifications")
 	id, _ := subscriptionOf(r)
-	if r.Method != protocol.NotificationAcknowledged || id != `"seven"` || !strings.Contains(string(honoured), strings.Split(filter, ":")[0]) {
+	if r.Method != protocol.NotificationAcknowledged || id != `"seven"` || !strings.Contains(string(honored), strings.Split(filter, ":")[0]) {
 		return fmt.Errorf(`want the acknowledgement of %s, with subscriptionId "seven"`, filter)
 	}
 	return nil

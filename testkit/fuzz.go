@@ -125,7 +125,7 @@ func (j *judge) step(random *rand.Rand, value any) any {
 	case 0:
 		return decoded(changed.edited(p, func(o map[string]any, name string) { delete(o, name) }))
 	case 1:
-		return decoded(changed.edited(p, func(o map[string]any, name string) { o[misspelt(name)] = p.value }))
+		return decoded(changed.edited(p, func(o map[string]any, name string) { o[misspelled(name)] = p.value }))
 	case 2:
 		return decoded(changed.with(p, odd(random, p.value)))
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // The test package of a user may have this flag: testkit's own must not be in its way,
-// and honours it.
+// and honors it.
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestGolden(t *testing.T) {

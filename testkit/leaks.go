@@ -24,12 +24,12 @@ const leakLabel = "testkit"
 // it. It shows which tool has left a goroutine behind, even if the stack contains only libraries.
 const callLabel = "testkit.call"
 
-// labelled runs fn. The goroutines that fn starts have the label of the site.
-func (st *site) labelled(t testing.TB, fn func() error) error {
+// labeled runs fn. The goroutines that fn starts have the label of the site.
+func (st *site) labeled(t testing.TB, fn func() error) error {
 	return st.owned(t.Context(), nil, fn)
 }
 
-// owned is like labelled, for work on one frame.
+// owned is like labeled, for work on one frame.
 func (st *site) owned(ctx context.Context, sent []byte, fn func() error) (err error) {
 	labels := pprof.Labels(leakLabel, st.name())
 	if text, ok := (frame{sent: true, text: sent}).request(); ok {
@@ -160,7 +160,7 @@ func stacks(all []group) string {
 // atWork returns, for messages, the goroutines that run code of a handler. The others wait for
 // them.
 func atWork(all []group) string {
-	const handler = "framework.(*bound)."
+	const handler = "framework.(*componentHandler)."
 	left := slices.DeleteFunc(all, func(g group) bool { return !strings.Contains(g.stack, handler) })
 	for i, g := range left {
 		own, _, _ := strings.Cut(g.stack, "github.com/kagami-mcp/kagami/framework.")

@@ -140,7 +140,7 @@ func (j *judge) naming(p place) []mistake {
 	if p.required {
 		all = append(all, mistake{"missing " + p.pointer(), j.edited(p, func(o map[string]any, name string) { delete(o, name) }), p.pointer(), false})
 	}
-	for _, m := range []struct{ kind, wrong string }{{"misspelt", misspelt(name)}, {"in another case", recased(name)}} { // a slice, because fuzz seeds are numbered in this order
+	for _, m := range []struct{ kind, wrong string }{{"misspelled", misspelled(name)}, {"in another case", recased(name)}} { // a slice, because fuzz seeds are numbered in this order
 		kind, wrong := m.kind, m.wrong
 		if wrong == "" {
 			continue
@@ -159,9 +159,9 @@ func (j *judge) naming(p place) []mistake {
 	return all
 }
 
-// misspelt returns the name with two letters swapped, or one doubled. If the name is too short, it
+// misspelled returns the name with two letters swapped, or one doubled. If the name is too short, it
 // returns "".
-func misspelt(name string) string {
+func misspelled(name string) string {
 	if len(name) < 3 {
 		return ""
 	}

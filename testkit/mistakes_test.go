@@ -89,7 +89,7 @@ func TestMistakesAreMade(t *testing.T) {
 	}
 	all := strings.Join(made, "\n")
 	for _, want := range []string{
-		"missing /email", "misspelt /email", "in another case /customerId", "dotted /address/street", "null for /items", "number as text /discount",
+		"missing /email", "misspelled /email", "in another case /customerId", "dotted /address/street", "null for /items", "number as text /discount",
 		"words for number", "fraction for /items/0/count", "too large /items/0/count", "missing /items/0/sku", "bool as text /gift", "list as text /items", "object as text /address", "list for object /address",
 		"case of /speed", "no such value for /address/country", "too small /discount", "not of the format /email", "all in input", "no arguments",
 		"arguments as text", "one argument too many", "list for text /email",

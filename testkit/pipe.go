@@ -10,9 +10,9 @@ import (
 // Connections of fasthttputil do not support this: code that sets a deadline to take over a
 // connection would wait forever.
 type pipes struct {
-	dialled chan net.Conn
-	closed  chan struct{}
-	close   func() // closed, once
+	dialed chan net.Conn
+	closed chan struct{}
+	close  func() // closed, once
 }
 
 func newPipes() *pipes {
@@ -24,7 +24,7 @@ func newPipes() *pipes {
 func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {
-	case p.dialled <- far:
+	case p.dialed <- far:
 		return near, nil
 	case <-p.closed:
 		return nil, net.ErrClosed
@@ -36,7 +36,7 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // Accept implements net.Listener.
 func (p *pipes) Accept() (net.Conn, error) {
 	select {
-	case c := <-p.dialled:
+	case c := <-p.dialed:
 		return c, nil
 	case <-p.closed:
 		return nil, net.ErrClosed

@@ -45,7 +45,7 @@ func replay[A AppSource](t testing.TB, app A, path string) {
 		ctx = transport.WithPrincipal(ctx, who)
 	}
 	p := &player{t: t, ctx: ctx, path: path, bound: make(map[string]string), open: make(map[string]bool)}
-	_ = st.labelled(t, func() error { p.conn = inmem.Dial(ctx, st.server); return nil })
+	_ = st.labeled(t, func() error { p.conn = inmem.Dial(ctx, st.server); return nil })
 	t.Cleanup(func() { _ = p.conn.Close() })
 	for i, line := range lines {
 		p.line = i + 2

@@ -253,7 +253,7 @@ func TestReplayFails(t *testing.T) {
 		record string
 		want   []string
 	}{
-		"no record":     {"{}\n", []string{"no record of a session"}},
+		"no record":     {"{}\n", []string{"not a record of a session"}},
 		"no line":       {head + "{}\n", []string{"line 2", "one frame"}},
 		"no JSON":       {head + "{\n", []string{"line 2", "unexpected"}},
 		"another one":   {head + ping + `{"server":{"jsonrpc":"2.0","id":1,"result":{"x":1}}}` + "\n", []string{"line 3 is another now", "/result/x is gone, want 1"}},

@@ -89,7 +89,7 @@ func open(t testing.TB, st *site, c config) *Session {
 func (s *Session) connect(ctx context.Context, server *framework.Server) (*client.Client, func() error, error) {
 	var l *line
 	var c *client.Client
-	err := s.site.labelled(s.t, func() (err error) {
+	err := s.site.labeled(s.t, func() (err error) {
 		if l, err = s.config.carrier.open(s.ctx, server, s.wire); err == nil {
 			c, err = client.Connect(ctx, l.target, s.clientOptions()...)
 		}

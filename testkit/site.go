@@ -37,7 +37,7 @@ func newSite[A AppSource](t testing.TB, source A, c config) *site {
 	app, fresh := appOf(t, source)
 	st := &site{app: app, source: fresh, skew: &atomic.Int64{}, timeout: c.timeout, journal: newJournal(t)}
 	st.watchGoroutines(t, c.leaks)
-	if err := st.labelled(t, func() error { return st.open(t, c.store) }); err != nil {
+	if err := st.labeled(t, func() error { return st.open(t, c.store) }); err != nil {
 		t.Fatalf("testkit: %v", err)
 	}
 	return st
@@ -142,7 +142,7 @@ func (st *site) resume(t testing.TB) {
 	}
 	worker := dead.c.join(t.Context())
 	t.Cleanup(worker.kill)
-	err := st.labelled(t, func() error {
+	err := st.labeled(t, func() error {
 		server, err := st.build(on(app, worker), nil)
 		if err != nil {
 			return err

@@ -22,13 +22,13 @@ func (p *Product) columns() []any { return []any{&p.SKU, &p.Name, &p.About, &p.P
 
 const selectProducts = `SELECT sku, name, about, price, stock FROM products `
 
-// Catalogue is what the shop sells.
-type Catalogue struct{ db *sql.DB }
+// Catalog is what the shop sells.
+type Catalog struct{ db *sql.DB }
 
-func newCatalogue(db *sql.DB) *Catalogue { return &Catalogue{db} }
+func newCatalog(db *sql.DB) *Catalog { return &Catalog{db} }
 
 // Components is what mcpfx.Provide looks for.
-func (c *Catalogue) Components() []framework.Component {
+func (c *Catalog) Components() []framework.Component {
 	return []framework.Component{
 		framework.Tool("search_products", c.Search,
 			framework.Describe("Find products by words in their name or description."),
@@ -48,13 +48,13 @@ type SearchIn struct {
 }
 
 // Search answers search_products.
-func (c *Catalogue) Search(ctx context.Context, in SearchIn) ([]Product, error) {
+func (c *Catalog) Search(ctx context.Context, in SearchIn) ([]Product, error) {
 	return collect(ctx, c.db, (*Product).columns,
 		selectProducts+`WHERE instr(lower(name || ' ' || about), lower(?)) ORDER BY name LIMIT ?`, in.Words, in.Limit)
 }
 
 // All answers shop://products.
-func (c *Catalogue) All(ctx context.Context) ([]Product, error) {
+func (c *Catalog) All(ctx context.Context) ([]Product, error) {
 	return collect(ctx, c.db, (*Product).columns, selectProducts+`ORDER BY name`)
 }
 
@@ -64,11 +64,11 @@ type ProductRef struct {
 }
 
 // Product answers shop://products/{sku}.
-func (c *Catalogue) Product(ctx context.Context, ref ProductRef) (Product, error) {
+func (c *Catalog) Product(ctx context.Context, ref ProductRef) (Product, error) {
 	return c.find(ctx, ref.SKU)
 }
 
-func (c *Catalogue) find(ctx context.Context, sku string) (Product, error) {
+func (c *Catalog) find(ctx context.Context, sku string) (Product, error) {
 	var p Product
 	err := c.db.QueryRowContext(ctx, selectProducts+`WHERE sku = ?`, sku).Scan(p.columns()...)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -80,7 +80,7 @@ func (c *Catalogue) find(ctx context.Context, sku string) (Product, error) {
 	return p, nil
 }
 
-func (c *Catalogue) complete(ctx context.Context, prefix string, _ map[string]string) ([]string, error) {
+func (c *Catalog) complete(ctx context.Context, prefix string, _ map[string]string) ([]string, error) {
 	return collect(ctx, c.db, func(sku *string) []any { return []any{sku} },
 		`SELECT sku FROM products WHERE substr(sku, 1, length(?1)) = ?1 ORDER BY sku`, prefix)
 }

@@ -46,7 +46,7 @@ func program(carriers ...mcpfx.Option) fx.Option {
 			framework.WithTitle("Tea shop"),
 			framework.WithInstructions("Look up products and customers before you place an order. All prices are in cents."),
 		))...),
-		mcpfx.Provide(newCatalogue, newCustomers, newOrders),
+		mcpfx.Provide(newCatalog, newCustomers, newOrders),
 		mcpfx.UseProvided(newJournal),
 		fx.Provide(openDatabase, newPayments, newClock),
 	)

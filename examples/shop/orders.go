@@ -35,14 +35,14 @@ const (
 // Orders are all of them.
 type Orders struct {
 	db        *sql.DB
-	catalogue *Catalogue
+	catalog   *Catalog
 	customers *Customers
 	payments  Payments
 	now       Clock
 }
 
-func newOrders(db *sql.DB, catalogue *Catalogue, customers *Customers, payments Payments, now Clock) *Orders {
-	return &Orders{db, catalogue, customers, payments, now}
+func newOrders(db *sql.DB, catalog *Catalog, customers *Customers, payments Payments, now Clock) *Orders {
+	return &Orders{db, catalog, customers, payments, now}
 }
 
 // Components is what mcpfx.Provide looks for.
@@ -116,7 +116,7 @@ func (o *Orders) Place(ctx context.Context, in PlaceIn) (Order, error) {
 }
 
 func (o *Orders) offer(ctx context.Context, in PlaceIn) (offer, error) {
-	product, err := o.catalogue.find(ctx, in.SKU)
+	product, err := o.catalog.find(ctx, in.SKU)
 	if err != nil {
 		return offer{}, err
 	}
@@ -265,7 +265,7 @@ type Sales struct {
 
 // Report answers sales_report. As a task it goes on when the request has ended.
 func (o *Orders) Report(ctx context.Context, _ struct{}) ([]Sales, error) {
-	products, err := o.catalogue.All(ctx)
+	products, err := o.catalog.All(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@
 //	func program() fx.Option {
 //		return fx.Options(
 //			mcpfx.Module("shop", "1.4.0", mcpfx.HTTP(":8080")),
-//			mcpfx.Provide(NewCatalogue, NewOrders),
+//			mcpfx.Provide(NewCatalog, NewOrders),
 //			mcpfx.Use(audit),
 //			fx.Provide(OpenDB),
 //		)

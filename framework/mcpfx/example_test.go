@@ -14,18 +14,18 @@ import (
 // Prices is what the tools need. The graph makes it.
 type Prices map[string]int
 
-// Catalogue is a provider: its components become part of the server.
-type Catalogue struct{ prices Prices }
+// Catalog is a provider: its components become part of the server.
+type Catalog struct{ prices Prices }
 
-// NewCatalogue takes what it needs from the graph.
-func NewCatalogue(prices Prices) *Catalogue { return &Catalogue{prices} }
+// NewCatalog takes what it needs from the graph.
+func NewCatalog(prices Prices) *Catalog { return &Catalog{prices} }
 
-// Components are the tools of the catalogue.
-func (c *Catalogue) Components() []framework.Component {
+// Components are the tools of the catalog.
+func (c *Catalog) Components() []framework.Component {
 	return []framework.Component{framework.Tool("price", c.price, framework.Describe("The price of an article"))}
 }
 
-func (c *Catalogue) price(_ context.Context, in struct {
+func (c *Catalog) price(_ context.Context, in struct {
 	Article string `json:"article"`
 },
 ) (int, error) {
@@ -35,7 +35,7 @@ func (c *Catalogue) price(_ context.Context, in struct {
 func ExampleModule() {
 	app := fx.New(
 		mcpfx.Module("shop", "1.4.0", mcpfx.HTTP("127.0.0.1:0"), mcpfx.Options(framework.WithLogger(zap.NewNop()))),
-		mcpfx.Provide(NewCatalogue),
+		mcpfx.Provide(NewCatalog),
 		fx.Supply(Prices{"tea": 7}),
 		fx.Invoke(func(s *framework.Server) { fmt.Println(s.Inspect().Components[0].Name) }),
 		fx.NopLogger,

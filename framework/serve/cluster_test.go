@@ -188,7 +188,7 @@ type effect struct {
 	key, label, what, node string
 }
 
-// receiver takes effects, as one that honours idempotency keys.
+// receiver takes effects, as one that honors idempotency keys.
 type receiver struct {
 	url string
 

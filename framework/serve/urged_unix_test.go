@@ -52,14 +52,14 @@ func TestEndOfAnImpatientClient(t *testing.T) {
 			}
 			_ = in.Close()
 			time.Sleep(wait) // what the client waits for
-			signalled := time.Now()
+			signaled := time.Now()
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
 			for lines.Scan() { // to the end
 			}
 			err = cmd.Wait()
-			took := time.Since(signalled)
+			took := time.Since(signaled)
 			if _, missing := os.Stat(mark); err != nil || missing != nil || took > 4*time.Second {
 				t.Errorf("ended %v after SIGTERM: %v; OnStop: %v", took, err, missing)
 			}

@@ -278,7 +278,7 @@ func TestDPoPBehindProxy(t *testing.T) {
 		}{
 			"the public URL":    {"DELETE", "/mcp", "DELETE", public, 400},
 			"the path as it is": {"DELETE", "/mcp", "DELETE", "https://shop.example.com/mcp", 400},
-			"a neighbour":       {"POST", "/messages?sessionId=x", "POST", "https://shop.example.com/messages", 415},
+			"a neighbor":        {"POST", "/messages?sessionId=x", "POST", "https://shop.example.com/messages", 415},
 			"another method":    {"DELETE", "/mcp", "POST", public, 401},
 			"another path":      {"DELETE", "/mcp", "DELETE", "https://shop.example.com/sse", 401},
 			"where it listens":  {"DELETE", "/mcp", "DELETE", s.url + "/mcp", 401},

@@ -63,7 +63,7 @@ func (c *Client) inRounds(ctx context.Context, d *dialect.Dialect, p protocol.Pa
 		if err := c.rest(ctx, t.pause(raw, required)); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", method, err)
 		}
-		in, err := c.fulfil(ctx, d, required)
+		in, err := c.fulfill(ctx, d, required)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", method, err)
 		}
@@ -122,9 +122,9 @@ func appendMember(object []byte, name string, value []byte) []byte {
 	return append(append(jsontext.Quote(object, name), ':'), value...)
 }
 
-// fulfil answers all questions of a round concurrently, each in a goroutine of its own. The first
+// fulfill answers all questions of a round concurrently, each in a goroutine of its own. The first
 // error ends the call; nothing is sent to the server.
-func (c *Client) fulfil(ctx context.Context, d *dialect.Dialect, required *protocol.InputRequiredResult) (protocol.Inputs, error) {
+func (c *Client) fulfill(ctx context.Context, d *dialect.Dialect, required *protocol.InputRequiredResult) (protocol.Inputs, error) {
 	in := protocol.Inputs{State: required.State}
 	if len(required.Requests) == 0 {
 		return in, nil

@@ -165,7 +165,7 @@ func (c *Client) restartStream(ctx context.Context, d *dialect.Dialect, f protoc
 func (c *Client) acknowledged(ctx context.Context, d *dialect.Dialect, s *stream, want protocol.SubscriptionFilter) error {
 	select {
 	case got := <-s.acknowledged:
-		return honoured(want, got)
+		return honored(want, got)
 	case got := <-s.waiter.answer:
 		return c.endedEarly(d, s, got)
 	case <-s.ended:
@@ -213,7 +213,7 @@ func unwanted(err error) bool {
 	return refused || errors.Is(err, errUnheard)
 }
 
-func honoured(want, got protocol.SubscriptionFilter) error {
+func honored(want, got protocol.SubscriptionFilter) error {
 	lists := want.Tools && got.Tools || want.Prompts && got.Prompts || want.Resources && got.Resources
 	nothing := !want.Tools && !want.Prompts && !want.Resources && len(want.URIs) == 0 && len(want.Tasks) == 0
 	if lists || nothing || shared(want.URIs, got.URIs) || shared(want.Tasks, got.Tasks) {

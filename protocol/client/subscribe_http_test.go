@@ -15,7 +15,7 @@ import (
 
 // watching acknowledges a subscriptions/listen with its own filter and announces changes.
 func (v *visit) watching(uris ...string) {
-	v.honouring(v.at("notifications"))
+	v.honoring(v.at("notifications"))
 	meta := subscription(v.message)
 	for _, uri := range uris {
 		v.event("", fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":{"_meta":%s,"uri":%q}}`,
@@ -23,7 +23,7 @@ func (v *visit) watching(uris ...string) {
 	}
 }
 
-func (v *visit) honouring(filter string) {
+func (v *visit) honoring(filter string) {
 	v.stream()
 	v.event("", fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":{"_meta":%s,"notifications":%s}}`,
 		protocol.NotificationAcknowledged, subscription(v.message), filter))
@@ -115,7 +115,7 @@ func TestHTTPSubscriptionIsRefusedLater(t *testing.T) {
 		"no such resource":  func(v *visit) { v.refuse(400, -32602, "no such resource any more", "") },
 		"no such method":    func(v *visit) { v.refuse(404, -32601, "Method not found", "") },
 		"not allowed":       func(v *visit) { v.say(403, "", "") },
-		"nothing announced": func(v *visit) { v.honouring(`{}`); v.hold() },
+		"nothing announced": func(v *visit) { v.honoring(`{}`); v.hold() },
 		"an error at its end": func(v *visit) {
 			v.watching()
 			v.event("", fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no"}}`, v.ID))

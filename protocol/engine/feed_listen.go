@@ -21,9 +21,9 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 		return nil, needsTasks("taskIds")
 	}
 	filter, over := x.honouredTasks(ctx, p.Filter.Tasks)
-	honoured := x.honoured(ctx, p.Filter)
-	honoured.Tasks = filter
-	f.narrow(honoured)
+	honored := x.honored(ctx, p.Filter)
+	honored.Tasks = filter
+	f.narrow(honored)
 	f.attach(ctx, x.out)
 	defer x.expiring(ctx)()
 	if err := x.acknowledge(ctx, f); errors.Is(err, transport.ErrNoStream) {
@@ -72,9 +72,9 @@ func (x *exchange) subscribed(p *protocol.ListenParams) {
 	x.conn.listen(x, x.feed)
 }
 
-// honoured returns the part of the filter that this server serves. The rest is not refused, but left
+// honored returns the part of the filter that this server serves. The rest is not refused, but left
 // out of the acknowledgement.
-func (x *exchange) honoured(ctx context.Context, want protocol.SubscriptionFilter) protocol.SubscriptionFilter {
+func (x *exchange) honored(ctx context.Context, want protocol.SubscriptionFilter) protocol.SubscriptionFilter {
 	caps := x.snapshot.Capabilities()
 	got := protocol.SubscriptionFilter{
 		Tools:     want.Tools && caps.ToolsListChanged,

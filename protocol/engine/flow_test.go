@@ -573,7 +573,7 @@ func TestListenInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Updated("test://r")
-	e.Updated("x://none") // which cannot be read, and is not honoured
+	e.Updated("x://none") // which cannot be read, and is not honored
 	e.Changed(protocol.ListPrompts, protocol.ListTools)
 	p.served.Go(func() { _ = x.Serve(p.ctx, p) })
 	shows(t, p.next(), "acknowledged", "test://r")

@@ -51,7 +51,7 @@ func DialUnix(ctx context.Context, path string) (transport.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("dialling %s: %w", path, err)
+		return nil, fmt.Errorf("dialing %s: %w", path, err)
 	}
 	return stdio.NewConn(conn, conn, conn.Close), nil
 }

@@ -40,7 +40,7 @@ func TestWordsOfRules(t *testing.T) {
 		{text, "min=3,contains=@,excludes=!", `"a@!"`, `text of at least 3 characters that contains "@" and that does not contain "!"`},
 		{text, "startswith=a|startswith=b", `"c"`, `text that begins with "a" or that begins with "b"`},
 		{text, "email|uuid", `"c"`, `text that is an email address or that is a UUID`},
-		{text, "ipv4|hexcolor", `"c"`, `text that is an IPv4 address or that is a colour such as #ff8800`},
+		{text, "ipv4|hexcolor", `"c"`, `text that is an IPv4 address or that is a color such as #ff8800`},
 		{text, "ip", `"c"`, `an IP address`},
 		{text, "https_url", `"http://c"`, `an https URL`},
 		{text, "http_url", `"ftp://c"`, `an http or https URL`},

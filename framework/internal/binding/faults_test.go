@@ -131,7 +131,7 @@ func TestFaults(t *testing.T) {
 		{"default of enum", structWith(reflect.TypeFor[tColor](), `default:"pink"`), binding.Input, `default "pink" is not one of "red"`},
 		{"default and required", structWith(num, `default:"1" validate:"required"`), binding.Input, "it has a default and is required"},
 		{"contradiction", structWith(num, `jsonschema:"minimum=1" validate:"min=5"`), binding.Input, "jsonschema minimum=1 but validate says 5. Keep one"},
-		{"misspelt keyword", structWith(str, `jsonschema:"minLenght=3"`), binding.Input, `"minLenght" does not exist for this type. Did you mean minLength?`},
+		{"misspelled keyword", structWith(str, `jsonschema:"minLenght=3"`), binding.Input, `"minLenght" does not exist for this type. Did you mean minLength?`},
 		{"wrong kind keyword", structWith(num, `jsonschema:"minLength=3"`), binding.Input, "does not exist for this type"},
 		{"keyword of no type", structWith(reflect.TypeFor[tOpaque](), `jsonschema:"pattern=x"`), binding.Input, "Known for this type: title, description, type, oneof_type, anyof_type\n"},
 		{"description", structWith(str, `jsonschema:"description=a"`), binding.Input, "ends at its first comma"},

@@ -11,7 +11,7 @@ const (
 	nearestTries  = 1000
 )
 
-// Nearest is the candidate that a misspelt name most likely meant, or "".
+// Nearest is the candidate that a misspelled name most likely meant, or "".
 func Nearest(name string, candidates []string) string {
 	if len(name) > nearestLength {
 		return ""
@@ -31,7 +31,7 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// distance is Levenshtein's, by bytes, with two neighbours in the wrong order as
+// distance is Levenshtein's, by bytes, with two neighbors in the wrong order as
 // one mistake.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)

@@ -13,11 +13,11 @@ func TestPagesAreBounded(t *testing.T) {
 	for _, size := range []int{10, 1 << 20, generation + 1} {
 		var ps pages
 		text := make([]byte, size)
-		favourite := pageKey{cursor: "favourite"}
-		ps.put(favourite, &protocol.Page{Entries: [][]byte{[]byte("x")}})
+		favorite := pageKey{cursor: "favorite"}
+		ps.put(favorite, &protocol.Page{Entries: [][]byte{[]byte("x")}})
 		for i := range 2000 {
 			ps.put(pageKey{cursor: fmt.Sprint(i)}, &protocol.Page{Entries: [][]byte{text}})
-			if ps.get(favourite) == nil {
+			if ps.get(favorite) == nil {
 				t.Fatalf("a page in use is forgotten after %d of %d bytes", i, size)
 			}
 		}

@@ -113,7 +113,7 @@ func (s *Schema) judge(r *run, v *value, seen []bool) bool {
 			return false
 		}
 	}
-	// Unevaluated items are those that this schema has not evaluated. What its neighbours have
+	// Unevaluated items are those that this schema has not evaluated. What its neighbors have
 	// evaluated does not count (2020-12 core 11.3), so it begins with none.
 	own := seen
 	if s.tracks && len(v.items) > 0 {

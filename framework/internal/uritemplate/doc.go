@@ -29,6 +29,6 @@
 // A Template is immutable and safe for concurrent use. Matching takes time
 // linear in the length of the URI, which is at most 64 KiB.
 //
-// The package does not resolve or normalise URIs and does not compare schemes or
+// The package does not resolve or normalize URIs and does not compare schemes or
 // hosts without regard to case.
 package uritemplate

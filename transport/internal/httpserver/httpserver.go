@@ -83,11 +83,11 @@ func (f *Endpoints) Main(ctx context.Context, r *Request) (PendingRequest, *stre
 	return v, refused
 }
 
-// Old returns an endpoint of HTTP+SSE. Its clients post to the path neighbour beside the URL or, if
-// neighbour is empty, to the URL itself.
-func (f *Endpoints) Old(role legacysse.Role, neighbour string) Endpoint {
+// Old returns an endpoint of HTTP+SSE. Its clients post to the path neighbor beside the URL or, if
+// neighbor is empty, to the URL itself.
+func (f *Endpoints) Old(role legacysse.Role, neighbor string) Endpoint {
 	return func(ctx context.Context, r *Request) (PendingRequest, *streamable.Reply) {
-		messages := neighbour
+		messages := neighbor
 		if messages != "" && strings.HasSuffix(r.Path, "/") {
 			messages = "../" + messages // a path with a trailing slash is one level deeper
 		}

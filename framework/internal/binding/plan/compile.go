@@ -313,7 +313,7 @@ func (c *compiler) keyOf(t reflect.Type) *KeyCodec {
 	return nil
 }
 
-// custom compiles a type with marshalling methods, on value or pointer
+// custom compiles a type with marshaling methods, on value or pointer
 // receivers, or returns nil.
 func (c *compiler) custom(t reflect.Type) Node {
 	p := reflect.PointerTo(t)

@@ -115,7 +115,7 @@ func callText(v reflect.Value, text string, big bool) (err error) {
 }
 
 func (n *MethodNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
-	// A pointer receiver is honoured on any value: encoding/json does so only
+	// A pointer receiver is honored on any value: encoding/json does so only
 	// if it happens to be addressable, and the schema cannot depend on that.
 	switch n.write {
 	case byJSON:

@@ -132,7 +132,7 @@ func (n *StructNode) lookup(key jsontext.Key, next int) int {
 }
 
 // unknown files the members that do not exist. The first maxGuesses of them are compared with the
-// names that there are; more cannot be misspelt by accident.
+// names that there are; more cannot be misspelled by accident.
 func (n *StructNode) unknown(d *decoder, unknown []string, seen []bool) {
 	names := n.names()
 	var free []string

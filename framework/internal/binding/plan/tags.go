@@ -49,8 +49,8 @@ func (c *compiler) warnUnread(keys []string, tag reflect.StructTag) {
 			c.Warn(fmt.Sprintf("the tag %s is not read", key), `Use doc:"…"`)
 		case foreign[key] != "" && c.mode != Output && !slices.Contains(keys, "validate") && !slices.Contains(keys, "jsonschema"):
 			c.Warn(fmt.Sprintf("the tag %s is not read", key), "Write "+foreign[key])
-		case misspelt(key) != "":
-			c.Warn(fmt.Sprintf("the tag %s is not read", key), fmt.Sprintf("Write %s:\"…\", if that was meant", misspelt(key)))
+		case misspelled(key) != "":
+			c.Warn(fmt.Sprintf("the tag %s is not read", key), fmt.Sprintf("Write %s:\"…\", if that was meant", misspelled(key)))
 		case key == "binding" && c.mode != Output && !slices.Contains(keys, "validate") && demands(tag.Get(key)):
 			c.Warn("the tag binding is not read, so that its rules are not asked", `Use validate:"…"`)
 		}
@@ -63,8 +63,8 @@ var foreign = map[string]string{
 	"minLength": `validate:"min=…"`, "maxLength": `validate:"max=…"`, "pattern": `jsonschema:"pattern=…"`, "example": `jsonschema:"example=…"`,
 }
 
-// misspelt returns the tag that was probably meant by a key, or "".
-func misspelt(key string) string {
+// misspelled returns the tag that was probably meant by a key, or "".
+func misspelled(key string) string {
 	if key == "description" || foreign[key] != "" {
 		return ""
 	}

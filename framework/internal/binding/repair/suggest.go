@@ -241,7 +241,7 @@ func (a *attempt) examplesLeft() (left []string) {
 	return left
 }
 
-// rename gives a misspelt member its right name, or removes the member if no name is near. In a type with
+// rename gives a misspelled member its right name, or removes the member if no name is near. In a type with
 // secrets the value may be a secret, so only another case or other separators count as near.
 func (a *attempt) rename(f plan.Finding, parent, name string) {
 	owner, ok := f.Node.(*plan.StructNode)
@@ -262,7 +262,7 @@ func (a *attempt) rename(f plan.Finding, parent, name string) {
 	})
 }
 
-// meant returns the unused member that a misspelt name stands for. That is the member with the nearest name.
+// meant returns the unused member that a misspelled name stands for. That is the member with the nearest name.
 // If no name is near and exactly one required member is missing, it is that member, provided that the value
 // fits. Otherwise meant returns "".
 func (p guesser) meant(owner *plan.StructNode, object []byte, name string, value []byte) string {

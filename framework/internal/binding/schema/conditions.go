@@ -112,5 +112,5 @@ var patternNames = map[string]string{
 	"alpha": "of letters a-z only", "alphanum": "of letters a-z and digits only", "numeric": "that is a number",
 	"number": "of digits only", "hexadecimal": "of hexadecimal digits", "alphaspace": "of letters a-z and spaces only",
 	"alphanumspace": "of letters a-z, digits and spaces only", "semver": "that is a semantic version such as 1.2.3",
-	"e164": "that is a phone number such as +4930123456", "hexcolor": "that is a colour such as #ff8800",
+	"e164": "that is a phone number such as +4930123456", "hexcolor": "that is a color such as #ff8800",
 }

@@ -180,7 +180,7 @@ func Flatten(name string) string { return strings.ToLower(separators.Replace(nam
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
-// Distance is Levenshtein's, over bytes, with swapped neighbours as one step. Texts longer
+// Distance is Levenshtein's, over bytes, with swapped neighbors as one step. Texts longer
 // than maxGuess are as far away as they are long.
 func Distance(a, b string) int {
 	if len(a) > MaxGuess || len(b) > MaxGuess {

@@ -190,20 +190,20 @@ func (w walker) alternatives(before, after object) {
 		w.compare(gone[0], added[0])
 		return
 	}
-	labelled := map[string][]int{} // indexes in added of alternatives that have no partner yet
+	labeled := map[string][]int{} // indexes in added of alternatives that have no partner yet
 	for i, s := range added {
 		l := label(w.after, s)
-		labelled[l] = append(labelled[l], i)
+		labeled[l] = append(labeled[l], i)
 	}
 	paired := map[int]bool{}
 	for _, s := range gone {
 		l := label(w.before, s)
-		if len(labelled[l]) == 0 {
+		if len(labeled[l]) == 0 {
 			w.narrower("alternative %s removed", l)
 			continue
 		}
-		i := labelled[l][0]
-		labelled[l], paired[i] = labelled[l][1:], true
+		i := labeled[l][0]
+		labeled[l], paired[i] = labeled[l][1:], true
 		w.compare(s, added[i])
 	}
 	for i, s := range added {

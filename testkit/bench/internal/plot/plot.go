@@ -32,13 +32,13 @@ const (
 	titleRoom = 30
 )
 
-// palette has a colour for each name, in the order in which they come; what stands behind
+// palette has a color for each name, in the order in which they come; what stands behind
 // a comma says how, and not who.
 var palette = []string{"#c2410c", "#4b6cb7", "#6b8f3a", "#9bb86f", "#8a8a8a", "#bdbdbd", "#7a5195"}
 
-type colours map[string]string
+type colors map[string]string
 
-func (c colours) of(name string) string {
+func (c colors) of(name string) string {
 	name, _, _ = strings.Cut(name, ", ")
 	if c[name] == "" {
 		c[name] = palette[len(c)%len(palette)]
@@ -49,7 +49,7 @@ func (c colours) of(name string) string {
 // Bars draws groups below each other.
 func Bars(title string, groups []Group) []byte {
 	var b strings.Builder
-	paint := colours{}
+	paint := colors{}
 	y := titleRoom + 10
 	for _, g := range groups {
 		y += bars(&b, g, y, paint)
@@ -57,7 +57,7 @@ func Bars(title string, groups []Group) []byte {
 	return document(title, y, b.String())
 }
 
-func bars(b *strings.Builder, g Group, y int, paint colours) (height int) {
+func bars(b *strings.Builder, g Group, y int, paint colors) (height int) {
 	text(b, 10, y+14, "start", "600", g.Title)
 	longest := 0.0
 	for _, bar := range g.Bars {
@@ -126,7 +126,7 @@ func Lines(title, xName string, lines []Line) []byte {
 		text(&b, plotLeft-6, at+4, "end", "400", power(e))
 	}
 	text(&b, (plotLeft+width-plotRight)/2, plotHeight-6, "middle", "400", xName)
-	paint := colours{}
+	paint := colors{}
 	taken := map[int]bool{}
 	for _, l := range lines {
 		line(&b, l, px, py, paint.of(l.Name), taken)
@@ -134,23 +134,23 @@ func Lines(title, xName string, lines []Line) []byte {
 	return document(title, plotHeight, b.String())
 }
 
-func line(b *strings.Builder, l Line, px, py func(float64) float64, colour string, taken map[int]bool) {
+func line(b *strings.Builder, l Line, px, py func(float64) float64, color string, taken map[int]bool) {
 	if len(l.X) == 0 {
 		return
 	}
 	var points []string
 	for i := range l.X {
 		points = append(points, fmt.Sprintf("%.1f,%.1f", px(l.X[i]), py(l.Y[i])))
-		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", px(l.X[i]), py(l.Y[i]), colour)
+		fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`+"\n", px(l.X[i]), py(l.Y[i]), color)
 	}
-	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(points, " "), colour)
+	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", strings.Join(points, " "), color)
 	last := len(l.X) - 1
 	row := int(py(l.Y[last])) / 14
 	for taken[row] {
 		row++
 	}
 	taken[row] = true
-	fmt.Fprintf(b, `<text x="%d" y="%d" fill="%s">%s</text>`+"\n", int(px(l.X[last]))+10, row*14+11, colour, escaped(l.Name))
+	fmt.Fprintf(b, `<text x="%d" y="%d" fill="%s">%s</text>`+"\n", int(px(l.X[last]))+10, row*14+11, color, escaped(l.Name))
 }
 
 // scale is powers of ten.

@@ -33,7 +33,7 @@ func (s Series) Noise() float64 {
 	return (s.quantile(0.75) - s.quantile(0.25)) / 2 / math.Abs(m)
 }
 
-// quantile is interpolated between neighbours.
+// quantile is interpolated between neighbors.
 func (s Series) quantile(share float64) float64 {
 	sorted := slices.Sorted(slices.Values(s))
 	at := share * float64(len(sorted)-1)
