@@ -36,9 +36,10 @@ type Rule struct {
 // regular expression it costs a program nothing at its start.
 func word(others string, longest int) func(string) bool {
 	return func(s string) bool {
-		return s != "" && len(s) <= longest && strings.IndexFunc(s, func(r rune) bool {
-			return !letter(r) && !('0' <= r && r <= '9') && !strings.ContainsRune(others, r)
-		}) < 0
+		other := func(r rune) bool {
+			return !letter(r) && (r < '0' || r > '9') && !strings.ContainsRune(others, r)
+		}
+		return s != "" && len(s) <= longest && !strings.ContainsFunc(s, other)
 	}
 }
 
