@@ -29,10 +29,16 @@ func (d *Dialect) AppendPrompt(dst []byte, p *protocol.Prompt) ([]byte, error) {
 	return encode(d, dst, promptMembers, p)
 }
 
-// AppendImplementation appends an Implementation: serverInfo or clientInfo.
+// AppendImplementation appends an Implementation: serverInfo or clientInfo. If the theme of an icon is
+// unknown, it leaves out the icons.
 func (d *Dialect) AppendImplementation(dst []byte, i *protocol.Implementation) []byte {
-	dst, _ = implementationMembers.append(d, dst, i) // texts do not fail
-	return dst
+	b, err := implementationMembers.append(d, dst, i)
+	if err != nil { // of an icon, because texts do not fail
+		plain := *i
+		plain.Icons = nil
+		b, _ = implementationMembers.append(d, dst, &plain)
+	}
+	return b
 }
 
 var implementationMembers = rows[protocol.Implementation](

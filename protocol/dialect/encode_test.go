@@ -458,6 +458,26 @@ func TestServerInfoCannotBeForged(t *testing.T) {
 	}
 }
 
+// AppendImplementation has no error, so it leaves out icons with an unknown theme. The results that
+// contain the server's icons are refused.
+func TestServerInfoWithUnknownTheme(t *testing.T) {
+	t.Parallel()
+	server := protocol.Implementation{Name: "a", Version: "1", Icons: []protocol.Icon{{Src: "https://a", Theme: "dusk"}}}
+	for _, d := range dialect.All() {
+		if got := d.AppendImplementation(nil, &server); string(got) != `{"name":"a","version":"1"}` {
+			t.Errorf("%s: %s", d, got)
+		}
+	}
+	got, err := dialect.Of(revE).AppendResult(nil, &protocol.DiscoverResult{Server: server}, nil)
+	if err == nil || !strings.Contains(err.Error(), `theme "dusk"`) {
+		t.Errorf("%s, %v", got, err)
+	}
+	got, err = dialect.Of(revD).AppendResult(nil, &protocol.InitializeResult{Server: server}, nil)
+	if err == nil || !strings.Contains(err.Error(), `theme "dusk"`) {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 // Handshake revisions must not see what 2026-07-28 adds to results.
 func TestHandshakeResultsAreBare(t *testing.T) {
 	t.Parallel()

@@ -207,7 +207,11 @@ func (w *writer) identity(r protocol.Result, server []byte) []byte {
 		return nil
 	}
 	if found, ok := r.(*protocol.DiscoverResult); ok && found.Server.Name != "" {
-		return w.d.AppendImplementation(nil, &found.Server)
+		info, err := implementationMembers.append(w.d, nil, &found.Server)
+		if err != nil {
+			w.fail("%w", err)
+		}
+		return info
 	}
 	return server
 }
