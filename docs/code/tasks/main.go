@@ -64,6 +64,29 @@ func NewApp(s *Studio, opts ...framework.AppOption) *framework.App {
 	)
 }
 
+// Remaster asks before there is a task, and then goes on as one.
+func (s *Studio) Remaster(ctx context.Context, in FilmIn) (string, error) {
+	sure, err := framework.Elicit[bool](ctx, fmt.Sprintf("Replace %q?", in.Title))
+	if err != nil || !sure {
+		return "Nothing was changed.", err
+	}
+	if err := framework.Detach(ctx); err != nil {
+		return "", err // the handler runs again in the task, with the answer
+	}
+	for scene := range in.Scenes {
+		if err := s.Render(ctx, in.Title, scene); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%q is replaced.", in.Title), nil
+}
+
+// RemasterTool keeps a call in its request until the user has agreed.
+func (s *Studio) RemasterTool() framework.Component {
+	return framework.Tool("remaster", s.Remaster, framework.Describe("Replace a film. Asks the user first."),
+		framework.Task(framework.TaskOptional, framework.AfterDetach()))
+}
+
 func main() {
 	s := &Studio{
 		Render: func(ctx context.Context, _ string, _ int) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/store/boltstore"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/testkit"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -184,4 +185,15 @@ func TestFilmSurvives(t *testing.T) {
 	c = connect(t, serving(t, NewApp(studio, framework.WithStore(file))), protocol.Rev20260728)
 	wait(t, c.Task(task.ID()))
 	b.check(t, 4)
+}
+
+// The user is asked once, before the task, and the task renders.
+func TestRemaster(t *testing.T) {
+	testkit.BothEras(t, func() *framework.App {
+		var b books
+		return framework.New("studio", "1.0.0").Add(b.studio(atOnce).RemasterTool())
+	}, func(t *testing.T, s *testkit.Session) {
+		s.OnElicit("Replace \"Metropolis\"?", true) // is used once
+		s.CallRaw("remaster", `{"title":"Metropolis","scenes":2}`).OK().Mentions("is replaced")
+	})
 }
