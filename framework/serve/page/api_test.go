@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -426,4 +427,41 @@ func TestAuthorize(t *testing.T) {
 	if b.ask(http.MethodPost, "/api/connect", `{"bearer":"wrong"}`, &about); about.State.Name != "login" {
 		t.Errorf("with a wrong token of the user: %+v", about)
 	}
+}
+
+// TestOffersOfReplacedConnection: if the user chooses another revision while lists are read, the
+// answer has the lists of the new connection.
+func TestOffersOfReplacedConnection(t *testing.T) {
+	t.Parallel()
+	began := make(chan struct{})
+	var once sync.Once
+	first := framework.OnList("first", func(ctx context.Context, call *framework.Call, next framework.Next[[]framework.ComponentInfo]) ([]framework.ComponentInfo, error) {
+		held := false
+		once.Do(func() { held = true })
+		if held {
+			close(began)
+			<-ctx.Done() // until the connection is closed
+			return nil, ctx.Err()
+		}
+		return next(ctx, call)
+	})
+	server, err := framework.New("calc", "1.0").Add(asking()).Use(first).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := opened(t, page.Options{Host: server})
+	b.ask(http.MethodPost, "/api/connect", `{"revision":"2025-06-18"}`, nil)
+	var all struct{ Tools []struct{ Name string } }
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if response := b.do(http.MethodGet, "/api/offers", "", nil); response.status != http.StatusOK {
+			t.Errorf("%d %s", response.status, response.body)
+		} else if err := json.Unmarshal([]byte(response.body), &all); err != nil || len(all.Tools) == 0 {
+			t.Errorf("%v in %s", err, response.body)
+		}
+	}()
+	<-began
+	b.ask(http.MethodPost, "/api/connect", `{"revision":"2025-11-25"}`, nil)
+	<-done
 }

@@ -71,6 +71,17 @@ func (p *Page) offers(ctx context.Context) (*offers, error) {
 	if err != nil {
 		return nil, err
 	}
+	all, err := p.offersOf(ctx, s)
+	if err != nil {
+		if s = p.replaced(s); s != nil {
+			return p.offersOf(ctx, s)
+		}
+	}
+	return all, err
+}
+
+// offersOf returns what the server of the connection offers.
+func (p *Page) offersOf(ctx context.Context, s *session) (*offers, error) {
 	s.listening(ctx)
 	has := s.client.Capabilities()
 	own := p.insides()

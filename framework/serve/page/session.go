@@ -70,6 +70,19 @@ func (p *Page) connected(ctx context.Context) (*session, error) {
 	return p.connect(ctx)
 }
 
+// replaced returns the connection that was made in place of s, for example because the user has chosen
+// another revision while s was in use. It returns nil if there is none.
+func (p *Page) replaced(s *session) *session {
+	p.connecting.Lock() // a new connection may be in the making
+	defer p.connecting.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.session == s {
+		return nil
+	}
+	return p.session
+}
+
 // reconnect ends the connection, calls change, and makes a new connection.
 func (p *Page) reconnect(ctx context.Context, change func()) (*session, error) {
 	if p.saved != nil {
