@@ -192,7 +192,7 @@ func TestRemaster(t *testing.T) {
 	testkit.BothEras(t, func() *framework.App {
 		var b books
 		return framework.New("studio", "1.0.0").Add(b.studio(atOnce).RemasterTool())
-	}, func(t *testing.T, s *testkit.Session) {
+	}, func(_ *testing.T, s *testkit.Session) {
 		s.OnElicit("Replace \"Metropolis\"?", true) // is used once
 		s.CallRaw("remaster", `{"title":"Metropolis","scenes":2}`).OK().Mentions("is replaced")
 	})
