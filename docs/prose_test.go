@@ -27,7 +27,7 @@ var later = []string{"testkit/bench", "testkit/interop"}
 
 // banned are constructions that send a reader back to look for a noun, or that another word says more
 // plainly.
-var banned = regexp.MustCompile(`(?i)\b(that of|those of|whoever|nobody|somebody|anew|says whether|says that|is told|are told|is no|are no|(in|for|by|of|from|to|on|with) which)\b`)
+var banned = regexp.MustCompile(`(?i)\b(that of|those of|whoever|nobody|somebody|anew|says whether|says that|is told|are told|is no|are no|is none of|are none of|(in|for|by|of|from|to|on|with) which)\b`)
 
 // accepted are phrases that contain a banned construction and are right.
 var accepted = []string{

@@ -73,7 +73,7 @@ func registrationFaults() map[string]faulty {
 		"input no object":       {framework.Tool("t", func(context.Context, int) (string, error) { return "", nil }), []string{`tool "t"`}},
 		"raw without schema":    {framework.Tool("t", func(context.Context, []byte) (string, error) { return "", nil }), []string{`tool "t"`}},
 		"prompt of a map":       {promptOf[map[string]string](), []string{`prompt "p"`, "does not name the arguments", "Arguments"}},
-		"arguments of a struct": {promptOf[struct{ A string }](framework.Arguments()), []string{"Arguments are those of struct"}},
+		"arguments of a struct": {promptOf[struct{ A string }](framework.Arguments()), []string{"got Arguments, but struct"}},
 		"arguments twice":       {promptOf[map[string]string](framework.Arguments(protocol.PromptArgument{Name: "a"}, protocol.PromptArgument{Name: "a"})), []string{`Arguments: the name "a"`}},
 		"argument's name":       {promptOf[map[string]string](framework.Arguments(protocol.PromptArgument{Name: "a,b"})), []string{`Arguments: the name "a,b"`, "comma"}},
 		"bad schema":            {framework.Tool("t", none, framework.InputSchema(`{"type":"objekt"}`)), []string{"InputSchema"}},
@@ -154,7 +154,7 @@ func registrationFaults() map[string]faulty {
 		"exclude of a group":    {framework.Group("g", framework.Methods(&onlyOne{})).With(framework.Exclude("A")), []string{`group "g"`, "Exclude fits no member"}},
 
 		"header of a number":  {framework.Tool("t", none, framework.InputSchema(`{"type":"object","properties":{"n":{"type":"number","x-mcp-header":"N"}}}`)), []string{`tool "t"`, "InputSchema: n", `"N"`, `type "number"`}},
-		"header with a space": {framework.Tool("t", none, framework.InputSchema(`{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string","x-mcp-header":"a b"}}}}}`)), []string{"InputSchema: a.b", "is no header name"}},
+		"header with a space": {framework.Tool("t", none, framework.InputSchema(`{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string","x-mcp-header":"a b"}}}}}`)), []string{"InputSchema: a.b", "is not a header name"}},
 		"header twice":        {framework.Tool("t", none, framework.InputSchema(`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Tenant"},"b":{"type":"string","x-mcp-header":"tenant"}}}`)), []string{"InputSchema: b", "declared twice"}},
 		"header of the root":  {framework.Tool("t", none, framework.InputSchema(`{"type":"object","x-mcp-header":"A"}`)), []string{`InputSchema: x-mcp-header "A" is not on a property`}},
 		"header in a list":    {framework.Tool("t", none, framework.InputSchema(`{"type":"object","properties":{"l":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}`)), []string{"InputSchema: l: x-mcp-header", "properties alone"}},

@@ -34,8 +34,8 @@ func (m *member) portable(b *builder, schema []byte) {
 		report(b, "Gemini's API refuses its name", "Begin it with a letter or _")
 	}
 	if length := len("mcp____") + len(b.server.name) + len(m.listed); length > longestCalled {
-		report(b, fmt.Sprintf("clients call it mcp__%s__%s, which is %d characters long: the APIs of OpenAI and Gemini take %d", b.server.name, m.listed, length, longestCalled),
-			"Shorten its name or that of the app")
+		report(b, fmt.Sprintf("clients call it mcp__%s__%s, of %d characters: the APIs of OpenAI and Gemini take %d", b.server.name, m.listed, length, longestCalled),
+			"Shorten its name or the app's")
 	}
 	for _, name := range refusedFields(schema) {
 		report(b, fmt.Sprintf("Anthropic's API refuses the name of the argument %q", name), "Use 1 to 64 letters a-z, digits, _, - and .")

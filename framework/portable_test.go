@@ -24,7 +24,7 @@ func TestNamesThatModelAPIsRefuse(t *testing.T) {
 		"48 letters":  {framework.Tool(long[:48], none, framework.Describe("d")), ""},
 		"a dot":       {framework.Tool("a.b", none, framework.Describe("d")), "the APIs of Anthropic and OpenAI refuse its name"},
 		"a digit":     {framework.Tool("2read", none, framework.Describe("d")), "Gemini's API refuses its name"},
-		"long":        {framework.Tool(long[:60], none, framework.Describe("d")), "clients call it mcp__shop__" + long[:60] + ", which is 71 characters long: the APIs of OpenAI and Gemini take 64"},
+		"long":        {framework.Tool(long[:60], none, framework.Describe("d")), "clients call it mcp__shop__" + long[:60] + ", of 71 characters: the APIs of OpenAI and Gemini take 64"},
 		"plain field": {raw(`{"type":"object","properties":{"a_b-c.d":{"type":"string","default":{"x y":1}}}}`), ""},
 		"a space": {framework.Tool("t", func(_ context.Context, _ struct {
 			A int `json:"x y"`

@@ -78,7 +78,7 @@ func (b *builder) arguments(m *member, t reflect.Type) *texts {
 		m.fault(b, "", fmt.Sprintf("%s does not name the arguments", t), "Name them with Arguments, or use a struct")
 		return nil
 	case !isTextMap(t) && given != nil:
-		m.fault(b, "", fmt.Sprintf("Arguments are those of %s already", t), "Use map[string]string, or leave Arguments out")
+		m.fault(b, "", fmt.Sprintf("got Arguments, but %s names the arguments already", t), "Use map[string]string, or leave Arguments out")
 		return nil
 	}
 	names := make([]string, len(given))

@@ -46,7 +46,7 @@ func (a *Answer) frame(sent string, answer []byte) {
 	}
 	msg, fault := jsonrpc.Decode(answer)
 	if fault != nil {
-		a.t.Fatalf("testkit: the answer is no JSON-RPC: %s\nsent: %s\ngot:  %s", fault.Reason, sent, answer)
+		a.t.Fatalf("testkit: the answer is not JSON-RPC: %s\nsent: %s\ngot:  %s", fault.Reason, sent, answer)
 		return
 	}
 	request, fault := decodeSent(sent)

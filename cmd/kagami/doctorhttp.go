@@ -227,7 +227,7 @@ func (p *diagnosis) issuer(ctx context.Context, issuer string) {
 		var metadata struct{ Issuer string }
 		if last = p.fetch(ctx, where.String(), &metadata); last == nil {
 			if metadata.Issuer != issuer {
-				p.finds("issuer", "the metadata of %s is that of %s", issuer, metadata.Issuer)
+				p.finds("issuer", "the metadata of %s names the issuer %s", issuer, metadata.Issuer)
 			}
 			return
 		}

@@ -31,8 +31,7 @@ func keepRoomy(ctx context.Context) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	t := newTrimmer()
-	context.AfterFunc(ctx, func() { t.timer.Stop() })
+	t := newTrimmer(ctx)
 	var look func(percent int)
 	look = func(percent int) {
 		if ctx.Err() != nil {
@@ -63,11 +62,15 @@ type trimmer struct {
 	cycles uint64     // collections that the runtime had decided on when memory was last returned
 }
 
-func newTrimmer() *trimmer {
+func newTrimmer(ctx context.Context) *trimmer {
 	t := new(trimmer)
-	t.mu.Lock()
+	t.mu.Lock() // check uses timer
 	defer t.mu.Unlock()
-	t.timer = time.AfterFunc(quiet, t.check)
+	t.timer = time.AfterFunc(quiet, func() {
+		if ctx.Err() == nil {
+			t.check()
+		}
+	})
 	return t
 }
 

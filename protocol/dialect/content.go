@@ -188,7 +188,7 @@ func readBlock(d *Dialect, to *protocol.Block, v []byte, at place) *fail {
 		*to = protocol.Unknown{Type: kind, Raw: bytes.Clone(v)}
 		return nil
 	}
-	return refuse("is no block type that this protocol has").in("type")
+	return refuse("is not a block type of the protocol").in("type")
 }
 
 // readType reads the member that discriminates a union.

@@ -103,7 +103,7 @@ func (w *mirrorWalk) declare(raw, schema []byte, path []string, reachable bool) 
 	at := strings.Join(path, ".")
 	switch {
 	case !isText || !headerToken.MatchString(name):
-		return fmt.Errorf("%s: x-mcp-header %s is no header name", at, raw)
+		return fmt.Errorf("%s: x-mcp-header %s is not a header name", at, raw)
 	case !reachable || len(path) == 0:
 		return fmt.Errorf("%s: x-mcp-header %s is not on a property that properties alone lead to", at, raw)
 	case typ != "string" && typ != "integer" && typ != "boolean":

@@ -166,7 +166,7 @@ func testSlow(t *testing.T, s setup) {
 	}
 	c.send(100, "echo", script{Text: "fast"})
 	if r := c.next(); r.ID != 100 {
-		t.Fatalf("the first answer is that of %d, which should be held", r.ID)
+		t.Fatalf("the first answer is for %d, which should be held", r.ID)
 	}
 	close(c.host.released)
 	for range 8 {

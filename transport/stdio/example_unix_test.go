@@ -37,7 +37,7 @@ func (u UnixTransport) Serve(ctx context.Context, host transport.Host) error {
 		}
 		conns.Go(func() {
 			defer func() { _ = conn.Close() }()
-			// The fault of one connection is not that of the others.
+			// A fault of one connection does not end the others.
 			_ = stdio.New(append(slices.Clip(u.Options),
 				stdio.Streams(conn, conn),
 				stdio.Peer(transport.Peer{Carrier: "unix", RemoteAddr: conn.RemoteAddr().String()}),

@@ -116,7 +116,7 @@ func TestCheckFaults(t *testing.T) {
 		{"pointer", with(func(k *binding.Check) { k.Type = reflect.TypeFor[*string]() }), "the type *string; use the type of the values"},
 		{"no words", with(func(k *binding.Check) { k.Want = " " }), "does not say what it wants"},
 		{"no JSON", with(func(k *binding.Check) { k.Schema = []byte(`{`) }), "the schema of"},
-		{"no object", with(func(k *binding.Check) { k.Schema = []byte(`true`) }), "is no JSON object"},
+		{"no object", with(func(k *binding.Check) { k.Schema = []byte(`true`) }), "is not a JSON object"},
 		{"wrong keyword", with(func(k *binding.Check) { k.Schema = []byte(`{"minLength":"x"}`) }), "the schema of"},
 		{"type", with(func(k *binding.Check) { k.Schema = []byte(`{"type":"string"}`) }), "has type, which comes from"},
 		{"pattern", with(func(k *binding.Check) { k.Schema = []byte(`{"pattern":"(?i)a"}`) }), "no group that begins with (?i"},

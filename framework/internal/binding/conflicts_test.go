@@ -148,15 +148,15 @@ func TestContradictions(t *testing.T) {
 		}{}, ""},
 		"words for elements": {struct {
 			V []int `json:"v" validate:"dive,oneof=a"`
-		}{}, `"a" is no whole number`},
+		}{}, `"a" is not a whole number`},
 		"words for number": {struct {
 			V int `json:"v" validate:"oneof=a 2"`
-		}{}, `"a" is no whole number`},
+		}{}, `"a" is not a whole number`},
 		"nested": {struct {
 			L []struct {
 				V int `json:"v" validate:"oneof=a"`
 			} `json:"l"`
-		}{}, `"a" is no whole number`},
+		}{}, `"a" is not a whole number`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

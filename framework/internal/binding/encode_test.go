@@ -99,7 +99,7 @@ func TestEncodeFaults(t *testing.T) {
 	out, err = encode(t, box[any]{[]any{math.NaN()}})
 	fails(out, err, "/v/0: NaN")
 	out, err = encode(t, json.Number("1x"))
-	fails(out, err, "is no number")
+	fails(out, err, "is not a number")
 	out, err = encode(t, json.RawMessage("{"))
 	fails(out, err, "encoding json.RawMessage")
 	deep := json.RawMessage(strings.Repeat("[", 2000) + strings.Repeat("]", 2000))

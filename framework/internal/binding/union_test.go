@@ -131,7 +131,7 @@ func TestUnionAppend(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[uPicture](), binding.Output, binding.Options{Unions: unions()})
 	_, err := p.Append(nil, reflect.ValueOf(uPicture{Main: uCircle{R: 1}, Rest: []uShape{uStranger{}}}))
-	if err == nil || !strings.Contains(err.Error(), "/rest/0: type binding_test.uStranger is none of the variants of binding_test.uShape") {
+	if err == nil || !strings.Contains(err.Error(), "/rest/0: type binding_test.uStranger is not a variant of binding_test.uShape") {
 		t.Errorf("error %v", err)
 	}
 	out, err := p.Append(nil, reflect.ValueOf(uPicture{Rest: []uShape{(*uSquare)(nil)}}))
@@ -249,7 +249,7 @@ func TestUnionFaults(t *testing.T) {
 		{"stranger", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(reflect.TypeFor[tBase]())}, "does not implement"},
 		{"two names", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(circle, reflect.PointerTo(circle))}, `has two names, "a" and "b"`},
 		{"clash", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(reflect.TypeFor[uNumbered]())}, `in.S.(a): field Kind has the discriminator's name "kind" and type int`},
-		{"enum", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(reflect.TypeFor[uListed]())}, `"a" is none of the values of field Kind`},
+		{"enum", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(reflect.TypeFor[uListed]())}, `"a" is not a value of field Kind`},
 		{"own JSON", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(reflect.TypeFor[uOwn]())}, "writes its own JSON"},
 		{"inside", binding.Union{Interface: shape, Discriminator: "kind", Variants: of(reflect.TypeFor[uChan]())}, "in.S.(a).C: type chan int has no JSON form"},
 		{"other", binding.Union{Interface: reflect.TypeFor[uFlat](), Discriminator: "kind", Variants: of(reflect.TypeFor[uLeft]())}, "interface binding_test.uShape cannot be decoded"},

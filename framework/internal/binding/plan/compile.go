@@ -95,9 +95,9 @@ func (c *compiler) checkRoot(n Node) {
 	}
 	switch c.mode {
 	case Strings:
-		c.Fault("", fmt.Sprintf("type %s is no struct", n.GoType()), "Use a struct whose fields have a text form")
+		c.Fault("", fmt.Sprintf("type %s is not a struct", n.GoType()), "Use a struct whose fields have a text form")
 	case Form:
-		c.Fault("", fmt.Sprintf("type %s is no form", n.GoType()), "Use a flat struct of texts, numbers, bools, enums and lists of enums")
+		c.Fault("", fmt.Sprintf("type %s is not a form", n.GoType()), "Use a flat struct of texts, numbers, bools, enums and lists of enums")
 	default:
 		c.Fault("", fmt.Sprintf("type %s does not encode as a JSON object", n.GoType()),
 			"Use a struct, a map with string keys, or json.RawMessage with InputSchema")

@@ -111,11 +111,11 @@ func (c *compiler) sameName(equals []candidate) {
 		c.At(b.sf.Name, func() {
 			switch {
 			case together:
-				c.Fault("", fmt.Sprintf("name %q is that of %s", b.name, a.sf.Name), "Use different names")
+				c.Fault("", fmt.Sprintf("name %q is also the name of %s", b.name, a.sf.Name), "Use different names")
 			case c.mode == Output:
-				c.Warn(fmt.Sprintf("name %q of %s is also that of %s.%s, so that neither is written", b.name, b.owner, a.owner, a.sf.Name), "Use different names, or declare the field in the outer struct")
+				c.Warn(fmt.Sprintf("name %q of %s is also the name of %s.%s, so neither is written", b.name, b.owner, a.owner, a.sf.Name), "Use different names, or declare the field in the outer struct")
 			default:
-				c.Fault("", fmt.Sprintf("name %q of %s is also that of %s.%s, so that neither would be read", b.name, b.owner, a.owner, a.sf.Name), "Use different names, or declare the field in the outer struct")
+				c.Fault("", fmt.Sprintf("name %q of %s is also the name of %s.%s, so neither would be read", b.name, b.owner, a.owner, a.sf.Name), "Use different names, or declare the field in the outer struct")
 			}
 		})
 	}
@@ -343,13 +343,13 @@ func (c *compiler) header(f *Member) {
 		c.Fault("", fmt.Sprintf("header on type %s", f.Node.GoType()), "Only texts, integers and bools can travel in a header")
 	}
 	if !headerToken.MatchString(f.header) {
-		c.Fault("", fmt.Sprintf("header %q is no token", f.header), "Use letters, digits and -")
+		c.Fault("", fmt.Sprintf("header %q is not a token", f.header), "Use letters, digits and -")
 	}
 	if slices.ContainsFunc(c.Path, func(step string) bool { return step == "[]" || step == "[key]" || strings.HasPrefix(step, "(") }) {
 		c.Fault("", "header inside a list, a map or a variant", "Move the field out")
 	}
 	if other, taken := c.headers[strings.ToLower(f.header)]; taken {
-		c.Fault("", fmt.Sprintf("header %q is that of %s", f.header, other), "Use different names")
+		c.Fault("", fmt.Sprintf("header %q is also the header of %s", f.header, other), "Use different names")
 	}
 	c.headers[strings.ToLower(f.header)] = f.goName
 }

@@ -144,7 +144,7 @@ func (c *compiler) checkTag(v *variantNode) {
 		c.Fault("", fmt.Sprintf("field %s has the discriminator's name %q and type %s", f.goName, v.member, f.Node.GoType()),
 			"Make it a string, rename it, or choose another discriminator")
 	case listed && !slices.ContainsFunc(enum.texts, func(text []byte) bool { return string(text) == string(raw) }):
-		c.Fault("", fmt.Sprintf("%q is none of the values of field %s, which has the discriminator's name", v.name, f.goName),
+		c.Fault("", fmt.Sprintf("%q is not a value of field %s, which has the discriminator's name", v.name, f.goName),
 			"Add it to Values or name the variant as there")
 	}
 }
@@ -270,7 +270,7 @@ func (n *UnionNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	case !value.IsValid():
 		return append(dst, "null"...)
 	case variant == nil:
-		return e.fail(dst, "type %s is none of the variants of %s; name it in OneOf", value.Type(), n.t)
+		return e.fail(dst, "type %s is not a variant of %s; name it in OneOf", value.Type(), n.t)
 	}
 	return variant.encode(e, dst, value)
 }

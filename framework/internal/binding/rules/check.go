@@ -50,7 +50,7 @@ var notForChecks = []string{"type", "$ref", "$defs", "$id", "$schema", "$anchor"
 
 func (k Check) schemaProblem() string {
 	if jsontext.KindOf(k.Schema) != jsontext.KindObject {
-		return fmt.Sprintf("the schema of %q is no JSON object", k.Tag)
+		return fmt.Sprintf("the schema of %q is not a JSON object", k.Tag)
 	}
 	if _, err := schema.CompileRaw(k.Schema); err != nil {
 		return fmt.Sprintf("the schema of %q: %v", k.Tag, err)

@@ -41,7 +41,7 @@ func (c *Compiler) wordsForNumbers(k *Constraints, v Value) {
 		}
 		for _, w := range r.words() {
 			if _, err := strconv.ParseInt(w, 10, 64); err != nil {
-				c.Fault("", fmt.Sprintf("validate rule %q: %q is no whole number", r.Name+"="+r.Param, w), "Write whole numbers")
+				c.Fault("", fmt.Sprintf("validate rule %q: %q is not a whole number", r.Name+"="+r.Param, w), "Write whole numbers")
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func (c *Compiler) lint(k *Constraints, t, owner reflect.Type) bool {
 		return false
 	}
 	if k.Keys != nil && t.Kind() != reflect.Map {
-		c.Fault("", fmt.Sprintf("validate keys on type %s, which is no map", t), "Remove keys…endkeys")
+		c.Fault("", fmt.Sprintf("validate keys on type %s, which is not a map", t), "Remove keys…endkeys")
 		return false
 	}
 	return c.lint(k.Elem, t.Elem(), owner) && ok
