@@ -290,8 +290,8 @@ func (c *benchConn) SetWriteDeadline(time.Time) error { return nil }
 
 // TestAllocations of a POST, from its bytes to those of its response, the host's own mark
 // (transport.Final) included: the request with its fields and the visit, their text, the
-// body, and the errand with all that belongs to it; and fasthttp's reader of what it has read
-// ahead of the body. A long answer takes the head of its memory besides.
+// body, and the exchange with all that belongs to it. A long answer takes the head of its memory
+// besides.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -300,9 +300,9 @@ func TestAllocations(t *testing.T) {
 		host *answering
 		most float64
 	}{
-		"handshake": {&answering{frame: []byte(benchedAnswer)}, 6},
-		"modern":    {&answering{frame: []byte(benchedAnswer), modern: true}, 6},
-		"long":      {&answering{frame: make([]byte, 256<<10), modern: true}, 7},
+		"handshake": {&answering{frame: []byte(benchedAnswer)}, 5},
+		"modern":    {&answering{frame: []byte(benchedAnswer), modern: true}, 5},
+		"long":      {&answering{frame: make([]byte, 256<<10), modern: true}, 6},
 	} {
 		s := newBenchServer(t, c.host)
 		call := benchRequest("application/json, text/event-stream", s.session(t))

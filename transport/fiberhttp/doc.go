@@ -15,10 +15,11 @@
 //   - A client that does not read is disconnected after WriteTimeout. A disconnect is noticed at
 //     once if it ends the client's call or stream. Otherwise the client may have closed only its
 //     sending half, and a disconnect is noticed at the next write.
-//   - After a stream, a server of New keeps the connection open, unless it has TLS or the client
-//     speaks HTTP/1.0. A mounted endpoint closes it.
-//   - A server of New without TLS runs a handler in the goroutine that reads the connection. If the
-//     handler takes long, another goroutine continues with the connection (ADR 34).
+//   - A server of New reads connections itself, with fasthttp's parser. It judges a request by its
+//     header, before it reads the body (ADR 22), and runs the handler in the goroutine that reads the
+//     connection. If the handler takes long, another goroutine continues with the connection (ADR 34).
+//   - After a stream, a server of New keeps the connection open, unless the client speaks HTTP/1.0. A
+//     mounted endpoint closes it.
 //   - Memory of fasthttp does not leave the handler, with any fiber.Config. Nor does fasthttp's own
 //     context, even if the UserContext derives from it; see Context.
 //   - Errors are JSON-RPC errors and do not reach the app's ErrorHandler. The ErrorHandler of a

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
-	"github.com/kagami-mcp/kagami/transport/internal/inflight"
 	"github.com/kagami-mcp/kagami/transport/internal/legacysse"
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
@@ -30,13 +29,11 @@ type carrier struct {
 	*config
 	front   *httpserver.Endpoints
 	memory  httpserver.Memory // for long answers
-	streams *inflight.Counter // streams that have taken over a connection
 	buffers sync.Pool         // buffers of streams, while they write
-	again   *again            // returns connections to fasthttp after a stream; nil under Mount, which closes them
 }
 
 func newCarrier(c *config, f *httpserver.Endpoints) *carrier {
-	return &carrier{config: c, front: f, streams: inflight.New()}
+	return &carrier{config: c, front: f}
 }
 
 // mount adds routes for the carrier's paths. pattern spells a path for the router.
@@ -82,64 +79,37 @@ func (c *carrier) serve(f *fiber.Ctx, door httpserver.Endpoint) {
 	switch reply := c.answer(ctx, rc, door); {
 	case reply.Hijacked:
 	case reply.Stream != nil:
-		c.open(context.WithoutCancel(ctx), rc, reply.Stream)
+		c.stream(context.WithoutCancel(ctx), rc, reply.Stream)
 	default:
 		write(rc, reply)
 	}
 }
 
-// admit checks the header of a request. It does not check a request again that was judged before
-// its body was read. If this is that early check, the Reply has status 100.
-func (c *carrier) admit(ctx context.Context, rc *fasthttp.RequestCtx, door httpserver.Endpoint) (*request, httpserver.PendingRequest, *streamable.Reply) {
-	first, early := rc.UserValue(verdictKey{}).(*verdict)
-	if early && first.visit != nil && ctx == context.Background() { //nolint:forbidigo // a context of the program has ended with the early check
-		return first.request, first.visit, nil
-	}
+func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door httpserver.Endpoint) *streamable.Reply {
 	r, ok := readRequest(rc)
 	if !ok {
-		return nil, nil, streamable.Refusal(http.StatusBadRequest, "the target names another host")
+		return streamable.Refusal(http.StatusBadRequest, "the target names another host")
 	}
-	visit, refused := door(ctx, &r.Request)
-	switch {
-	case refused != nil:
-		return nil, nil, refused
-	case !early || first.visit != nil:
-		return r, visit, nil
-	case r.Method == http.MethodPost && rc.Request.Header.ContentLength() > c.front.Limit():
-		return nil, nil, visit.TooLarge(c.front.Limit())
-	}
-	first.request, first.visit = r, visit
-	return nil, nil, &streamable.Reply{Status: http.StatusContinue}
-}
-
-func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door httpserver.Endpoint) *streamable.Reply {
-	r, visit, refused := c.admit(ctx, rc, door)
+	pending, refused := door(ctx, &r.Request)
 	if refused != nil {
 		return refused
 	}
 	if r.Method != http.MethodPost {
-		return visit.Serve(nil)
+		return pending.Serve(nil)
 	}
 	body, large, err := readBody(rc, c.front.Limit())
+	w := workerOf(rc)
 	switch {
 	case large:
-		return visit.TooLarge(c.front.Limit())
+		return pending.TooLarge(c.front.Limit())
 	case err != nil:
-		return visit.Unreadable()
+		return pending.Unreadable()
+	case w == nil:
+		return pending.Serve(body)
 	}
-	r.lender = lender{rc: rc, carrier: c}
-	if r.Buffers = &r.lender; r.lender.takes() {
-		r.Hijacker = &r.lender
-	}
-	reply := visit.Serve(body)
-	switch {
-	case reply.Borrowed:
-		r.lender.settle(reply)
-	case reply.Hijacked:
-		r.lender.returned()
-	}
-	r.lender = lender{} // the request may be kept, but the connection's memory must not be
-	return reply
+	r.Buffers, r.Hijacker = w, w
+	defer func() { r.Buffers, r.Hijacker = nil, nil }() // the request may be kept, the worker must not be
+	return w.settle(pending.Serve(body))
 }
 
 // write makes reply an ordinary response. The body is not copied.
@@ -157,7 +127,5 @@ func write(rc *fasthttp.RequestCtx, reply *streamable.Reply) {
 			rc.Response.Header.Set(f.Name, f.Value)
 		}
 	}
-	if !reply.Borrowed { // a borrowed body is already in the response
-		rc.Response.SetBodyRaw(reply.Body)
-	}
+	rc.Response.SetBodyRaw(reply.Body)
 }

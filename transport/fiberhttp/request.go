@@ -2,10 +2,8 @@ package fiberhttp
 
 import (
 	"bytes"
-	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 
@@ -18,7 +16,6 @@ import (
 type request struct {
 	httpserver.Request
 	fields fields
-	lender lender
 }
 
 // readRequest copies a request out of fasthttp's memory. It returns false if the target names
@@ -179,82 +176,4 @@ func (f *fields) Header() http.Header {
 		}
 	})
 	return f.all
-}
-
-// prefetched is the number of bytes that fasthttp reads of a streamed body before it calls the
-// handler.
-const prefetched = 8 << 10
-
-// firstRoom is the largest buffer that is allocated before any of a body has arrived. The buffer
-// grows with the data, so that a client cannot reserve memory by announcing a long body.
-const firstRoom = 64 << 10
-
-// readBody copies the body. large reports whether the body exceeds limit. If the announced length
-// exceeds it, nothing is read.
-func readBody(rc *fasthttp.RequestCtx, limit int) (body []byte, large bool, err error) {
-	length := rc.Request.Header.ContentLength()
-	if length > limit {
-		return nil, true, nil
-	}
-	if !rc.Request.IsBodyStream() {
-		raw := rc.Request.Body()
-		if len(raw) > limit {
-			return nil, true, nil
-		}
-		return append(make([]byte, 0, len(raw)), raw...), false, nil
-	}
-	body, err = readStream(rc.RequestBodyStream(), length, limit)
-	if err == nil && length < 0 && broken(rc) {
-		err = io.ErrUnexpectedEOF
-	}
-	if err == nil && len(body) <= limit {
-		err = rc.Request.CloseBodyStream() // the body was read to its end; see unread
-	}
-	return body, len(body) > limit, err
-}
-
-// readStream reads at most limit+1 bytes. length is the announced length, or negative if the body
-// comes in chunks.
-func readStream(from io.Reader, length, limit int) ([]byte, error) {
-	room := length
-	if room < 0 {
-		room = 512
-	}
-	body := make([]byte, 0, min(room, firstRoom))
-	for len(body) <= limit && (length < 0 || len(body) < length) {
-		if len(body) == cap(body) { // four times what has arrived, or all that is still to come
-			more := 3 * len(body)
-			if length >= 0 {
-				more = min(more, length-len(body))
-			}
-			body = slices.Grow(body, max(more, 1))
-		}
-		end := min(cap(body), limit+1)
-		n, err := from.Read(body[len(body):end])
-		body = body[:len(body)+n]
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return body, err
-		}
-	}
-	if length > len(body) {
-		return body, io.ErrUnexpectedEOF
-	}
-	return body, nil
-}
-
-// unread makes the connection end with this request if the body was not read to its end. The rest
-// of the body would be taken for the next request. The client may go on sending for a moment, so
-// that it receives the answer.
-func unread(rc *fasthttp.RequestCtx) {
-	if !rc.Request.IsBodyStream() {
-		return
-	}
-	if length := rc.Request.Header.ContentLength(); length >= 0 && length <= prefetched {
-		return
-	}
-	rc.SetConnectionClose()
-	httpserver.Unread(rc.Conn())
 }

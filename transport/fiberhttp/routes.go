@@ -14,17 +14,12 @@ import (
 
 // routed runs the handlers of the program. Like an endpoint, it checks the header of a request
 // first, and reads the body into memory that grows with the data.
-func (s *server) routed(routes *httpserver.Routes) fiber.Handler {
+func routed(routes *httpserver.Routes) fiber.Handler {
 	return func(f *fiber.Ctx) error {
 		rc := f.Context()
 		length := rc.Request.Header.ContentLength()
 		if refused := routes.Refused(string(rc.Host()), int64(length)); refused != nil {
 			write(rc, refused)
-			return nil
-		}
-		if first, early := rc.UserValue(verdictKey{}).(*verdict); early && !first.wanted {
-			first.wanted = true
-			write(rc, &streamable.Reply{Status: http.StatusContinue})
 			return nil
 		}
 		body, large, err := readBody(rc, httpserver.MaxRouteBody)
@@ -45,6 +40,11 @@ func (s *server) routed(routes *httpserver.Routes) fiber.Handler {
 // context. Its Done must not be called while the server stops, and it does not end with the
 // request.
 func adapted(ctx context.Context, rc *fasthttp.RequestCtx, h http.Handler) {
+	defer func() {
+		if recover() != nil { // the adaptor has replaced the value, and routes only let this one pass
+			panic(http.ErrAbortHandler)
+		}
+	}()
 	fasthttpadaptor.NewFastHTTPHandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()

@@ -3,6 +3,7 @@ package fiberhttp
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"iter"
 	"net"
@@ -20,6 +21,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/httpserver"
 	"github.com/kagami-mcp/kagami/transport/internal/inflight"
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
+	"github.com/kagami-mcp/kagami/transport/internal/workerpool"
 )
 
 // New returns a stand-alone HTTP server. It serves the endpoint at /mcp, the HTTP+SSE pair at /sse
@@ -39,15 +41,6 @@ type standalone struct {
 	config *config
 }
 
-// readBuffer bounds the header of a request in bytes; tokens may be long. Each connection that
-// fasthttp serves keeps such a buffer, so it is not larger.
-const readBuffer = 16 << 10
-
-// writeBuffer is the size in bytes of the buffer for an answer and its header. Most answers have a
-// few KB, half of them for the copy as text. Each connection keeps such a buffer. A longer answer
-// is written from its own memory, together with the header; see [lent.Join].
-const writeBuffer = 8 << 10
-
 // Serve accepts requests until ctx ends; see package transport.
 func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 	if g, ok := host.(interface{ CheckServable() error }); ok {
@@ -56,57 +49,34 @@ func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 		}
 	}
 	return s.config.Serve(ctx, s.addr, host, func(f *httpserver.Endpoints, stopping <-chan struct{}) httpserver.Server {
-		run := &server{carrier: newCarrier(s.config, f), stopping: stopping}
+		run := &server{carrier: newCarrier(s.config, f), stopping: stopping, open: inflight.New()}
+		run.goroutines = workerpool.New(stopping, func(serve func()) { serve() })
 		run.app = run.newApp()
 		mountMetadata(run.app, func(f *fiber.Ctx) error {
 			write(f.Context(), describe(host, f))
 			return nil
 		})
 		if len(s.config.Routes) > 0 {
-			run.app.Use(run.routed(f.Routes(&s.config.Config)))
+			run.app.Use(routed(f.Routes(&s.config.Config)))
 		}
 		return run
 	})
 }
 
-// server is one run of a stand-alone server.
+// server is one run of a stand-alone server. It reads HTTP with the parser of fasthttp, in a loop of
+// its own (ADR 34), and passes the requests to a Fiber app.
 type server struct {
 	*carrier
 	app      *fiber.App
+	route    fasthttp.RequestHandler // of the app
 	stopping <-chan struct{}
+	open     *inflight.Counter // connections
+
+	goroutines *workerpool.Pool[func()] // of connections
 }
 
 func (s *server) newApp() *fiber.App {
-	app := fiber.New(fiber.Config{
-		DisableStartupMessage: true,
-		CaseSensitive:         true,
-		ReadBufferSize:        readBuffer,
-		WriteBufferSize:       writeBuffer,
-		BodyLimit:             s.front.Limit(),
-		ReadTimeout:           s.ReadTimeout,
-		IdleTimeout:           s.IdleTimeout,
-		ErrorHandler:          s.refuse,
-		// Requests are checked by their header. The handler reads a body that is not small, into
-		// memory that grows with the data.
-		StreamRequestBody: true,
-		// Forms are refused without being parsed.
-		DisablePreParseMultipartForm: true,
-	})
-	s.again = &again{server: app.Server(), idle: app.Config().IdleTimeout, stopping: s.stopping, served: inflight.New()}
-	app.Server().ConnState = func(conn net.Conn, state fasthttp.ConnState) {
-		if state == fasthttp.StateIdle {
-			httpserver.Answering(conn, false)
-		}
-	}
-	route := app.Server().Handler
-	app.Server().Handler = func(rc *fasthttp.RequestCtx) {
-		if conn, ok := rc.Conn().(*lent); ok {
-			conn.begin(&rc.Request)
-			defer conn.end()
-		}
-		s.handle(rc, route)
-	}
-	app.Server().HeaderReceived, app.Server().ExpectHandler = announced, func(rc *fasthttp.RequestCtx) int { return s.judge(rc, route) }
+	app := fiber.New(fiber.Config{CaseSensitive: true, ErrorHandler: refuse})
 	for path, stopping := range map[string]<-chan struct{}{httpserver.Healthz: nil, httpserver.Readyz: s.stopping} {
 		app.All(path, func(f *fiber.Ctx) error {
 			write(f.Context(), httpserver.Health(f.Method(), stopping))
@@ -115,25 +85,23 @@ func (s *server) newApp() *fiber.App {
 	}
 	s.mount(app, pattern)
 	if s.Path != "/" && !s.Landing.Off {
-		s.route(app, "/", s.front.RootOf(&s.Config))
+		s.carrier.route(app, "/", s.front.RootOf(&s.Config))
 	}
 	return app
 }
 
-// handle is called by fasthttp for each request.
-func (s *server) handle(rc *fasthttp.RequestCtx, route fasthttp.RequestHandler) {
-	httpserver.Answering(rc.Conn(), true)
+// handle answers one request. It does not write the response.
+func (s *server) handle(rc *fasthttp.RequestCtx) {
 	distrust(rc)
 	if !slices.Contains(fiber.DefaultMethods, method(rc.Method())) { // Fiber would answer in plain text
 		write(rc, httpserver.NotAllowed("GET, POST, DELETE"))
 		return
 	}
-	route(rc)
-	unread(rc)
-	if httpserver.Stops(s.stopping) && !answered(rc.Conn()) {
-		rc.SetConnectionClose()
-	}
+	s.route(rc)
 }
+
+// stops reports whether connections end with their response.
+func (s *server) stops() bool { return httpserver.Stops(s.stopping) }
 
 // escapes returns what matches the escaped or non-ASCII bytes in a path.
 var escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[0-9A-Fa-f]{2}|[^\x00-\x7F]+`) })
@@ -193,39 +161,39 @@ func lines(h *fasthttp.RequestHeader) iter.Seq[[]byte] {
 
 // refuse answers requests that did not reach an endpoint. Fiber's own texts repeat bytes of the
 // request.
-func (s *server) refuse(f *fiber.Ctx, err error) error {
+func refuse(f *fiber.Ctx, err error) error {
 	status := http.StatusInternalServerError
 	if fault, ok := errors.AsType[*fiber.Error](err); ok {
 		status = fault.Code
 	}
-	if status == http.StatusRequestEntityTooLarge || status == http.StatusRequestHeaderFieldsTooLarge {
-		httpserver.Unread(f.Context().Conn())
-	}
-	reply := streamable.Refusal(status, http.StatusText(status))
-	if status == http.StatusRequestEntityTooLarge {
-		reply = streamable.TooLarge(s.front.Limit())
-	}
-	write(f.Context(), reply)
+	write(f.Context(), streamable.Refusal(status, http.StatusText(status)))
 	return nil
 }
 
 // Serve accepts connections.
 func (s *server) Serve(l net.Listener) error {
-	return s.app.Listener(&lending{Listener: l, secure: s.Secure("http/1.1")}) // fasthttp has no other method for a listener
+	s.route = s.app.Handler()
+	secure := s.Secure("http/1.1")
+	for {
+		accepted, err := l.Accept()
+		if err != nil {
+			return err //nolint:wrapcheck // the caller does
+		}
+		if secure != nil {
+			accepted = tls.Server(accepted, secure)
+		}
+		s.open.Add()
+		c := &conn{Conn: accepted, server: s}
+		s.goroutines.Run(func() { c.serve(s.ReadTimeout) })
+	}
 }
 
-// Shutdown waits for the end of streams, which fasthttp does not count, and then shuts fasthttp
-// down.
+// Shutdown waits for the end of all connections.
 func (s *server) Shutdown(ctx context.Context) error {
-	given := s.again.served.Close() // from now on connections close after their stream
 	select {
-	case <-s.streams.Close():
+	case <-s.open.Close():
+		return nil
 	case <-ctx.Done():
+		return ctx.Err() //nolint:wrapcheck // it is the caller's
 	}
-	err := s.app.ShutdownWithContext(ctx)
-	select {
-	case <-given:
-	case <-ctx.Done():
-	}
-	return err
 }

@@ -11,33 +11,36 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"github.com/kagami-mcp/kagami/transport/internal/inflight"
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// open takes over the connection (Hijack) when all middleware has returned. fasthttp's own streams
-// do not notice that an idle client disconnects, and are cut off by WriteTimeout. The carrier
-// writes the response itself (HijackSetNoResponse). Otherwise fasthttp would ignore Hijack for a
-// request with "Connection: close".
-func (c *carrier) open(ctx context.Context, rc *fasthttp.RequestCtx, stream *streamable.Stream) {
-	c.streams.Add()
-	last := rc.Request.Header.ConnectionClose()
+// stream makes stream the response of the request.
+func (c *carrier) stream(ctx context.Context, rc *fasthttp.RequestCtx, stream *streamable.Stream) {
+	if w := workerOf(rc); w != nil {
+		w.Hijack(ctx, stream)
+		return
+	}
+	c.hijack(ctx, rc, stream)
+}
+
+// hijack takes the connection from a server of the program when all middleware has returned.
+// fasthttp's own streams do not notice that an idle client disconnects, and are cut off by
+// WriteTimeout. The carrier writes the response itself (HijackSetNoResponse). Otherwise fasthttp
+// would ignore Hijack for a request with "Connection: close".
+func (c *carrier) hijack(ctx context.Context, rc *fasthttp.RequestCtx, stream *streamable.Stream) {
 	rc.Response.Header.SetConnectionClose()
 	rc.HijackSetNoResponse(true)
-	lost := time.AfterFunc(c.WriteTimeout, func() { stream.Begin(ctx, noConn{}, c.streams.Done)() })
-	claim(rc.Conn(), lost)
+	lost := time.AfterFunc(c.WriteTimeout, func() { stream.Begin(ctx, noConn{}, func() {})() })
 	rc.Hijack(func(conn net.Conn) { // runs in a goroutine of its own, where a panic would end the process
-		l := c.line(rc, conn, last)
-		if !lost.Stop() {
-			_ = l.conn.Close()
-			return
+		if under, ok := conn.(interface{ UnsafeConn() net.Conn }); ok {
+			conn = under.UnsafeConn()
 		}
-		l.lasts, l.gone = stream.LongLived(), stream.Begin(ctx, l, l.over)
-		if c.again != nil {
-			go l.watch() // lets fasthttp reuse its memory
-			return
+		if lost.Stop() {
+			l := c.line(conn, rc)
+			l.begin(ctx, stream)
+			l.wait()
 		}
-		l.watch()
+		_ = conn.Close() // the client has received everything
 	})
 }
 
@@ -53,51 +56,48 @@ func (noConn) Open(int, []streamable.Field, int) error { return net.ErrClosed }
 // Write implements streamable.Sink.
 func (noConn) Write([]byte) error { return net.ErrClosed }
 
-// line is a connection that carries a stream. One goroutine (watch) reads the connection and waits
-// for the client to disconnect. Senders write in their own goroutines. After the stream, watch
-// closes the connection or serves the next request on it.
+// line is a connection while it carries a stream. One goroutine (wait) reads the connection, to notice
+// when the client disconnects. Senders write in their own goroutines.
 type line struct {
 	sink
-	streams *inflight.Counter
-	again   *again
-	handler *handler       // runs in fasthttp's goroutine; nil if fasthttp has given up the connection
 	gone    func()         // notifies the stream that the client has disconnected
 	lasts   bool           // see streamable.Stream.LongLived: the client may have closed only its sending half
 	carried sync.WaitGroup // waits for the end of the stream
 	read    [16]byte
-	early   []byte // bytes that the client sent while the stream was open
+	early   []byte // bytes that the client sent while the stream was open; kept only if the connection goes on
 }
 
-func (c *carrier) line(rc *fasthttp.RequestCtx, conn net.Conn, last bool) *line {
-	buffered := conn
-	if under, ok := conn.(interface{ UnsafeConn() net.Conn }); ok {
-		conn = keep(under.UnsafeConn()) // without fasthttp's buffer, which takeBuffered empties
-	}
-	l := &line{streams: c.streams, again: c.again, sink: sink{
+// line returns a line for the response to the request of rc. The connection ends with the stream.
+func (c *carrier) line(conn net.Conn, rc *fasthttp.RequestCtx) *line {
+	return &line{sink: sink{
 		conn: conn, timeout: c.WriteTimeout, buffers: &c.buffers,
 		modern: rc.Request.Header.IsHTTP11(), inherited: inherited(&rc.Response.Header),
 	}}
-	l.keeps = l.modern && !last && c.again.takes(rc.IsTLS()) && l.takeBuffered(buffered)
+}
+
+// begin begins the stream. The caller calls wait afterwards.
+func (l *line) begin(ctx context.Context, stream *streamable.Stream) {
 	l.carried.Add(1)
-	return l
+	l.lasts, l.gone = stream.LongLived(), stream.Begin(ctx, l, l.over)
 }
 
-// takeBuffered moves what the client has sent after its request out of fasthttp's buffer. It
-// returns false if that is more than ignored.
-func (l *line) takeBuffered(conn net.Conn) bool {
-	_ = l.conn.SetReadDeadline(time.Unix(1, 0)) // without waiting for more
-	for err := error(nil); err == nil && len(l.early) <= ignored; {
-		var n int
-		n, err = conn.Read(l.read[:])
-		l.early = append(l.early, l.read[:n]...)
-	}
-	return l.conn.SetReadDeadline(time.Time{}) == nil && len(l.early) <= ignored
-}
-
-// over ends the body, and ends the wait of watch.
+// over ends the body, and ends the wait.
 func (l *line) over() {
 	defer l.carried.Done()
 	l.finish()
+}
+
+// wait returns when the stream is over. If the client disconnects earlier, wait closes the
+// connection, which also ends a blocked write. It reports whether the connection can carry the next
+// request.
+func (l *line) wait() (goesOn bool) {
+	left := l.watch()
+	if left {
+		_ = l.conn.Close()
+		l.gone()
+	}
+	l.carried.Wait()
+	return !left && l.keeps && l.opened && !l.failed
 }
 
 // ignored is the number of bytes after which nothing more is read from a client during a stream.
@@ -105,31 +105,9 @@ func (l *line) over() {
 // with the stream.
 const ignored = 64 << 10
 
-// watch waits for the end of the stream or a disconnect, which also ends a blocked write. After the
-// stream it closes the connection, or continues with the next request.
-func (l *line) watch() {
-	left := l.wait()
-	if left {
-		_ = l.conn.Close()
-		l.gone()
-	}
-	l.carried.Wait()
-	goesOn := !left && l.keeps && l.opened && !l.failed
-	switch {
-	case l.handler.end(goesOn, l.early):
-		l.streams.Done()
-	case goesOn && l.again.begin():
-		l.streams.Done()
-		l.again.serve(l.conn, l.early)
-	default:
-		_ = l.conn.Close() // the client has received everything
-		l.streams.Done()
-	}
-}
-
-// wait returns when the client has disconnected (left) or the stream is over. It also returns when
+// watch returns when the client has disconnected (left) or the stream is over. It also returns when
 // reading can tell nothing more; a disconnect then makes a write fail.
-func (l *line) wait() (left bool) {
+func (l *line) watch() (left bool) {
 	for total := len(l.early); total <= ignored; {
 		n, err := l.conn.Read(l.read[:])
 		if total += n; l.keeps {

@@ -49,8 +49,8 @@ func (c vanishingConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// TestStreamWithoutConnection: fasthttp forgets a stream that is to take its connection over
-// when what came before it cannot be written. The call ends all the same (2026-07-28
+// TestStreamWithoutConnection: a stream cannot be written, or fasthttp forgets it, because what came
+// before it cannot be written. The call ends all the same (2026-07-28
 // basic/transports/streamable-http "Cancellation"), and nothing waits for it when the server
 // stops.
 func TestStreamWithoutConnection(t *testing.T) {
@@ -85,7 +85,7 @@ func TestStreamWithoutConnection(t *testing.T) {
 				}
 				return conn
 			}
-			for tries := 1; !leaveBefore(t, dial(), l, host); tries++ {
+			for tries := 1; !leaveBefore(t, dial(), l, host, name == "mounted"); tries++ {
 				if tries == 20 {
 					t.Fatal("each answer came too late")
 				}
@@ -95,16 +95,20 @@ func TestStreamWithoutConnection(t *testing.T) {
 	}
 }
 
-// leaveBefore asks for something, leaves, and asks for a stream. False: on a busy machine the
-// answer came late, and took the connection with it before the stream was asked for.
-func leaveBefore(t *testing.T, conn net.Conn, l *vanishing, host *transporttest.Scripted) (streamed bool) {
+// leaveBefore leaves, and asks for a stream; before that for an answer that fasthttp has not written
+// yet, if it pipelines. False: on a busy machine the answer came late, and took the connection with it
+// before the stream was asked for.
+func leaveBefore(t *testing.T, conn net.Conn, l *vanishing, host *transporttest.Scripted, pipelines bool) (streamed bool) {
 	t.Helper()
 	echo, block := post("1.1", transporttest.Frame("echo", `"x"`), whole), post("1.1", transporttest.Frame("block", `"y"`))
 	l.left.Store(false)
 	_, _ = io.WriteString(conn, echo)
 	expect(t, bufio.NewReader(conn), `"x"`)
 	l.left.Store(true)
-	_, _ = io.WriteString(conn, echo+block)
+	if pipelines {
+		block = echo + block
+	}
+	_, _ = io.WriteString(conn, block)
 	_, _ = io.Copy(io.Discard, conn) // until the server closes it
 	for len(host.Frames) > 0 {
 		streamed = streamed || bytes.Contains(<-host.Frames, []byte(`"block"`))

@@ -135,8 +135,8 @@ type sink struct {
 	timeout time.Duration
 	opened  bool
 	memory  *httpserver.Memory
-	lent    *httpserver.Body // memory that was lent for the answer; may be nil
-	left    atomic.Bool      // the client has disconnected while a stream was served
+	lent    []byte      // memory that was lent for the answer; may be nil
+	left    atomic.Bool // the client has disconnected while a stream was served
 }
 
 func newSink(w http.ResponseWriter, r *http.Request, c *config) *sink {
@@ -146,14 +146,14 @@ func newSink(w http.ResponseWriter, r *http.Request, c *config) *sink {
 // Buffer implements streamable.BufferSource.
 func (s *sink) Buffer(size int) []byte {
 	s.lent = s.memory.Take(size)
-	return s.lent.Bytes
+	return s.lent
 }
 
 // settle returns the lent memory when the answer was written. After a failed Write it does not,
 // because HTTP/2 may still read the memory and would send a part of another answer.
 func (s *sink) settle(failed error) {
 	if s.lent != nil && failed == nil {
-		_ = s.lent.Close() // Close never fails
+		s.memory.Put(s.lent)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -37,7 +36,6 @@ type Endpoint struct {
 
 	running  *inflight.Counter // requests, exchanges and open streams
 	workers  *workerpool.Pool[*postedExchange]
-	apart    atomic.Bool // every exchange gets a goroutine; see deserted
 	timers   *responseTimers
 	expiring expiryQueue   // idle sessions
 	young    expiryQueue   // idle sessions without a request after initialize

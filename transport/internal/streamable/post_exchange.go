@@ -54,7 +54,7 @@ func (v *PendingRequest) run(body []byte, call *streamQuota, n int) *Reply {
 	x.plan(plan)
 	x.within(ctx)
 	handed = true
-	if plan.Answered && v.r.Hijacker != nil && !plan.LongLived && !v.e.apart.Load() {
+	if plan.Answered && v.r.Hijacker != nil && !plan.LongLived {
 		return x.inline()
 	}
 	v.e.running.Add() // until apart has served it

@@ -49,11 +49,9 @@ func (x *postedExchange) overdue() {
 	x.stream.giveAway()
 }
 
-// deserted is called when the handler has ended the goroutine (runtime.Goexit), which the carrier
-// has lost. No other handler may do the same, so from now on every exchange gets a goroutine of its
-// own.
+// deserted is called when the handler has ended the goroutine (runtime.Goexit). The connection must
+// have another owner before the goroutine is gone.
 func (x *postedExchange) deserted() {
-	x.v.e.apart.Store(true)
 	x.v.e.running.Add() // PendingRequest.Serve, which is ending, calls Done once, and so does the stream
 	x.overdue()
 	<-x.stream.hijacked

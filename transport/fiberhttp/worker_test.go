@@ -1,0 +1,119 @@
+package fiberhttp_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/testkit/transporttest"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
+)
+
+// TestNextRequest: what a request leaves unread is not taken for the next request.
+func TestNextRequest(t *testing.T) {
+	t.Parallel()
+	dial, stop := serving(t, fiberhttp.AllowedHosts("localhost"))
+	t.Cleanup(stop)
+	echo := post("1.1", transporttest.Frame("echo", `"x"`), whole)
+	smuggled := post("1.1", transporttest.Frame("echo", `"smuggled"`), whole)
+	foreign := strings.Replace(smuggled, "Host: localhost", "Host: evil.example", 1)
+	with := func(method, path string) string {
+		return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", method, path, len(smuggled), smuggled)
+	}
+	chunks := func(trailer string) string {
+		frame := transporttest.Frame("echo", `"y"`)
+		return "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + whole + "\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			fmt.Sprintf("%x\r\n%s\r\n0\r\n%s\r\n", len(frame), frame, trailer)
+	}
+	for name, c := range map[string]struct {
+		sent string
+		want string
+		ends bool
+	}{
+		"refused host":         {foreign, "may not call", false},
+		"GET of another path":  {with("GET", "/nothing"), "Not Found", false},
+		"PUT":                  {with("PUT", "/mcp"), "not served", false},
+		"a health check":       {with("GET", "/healthz"), "ok", false},
+		"no chunks wanted":     {strings.Replace(chunks(""), "/mcp", "/nothing", 1), "Not Found", true},
+		"trailer":              {chunks("X-Late: 1\r\nMcp-Session-Id: x\r\n"), `"y"`, false},
+		"long trailer":         {chunks(strings.Repeat("X-Late: 1234567890\r\n", 400)), "could not be read", true},
+		"a chunk that is none": {strings.Replace(chunks(""), "\r\n0\r\n", "\r\nzz\r\n", 1), "could not be read", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := dial()
+			from := bufio.NewReader(conn)
+			_, _ = io.WriteString(conn, c.sent+echo)
+			if ends := expect(t, from, c.want); ends != c.ends {
+				t.Fatalf("the connection is said to end: %v", ends)
+			}
+			if !c.ends {
+				expect(t, from, `"x"`)
+				return
+			}
+			if rest, _ := io.ReadAll(from); len(rest) > 0 {
+				t.Errorf("behind it: %s", rest)
+			}
+		})
+	}
+}
+
+// TestStreamOfARequestWithABody: nothing reads the body of a GET. The connection ends with its stream.
+func TestStreamOfARequestWithABody(t *testing.T) {
+	t.Parallel()
+	dial, stop := serving(t)
+	t.Cleanup(stop)
+	body := post("1.1", transporttest.Frame("echo", `"smuggled"`), whole)
+	conn := dial()
+	_, _ = fmt.Fprintf(conn, "GET /sse HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	r, err := http.ReadResponse(bufio.NewReader(conn), nil) //nolint:bodyclose // the connection is
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.StatusCode != http.StatusOK || !r.Close {
+		t.Errorf("%s, ends: %v", r.Status, r.Close)
+	}
+}
+
+// TestHandlersOfTheProgram that do more than answer.
+func TestHandlersOfTheProgram(t *testing.T) {
+	t.Parallel()
+	hijack := func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		line, _ := buffered.ReadString('\n')
+		_, _ = io.WriteString(conn, "hijacked: "+line)
+	}
+	flush := func(w http.ResponseWriter, _ *http.Request) {
+		for i := range 3 {
+			_, _ = fmt.Fprintf(w, "part %d\n", i)
+			_ = http.NewResponseController(w).Flush()
+		}
+	}
+	abort := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	dial, stop := serving(t, fiberhttp.Route("/hijack", http.HandlerFunc(hijack)),
+		fiberhttp.Route("/flush", http.HandlerFunc(flush)), fiberhttp.Route("/abort", http.HandlerFunc(abort)))
+	t.Cleanup(stop)
+	asked := func(conn net.Conn, path, more string) *bufio.Reader {
+		_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n%s", path, more)
+		return bufio.NewReader(conn)
+	}
+	if got, err := io.ReadAll(asked(dial(), "/hijack", "hello\n")); string(got) != "hijacked: hello\n" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	conn := dial()
+	expect(t, asked(conn, "/flush", ""), "part 0\npart 1\npart 2\n")
+	expect(t, asked(conn, "/healthz", ""), "ok")
+	if got, _ := io.ReadAll(asked(dial(), "/abort", "")); len(got) > 0 {
+		t.Errorf("after a panic that ends the connection: %q", got)
+	}
+	expect(t, asked(dial(), "/healthz", ""), "ok")
+}
