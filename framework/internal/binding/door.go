@@ -42,7 +42,7 @@ func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Repo
 	if len(raw) == 0 {
 		raw = jsonedit.EmptyObject
 	}
-	if invalid, ok := errors.AsType[*Invalid](err); ok {
+	if invalid, ok := errors.AsType[*Invalid](err); ok && !invalid.Stopped {
 		invalid.Try, invalid.Examples = repair.Suggest(ctx, p.Plan, raw, found)
 	}
 	return done, err

@@ -55,9 +55,10 @@ func Edit(raw []byte, path string, fn func([]byte) []byte) ([]byte, bool) {
 
 func editItem(raw []byte, part, rest string, fn func([]byte) []byte) ([]byte, bool) {
 	found := false
-	var items [][]byte
+	index, ok := Index(part)
+	items := make([][]byte, 0, jsontext.Len(raw))
 	for item := range jsontext.Elements(raw) {
-		if jsontext.PointerIndex("", len(items)) == "/"+part {
+		if ok && len(items) == index {
 			if next, ok := Edit(item, rest, fn); ok {
 				item, found = next, true
 			}

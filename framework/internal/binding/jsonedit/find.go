@@ -1,32 +1,10 @@
 package jsonedit
 
 import (
-	"fmt"
+	"strconv"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
-
-// Ordinal returns the position of a member or an item in an object or an array. If there is none, it returns
-// their number.
-func Ordinal(raw []byte, part string) int {
-	i := 0
-	if jsontext.KindOf(raw) == jsontext.KindArray {
-		for range jsontext.Elements(raw) {
-			if jsontext.PointerIndex("", i) == "/"+part {
-				return i
-			}
-			i++
-		}
-		return i
-	}
-	for key := range jsontext.Members(raw) {
-		if key.Is(part) {
-			return i
-		}
-		i++
-	}
-	return i
-}
 
 // ValueAt finds the value at a JSON pointer. It looks into strings that contain JSON, since
 // values of a repaired document were there.
@@ -51,12 +29,22 @@ func ChildOf(raw []byte, part string) ([]byte, bool) {
 	if jsontext.KindOf(raw) == jsontext.KindObject {
 		return jsontext.Member(raw, part)
 	}
-	i := 0
+	index, ok := Index(part)
+	if !ok {
+		return nil, false
+	}
 	for item := range jsontext.Elements(raw) {
-		if fmt.Sprint(i) == part {
+		if index == 0 {
 			return item, true
 		}
-		i++
+		index--
 	}
 	return nil, false
+}
+
+// Index returns the index of an item that one part of a pointer stands for. It returns false if the part is
+// not an index as pointers write it: digits, and no zero before them.
+func Index(part string) (int, bool) {
+	i, err := strconv.Atoi(part)
+	return i, err == nil && i >= 0 && strconv.Itoa(i) == part
 }

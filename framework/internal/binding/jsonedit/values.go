@@ -3,26 +3,24 @@ package jsonedit
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Unquoted returns the JSON value that a string contains, if it is of one of the wanted kinds.
+// Unquoted returns the JSON value that a string contains, if it is of one of the wanted kinds. It may alias raw.
 func Unquoted(raw []byte, want ...jsontext.Kind) ([]byte, bool) {
-	text, ok := jsontext.String(raw)
+	inner, ok := jsontext.Text(raw)
 	if !ok {
 		return nil, false
 	}
-	switch text { // as Python writes them
+	switch string(inner) { // as Python writes them
 	case "True", "False", "TRUE", "FALSE":
-		text = strings.ToLower(text)
+		inner = bytes.ToLower(inner)
 	}
-	inner := []byte(text)
 	if !slices.Contains(want, jsontext.KindOf(inner)) || jsontext.Check(inner, jsontext.DefaultLimits()) != nil {
 		return nil, false
 	}
-	return inner, true
+	return slices.Clip(inner), true
 }
 
 // TextOf is a scalar without quotes.

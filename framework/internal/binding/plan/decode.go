@@ -2,6 +2,7 @@ package plan
 
 import (
 	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
@@ -27,15 +28,22 @@ type decoder struct {
 	plan     *Plan
 	path     []step
 	found    []Finding
-	decoded  int  // how many of found come from decoding
-	total    int  // number of findings, including those beyond the bound
-	secret   int  // how many secret members are being decoded, one inside the other
-	repair   bool // a string may be read as the JSON that it contains, and nothing as not given
-	mendable bool // a repair might help
-	doubt    bool // a fast check has not accepted a value
-	repaired []string
+	broken   []Finding     // of rules, by blame; after found
+	decoded  int           // how many of found come from decoding
+	most     int           // reading stops after so many findings
+	size     int           // bytes of their paths
+	secret   int           // how many secret members are being decoded, one inside the other
+	unjudged int           // the same for values whose rules only validator can judge, from the root on
+	repair   bool          // a string may be read as the JSON that it contains, and nothing as not given
+	mendable bool          // a repair might help
+	hopeless bool          // a finding remains after any repair
+	doubt    bool          // validator must judge the whole value
+	repairs  int           // how many values were repaired
+	repaired []string      // pointers of the first of them; together they have repairedSize bytes
 	panicked *report.Panic // the first of the program's methods; nil: none
 	texts    texts
+
+	repairedSize int
 }
 
 // decoders are reused. Between uses they hold nothing of a call.
@@ -43,9 +51,16 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
 func (p *Plan) decoder(repair bool, raw []byte) *decoder {
 	d := decoders.Get().(*decoder)
-	d.plan, d.repair, d.texts.bound = p, repair, len(raw)
+	d.plan, d.repair, d.texts.bound, d.most = p, repair, len(raw), maxFindings
+	if repair {
+		d.most = 1 // only whether there is one matters
+	}
 	return d
 }
+
+// probe is a decoder for one value. It reports only whether the value can be read, and whether a fast check
+// doubts it.
+func (p *Plan) probe() *decoder { return &decoder{plan: p, most: 1, unjudged: 1} }
 
 // release gives the decoder back. Its findings and repairs belong to the caller that has taken them.
 func (d *decoder) release() {
@@ -73,8 +88,28 @@ type step struct {
 	member bool
 }
 
-// maxFindings bounds the work on a hostile text; Invalid shows fewer.
+// maxFindings bounds the work on a hostile text: reading stops there. Invalid shows fewer.
 const maxFindings = 64
+
+// maxRepaired is how many pointers of repaired values a Report lists.
+const maxRepaired = 64
+
+// maxPaths bounds the paths of findings in bytes, and those of repaired values: a caller's key may be long, and
+// be in all of them.
+const maxPaths = 32 << 10
+
+// full reports whether reading has found enough faults to stop.
+func (d *decoder) full() bool { return len(d.found)+len(d.broken) >= d.most || d.size >= maxPaths }
+
+// noteRepair records that the value at the current path was repaired.
+func (d *decoder) noteRepair() {
+	d.repairs++
+	if len(d.repaired) < maxRepaired && d.repairedSize < maxPaths {
+		path := pointerOf(d.path)
+		d.repaired = append(d.repaired, path)
+		d.repairedSize += len(path)
+	}
+}
 
 func (d *decoder) enter(name string) { d.path = append(d.path, step{name: name, member: true}) }
 
@@ -83,25 +118,39 @@ func (d *decoder) enterIndex(i int) { d.path = append(d.path, step{index: i}) }
 func (d *decoder) leave() { d.path = d.path[:len(d.path)-1] }
 
 func pointerOf(path []step) string {
-	p := ""
+	size := 0
 	for _, s := range path {
-		if s.member {
-			p = jsontext.Pointer(p, s.name)
-		} else {
-			p = jsontext.PointerIndex(p, s.index)
+		size += len("/") + max(len(s.name), len("99999"))
+	}
+	var p strings.Builder
+	p.Grow(size)
+	for _, s := range path {
+		switch {
+		case !s.member:
+			p.WriteString(jsontext.PointerIndex("", s.index))
+		case strings.IndexByte(s.name, '~') < 0 && strings.IndexByte(s.name, '/') < 0:
+			p.WriteByte('/')
+			p.WriteString(s.name)
+		default:
+			p.WriteString(jsontext.Pointer("", s.name))
 		}
 	}
-	return p
+	return p.String()
 }
 
-// file records a finding at the current path.
+// file records a finding at the current path that no repair removes.
 func (d *decoder) file(f Finding) {
-	d.total++
-	if len(d.found) >= maxFindings {
-		return
+	d.hopeless = true
+	d.add(f)
+}
+
+// add records a finding at the current path, unless there are enough of them.
+func (d *decoder) add(f Finding) {
+	if len(d.found) < d.most {
+		f.Path = pointerOf(d.path)
+		d.size += len(f.Path)
+		d.found = append(d.found, f)
 	}
-	f.Path = pointerOf(d.path)
-	d.found = append(d.found, f)
 }
 
 // read decodes raw as n. What was decoded is also checked against the type's own schema, if it
@@ -111,20 +160,20 @@ func (d *decoder) read(n Node, raw []byte, v reflect.Value, c *rules.Constraints
 		n.decode(d, raw, v, c)
 		return
 	}
-	total, repaired := d.total, len(d.repaired)
+	before, repairs := len(d.found), d.repairs
 	n.decode(d, raw, v, c)
 	own := d.plan.own[n]
-	if own == nil || d.total > total {
+	if own == nil || len(d.found) > before {
 		return
 	}
-	if meant := d.meant(raw, repaired); !own.Accepts(meant) {
+	if meant := d.meant(raw, repairs); !own.Accepts(meant) {
 		d.refuseWith(report.RuleSchema, own.ObjectProblem(meant), n, raw, c)
 	}
 }
 
 // meant is raw, or its repaired form if values in it were repaired.
-func (d *decoder) meant(raw []byte, repaired int) []byte {
-	if len(d.repaired) > repaired {
+func (d *decoder) meant(raw []byte, repairs int) []byte {
+	if d.repairs > repairs {
 		if text, ok := jsontext.String(raw); ok {
 			return []byte(text)
 		}
@@ -139,19 +188,24 @@ func (d *decoder) refuse(rule string, n Node, raw []byte, c *rules.Constraints) 
 
 // refuseWith adds a hint to that.
 func (d *decoder) refuseWith(rule, hint string, n Node, raw []byte, c *rules.Constraints) {
-	switch jsontext.KindOf(raw) {
-	case jsontext.KindString, jsontext.KindNull:
-		d.mendable = true
+	if !blank(raw) { // else it depends on the member
+		d.hopeless = true
 	}
-	if len(d.found) >= maxFindings {
-		d.total++
-		return
-	}
+	d.describe(rule, hint, n, raw, c)
+}
+
+// blank reports whether raw may count as not given.
+func blank(raw []byte) bool {
+	return string(raw) == `""` || jsontext.KindOf(raw) == jsontext.KindNull
+}
+
+// describe adds the finding that raw is not what n wants.
+func (d *decoder) describe(rule, hint string, n Node, raw []byte, c *rules.Constraints) {
 	want := d.plan.wanted(n, c)
 	if hint != "" && want == schema.AnyValue { // it is not any value that the type's own method takes
 		want = ""
 	}
-	d.file(Finding{
+	d.add(Finding{
 		Issue: report.Issue{Got: d.got(n, raw), Want: want, Hint: hint, Rule: rule},
 		Node:  n, Rules: c,
 	})
@@ -190,25 +244,20 @@ func (d *decoder) expect(want jsontext.Kind, n Node, raw []byte, c *rules.Constr
 	if jsontext.KindOf(raw) == want {
 		return raw, true
 	}
-	inner, ok := d.mend(raw, want)
-	if !ok {
+	// Models often send "5" for 5 and "[1]" for [1]. It is read on the second pass, and never where a text is
+	// wanted (FastMCP #3931 shows the harm).
+	inner, ok := jsonedit.Unquoted(raw, want)
+	switch {
+	case !ok:
 		d.refuse(report.RuleType, n, raw, c)
+	case d.repair:
+		d.noteRepair()
+		return inner, true
+	default:
+		d.mendable = true
+		d.describe(report.RuleType, "", n, raw, c)
 	}
-	return inner, ok
-}
-
-// mend returns what a string contains if that is a JSON value of one of the
-// wanted kinds: models often send "5" for 5 and "[1]" for [1]. Only on the
-// second pass, and never called for strings (FastMCP #3931 shows the harm).
-func (d *decoder) mend(raw []byte, want ...jsontext.Kind) ([]byte, bool) {
-	if !d.repair {
-		return nil, false
-	}
-	inner, ok := jsonedit.Unquoted(raw, want...)
-	if ok {
-		d.repaired = append(d.repaired, pointerOf(d.path))
-	}
-	return inner, ok
+	return nil, false
 }
 
 // ptrNode is a pointer: null is nil.
@@ -258,7 +307,7 @@ func (n *ptrNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
 // invalid turns the findings of a pass into the error.
 func (d *decoder) invalid(raw []byte) *report.Invalid {
 	sortFindings(d.found, raw)
-	e := &report.Invalid{Total: d.total, Panic: d.panicked}
+	e := &report.Invalid{Total: len(d.found), Stopped: d.full(), Panic: d.panicked}
 	for _, f := range d.found[:min(len(d.found), report.MaxIssues)] {
 		e.Issues = append(e.Issues, d.plan.shown(f))
 	}

@@ -30,6 +30,9 @@ func (n *SliceNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Con
 	v.SetLen(size)
 	i := 0
 	for item := range jsontext.Elements(raw) {
+		if d.full() {
+			return
+		}
 		d.enterIndex(i)
 		d.read(n.Elem, item, v.Index(i), c.Element())
 		d.leave()
@@ -67,6 +70,9 @@ func (n *ArrayNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Con
 	}
 	i := 0
 	for item := range jsontext.Elements(raw) {
+		if d.full() {
+			return
+		}
 		d.enterIndex(i)
 		d.read(n.Elem, item, v.Index(i), c.Element())
 		d.leave()

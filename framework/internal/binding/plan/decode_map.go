@@ -36,6 +36,9 @@ func (n *MapNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Const
 	defer n.release(room)
 	k, value := room.key, room.values.Index(0)
 	for key, item := range jsontext.Members(raw) {
+		if d.full() {
+			return
+		}
 		name, _ := d.text(key.Raw())
 		d.enter(name)
 		err := d.unpanicked(n.Key.Read(name, k))

@@ -242,14 +242,19 @@ func (n *bytesNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Con
 	text, _ := jsontext.AppendString(nil, raw)
 	out := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
 	size, err := base64.StdEncoding.Decode(out, text)
-	if err != nil && d.repair {
-		out, err = OtherBase64(text)
-		size = len(out)
-		d.repaired = append(d.repaired, pointerOf(d.path))
-	}
 	if err != nil {
-		d.refuse(report.RuleType, n, raw, c)
-		return
+		other, problem := OtherBase64(text)
+		switch {
+		case problem != nil:
+			d.refuse(report.RuleType, n, raw, c)
+			return
+		case !d.repair:
+			d.mendable = true
+			d.describe(report.RuleType, "", n, raw, c)
+			return
+		}
+		out, size = other, len(other)
+		d.noteRepair()
 	}
 	v.SetBytes(out[:size])
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
@@ -32,6 +33,9 @@ type Member struct {
 	Node        Node
 	Rules       *rules.Constraints
 	fast        *rules.FastCheck // of the rules; nil: there are none
+	noNull      func() bool      // null cannot be read as its value
+	noEmpty     func() bool      // "" cannot be its value
+	unjudged    bool             // validator may pass over the values inside, as fast checks do not
 	Required    bool
 	DefaultJSON []byte      // default as JSON, nil without one
 	extra       *schema.Raw // enforces what only the jsonschema tag says; nil usually
@@ -67,6 +71,9 @@ func (n *StructNode) decodeMembers(d *decoder, raw []byte, v reflect.Value, tag 
 	next, tags := 0, 0
 	var unknown []string
 	for key, value := range jsontext.Members(raw) {
+		if d.full() {
+			return
+		}
 		i := n.lookup(key, next)
 		switch {
 		case i < 0 && tag != "" && key.Is(tag):
@@ -80,7 +87,7 @@ func (n *StructNode) decodeMembers(d *decoder, raw []byte, v reflect.Value, tag 
 		default:
 			seen[i] = true
 			next = i + 1
-			n.Fields[i].decode(d, value, v)
+			n.Fields[i].decode(d, n, value, v)
 		}
 	}
 	if tags > 1 {
@@ -104,12 +111,15 @@ func (d *decoder) noteUnknown(unknown []string, key jsontext.Key) []string {
 	if d.plan.opts.AllowUnknown {
 		return nil
 	}
-	if len(d.found)+len(unknown) >= maxFindings {
-		d.total++
+	if len(d.found)+len(unknown) >= d.most {
 		return unknown
 	}
-	return append(unknown, key.String())
+	name := key.Bytes()
+	return append(unknown, string(name[:min(len(name), maxName)]))
 }
+
+// maxName bounds the names of members that do not exist, as they are kept: no longer name is shown, or corrected.
+const maxName = 4 << 10
 
 // lookup tries the member that follows the last one first: most callers keep
 // the schema's order.
@@ -163,10 +173,10 @@ func (n *StructNode) names() []string {
 	return out
 }
 
-func (f *Member) decode(d *decoder, raw []byte, v reflect.Value) {
+func (f *Member) decode(d *decoder, owner *StructNode, raw []byte, v reflect.Value) {
 	d.enter(f.Name)
 	if f.blank(d, raw) {
-		d.repaired = append(d.repaired, pointerOf(d.path))
+		d.noteRepair()
 		d.leave()
 		f.absent(d, v)
 		return
@@ -174,12 +184,16 @@ func (f *Member) decode(d *decoder, raw []byte, v reflect.Value) {
 	if f.Secret {
 		d.secret++
 	}
-	before, total, repaired := len(d.found), d.total, len(d.repaired)
+	if f.unjudged {
+		d.unjudged++
+	}
+	before, repairs := len(d.found), d.repairs
 	target := f.target(v)
 	d.read(f.Node, raw, target, f.Rules)
-	if d.total == total {
-		f.judge(d, raw, d.meant(raw, repaired))
-		d.doubt = d.doubt || f.fast != nil && jsontext.KindOf(raw) != jsontext.KindNull && !f.fast.Accepts(target)
+	if len(d.found) == before {
+		f.judge(d, raw, d.meant(raw, repairs))
+	} else if blank(raw) {
+		d.mayDrop(f)
 	}
 	for i := before; i < len(d.found); i++ {
 		if found := &d.found[i]; len(d.path) == strings.Count(found.Path, "/") {
@@ -187,10 +201,20 @@ func (f *Member) decode(d *decoder, raw []byte, v reflect.Value) {
 			found.Hint = report.JoinSentences(found.Hint, f.defaultWords())
 		}
 	}
+	if f.unjudged {
+		d.unjudged--
+	}
+	f.askRules(d, owner, raw, target)
 	if f.Secret {
 		d.secret--
 	}
 	d.leave()
+}
+
+// mayDrop notes that a finding about f goes away if f is not given, which is possible only if f is optional.
+func (d *decoder) mayDrop(f *Member) {
+	d.mendable = d.mendable || !f.Required
+	d.hopeless = d.hopeless || f.Required
 }
 
 // blank reports whether raw says that an optional member is not given. Models and forms write
@@ -206,7 +230,13 @@ func (f *Member) blank(d *decoder, raw []byte) bool {
 			return true
 		}
 	}
-	return d.repair && (!d.plan.decodes(f.Node, raw) || !null && f.closed(d.plan))
+	return d.repair && (null && f.noNull() || !null && f.noEmpty())
+}
+
+// findBlanks prepares the answers for blank.
+func (f *Member) findBlanks(p *Plan) {
+	f.noNull = sync.OnceValue(func() bool { return !p.decodes(f.Node, []byte("null")) })
+	f.noEmpty = sync.OnceValue(func() bool { return !p.decodes(f.Node, []byte(`""`)) || f.closed(p) })
 }
 
 // closed reports whether the member is a text that "" can never be: one of a list, or of a format.

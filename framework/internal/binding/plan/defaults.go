@@ -85,10 +85,10 @@ func (p *Plan) readDefault(f *Member, text string) ([]byte, bool) {
 
 // decodes reports whether raw is readable as n.
 func (p *Plan) decodes(n Node, raw []byte) bool {
-	d := &decoder{plan: p}
+	d := p.probe()
 	d.enter("value")
 	d.read(n, raw, reflect.New(n.GoType()).Elem(), nil)
-	return d.total == 0
+	return len(d.found) == 0
 }
 
 // defaultHolds judges a default by the field's own rules, those that look at
@@ -104,7 +104,7 @@ func (p *Plan) defaultHolds(f *Member, raw []byte, tag string) bool {
 		tag = f.Rules.Alone().Tag(f.Node.GoType(), false)
 	}
 	v := reflect.New(f.Node.GoType()).Elem()
-	d := &decoder{plan: p}
+	d := p.probe()
 	f.Node.decode(d, raw, v, nil)
 	return p.quick && !d.doubt && f.fast != nil && f.fast.Accepts(v) || p.Holds(v, tag)
 }
@@ -122,11 +122,11 @@ func (p *Plan) Holds(v reflect.Value, tag string) (ok bool) {
 // Fits reports whether raw is readable as n and passes the rules that look at
 // it alone.
 func (p *Plan) Fits(n Node, c *rules.Constraints, raw []byte) bool {
-	d := &decoder{plan: p}
+	d := p.probe()
 	d.enter("value")
 	v := reflect.New(n.GoType()).Elem()
 	d.read(n, raw, v, c)
-	if d.total > 0 {
+	if len(d.found) > 0 {
 		return false
 	}
 	return c == nil || c.Relates() || p.Holds(v, c.Tag(n.GoType(), false))

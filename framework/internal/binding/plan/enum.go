@@ -116,9 +116,9 @@ func (n *enumNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Cons
 		d.refuse(report.RuleEnum, n, raw, c) // a method might silently accept null
 		return
 	}
-	before := d.total
+	before := len(d.found)
 	n.Node.decode(d, raw, v, c)
-	if d.total > before {
+	if len(d.found) > before {
 		// The inner node has said what it wants; say which values there are.
 		if last := len(d.found) - 1; last >= 0 {
 			d.found[last].Want = d.plan.wanted(n, c)

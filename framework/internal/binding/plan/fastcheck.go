@@ -2,6 +2,9 @@ package plan
 
 import (
 	"reflect"
+
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 )
 
 // compileFastChecks gives every field its fast check, and reports whether the checks may stand in for
@@ -22,4 +25,20 @@ func (c *compiler) compileFastChecks(root reflect.Type) bool {
 		}
 	}
 	return true
+}
+
+// passesOver reports whether validator does not look into some values of t that were sent: omitempty makes it
+// pass over structs and arrays that are zero.
+func passesOver(c *rules.Constraints, t reflect.Type) bool {
+	if c == nil {
+		return false
+	}
+	if kind := t.Kind(); (kind == reflect.Struct || kind == reflect.Array) && c.MayBeAbsent() {
+		return true
+	}
+	switch t = gotype.Deref(t); t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		return passesOver(c.Elem, t.Elem())
+	}
+	return false
 }

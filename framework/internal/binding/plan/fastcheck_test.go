@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -26,11 +27,58 @@ func sameVerdict(t *testing.T, typ reflect.Type, values []string) (accepted int)
 		if decodes && sure != valid {
 			t.Errorf("%s of %s: the fast checks say %v, validator says %v", raw, typ, sure, valid)
 		}
+		sameFaults(t, p, raw)
 		if sure {
 			accepted++
 		}
 	}
 	return accepted
+}
+
+// sameFaults: validator names the same faults, in the same words, if it is asked about the values that a fast
+// check has not accepted, and if it is asked about the whole value.
+func sameFaults(t *testing.T, p *plan.Plan, raw []byte) {
+	t.Helper()
+	_, _, quick := p.Decode(t.Context(), raw, reflect.New(p.Type()).Elem())
+	_, _, slow := plan.Slow(p).Decode(t.Context(), raw, reflect.New(p.Type()).Elem())
+	if fmt.Sprint(quick) != fmt.Sprint(slow) {
+		t.Errorf("%s\none by one: %v\nas a whole: %v", raw, quick, slow)
+	}
+}
+
+// TestFaultsInside: the same for values in values, where validator passes over some of them.
+func TestFaultsInside(t *testing.T) {
+	t.Parallel()
+	type inner struct {
+		X int      `json:"x" validate:"min=1"`
+		L []string `json:"l,omitempty" validate:"max=2,dive,min=2"`
+	}
+	type in struct {
+		Plain   inner            `json:"plain"`
+		Zero    inner            `json:"zero,omitempty" validate:"omitempty"`
+		Unruled inner            `json:"unruled,omitzero" validate:"-"`
+		Pair    [2]inner         `json:"pair,omitzero" validate:"omitempty"`
+		List    []inner          `json:"list,omitempty" validate:"max=2,dive,omitempty"`
+		Map     map[string]inner `json:"map,omitempty" validate:"dive,keys,alpha,endkeys"`
+		Deep    []map[int][]int  `json:"deep,omitempty" validate:"dive,max=1,dive,keys,min=5,endkeys,max=2,dive,min=3"`
+		Secret  []string         `json:"secret,omitempty" validate:"dive,len=2" secret:"true"`
+		Color   string           `json:"color,omitempty" validate:"oneof=red blue" default:"red"`
+		Point   *[]int           `json:"point" validate:"min=2,dive,lt=9"`
+	}
+	p := mustCompile(t, reflect.TypeFor[in](), plan.Input, plan.Options{})
+	if !plan.Quick(p) {
+		t.Fatal("validator judges all of it")
+	}
+	const zero, wrong = `{"x":0}`, `{"x":0,"l":["a","bb","ccc"]}`
+	for _, member := range []string{
+		`"zero":` + zero, `"zero":` + wrong, `"unruled":` + wrong, `"pair":[` + zero + `,` + zero + `]`, `"pair":[` + zero + `,` + wrong + `]`,
+		`"list":[` + zero + `,` + wrong + `,{"x":1}]`, `"list":[{"x":true},` + wrong + `]`, `"map":{"a":` + zero + `,"1":` + wrong + `,"2":{}}`,
+		`"deep":[{"5":[3,3,3],"1":[1]},{"1":[1,2,"3"]},{"x":[1]}]`, `"deep":["{\"1\":[1]}"]`, `"secret":["abc","ab",1]`, `"color":"rod"`, `"color":""`,
+		`"point":[9]`, `"point":[1,"10"]`, `"point":null`, `"plain":` + wrong + `,"plain":` + wrong,
+	} {
+		sameFaults(t, p, []byte(`{"plain":{"x":1},`+member+`}`))
+		sameFaults(t, p, []byte(`{"plain":`+wrong+`,`+member+`}`))
+	}
 }
 
 // TestFastChecks: for every kind and rule, on values on both sides of the rule.
@@ -157,6 +205,7 @@ func FuzzFastChecks(f *testing.F) {
 		if jsontext.Check(raw, jsontext.DefaultLimits()) != nil {
 			return
 		}
+		sameFaults(t, p, raw)
 		if decodes, accepted, valid := plan.Verdicts(p, raw); decodes && accepted != valid {
 			t.Errorf("%s: the fast checks say %v, validator says %v", raw, accepted, valid)
 		}

@@ -264,6 +264,7 @@ func (c *compiler) field(cand candidate) *Member {
 	}
 	c.header(f)
 	f.Rules = c.rules.Read(sf.Tag.Get("validate"), sf.Type, cand.owner, valueOf(f.Node))
+	f.unjudged = sf.Tag.Get("validate") == "-" || passesOver(f.Rules, sf.Type)
 	c.zeroIsLegal(f)
 	c.afterwards(func() { c.extraKeywords(f, sf) })
 	f.Required = !optional && !f.viaPtr && sf.Type.Kind() != reflect.Pointer && !f.Rules.MayBeAbsent()

@@ -3,9 +3,6 @@ package plan
 import (
 	"maps"
 	"slices"
-
-	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
-	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // maxOrdered is the length of text up to which findings are sorted. In longer texts they stay
@@ -15,14 +12,9 @@ const maxOrdered = 64 << 10
 // sortFindings orders findings by where their values stand in the caller's
 // document, what is missing last.
 func sortFindings(found []Finding, raw []byte) {
-	places := make(map[string][]int, len(found))
-	for _, f := range found {
-		if len(raw) > maxOrdered {
-			break
-		}
-		if _, ok := places[f.Path]; !ok {
-			places[f.Path] = placeOf(raw, f.Path)
-		}
+	var spots map[string]spot
+	if len(raw) <= maxOrdered && len(found) > 1 {
+		spots = seek(raw, pathsOf(found))
 	}
 	slices.SortStableFunc(found, func(a, b Finding) int {
 		if a.Missing != b.Missing {
@@ -34,27 +26,14 @@ func sortFindings(found []Finding, raw []byte) {
 		if a.Missing {
 			return 0
 		}
-		return slices.Compare(places[a.Path], places[b.Path])
+		return slices.Compare(spots[a.Path].place, spots[b.Path].place)
 	})
 }
 
-// placeOf is the ordinal of each step of a path.
-func placeOf(raw []byte, path string) []int {
-	var out []int
-	for path != "" {
-		var part string
-		part, path = jsonedit.FirstStep(path)
-		part = jsonedit.Unescaped(part)
-		if inner, ok := jsonedit.Unquoted(raw, jsontext.KindObject, jsontext.KindArray); ok {
-			raw = inner
-		}
-		place := jsonedit.Ordinal(raw, part)
-		out = append(out, place)
-		next, ok := jsonedit.ChildOf(raw, part)
-		if !ok {
-			break
-		}
-		raw = next
+func pathsOf(found []Finding) []string {
+	out := make([]string, len(found))
+	for i, f := range found {
+		out[i] = f.Path
 	}
 	return out
 }

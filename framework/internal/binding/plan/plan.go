@@ -142,6 +142,11 @@ func compile(t reflect.Type, mode Mode, opts Options) (*Plan, []report.Fault) {
 	if len(c.own) > 0 {
 		p.own = c.own
 	}
+	for _, s := range c.structs {
+		for _, f := range s.Fields {
+			f.findBlanks(p)
+		}
+	}
 	c.compileRules(p)
 	c.resolveDefaults(p)
 	if c.Failed() {
@@ -187,7 +192,7 @@ func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Repo
 	if err == nil {
 		return Report{Repaired: d.repaired}, nil, nil
 	}
-	if d.mendable && !p.opts.NoRepair {
+	if d.mendable && !d.hopeless && !p.opts.NoRepair {
 		second := p.decoder(true, raw)
 		defer second.release()
 		if p.pass(ctx, second, raw, into) == nil {
@@ -221,7 +226,7 @@ func (p *Plan) pass(ctx context.Context, d *decoder, raw []byte, into reflect.Va
 
 // Retry reads raw, a corrected call, and returns what is wrong with it.
 func (p *Plan) Retry(ctx context.Context, raw []byte) ([]Finding, error) {
-	d := &decoder{plan: p}
+	d := &decoder{plan: p, most: maxFindings}
 	err := p.pass(ctx, d, raw, reflect.New(p.t).Elem())
 	return d.found, err
 }

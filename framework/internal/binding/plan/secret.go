@@ -96,6 +96,14 @@ const hidden = "[hidden]"
 
 // shown is the issue of a finding without such names, since it is logged.
 func (p *Plan) shown(f Finding) report.Issue {
+	if p.Secretive {
+		p.hideNames(&f)
+	}
+	f.Path = report.ShortPath(f.Path)
+	return f.Issue
+}
+
+func (p *Plan) hideNames(f *Finding) {
 	names := strings.Split(f.Path, "/") // the first is empty
 	hide(p.root, names[1:], false)
 	if path := strings.Join(names, "/"); path != f.Path {
@@ -104,8 +112,6 @@ func (p *Plan) shown(f Finding) report.Issue {
 			f.Got = "a key that is not shown"
 		}
 	}
-	f.Path = report.ShortPath(f.Path)
-	return f.Issue
 }
 
 // hide hides in names, which lead from a value of n on, what the caller chose below a secret.

@@ -171,9 +171,8 @@ func (n *UnionNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Con
 		}
 		return
 	default:
-		inner, ok := d.mend(raw, jsontext.KindObject)
+		inner, ok := d.expect(jsontext.KindObject, n, raw, c)
 		if !ok {
-			d.refuse(report.RuleType, n, raw, c)
 			return
 		}
 		raw = inner

@@ -38,10 +38,17 @@ func (p *Plan) ask(question func(*validator.Validate) error) (failed validator.V
 	return nil, result
 }
 
-// judge adds the findings of validator to the findings of decoding. It does nothing if decoding found nothing
-// and all fast checks have accepted.
+// judge adds the findings of rules to the findings of decoding. It asks validator about the whole value only if
+// the fast checks cannot speak for it: they do not know all rules of the plan, or doubt a value that blame could
+// not judge. A value that was not read to its end is not judged.
 func (p *Plan) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Value) {
-	if p.rules == nil || p.quick && !d.doubt && d.total == 0 {
+	d.decoded = len(d.found)
+	if p.rules == nil || p.quick && !d.doubt || d.full() {
+		for _, f := range d.broken {
+			if !faulty(d.found[:d.decoded], f.Path) {
+				d.found = append(d.found, f)
+			}
+		}
 		return
 	}
 	failed, err := p.run(ctx, v)
@@ -49,33 +56,51 @@ func (p *Plan) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Valu
 		d.file(Finding{Issue: report.Issue{Rule: report.RulePanic, Hint: "A rule does not fit the kind of value that was sent."}, Node: p.root})
 		return
 	}
-	d.decoded = len(d.found)
-	values := finder{raw: raw}
-	for _, fe := range failed {
-		l := locator{}
-		switch {
-		case len(d.found) >= maxFindings:
-			d.total++
-		case l.locate(p.root, v, fe.StructNamespace()):
-			p.fileFailure(ctx, d, &values, l, fe)
-		}
+	const few = 2 * maxFindings // most failures are filed; each further walk over the text takes twice as many
+	for size := few; len(failed) > 0 && len(d.found) < d.most; size *= 2 {
+		next := failed[:min(size, len(failed))]
+		failed = failed[len(next):]
+		p.fileFailures(ctx, d, raw, next, func(fe validator.FieldError) (l locator, ok bool) {
+			ok = l.locate(p.root, v, fe.StructNamespace())
+			return l, ok
+		})
 	}
 }
 
-// fileFailure files one failed tag, unless it is about a value that was not
-// sent, is not part of the JSON form, or could not be decoded.
-func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, l locator, fe validator.FieldError) {
-	path := pointerOf(l.path)
-	if faulty(d.found[:d.decoded], path) || d.lostKeys(path, l.n) {
-		return
+// fileFailures files failed tags at the places that locate finds for them.
+func (p *Plan) fileFailures(ctx context.Context, d *decoder, raw []byte, failed validator.ValidationErrors, locate func(validator.FieldError) (locator, bool)) {
+	type failure struct {
+		locator
+		path string
+		fe   validator.FieldError
 	}
+	var all []failure
+	var paths []string
+	for _, fe := range failed {
+		l, ok := locate(fe)
+		path := pointerOf(l.path)
+		if ok && !faulty(d.found[:d.decoded], path) && !d.lostKeys(path, l.n) {
+			all = append(all, failure{l, path, fe})
+			paths = append(paths, path)
+		}
+	}
+	spots := seek(raw, paths)
+	for _, f := range all {
+		if len(d.found) >= d.most {
+			return
+		}
+		p.fileFailure(ctx, d, raw, f.locator, f.path, spots[f.path], f.fe)
+	}
+}
+
+// fileFailure files one failed tag, unless it is about a value that was not sent.
+func (p *Plan) fileFailure(ctx context.Context, d *decoder, raw []byte, l locator, path string, at spot, fe validator.FieldError) {
 	rule := fe.ActualTag()
 	if !l.blamesKey(d.found, path, fe) {
 		l.keys = nil
 	}
-	value, sent := values.find(path)
-	sent = sent && (l.keys != nil || jsontext.KindOf(value) != jsontext.KindNull) && !d.dropped(path, value)
-	d.mendable = d.mendable || string(value) == `""`
+	sent := at.there && (l.keys != nil || jsontext.KindOf(at.value) != jsontext.KindNull) && !l.dropped(d, at.value)
+	d.mendable = d.mendable || string(at.value) == `""` && l.ofMember() && !l.f.Required
 	_, aboutPresence := rules.PresenceSentences[rule]
 	if !sent && !aboutPresence {
 		return
@@ -89,22 +114,21 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, values *finder, l lo
 		}
 		rule = failed
 	}
-	f := l.finding(p, path, rule, value, sent)
+	f := l.finding(p, path, rule, at.value, sent)
 	parent, name := jsonedit.SplitPointer(path)
-	if other, _, between := f.Between(name); between && at(d.found, jsontext.Pointer(parent, other.Name)) {
+	if other, _, between := f.Between(name); between && isAt(d.found, jsontext.Pointer(parent, other.Name)) {
 		return // there is nothing to compare with
 	}
-	d.total++
 	d.found = append(d.found, f)
 	if f.Key == nil {
-		p.fileBelow(ctx, d, values, l, fe)
+		p.fileBelow(ctx, d, raw, l, fe)
 	}
 }
 
 // fileBelow files faults inside of a list or map that broke a rule of its own, since validator
 // does not look into it then. A long one has most likely too many items, so only its beginning
 // is judged.
-func (p *Plan) fileBelow(ctx context.Context, d *decoder, values *finder, l locator, fe validator.FieldError) {
+func (p *Plan) fileBelow(ctx context.Context, d *decoder, raw []byte, l locator, fe validator.FieldError) {
 	v := reflect.Indirect(reflect.ValueOf(fe.Value()))
 	switch {
 	case l.c == nil || !v.IsValid():
@@ -119,22 +143,30 @@ func (p *Plan) fileBelow(ctx context.Context, d *decoder, values *finder, l loca
 		return
 	}
 	failed, _ := p.ask(func(rules *validator.Validate) error { return rules.VarCtx(ctx, v.Interface(), tag) })
-	for _, fe := range failed {
-		inner := l
+	p.fileFailures(ctx, d, raw, failed, func(fe validator.FieldError) (inner locator, ok bool) {
+		inner = l
 		inner.path = slices.Clip(l.path)
-		if len(d.found) < maxFindings && inner.walk(l.n, l.c, v, fe.StructNamespace()) {
-			p.fileFailure(ctx, d, values, inner, fe)
-		}
+		ok = inner.walk(l.n, l.c, v, fe.StructNamespace())
+		return inner, ok
+	})
+}
+
+// dropped reports whether the value of a member was "" and counts as not given.
+func (l *locator) dropped(d *decoder, value []byte) bool {
+	return d.repair && string(value) == `""` && l.ofMember() && l.f.blank(d, value)
+}
+
+// ofMember reports whether the place is a member, and not a value in a list or map inside of one.
+func (l *locator) ofMember() bool {
+	if l.f == nil || l.n != seenThrough(l.f.Node) {
+		return false
 	}
+	last := l.path[len(l.path)-1]
+	return last.member && last.name == l.f.Name
 }
 
-// dropped reports whether a value was "" and counts as not given.
-func (d *decoder) dropped(path string, value []byte) bool {
-	return string(value) == `""` && slices.Contains(d.repaired, path)
-}
-
-// at reports whether found has a finding about the value at path itself.
-func at(found []Finding, path string) bool {
+// isAt reports whether found has a finding about the value at path itself.
+func isAt(found []Finding, path string) bool {
 	return slices.ContainsFunc(found, func(f Finding) bool { return f.Path == path })
 }
 

@@ -62,9 +62,7 @@ func (l *locator) walk(n Node, c *rules.Constraints, v reflect.Value, rest strin
 			v = v.Elem()
 		}
 	}
-	if m, ok := n.(*MethodNode); ok && m.shown() == byShape {
-		n = m.Base
-	}
+	n = seenThrough(n)
 	l.n, l.c = n, c
 	if rest != "" {
 		l.keys = nil
@@ -85,6 +83,15 @@ func (l *locator) walk(n Node, c *rules.Constraints, v reflect.Value, rest strin
 		return l.variant(n, v, rest)
 	}
 	return true // it is inside of a type that marshals itself: reported at that type
+}
+
+// seenThrough is the node whose values the rules for n are about.
+func seenThrough(n Node) Node {
+	n = Bare(n)
+	if m, ok := n.(*MethodNode); ok && m.shown() == byShape {
+		return m.Base
+	}
+	return n
 }
 
 // member descends by a Go field name, through embedded structs.

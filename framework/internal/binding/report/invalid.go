@@ -39,12 +39,15 @@ const (
 // the caller's document. Missing members come last.
 type Invalid struct {
 	Issues []Issue // at most 20
-	Total  int     // faults there were
+	Total  int     // faults that were found
 	Try    string  // a corrected call that passes, as JSON (of a template: a URI); "" if none is known
 
 	// Examples are JSON pointers of values in Try that are no more than examples: the call did not say
 	// what they should be.
 	Examples []string
+
+	// Stopped says that reading stopped after the last fault: there may be more.
+	Stopped bool
 
 	// Panic is the first panic of the program's own methods while the values were read; nil: there
 	// was none. It is not among the texts.
@@ -66,6 +69,9 @@ func (e *Invalid) Text(name string) string { return e.text(name + ": ") }
 func (e *Invalid) text(prefix string) string {
 	var out strings.Builder
 	out.WriteString(prefix)
+	if e.Stopped {
+		out.WriteString("At least ")
+	}
 	if e.Total == 1 {
 		out.WriteString("1 problem.")
 	} else {
@@ -80,7 +86,10 @@ func (e *Invalid) text(prefix string) string {
 		out.WriteString(line)
 		shown++
 	}
-	if rest := e.Total - shown; rest > 0 {
+	switch rest := e.Total - shown; {
+	case rest > 0 && e.Stopped:
+		fmt.Fprintf(&out, "\nAnd at least %d more.", rest)
+	case rest > 0:
 		fmt.Fprintf(&out, "\nAnd %d more.", rest)
 	}
 	if e.Try != "" {

@@ -33,28 +33,58 @@ func certain(ok bool) verdict {
 }
 
 // Accepts judges v. A nil pointer was null or absent, and no rule applies to that.
-func (a *FastCheck) Accepts(v reflect.Value) bool {
+func (a *FastCheck) Accepts(v reflect.Value) bool { return a.Judge(v) == Accepted }
+
+// Judge is Accepts, and says what it does not accept.
+func (a *FastCheck) Judge(v reflect.Value) Judgment {
 	if a == nil {
-		return true
+		return Accepted
 	}
+	value, said := a.own(v)
+	switch {
+	case said == doubtful:
+		return Refused
+	case said == holds && !a.inside(value):
+		return RefusedInside
+	}
+	return Accepted
+}
+
+// Judgment is what a FastCheck says of a value.
+type Judgment uint8
+
+// Judgments.
+const (
+	Accepted      Judgment = iota
+	Refused                // by the rules of the value itself; the values inside were not judged
+	RefusedInside          // by the rules of a value inside, or of a key
+)
+
+// own judges v by the rules of this level. value is what pointers lead to.
+func (a *FastCheck) own(v reflect.Value) (value reflect.Value, said verdict) {
 	indirect := false
 	for v.Kind() == reflect.Pointer {
 		if v.IsNil() {
-			return true
+			return v, settled
 		}
 		v, indirect = v.Elem(), true
 	}
 	for _, t := range a.tests {
-		switch t(v, indirect) {
-		case doubtful:
-			return false
-		case settled:
-			return true
-		case holds:
+		if said := t(v, indirect); said != holds {
+			return v, said
 		}
 	}
-	return a.inside(v)
+	return v, holds
 }
+
+// Elem returns the check of the values inside; nil: there are no rules.
+func (a *FastCheck) Elem() *FastCheck { return a.elem }
+
+// Keys returns the check of the keys of a map; nil: there are no rules.
+func (a *FastCheck) Keys() *FastCheck { return a.keys }
+
+// Inside reports whether there are rules for the values inside, or their keys.
+func (a *FastCheck) Inside() bool { return a.elem != nil || a.keys != nil }
 
 // inside judges the elements by the rules behind dive.
 func (a *FastCheck) inside(v reflect.Value) bool {

@@ -41,9 +41,12 @@ func Rewritten(sf reflect.StructField) string {
 	return c.Tag(sf.Type, false)
 }
 
-// Tag renders a level for validator.
-func (c *Constraints) Tag(t reflect.Type, element bool) string {
-	var parts []string
+// OwnTag renders the rules of a level for validator, without the rules of the levels inside.
+func (c *Constraints) OwnTag(t reflect.Type, element bool) string {
+	return strings.Join(c.ownTags(t, element), ",")
+}
+
+func (c *Constraints) ownTags(t reflect.Type, element bool) (parts []string) {
 	for _, r := range c.Rules {
 		if r.Name != "required" {
 			parts = append(parts, r.encode())
@@ -55,6 +58,12 @@ func (c *Constraints) Tag(t reflect.Type, element bool) string {
 			parts = append(parts, "min=1")
 		}
 	}
+	return parts
+}
+
+// Tag renders a level for validator, with the levels inside.
+func (c *Constraints) Tag(t reflect.Type, element bool) string {
+	parts := c.ownTags(t, element)
 	if c.Elem == nil {
 		for range DivesTo(t) {
 			parts = append(parts, "dive")
