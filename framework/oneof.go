@@ -14,7 +14,7 @@ import (
 //
 //	framework.OneOf[Shape]("kind", map[string]Shape{"circle": Circle{}, "square": &Square{}})
 //
-// A field, list item or map value of type I is then listed as a oneOf of the variants' schemas.
+// A field, list item or map value of type I is then listed as an anyOf of the variants' schemas.
 // Each schema has the discriminator as a required member with one allowed value. Only the types of
 // the map's values count, so a nil pointer is enough.
 //

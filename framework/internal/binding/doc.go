@@ -36,7 +36,7 @@
 // omitempty in a validate tag makes a member optional and keeps validator's
 // meaning, that a zero value passes; the schema's bounds are stricter there.
 //
-// An interface with methods is a Union of structs that Options name: a oneOf in
+// An interface with methods is a Union of structs that Options name: an anyOf in
 // the schema, chosen by its discriminator when read and written. A Check in
 // Options is a validate tag of the application's own.
 //
