@@ -32,7 +32,7 @@ func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 
 // Decode reads raw into into, a settable value of the plan's type, which it
 // overwrites. raw must have passed jsontext.Check; empty means {}. Decode does not
-// retain it. The error is an *Invalid with all faults at once and a corrected call, or the
+// retain it. The error is an *Invalid with all faults at once, up to 64, and a corrected call, or the
 // cancellation of ctx as the type's own Validate returned it.
 func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Report, error) {
 	done, found, err := p.Plan.Decode(ctx, raw, into)

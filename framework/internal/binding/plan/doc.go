@@ -5,17 +5,26 @@
 //	report, findings, err := p.Decode(ctx, arguments, reflect.ValueOf(&in).Elem())
 //	out, err = p.Append(out, reflect.ValueOf(in))
 //
-// To be read in this order:
+// # Reading order
 //
-//   - plan.go: what a plan is and does, and in which order Compile works;
-//   - compile.go, fields.go, tags.go, hooks.go, union.go, enum.go: from a type to a tree of nodes, one for each
-//     type, with the tags of its fields;
-//   - decode*.go, keys.go: nodes read values; a [Finding] is filed where a value is wrong, and reading goes on;
-//   - compile_rules.go, fastcheck*.go, validate*.go: validator judges what was read, unless the fast checks have
-//     accepted all of it, and its verdicts become findings at the right path;
-//   - schema.go, describe.go: nodes write their schema, and say in words what they want;
-//   - encode.go: nodes write values;
-//   - secret.go, mask.go: which values must not appear in texts.
+//   - what a plan is and does, and in which order Compile works: plan.go
+//   - from a type to a tree of nodes, one for each type: compile.go, hooks.go (types with a schema of
+//     their own), union.go, enum.go, form.go (what forms and texts can carry), graph.go (walks over the
+//     tree)
+//   - the fields of a struct and their tags: fields.go, tags.go, defaults.go
+//   - nodes read values: decode.go, where a [Finding] is filed and reading goes on, or stops if there are
+//     many; decode_scalar.go, decode_container.go, decode_struct.go, decode_map.go with keys.go,
+//     decode_any.go, decode_method.go with text.go (text forms of types) and longest.go (bounds of
+//     numbers in texts)
+//   - rules judge what was read: value.go (what rules see of a node), compile_rules.go, fastcheck.go,
+//     fastcheck_walk.go; fastcheck_blame.go asks validator about one value that a fast check refuses
+//   - validator judges the whole value if fast checks cannot: validate.go, validate_locate.go,
+//     validate_find.go; then the type's own Validate method, usercheck.go
+//   - from findings to the error: describe.go (what a node wants, in words), order.go
+//   - nodes write their schema, and values: schema.go, encode.go
+//   - values that must not appear in texts: secret.go, mask.go
+//   - prompt arguments and URI variables: strings.go
+//   - memory of the texts of a call: texts.go
 //
 // A Plan corrects nothing: package repair does, from the findings.
 package plan

@@ -73,7 +73,7 @@ func lastField(t reflect.Type, steps []string) (owner reflect.Type, name string)
 
 // Report lists what Decode did beyond reading.
 type Report struct {
-	// Repaired are JSON pointers of values that arrived as strings and were read as what the type
+	// Repaired are JSON pointers, at most 64, of values that arrived as strings and were read as what the type
 	// wants, and of optional members that arrived as null or "" and count as not given.
 	Repaired []string
 }
@@ -179,7 +179,7 @@ func (p *Plan) Fields() []Field { return p.fields }
 
 // Decode reads raw into into, a settable value of the plan's type, which is
 // overwritten. raw must have passed jsontext.Check; empty is {}. It is not
-// retained. A non-nil error is an *Invalid with all faults at once, or the
+// retained. A non-nil error is an *Invalid with the first 64 faults at most, or the
 // cancellation of ctx as the type's own Validate returned it. The findings are
 // what the issues of an *Invalid were made of: a corrected call is built from them.
 func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Report, []Finding, error) {
