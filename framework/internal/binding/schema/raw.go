@@ -149,8 +149,8 @@ var boundWords = map[string]string{
 // wantWords says what a keyword wants.
 func wantWords(keyword string, want []byte) string {
 	if words, ok := boundWords[keyword]; ok {
-		if string(want) == "1" {
-			words = strings.TrimSuffix(words, "s")
+		if string(want) == "1" && !strings.HasSuffix(words, "%s") {
+			words = strings.TrimSuffix(words, "s") // 1 item
 		}
 		return fmt.Sprintf(words, want)
 	}
