@@ -33,7 +33,7 @@ type decoder struct {
 	most     int           // reading stops after so many findings
 	size     int           // bytes of their paths
 	secret   int           // how many secret members are being decoded, one inside the other
-	unjudged int           // the same for values whose rules only validator can judge, from the root on
+	unjudged int           // how many members are being decoded whose values validator may pass over
 	repair   bool          // a string may be read as the JSON that it contains, and nothing as not given
 	mendable bool          // a repair might help
 	hopeless bool          // a finding remains after any repair

@@ -55,7 +55,7 @@ func TestFaultsInside(t *testing.T) {
 	}
 	type in struct {
 		Plain   inner            `json:"plain"`
-		Zero    inner            `json:"zero,omitempty" validate:"omitempty"`
+		Zero    inner            `json:"zero,omitzero" validate:"omitempty"`
 		Unruled inner            `json:"unruled,omitzero" validate:"-"`
 		Pair    [2]inner         `json:"pair,omitzero" validate:"omitempty"`
 		List    []inner          `json:"list,omitempty" validate:"max=2,dive,omitempty"`

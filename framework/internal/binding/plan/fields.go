@@ -263,9 +263,7 @@ func (c *compiler) field(cand candidate) *Member {
 		return f
 	}
 	c.header(f)
-	f.Rules = c.rules.Read(sf.Tag.Get("validate"), sf.Type, cand.owner, valueOf(f.Node))
-	f.unjudged = sf.Tag.Get("validate") == "-" || passesOver(f.Rules, sf.Type)
-	c.zeroIsLegal(f)
+	c.readRules(f, cand)
 	c.afterwards(func() { c.extraKeywords(f, sf) })
 	f.Required = !optional && !f.viaPtr && sf.Type.Kind() != reflect.Pointer && !f.Rules.MayBeAbsent()
 	c.defaultOf(f, cand)
@@ -280,6 +278,14 @@ func (c *compiler) field(cand candidate) *Member {
 		c.contradiction(f)
 	})
 	return f
+}
+
+// readRules reads the validate tag.
+func (c *compiler) readRules(f *Member, cand candidate) {
+	tag, t := cand.sf.Tag.Get("validate"), cand.sf.Type
+	f.Rules = c.rules.Read(tag, t, cand.owner, valueOf(f.Node))
+	f.unjudged = tag == "-" || passesOver(f.Rules, t)
+	c.zeroIsLegal(f)
 }
 
 // options reads the json tag's options and reports whether the member may be

@@ -61,7 +61,7 @@ func (s *sought) walk(raw []byte, place []int, out map[string]spot) {
 	if inner, ok := jsonedit.Unquoted(raw, jsontext.KindObject, jsontext.KindArray); ok {
 		raw = inner
 	}
-	n := 0
+	var n int
 	if jsontext.KindOf(raw) == jsontext.KindArray {
 		n = s.items(raw, place, out)
 	} else {
