@@ -248,12 +248,12 @@ type givenConsent struct {
 const maxOwned = 200
 
 // addOwned records a grant of a user before it is stored, and again before its code is redeemed.
-// Therefore Revoke finds every grant. It usually returns "". If the user has too many grants, it
-// returns the reference of a grant to end.
-func (s *Server) addOwned(ctx context.Context, subject string, g ownedGrant, given *givenConsent) (ends string, err error) {
+// Therefore Revoke finds every grant. It usually returns the zero value. If the user has too many
+// grants, it returns a grant to end.
+func (s *Server) addOwned(ctx context.Context, subject string, g ownedGrant, given *givenConsent) (ends ownedGrant, err error) {
 	err = s.owners.change(ctx, subject, func(o *owner) (time.Time, error) {
 		now := time.Now()
-		ends = ""
+		ends = ownedGrant{}
 		o.Grants = slices.DeleteFunc(o.Grants, func(old ownedGrant) bool { return now.After(old.Until) || old.Reference == g.Reference })
 		if len(o.Grants) >= maxOwned { // ends the grant that ends first, so that short grants do not evict long ones
 			first := 0
@@ -262,7 +262,7 @@ func (s *Server) addOwned(ctx context.Context, subject string, g ownedGrant, giv
 					first = i
 				}
 			}
-			ends = o.Grants[first].Reference
+			ends = o.Grants[first]
 			o.Grants = slices.Delete(o.Grants, first, first+1)
 		}
 		o.Grants = append(o.Grants, g)
@@ -301,7 +301,7 @@ func (s *Server) Revoke(ctx context.Context, subject, client string) (ended int,
 		return 0, err
 	}
 	for _, g := range going {
-		was, failed := s.end(ctx, g.Reference)
+		was, failed := s.endOwned(ctx, g)
 		if was {
 			ended++
 			s.tell(ctx, Event{Kind: Revoked, Subject: subject, ClientID: g.Client, Grant: g.Reference})
@@ -314,8 +314,27 @@ func (s *Server) Revoke(ctx context.Context, subject, client string) (ended int,
 // end ends a grant, and reports whether it was alive. It also revokes the provider's tokens, even
 // if the grant had already ended by a replay.
 func (s *Server) end(ctx context.Context, reference string) (was bool, err error) {
+	return s.endUntil(ctx, reference, time.Time{})
+}
+
+// endOwned ends a grant of a user. Its record may not be stored yet, because addOwned runs before.
+// Then endOwned stores a dead record, and createGrant fails.
+func (s *Server) endOwned(ctx context.Context, g ownedGrant) (was bool, err error) {
+	latest := time.Now().Add(max(s.lives.Code, s.lives.Access) + time.Minute) // of a grant that is being created
+	if g.Until.After(latest) {
+		g.Until = latest
+	}
+	return s.endUntil(ctx, g.Reference, g.Until)
+}
+
+// endUntil ends a grant. If it has no record, a dead one is stored until the given time.
+func (s *Server) endUntil(ctx context.Context, reference string, until time.Time) (was bool, err error) {
 	var upstream string
 	err = s.grants.change(ctx, reference, func(g *grant) (time.Time, error) {
+		if g.Client == "" && !g.Dead && time.Now().Before(until) {
+			g.Dead, g.Until = true, until
+			return until, nil
+		}
 		was = g.Client != "" && !g.Dead
 		if !was && g.Upstream == "" {
 			return time.Time{}, errSame

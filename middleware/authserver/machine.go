@@ -112,7 +112,9 @@ func (s *Server) byAssertion(t *tokenRequest) (*tokenAnswer, error) {
 	if err := s.noteOwned(ctx, u.Subject, ownedGrant{reference, g.Client, g.Until}, nil); err != nil {
 		return nil, err
 	}
-	if err := s.grants.create(ctx, reference, g, g.Until); err != nil {
+	if err := s.createGrant(ctx, reference, g); errors.Is(err, errDead) {
+		return nil, invalidGrant(err)
+	} else if err != nil {
 		return nil, err
 	}
 	answer, err := s.answer(ctx, reference, nil, g, now, false)

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
 // Errors of the interfaces.
@@ -144,7 +146,12 @@ func (s *Server) issueCode(r *http.Request, v *visit, u *User, upstream string) 
 	if err := s.noteOwned(ctx, u.Subject, ownedGrant{reference, v.Client, g.CodeUntil}, given); err != nil {
 		return "", err
 	}
-	if err := s.grants.create(ctx, reference, g, g.expires(s.lives.Refresh)); err != nil {
+	err := s.createGrant(ctx, reference, g)
+	if errors.Is(err, errDead) {
+		s.emit(r, Event{Kind: Revoked, Subject: u.Subject, ClientID: v.Client, Grant: reference, Resource: v.Resource, Reason: "before its code was sent"})
+		return s.response(v, url.Values{"error": {"access_denied"}, "error_description": {"The access was ended."}}), nil
+	}
+	if err != nil {
 		return "", err
 	}
 	s.emit(r, Event{Kind: CodeIssued, Subject: u.Subject, ClientID: v.Client, Grant: reference, Resource: v.Resource, Scopes: g.Scopes})
@@ -154,10 +161,23 @@ func (s *Server) issueCode(r *http.Request, v *visit, u *User, upstream string) 
 // noteOwned calls addOwned, and ends the grant that addOwned returns.
 func (s *Server) noteOwned(ctx context.Context, subject string, g ownedGrant, given *givenConsent) error {
 	ends, err := s.addOwned(ctx, subject, g, given)
-	if err == nil && ends != "" {
-		_, err = s.end(ctx, ends)
+	if err == nil && ends.Reference != "" {
+		_, err = s.endOwned(ctx, ends)
 	}
 	return err
+}
+
+// createGrant stores a grant that noteOwned has recorded. If the grant was revoked meanwhile, the
+// error is errDead.
+func (s *Server) createGrant(ctx context.Context, reference string, g *grant) error {
+	err := s.grants.create(ctx, reference, g, g.expires(s.lives.Refresh))
+	if !errors.Is(err, session.ErrExists) {
+		return err
+	}
+	if b, ok := s.mode.(*broker); ok && g.Upstream != "" {
+		b.giveBack(ctx, g.Upstream)
+	}
+	return errDead
 }
 
 // claimsOf returns the claims of an access token.
