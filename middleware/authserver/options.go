@@ -86,7 +86,9 @@ func Lives(l Lifetimes) Option { return optionFunc(func(c *config) { c.lives = l
 
 // Grace sets how long a refresh token that was just rotated gets the same answer again. The default
 // is 10 seconds; 0 disables it. It is for clients that lost the answer, or that consist of several
-// processes. Only the last rotated token counts, and only from the same client (and key).
+// processes. Only the last rotated token counts, and only from the same client (and key). If the
+// second request asks for other scopes, it gets an access token for these, and the same refresh
+// token.
 func Grace(d time.Duration) Option { return optionFunc(func(c *config) { c.grace = d }) }
 
 // Store sets the store for clients, visits, grants and keys. The default is in memory. It has the

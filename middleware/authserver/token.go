@@ -134,7 +134,7 @@ func (s *Server) byCode(t *tokenRequest) (*tokenAnswer, error) {
 		now := time.Now()
 		verdict = g.redeem(now, ask)
 		if verdict == nil {
-			answer, err = s.answer(ctx, reference, handle, g, now, t.client.may(grantRefresh))
+			answer, err = s.answer(ctx, reference, handle, g, g.Scopes, now, t.client.may(grantRefresh))
 		} else if !errors.Is(verdict, errReplayed) {
 			err = errSame
 		}
@@ -175,19 +175,12 @@ func (s *Server) noteRedeemed(ctx context.Context, reference string, ask redempt
 	return s.used(ctx, c, g.Until)
 }
 
-// answer signs a token for a grant. If the client uses refresh tokens, it also puts a new one into
-// the grant.
-func (s *Server) answer(ctx context.Context, reference string, handle []byte, g *grant, now time.Time, refresh bool) (*tokenAnswer, error) {
-	token, err := s.sign(ctx, s.claimsOf(reference, g, now))
-	if err != nil {
-		return nil, err
-	}
-	a := &tokenAnswer{Access: token, Type: "Bearer", Expires: int64(s.lives.Access / time.Second), Scope: strings.Join(g.Scopes, " ")}
-	if g.Key != "" {
-		a.Type = "DPoP"
-	}
-	if !refresh {
-		return a, nil
+// answer signs a token for a grant, with some of its scopes. If the client uses refresh tokens, it
+// also puts a new one into the grant.
+func (s *Server) answer(ctx context.Context, reference string, handle []byte, g *grant, scopes []string, now time.Time, refresh bool) (*tokenAnswer, error) {
+	a, err := s.access(ctx, reference, g, scopes, now)
+	if err != nil || !refresh {
+		return a, err
 	}
 	a.Refresh = newSecret(handle)
 	sealed, err := s.sealer.seal("answer "+reference, a)
@@ -195,6 +188,21 @@ func (s *Server) answer(ctx context.Context, reference string, handle []byte, g 
 		return nil, err
 	}
 	g.rotate(now, a.Refresh, sealed)
+	return a, nil
+}
+
+// access returns an answer with an access token for some scopes of a grant.
+func (s *Server) access(ctx context.Context, reference string, g *grant, scopes []string, now time.Time) (*tokenAnswer, error) {
+	of := *g
+	of.Scopes = scopes
+	token, err := s.sign(ctx, s.claimsOf(reference, &of, now))
+	if err != nil {
+		return nil, err
+	}
+	a := &tokenAnswer{Access: token, Type: "Bearer", Expires: int64(s.lives.Access / time.Second), Scope: strings.Join(scopes, " ")}
+	if g.Key != "" {
+		a.Type = "DPoP"
+	}
 	return a, nil
 }
 
@@ -228,7 +236,8 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 			return nil, err
 		}
 	}
-	answer, verdict, refusal := new(tokenAnswer), refused, error(nil)
+	var answer *tokenAnswer
+	verdict, refusal := refused, error(nil)
 	err = s.grants.change(ctx, reference, func(g *grant) (expires time.Time, err error) {
 		verdict, refusal = judge(g)
 		switch {
@@ -236,14 +245,14 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 		case refusal != nil:
 			err = errSame
 		case verdict == again:
-			if err = s.sealer.open("answer "+reference, g.Last, answer); err == nil {
+			if answer, err = s.sameAnswer(ctx, reference, g, now, f.Get("scope")); err == nil {
 				err = errSame
 			}
 		default:
 			g.User, g.Scopes = user, narrow(g.Scopes, user.Scopes) // scopes that the user has lost are also removed from the grant
-			answer, err = s.answer(ctx, reference, handle, g, now, true)
-			if err == nil && f.Get("scope") != "" { // RFC 6749 §6: less for this token, not for the grant
-				answer, err = s.narrower(ctx, reference, g, now, f.Get("scope"), answer)
+			var scopes []string
+			if scopes, err = narrower(g.Scopes, f.Get("scope")); err == nil {
+				answer, err = s.answer(ctx, reference, handle, g, scopes, now, true)
 			}
 		}
 		return g.expires(s.lives.Refresh), err
@@ -289,22 +298,35 @@ func (s *Server) afterRefresh(t *tokenRequest, reference string, g *grant, verdi
 	return nil
 }
 
-// narrower puts a token with fewer scopes into an answer.
-func (s *Server) narrower(ctx context.Context, reference string, g *grant, now time.Time, asked string, a *tokenAnswer) (*tokenAnswer, error) {
-	less := *g
-	less.Scopes = narrow(g.Scopes, strings.Fields(asked))
-	if len(less.Scopes) < len(strings.Fields(asked)) {
+// narrower returns the scopes that a refresh asks for, or all of the grant if it asks for none. It
+// narrows one token and not the grant (RFC 6749 §6).
+func narrower(granted []string, asked string) ([]string, error) {
+	names := strings.Fields(asked)
+	switch {
+	case len(names) == 0:
+		return granted, nil
+	case slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(granted, name) }):
 		return nil, refuse("invalid_scope", "A refresh cannot widen the scopes: authorize again.")
 	}
-	token, err := s.sign(ctx, s.claimsOf(reference, &less, now))
-	if err != nil {
-		return nil, err
+	return narrow(granted, names), nil
+}
+
+// sameAnswer returns the answer of the last refresh for the token that it replaced. If this request
+// asks for other scopes, the access token is another one; the refresh token is still the same.
+func (s *Server) sameAnswer(ctx context.Context, reference string, g *grant, now time.Time, asked string) (*tokenAnswer, error) {
+	last := &tokenAnswer{}
+	scopes, err := narrower(g.Scopes, asked)
+	if err == nil {
+		err = s.sealer.open("answer "+reference, g.Last, last)
 	}
-	a.Access, a.Scope = token, strings.Join(less.Scopes, " ")
-	if g.Last, err = s.sealer.seal("answer "+reference, a); err != nil {
-		return nil, err
+	if err != nil || last.Scope == strings.Join(scopes, " ") {
+		return last, err
 	}
-	return a, nil
+	a, err := s.access(ctx, reference, g, scopes, now)
+	if err == nil {
+		a.Refresh = last.Refresh
+	}
+	return a, err
 }
 
 // errClient returns the error for an unknown client and for a wrong secret, which is the same (RFC

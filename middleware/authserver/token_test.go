@@ -185,6 +185,49 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
+// Within Grace, a second use of a token gets the scopes that it asks for (RFC 6749 §6), and the same
+// refresh token.
+func TestGrace_Scopes(t *testing.T) {
+	t.Parallel()
+	const all, read, write = "notes:read notes:write", "notes:read", "notes:write"
+	s := open(t, nil)
+	id := s.register(plainClient)
+	ask := func(token, scope string) *answer {
+		if scope == "" {
+			return s.refresh(id, token)
+		}
+		return s.refresh(id, token, "scope", scope)
+	}
+	for _, tt := range []struct{ first, second, got, then string }{
+		{"", read, all, read},
+		{"", all, all, all},
+		{read, "", read, all},
+		{read, write, read, write},
+		{read, read + " " + read, read, read},
+		{all, write + " " + read, all, all},
+		{read, "notes:read admin", read, "invalid_scope"},
+	} {
+		_, token := s.grant(id, "ann")
+		first, second := ask(token, tt.first), ask(token, tt.second)
+		if first.text(t, "scope") != tt.got || second.text(t, "scope")+second.text(t, "error") != tt.then {
+			t.Errorf("%q, then %q: %s, %s", tt.first, tt.second, first.body, second.body)
+			continue
+		}
+		if same := tt.got == tt.then; (first.text(t, "access_token") == second.text(t, "access_token")) != same {
+			t.Errorf("%q, then %q: the same access token: %v", tt.first, tt.second, !same)
+		}
+		if tt.then != "invalid_scope" {
+			p, ok := s.admits(second.text(t, "access_token"))
+			if !ok || strings.Join(p.Scopes, " ") != tt.then && tt.then != write || tt.then == write && !p.Has(write) || second.text(t, "refresh_token") != first.text(t, "refresh_token") {
+				t.Errorf("%q, then %q: %v, %s", tt.first, tt.second, p, second.body)
+			}
+		}
+		if a := s.refresh(id, first.text(t, "refresh_token")); a.text(t, "scope") != all {
+			t.Errorf("%q, then %q: the grant goes on with %s", tt.first, tt.second, a.body)
+		}
+	}
+}
+
 func secretClient(method string) authserver.Client {
 	sum := sha256.Sum256([]byte("s3cret:& "))
 	return authserver.Client{ID: "conf:1", Name: "Conf", RedirectURIs: []string{callback}, SecretDigest: sum[:], Method: method}
