@@ -2,8 +2,10 @@ package authserver_test
 
 import (
 	"context"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +89,56 @@ func TestAuthorize_Errors(t *testing.T) {
 		if a := b.do(http.MethodGet, ask, nil); a.status != http.StatusOK {
 			t.Errorf("%s: %d %v", ask, a.status, a.to)
 		}
+	}
+}
+
+// A link with a wrong request leads a browser nowhere but to a trusted client: a client by hand, a
+// site of the policy's domains, or a program on the user's machine. Others get a page (RFC 9700
+// §4.11.2).
+func TestAuthorize_ErrorsOfUntrustedClients(t *testing.T) {
+	t.Parallel()
+	const app, document = "https://app.example.com/cb", "https://client.example/meta.json"
+	byHand := authserver.Clients(authserver.Client{ID: "web", RedirectURIs: []string{app}})
+	fetcher := authserver.Documents(&web{pages: map[string]string{document: `{"client_id":"` + document + `","redirect_uris":["` + app + `"]}`}})
+	anyone := open(t, nil, byHand, fetcher, authserver.Admission(authserver.Policy{Schemes: []string{"cursor"}}))
+	within := open(t, nil, byHand, fetcher, authserver.Admission(authserver.Policy{Domains: []string{"client.example", "*.example.com"}}))
+	registered := `{"redirect_uris":["` + app + `"]}`
+	for name, tt := range map[string]struct {
+		s        *site
+		id, to   string
+		redirect bool
+	}{
+		"by hand":               {anyone, "web", app, true},
+		"registered":            {anyone, anyone.register(registered), app, false},
+		"document":              {anyone, document, app, false},
+		"on loopback":           {anyone, anyone.register(plainClient), callback, true},
+		"private scheme":        {anyone, anyone.register(`{"redirect_uris":["cursor://cb"]}`), "cursor://cb", true},
+		"domain, registered":    {within, within.register(registered), app, true},
+		"domain, by a document": {within, document, app, true},
+	} {
+		for _, wrong := range []string{"response_type", "code_challenge", "scope"} {
+			a := tt.s.browser().do(http.MethodGet, tt.s.ask(tt.id, "redirect_uri", tt.to, wrong, "wrong"), nil)
+			if tt.redirect {
+				if a.status != http.StatusSeeOther || a.to == nil || a.to.Query().Get("error") == "" {
+					t.Errorf("%s, %s: %d %v", name, wrong, a.status, a.to)
+				}
+				continue
+			}
+			if a.status != http.StatusBadRequest || a.header.Get("Location") != "" || a.header.Get("Refresh") != "" {
+				t.Errorf("%s, %s: %d %v", name, wrong, a.status, a.header)
+			}
+			link := regexp.MustCompile(`href="([^"]*)"`).FindStringSubmatch(a.body)
+			if link == nil || !strings.Contains(a.body, "<strong>app.example.com</strong>") {
+				t.Fatalf("%s, %s: %s", name, wrong, a.body)
+			}
+			back, err := url.Parse(html.UnescapeString(link[1]))
+			if err != nil || !strings.HasPrefix(back.String(), app+"?") || back.Query().Get("error") == "" || back.Query().Get("iss") != tt.s.issuer || back.Query().Get("state") != "the-state" {
+				t.Errorf("%s, %s: the link leads to %v", name, wrong, back)
+			}
+		}
+	}
+	if a := anyone.browser().do(http.MethodGet, anyone.ask("unknown"), nil); strings.Contains(a.body, "href") {
+		t.Errorf("the page of an unknown client has a link: %s", a.body)
 	}
 }
 

@@ -51,9 +51,14 @@ type LoginPage struct {
 
 // ErrorPage is the content of a page for a browser that must not be redirected. The client is
 // unknown, the redirect URI is wrong, or the visit has expired or belongs to another browser.
+//
+// If the request of a client that is not trusted is wrong, Back is the client's address with the
+// error, and BackHost its host. The page shows the host, and may have a link to Back. It must not
+// redirect by itself.
 type ErrorPage struct {
 	Title, Text, Reference string
 	Status                 int
+	Back, BackHost         string
 }
 
 // pageError is an error that is shown as an ErrorPage.
@@ -61,6 +66,8 @@ type pageError struct {
 	status  int
 	message message
 	err     error // for the operator
+
+	back, backHost string // as in ErrorPage
 }
 
 func (e *pageError) Error() string {
@@ -73,7 +80,9 @@ func (e *pageError) Error() string {
 
 func (e *pageError) Unwrap() error { return e.err }
 
-func pageFault(status int, m message, err error) error { return &pageError{status, m, err} }
+func pageFault(status int, m message, err error) error {
+	return &pageError{status: status, message: m, err: err}
+}
 
 // rendering is one page that is being rendered.
 type rendering struct {
@@ -122,14 +131,13 @@ func (s *Server) page(h handler) http.HandlerFunc {
 		wrong, ok := errors.AsType[*pageError](err)
 		if !ok {
 			told := refusalOf(err)
-			wrong = &pageError{told.status, msgFailed, err}
+			wrong = &pageError{status: told.status, message: msgFailed, err: err}
 		}
 		reference := rand.Text()[:10]
 		s.emit(r, Event{Kind: VisitRefused, Reason: wrong.Error() + " (" + reference + ")"})
 		spoken := spoken(r.Header.Get("Accept-Language"))
-		err = s.render(w, r, wrong.status, func(out *rendering) error {
-			return out.pages.Error(out, out.nonce, &ErrorPage{spoken[msgErrorTitle], spoken[wrong.message], reference, wrong.status})
-		})
+		page := &ErrorPage{spoken[msgErrorTitle], spoken[wrong.message], reference, wrong.status, wrong.back, wrong.backHost}
+		err = s.render(w, r, wrong.status, func(out *rendering) error { return out.pages.Error(out, out.nonce, page) })
 		if err != nil {
 			http.Error(w, texts["en"][msgFailed], http.StatusInternalServerError)
 		}

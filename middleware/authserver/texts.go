@@ -35,6 +35,8 @@ const (
 	msgLimited      message = "limited"
 	msgErrorTitle   message = "errorTitle"
 	msgReference    message = "reference"
+	msgGoesBack     message = "goesBack"
+	msgGoBack       message = "goBack"
 
 	msgNoClient      message = "noClient"
 	msgUnknownClient message = "unknownClient"
@@ -49,6 +51,7 @@ const (
 	msgProviderAway  message = "providerAway"
 	msgProviderNo    message = "providerNo"
 	msgNotAdmitted   message = "notAdmitted"
+	msgWrongRequest  message = "wrongRequest"
 )
 
 // texts is the table of the pages' texts, by language.
@@ -82,6 +85,8 @@ var texts = map[string]map[message]string{
 		msgLimited:      "There were too many attempts. Wait a minute, then try again.",
 		msgErrorTitle:   "This did not work",
 		msgReference:    "Reference",
+		msgGoesBack:     "The program's address is at",
+		msgGoBack:       "Go back to the program",
 
 		msgNoClient:      "The request does not say which program sent you here. Go back to the program and start again.",
 		msgUnknownClient: "This server does not know the program that sent you here. Go back to the program and start again. If that does not help, tell its author.",
@@ -96,6 +101,7 @@ var texts = map[string]map[message]string{
 		msgProviderAway:  "The identity provider does not answer. Load this page again in a while.",
 		msgProviderNo:    "The identity provider did not let you in. Go back to the program and start again.",
 		msgNotAdmitted:   "Your account has no access to this server.",
+		msgWrongRequest:  "The request of the program is wrong, so nothing was allowed. This server does not know the program. Go back only if you know its address.",
 	},
 	"de": {
 		msgLanguage:     "de",
@@ -126,6 +132,8 @@ var texts = map[string]map[message]string{
 		msgLimited:      "Es waren zu viele Versuche. Warten Sie eine Minute und versuchen Sie es noch einmal.",
 		msgErrorTitle:   "Das hat nicht geklappt",
 		msgReference:    "Kennzeichen",
+		msgGoesBack:     "Die Adresse des Programms liegt bei",
+		msgGoBack:       "Zurück zum Programm",
 
 		msgNoClient:      "Die Anfrage sagt nicht, welches Programm Sie hierher geschickt hat. Beginnen Sie im Programm von vorn.",
 		msgUnknownClient: "Dieser Server kennt das Programm nicht, das Sie hierher geschickt hat. Beginnen Sie im Programm von vorn. Hilft das nicht, sagen Sie es dem Hersteller.",
@@ -140,6 +148,7 @@ var texts = map[string]map[message]string{
 		msgProviderAway:  "Der Anmeldedienst antwortet nicht. Laden Sie diese Seite nach einer Weile noch einmal.",
 		msgProviderNo:    "Der Anmeldedienst hat Sie nicht eingelassen. Beginnen Sie im Programm von vorn.",
 		msgNotAdmitted:   "Ihr Konto hat keinen Zugang zu diesem Server.",
+		msgWrongRequest:  "Die Anfrage des Programms ist fehlerhaft; es wurde nichts erlaubt. Dieser Server kennt das Programm nicht. Gehen Sie nur zurück, wenn Sie seine Adresse kennen.",
 	},
 	"fr": {
 		msgLanguage:     "fr",
@@ -170,6 +179,8 @@ var texts = map[string]map[message]string{
 		msgLimited:      "Il y a eu trop d’essais. Attendez une minute, puis réessayez.",
 		msgErrorTitle:   "Cela n’a pas fonctionné",
 		msgReference:    "Référence",
+		msgGoesBack:     "L’adresse du program se trouve chez",
+		msgGoBack:       "Revenir au program",
 
 		msgNoClient:      "La demande ne dit pas quel program vous envoie. Recommencez dans le program.",
 		msgUnknownClient: "Ce serveur ne connaît pas le program qui vous envoie. Recommencez dans le program. Si cela ne suffit pas, prévenez son auteur.",
@@ -184,6 +195,7 @@ var texts = map[string]map[message]string{
 		msgProviderAway:  "Le fournisseur d’identité ne répond pas. Rechargez cette page dans un moment.",
 		msgProviderNo:    "Le fournisseur d’identité ne vous a pas laissé entrer. Recommencez dans le program.",
 		msgNotAdmitted:   "Votre compte n’a pas accès à ce serveur.",
+		msgWrongRequest:  "La demande du program est erronée ; rien n’a été autorisé. Ce serveur ne connaît pas le program. N’y revenez que si vous connaissez son adresse.",
 	},
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -53,10 +54,7 @@ func (s *Server) handleAuthorize(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := s.judge(req, q); err != nil {
-		e := refusalOf(err)
-		s.emit(r, Event{Kind: VisitRefused, ClientID: req.client.ID, Reason: e.Error()})
-		http.Redirect(w, r, s.response(&req.visit, url.Values{"error": {e.code}, "error_description": {e.text}}), http.StatusSeeOther)
-		return nil
+		return s.sendBack(w, r, req, refusalOf(err))
 	}
 	cookie := rand.Text()
 	v := &req.visit
@@ -72,6 +70,30 @@ func (s *Server) handleAuthorize(w http.ResponseWriter, r *http.Request) error {
 	r.AddCookie(&http.Cookie{Name: s.cookieName(visitCookie + v.ID), Value: cookie})
 	s.emit(r, Event{Kind: VisitBegun, ClientID: v.Client, Resource: v.Resource, Scopes: v.Scopes})
 	return s.mode.ask(w, r, v)
+}
+
+// sendBack answers a wrong request of a known client. The user has seen no page yet, so only a
+// trusted client gets the error by a redirect. For any other, a link alone would lead the browser to
+// a site of its choice (RFC 9700 §4.11.2); the user sees a page with the host.
+func (s *Server) sendBack(w http.ResponseWriter, r *http.Request, req *request, e *refusal) error {
+	to := s.response(&req.visit, url.Values{"error": {e.code}, "error_description": {e.text}})
+	at, err := url.Parse(to)
+	if err != nil {
+		return err
+	}
+	if !s.trusts(req.client, at) {
+		return &pageError{status: http.StatusBadRequest, message: msgWrongRequest, err: fmt.Errorf("client %s: %w", req.client.ID, e), back: to, backHost: at.Host}
+	}
+	s.emit(r, Event{Kind: VisitRefused, ClientID: req.client.ID, Reason: e.Error()})
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}
+
+// trusts reports whether a browser may be redirected to a client before the user has agreed. Clients
+// by hand are trusted, and so are sites in the domains of the policy. A program on the user's
+// machine may always receive an error.
+func (s *Server) trusts(c *Client, at *url.URL) bool {
+	return c.Known == ByHand || at.Scheme != "https" || len(s.policy.Domains) > 0 && inDomains(at.Hostname(), s.policy.Domains)
 }
 
 // knownClient finds the client and checks the redirect URI. While either is unknown, the browser
