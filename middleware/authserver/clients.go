@@ -23,6 +23,7 @@ type Client struct {
 	JWKS            []byte   // a JWK Set, for private_key_jwt
 	Grants          []string // by default authorization_code and refresh_token
 	Scopes          []string // all scopes that it may request; nil means every scope
+	Introspects     bool     // it may introspect tokens of all clients, as a resource server in another process; only for clients registered by hand
 	Known           Known    // set by the server
 	Created         time.Time
 }

@@ -353,6 +353,9 @@ func TestNew_Faults(t *testing.T) {
 	if _, err := authserver.New("http://localhost:1", own, authserver.Clients(public)); err == nil {
 		t.Error("a public client that acts for itself")
 	}
+	if _, err := authserver.New("http://localhost:1", own, authserver.Clients(authserver.Client{ID: "rs", Introspects: true})); err == nil || !strings.Contains(err.Error(), "introspects") {
+		t.Errorf("a public client that introspects: %v", err)
+	}
 	if _, err := authserver.New("http://localhost:1", own); err != nil {
 		t.Errorf("%v", err)
 	}

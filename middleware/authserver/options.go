@@ -228,7 +228,8 @@ func (c *config) judge(client *Client) (faults []error) {
 	default:
 		fault(true, "the method "+client.Method+" is not known")
 	}
-	fault(client.may(grantCode) && len(client.RedirectURIs) == 0, "there is no redirect URI")
+	fault(client.Introspects && client.Method == methodNone, "a client that introspects needs a secret or a key")
+	fault(client.may(grantCode) && len(client.RedirectURIs) == 0 && !client.Introspects, "there is no redirect URI")
 	for _, uri := range client.RedirectURIs {
 		_, err := judgeRedirect(uri, c.policy.Schemes)
 		fault(err != nil, uri+": "+errRedirect.Error())

@@ -59,15 +59,19 @@ func (s *Server) grantOf(r *http.Request, token string) (reference string, g *gr
 	return reference, g, err
 }
 
-// handleIntrospect answers introspection requests (RFC 7662) of clients with a secret or a key.
-// Resource servers in other processes are registered for it by hand.
+// handleIntrospect answers introspection requests (RFC 7662) of resource servers in other processes.
+// They are registered by hand, with Introspects. An answer has the user's claims, so a client that
+// only acts for users gets none.
 func (s *Server) handleIntrospect(w http.ResponseWriter, r *http.Request) error {
 	f, c, err := s.asked(w, r)
 	if err != nil {
 		return err
 	}
-	if c.Known != ByHand || c.Method == methodNone {
+	switch {
+	case c.Known != ByHand || c.Method == methodNone:
 		return errClient(errors.New("only clients that are registered by hand, with a secret or a key, may introspect"))
+	case !c.Introspects:
+		return refusedAs(http.StatusForbidden, "unauthorized_client", "The client may not introspect.", errors.New("the client "+c.ID+" is registered without Introspects"))
 	}
 	answer, err := s.introspect(r, f.Get("token"))
 	if err != nil {

@@ -321,11 +321,18 @@ func TestRevoke(t *testing.T) {
 // A resource server in another process asks; others do not learn whether a token is one.
 func TestIntrospect(t *testing.T) {
 	t.Parallel()
-	s := open(t, nil, authserver.Clients(secretClient("client_secret_post")))
+	rs := authserver.Client{ID: "rs", SecretDigest: secretClient("").SecretDigest, Method: "client_secret_post", Introspects: true}
+	s := open(t, nil, authserver.Clients(rs, secretClient("client_secret_post")))
 	id := s.register(plainClient)
 	access, refresh := s.grant(id, "ann")
+	if a := s.post("/introspect", encoded([]string{"client_id", "conf:1", "client_secret", "s3cret:& ", "token", access})); a.status != http.StatusForbidden || a.text(t, "error") != "unauthorized_client" || strings.Contains(a.body, "active") {
+		t.Errorf("a client without Introspects: %d %s", a.status, a.body)
+	}
+	if a := s.browser().do(http.MethodGet, s.ask("rs"), nil); a.status != http.StatusBadRequest || a.to != nil {
+		t.Errorf("a login of the resource server: %d", a.status)
+	}
 	ask := func(token string) map[string]any {
-		return s.post("/introspect", encoded([]string{"client_id", "conf:1", "client_secret", "s3cret:& ", "token", token})).json(t)
+		return s.post("/introspect", encoded([]string{"client_id", "rs", "client_secret", "s3cret:& ", "token", token})).json(t)
 	}
 	v := ask(access)
 	if v["active"] != true || v["sub"] != "ann" || v["client_id"] != id || v["aud"] != s.resource || v["scope"] != "notes:read notes:write" || v["iss"] != s.issuer || v["token_type"] != "Bearer" || v["team"] != "red" {
