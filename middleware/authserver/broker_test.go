@@ -3,9 +3,13 @@ package authserver_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +18,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 	"github.com/kagami-mcp/kagami/testkit"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // brokered is a site in front of a provider, at which it is registered as "shop".
@@ -284,6 +289,81 @@ func TestBroker_PlainOAuth(t *testing.T) {
 	}
 	if n, err := s.server.Revoke(t.Context(), "ann of github", ""); n != 1 || err != nil || idp.Requests("/revoke") != 1 {
 		t.Errorf("%d, %v; %d revocations at the provider", n, err, idp.Requests("/revoke"))
+	}
+}
+
+// gitHub answers token requests as GitHub does: an error has status 200 and a code of its own.
+type gitHub struct{ code atomic.Pointer[string] }
+
+func (g *gitHub) answers(code string) { g.code.Store(&code) }
+
+func (g *gitHub) start(t *testing.T) authserver.Provider {
+	t.Helper()
+	g.answers("")
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/authorize" {
+			q := r.URL.Query()
+			http.Redirect(w, r, q.Get("redirect_uri")+"?code=c&state="+url.QueryEscape(q.Get("state")), http.StatusSeeOther)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if code := *g.code.Load(); code != "" {
+			_, _ = io.WriteString(w, `{"error":"`+code+`","error_description":"no"}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"access_token":"a","token_type":"bearer","refresh_token":"r"}`)
+	}))
+	web.Config.SetKeepAlivesEnabled(false)
+	t.Cleanup(web.Close)
+	return authserver.Provider{
+		ClientID: "shop", Authorize: web.URL + "/authorize", Token: web.URL + "/token",
+		Identity: func(context.Context, *authserver.UpstreamToken) (*authserver.User, error) {
+			return &authserver.User{Subject: "4711"}, nil
+		},
+	}
+}
+
+// An error of the provider with status 200 is the error it names: a bad code lets nobody in, a bad
+// refresh token ends the grant, and a fault of this program's registration ends nothing.
+func TestBroker_ErrorsWithStatus200(t *testing.T) {
+	t.Parallel()
+	hub := &gitHub{}
+	s := open(t, authserver.Broker(hub.start(t), authserver.Vouch(0)))
+	id := s.register(plainClient)
+	for _, code := range []string{"bad_verification_code", "incorrect_client_credentials"} {
+		hub.answers(code)
+		b := s.browser()
+		if a := b.do(http.MethodGet, b.arrive(id).to.String(), nil); a.status != http.StatusForbidden || a.to != nil {
+			t.Errorf("%s at the callback: %d %v", code, a.status, a.to)
+		}
+	}
+	hub.answers("")
+	access, _ := s.browser().enter(id)
+	guarded := func() int {
+		_, err := s.guard.Authenticate(t.Context(), http.Header{"Authorization": {"Bearer " + access}})
+		if refused, ok := errors.AsType[*transport.AuthError](err); ok {
+			return refused.Status
+		}
+		return http.StatusOK
+	}
+	if got := guarded(); got != http.StatusOK {
+		t.Fatalf("%d", got)
+	}
+	hub.answers("incorrect_client_credentials")
+	if got := guarded(); got != http.StatusServiceUnavailable || s.happened(authserver.UpstreamEnded) != 0 {
+		t.Errorf("with wrong credentials of the program: %d", got)
+	}
+}
+
+// A refresh token that the provider refuses with status 200 ends the grant.
+func TestBroker_BadRefreshTokenWithStatus200(t *testing.T) {
+	t.Parallel()
+	hub := &gitHub{}
+	s := open(t, authserver.Broker(hub.start(t), authserver.Vouch(0)))
+	access, _ := s.browser().enter(s.register(plainClient))
+	hub.answers("bad_refresh_token")
+	if _, ok := s.admits(access); ok || s.happened(authserver.UpstreamEnded) != 1 {
+		t.Errorf("taken: %v, %+v", ok, s.events)
 	}
 }
 

@@ -203,8 +203,23 @@ func (u *upstream) post(ctx context.Context, meta *upstreamMetadata, address str
 	return u.do(r, into)
 }
 
-// token sends a request to the provider's token endpoint. The error wraps errAway. If the code or
-// token is not valid any longer, it wraps errRefused.
+// refusal returns the error of an answer without a token. Some providers, such as GitHub, answer an
+// error with status 200 and with codes of their own. If the code or token is not valid any longer,
+// the error is errRefused. If the provider is away, it wraps errAway.
+func (a *upstreamAnswer) refusal(status int) error {
+	switch a.Error {
+	case "invalid_grant", "bad_verification_code", "bad_refresh_token":
+		return errRefused
+	case "", "server_error", "temporarily_unavailable":
+		return fmt.Errorf("%w: its token endpoint answers %d %s", errAway, status, a.Error)
+	}
+	if status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
+		return fmt.Errorf("%w: its token endpoint answers %d", errAway, status)
+	}
+	return fmt.Errorf("authserver: the provider's token endpoint refuses this program: %d %s", status, shownText(a.Error))
+}
+
+// token sends a request to the provider's token endpoint. Its errors are the errors of do and refusal.
 func (u *upstream) token(ctx context.Context, form url.Values) (*upstreamAnswer, error) {
 	meta, err := u.discover(ctx)
 	if err != nil {
@@ -217,10 +232,8 @@ func (u *upstream) token(ctx context.Context, form url.Values) (*upstreamAnswer,
 		return nil, err
 	case status == http.StatusOK && a.Access != "":
 		return a, nil
-	case a.Error == "invalid_grant":
-		return nil, errRefused
 	}
-	return nil, fmt.Errorf("%w: its token endpoint answers %d %s", errAway, status, shownText(a.Error))
+	return nil, a.refusal(status)
 }
 
 // giveBack revokes the provider's tokens, if the provider supports that.

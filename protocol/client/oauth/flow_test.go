@@ -3,6 +3,7 @@ package oauth_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -250,6 +251,44 @@ func TestRenewalRefused(t *testing.T) {
 	}
 	if want := []oauth.EventKind{oauth.Discovered, oauth.RegisteredNew, oauth.Asked, oauth.Granted, oauth.Discovered, oauth.Asked, oauth.Granted}; !slices.Equal(kinds, want) {
 		t.Errorf("events %v", kinds)
+	}
+}
+
+// gitHub makes answers of a token endpoint like GitHub's: each error has status 200.
+type gitHub struct{ code string } // its word for invalid_grant
+
+func (g gitHub) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil || r.URL.Path != "/token" || resp.StatusCode != http.StatusBadRequest {
+		return resp, err
+	}
+	_ = resp.Body.Close()
+	resp.StatusCode, resp.ContentLength = http.StatusOK, -1
+	resp.Body = io.NopCloser(strings.NewReader(`{"error":"` + g.code + `","error_description":"not good"}`))
+	return resp, nil
+}
+
+// An error with status 200 is an error: a refused refresh token leads to a new login.
+func TestRenewalRefusedWithStatus200(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"invalid_grant", "bad_refresh_token"} {
+		s, u, store := open(t), &user{}, oauth.Memory()
+		f := flow(t, u.browser(t), oauth.Keep(store), oauth.HTTPClient(&http.Client{Transport: gitHub{code}}))
+		c := mustConnect(t, f, s.url)
+		call(t, c, "hours", "ann")
+		s.revoke()
+		s.issuer.Fault(testkit.RefreshRevoked)
+		quiet := flow(t, oauth.Keep(store), oauth.HTTPClient(&http.Client{Transport: gitHub{code}}))
+		_, err := connect(t, quiet, s.url)
+		if told, ok := errors.AsType[*oauth.Error](err); !ok || !errors.Is(err, oauth.ErrLogin) {
+			t.Errorf("%s: %v", code, err)
+		} else if told.Code != code && told.Code != "" {
+			t.Errorf("%s: the error names %q", code, told.Code)
+		}
+		call(t, c, "hours", "ann")
+		if n := s.issuer.Requests("/token", "refresh_token"); n != 1 || u.seen() != 2 {
+			t.Errorf("%s: %d renewals, %d pages", code, n, u.seen())
+		}
 	}
 }
 

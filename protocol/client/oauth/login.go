@@ -262,7 +262,7 @@ func (s *site) refusal(step, issuer string, err error) error {
 	if refused.code == "" {
 		e.Text = fmt.Sprintf("its token endpoint answers %d", refused.status)
 	}
-	if refused.code == "invalid_client" {
+	if codeOf(refused) == "invalid_client" {
 		e.Hint = "It does not know the client, or not by these credentials. Check them, or log in again."
 	}
 	return e

@@ -138,11 +138,20 @@ func (e *refusedError) Error() string {
 	return e.code + ": " + e.text
 }
 
+// codeOf returns the error code of RFC 6749 §5.2 for a refusal. It translates the codes of GitHub,
+// which answers errors with status 200.
 func codeOf(err error) string {
-	if refused, ok := errors.AsType[*refusedError](err); ok {
-		return refused.code
+	refused, ok := errors.AsType[*refusedError](err)
+	if !ok {
+		return ""
 	}
-	return ""
+	switch refused.code {
+	case "bad_refresh_token", "bad_verification_code":
+		return "invalid_grant"
+	case "incorrect_client_credentials":
+		return "invalid_client"
+	}
+	return refused.code
 }
 
 // token sends a token request. If the endpoint refuses it, the error is a *refusedError. After
