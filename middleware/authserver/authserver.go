@@ -50,6 +50,7 @@ type Server struct {
 	owners     table[owner]
 	once       table[struct{}]
 	documents  documents
+	keySets    keySets
 	counters   [places]counter
 	alive      liveness
 

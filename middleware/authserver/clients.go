@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -18,9 +19,10 @@ type Client struct {
 	URI, LogoURI    string // shown only as text: images of unknown clients are not loaded
 	RedirectURIs    []string
 	ApplicationType string   // "native" or "web"
-	Method          string   // at the token endpoint: none, client_secret_basic, client_secret_post or private_key_jwt; by default the method that fits SecretDigest and JWKS, for clients registered by hand
+	Method          string   // at the token endpoint: none, client_secret_basic, client_secret_post or private_key_jwt; by default the method that fits SecretDigest, JWKS and JWKSURI, for clients registered by hand
 	SecretDigest    []byte   // SHA-256; secrets are random, so nothing slower is needed
 	JWKS            []byte   // a JWK Set, for private_key_jwt
+	JWKSURI         string   // instead of JWKS: the URL of the JWK Set, for clients that change their keys
 	Grants          []string // by default authorization_code and refresh_token
 	Scopes          []string // all scopes that it may request; nil means every scope
 	Introspects     bool     // it may introspect tokens of all clients, as a resource server in another process; only for clients registered by hand
@@ -49,7 +51,7 @@ type Policy struct {
 	NoRegistration bool
 	NoDocuments    bool
 	InitialToken   string   // registration needs it as a bearer token
-	Domains        []string // of documents and of https redirect URIs; "example.com", "*.example.com"; if empty, all domains
+	Domains        []string // of documents, of https redirect URIs and of JWK Sets; "example.com", "*.example.com"; if empty, all domains
 	Schemes        []string // private-use schemes that redirect URIs may have, such as "cursor" and "vscode"; the specification lists none
 	MaxClients     int      // maximum number of clients that registered themselves; default 10,000. The client that was unused longest is dropped, but never one with a grant
 	// Admit makes the last decision; if it is nil, all clients are admitted. The client does not
@@ -107,7 +109,7 @@ func (c *Client) methodByHand() string {
 	switch {
 	case c.Method != "":
 		return c.Method
-	case len(c.JWKS) > 0:
+	case len(c.JWKS) > 0 || c.JWKSURI != "":
 		return methodKey
 	case len(c.SecretDigest) > 0:
 		return methodBasic
@@ -146,6 +148,9 @@ func (s *Server) admits(ctx context.Context, c *Client) error {
 		if c.ApplicationType == "web" && !web || web && !inDomains(u.Hostname(), p.Domains) {
 			return errRedirect
 		}
+	}
+	if at, err := url.Parse(c.JWKSURI); err != nil || c.JWKSURI != "" && !inDomains(at.Hostname(), p.Domains) {
+		return errNotAdmitted
 	}
 	if p.Admit != nil {
 		if err := p.Admit(ctx, c); err != nil {

@@ -19,14 +19,17 @@ import (
 	"time"
 )
 
-// Fetcher fetches client ID metadata documents. The default uses https, port 443 and public
-// addresses only (checked when dialing). It follows no redirects, and allows 5 seconds and 5 KiB of
-// JSON. Documents are kept as Cache-Control says, for a minute to a day.
+// Fetcher fetches client ID metadata documents, and JWK Sets of clients. The default uses https,
+// port 443 and public addresses only (checked when dialing). It follows no redirects, and allows 5
+// seconds, 5 KiB of JSON for a document and 32 KiB for a JWK Set. What it fetched is kept as
+// Cache-Control says, for a minute to a day.
+//
+// JWK Sets of clients that were registered by hand may be at any address.
 type Fetcher interface {
 	Fetch(ctx context.Context, url string) (document []byte, fresh time.Duration, err error)
 }
 
-// Documents replaces the fetcher, for networks with a proxy.
+// Documents replaces the fetchers, for networks with a proxy.
 func Documents(f Fetcher) Option {
 	return optionFunc(func(c *config) { c.fetcher = f })
 }
@@ -179,13 +182,17 @@ func (s *Server) fetchClient(ctx context.Context, id string) (*Client, time.Dura
 	return c, fresh, nil
 }
 
-// publicFetcher fetches from the Internet only.
-type publicFetcher struct{ client *http.Client }
+// webFetcher fetches from the Internet.
+type webFetcher struct{ client *http.Client }
 
-// newFetcher returns the default fetcher.
-func newFetcher() *publicFetcher {
-	d := net.Dialer{Timeout: fetchTime, Control: func(_, address string, _ syscall.RawConn) error { return public(address) }}
-	return &publicFetcher{&http.Client{
+// newFetcher returns a default fetcher. allowed returns an error for addresses that it must not
+// dial; nil allows all.
+func newFetcher(allowed func(address string) error) *webFetcher {
+	d := net.Dialer{Timeout: fetchTime}
+	if allowed != nil {
+		d.Control = func(_, address string, _ syscall.RawConn) error { return allowed(address) }
+	}
+	return &webFetcher{&http.Client{
 		Transport:     &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSHandshakeTimeout: fetchTime},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       fetchTime,
@@ -214,8 +221,8 @@ var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("fec0::/10"), netip.MustParsePrefix("::/96"),
 }
 
-// Fetch gets a document.
-func (f *publicFetcher) Fetch(ctx context.Context, address string) ([]byte, time.Duration, error) {
+// Fetch gets a document or a JWK Set.
+func (f *webFetcher) Fetch(ctx context.Context, address string) ([]byte, time.Duration, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, 0, err
@@ -230,7 +237,7 @@ func (f *publicFetcher) Fetch(ctx context.Context, address string) ([]byte, time
 	if resp.StatusCode != http.StatusOK || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
 		return nil, 0, fmt.Errorf("the answer is %d with type %q", resp.StatusCode, kind)
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxKeySet+1))
 	if err != nil {
 		return nil, 0, err
 	}

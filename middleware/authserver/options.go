@@ -39,7 +39,8 @@ type config struct {
 	dpop        bool
 	clients     []Client
 	policy      Policy
-	fetcher     Fetcher
+	fetcher     Fetcher // of what clients name that registered themselves
+	trusted     Fetcher // of what clients by hand name
 	pages       Pages
 	remember    time.Duration
 	protect     func(http.Handler) http.Handler
@@ -157,8 +158,8 @@ func newConfig(opts []Option) (config, error) {
 	if c.remote == nil {
 		c.remote = remoteAddress
 	}
-	if c.fetcher == nil {
-		c.fetcher = newFetcher()
+	if c.trusted = c.fetcher; c.fetcher == nil {
+		c.fetcher, c.trusted = newFetcher(public), newFetcher(nil)
 	}
 	if c.keys == nil {
 		c.keys = Rotating(defaultRotation)
@@ -224,7 +225,8 @@ func (c *config) judge(client *Client) (faults []error) {
 	case methodBasic, methodPost:
 		fault(len(client.SecretDigest) != 32, "SecretDigest is not the SHA-256 of a secret")
 	case methodKey:
-		fault(keyless != nil, "JWKS has no public key for signatures")
+		fault(client.JWKSURI == "" && keyless != nil, "JWKS has no public key for signatures")
+		fault(client.JWKSURI != "" && (len(client.JWKS) > 0 || !isKeysURL(client.JWKSURI, true)), "JWKSURI stands instead of JWKS, and is https, or http on loopback")
 	default:
 		fault(true, "the method "+client.Method+" is not known")
 	}

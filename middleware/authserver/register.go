@@ -61,13 +61,13 @@ type registration struct {
 func (m *registration) client() (*Client, error) {
 	c := &Client{
 		Name: shownText(m.Name), URI: shownText(m.URI), LogoURI: shownText(m.LogoURI), RedirectURIs: m.RedirectURIs,
-		ApplicationType: m.ApplicationType, Method: m.Method, JWKS: m.JWKS, Created: time.Now().UTC(),
+		ApplicationType: m.ApplicationType, Method: m.Method, JWKS: m.JWKS, JWKSURI: m.JWKSURI, Created: time.Now().UTC(),
 	}
 	if c.Method == "" {
 		c.Method = methodNone
 	}
 	if c.Method != methodKey {
-		c.JWKS = nil
+		c.JWKS, c.JWKSURI = nil, ""
 	}
 	for _, g := range m.Grants {
 		if g == grantCode || g == grantRefresh {
@@ -85,9 +85,11 @@ func (m *registration) client() (*Client, error) {
 		return nil, refuse("invalid_client_metadata", "The application_type is native or web.")
 	case !slices.Contains([]string{methodNone, methodBasic, methodPost, methodKey}, c.Method):
 		return nil, refuse("invalid_client_metadata", "This token_endpoint_auth_method is not supported.")
-	case c.Method == methodKey && (len(m.JWKS) == 0 || m.JWKSURI != ""):
-		return nil, refuse("invalid_client_metadata", "private_key_jwt needs jwks. A jwks_uri is not supported.")
-	case c.Method == methodKey:
+	case c.Method == methodKey && (len(m.JWKS) == 0) == (m.JWKSURI == ""):
+		return nil, refuse("invalid_client_metadata", "private_key_jwt needs either jwks or a jwks_uri.")
+	case c.Method == methodKey && m.JWKSURI != "" && !isKeysURL(m.JWKSURI, false):
+		return nil, refuse("invalid_client_metadata", "The jwks_uri must be https.")
+	case c.Method == methodKey && m.JWKSURI == "":
 		if _, err := readKeys(m.JWKS); err != nil {
 			return nil, refuse("invalid_client_metadata", "The jwks cannot be read, or has no public key for signatures.")
 		}
@@ -139,7 +141,7 @@ func (s *Server) handleRegister(w http.ResponseWriter, r *http.Request) error {
 func (m *registration) answer(c *Client, secret string) *registration {
 	a := &registration{
 		ID: c.ID, Name: c.Name, URI: c.URI, LogoURI: c.LogoURI, RedirectURIs: c.RedirectURIs, ApplicationType: c.ApplicationType,
-		Method: c.Method, Grants: c.Grants, ResponseTypes: []string{"code"}, Scope: m.Scope, JWKS: m.JWKS, Issued: c.Created.Unix(),
+		Method: c.Method, Grants: c.Grants, ResponseTypes: []string{"code"}, Scope: m.Scope, JWKS: m.JWKS, JWKSURI: c.JWKSURI, Issued: c.Created.Unix(),
 	}
 	if len(a.Grants) == 0 {
 		a.Grants = []string{grantCode, grantRefresh}

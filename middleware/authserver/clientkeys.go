@@ -1,0 +1,111 @@
+package authserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/MicahParks/jwkset"
+)
+
+const (
+	maxKeySet    = 32 << 10         // bytes of a JWK Set
+	maxKeySets   = 1000             // maximum number of kept JWK Sets
+	refetchAfter = 30 * time.Second // shortest time between two fetches of one JWK Set
+)
+
+// keySets keeps the JWK Sets of clients with a JWKSURI, in this process. mu guards kept.
+type keySets struct {
+	mu   sync.Mutex
+	kept map[string]*keySet // by URL
+}
+
+// keySet is the JWK Set at one URL. Its mutex is held during a fetch, so that requests of one client
+// make one fetch.
+type keySet struct {
+	mu    sync.Mutex // guards all below
+	keys  []jwkset.JWK
+	until time.Time // when the keys are fetched again
+	tried time.Time // time of the last fetch
+	good  time.Time // time of the last fetch that succeeded
+}
+
+func (k *keySets) at(address string) *keySet {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	set := k.kept[address]
+	if set != nil {
+		return set
+	}
+	if k.kept == nil || len(k.kept) >= maxKeySets {
+		k.kept = map[string]*keySet{}
+	}
+	set = &keySet{}
+	k.kept[address] = set
+	return set
+}
+
+// keysOf returns the keys of a client. newer means that the kept ones did not verify an assertion.
+// Then the keys are fetched again, but at most once in refetchAfter, because anyone can send a wrong
+// assertion.
+func (s *Server) keysOf(ctx context.Context, c *Client, newer bool) ([]jwkset.JWK, error) {
+	if c.JWKSURI == "" {
+		return readKeys(c.JWKS)
+	}
+	set, now := s.keySets.at(c.JWKSURI), time.Now()
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	tooOld := !now.Before(set.good.Add(longestFresh))
+	if now.Before(set.until) && !tooOld && !newer {
+		return set.keys, nil
+	}
+	failed := errors.New("they were fetched a moment ago")
+	if now.Sub(set.tried) >= refetchAfter {
+		failed = s.fetchKeys(ctx, c, set, now)
+	}
+	if failed != nil && tooOld {
+		return nil, refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "The keys of the client cannot be fetched now.",
+			fmt.Errorf("authserver: the keys of the client %s: %w", c.ID, failed))
+	}
+	return set.keys, nil
+}
+
+// fetchKeys fetches a JWK Set. If it fails, the set keeps its keys. A requester that leaves does not
+// interrupt the fetch, because the next one is not allowed for a while.
+func (s *Server) fetchKeys(ctx context.Context, c *Client, set *keySet, now time.Time) error {
+	from := s.fetcher
+	if c.Known == ByHand {
+		from = s.trusted
+	} else if !s.documents.allowed(ctx, now) {
+		return errors.New("there are too many fetches in this minute")
+	}
+	set.tried, set.until = now, now.Add(shortestFresh)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*fetchTime)
+	defer cancel()
+	text, fresh, err := from.Fetch(ctx, c.JWKSURI)
+	if err == nil && len(text) > maxKeySet {
+		err = errors.New("the JWK Set is longer than 32 KiB")
+	}
+	if err != nil {
+		return err
+	}
+	keys, err := readKeys(text)
+	if err != nil {
+		return err
+	}
+	set.keys, set.good, set.until = keys, now, now.Add(min(max(fresh, shortestFresh), longestFresh))
+	return nil
+}
+
+// isKeysURL reports whether a client may have its JWK Set at an address: https, or for clients by
+// hand also http on loopback.
+func isKeysURL(address string, byHand bool) bool {
+	u, err := url.Parse(address)
+	return err == nil && len(address) <= maxRedirect && !strings.ContainsFunc(address, unprintable) && u.Hostname() != "" && u.User == nil &&
+		!strings.Contains(address, "#") && (u.Scheme == "https" || byHand && u.Scheme == "http" && isLoopback(u))
+}
