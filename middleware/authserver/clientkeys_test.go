@@ -200,8 +200,11 @@ func TestClientKeys_Addresses(t *testing.T) {
 	}
 	id := s.register(`{"redirect_uris":["` + callback + `"],"token_endpoint_auth_method":"private_key_jwt","jwks_uri":"` + strings.Replace(at, "http:", "https:", 1) + `/jwks"}`)
 	a := s.post("/token", asserting(t, s.issuer, id, key))
-	if a.status != http.StatusServiceUnavailable || !strings.Contains(fmt.Sprint(s.events), "not public") {
-		t.Errorf("registered: %d %s %v", a.status, a.body, s.events)
+	s.mu.Lock()
+	events := fmt.Sprint(s.events)
+	s.mu.Unlock()
+	if a.status != http.StatusServiceUnavailable || !strings.Contains(events, "not public") {
+		t.Errorf("registered: %d %s %s", a.status, a.body, events)
 	}
 	for _, wrong := range []authserver.Client{
 		{ID: "x", JWKSURI: "http://robot.example/jwks"}, {ID: "x", JWKSURI: "https://robot.example/jwks", JWKS: keySet(t, &key.PublicKey)}, {ID: "x", JWKSURI: "jwks"},

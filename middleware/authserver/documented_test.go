@@ -2,8 +2,12 @@ package authserver_test
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -49,8 +53,23 @@ func TestDocumented(t *testing.T) {
 			t.Errorf("%v: %v", *claims, err)
 		}
 	}
+	keyFile := filepath.Join(t.TempDir(), "key.pem")
+	der, err := x509.MarshalPKCS8PrivateKey(newKey(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := KeysOfFiles(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := KeysOfFiles(keyFile, os.DevNull); err == nil {
+		t.Error("an empty file is a key")
+	}
 	account := &oneUser{}
-	s := open(t, authserver.Own(Accounts{account}))
+	s := open(t, authserver.Own(Accounts{account}), keys)
 	b, id := s.browser(), s.register(plainClient)
 	away := b.do(http.MethodGet, s.ask(id), nil)
 	if away.to == nil || !strings.HasPrefix(away.to.String(), s.issuer+"/own-login?back=/consent?visit=") {

@@ -2,9 +2,13 @@ package authserver_test
 
 import (
 	"context"
+	"crypto"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve"
@@ -98,6 +102,28 @@ func Events(as *authserver.Server, calendar Calendar) func(ctx context.Context, 
 		}
 		return calendar.Events(ctx, token.Scheme+" "+token.Value)
 	}
+}
+
+// KeysOfFiles signs with the key in the first file, and publishes the keys of all files.
+func KeysOfFiles(files ...string) (authserver.Option, error) {
+	var keys []crypto.Signer
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		block, _ := pem.Decode(text)
+		if block == nil {
+			return nil, fmt.Errorf("%s: not a PEM file", file)
+		}
+		key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+		signer, ok := key.(crypto.Signer)
+		if err != nil || !ok {
+			return nil, fmt.Errorf("%s: not a private key for signatures: %w", file, err)
+		}
+		keys = append(keys, signer)
+	}
+	return authserver.KeysFrom(authserver.SigningKeys(keys...)), nil
 }
 
 // Site is what the program has of its users already.

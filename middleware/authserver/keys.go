@@ -44,7 +44,8 @@ type Signer interface {
 	Public() any
 }
 
-// KeysFrom sets the keys. The default is Rotating(30*24*time.Hour).
+// KeysFrom sets the keys: Rotating, SigningKeys or an implementation of the program. The default is
+// Rotating(30*24*time.Hour).
 func KeysFrom(k Keys) Option {
 	return optionFunc(func(c *config) { c.keys = k })
 }

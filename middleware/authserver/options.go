@@ -190,6 +190,9 @@ func (c *config) faults() (faults []error) {
 	if k, ok := c.keys.(*rotating); ok {
 		fault(k.every < shortestKey, "Rotating: a key signs for at least an hour")
 	}
+	if k, ok := c.keys.(*fixedKeys); ok {
+		faults = append(faults, k.faults...)
+	}
 	for _, scope := range c.allScopes() {
 		fault(!isScope(scope.Name), "the scope %q is not one: RFC 6749 §3.3 has printable characters, no spaces, quotes or backslashes", scope.Name)
 	}

@@ -87,7 +87,7 @@ func (p *Checker) Check(headers []string, w Wanted) (thumbprint string, err erro
 	c := claims{}
 	_, err = p.parser.ParseWithClaims(headers[0], jwt.MapClaims(c), func(t *jwt.Token) (any, error) {
 		key, public, err := keyOf(t.Header)
-		thumbprint = thumbprintOf(&key)
+		thumbprint = Thumbprint(&key)
 		return public, err
 	})
 	if err != nil {
@@ -203,9 +203,9 @@ func keyOf(header map[string]any) (m jwkset.JWKMarshal, public any, err error) {
 	return m, jwk.Key(), nil
 }
 
-// thumbprintOf returns the thumbprint of RFC 7638: a digest of the required members, in order.
+// Thumbprint returns the thumbprint of RFC 7638: a digest of the required members, in order.
 // Their values need no escapes, because the key was read from them.
-func thumbprintOf(m *jwkset.JWKMarshal) string {
+func Thumbprint(m *jwkset.JWKMarshal) string {
 	var text string
 	switch m.KTY {
 	case jwkset.KtyRSA:
