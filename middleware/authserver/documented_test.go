@@ -34,7 +34,7 @@ func (o *oneUser) Account(context.Context, string) (Account, error) {
 	return Account{Name: "Ann", Scopes: []string{"notes:read"}}, nil
 }
 
-// The code of docs/auth.md does what the page says.
+// The code of docs/authserver.md does what the page says.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
 	store, key := memory.New().Sessions(), make([]byte, 32)
