@@ -198,6 +198,7 @@ type Services struct {
 type AuthError struct {
 	Status    int    // 400, 401, 403 or 503; one that refuses nothing is sent as 401
 	Challenge string // of WWW-Authenticate; empty: none
+	Nonce     string // of DPoP-Nonce (RFC 9449 §9); empty: none
 	Err       error
 }
 

@@ -70,9 +70,14 @@ func (b *bearer) refusal(err error) *transport.AuthError {
 		return b.complete(told)
 	}
 	unauthorized := func(code, description string) *transport.AuthError {
-		return &transport.AuthError{
-			Status: http.StatusUnauthorized, Challenge: b.challenge(b.required, code, description), Err: err,
+		e := &transport.AuthError{Status: http.StatusUnauthorized, Challenge: b.challenge(b.required, code, description), Err: err}
+		if b.nonces != nil {
+			e.Nonce = b.nonces.Now()
 		}
+		return e
+	}
+	if errors.Is(err, proof.ErrNonce) {
+		return unauthorized("use_dpop_nonce", "the proof needs the nonce of DPoP-Nonce")
 	}
 	if errors.Is(err, errNoToken) {
 		return unauthorized("", "")

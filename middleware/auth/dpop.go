@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,10 +23,33 @@ import (
 //
 // This process remembers proofs. With several processes, a proof can be used once at each, within
 // its minute. At most 500,000 proofs are remembered, some 7,500 a second; further requests are
-// refused with 503. Nonces of the server are not used.
+// refused with 503. See [DPoPNonces] for nonces of the server.
 func DPoP() Option {
 	return optionFunc(func(c *config) { c.proofs = proof.New() })
 }
+
+// DPoPNonces makes [DPoP] require a nonce of this server in each proof (RFC 9449 §9). A client then
+// cannot make proofs ahead, such as a thief who can use its key only for a moment. A nonce changes
+// each minute and is valid for five. A proof without one is answered with 401, the error
+// use_dpop_nonce and a new nonce in DPoP-Nonce, and the client tries again. Clients without support
+// for nonces are refused, so the default is not to require them.
+//
+// key has 32 bytes, and is the same in all processes behind one URL. A nil key is replaced by a
+// random one, for a single process. Nothing is stored.
+func DPoPNonces(key []byte) Option {
+	return optionFunc(func(c *config) {
+		if key == nil {
+			key = make([]byte, nonceKey)
+			_, _ = rand.Read(key) // never fails
+		}
+		if len(key) != nonceKey && c.wrong == nil {
+			c.wrong = missetf("DPoPNonces: the key has %d bytes instead of %d", len(key), nonceKey)
+		}
+		c.nonces = proof.NewNonces(key)
+	})
+}
+
+const nonceKey = 32 // bytes
 
 var errBound = &rejection{told: "the token is bound to a key, and proofs are not taken here"}
 
@@ -53,10 +77,12 @@ func (b *bearer) bound(ctx context.Context, header http.Header, token string, p 
 	if asked.Host == "" {
 		asked.Scheme, asked.Host = base.Scheme, base.Host
 	}
-	_, err = b.proofs.Check(header.Values("DPoP"), proof.Wanted{Method: at.Method, URLs: []*url.URL{asked, base}, Token: token, Key: key})
+	_, err = b.proofs.Check(header.Values("DPoP"), proof.Wanted{Method: at.Method, URLs: []*url.URL{asked, base}, Token: token, Key: key, Nonces: b.nonces})
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, proof.ErrNonce):
+		return err
 	case errors.Is(err, proof.ErrFull):
 		return unavailable("%w", err)
 	}

@@ -257,6 +257,27 @@ func TestDPoPOverHTTP(t *testing.T) {
 	})
 }
 
+// Both carriers send the nonce.
+func TestDPoPNoncesOverHTTP(t *testing.T) {
+	t.Parallel()
+	idp, me := testkit.IdP(t), newProver(t)
+	token := boundToken(idp, me, resource)
+	a := auth.Bearer(&auth.JWT{Issuer: idp.URL()}, auth.Resource(resource), auth.DPoP(), auth.DPoPNonces(nil))
+	overHTTP(t, a, func(t *testing.T, s *site) {
+		c := me.claims(token)
+		got := s.whoami(t, "Authorization", "DPoP "+token, "DPoP", me.prove(t, c, nil))
+		nonce := got.header.Get("DPoP-Nonce")
+		if got.status != 401 || nonce == "" || !strings.Contains(got.challenge(), `error="use_dpop_nonce"`) {
+			t.Fatalf("%d %v", got.status, got.header)
+		}
+		c["nonce"], c["jti"] = nonce, rand.Text()
+		got = s.whoami(t, "Authorization", "DPoP "+token, "DPoP", me.prove(t, c, nil))
+		if got.status != 200 || !strings.Contains(got.body, "alice of") {
+			t.Errorf("%d %s %s", got.status, got.challenge(), got.body)
+		}
+	})
+}
+
 func boundToken(idp *testkit.Issuer, to *prover, audience string) string {
 	return idp.Sign(map[string]any{
 		"iss": idp.URL(), "sub": "alice", "aud": audience, "exp": time.Now().Add(time.Hour).Unix(), "cnf": map[string]any{"jkt": to.thumbprint()},
@@ -308,4 +329,83 @@ func FuzzProof(f *testing.F) {
 			t.Errorf("%q: %v", proof, err)
 		}
 	})
+}
+
+// Each proof needs a nonce of the server, which changes each minute and is good for five. The answer to
+// a proof without one has the nonce to use.
+func TestDPoPNonces(t *testing.T) {
+	t.Parallel()
+	me, key := newProver(t), make([]byte, 32)
+	synctest.Test(t, func(t *testing.T) {
+		ctx := at(t, resource)
+		a := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP(), auth.DPoPNonces(key))
+		twin := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP(), auth.DPoPNonces(key))
+		other := auth.Bearer(bound(me.thumbprint()), auth.Resource(resource), auth.DPoP(), auth.DPoPNonces(nil))
+		ask := func(a transport.Authenticator, nonce any) (next, challenge string) {
+			t.Helper()
+			c := me.claims("token")
+			c["nonce"] = nonce
+			_, err := a.Authenticate(ctx, http.Header{"Authorization": {"DPoP token"}, "Dpop": {me.prove(t, c, nil)}})
+			if err == nil {
+				return "", ""
+			}
+			refused, ok := errors.AsType[*transport.AuthError](err)
+			if !ok || refused.Status != http.StatusUnauthorized || refused.Nonce == "" {
+				t.Fatalf("%+v", err)
+			}
+			return refused.Nonce, refused.Challenge
+		}
+		first, challenge := ask(a, nil)
+		if !strings.Contains(challenge, `error="use_dpop_nonce"`) {
+			t.Errorf("%s", challenge)
+		}
+		for name, who := range map[string]transport.Authenticator{"itself": a, "another process": twin} {
+			if next, challenge := ask(who, first); next != "" {
+				t.Errorf("%s: %s", name, challenge)
+			}
+		}
+		raw, err := base64.RawURLEncoding.DecodeString(first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := func(n int) string {
+			b := append([]byte(nil), raw...)
+			b[n] ^= 1
+			return base64.RawURLEncoding.EncodeToString(b)
+		}
+		for name, nonce := range map[string]any{
+			"none": nil, "empty": "", "no text": 1, "garbage": "!", "short": first[:20], "later": changed(7), "forged": changed(20), "longer": first + "AAAA",
+		} {
+			if next, challenge := ask(a, nonce); next != first || !strings.Contains(challenge, "use_dpop_nonce") {
+				t.Errorf("%s: %s %s", name, next, challenge)
+			}
+		}
+		if next, _ := ask(other, first); next == "" || next == first {
+			t.Errorf("another key: %q", next)
+		}
+		_, err = a.Authenticate(ctx, http.Header{})
+		if refused, ok := errors.AsType[*transport.AuthError](err); !ok || refused.Nonce != first || strings.Contains(refused.Challenge, "error") {
+			t.Errorf("without a token: %+v", err)
+		}
+		time.Sleep(5 * time.Minute)
+		if next, challenge := ask(a, first); next != "" {
+			t.Errorf("after five minutes: %s", challenge)
+		}
+		time.Sleep(time.Minute)
+		next, _ := ask(a, first)
+		if next == "" || next == first {
+			t.Fatalf("after six minutes: %q", next)
+		}
+		if again, challenge := ask(a, next); again != "" {
+			t.Errorf("the next nonce: %s", challenge)
+		}
+	})
+	for name, opts := range map[string][]auth.Option{
+		"a short key": {auth.DPoP(), auth.DPoPNonces([]byte("short"))}, "no DPoP": {auth.DPoPNonces(nil)},
+	} {
+		a := auth.Bearer(bound(""), append(opts, auth.Resource(resource))...)
+		if ready, ok := a.(interface{ Ready() error }); !ok || ready.Ready() == nil || !strings.Contains(ready.Ready().Error(), "DPoPNonces") {
+			t.Errorf("%s: no fault", name)
+		}
+	}
 }

@@ -25,6 +25,7 @@ type config struct {
 	supported []string
 	implied   map[string][]string
 	proofs    *proof.Checker // nil if proofs are not required
+	nonces    *proof.Nonces  // nil if proofs need no nonce
 	refused   func(ctx context.Context, err error)
 	wrong     error // first fault of an option
 }
@@ -42,6 +43,8 @@ func (c *config) fault() error {
 		return missetf("Resource must have no fragment: %q", c.resource)
 	case u == nil && c.proofs != nil:
 		return missetf("DPoP needs Resource")
+	case c.nonces != nil && c.proofs == nil:
+		return missetf("DPoPNonces needs DPoP")
 	}
 	for _, server := range c.servers {
 		if httpURL(server) == nil {

@@ -57,6 +57,7 @@ type Wanted struct {
 	URLs   []*url.URL // it must be for one of these URLs
 	Token  string     // token of the request; empty if the request has none
 	Key    string     // thumbprint of the key that must have signed it; empty for any key
+	Nonces *Nonces    // it must have one of these nonces; nil for none
 }
 
 // Checker checks proofs, and accepts each proof once. A Checker is safe for concurrent use.
@@ -74,7 +75,7 @@ func New() *Checker {
 }
 
 // Check checks the values of the header DPoP, in the order of RFC 9449 §4.3, and returns the
-// thumbprint of the key (RFC 7638). The error is an *Error or ErrFull.
+// thumbprint of the key (RFC 7638). The error is an *Error, ErrNonce or ErrFull.
 func (p *Checker) Check(headers []string, w Wanted) (thumbprint string, err error) {
 	switch {
 	case len(headers) == 0:
@@ -98,6 +99,9 @@ func (p *Checker) Check(headers []string, w Wanted) (thumbprint string, err erro
 	}
 	if w.Key != "" && subtle.ConstantTimeCompare([]byte(thumbprint), []byte(w.Key)) != 1 {
 		return "", &Error{Reason: "the proof is of another key"}
+	}
+	if w.Nonces != nil && !w.Nonces.valid(c.text("nonce")) {
+		return "", ErrNonce
 	}
 	fresh, room := p.seen.add(sha256.Sum256([]byte(thumbprint+"\x00"+c.text("jti"))), time.Now())
 	switch {

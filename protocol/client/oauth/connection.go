@@ -57,10 +57,11 @@ const maxAttempts = 5
 type attempts struct {
 	met     *atomic.Bool // reached.met of the connection
 	sent    int
-	refused int  // number of 401 answers that led to another token
-	stepUps int  // number of 403 answers that led to a step-up
-	nonce   bool // sent again with a nonce
-	clock   bool // sent again with a proof dated by the server's clock
+	refused int    // number of 401 answers that led to another token
+	stepUps int    // number of 403 answers that led to a step-up
+	nonce   bool   // sent again with a nonce
+	proven  string // nonce of the last proof; another request may have learned a newer one meanwhile
+	clock   bool   // sent again with a proof dated by the server's clock
 }
 
 // Do sends a request with the token for the server. After a challenge, it obtains another token and
@@ -78,7 +79,8 @@ func (k *connection) Do(c *http.Client, server *url.URL, r *http.Request) (*http
 		return nil, s.located(err)
 	}
 	for tried := (attempts{met: &at.met}); ; {
-		resp, err := s.send(c, r, g)
+		tried.proven = s.nonces.of(r.URL.String())
+		resp, err := s.send(c, r, g, tried.proven)
 		if err != nil {
 			return nil, err
 		}
@@ -103,8 +105,8 @@ func (s *site) located(err error) error {
 	return err
 }
 
-// send sends a clone of the request, with the token of g if g is not nil.
-func (s *site) send(c *http.Client, r *http.Request, g *live) (*http.Response, error) {
+// send sends a clone of the request, with the token of g if g is not nil. nonce is for the proof.
+func (s *site) send(c *http.Client, r *http.Request, g *live, nonce string) (*http.Response, error) {
 	sent := r.Clone(r.Context())
 	if r.GetBody != nil {
 		body, err := r.GetBody()
@@ -116,7 +118,7 @@ func (s *site) send(c *http.Client, r *http.Request, g *live) (*http.Response, e
 	if g != nil {
 		sent.Header.Set("Authorization", g.Scheme+" "+g.Access)
 		if g.Scheme == "DPoP" && g.bound != nil {
-			text, err := proof(g.bound, r.Method, r.URL, g.Access, s.nonces.of(r.URL.String()), s.nonces.now())
+			text, err := proof(g.bound, r.Method, r.URL, g.Access, nonce, s.nonces.now())
 			if err != nil {
 				return nil, err
 			}
@@ -129,7 +131,11 @@ func (s *site) send(c *http.Client, r *http.Request, g *live) (*http.Response, e
 // answered handles an answer. If again is true, the request must be sent once more, with next.
 func (s *site) answered(w *web, r *http.Request, resp *http.Response, g *live, tried *attempts) (next *live, again bool, err error) {
 	ctx := r.Context()
-	fresh := g != nil && g.bound != nil && s.nonces.learn(r.URL.String(), resp.Header)
+	fresh := false // there is a newer nonce than the one of the proof
+	if g != nil && g.bound != nil {
+		s.nonces.learn(r.URL.String(), resp.Header)
+		fresh = s.nonces.of(r.URL.String()) != tried.proven
+	}
 	if resp.StatusCode/100 == 2 {
 		tried.met.Store(true)
 		return nil, false, nil

@@ -45,6 +45,7 @@ type shop struct {
 	last    string // the token that was used last
 	calls   int
 	away    string // where requests are redirected to; "": they are answered
+	first   func(w http.ResponseWriter, r *http.Request) (answered bool)
 }
 
 // open starts a server with the tools hours, which any token may call, and refund, which needs
@@ -82,8 +83,11 @@ func open(t *testing.T, opts ...auth.Option) *shop {
 	mcp := nethttp.Handler(server)
 	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
-		away := s.away
+		away, first := s.away, s.first
 		s.mu.Unlock()
+		if first != nil && first(w, r) {
+			return
+		}
 		if away != "" {
 			http.Redirect(w, r, away, http.StatusTemporaryRedirect)
 			return
@@ -97,6 +101,13 @@ func open(t *testing.T, opts ...auth.Option) *shop {
 	web.Start()
 	t.Cleanup(web.Close)
 	return s
+}
+
+// intercept has fn see requests first.
+func (s *shop) intercept(fn func(w http.ResponseWriter, r *http.Request) (answered bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.first = fn
 }
 
 // revoke ends the token that was used last.

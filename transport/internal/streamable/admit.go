@@ -165,7 +165,7 @@ func (a *Admitter) origin(r *Request, methods string) ([]Field, *Reply) {
 	}
 	common := []Field{
 		{"Access-Control-Allow-Origin", origin},
-		{"Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After"},
+		{"Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, DPoP-Nonce, Retry-After"},
 		{"Vary", "Origin"},
 	}
 	if r.Method != http.MethodOptions {
@@ -226,10 +226,14 @@ func (a *Admitter) authenticate(ctx context.Context, r *Request) (context.Contex
 	if status == http.StatusServiceUnavailable {
 		return ctx, refuse(status, http.StatusText(status), retryAfter)
 	}
-	if challenge == "" {
-		return ctx, refuse(status, http.StatusText(status))
+	var fields []Field
+	if challenge != "" {
+		fields = append(fields, Field{"WWW-Authenticate", challenge})
 	}
-	return ctx, refuse(status, http.StatusText(status), Field{"WWW-Authenticate", challenge})
+	if refused, ok := errors.AsType[*transport.AuthError](err); ok && refused.Nonce != "" {
+		fields = append(fields, Field{"DPoP-Nonce", refused.Nonce})
+	}
+	return ctx, refuse(status, http.StatusText(status), fields...)
 }
 
 // unauthorized returns the status and the challenge of the reply for err, an error of an
