@@ -95,6 +95,12 @@ func (l *login) program(name string) program {
 	}))
 	l.t.Cleanup(web.Close)
 	back := web.URL + "/cb"
+	return program{l.register(name, back), back}
+}
+
+// register registers a client, and returns its ID.
+func (l *login) register(name, back string) string {
+	l.t.Helper()
 	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, l.origin+"/register", strings.NewReader(fmt.Sprintf(`{"client_name":%q,"redirect_uris":[%q]}`, name, back)))
 	if err != nil {
 		l.t.Fatal(err)
@@ -109,7 +115,7 @@ func (l *login) program(name string) program {
 		ID string `json:"client_id"`
 	}
 	decode(l.t, resp.Body, &answer)
-	return program{answer.ID, back}
+	return answer.ID
 }
 
 // ask is the program's request.
@@ -370,12 +376,14 @@ func TestAuthServerAccessible(t *testing.T) {
 		func(context.Context, string) (*authserver.User, error) { return nil, authserver.ErrUnknown },
 	)))
 	p, hostile := l.program("Claude Code"), l.program(`<script>alert(1)</script>`+strings.Repeat("W", 300)+"\u202e")
+	stranger := program{l.register("Stranger", "https://app.example.com/cb"), "https://app.example.com/cb"}
 	screens := map[string]func(b *tab){
 		"login":    func(b *tab) { b.visit(l.ask(p, "x")) },
 		"password": func(b *tab) { b.visit(long.ask(long.program("Claude Code"), "x")) },
 		"consent":  func(b *tab) { b.enter(l.ask(p, "x"), "ann") },
 		"hostile":  func(b *tab) { b.enter(l.ask(hostile, "x"), "ann") },
 		"error":    func(b *tab) { b.visit(l.ask(program{"nobody", p.back}, "x")) },
+		"wrong":    func(b *tab) { b.visit(l.ask(stranger, "x") + "&scope=twice") },
 	}
 	for name, open := range screens {
 		t.Run(name, func(t *testing.T) {
@@ -397,7 +405,7 @@ func TestAuthServerAccessible(t *testing.T) {
 			if from := b.eval(`JSON.stringify(performance.getEntriesByType('resource').map(e => e.name))`); from != "[]" {
 				t.Errorf("the page loads %s", from)
 			}
-			if name != "error" {
+			if name != "error" && name != "wrong" {
 				b.noFaults()
 			}
 		})
