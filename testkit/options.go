@@ -83,7 +83,8 @@ func Principal(p framework.Principal) Option {
 	return optionFunc(func(c *config) { c.principal = &p })
 }
 
-// User sets the caller by subject and scopes.
+// User sets the caller by subject and scopes. The caller also has the scopes that these imply
+// (auth.Implies).
 func User(subject string, scopes ...string) Option {
 	return Principal(framework.Principal{Subject: subject, Scopes: scopes})
 }

@@ -42,7 +42,7 @@ func replay[A AppSource](t testing.TB, app A, path string) {
 	st := newSite(t, app, c)
 	ctx := t.Context()
 	if who := caller(head); who != nil {
-		ctx = transport.WithPrincipal(ctx, who)
+		ctx = transport.WithPrincipal(ctx, expanded(st.server, who))
 	}
 	p := &player{t: t, ctx: ctx, path: path, bound: make(map[string]string), open: make(map[string]bool)}
 	_ = st.labeled(t, func() error { p.conn = inmem.Dial(ctx, st.server); return nil })

@@ -60,7 +60,7 @@ func open(t testing.TB, st *site, c config) *Session {
 	}
 	s := &Session{t: t, ctx: t.Context(), config: c, site: st, wire: &tap{&exchange{speaker: &st.speaker}, c.faults.fresh(), st.owned}}
 	if c.principal != nil {
-		s.ctx = transport.WithPrincipal(s.ctx, c.principal)
+		s.ctx = transport.WithPrincipal(s.ctx, expanded(st.server, c.principal))
 	}
 	s.record.changed = make(chan struct{})
 	ctx, cancel := s.bounded()
@@ -83,6 +83,17 @@ func open(t testing.TB, st *site, c config) *Session {
 	})
 	s.listen(ctx)
 	return s
+}
+
+// expanded returns p with the scopes that its scopes imply, if the app's authenticator declares that
+// (auth.Implies).
+func expanded(server *framework.Server, p *framework.Principal) *framework.Principal {
+	if e, ok := server.Services().Authenticator.(interface {
+		Expand(p *transport.Principal) *transport.Principal
+	}); ok {
+		return e.Expand(p)
+	}
+	return p
 }
 
 // connect opens one more connection of the session, to any server.

@@ -116,6 +116,24 @@ func (b *bearer) authenticate(ctx context.Context, header http.Header) (*transpo
 	return p, nil
 }
 
+// Expand returns p with the scopes that its scopes imply. It is for carriers that have a principal
+// without a request, as [transport.Authenticator] says. It does not change p.
+func (b *bearer) Expand(p *transport.Principal) *transport.Principal { return b.expand(p) }
+
+// expanded returns p with the scopes that they imply at the authenticator of host.
+func expanded(host transport.Host, p *transport.Principal) *transport.Principal {
+	server, ok := host.(transport.Server)
+	if !ok {
+		return p
+	}
+	if e, ok := server.Services().Authenticator.(interface {
+		Expand(p *transport.Principal) *transport.Principal
+	}); ok {
+		return e.Expand(p)
+	}
+	return p
+}
+
 // stands returns why a verified principal is not accepted, or nil.
 func stands(p *transport.Principal) error {
 	switch {

@@ -68,5 +68,5 @@ func (f *fromEnv) Serve(ctx context.Context, host transport.Host) error {
 	if err != nil {
 		return fmt.Errorf("the token in %s: %w", f.variable, err)
 	}
-	return f.carrier.Serve(transport.WithPrincipal(ctx, p), host)
+	return f.carrier.Serve(transport.WithPrincipal(ctx, expanded(host, p)), host)
 }

@@ -38,5 +38,5 @@ func (l *local) Serve(ctx context.Context, host transport.Host) error {
 		return errors.New("auth: Local has no transport")
 	}
 	p := &transport.Principal{Subject: localSubject, Issuer: localIssuer, Scopes: l.scopes}
-	return l.carrier.Serve(transport.WithPrincipal(ctx, p), host)
+	return l.carrier.Serve(transport.WithPrincipal(ctx, expanded(host, p)), host)
 }

@@ -94,7 +94,8 @@ func Supported(scopes ...string) Option {
 }
 
 // Implies declares that a principal with scope also has the covered scopes. Covered scopes may
-// cover further scopes.
+// cover further scopes. It applies to tokens that Bearer verifies, and to callers on stdio ([Local],
+// [FromEnv]) of a server with this Bearer.
 func Implies(scope string, covered ...string) Option {
 	return optionFunc(func(c *config) {
 		if c.implied == nil {

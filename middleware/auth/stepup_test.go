@@ -4,12 +4,17 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/middleware/auth"
+	"github.com/kagami-mcp/kagami/testkit"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // A call that needs more scopes is 403 with all of them, on each revision, also for
@@ -172,4 +177,51 @@ func TestStepUpOfTasks(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Scopes also imply others for a caller on stdio and for a user of a test. Without Bearer they imply
+// nothing.
+func TestImpliesWithoutARequest(t *testing.T) {
+	t.Setenv("KAGAMI_TEST_TOKEN", "key")
+	tool := framework.Tool("read", func(context.Context, struct{}) (string, error) { return "read", nil }, framework.Describe("x"), framework.Scopes("read"))
+	app := func(a ...framework.AppOption) *framework.App {
+		return framework.New("auth", "1", append(a, framework.WithLogger(zap.NewNop()))...).Add(tool)
+	}
+	guard := auth.Bearer(auth.Static{"key": {Subject: "alice", Scopes: []string{"admin"}}}, auth.Implies("admin", "write"), auth.Implies("write", "read"))
+	guarded := app(framework.WithAuth(guard))
+	for name, tt := range map[string]struct {
+		app  *framework.App
+		want bool
+	}{"with Bearer": {guarded, true}, "without": {app(), false}} {
+		server, err := tt.app.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for carrier, wrap := range map[string]func(transport.Transport) transport.Transport{
+			"Local": auth.Local("admin"),
+			"FromEnv": func(c transport.Transport) transport.Transport {
+				return auth.FromEnv("KAGAMI_TEST_TOKEN", auth.Static{"key": {Subject: "alice", Scopes: []string{"admin"}}}, c)
+			},
+		} {
+			s := &stage{}
+			if err := wrap(s).Serve(t.Context(), server); err != nil {
+				t.Fatal(err)
+			}
+			if s.who.Has("read") != tt.want || !s.who.Has("admin") {
+				t.Errorf("%s, %s: %+v", name, carrier, s.who)
+			}
+		}
+	}
+	testkit.Matrix(t, guarded, func(t *testing.T, s *testkit.Session) {
+		if got, err := testkit.Call(s, tool, struct{}{}); err != nil || got != "read" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}, testkit.User("ann", "admin"))
+	path := filepath.Join(t.TempDir(), "read.jsonl")
+	t.Run("record", func(t *testing.T) {
+		s := testkit.New(t, guarded, testkit.User("ann", "admin"))
+		s.Record(path)
+		s.CallRaw("read", `{}`).OK()
+	})
+	testkit.Replay(t, guarded, path)
 }
