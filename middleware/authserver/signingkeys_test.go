@@ -7,6 +7,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -74,7 +75,7 @@ func TestSigningKeys_Faults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	short := &rsa.PrivateKey{PublicKey: rsa.PublicKey{N: newKey(t).D, E: 65537}}
+	short := &rsa.PrivateKey{PublicKey: rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 1023), E: 65537}}
 	for name, tt := range map[string]struct {
 		keys []crypto.Signer
 		want string

@@ -343,54 +343,66 @@ func (s *Server) asked(w http.ResponseWriter, r *http.Request, several ...string
 	return f, c, err
 }
 
-// authenticate returns the client of a request. The client must authenticate in the one way that it
-// is registered with.
-func (s *Server) authenticate(r *http.Request, f url.Values) (*Client, error) {
-	ctx := r.Context()
-	id, secret, method := f.Get("client_id"), f.Get("client_secret"), methodNone
+// credentials are what a request names as its client, with the proof of one method.
+type credentials struct{ id, secret, method string }
+
+var errTwoWays = refuse("invalid_request", "The client proves itself in one way.")
+
+// credentialsOf reads the credentials of a request. They must come in one way (RFC 6749 §2.3).
+func credentialsOf(r *http.Request, f url.Values) (credentials, error) {
+	c := credentials{f.Get("client_id"), f.Get("client_secret"), methodNone}
 	name, password, basic := r.BasicAuth()
 	switch {
 	case basic:
 		user, err := url.QueryUnescape(name)
 		pass, failed := url.QueryUnescape(password)
-		if err != nil || failed != nil || id != "" && id != user || secret != "" || f.Has("client_assertion") {
-			return nil, refuse("invalid_request", "The client proves itself in one way.")
+		if err != nil || failed != nil || c.id != "" && c.id != user || c.secret != "" || f.Has("client_assertion") {
+			return c, errTwoWays
 		}
-		id, secret, method = user, pass, methodBasic
+		return credentials{user, pass, methodBasic}, nil
 	case f.Has("client_assertion"):
-		if secret != "" || f.Get("client_assertion_type") != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" {
-			return nil, refuse("invalid_request", "The client proves itself in one way.")
+		if c.secret != "" || f.Get("client_assertion_type") != "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" {
+			return c, errTwoWays
 		}
-		method = methodKey
-		if id == "" {
-			id = unverifiedIssuer(f.Get("client_assertion"))
+		c.method = methodKey
+		if c.id == "" {
+			c.id = unverifiedIssuer(f.Get("client_assertion"))
 		}
-	case secret != "":
-		method = methodPost
+	case c.secret != "":
+		c.method = methodPost
 	}
-	c, err := s.client(ctx, id)
+	return c, nil
+}
+
+// authenticate returns the client of a request. The client must authenticate in the one way that it
+// is registered with.
+func (s *Server) authenticate(r *http.Request, f url.Values) (*Client, error) {
+	ctx := r.Context()
+	given, err := credentialsOf(r, f)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.client(ctx, given.id)
 	if errors.Is(err, errUnknownClient) || errors.Is(err, errNotAdmitted) || errors.Is(err, errDocument) || errors.Is(err, errRedirect) {
-		(&Client{SecretDigest: secretDigest("")}).hasSecret(secret) // takes as long as for a wrong secret
+		(&Client{SecretDigest: secretDigest("")}).hasSecret(given.secret) // takes as long as for a wrong secret
 		return nil, errClient(err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case c.Method != method:
-		return nil, errClient(errors.New("the client is registered with " + c.Method + " and uses " + method))
-	case method == methodBasic || method == methodPost:
-		if !c.hasSecret(secret) {
+	case c.Method != given.method:
+		return nil, errClient(errors.New("the client is registered with " + c.Method + " and uses " + given.method))
+	case given.method == methodBasic || given.method == methodPost:
+		if !c.hasSecret(given.secret) {
 			return nil, errClient(errors.New("wrong secret"))
 		}
-	case method == methodKey:
+	case given.method == methodKey:
 		err := s.assertedBy(ctx, c, f.Get("client_assertion"))
-		if _, told := errors.AsType[*refusal](err); told {
-			return nil, err
+		if _, told := errors.AsType[*refusal](err); err != nil && !told {
+			err = errClient(err)
 		}
-		if err != nil {
-			return nil, errClient(err)
-		}
+		return c, err
 	}
 	return c, nil
 }
