@@ -30,7 +30,8 @@
 //
 // The store contains only digests of codes and tokens, and sealed secrets. A client gets a token
 // only after the user has seen a page with the client and the address of the answer. A browser is
-// redirected only to a redirect URI that was checked. Handlers are safe for concurrent use and
+// redirected only to a redirect URI that was checked, and before the user has agreed only to a
+// client that is trusted. Handlers are safe for concurrent use and
 // start no goroutine. State is in the store, so any number of processes may share it.
 //
 // # Deployment

@@ -13,6 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/middleware/authserver"
 	"github.com/kagami-mcp/kagami/protocol/session"
+	"github.com/kagami-mcp/kagami/testkit"
 )
 
 // between runs a function once, before the first grant is stored.
@@ -87,5 +88,21 @@ func TestRevoke_WhileAnAssertionIsRedeemed(t *testing.T) {
 	store.revokes(t, s, "ann")
 	if a := ask("2"); a.text(t, "error") != "invalid_grant" {
 		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// In Broker, the provider's tokens of such a grant are given back.
+func TestRevoke_WhileABrokeredCodeIsIssued(t *testing.T) {
+	t.Parallel()
+	idp := testkit.IdP(t)
+	idp.Client("shop", "secret")
+	store := &between{Store: memory.New().Sessions()}
+	s := open(t, authserver.Broker(authserver.Provider{Issuer: idp.URL(), ClientID: "shop", ClientSecret: "secret"}),
+		authserver.Store(store), authserver.Seal(make([]byte, 32)))
+	b := s.browser()
+	back := b.arrive(s.register(plainClient))
+	store.revokes(t, s, "ann")
+	if a := b.do(http.MethodGet, back.to.String(), nil); a.to == nil || a.to.Query().Get("error") != "access_denied" || idp.Requests("/revoke") != 1 {
+		t.Errorf("%d %v, %d revocations at the provider", a.status, a.to, idp.Requests("/revoke"))
 	}
 }
