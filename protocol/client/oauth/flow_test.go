@@ -8,11 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
@@ -460,90 +458,6 @@ func TestClientCredentials(t *testing.T) {
 	wrong := flow(t, oauth.ClientCredentials(), oauth.Registered(oauth.Credentials{ID: "robot", Secret: "wrong"}))
 	if _, err := connect(t, wrong, s.url); !errors.Is(err, oauth.ErrDenied) || strings.Contains(err.Error(), "wrong\"") {
 		t.Errorf("with a wrong secret: %v", err)
-	}
-}
-
-// Proofs are what a resource server of ours takes, with nonces of the issuer.
-func TestDPoP(t *testing.T) {
-	t.Parallel()
-	s, store := open(t, auth.DPoP()), oauth.Memory()
-	s.issuer.Fault(testkit.Nonces)
-	c := mustConnect(t, flow(t, (&user{}).browser(t), oauth.Keep(store), oauth.DPoP(nil, true)), s.url)
-	call(t, c, "hours", "ann")
-	s.revoke()
-	call(t, c, "hours", "ann")
-	again := mustConnect(t, flow(t, oauth.Keep(store), oauth.DPoP(nil, true)), s.url)
-	call(t, again, "hours", "ann")
-}
-
-// The guard demands nonces and the client has them: a refusal names the first one, and later calls are
-// not refused.
-func TestDPoPNoncesOfTheServer(t *testing.T) {
-	t.Parallel()
-	var refused atomic.Int64
-	s := open(t, auth.DPoP(), auth.DPoPNonces(nil), auth.OnRefuse(func(context.Context, error) { refused.Add(1) }))
-	f := flow(t, (&user{}).browser(t), oauth.DPoP(nil, true))
-	c := mustConnect(t, f, s.url)
-	call(t, c, "hours", "ann")
-	before := refused.Load()
-	for range 5 {
-		call(t, c, "hours", "ann")
-	}
-	if n := refused.Load(); n != before || before < 2 { // at first without a token, then without a nonce
-		t.Errorf("%d refusals, then %d", before, n)
-	}
-	if n := s.issuer.Requests("/token"); n != 1 {
-		t.Errorf("%d token requests", n)
-	}
-}
-
-// Calls at the same time that meet a new nonce are all sent again, with the same token.
-func TestDPoPNonceAtOnce(t *testing.T) {
-	t.Parallel()
-	s := open(t, auth.DPoP())
-	c := mustConnect(t, flow(t, (&user{}).browser(t), oauth.DPoP(nil, true)), s.url)
-	call(t, c, "hours", "ann")
-	const calls = 8
-	var arrived atomic.Int64
-	all := make(chan struct{})
-	s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method != http.MethodPost {
-			return false
-		}
-		n := arrived.Add(1)
-		if n > calls {
-			return false
-		}
-		if n == calls {
-			close(all)
-		}
-		<-all
-		w.Header().Set("DPoP-Nonce", "new")
-		w.Header().Set("WWW-Authenticate", `DPoP error="use_dpop_nonce"`)
-		w.WriteHeader(http.StatusUnauthorized)
-		return true
-	})
-	var wg sync.WaitGroup
-	for range calls {
-		wg.Go(func() { call(t, c, "hours", "ann") })
-	}
-	wg.Wait()
-	if n := s.issuer.Requests("/token"); n != 1 || arrived.Load() != 2*calls {
-		t.Errorf("%d token requests, %d requests", n, arrived.Load())
-	}
-}
-
-// An authorization server whose clock differs is asked once more, by its own clock.
-func TestDPoPByTheServersClock(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	s.issuer.Fault(testkit.ClockAhead)
-	f := flow(t, (&user{}).browser(t), oauth.DPoP(nil, true))
-	if g, err := f.Login(t.Context(), s.url); err != nil || !g.Bound {
-		t.Errorf("%+v, %v", g, err)
-	}
-	if n := s.issuer.Requests("/token"); n != 2 {
-		t.Errorf("%d token requests", n)
 	}
 }
 
