@@ -32,7 +32,7 @@ func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 // admit counts the exchange. While the server stops, admit refuses requests, but still accepts
 // notifications and responses, because running calls may need them.
 func (e *Engine) admit(x *exchange) (transport.Exchange, error) {
-	if x.run != nil && e.closing.Load() {
+	if x.run != nil && e.running.Closed() {
 		x.uncounted = true
 		return x, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
@@ -29,7 +30,7 @@ type ask struct {
 	alive    chan struct{}        // 1-buffered: progress was reported
 	look     chan struct{}        // 1-buffered: another node may have stored the answer
 	progress func(protocol.Progress)
-	turn     *sendOrder     // its position among requests that are sent together; nil: it is alone
+	turn     *wait.Order    // its position among requests that are sent together; nil: it is alone
 	task     string         // the id of the server's task that asks; empty: none
 	errand   *serverRequest // set if the request became a task of the client; guarded by conn.mu
 }
@@ -40,7 +41,7 @@ func (a *ask) fail(err error) { a.failure <- err }
 
 // ask sends a request to the client, on the stream of the call and in its turn, and waits for the
 // answer. Ids are never reused within a session (2025-11-25 basic).
-func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *sendOrder) (protocol.Result, error) {
+func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *wait.Order) (protocol.Result, error) {
 	if with := x.augmented(ctx, p); with != nil {
 		return x.askAsTask(ctx, with, progress, t)
 	}
@@ -66,7 +67,7 @@ func (x *exchange) read(method string, msg jsonrpc.Message) (protocol.Result, er
 
 // put sends a request to the client, waits for the answer, and returns it undecoded.
 func (x *exchange) put(
-	ctx context.Context, p protocol.Params, meta *protocol.RequestMeta, progress func(protocol.Progress), t *sendOrder,
+	ctx context.Context, p protocol.Params, meta *protocol.RequestMeta, progress func(protocol.Progress), t *wait.Order,
 ) (jsonrpc.Message, error) {
 	if err := x.session.settled(ctx); err != nil {
 		return jsonrpc.Message{}, err
@@ -94,7 +95,7 @@ func (s *session) settled(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
-	ready, already := s.ready.wait()
+	ready, already := s.ready.Wait()
 	if already {
 		return nil
 	}
@@ -149,8 +150,8 @@ func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta 
 	if err != nil {
 		return err
 	}
-	a.turn.await()
-	defer a.turn.pass()
+	a.turn.Await()
+	defer a.turn.Pass()
 	x.sending.RLock()
 	defer x.sending.RUnlock()
 	if x.closed || x.abandoned.Load() || x.out == nil {
@@ -222,7 +223,7 @@ func (a *ask) advanced(p *protocol.ProgressParams) {
 	if a.progress == nil {
 		return
 	}
-	signal(a.alive)
+	wait.Signal(a.alive)
 	seen := protocol.Progress{Done: p.Done, Message: p.Message}
 	if p.Total != nil {
 		seen.Total = *p.Total

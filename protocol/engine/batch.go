@@ -38,7 +38,7 @@ func (a *arrival) batch(frame []byte) (transport.Exchange, error) {
 	for _, f := range frames {
 		b.members = append(b.members, a.member(f))
 	}
-	if a.e.closing.Load() && b.isNeeded() {
+	if a.e.running.Closed() && b.isNeeded() {
 		b.uncounted = true
 		return b, nil
 	}

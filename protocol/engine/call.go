@@ -13,6 +13,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
@@ -229,7 +230,7 @@ func (c *Call) Ask(ctx context.Context, p protocol.Params, progress func(protoco
 	return c.askInTurn(ctx, p, progress, nil)
 }
 
-func (c *Call) askInTurn(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *sendOrder) (protocol.Result, error) {
+func (c *Call) askInTurn(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *wait.Order) (protocol.Result, error) {
 	if !c.Dialect.ServerRequests() || !c.canAsk(p) {
 		return nil, ErrCannotAsk
 	}
@@ -271,7 +272,7 @@ func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 		return c.newRound(&rounds.Journal{Call: c.ID()}).questions(all)
 	}
 	replies := make([]Reply, len(all))
-	inTurn(len(all), func(i int, t *sendOrder) {
+	wait.InOrder(len(all), func(i int, t *wait.Order) {
 		replies[i].Result, replies[i].Err = c.askInTurn(ctx, all[i].Params, all[i].Progress, t)
 	})
 	return replies

@@ -30,7 +30,7 @@ func (f *feed) notify(ctx context.Context, p protocol.Params, m *protocol.Reques
 	if f.session == "" && (!live || out == nil) {
 		return errGone
 	}
-	if !f.e.begin() {
+	if !f.e.running.Begin() {
 		return ErrShutdown
 	}
 	defer f.e.running.Done()

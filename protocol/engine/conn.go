@@ -10,6 +10,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -54,8 +55,8 @@ type session struct {
 	dialect  *dialect.Dialect
 	level    atomic.Pointer[protocol.Level]
 	feed     *feed
-	opened   latch      // initialize has been answered
-	ready    latch      // notifications/initialized has arrived
+	opened   wait.Latch // initialize has been answered
+	ready    wait.Latch // notifications/initialized has arrived
 	altering sync.Mutex // serializes changes of a session without a transport.SessionState
 
 	unopened atomic.Bool // initialize was answered with an error
@@ -151,7 +152,7 @@ func (c *conn) fleeting() bool { return c.link != nil && c.link.OneRequest }
 // unknown, so the server cannot ask it anything or send it log messages.
 func (c *conn) assume(version string) {
 	s := c.e.newSession("", &protocol.InitializeParams{Version: dialect.Sessionless(version).String()}, nil)
-	s.opened.release()
+	s.opened.Release()
 	s.begin()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,13 +31,13 @@
 //     body), batch.go, conn.go (sessions, calls in flight), client_profile.go
 //   - one call: exchange.go, dispatch.go, notifications.go; outlet.go with call.go, call_notify.go and
 //     call_once.go, which handlers use
-//   - questions: ask.go, server_request.go, send_order.go, pause.go
+//   - questions: ask.go, server_request.go
 //   - questions on 2026-07-28: round.go, round_state.go, round_replay.go, round_claim.go
 //   - tasks: task_create.go, task_methods.go, task_job.go, task_run.go, task_queue.go, task_record.go,
 //     task_await.go, task_watch.go, task_unreadable.go
 //   - what belongs to no call: feed.go, feed_topics.go, feed_listen.go, feed_backlog.go
 //   - several processes: session_shared.go, nodes.go, node_forward.go, interrupted.go
-//   - small parts: exchange_sessionless.go, inflight.go, latch.go, buffers.go, store_error.go
+//   - small parts: exchange_sessionless.go, buffers.go, store_error.go
 //
 // Carriers, schemas, arguments, registration of components and authorization are the work of other
 // packages.

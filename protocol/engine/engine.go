@@ -16,6 +16,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
@@ -110,11 +111,10 @@ func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
 // Engine runs the protocol for one server. It is safe for concurrent use.
 //
-// An Engine is open until Shutdown begins, and closing from then on. Shutdown sets closing under mu,
-// and afterwards closes the counter inside. From then on begin and enter return false, so that no
-// goroutine or exchange is added while Shutdown waits. Only running exchanges, which Shutdown waits
-// for first, still add goroutines of tasks. If handlers still run after the grace period, Shutdown
-// closes abandoned.
+// An Engine is open until Shutdown begins, and closing from then on. Shutdown closes running, and
+// afterwards inside. From then on no goroutine or exchange is added while Shutdown waits. Only running
+// exchanges, which Shutdown waits for first, still add goroutines of tasks. If handlers still run
+// after the grace period, Shutdown closes abandoned.
 type Engine struct {
 	cfg        Config
 	serverInfo map[*dialect.Dialect][]byte // the name and version of the server, as each dialect writes it in every result
@@ -123,13 +123,11 @@ type Engine struct {
 	callPrefix string
 	calls      atomic.Uint64
 
-	closing   atomic.Bool     // Shutdown has begun
-	stopped   atomic.Bool     // stopJobs has begun: the contexts of tasks end
-	closed    chan struct{}   // closed when closing is set
-	abandoned chan struct{}   // closed when Shutdown stops waiting for handlers
-	givesUp   sync.Once       // closes abandoned
-	inside    inflightCounter // counts exchanges
-	running   sync.WaitGroup  // counts the goroutines that begin has admitted, and the goroutines of tasks
+	stopped   atomic.Bool   // stopJobs has begun: the contexts of tasks end
+	abandoned chan struct{} // closed when Shutdown stops waiting for handlers
+	givesUp   sync.Once     // closes abandoned
+	inside    *wait.Counter // counts exchanges
+	running   *wait.Group   // counts goroutines; closed when Shutdown begins
 	jobs      jobs
 	watches   watches
 	nodes     nodes
@@ -145,7 +143,7 @@ type Engine struct {
 	outlines    outlines
 	buffers     buffers
 
-	mu       sync.Mutex       // guards sessions, and the change from open to closing
+	mu       sync.Mutex       // guards sessions
 	sessions map[string]*conn // by session id; only sessions that other nodes can serve
 
 	profiles clientProfiles
@@ -182,9 +180,9 @@ func New(cfg Config) *Engine {
 		serverInfo: make(map[*dialect.Dialect][]byte),
 		frames:     compose(cfg.Frames),
 		callPrefix: rand.Text()[:8] + "-",
-		closed:     make(chan struct{}),
 		abandoned:  make(chan struct{}),
-		inside:     inflightCounter{idle: make(chan struct{})},
+		inside:     wait.NewCounter(),
+		running:    wait.NewGroup(),
 		nodes:      newNodes(),
 		metas:      metas{seed: maphash.MakeSeed()},
 	}
@@ -283,12 +281,8 @@ const stopGrace = 2 * time.Second
 // in flight. When ctx ends, Shutdown cancels them and waits for their handlers for two more seconds.
 // If it had to cancel calls, it returns the error of ctx.
 func (e *Engine) Shutdown(ctx context.Context) error {
-	e.mu.Lock()
-	if !e.closing.Swap(true) {
-		close(e.closed)
-	}
-	e.mu.Unlock()
-	e.inside.shut()
+	e.running.Close()
+	e.inside.Close()
 	for _, c := range e.connections() {
 		c.endListens()
 	}
@@ -296,7 +290,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	defer e.stopJobs(ErrShutdown)
 	idle := make(chan struct{})
 	go func() { // ends with the last handler
-		<-e.inside.idle
+		<-e.inside.Idle()
 		e.running.Wait()
 		close(idle)
 	}()
@@ -324,19 +318,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 func (e *Engine) Abandoned() <-chan struct{} { return e.abandoned }
 
 // Closing returns a channel that is closed when Shutdown begins.
-func (e *Engine) Closing() <-chan struct{} { return e.closed }
-
-// begin adds a goroutine to running. If the engine is closing, it returns false. It takes e.mu, under
-// which Shutdown sets closing, so that running.Add is not called after Shutdown has begun to wait.
-func (e *Engine) begin() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closing.Load() {
-		return false
-	}
-	e.running.Add(1)
-	return true
-}
+func (e *Engine) Closing() <-chan struct{} { return e.running.Closing() }
 
 // enter counts an exchange. It returns false if the engine has been shut. A sessionless exchange is
 // added to the list before it is counted, so that a Shutdown which closes the counter after that
@@ -345,7 +327,7 @@ func (e *Engine) enter(c *conn) bool {
 	if c.single {
 		e.sessionless.add(c)
 	}
-	if e.inside.enter() {
+	if e.inside.Enter() {
 		return true
 	}
 	if c.single {
@@ -359,7 +341,7 @@ func (e *Engine) leave(c *conn) {
 	if c.single {
 		e.sessionless.remove(c)
 	}
-	e.inside.leave()
+	e.inside.Leave()
 }
 
 // failed reports an error whose text clients do not see. c may be nil.

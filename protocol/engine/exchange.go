@@ -143,7 +143,7 @@ func (x *exchange) stopped(ctx context.Context, out transport.Outbound, err erro
 func (x *exchange) over() {
 	x.life.End(nil)
 	if x.method == protocol.MethodInitialize {
-		x.session.opened.release()
+		x.session.opened.Release()
 	}
 	x.conn.unregister(x)
 }
@@ -219,7 +219,7 @@ func (x *exchange) await(ctx context.Context) *protocol.Fault {
 	if x.session == nil || x.method == protocol.MethodInitialize {
 		return nil
 	}
-	if opened, already := x.session.opened.wait(); !already { // creating the Done channel of ctx would allocate
+	if opened, already := x.session.opened.Wait(); !already { // creating the Done channel of ctx would allocate
 		select {
 		case <-opened:
 		case <-ctx.Done():

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
@@ -48,7 +49,7 @@ type feed struct {
 // listening is the additional state of the feed of a listen stream.
 type listening struct {
 	id     jsonrpc.ID     // of the request
-	ended  latch          // released when the feed is stopped
+	ended  wait.Latch     // released when the feed is stopped
 	drains sync.WaitGroup // counts the goroutine drain, for settle
 }
 
@@ -82,7 +83,7 @@ func (f *feed) stop() {
 	f.stopped = true
 	f.forget()
 	if f.listening != nil {
-		f.ended.release()
+		f.ended.Release()
 	}
 }
 
@@ -180,7 +181,7 @@ func (f *feed) updatedSince(learned uint64, watched, uri string) {
 // kick starts the goroutine drain if there is something to send and it is not running. The caller
 // holds f.mu.
 func (f *feed) kick() {
-	if !f.open || f.stopped || f.draining || f.out == nil || !f.pending() || !f.e.begin() {
+	if !f.open || f.stopped || f.draining || f.out == nil || !f.pending() || !f.e.running.Begin() {
 		return
 	}
 	f.draining = true

@@ -35,10 +35,10 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 		return nil, err
 	}
 	f.start()
-	if x.conn.e.closing.Load() {
+	if x.conn.e.running.Closed() {
 		f.stop()
 	}
-	if ended, already := f.ended.wait(); !already {
+	if ended, already := f.ended.Wait(); !already {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

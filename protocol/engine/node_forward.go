@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -88,7 +89,7 @@ func (c *conn) lookForAnswers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range c.asks {
-		signal(a.look)
+		wait.Signal(a.look)
 	}
 }
 

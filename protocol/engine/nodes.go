@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 )
@@ -93,7 +94,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.agreeOnSecret(ctx); err != nil {
 		return err
 	}
-	if !e.shares() || !e.begin() {
+	if !e.shares() || !e.running.Begin() {
 		return nil
 	}
 	defer e.running.Done()
@@ -174,7 +175,7 @@ func (e *Engine) broadcast(n nodeMessage) {
 		s.bytes -= len(s.outbox[0])
 		s.outbox, s.gap = s.outbox[1:], true
 	}
-	signal(s.out)
+	wait.Signal(s.out)
 }
 
 // broadcastNow sends a message and waits until the bus has accepted it.
@@ -197,8 +198,8 @@ func (e *Engine) telling(ctx context.Context) {
 			e.publishAll(context.WithoutCancel(ctx))
 			return
 		}
-		if !e.publishAll(context.WithoutCancel(ctx)) && pause(ctx, takePause) == nil {
-			signal(e.nodes.out)
+		if !e.publishAll(context.WithoutCancel(ctx)) && wait.Pause(ctx, takePause) == nil {
+			wait.Signal(e.nodes.out)
 		}
 	}
 }
@@ -292,7 +293,7 @@ func (e *Engine) lookAtAll(doubt bool) {
 	e.nodes.all = true
 	e.nodes.resync = e.nodes.resync || doubt
 	e.nodes.mu.Unlock()
-	signal(e.nodes.look)
+	wait.Signal(e.nodes.look)
 }
 
 // ElicitationComplete notifies the other nodes that the page of an elicitation is done. The node
@@ -308,7 +309,7 @@ func (e *Engine) notifyElicitationComplete(id string) {
 		return
 	}
 	send := e.cfg.ElicitationComplete(id)
-	if send == nil || !e.begin() {
+	if send == nil || !e.running.Begin() {
 		return
 	}
 	go func() {
@@ -363,7 +364,7 @@ func (e *Engine) forwarded(x *exchange, do step) {
 		err = do(ctx, nil)
 		returned = true
 	}
-	if x.method != protocol.NotificationCancelled || !e.begin() {
+	if x.method != protocol.NotificationCancelled || !e.running.Begin() {
 		run()
 		return
 	}
@@ -381,7 +382,7 @@ func (e *Engine) lookAt(id string) {
 	}
 	e.nodes.dirty[id] = true
 	e.nodes.mu.Unlock()
-	signal(e.nodes.look)
+	wait.Signal(e.nodes.look)
 }
 
 // looking is the goroutine that reads changed tasks. It reads them one after the other, so that a
@@ -405,7 +406,7 @@ func (e *Engine) looking(ctx context.Context) {
 			e.reread(ctx, id)
 		}
 		if doubts && e.notifyAllWatched() {
-			_ = pause(ctx, resyncPause) // if ctx has ended, the next select ends the loop
+			_ = wait.Pause(ctx, resyncPause) // if ctx has ended, the next select ends the loop
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -98,7 +99,7 @@ func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) error {
 		case held[0] != markRunning:
 			return outcomeOf(held[0], held[1+len(r.digest):])
 		}
-		if err := pause(ctx, joinPause); err != nil {
+		if err := wait.Pause(ctx, joinPause); err != nil {
 			return err
 		}
 	}
@@ -201,7 +202,7 @@ func (r *record) settle(ctx context.Context, mark byte, outcome []byte) {
 		fallthrough
 	case err == nil:
 		r.stop()
-	case !e.begin():
+	case !e.running.Begin():
 		r.stop()
 		e.failed(ctx, r.x.call, err)
 	default:
@@ -243,8 +244,8 @@ func (r *record) writer(mark byte, outcome []byte) func(context.Context) (held b
 func (e *Engine) insist(ctx context.Context, write func(context.Context) (held bool, err error)) (err error) {
 	begun := time.Now()
 	for wait := storePause; time.Since(begun) < leaseLife; wait *= 2 {
-		e.pauseWhileOpen(wait)
-		if _, err = write(ctx); err == nil || e.closing.Load() {
+		e.running.Pause(wait)
+		if _, err = write(ctx); err == nil || e.running.Closed() {
 			break
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -77,7 +78,7 @@ func (x *exchange) wish(ctx context.Context) *protocol.TaskRequest {
 
 // askAsTask is like ask, for an augmented request. The client may still answer it directly, without a
 // task.
-func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *sendOrder) (protocol.Result, error) {
+func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *wait.Order) (protocol.Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	e := &serverRequest{x: x, method: p.Method(), due: make(chan struct{}, 1), over: make(chan struct{}, 1)}
@@ -347,9 +348,9 @@ func (c *conn) keepTaskUpdate(t *protocol.Task) {
 // updated handles a notification of the task. The caller holds conn.mu.
 func (e *serverRequest) updated(status protocol.TaskStatus) {
 	e.alive()
-	signal(e.due)
+	wait.Signal(e.due)
 	if status != protocol.TaskWorking {
-		signal(e.over)
+		wait.Signal(e.over)
 	}
 }
 

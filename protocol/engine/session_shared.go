@@ -150,7 +150,7 @@ func (e *Engine) restored(k *keptSession) (*session, error) {
 	}
 	init, _ := p.(*protocol.InitializeParams)
 	s := e.newSession(k.ID, init, k.Init)
-	s.opened.release()
+	s.opened.Release()
 	return s, nil
 }
 
@@ -167,7 +167,7 @@ func (s *session) apply(k *keptSession) {
 
 // begin is called when the client has sent notifications/initialized, here or to another node.
 func (s *session) begin() {
-	s.ready.release()
+	s.ready.Release()
 	s.feed.start()
 }
 

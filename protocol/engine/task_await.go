@@ -9,6 +9,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/task"
@@ -42,7 +43,7 @@ func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, e
 	for missed := 0; ; {
 		changed := watches.next(id) // before the record is read, so that no change is missed
 		r, err := x.task(ctx, id)
-		if _, gone := errors.AsType[*storeError](err); gone && missed < maxMissed && pause(ctx, lookPause) == nil {
+		if _, gone := errors.AsType[*storeError](err); gone && missed < maxMissed && wait.Pause(ctx, lookPause) == nil {
 			missed++
 			continue // the wait goes on, because the task does
 		}
@@ -73,7 +74,7 @@ func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-ch
 	e := x.conn.e
 	var closed <-chan struct{}
 	if r.Status == protocol.TaskInputRequired {
-		closed = e.closed
+		closed = e.running.Closing()
 	}
 	var look <-chan time.Time
 	if e.shares() || e.job(r.ID) == nil {
@@ -111,7 +112,7 @@ func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 	var watching sync.WaitGroup
 	watching.Go(func() { x.untilOver(until, r.ID, stop) })
 	errs := make([]error, len(mine))
-	inTurn(len(mine), func(i int, t *sendOrder) { errs[i] = x.inquireOne(until, r.ID, mine[i], t) })
+	wait.InOrder(len(mine), func(i int, t *wait.Order) { errs[i] = x.inquireOne(until, r.ID, mine[i], t) })
 	over := until.Err() != nil && ctx.Err() == nil
 	stop()
 	watching.Wait()
@@ -171,7 +172,7 @@ func protocolFault(err error) bool {
 }
 
 // inquireOne asks the client one question and stores the answer in the task, even if it is an error.
-func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question, t *sendOrder) error {
+func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question, t *wait.Order) error {
 	defer x.conn.e.watches.release(id, q.Key)
 	_, params, err := questionOf(q, x.dialect)
 	if err != nil {

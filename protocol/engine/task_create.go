@@ -224,7 +224,7 @@ func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallTo
 		return nil, unavailable("creating a task", err)
 	}
 	if e.cfg.Queue == nil { // with a queue, a worker of any node takes it
-		e.running.Add(1) // without begin, because Shutdown waits for this exchange before it waits for tasks
+		e.running.Add() // without Begin, because Shutdown waits for this exchange before it waits for tasks
 		x.created = e.newJob(ctx, x, h, r)
 	}
 	return &protocol.CreateTaskResult{Task: taskOf(r), ImmediateResponse: policy(h).Immediate}, nil

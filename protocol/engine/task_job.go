@@ -169,7 +169,7 @@ func (e *Engine) stopJobs(cause error) {
 // expire is called by the timer when the TTL has passed. Most stores have dropped the record by then.
 // If the store's clock was set back, the record and the task live on.
 func (j *job) expire() {
-	if !j.e.begin() {
+	if !j.e.running.Begin() {
 		j.finish(errExpired)
 		return
 	}

@@ -349,7 +349,7 @@ func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, ov
 // results together might need too much memory.
 func (x *exchange) sendOver(ctx context.Context, ids []string) error {
 	for _, id := range ids {
-		if _, ended := x.feed.ended.wait(); ended || x.conn.e.closing.Load() {
+		if _, ended := x.feed.ended.Wait(); ended || x.conn.e.running.Closed() {
 			return nil
 		}
 		r, err := x.task(ctx, id)

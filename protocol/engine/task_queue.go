@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
@@ -29,20 +30,20 @@ func (e *Engine) taking(ctx context.Context) {
 	for {
 		select {
 		case places <- struct{}{}:
-		case <-e.closed:
+		case <-e.running.Closing():
 			return
 		case <-ctx.Done():
 			return
 		}
 		lease, err := e.take(ctx)
 		switch {
-		case err != nil && (ctx.Err() != nil || e.closing.Load()):
+		case err != nil && (ctx.Err() != nil || e.running.Closed()):
 			return
 		case err != nil:
 			e.failed(ctx, nil, fmt.Errorf("engine: taking a task: %w", err))
 			<-places
-			_ = pause(ctx, takePause) // the next attempt fails if ctx has ended
-		case !e.begin():
+			_ = wait.Pause(ctx, takePause) // the next attempt fails if ctx has ended
+		case !e.running.Begin():
 			e.giveBack(ctx, lease)
 			return
 		default:
@@ -63,7 +64,7 @@ func (e *Engine) take(ctx context.Context) (task.Lease, error) {
 	defer close(waiting)
 	go func() { // ends when take returns
 		select {
-		case <-e.closed:
+		case <-e.running.Closing():
 			stop()
 		case <-waiting:
 		}
@@ -79,7 +80,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	if err != nil || r.Status != protocol.TaskWorking {
 		if err != nil && !errors.Is(err, task.ErrNotFound) {
 			e.unread(ctx, lease.Task, err)
-			e.pauseWhileOpen(takePause) // if it were given back at once, a worker would take it again at once
+			e.running.Pause(takePause) // if it were given back at once, a worker would take it again at once
 		}
 		return
 	}
@@ -87,7 +88,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	if err != nil {
 		defer j.cancel(nil)
 		if e.cfg.Now().Sub(r.Updated) < deployPatience {
-			e.pauseWhileOpen(takePause)
+			e.running.Pause(takePause)
 			return
 		}
 		e.failed(ctx, nil, fmt.Errorf("engine: a task of the store cannot be run here, is it another program's? %w", err))
@@ -156,7 +157,7 @@ func (j *job) renew(ctx context.Context, lease task.Lease) {
 			return
 		case errors.Is(err, task.ErrLost), !j.isSure():
 			j.e.lookAt(j.id) // if the task has ended, that should become the cause
-			if pause(ctx, joinPause) == nil {
+			if wait.Pause(ctx, joinPause) == nil {
 				j.cancel(errLost)
 			}
 			return
@@ -190,7 +191,7 @@ func (j *job) isSure() bool {
 // finds out. If the task has ended here, own returns an error.
 func (j *job) own() error {
 	for !j.isSure() {
-		if err := pause(j.ctx, joinPause); err != nil {
+		if err := wait.Pause(j.ctx, joinPause); err != nil {
 			return err
 		}
 	}

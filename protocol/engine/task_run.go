@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
@@ -38,7 +39,7 @@ func (e *Engine) resume(id string) {
 	if e.cfg.Queue != nil {
 		return
 	}
-	if j := e.job(id); j != nil && e.begin() {
+	if j := e.job(id); j != nil && e.running.Begin() {
 		go j.work()
 	}
 }
@@ -193,7 +194,7 @@ func (j *job) change(ctx context.Context, runs int, event func(*task.Record) tas
 	ctx = context.WithoutCancel(ctx)
 	begun := time.Now()
 	var e task.Event
-	for wait := storePause; ; wait = min(2*wait, maxStorePause) {
+	for delay := storePause; ; delay = min(2*delay, maxStorePause) {
 		_, err := j.e.change(ctx, j.id, func(r *task.Record) (task.Event, error) {
 			if r.Runs != runs {
 				return task.Event{}, errLost
@@ -201,17 +202,17 @@ func (j *job) change(ctx context.Context, runs int, event func(*task.Record) tas
 			e = event(r)
 			return e, nil
 		})
-		if wait > storePause && decided(err) { // an earlier attempt may have succeeded without a response
+		if delay > storePause && decided(err) { // an earlier attempt may have succeeded without a response
 			j.e.spread(j.id)
 		}
 		holds := j.lease && (!errors.Is(err, task.ErrFull) || e.Kind == task.Complete || e.Kind == task.Fail)
 		if err == nil || decided(err) || !holds && time.Since(begun) > storePatience {
 			return err
 		}
-		if wait == maxStorePause/2 {
+		if delay == maxStorePause/2 {
 			j.e.failed(ctx, nil, fmt.Errorf("engine: a task waits for the store to take what it has done: %w", err))
 		}
-		if pause(j.ctx, wait) != nil {
+		if wait.Pause(j.ctx, delay) != nil {
 			return err
 		}
 	}
@@ -245,7 +246,7 @@ func (j *job) retry(ctx context.Context, c *Call, cause error) bool {
 		return false
 	}
 	j.runs = c.run.began + 1
-	return pause(j.ctx, min(retryPause<<min(c.run.began, 16), maxRetryPause)) == nil
+	return wait.Pause(j.ctx, min(retryPause<<min(c.run.began, 16), maxRetryPause)) == nil
 }
 
 // journal returns the call's journal with its effects and open questions. It adds rounds to the

@@ -40,7 +40,9 @@ var table = []rule{
 		"transport", "transport/internal", "transport/internal/httpserver", "transport/internal/streamable", "transport/internal/legacysse",
 	}},
 	{prefix: "transport/internal/httpserver", internal: []string{"transport", "transport/internal", "transport/internal/streamable", "transport/internal/legacysse"}},
+	{prefix: "protocol/engine/internal/wait"},
 	{prefix: "protocol/engine", internal: []string{
+		"protocol/engine/internal/wait",
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/lazyctx", "protocol/rounds", "protocol/task",
 		"transport",
 	}},
