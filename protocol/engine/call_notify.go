@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -18,35 +19,34 @@ func (c *Call) Notifier() func(ctx context.Context, p protocol.Params) error {
 	if task := c.Task(); task != "" {
 		meta = &protocol.RequestMeta{RelatedTask: task}
 	}
-	feed := c.x.session.feed
-	return func(ctx context.Context, p protocol.Params) error { return feed.notify(ctx, p, meta) }
+	e, s := c.x.conn.e, c.x.session
+	return func(ctx context.Context, p protocol.Params) error { return e.notifySession(ctx, s, p, meta) }
 }
 
-// notify sends one notification at once, before the pending changes of the feed.
-func (f *feed) notify(ctx context.Context, p protocol.Params, m *protocol.RequestMeta) error {
-	f.mu.Lock()
-	out, live := f.out, f.open && !f.stopped
-	f.mu.Unlock()
-	if f.session == "" && (!live || out == nil) {
+// notifySession sends one notification to the client of a session at once, before the pending changes
+// of its feed.
+func (e *Engine) notifySession(ctx context.Context, s *session, p protocol.Params, m *protocol.RequestMeta) error {
+	out, live := s.feed.Outbound()
+	if s.shared == "" && !live {
 		return errGone
 	}
-	if !f.e.running.Begin() {
+	if !e.running.Begin() {
 		return ErrShutdown
 	}
-	defer f.e.running.Done()
-	frame, err := notification(f.d, p, m)
+	defer e.running.Done()
+	frame, err := feed.Notification(s.dialect, p, m)
 	if err != nil {
 		return err
 	}
-	if f.session != "" { // another node may have the session's stream
-		f.e.broadcast(nodeMessage{Kind: nodeNotify, Session: f.session, Frame: frame})
+	if s.shared != "" { // another node may have the session's stream
+		e.broadcast(nodeMessage{Kind: nodeNotify, Session: s.shared, Frame: frame})
 	}
-	// The feed of a task that was taken from the queue has no stream. If the session is served here,
-	// its own feed has one.
-	if s := f.e.sessionOf(f.session); out == nil && s != nil && s.feed != f {
-		s.feed.push(frame)
+	// The session of a task that was taken from the queue has no stream. If the session is served
+	// here, the session of its connection has one.
+	if served := e.sessionOf(s.shared); out == nil && served != nil && served != s {
+		served.feed.Push(frame)
 	}
-	if !live || out == nil {
+	if !live {
 		return nil
 	}
 	return out.Send(ctx, transport.Frame{JSON: frame})

@@ -4,12 +4,12 @@ import (
 	"crypto/rand"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/transport"
@@ -23,7 +23,7 @@ import (
 // the connection ends, close sets gone. From then on, requests to the client fail and listen streams
 // end at once.
 //
-// Locks are taken in the order job.telling, job.mu, conn.mu, feed.mu, topics.mu, Engine.mu.
+// Locks are taken in the order job.telling, job.mu, conn.mu, those of package feed, Engine.mu.
 type conn struct {
 	e     *Engine
 	link  *transport.Connection // nil: the carrier does not distinguish connections
@@ -34,7 +34,7 @@ type conn struct {
 	mu      sync.Mutex               // guards the fields below
 	only    *exchange                // the first request in flight; a single one needs no map
 	calls   map[jsonrpc.ID]*exchange // the other requests in flight, by canonical id; nil: none
-	listens map[string]*feed         // feeds of listen streams, by the key of the request's id
+	listens map[string]*feed.Feed    // feeds of listen streams, by the key of the request's id
 	asks    map[string]*ask          // requests to the client that are not over, by the key of their id
 	lastAsk int64                    // the id of the last request to the client
 	version uint64                   // version of the stored state (transport.SessionState) that is applied to session
@@ -52,9 +52,10 @@ type session struct {
 	*clientProfile
 	id       string
 	init     string // the parameters of initialize, for other nodes; empty if there are none
+	shared   string // the id if other nodes may serve the session; otherwise empty
 	dialect  *dialect.Dialect
 	level    atomic.Pointer[protocol.Level]
-	feed     *feed
+	feed     *feed.Feed
 	opened   wait.Latch // initialize has been answered
 	ready    wait.Latch // notifications/initialized has arrived
 	altering sync.Mutex // serializes changes of a session without a transport.SessionState
@@ -108,7 +109,7 @@ func (c *conn) close() {
 		a.fail(errGone)
 	}
 	for _, f := range c.appendFeeds(nil) {
-		f.stop()
+		f.Stop()
 	}
 }
 
@@ -135,7 +136,7 @@ func (c *conn) unopen(s *session) {
 		return
 	}
 	s.unopened.Store(true)
-	s.feed.stop()
+	s.feed.Stop()
 	c.e.unregister(c)
 	c.session.Store(nil)
 	if c.link != nil {
@@ -165,10 +166,10 @@ func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte)
 	d := dialect.Handshake(p.Version)
 	s := &session{
 		clientProfile: e.profiles.of(p, raw),
-		id:            id, dialect: d, feed: newFeed(e, d),
+		id:            id, dialect: d, feed: e.feeds.Session(d),
 	}
 	if e.shares() {
-		s.init, s.feed.session = string(raw), id
+		s.init, s.shared = string(raw), id
 	}
 	return s
 }
@@ -213,7 +214,7 @@ func (c *conn) unregister(x *exchange) {
 	}
 	if x.feed != nil {
 		delete(c.listens, x.id.Key())
-		x.feed.leave()
+		x.feed.Leave()
 	}
 }
 
@@ -240,20 +241,20 @@ func (c *conn) count() int {
 	return len(c.calls)
 }
 
-func (c *conn) listen(x *exchange, f *feed) {
+func (c *conn) listen(x *exchange, f *feed.Feed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.listens == nil {
-		c.listens = make(map[string]*feed, 1)
+		c.listens = make(map[string]*feed.Feed, 1)
 	}
 	c.listens[x.id.Key()] = f
 	if c.gone {
-		f.stop()
+		f.Stop()
 	}
 }
 
 // appendFeeds appends the feeds of the session and of all listen streams to all.
-func (c *conn) appendFeeds(all []*feed) []*feed {
+func (c *conn) appendFeeds(all []*feed.Feed) []*feed.Feed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.current(); s != nil {
@@ -281,14 +282,6 @@ func (c *conn) endListens() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range c.listens {
-		f.stop()
+		f.Stop()
 	}
-}
-
-// covers reports whether a subscription to watched includes updates of uri: watched itself, or a
-// resource below it (2025-11-25 server/resources: "may be a sub-resource of the one that the client
-// subscribed to"). Function above enumerates the same relation.
-func covers(watched, uri string) bool {
-	rest, ok := strings.CutPrefix(uri, watched)
-	return ok && (rest == "" || strings.HasSuffix(watched, "/") || rest[0] == '/' || rest[0] == '#' || rest[0] == '?')
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -97,7 +98,7 @@ func (x *exchange) attachFeed(ctx context.Context) {
 	if link := x.conn.link; link != nil && link.Out != nil {
 		out, ctx = link.Out, link.Context() // unlike the context of the call, it does not keep this request in memory
 	}
-	x.session.feed.attach(ctx, out)
+	x.session.feed.Attach(ctx, out)
 }
 
 func (x *exchange) discover() protocol.Result {
@@ -143,12 +144,12 @@ func (x *exchange) subscribe(ctx context.Context, p *protocol.SubscribeParams) (
 	full := false
 	err := x.conn.alter(ctx, x.session, func(k *keptSession) {
 		known := slices.Contains(k.URIs, p.URI)
-		if full = !known && len(k.URIs) >= maxWatched; !known && !full {
+		if full = !known && len(k.URIs) >= feed.MaxWatched; !known && !full {
 			k.URIs = append(k.URIs, p.URI)
 		}
 	})
 	if full {
-		return nil, protocol.Faultf(protocol.FaultInvalidParams, "too many subscriptions: at most %d", maxWatched)
+		return nil, protocol.Faultf(protocol.FaultInvalidParams, "too many subscriptions: at most %d", feed.MaxWatched)
 	}
 	return emptyUnless(err)
 }

@@ -35,7 +35,7 @@
 //   - questions on 2026-07-28: round.go, round_state.go, round_replay.go, round_claim.go
 //   - tasks: task_create.go, task_methods.go, task_job.go, task_run.go, task_queue.go, task_record.go,
 //     task_await.go, task_watch.go, task_unreadable.go
-//   - what belongs to no call: feed.go, feed_topics.go, feed_listen.go, feed_backlog.go
+//   - what belongs to no call: listen.go, and package feed
 //   - several processes: session_shared.go, nodes.go, node_forward.go, interrupted.go
 //   - small parts: exchange_sessionless.go, buffers.go, store_error.go
 //

@@ -16,6 +16,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
@@ -134,9 +135,7 @@ type Engine struct {
 
 	unreadable unreadables
 
-	resources topics        // watched by sessions and listen streams
-	tasks     topics        // watched by listen streams
-	learned   atomic.Uint64 // incremented when a session begins to watch something; see echoed
+	feeds *feed.Hub
 
 	links       sync.Map // of *transport.Connection to *conn
 	sessionless sessionlessSet
@@ -186,6 +185,7 @@ func New(cfg Config) *Engine {
 		nodes:      newNodes(),
 		metas:      metas{seed: maphash.MakeSeed()},
 	}
+	e.feeds = feed.NewHub(e.running, cfg.Secret)
 	e.agrees = own && e.sharesClaims()
 	// Results do not contain icons and other long members, which initialize and server/discover send.
 	named := protocol.Implementation{Name: cfg.Info.Name, Title: cfg.Info.Title, Version: cfg.Info.Version}
@@ -214,9 +214,9 @@ func compose(frames []transport.Middleware) transport.Next {
 // Changed notifies clients that lists have changed: all live sessions, and the listen streams that
 // asked for it. It never blocks.
 func (e *Engine) Changed(kinds ...protocol.ListKind) {
-	e.eachFeed(func(f *feed) {
+	e.eachFeed(func(f *feed.Feed) {
 		for _, k := range kinds {
-			f.listChanged(k)
+			f.ListChanged(k)
 		}
 	})
 }
@@ -224,37 +224,13 @@ func (e *Engine) Changed(kinds ...protocol.ListKind) {
 // Updated notifies the subscribers of the resource, and of resources above it, that it has changed.
 // It never blocks.
 func (e *Engine) Updated(uri string) {
-	learned := e.learned.Load()
-	e.updated(uri)
+	learned := e.feeds.Learned()
+	e.feeds.Updated(uri)
 	e.broadcast(nodeMessage{Kind: nodeUpdated, URI: uri, Version: learned})
 }
 
-func (e *Engine) updated(uri string) {
-	for _, h := range e.recipients(uri) {
-		h.feed.updated(h.watched, h.uri)
-	}
-}
-
-// recipients returns the feeds to notify of an update of uri, each with the URI to send. If uri is
-// confidential (Config.Secret), a feed that watches only a parent of uri is sent the parent's URI
-// instead.
-func (e *Engine) recipients(uri string) []recipient {
-	hits, normal := e.resources.covering(uri), protocol.NormalURI(uri)
-	secret := len(hits) > 0 && e.cfg.Secret != nil && e.cfg.Secret(uri)
-	for i, h := range hits {
-		hits[i].uri = uri
-		if h.watched != uri && protocol.NormalURI(h.watched) == normal {
-			hits[i].uri = h.watched // in the spelling of the client
-		}
-		if secret && !e.resources.has(h.feed, uri) {
-			hits[i].uri = h.watched
-		}
-	}
-	return hits
-}
-
-func (e *Engine) eachFeed(do func(*feed)) {
-	var feeds []*feed
+func (e *Engine) eachFeed(do func(*feed.Feed)) {
+	var feeds []*feed.Feed
 	for _, c := range e.connections() {
 		feeds = c.appendFeeds(feeds[:0])
 		for _, f := range feeds {

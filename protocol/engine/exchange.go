@@ -12,6 +12,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/lazyctx"
 	"github.com/kagami-mcp/kagami/transport"
@@ -40,7 +41,7 @@ type exchange struct {
 	uncounted    bool               // accepted while the server stops; Shutdown does not wait for it
 	forwarded    bool               // another node received it from the client
 	unregistered atomic.Bool        // no longer in flight; see conn.unregister
-	feed         *feed              // of a listen request; otherwise nil
+	feed         *feed.Feed         // of a listen request; otherwise nil
 	request      *transport.Request // the HTTP request that carried the frame; nil on other carriers
 	record       *record            // the claim of this round; nil: the outcome is not recorded
 	created      *job               // the task that the call became; started after the answer
@@ -272,7 +273,7 @@ func (x *exchange) progress(ctx context.Context, token jsonrpc.ID, done, total f
 
 func (x *exchange) sendNotice(ctx context.Context, room *buffer, p protocol.Params) {
 	var err error
-	if room.b, err = appendNotification(room.b, x.dialect, p, nil); err != nil {
+	if room.b, err = feed.AppendNotification(room.b, x.dialect, p, nil); err != nil {
 		x.conn.e.failed(ctx, x.call, err) // without the lock, because Config.Failed may log to this call
 		return
 	}

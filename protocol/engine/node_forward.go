@@ -20,7 +20,7 @@ func askBase() int64 { return (1 + rand.Int64N(1<<31)) << 20 } //nolint:gosec //
 // to a request that does not run here.
 func (c *conn) forward(x *exchange) step {
 	s := c.current()
-	if s == nil || x.forwarded || s.feed.session == "" {
+	if s == nil || x.forwarded || s.shared == "" {
 		return ignore
 	}
 	return func(context.Context, transport.Outbound) error {

@@ -20,7 +20,7 @@ type nodeMessageKind string
 
 const (
 	nodeTask        nodeMessageKind = "task"    // the record of Task has changed
-	nodeUpdated     nodeMessageKind = "updated" // the resource URI has changed; Engine.learned was at Version
+	nodeUpdated     nodeMessageKind = "updated" // the resource URI has changed; feed.Hub.Learned returned Version
 	nodeFrame       nodeMessageKind = "frame"   // Frame came from the client of Session; a node may wait for it
 	nodeNotify      nodeMessageKind = "notify"  // Frame must be sent to the client of Session
 	nodeRoots       nodeMessageKind = "roots"   // the roots of the client of Session have changed
@@ -264,12 +264,12 @@ func (e *Engine) receive(message []byte) {
 	case nodeTask:
 		e.lookAt(n.Task)
 	case nodeUpdated:
-		e.updated(n.URI)
+		e.feeds.Updated(n.URI)
 	case nodeFrame:
 		e.delivered(n.Session, n.Frame)
 	case nodeNotify:
 		if s := e.sessionOf(n.Session); s != nil {
-			s.feed.push(n.Frame)
+			s.feed.Push(n.Frame)
 		}
 	case nodeKept:
 		if c := e.connOf(n.Session); c != nil {
@@ -327,11 +327,8 @@ func (e *Engine) notifyElicitationComplete(id string) {
 // for a session whose feed is here. The bus keeps the order, so this node now has the subscription,
 // and echoed notifies that feed.
 func (e *Engine) echoed(n *nodeMessage) {
-	if n.Kind != nodeUpdated {
-		return
-	}
-	for _, h := range e.recipients(n.URI) {
-		h.feed.updatedSince(n.Version, h.watched, h.uri)
+	if n.Kind == nodeUpdated {
+		e.feeds.UpdatedSince(n.Version, n.URI)
 	}
 }
 
@@ -405,27 +402,15 @@ func (e *Engine) looking(ctx context.Context) {
 		for id := range dirty {
 			e.reread(ctx, id)
 		}
-		if doubts && e.notifyAllWatched() {
+		if doubts && e.feeds.UpdateAll() {
 			_ = wait.Pause(ctx, resyncPause) // if ctx has ended, the next select ends the loop
 		}
 	}
 }
 
-// resyncPause is the pause after notifyAllWatched. It keeps clients from reading without end if a bus
+// resyncPause is the pause after updates of all resources. It keeps clients from reading without end if a bus
 // loses messages all the time.
 const resyncPause = time.Second
-
-// notifyAllWatched sends an update for every watched resource, because messages between nodes were
-// lost and will not be repeated. It returns false if no resource is watched.
-func (e *Engine) notifyAllWatched() bool {
-	names := e.resources.names()
-	for _, name := range names {
-		for _, h := range e.resources.of(name) {
-			h.feed.updated(name, name)
-		}
-	}
-	return len(names) > 0
-}
 
 // everything adds all tasks of this node to dirty, because messages were lost. It also makes all
 // waits for answers check the store.
@@ -446,7 +431,7 @@ func (e *Engine) everything(dirty map[string]bool) map[string]bool {
 	for _, c := range e.connections() {
 		c.lookForAnswers()
 	}
-	for _, id := range e.tasks.names() {
+	for _, id := range e.feeds.TaskIDs() {
 		dirty[id] = true
 	}
 	return dirty

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -39,7 +38,7 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 	if kept == nil {
 		s.altering.Lock()
 		defer s.altering.Unlock()
-		k := keptSession{Level: s.logLevel(), URIs: s.feed.watched()}
+		k := keptSession{Level: s.logLevel(), URIs: s.feed.Watched()}
 		change(&k)
 		s.apply(&k)
 		return nil
@@ -128,7 +127,7 @@ func (c *conn) takeOver(state []byte, version uint64) error {
 		if s, err = c.e.restored(&k); err != nil {
 			return err
 		}
-		s.feed.attach(c.link.Context(), c.link.Out)
+		s.feed.Attach(c.link.Context(), c.link.Out)
 		c.session.Store(s)
 		c.e.register(c)
 	}
@@ -159,7 +158,7 @@ func (s *session) apply(k *keptSession) {
 	if k.Level != "" {
 		s.level.Store(&k.Level)
 	}
-	s.feed.watchAll(k.URIs)
+	s.feed.WatchAll(k.URIs)
 	if k.Ready {
 		s.begin()
 	}
@@ -168,34 +167,7 @@ func (s *session) apply(k *keptSession) {
 // begin is called when the client has sent notifications/initialized, here or to another node.
 func (s *session) begin() {
 	s.ready.Release()
-	s.feed.start()
-}
-
-// watchAll replaces the resources that the client watches. uris has no duplicates. Usually one
-// resource is added or removed, so watchAll does not touch the index for the common first part.
-func (f *feed) watchAll(uris []string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	before := f.filter.URIs
-	same := 0
-	for same < min(len(before), len(uris)) && before[same] == uris[same] {
-		same++
-	}
-	f.filter.URIs = slices.Clone(uris)
-	if f.stopped {
-		return
-	}
-	f.e.resources.replace(f, before[same:], uris[same:])
-	if same < len(uris) {
-		f.learned = f.e.learned.Add(1)
-	}
-}
-
-// watched returns the resources that the client watches.
-func (f *feed) watched() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.filter.URIs)
+	s.feed.Start()
 }
 
 // register makes messages of other nodes find the session of a connection. The caller holds c.mu.

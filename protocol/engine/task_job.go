@@ -293,18 +293,17 @@ func (e *Engine) publish(j *job, r *task.Record) {
 		}
 		j.told = r.Version
 		if j.session != nil && j.dialect.CoreTasks() {
-			j.session.feed.taskChanged(r.ID, &protocol.TaskStatusParams{Task: taskOf(r)})
+			j.session.feed.TaskChanged(r.ID, &protocol.TaskStatusParams{Task: taskOf(r)})
 		}
 	}
 	e.publishToListeners(r)
 }
 
 func (e *Engine) publishToListeners(r *task.Record) {
-	for _, h := range e.tasks.of(r.ID) {
-		if t, err := detailed(r, h.feed.d); err == nil {
-			h.feed.watchedTaskChanged(r.ID, &protocol.TaskParams{Task: t})
-		}
-	}
+	e.feeds.TaskChanged(r.ID, func(d *dialect.Dialect) (protocol.Params, error) {
+		t, err := detailed(r, d)
+		return &protocol.TaskParams{Task: t}, err
+	})
 }
 
 // reread reads a task that this or another node has changed, and publishes it. Only the goroutine
@@ -334,7 +333,7 @@ func (e *Engine) publishToSession(r *task.Record) {
 		return
 	}
 	if s := e.sessionOf(call.Session); s != nil && s.dialect.CoreTasks() {
-		s.feed.taskChanged(r.ID, &protocol.TaskStatusParams{Task: taskOf(r)})
+		s.feed.TaskChanged(r.ID, &protocol.TaskStatusParams{Task: taskOf(r)})
 	}
 }
 
@@ -345,7 +344,7 @@ func (j *job) notifySession(ctx context.Context, p protocol.Params) {
 	if j.over || j.session == nil || j.ctx.Err() != nil { // another node may have ended the task
 		return
 	}
-	_ = j.session.feed.notify(ctx, p, &protocol.RequestMeta{RelatedTask: j.id}) // if the session is gone, the notification is dropped
+	_ = j.e.notifySession(ctx, j.session, p, &protocol.RequestMeta{RelatedTask: j.id}) // if the session is gone, the notification is dropped
 }
 
 // advance records progress over all runs. It returns false if done is not an increase.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
@@ -328,7 +329,7 @@ func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, ov
 		return nil, nil
 	}
 	seen := make(map[string]bool)
-	for _, id := range ids[:min(len(ids), maxWatched)] {
+	for _, id := range ids[:min(len(ids), feed.MaxWatched)] {
 		if seen[id] {
 			continue
 		}
@@ -349,7 +350,7 @@ func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, ov
 // results together might need too much memory.
 func (x *exchange) sendOver(ctx context.Context, ids []string) error {
 	for _, id := range ids {
-		if _, ended := x.feed.ended.Wait(); ended || x.conn.e.running.Closed() {
+		if _, ended := x.feed.Ended(); ended || x.conn.e.running.Closed() {
 			return nil
 		}
 		r, err := x.task(ctx, id)
@@ -360,7 +361,7 @@ func (x *exchange) sendOver(ctx context.Context, ids []string) error {
 		if err != nil {
 			continue
 		}
-		frame, err := notification(x.dialect, &protocol.TaskParams{Task: t}, &protocol.RequestMeta{SubscriptionID: x.id})
+		frame, err := feed.Notification(x.dialect, &protocol.TaskParams{Task: t}, &protocol.RequestMeta{SubscriptionID: x.id})
 		if err == nil {
 			err = x.out.Send(ctx, transport.Frame{JSON: frame})
 		}

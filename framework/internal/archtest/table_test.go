@@ -41,8 +41,11 @@ var table = []rule{
 	}},
 	{prefix: "transport/internal/httpserver", internal: []string{"transport", "transport/internal", "transport/internal/streamable", "transport/internal/legacysse"}},
 	{prefix: "protocol/engine/internal/wait"},
+	{prefix: "protocol/engine/internal/feed", internal: []string{
+		"protocol/engine/internal/wait", "protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "transport",
+	}},
 	{prefix: "protocol/engine", internal: []string{
-		"protocol/engine/internal/wait",
+		"protocol/engine/internal/feed", "protocol/engine/internal/wait",
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/lazyctx", "protocol/rounds", "protocol/task",
 		"transport",
 	}},

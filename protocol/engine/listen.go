@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -16,15 +17,15 @@ import (
 // starts the feed after the acknowledgement, so that no change is sent before it.
 func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protocol.Result, error) {
 	f := x.feed
-	defer f.stop()
+	defer f.Stop()
 	if p.Filter.Tasks != nil && !x.call.Capabilities().Tasks {
 		return nil, needsTasks("taskIds")
 	}
 	filter, over := x.honouredTasks(ctx, p.Filter.Tasks)
 	honored := x.honored(ctx, p.Filter)
 	honored.Tasks = filter
-	f.narrow(honored)
-	f.attach(ctx, x.out)
+	f.Narrow(honored)
+	f.Attach(ctx, x.out)
 	defer x.expiring(ctx)()
 	if err := x.acknowledge(ctx, f); errors.Is(err, transport.ErrNoStream) {
 		return nil, protocol.Faultf(protocol.FaultInvalidRequest, "a subscription is a stream: Accept must name text/event-stream, and the server be able to send it")
@@ -34,18 +35,18 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 	if err := x.sendOver(ctx, over); err != nil {
 		return nil, err
 	}
-	f.start()
+	f.Start()
 	if x.conn.e.running.Closed() {
-		f.stop()
+		f.Stop()
 	}
-	if ended, already := f.ended.Wait(); !already {
+	if ended, already := f.Ended(); !already {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-ended:
 		}
 	}
-	f.settle()
+	f.Settle()
 	return &protocol.ListenResult{ID: x.id}, x.farewell(ctx)
 }
 
@@ -57,18 +58,13 @@ func (x *exchange) expiring(ctx context.Context) (stop func()) {
 	if p == nil || p.Expires.IsZero() || transport.RequestFrom(ctx) == nil {
 		return func() {}
 	}
-	timer := time.AfterFunc(p.Expires.Sub(x.conn.e.cfg.Now()), x.feed.stop)
+	timer := time.AfterFunc(p.Expires.Sub(x.conn.e.cfg.Now()), x.feed.Stop)
 	return func() { timer.Stop() }
 }
 
 // subscribed registers the feed of a listen request. It runs in Accept, in the order of arrival.
 func (x *exchange) subscribed(p *protocol.ListenParams) {
-	x.feed = newFeed(x.conn.e, x.dialect)
-	x.feed.listening = &listening{id: x.id}
-	filter := p.Filter
-	filter.URIs = filter.URIs[:min(len(filter.URIs), maxWatched)]
-	filter.Tasks = filter.Tasks[:min(len(filter.Tasks), maxWatched)]
-	x.feed.narrow(filter)
+	x.feed = x.conn.e.feeds.Stream(x.dialect, x.id, p.Filter)
 	x.conn.listen(x, x.feed)
 }
 
@@ -84,7 +80,7 @@ func (x *exchange) honored(ctx context.Context, want protocol.SubscriptionFilter
 	if !caps.ResourcesSubscribe {
 		return got
 	}
-	for _, uri := range want.URIs[:min(len(want.URIs), maxWatched)] {
+	for _, uri := range want.URIs[:min(len(want.URIs), feed.MaxWatched)] {
 		if x.snapshot.Subscribe(ctx, x.call, uri) == nil {
 			got.URIs = append(got.URIs, uri)
 		}
@@ -92,9 +88,9 @@ func (x *exchange) honored(ctx context.Context, want protocol.SubscriptionFilter
 	return got
 }
 
-func (x *exchange) acknowledge(ctx context.Context, f *feed) error {
-	frame, err := notification(x.dialect,
-		&protocol.AcknowledgedParams{Filter: f.filter}, &protocol.RequestMeta{SubscriptionID: x.id})
+func (x *exchange) acknowledge(ctx context.Context, f *feed.Feed) error {
+	frame, err := feed.Notification(x.dialect,
+		&protocol.AcknowledgedParams{Filter: f.Filter()}, &protocol.RequestMeta{SubscriptionID: x.id})
 	if err != nil {
 		return err
 	}
@@ -108,7 +104,7 @@ func (x *exchange) farewell(ctx context.Context) error {
 	if x.conn.single {
 		return nil
 	}
-	frame, err := notification(x.dialect, &protocol.CancelledParams{ID: x.id}, nil)
+	frame, err := feed.Notification(x.dialect, &protocol.CancelledParams{ID: x.id}, nil)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package engine
+package feed
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 )
 
 // FuzzAbove: looking for the names above a resource finds exactly those that cover it.
@@ -33,15 +34,15 @@ func FuzzAbove(f *testing.F) {
 
 func TestTopics(t *testing.T) {
 	t.Parallel()
-	e := New(Config{})
-	feeds := make([]*feed, 5)
+	h := NewHub(wait.NewGroup(), nil)
+	feeds := make([]*Feed, 5)
 	for i := range feeds {
-		feeds[i] = newFeed(e, nil)
+		feeds[i] = h.Session(nil)
 	}
 	who := func(uri string) string {
 		var all []int
-		for _, h := range e.resources.covering(uri) {
-			all = append(all, slices.Index(feeds, h.feed))
+		for _, r := range h.resources.covering(uri) {
+			all = append(all, slices.Index(feeds, r.feed))
 		}
 		slices.Sort(all)
 		return fmt.Sprint(all)
@@ -54,24 +55,24 @@ func TestTopics(t *testing.T) {
 			}
 		}
 	}
-	feeds[0].watchAll([]string{"x://a"})
-	feeds[1].watchAll([]string{"x://a", "x://a/b", "x://c"})
-	feeds[2].watchAll([]string{"x://a/", "x://a/b"})
-	feeds[3].narrow(protocol.SubscriptionFilter{URIs: []string{"x://c", "x://c"}, Tasks: []string{"t"}})
+	feeds[0].WatchAll([]string{"x://a"})
+	feeds[1].WatchAll([]string{"x://a", "x://a/b", "x://c"})
+	feeds[2].WatchAll([]string{"x://a/", "x://a/b"})
+	feeds[3].Narrow(protocol.SubscriptionFilter{URIs: []string{"x://c", "x://c"}, Tasks: []string{"t"}})
 	expect("[0 1]", "[0 1 2]", "[1 3]")
-	feeds[1].watchAll([]string{"x://a", "x://c"})
+	feeds[1].WatchAll([]string{"x://a", "x://c"})
 	expect("[0 1]", "[0 1 2]", "[1 3]") // it still covers what is below
-	feeds[1].watchAll([]string{"x://c"})
+	feeds[1].WatchAll([]string{"x://c"})
 	expect("[0]", "[0 2]", "[1 3]")
-	feeds[0].stop()
-	feeds[0].watchAll([]string{"x://a", "x://c"}) // came too late
-	feeds[3].leave()
+	feeds[0].Stop()
+	feeds[0].WatchAll([]string{"x://a", "x://c"}) // came too late
+	feeds[3].Leave()
 	expect("[]", "[2]", "[1]")
-	feeds[1].watchAll(nil)
-	feeds[2].stop()
+	feeds[1].WatchAll(nil)
+	feeds[2].Stop()
 	expect("[]", "[]", "[]")
-	if e.resources.byName != nil || e.tasks.byName != nil {
-		t.Errorf("left behind: %v, %v", e.resources.byName, e.tasks.byName)
+	if h.resources.byName != nil || h.tasks.byName != nil {
+		t.Errorf("left behind: %v, %v", h.resources.byName, h.tasks.byName)
 	}
 }
 
@@ -79,10 +80,10 @@ func TestTopics(t *testing.T) {
 // is not lost.
 func TestWatchingGoesOn(t *testing.T) {
 	t.Parallel()
-	e := New(Config{})
-	session, stream := newFeed(e, nil), newFeed(e, nil)
-	narrow := func(uris ...string) { stream.narrow(protocol.SubscriptionFilter{URIs: uris, Tasks: uris}) }
-	session.watchAll([]string{"x://other", "x://kept"})
+	h := NewHub(wait.NewGroup(), nil)
+	session, stream := h.Session(nil), h.Session(nil)
+	narrow := func(uris ...string) { stream.Narrow(protocol.SubscriptionFilter{URIs: uris, Tasks: uris}) }
+	session.WatchAll([]string{"x://other", "x://kept"})
 	narrow("x://other", "x://kept")
 	var changes sync.WaitGroup
 	stop := make(chan struct{})
@@ -93,14 +94,14 @@ func TestWatchingGoesOn(t *testing.T) {
 				return
 			default:
 			}
-			session.watchAll([]string{"x://kept"})
+			session.WatchAll([]string{"x://kept"})
 			narrow("x://kept")
-			session.watchAll([]string{"x://other", "x://kept"})
+			session.WatchAll([]string{"x://other", "x://kept"})
 			narrow("x://other", "x://kept")
 		}
 	})
 	for i := range 50_000 {
-		if told, tasks := len(e.resources.covering("x://kept")), len(e.tasks.of("x://kept")); told != 2 || tasks != 1 {
+		if told, tasks := len(h.resources.covering("x://kept")), len(h.tasks.of("x://kept")); told != 2 || tasks != 1 {
 			t.Errorf("after %d looks %d watch the resource, want 2, and %d the task, want 1", i, told, tasks)
 			break
 		}

@@ -1,4 +1,4 @@
-package engine
+package feed
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 )
 
 // backlog holds the pending changes for one client, merged. The zero value is empty. It is guarded by
-// feed.mu.
+// Feed.mu.
 type backlog struct {
 	lists  [4]bool        // by protocol.ListKind: the list has changed
 	uris   []string       // of changed resources, without duplicates

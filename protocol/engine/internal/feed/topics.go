@@ -1,4 +1,4 @@
-package engine
+package feed
 
 import (
 	"iter"
@@ -12,9 +12,9 @@ import (
 
 // topics is an index from watched names (resources or tasks) to feeds, so that a change does not have
 // to ask all feeds. The filter of a feed lists the names that it watches. The index is changed
-// together with the filter, under feed.mu and mu.
+// together with the filter, under Feed.mu and mu.
 type topics struct {
-	mu     sync.RWMutex // guards byName, its sets, and odd; taken after feed.mu
+	mu     sync.RWMutex // guards byName, its sets, and odd; taken after Feed.mu
 	byName map[string]feedSet
 
 	// odd maps the normal form of a URI to the names in byName that are other spellings of it. Few
@@ -24,20 +24,20 @@ type topics struct {
 
 // feedSet is the set of feeds that watch one topic. Most topics have one feed, which needs no map.
 type feedSet struct {
-	one  *feed
-	more map[*feed]struct{} // all others; nil: none
+	one  *Feed
+	more map[*Feed]struct{} // all others; nil: none
 }
 
 // recipient is a feed to notify of a change.
 type recipient struct {
-	feed    *feed
+	feed    *Feed
 	watched string // the watched name that covers the resource
-	uri     string // the URI to send; set by Engine.recipients
+	uri     string // the URI to send; set by Hub.recipients
 }
 
 // replace makes the feed watch the names in after instead of the names in before, in one step: a name
 // in both is watched all the time. The caller holds f.mu.
-func (t *topics) replace(f *feed, before, after []string) {
+func (t *topics) replace(f *Feed, before, after []string) {
 	if slices.Equal(before, after) {
 		return
 	}
@@ -55,7 +55,7 @@ func (t *topics) replace(f *feed, before, after []string) {
 }
 
 // add adds the feed to the set of the name. The caller holds t.mu.
-func (t *topics) add(f *feed, name string) {
+func (t *topics) add(f *Feed, name string) {
 	if t.byName == nil {
 		t.byName = make(map[string]feedSet)
 	}
@@ -66,7 +66,7 @@ func (t *topics) add(f *feed, name string) {
 	case a.one == nil && a.more == nil:
 		a.one = f
 	case a.more == nil:
-		a.more = map[*feed]struct{}{f: {}}
+		a.more = map[*Feed]struct{}{f: {}}
 	default:
 		a.more[f] = struct{}{}
 	}
@@ -80,7 +80,7 @@ func (t *topics) add(f *feed, name string) {
 }
 
 // remove reverses add. The caller holds t.mu.
-func (t *topics) remove(f *feed, name string) {
+func (t *topics) remove(f *Feed, name string) {
 	a, ok := t.byName[name]
 	if !ok {
 		return
@@ -112,7 +112,7 @@ func (t *topics) forget(name string) {
 
 // has reports whether the feed watches the name. The result cannot change while the caller holds
 // f.mu.
-func (t *topics) has(f *feed, name string) bool {
+func (t *topics) has(f *Feed, name string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	a := t.byName[name]
@@ -155,7 +155,7 @@ func (t *topics) covering(uri string) []recipient {
 		return hits
 	}
 	type told struct {
-		feed *feed
+		feed *Feed
 		as   string // another spelling of the uri that the feed watches; empty: none
 	}
 	seen, normal := make(map[told]struct{}, len(hits)), protocol.NormalURI(uri)
@@ -229,4 +229,12 @@ func above(uri string) iter.Seq[string] {
 // endsName reports whether uri[:end] covers the uri.
 func endsName(uri string, end int) bool {
 	return end == len(uri) || strings.IndexByte("/?#", uri[end]) >= 0 || end > 0 && uri[end-1] == '/'
+}
+
+// covers reports whether a subscription to watched includes updates of uri: watched itself, or a
+// resource below it (2025-11-25 server/resources: "may be a sub-resource of the one that the client
+// subscribed to"). above enumerates the same relation.
+func covers(watched, uri string) bool {
+	rest, ok := strings.CutPrefix(uri, watched)
+	return ok && (rest == "" || strings.HasSuffix(watched, "/") || rest[0] == '/' || rest[0] == '#' || rest[0] == '?')
 }
