@@ -13,6 +13,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
@@ -299,7 +300,7 @@ func (c *Call) Begin(ctx context.Context) error {
 	r.begun.Do(func() {
 		err := c.x.claimRound(ctx, r.inputs)
 		earlier, executed := errors.AsType[*outcomeError](err)
-		_, away := errors.AsType[*storeError](err)
+		_, away := errors.AsType[*storeerror.Error](err)
 		switch {
 		case executed:
 			r.earlier.Store(earlier)

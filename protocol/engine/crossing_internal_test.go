@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -14,7 +15,7 @@ import (
 // node, field by field, and reads it back. A field that is added to one, and not written, fails it.
 func TestWhatCrossesComesOutAsItWentIn(t *testing.T) {
 	t.Parallel()
-	for _, v := range []any{&recordedCall{}, &recordedPrincipal{}, &keptSession{}, &nodeMessage{}, &asked{}} {
+	for _, v := range []any{&taskrecord.Call{}, &taskrecord.Principal{}, &keptSession{}, &nodeMessage{}, &taskrecord.Question{}} {
 		in := reflect.ValueOf(v).Elem()
 		t.Run(in.Type().Name(), func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +48,7 @@ func TestPrincipalsCross(t *testing.T) {
 			in := transport.Principal{}
 			fill(t, reflect.ValueOf(&in).Elem(), 1)
 			in.Claims = claims
-			recorded, err := recordPrincipal(&in)
+			recorded, err := taskrecord.RecordPrincipal(&in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,17 +56,17 @@ func TestPrincipalsCross(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var read recordedPrincipal
+			var read taskrecord.Principal
 			if err := json.Unmarshal(text, &read); err != nil {
 				t.Fatal(err)
 			}
-			out, err := read.principal()
+			out, err := read.Restore()
 			if err != nil || !reflect.DeepEqual(*out, in) {
 				t.Errorf("%v\n in %#v\nout %#v", err, in, out)
 			}
 		})
 	}
-	if _, err := recordPrincipal(&transport.Principal{Claims: map[string]any{"f": func() {}}}); err == nil {
+	if _, err := taskrecord.RecordPrincipal(&transport.Principal{Claims: map[string]any{"f": func() {}}}); err == nil {
 		t.Error("a claim that has no JSON form was recorded")
 	}
 }

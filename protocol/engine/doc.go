@@ -37,7 +37,7 @@
 //     task_await.go, task_watch.go, task_unreadable.go
 //   - what belongs to no call: listen.go, and package feed
 //   - several processes: session_shared.go, nodes.go, node_forward.go, interrupted.go
-//   - small parts: exchange_sessionless.go, buffers.go, store_error.go
+//   - small parts: exchange_sessionless.go, buffers.go
 //
 // Carriers, schemas, arguments, registration of components and authorization are the work of other
 // packages.

@@ -13,6 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/lazyctx"
 	"github.com/kagami-mcp/kagami/transport"
@@ -397,8 +398,8 @@ func (x *exchange) wireError(ctx context.Context, err error) *jsonrpc.Error {
 	}
 	x.conn.e.failed(ctx, x.call, err)
 	wire := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}
-	if store, ok := errors.AsType[*storeError](err); ok {
-		wire.Message = store.said()
+	if store, ok := errors.AsType[*storeerror.Error](err); ok {
+		wire.Message = store.Public()
 	}
 	if x.conn.e.cfg.Detail {
 		wire.Message = err.Error()

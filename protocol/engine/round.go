@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -13,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
@@ -205,8 +205,8 @@ var methodOf = [...]string{
 }
 
 func (r *round) decode(key string, kind rounds.Kind, raw []byte) (protocol.Result, error) {
-	if text, refused := bytes.CutPrefix(raw, []byte{markRefused}); refused {
-		return nil, refusal(r.x.dialect, text)
+	if err := taskrecord.Refused(r.x.dialect, raw); err != nil {
+		return nil, err
 	}
 	result, fault := r.x.dialect.DecodeResult(methodOf[kind], raw)
 	if fault != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -87,7 +88,7 @@ func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) error {
 		case ctx.Err() != nil && err != nil:
 			return err
 		case err != nil:
-			return unavailable("claiming a round", err)
+			return storeerror.New("claiming a round", err)
 		case mine:
 			r.keep(ctx)
 			x.record = r

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 )
 
@@ -60,7 +61,7 @@ func (e *Engine) sealState(ctx context.Context, j *rounds.Journal, binding []byt
 	if e.sharesClaims() && len(plain) > spillAt {
 		name := "state/" + rand.Text()
 		if _, mine, err := e.cfg.Claims.Claim(ctx, name, plain, e.cfg.StateTTL); err != nil || !mine {
-			return "", unavailable("keeping the journal of a call", err)
+			return "", storeerror.New("keeping the journal of a call", err)
 		}
 		plain = append([]byte{spilled}, name...)
 	}
@@ -89,7 +90,7 @@ func (e *Engine) openState(ctx context.Context, state string, binding []byte) (*
 			return nil, expired
 		}
 		if err != nil {
-			return nil, unavailable("reading the journal of a call", err)
+			return nil, storeerror.New("reading the journal of a call", err)
 		}
 	}
 	j, err := rounds.Parse(plain)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -56,7 +57,7 @@ func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession))
 		return data
 	})
 	if err = errors.Join(err, unreadable); err != nil {
-		return unavailable("keeping a session", err)
+		return storeerror.New("keeping a session", err)
 	}
 	c.sync()
 	c.broadcastKept(ctx, s.id)

@@ -8,26 +8,13 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
-	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
-
-// markRefused is the first byte of a journaled answer that was an error. A result is JSON and does
-// not begin with it.
-const markRefused = '!'
-
-// refusal returns the error in a journaled answer. text does not contain the mark.
-func refusal(d *dialect.Dialect, text []byte) error {
-	e := errorOf(text)
-	wire := &jsonrpc.Error{Code: e.Code, Message: e.Message}
-	if data, ok := jsontext.Member(text, "data"); ok {
-		wire.Data = data
-	}
-	return d.DecodeError(wire)
-}
 
 // maxMissed is how often in a row reading the task may fail, while the store is unavailable, before a
 // wait for the task ends with that error.
@@ -43,7 +30,7 @@ func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, e
 	for missed := 0; ; {
 		changed := watches.next(id) // before the record is read, so that no change is missed
 		r, err := x.task(ctx, id)
-		if _, gone := errors.AsType[*storeError](err); gone && missed < maxMissed && wait.Pause(ctx, lookPause) == nil {
+		if _, gone := errors.AsType[*storeerror.Error](err); gone && missed < maxMissed && wait.Pause(ctx, lookPause) == nil {
 			missed++
 			continue // the wait goes on, because the task does
 		}
@@ -52,7 +39,7 @@ func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, e
 		}
 		missed = 0
 		if r.Terminal() {
-			return outcome(&r)
+			return taskrecord.Outcome(&r)
 		}
 		if r.Status == protocol.TaskInputRequired {
 			if asked, err := x.inquire(ctx, &r); err != nil {
@@ -126,7 +113,7 @@ func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 // that made the call. Questions that it cannot answer wait for that client.
 func (x *exchange) askable(questions []task.Question) []task.Question {
 	return slices.DeleteFunc(slices.Clone(questions), func(q task.Question) bool {
-		_, params, err := questionOf(q, x.dialect)
+		_, params, err := taskrecord.ReadQuestion(q, x.dialect)
 		return err == nil && !x.call.canAsk(params)
 	})
 }
@@ -174,7 +161,7 @@ func protocolFault(err error) bool {
 // inquireOne asks the client one question and stores the answer in the task, even if it is an error.
 func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question, t *wait.Order) error {
 	defer x.conn.e.watches.release(id, q.Key)
-	_, params, err := questionOf(q, x.dialect)
+	_, params, err := taskrecord.ReadQuestion(q, x.dialect)
 	if err != nil {
 		return err
 	}
@@ -185,8 +172,7 @@ func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question, t
 		msg.Error = &jsonrpc.Error{Code: protocol.CodeInternal, Message: "the client did not answer in time"}
 		fallthrough
 	case err == nil && msg.Kind == jsonrpc.Failure:
-		text, _ := jsontext.Member(jsonrpc.AppendError(nil, jsonrpc.ID{}, msg.Error, true), "error")
-		answer = append([]byte{markRefused}, text...)
+		answer = taskrecord.RefusedAnswer(msg.Error)
 	case err != nil:
 		return err // the next request that waits for the task asks again
 	default:

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/transport"
@@ -221,13 +223,13 @@ func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallTo
 		return nil, context.Cause(ctx)
 	}
 	if err := e.cfg.Tasks.Create(ctx, *r); err != nil {
-		return nil, unavailable("creating a task", err)
+		return nil, storeerror.New("creating a task", err)
 	}
 	if e.cfg.Queue == nil { // with a queue, a worker of any node takes it
 		e.running.Add() // without Begin, because Shutdown waits for this exchange before it waits for tasks
 		x.created = e.newJob(ctx, x, h, r)
 	}
-	return &protocol.CreateTaskResult{Task: taskOf(r), ImmediateResponse: policy(h).Immediate}, nil
+	return &protocol.CreateTaskResult{Task: taskrecord.TaskOf(r), ImmediateResponse: policy(h).Immediate}, nil
 }
 
 func (x *exchange) newTask(ctx context.Context, rule *TaskPolicy, p *protocol.CallToolParams, journal *rounds.Journal) (*task.Record, error) {
@@ -275,22 +277,10 @@ func (e *Engine) taskRoom(ctx context.Context, owner string) error {
 	}
 	n, err := e.cfg.Tasks.Count(ctx, owner)
 	if err != nil {
-		return unavailable("counting tasks", err)
+		return storeerror.New("counting tasks", err)
 	}
 	if n >= most {
 		return protocol.Faultf(protocol.FaultInternal, "too many tasks at once: at most %d", most)
 	}
 	return nil
-}
-
-// taskOf returns the part of a task that is the same in both designs of tasks.
-func taskOf(r *task.Record) protocol.Task {
-	t := protocol.Task{
-		ID: r.ID, Status: r.Status, Message: r.Message, Created: r.Created, Updated: r.Updated,
-		PollInterval: r.PollInterval.Milliseconds(),
-	}
-	if r.TTL > 0 {
-		t.TTL = new(max(r.TTL.Milliseconds(), 1))
-	}
-	return t
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
@@ -215,7 +217,7 @@ func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record
 	for {
 		r, err := e.cfg.Tasks.Get(ctx, id)
 		if err != nil {
-			return r, unavailable("reading a task", err)
+			return r, storeerror.New("reading a task", err)
 		}
 		event, err := decide(&r)
 		if err != nil {
@@ -231,7 +233,7 @@ func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record
 			e.happened(j, &r, &next)
 			return next, nil
 		case !errors.Is(err, task.ErrConflict):
-			return r, unavailable("changing a task", err)
+			return r, storeerror.New("changing a task", err)
 		}
 	}
 }
@@ -293,7 +295,7 @@ func (e *Engine) publish(j *job, r *task.Record) {
 		}
 		j.told = r.Version
 		if j.session != nil && j.dialect.CoreTasks() {
-			j.session.feed.TaskChanged(r.ID, &protocol.TaskStatusParams{Task: taskOf(r)})
+			j.session.feed.TaskChanged(r.ID, &protocol.TaskStatusParams{Task: taskrecord.TaskOf(r)})
 		}
 	}
 	e.publishToListeners(r)
@@ -301,7 +303,7 @@ func (e *Engine) publish(j *job, r *task.Record) {
 
 func (e *Engine) publishToListeners(r *task.Record) {
 	e.feeds.TaskChanged(r.ID, func(d *dialect.Dialect) (protocol.Params, error) {
-		t, err := detailed(r, d)
+		t, err := taskrecord.Detailed(r, d)
 		return &protocol.TaskParams{Task: t}, err
 	})
 }
@@ -328,12 +330,12 @@ func (e *Engine) reread(ctx context.Context, id string) {
 
 // publishToSession notifies the session that created the task, if it is served here.
 func (e *Engine) publishToSession(r *task.Record) {
-	var call recordedCall
+	var call taskrecord.Call
 	if json.Unmarshal(r.Call, &call) != nil || call.Session == "" {
 		return
 	}
 	if s := e.sessionOf(call.Session); s != nil && s.dialect.CoreTasks() {
-		s.feed.TaskChanged(r.ID, &protocol.TaskStatusParams{Task: taskOf(r)})
+		s.feed.TaskChanged(r.ID, &protocol.TaskStatusParams{Task: taskrecord.TaskOf(r)})
 	}
 }
 

@@ -2,13 +2,13 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/kagami-mcp/kagami/protocol"
-	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
@@ -56,14 +56,14 @@ func (x *exchange) task(ctx context.Context, id string) (task.Record, error) {
 	case errors.Is(err, task.ErrNotFound):
 		return r, noTask()
 	case err != nil:
-		return r, unavailable("reading a task", err)
+		return r, storeerror.New("reading a task", err)
 	case r.Owner != x.owner(ctx):
 		return task.Record{}, noTask()
 	}
 	if end := r.Expires(); !end.IsZero() && !e.cfg.Now().Before(end) {
 		return task.Record{}, noTask()
 	}
-	if !hasScopesOf(ctx, &r) {
+	if !taskrecord.HasScopes(ctx, &r) {
 		return task.Record{}, x.lacksScopes(ctx, &r)
 	}
 	return r, nil
@@ -72,100 +72,13 @@ func (x *exchange) task(ctx context.Context, id string) (task.Record, error) {
 // taskResult returns a task. In the extension it includes the result, error or questions.
 func (x *exchange) taskResult(r *task.Record) (protocol.Result, error) {
 	if !x.dialect.TaskExtension() {
-		return &protocol.TaskResult{Task: protocol.DetailedTask{Task: taskOf(r)}}, nil
+		return &protocol.TaskResult{Task: protocol.DetailedTask{Task: taskrecord.TaskOf(r)}}, nil
 	}
-	t, err := detailed(r, x.dialect)
+	t, err := taskrecord.Detailed(r, x.dialect)
 	if err != nil {
 		return nil, err
 	}
 	return &protocol.TaskResult{Task: t}, nil
-}
-
-// detailed returns a task in the wire form of the extension. A result with isError fails a task of
-// 2025-11-25, but completes one in the extension (SEP-2663).
-func detailed(r *task.Record, d *dialect.Dialect) (protocol.DetailedTask, error) {
-	t := protocol.DetailedTask{Task: taskOf(r)}
-	switch {
-	case len(r.Result) > 0:
-		t.Status, t.Result = protocol.TaskCompleted, r.Result
-	case len(r.Error) > 0:
-		t.Error = errorOf(r.Error)
-	}
-	for _, q := range r.Questions {
-		_, params, err := questionOf(q, d)
-		if err != nil {
-			return t, err
-		}
-		t.Requests = append(t.Requests, protocol.InputRequest{Key: q.Key, Params: params})
-	}
-	return t, nil
-}
-
-// errorOf decodes the error of a record.
-func errorOf(text []byte) *protocol.Error {
-	var e struct {
-		Code    int             `json:"code"`
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data"`
-	}
-	if err := json.Unmarshal(text, &e); err != nil {
-		return &protocol.Error{Code: protocol.CodeInternal, Message: "the error of the task is unreadable"}
-	}
-	out := &protocol.Error{Code: e.Code, Message: e.Message}
-	if e.Data != nil {
-		out.Data = e.Data
-	}
-	return out
-}
-
-// questionOf decodes a question of a record, in the dialect of the client to ask.
-func questionOf(q task.Question, d *dialect.Dialect) (asked, protocol.Params, error) {
-	var a asked
-	if err := json.Unmarshal(q.Request, &a); err != nil {
-		return a, nil, fmt.Errorf("engine: reading a question of a task: %w", err)
-	}
-	params, fault := d.DecodeParams(a.Method, a.Params)
-	if fault != nil {
-		return a, nil, fmt.Errorf("engine: reading a question of a task: %w", fault)
-	}
-	return a, params, nil
-}
-
-// outcome returns the answer to the original call, with a reference to the task (2025-11-25
-// basic/utilities/tasks "Result Retrieval"). If the task was cancelled, outcome returns an error.
-func outcome(r *task.Record) (protocol.Result, error) {
-	switch {
-	case len(r.Result) > 0:
-		return &protocol.CustomResult{Raw: related(r)}, nil
-	case len(r.Error) > 0:
-		return nil, errorOf(r.Error)
-	}
-	return nil, &protocol.Error{Code: protocol.CodeInternal, Message: "the task was cancelled"}
-}
-
-// keyRelated is the member of _meta with the id of the task that a message belongs to.
-const keyRelated = "io.modelcontextprotocol/related-task"
-
-// related returns the result with the task's id in its _meta.
-func related(r *task.Record) json.RawMessage {
-	out, meta := []byte{'{'}, []byte(nil)
-	for key, v := range jsontext.Members(r.Result) {
-		if key.Is("_meta") {
-			meta = v
-			continue
-		}
-		out = append(append(append(append(out, key.Raw()...), ':'), v...), ',')
-	}
-	out = append(out, `"_meta":{`...)
-	if jsontext.KindOf(meta) == jsontext.KindObject {
-		for key, v := range jsontext.Members(meta) {
-			if !key.Is(keyRelated) {
-				out = append(append(append(append(out, key.Raw()...), ':'), v...), ',')
-			}
-		}
-	}
-	out = append(jsontext.Quote(out, keyRelated), `:{"taskId":`...)
-	return append(jsontext.Quote(out, r.ID), `}}}`...)
 }
 
 // listTasks lists the caller's tasks. The cursor is the last id, encrypted, so that a client can use
@@ -186,7 +99,7 @@ func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (
 	page := e.cfg.TaskLimits.Page
 	tasks, err := e.tasksAfter(ctx, owner, after, page+1)
 	if err != nil {
-		return nil, unavailable("listing tasks", err)
+		return nil, storeerror.New("listing tasks", err)
 	}
 	result := &protocol.ListTasksResult{Tasks: tasks}
 	if len(tasks) > page {
@@ -210,8 +123,8 @@ func (e *Engine) tasksAfter(ctx context.Context, owner, after string, limit int)
 			switch r := &records[i]; {
 			case !r.Readable():
 				e.leftOut(ctx, r.ID)
-			case hasScopesOf(ctx, r):
-				tasks = append(tasks, taskOf(r))
+			case taskrecord.HasScopes(ctx, r):
+				tasks = append(tasks, taskrecord.TaskOf(r))
 			}
 			after = records[i].ID
 		}
@@ -244,7 +157,7 @@ func (x *exchange) cancelTask(ctx context.Context, p *protocol.CancelTaskParams)
 	if x.dialect.TaskExtension() {
 		return &protocol.EmptyResult{}, nil
 	}
-	return &protocol.TaskResult{Task: protocol.DetailedTask{Task: taskOf(&r)}}, nil
+	return &protocol.TaskResult{Task: protocol.DetailedTask{Task: taskrecord.TaskOf(&r)}}, nil
 }
 
 // updateTask accepts answers. It ignores answers without an open question (SEP-2663).
@@ -259,7 +172,7 @@ func (x *exchange) updateTask(ctx context.Context, p *protocol.UpdateTaskParams)
 		if !ok {
 			continue
 		}
-		a, _, err := questionOf(q, x.dialect)
+		a, _, err := taskrecord.ReadQuestion(q, x.dialect)
 		if err != nil {
 			return nil, err
 		}
@@ -284,7 +197,7 @@ func (e *Engine) answerTask(ctx context.Context, id string, answers map[string][
 		}
 		event := task.Event{Kind: task.Answer}
 		if err == nil {
-			event.Answered, event.Journal = answered(r, journal, answers), journal.Append(nil)
+			event.Answered, event.Journal = taskrecord.Answer(r, journal, answers), journal.Append(nil)
 		}
 		return event, nil
 	})
@@ -300,26 +213,6 @@ func (e *Engine) answerTask(ctx context.Context, id string, answers map[string][
 		e.resume(id)
 	}
 	return nil
-}
-
-// answered moves answers into the journal and returns the keys of their questions.
-func answered(r *task.Record, journal *rounds.Journal, answers map[string][]byte) (keys []string) {
-	for _, q := range r.Questions {
-		value, ok := answers[q.Key]
-		var a asked
-		if !ok || json.Unmarshal(q.Request, &a) != nil {
-			continue
-		}
-		for i, open := range journal.Open {
-			if open.Key == a.Key {
-				journal.Answers = append(journal.Answers, rounds.Answer{Question: open, Value: value})
-				journal.Open = append(journal.Open[:i:i], journal.Open[i+1:]...)
-				keys = append(keys, q.Key)
-				break
-			}
-		}
-	}
-	return keys
 }
 
 // honouredTasks returns the tasks that the caller may watch, without duplicates. over lists the tasks
@@ -357,7 +250,7 @@ func (x *exchange) sendOver(ctx context.Context, ids []string) error {
 		if err != nil {
 			continue // it has expired since
 		}
-		t, err := detailed(&r, x.dialect)
+		t, err := taskrecord.Detailed(&r, x.dialect)
 		if err != nil {
 			continue
 		}

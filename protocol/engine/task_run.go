@@ -2,13 +2,12 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -263,15 +262,6 @@ func (c *Call) journal(rounds int) *rounds.Journal {
 	return j
 }
 
-// asked is the Request of a question in a record. Key is the handler's key. The client sees another
-// key, which is used only once in the life of a task, even if the handler asks a different question
-// with the same key.
-type asked struct {
-	Key    string          `json:"key"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-}
-
 // ask changes the status of the task to input_required. The result of the handler is ignored.
 func (j *job) ask(ctx context.Context, c *Call, returned error) {
 	if panicked := (*PanicError)(nil); errors.As(returned, &panicked) {
@@ -282,48 +272,19 @@ func (j *job) ask(ctx context.Context, c *Call, returned error) {
 		j.fail(j.ctx, c.run.began, fmt.Errorf("engine: the task has asked in %d rounds", most))
 		return
 	}
-	filed, err := j.filed(c.round.Load().filed)
+	filed, err := taskrecord.Questions(j.dialect, c.round.Load().filed)
 	if err != nil {
 		j.fail(j.ctx, c.run.began, err)
 		return
 	}
 	err = j.change(ctx, c.run.began, func(r *task.Record) task.Event {
-		return task.Event{Kind: task.Ask, Questions: unused(r, filed), Journal: journal.Append(nil)}
+		return task.Event{Kind: task.Ask, Questions: taskrecord.NewKeys(r, filed), Journal: journal.Append(nil)}
 	})
 	if tooMuch(err) || errors.Is(err, task.ErrEvent) {
 		j.fail(j.ctx, c.run.began, err)
 		return
 	}
 	j.report(j.ctx, err)
-}
-
-func (j *job) filed(requests []protocol.InputRequest) ([]task.Question, error) {
-	all := make([]task.Question, len(requests))
-	for i, q := range requests {
-		params, err := j.dialect.AppendParams(nil, q.Params, nil)
-		if err != nil {
-			return nil, err
-		}
-		request, err := json.Marshal(asked{Key: q.Key, Method: q.Params.Method(), Params: params})
-		if err != nil {
-			return nil, err
-		}
-		all[i] = task.Question{Key: q.Key, Request: request}
-	}
-	return all, nil
-}
-
-// unused gives a new key to each question whose key the task has used before.
-func unused(r *task.Record, questions []task.Question) []task.Question {
-	out := make([]task.Question, len(questions))
-	for i, q := range questions {
-		key := q.Key
-		for n := 2; r.WasAsked(q.Key); n++ {
-			q.Key = key + "@" + strconv.Itoa(n)
-		}
-		out[i] = q
-	}
-	return out
 }
 
 // keep writes the effects of Once into the record as soon as one has happened. If the store has no

@@ -41,11 +41,15 @@ var table = []rule{
 	}},
 	{prefix: "transport/internal/httpserver", internal: []string{"transport", "transport/internal", "transport/internal/streamable", "transport/internal/legacysse"}},
 	{prefix: "protocol/engine/internal/wait"},
+	{prefix: "protocol/engine/internal/storeerror", internal: []string{"protocol/claim", "protocol/task"}},
+	{prefix: "protocol/engine/internal/taskrecord", internal: []string{
+		"protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/rounds", "protocol/task", "transport",
+	}},
 	{prefix: "protocol/engine/internal/feed", internal: []string{
 		"protocol/engine/internal/wait", "protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "transport",
 	}},
 	{prefix: "protocol/engine", internal: []string{
-		"protocol/engine/internal/feed", "protocol/engine/internal/wait",
+		"protocol/engine/internal/feed", "protocol/engine/internal/storeerror", "protocol/engine/internal/taskrecord", "protocol/engine/internal/wait",
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/lazyctx", "protocol/rounds", "protocol/task",
 		"transport",
 	}},
