@@ -13,6 +13,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/replay"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -38,8 +39,8 @@ type Call struct {
 	number uint64     // of the logical call, among those that began in this engine
 	id     string     // set if the logical call began in an earlier round or on another node; otherwise empty, see number
 
-	round atomic.Pointer[round]   // nil until a question is asked in rounds, or answers arrive
-	once  atomic.Pointer[effects] // see effects; nil: not used yet
+	round atomic.Pointer[round]          // nil until a question is asked in rounds, or answers arrive
+	once  atomic.Pointer[replay.Effects] // see effects; nil: not used yet
 
 	crashed  atomic.Pointer[error] // set if Config.Performed failed or a store was unavailable, which ended the execution
 	returned atomic.Bool           // the handler has returned and cannot ask any more
@@ -323,7 +324,7 @@ func (c *Call) Once(ctx context.Context, key string, effect func(context.Context
 		if err := j.own(); err != nil {
 			return nil, err
 		}
-		value, err := c.effects().run(ctx, key, effect, c.Pending)
+		value, err := c.effects().Run(ctx, key, effect, c.Pending)
 		if err == nil && !c.silent {
 			err = j.keep(ctx, c)
 		}
@@ -332,7 +333,20 @@ func (c *Call) Once(ctx context.Context, key string, effect func(context.Context
 	if performed := c.x.conn.e.cfg.Performed; performed != nil && c.Dialect.InputRounds() {
 		effect = c.reported(key, effect, performed)
 	}
-	return c.effects().run(ctx, key, effect, c.Pending)
+	return c.effects().Run(ctx, key, effect, c.Pending)
+}
+
+// effects returns the effects of the call. They are allocated at the first use.
+func (c *Call) effects() *replay.Effects {
+	if f := c.once.Load(); f != nil {
+		return f
+	}
+	limit := 0
+	if c.run == nil && c.Dialect.InputRounds() && inputs(c.Params) != nil {
+		limit = c.x.conn.e.stateLimit()
+	}
+	c.once.CompareAndSwap(nil, replay.New(limit)) // fails if another goroutine was first
+	return c.once.Load()
 }
 
 // reported returns an effect that calls performed (Config.Performed) after effect has happened. If

@@ -29,8 +29,8 @@
 //   - what the engine reaches: catalog.go, engine.go
 //   - the front door: accept.go, accept_http.go (posted frames), mirror.go (headers that repeat the
 //     body), batch.go, conn.go (sessions, calls in flight), client_profile.go
-//   - one call: exchange.go, dispatch.go, notifications.go; outlet.go with call.go, call_notify.go and
-//     call_once.go, which handlers use
+//   - one call: exchange.go, dispatch.go, notifications.go; outlet.go with call.go and call_notify.go,
+//     which handlers use
 //   - questions: ask.go, server_request.go
 //   - questions on 2026-07-28: round.go, round_state.go, round_replay.go, round_claim.go
 //   - tasks: task_create.go, task_methods.go, task_job.go, task_run.go, task_queue.go, task_record.go,

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/replay"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
@@ -21,7 +22,7 @@ import (
 // ErrPending is the error of a question that is registered for the next round, and of a call that
 // waits for other reasons (Call.Begin, Call.Detach). The handler must return now. Its result is
 // ignored, and it will run again with the answer.
-var ErrPending = errors.New("engine: waiting for the client's answer in the next round")
+var ErrPending = replay.ErrPending
 
 // round is one execution of a handler whose client is asked in rounds (2026-07-28
 // basic/patterns/mrtr). It looks up answers in the journal, and registers the questions that have
@@ -114,7 +115,7 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 		}
 		return result, err
 	}
-	x.call.effects().finish()
+	x.call.effects().Finish()
 	if panicked := (*PanicError)(nil); errors.As(err, &panicked) {
 		x.conn.e.failed(ctx, x.call, err)
 	}
@@ -130,12 +131,12 @@ func (x *exchange) detach(ctx context.Context, h Handler, p protocol.Params, r *
 	if !ok {
 		return nil, errors.New("engine: only a call of a tool can become a task")
 	}
-	x.call.effects().finish()
+	x.call.effects().Finish()
 	journal := &rounds.Journal{}
 	if r != nil {
 		journal = x.call.journal(0)
 	}
-	journal.Effects = x.call.effects().all()
+	journal.Effects = x.call.effects().All()
 	return x.createTask(context.WithoutCancel(ctx), h, call, journal)
 }
 
@@ -170,7 +171,7 @@ func (x *exchange) resume(ctx context.Context, in *protocol.Inputs, bind func() 
 	}
 	r.journal = journal
 	x.call.id, x.call.Round = r.journal.Call, r.journal.Round
-	x.call.effects().done = r.journal.Effects
+	x.call.effects().Restore(r.journal.Effects)
 	return r.take(in.Responses)
 }
 
@@ -327,7 +328,7 @@ func (r *round) pending() bool {
 func (x *exchange) inputRequired(ctx context.Context, r *round, binding []byte) (protocol.Result, error) {
 	e := x.conn.e
 	j := r.journal
-	j.Effects = x.call.effects().all()
+	j.Effects = x.call.effects().All()
 	j.Open, j.Round, j.Expires = r.open, j.Round+1, e.cfg.Now().Add(e.cfg.StateTTL)
 	if j.Round > e.cfg.MaxRounds {
 		return nil, protocol.Faultf(protocol.FaultInternal, "the call has asked too often: in %d rounds", e.cfg.MaxRounds)

@@ -79,7 +79,7 @@ func (j *job) run() bool {
 	c.returned.Store(true)
 	asks := c.round.Load().end()
 	if asks {
-		c.effects().finish()
+		c.effects().Finish()
 	}
 	if asks && j.e.cfg.ReplayCheck && j.ctx.Err() == nil {
 		c.x.checkReplay(context.WithoutCancel(ctx), j.h, c.round.Load())
@@ -103,7 +103,7 @@ func (j *job) newCall(params protocol.Params, journal *rounds.Journal, runs int,
 	}
 	journal.Effects = j.takeUpProgress(journal.Effects)
 	c := &Call{Params: params, Dialect: j.dialect, Round: journal.Round, x: x, run: &execution{job: j, cancel: cancel, began: runs}, id: journal.Call}
-	c.effects().done, c.effects().kept = journal.Effects, len(journal.Effects)
+	c.effects().Restore(journal.Effects)
 	journal.Open = nil
 	c.newRound(journal)
 	x.call = c
@@ -255,7 +255,7 @@ func (c *Call) journal(rounds int) *rounds.Journal {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	j := r.journal.Clone()
-	j.Effects, j.Open, j.Round = c.effects().all(), r.open, j.Round+rounds
+	j.Effects, j.Open, j.Round = c.effects().All(), r.open, j.Round+rounds
 	if c.run != nil {
 		j.Effects = c.run.progressed(j.Effects)
 	}
@@ -292,7 +292,7 @@ func (j *job) ask(ctx context.Context, c *Call, returned error) {
 // effect. If they exceed the limit of a record, the task fails and keep returns the error, because
 // they could never be stored, and another worker would repeat them.
 func (j *job) keep(ctx context.Context, c *Call) error {
-	if !c.effects().unkept() {
+	if !c.effects().Unkept() {
 		return nil
 	}
 	err := j.change(ctx, c.run.began, func(*task.Record) task.Event {

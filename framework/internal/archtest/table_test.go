@@ -48,8 +48,9 @@ var table = []rule{
 	{prefix: "protocol/engine/internal/feed", internal: []string{
 		"protocol/engine/internal/wait", "protocol", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "transport",
 	}},
+	{prefix: "protocol/engine/internal/replay", internal: []string{"protocol/rounds"}},
 	{prefix: "protocol/engine", internal: []string{
-		"protocol/engine/internal/feed", "protocol/engine/internal/storeerror", "protocol/engine/internal/taskrecord", "protocol/engine/internal/wait",
+		"protocol/engine/internal/feed", "protocol/engine/internal/replay", "protocol/engine/internal/storeerror", "protocol/engine/internal/taskrecord", "protocol/engine/internal/wait",
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/lazyctx", "protocol/rounds", "protocol/task",
 		"transport",
 	}},

@@ -1,4 +1,4 @@
-package engine
+package replay
 
 import (
 	"context"
@@ -11,14 +11,18 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 )
 
-// effects holds the keys and results of what a logical call has done with Once. In rounds and in
+// ErrPending is the error of a question or an effect that must wait, and the cause of the context of
+// a handler that waits. The handler returns, and runs again later.
+var ErrPending = errors.New("engine: waiting for the client's answer in the next round")
+
+// Effects holds the keys and results of what a logical call has done with Once. In rounds and in
 // tasks they are part of the journal. Otherwise they live as long as the call.
 //
 // An effect is unknown, busy or done. claim makes it busy, and the goroutine that claimed it performs
 // it without the lock. If the effect succeeds, add appends it to done. In either case perform then
-// removes it from busy and closes its channel. Other goroutines wait on that channel. All changes are under
-// mu.
-type effects struct {
+// removes it from busy and closes its channel. Other goroutines wait on that channel. All changes are
+// under mu.
+type Effects struct {
 	mu     sync.Mutex        // guards the fields below
 	only   bool              // nothing new may happen, because this execution checks the replay
 	done   []rounds.Effect   // effects that have happened, in order
@@ -27,18 +31,17 @@ type effects struct {
 	wanted *requestedEffects // nil: Once was not called in this execution
 }
 
-// effects returns the effects of the call. They are allocated at the first use.
-func (c *Call) effects() *effects {
-	if f := c.once.Load(); f != nil {
-		return f
-	}
-	f := &effects{}
-	if c.run == nil && c.Dialect.InputRounds() && inputs(c.Params) != nil {
-		f.limit = c.x.conn.e.stateLimit()
-	}
-	c.once.CompareAndSwap(nil, f) // fails if another goroutine was first
-	return c.once.Load()
-}
+// New returns effects that have not happened yet. limit bounds the total size of keys and results, in
+// bytes. If it is 0, there is no limit.
+func New(limit int) *Effects { return &Effects{limit: limit} }
+
+// Probe returns the effects of an execution that checks the replay: done has happened, and nothing
+// new may happen.
+func Probe(done []rounds.Effect) *Effects { return &Effects{only: true, done: done} }
+
+// Restore sets the effects that have happened in earlier executions. It takes over the slice. Call it
+// before the handler runs.
+func (f *Effects) Restore(done []rounds.Effect) { f.done, f.kept = done, len(done) }
 
 // requestedEffects is the set of effects that a handler asked for in this execution.
 type requestedEffects struct {
@@ -48,9 +51,9 @@ type requestedEffects struct {
 
 var errBusy = errors.New("engine: the effect is running")
 
-// run returns the result of the effect with the key. If the effect has not happened and no question
-// is pending, run performs it. If the effect fails, it counts as not happened.
-func (f *effects) run(ctx context.Context, key string, effect func(context.Context) ([]byte, error), pending func() bool) ([]byte, error) {
+// Run returns the result of the effect with the key. If the effect has not happened and no question
+// is pending, Run performs it. If the effect fails, it counts as not happened.
+func (f *Effects) Run(ctx context.Context, key string, effect func(context.Context) ([]byte, error), pending func() bool) ([]byte, error) {
 	for {
 		value, turn, err := f.claim(key, pending)
 		switch {
@@ -71,7 +74,7 @@ func (f *effects) run(ctx context.Context, key string, effect func(context.Conte
 // running, claim marks it as busy, and the caller must call perform with turn. If another goroutine
 // is performing it, claim returns errBusy, and turn is closed when the effect has ended. If nothing
 // new may happen, claim returns ErrPending and a nil turn.
-func (f *effects) claim(key string, pending func() bool) (value []byte, turn chan struct{}, err error) {
+func (f *Effects) claim(key string, pending func() bool) (value []byte, turn chan struct{}, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.wanted == nil {
@@ -95,7 +98,7 @@ func (f *effects) claim(key string, pending func() bool) (value []byte, turn cha
 }
 
 // perform runs an effect that the caller has claimed, and ends the claim.
-func (f *effects) perform(ctx context.Context, key string, effect func(context.Context) ([]byte, error), turn chan struct{}) (value []byte, err error) {
+func (f *Effects) perform(ctx context.Context, key string, effect func(context.Context) ([]byte, error), turn chan struct{}) (value []byte, err error) {
 	defer func() { // also if the effect panics
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -127,7 +130,7 @@ func lasting(ctx context.Context) (context.Context, func()) {
 
 // add records an effect that has happened. If the results become too large for the journal, add
 // returns an error, so that the call fails now and not at its next question.
-func (f *effects) add(key string, value []byte) error {
+func (f *Effects) add(key string, value []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	size := len(key) + len(value)
@@ -144,9 +147,9 @@ func (f *effects) add(key string, value []byte) error {
 // effectPatience bounds the wait for effects that still run after the handler has returned.
 const effectPatience = 10 * time.Second
 
-// finish waits until no effect is running, but no longer than effectPatience. The handler may have
+// Finish waits until no effect is running, but no longer than effectPatience. The handler may have
 // returned while its goroutines still perform effects, which belong to this round.
-func (f *effects) finish() {
+func (f *Effects) Finish() {
 	timer := time.NewTimer(effectPatience)
 	defer timer.Stop()
 	for {
@@ -169,9 +172,9 @@ func (f *effects) finish() {
 	}
 }
 
-// unkept reports whether effects have happened since the last call of unkept. The caller then writes them
+// Unkept reports whether effects have happened since the last call of Unkept. The caller then writes them
 // into the record of the task.
-func (f *effects) unkept() bool {
+func (f *Effects) Unkept() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	news := len(f.done) > f.kept
@@ -179,8 +182,8 @@ func (f *effects) unkept() bool {
 	return news
 }
 
-// all returns a copy of the effects that have happened.
-func (f *effects) all() []rounds.Effect {
+// All returns a copy of the effects that have happened.
+func (f *Effects) All() []rounds.Effect {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.done)
