@@ -14,6 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/replay"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/roundstore"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -67,11 +68,11 @@ type resumed struct {
 	inputs  *protocol.Inputs
 	begun   sync.Once
 	refusal error // the error of Begin; set under begun
-	earlier atomic.Pointer[outcomeError]
+	earlier atomic.Pointer[roundstore.Outcome]
 }
 
 // outcome returns the recorded outcome of an earlier execution of the same round, or nil.
-func (r *resumed) outcome() *outcomeError {
+func (r *resumed) outcome() *roundstore.Outcome {
 	if r == nil {
 		return nil
 	}
@@ -300,7 +301,7 @@ func (c *Call) Begin(ctx context.Context) error {
 	}
 	r.begun.Do(func() {
 		err := c.x.claimRound(ctx, r.inputs)
-		earlier, executed := errors.AsType[*outcomeError](err)
+		earlier, executed := errors.AsType[*roundstore.Outcome](err)
 		_, away := errors.AsType[*storeerror.Error](err)
 		switch {
 		case executed:
@@ -343,7 +344,7 @@ func (c *Call) effects() *replay.Effects {
 	}
 	limit := 0
 	if c.run == nil && c.Dialect.InputRounds() && inputs(c.Params) != nil {
-		limit = c.x.conn.e.stateLimit()
+		limit = c.x.conn.e.rounds.Limit()
 	}
 	c.once.CompareAndSwap(nil, replay.New(limit)) // fails if another goroutine was first
 	return c.once.Load()

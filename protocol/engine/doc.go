@@ -32,7 +32,7 @@
 //   - one call: exchange.go, dispatch.go, notifications.go; outlet.go with call.go and call_notify.go,
 //     which handlers use
 //   - questions: ask.go, server_request.go
-//   - questions on 2026-07-28: round.go, round_state.go, round_replay.go, round_claim.go
+//   - questions on 2026-07-28: round.go, round_replay.go
 //   - tasks: task_create.go, task_methods.go, task_job.go, task_run.go, task_queue.go, task_record.go,
 //     task_await.go, task_watch.go, task_unreadable.go
 //   - what belongs to no call: listen.go, and package feed

@@ -17,6 +17,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/roundstore"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
@@ -120,7 +121,6 @@ type Engine struct {
 	cfg        Config
 	serverInfo map[*dialect.Dialect][]byte // the name and version of the server, as each dialect writes it in every result
 	frames     transport.Next              // the frame-level chain, ending in (*exchange).handle
-	agrees     bool                        // Start makes the nodes agree on the secret of States
 	callPrefix string
 	calls      atomic.Uint64
 
@@ -135,7 +135,8 @@ type Engine struct {
 
 	unreadable unreadables
 
-	feeds *feed.Hub
+	feeds  *feed.Hub
+	rounds *roundstore.Store
 
 	links       sync.Map // of *transport.Connection to *conn
 	sessionless sessionlessSet
@@ -157,15 +158,11 @@ func New(cfg Config) *Engine {
 	if cfg.AskTimeout == 0 {
 		cfg.AskTimeout = 10 * time.Minute
 	}
-	own := cfg.States == nil
-	if own {
-		cfg.States = states()
-	}
 	if cfg.StateTTL == 0 {
-		cfg.StateTTL = defaultStateTTL
+		cfg.StateTTL = time.Hour
 	}
 	if cfg.MaxRounds == 0 {
-		cfg.MaxRounds = defaultMaxRounds
+		cfg.MaxRounds = 32
 	}
 	cfg.TaskLimits = cfg.TaskLimits.orDefaults()
 	if cfg.Now == nil {
@@ -186,7 +183,10 @@ func New(cfg Config) *Engine {
 		metas:      metas{seed: maphash.MakeSeed()},
 	}
 	e.feeds = feed.NewHub(e.running, cfg.Secret)
-	e.agrees = own && e.sharesClaims()
+	e.rounds = roundstore.New(roundstore.Config{
+		Sealer: cfg.States, Claims: cfg.Claims, Shared: cfg.SharedClaims, TTL: cfg.StateTTL, Now: cfg.Now,
+		Running: e.running, Failed: func(ctx context.Context, err error) { e.failed(ctx, nil, err) },
+	})
 	// Results do not contain icons and other long members, which initialize and server/discover send.
 	named := protocol.Implementation{Name: cfg.Info.Name, Title: cfg.Info.Title, Version: cfg.Info.Version}
 	for _, d := range dialect.All() {

@@ -13,6 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/roundstore"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/lazyctx"
@@ -44,7 +45,7 @@ type exchange struct {
 	unregistered atomic.Bool        // no longer in flight; see conn.unregister
 	feed         *feed.Feed         // of a listen request; otherwise nil
 	request      *transport.Request // the HTTP request that carried the frame; nil on other carriers
-	record       *record            // the claim of this round; nil: the outcome is not recorded
+	record       *roundstore.Claim  // the claim of this round; nil: the outcome is not recorded
 	created      *job               // the task that the call became; started after the answer
 
 	refuse *jsonrpc.Error // set by Accept: the only answer
@@ -298,7 +299,7 @@ func (x *exchange) close() bool {
 }
 
 func (x *exchange) answer(ctx context.Context, result protocol.Result, err error) error {
-	if earlier, ok := errors.AsType[*outcomeError](err); ok {
+	if earlier, ok := errors.AsType[*roundstore.Outcome](err); ok {
 		return x.repeat(ctx, earlier)
 	}
 	if refused, ok := errors.AsType[*transport.AuthError](err); ok {
@@ -331,14 +332,14 @@ func (x *exchange) resultFrame(dst []byte) []byte {
 }
 
 // repeat answers with the outcome of an earlier execution.
-func (x *exchange) repeat(ctx context.Context, earlier *outcomeError) error {
-	if earlier.fault != nil {
-		return x.sendError(ctx, earlier.fault)
+func (x *exchange) repeat(ctx context.Context, earlier *roundstore.Outcome) error {
+	if earlier.Fault != nil {
+		return x.sendError(ctx, earlier.Fault)
 	}
-	if lacking := x.call.unable(earlier.result); lacking != nil {
+	if lacking := x.call.unable(earlier.Result); lacking != nil {
 		return x.sendError(ctx, x.fault(lacking))
 	}
-	return x.finish(ctx, transport.Frame{JSON: append(append(x.resultFrame(nil), earlier.result...), '}')})
+	return x.finish(ctx, transport.Frame{JSON: append(append(x.resultFrame(nil), earlier.Result...), '}')})
 }
 
 // forbid answers a caller whose authorization is missing or not sufficient. An HTTP response that has
@@ -450,4 +451,25 @@ func (x *exchange) Plan() transport.Plan {
 		p.Resumable, p.Polls, p.CancelByClose = d.Resumable(), d.PollStreams(), d.CancelByClose()
 	}
 	return p
+}
+
+// settled records the answer of the exchange. It does not record an answer that another execution
+// might not give: of a cancelled call, an internal error, a busy server (429 and 503), or a client
+// without a capability.
+func (x *exchange) settled(ctx context.Context, result []byte, wire *jsonrpc.Error) {
+	r := x.record
+	if r == nil {
+		return
+	}
+	x.record = nil
+	var outcome *roundstore.Outcome
+	switch {
+	case result != nil:
+		outcome = &roundstore.Outcome{Result: result}
+	case wire.Code != jsonrpc.CodeInternal && wire.Code != http.StatusServiceUnavailable && dialect.HTTPStatus(wire.Code) == http.StatusOK:
+		outcome = &roundstore.Outcome{Fault: wire}
+	}
+	if err := r.Settle(ctx, x.outlive(ctx), outcome); err != nil {
+		x.conn.e.failed(ctx, x.call, err)
+	}
 }

@@ -81,7 +81,7 @@ func (c *conn) looks() (<-chan time.Time, func()) {
 
 // mayBeLeft reports whether another node may receive an answer and store it.
 func (c *conn) mayBeLeft() bool {
-	return c.kept() != nil && c.e.sharesClaims() && c.e.cfg.Changes != nil
+	return c.kept() != nil && c.e.rounds.Shares() && c.e.cfg.Changes != nil
 }
 
 // lookForAnswers makes all waits for answers check the store now, because messages were lost.

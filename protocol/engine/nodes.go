@@ -12,7 +12,6 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
-	"github.com/kagami-mcp/kagami/protocol/rounds"
 )
 
 // nodeMessageKind is the kind of a message between nodes.
@@ -91,7 +90,7 @@ func (e *Engine) shares() bool { return e.cfg.Queue != nil || e.cfg.Changes != n
 // the engine shares nothing, Start does nothing. ctx bounds only the start. Start returns an error if
 // the nodes cannot agree on the secret of states.
 func (e *Engine) Start(ctx context.Context) error {
-	if err := e.agreeOnSecret(ctx); err != nil {
+	if err := e.rounds.Agree(ctx); err != nil {
 		return err
 	}
 	if !e.shares() || !e.running.Begin() {
@@ -124,33 +123,6 @@ func (e *Engine) stopNodes() {
 	}
 	stop()
 	e.nodes.running.Wait()
-}
-
-// secretLife is how long the common secret is kept after the last start of a node.
-const secretLife = 400 * 24 * time.Hour
-
-// agreeOnSecret makes nodes that share claims use the same secret for states, so that they can open
-// each other's states. If the program has set States, agreeOnSecret does nothing.
-func (e *Engine) agreeOnSecret(ctx context.Context) error {
-	if !e.agrees {
-		return nil
-	}
-	secret := rounds.RandomSecret()
-	const key = "secret/states"
-	held, mine, err := e.cfg.Claims.Claim(ctx, key, secret, secretLife)
-	if err == nil && !mine {
-		secret = held
-		_, err = e.cfg.Claims.Swap(ctx, key, held, held, secretLife)
-	}
-	if err != nil {
-		return fmt.Errorf("engine: the secret of states: %w", err)
-	}
-	sealer, err := rounds.NewSealer(secret)
-	if err != nil {
-		return fmt.Errorf("engine: the secret of states: %w", err)
-	}
-	e.cfg.States = sealer
-	return nil
 }
 
 // broadcast queues a message for the other nodes. It never blocks. If there are no other nodes, it

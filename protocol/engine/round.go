@@ -165,7 +165,7 @@ func (x *exchange) resume(ctx context.Context, in *protocol.Inputs, bind func() 
 		r.unasked = in.Responses
 		return nil
 	}
-	journal, err := x.conn.e.openState(ctx, *in.State, bind())
+	journal, err := x.conn.e.rounds.Open(ctx, *in.State, bind())
 	if err != nil {
 		return err
 	}
@@ -329,13 +329,54 @@ func (x *exchange) inputRequired(ctx context.Context, r *round, binding []byte) 
 	e := x.conn.e
 	j := r.journal
 	j.Effects = x.call.effects().All()
-	j.Open, j.Round, j.Expires = r.open, j.Round+1, e.cfg.Now().Add(e.cfg.StateTTL)
+	j.Open, j.Round = r.open, j.Round+1
 	if j.Round > e.cfg.MaxRounds {
 		return nil, protocol.Faultf(protocol.FaultInternal, "the call has asked too often: in %d rounds", e.cfg.MaxRounds)
 	}
-	state, err := e.sealState(ctx, j, binding)
+	state, err := e.rounds.Seal(ctx, j, binding)
 	if err != nil {
 		return nil, err
 	}
 	return &protocol.InputRequiredResult{Requests: r.filed, State: &state}, nil
+}
+
+// claimRound claims the round that the request continues; see roundstore.Store.Claim.
+func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) (err error) {
+	if in.State != nil {
+		x.record, err = x.conn.e.rounds.Claim(ctx, x.outlive(ctx), *in.State, in.Responses)
+	}
+	return err
+}
+
+// unable returns a fault if the recorded result asks for something that this client has not declared.
+// The client of the original request had declared it (2026-07-28 basic/patterns/mrtr: MUST NOT ask
+// for it). If the result asks nothing, or the client can be asked, unable returns nil.
+func (c *Call) unable(result []byte) error {
+	decoded, _ := c.Dialect.DecodeResult(c.Params.Method(), result) // cannot fail: the engine has encoded it
+	required, asks := decoded.(*protocol.InputRequiredResult)
+	if !asks {
+		return nil
+	}
+	var missing protocol.ClientCapabilities
+	able := true
+	for _, q := range required.Requests {
+		if c.canAsk(q.Params) {
+			continue
+		}
+		able = false
+		switch p := q.Params.(type) {
+		case *protocol.ElicitParams:
+			missing.Elicitation, missing.ElicitURL = missing.Elicitation || p.URL == "", missing.ElicitURL || p.URL != ""
+		case *protocol.CreateMessageParams:
+			missing.Sampling, missing.SamplingTool = true, missing.SamplingTool || len(p.Tools) > 0
+		case *protocol.ListRootsParams:
+			missing.Roots = true
+		}
+	}
+	if able {
+		return nil
+	}
+	return &protocol.Fault{
+		Kind: protocol.FaultMissingCapability, Message: "this client cannot be asked what the call asks", Required: &missing,
+	}
 }

@@ -65,7 +65,7 @@ func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-ch
 	}
 	var look <-chan time.Time
 	if e.shares() || e.job(r.ID) == nil {
-		timer := time.NewTimer(max(r.PollInterval, joinPause))
+		timer := time.NewTimer(max(r.PollInterval, checkPause))
 		defer timer.Stop()
 		look = timer.C
 	}

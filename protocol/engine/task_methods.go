@@ -90,7 +90,7 @@ func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (
 	}
 	binding := []byte("tasks/list\x00" + e.cfg.Info.Name + "\x00" + owner)
 	if p.Cursor != nil {
-		plain, err := e.cfg.States.Open(*p.Cursor, binding)
+		plain, err := e.rounds.Sealer().Open(*p.Cursor, binding)
 		if err != nil {
 			return nil, protocol.Faultf(protocol.FaultInvalidParams, "invalid cursor")
 		}
@@ -104,7 +104,7 @@ func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (
 	result := &protocol.ListTasksResult{Tasks: tasks}
 	if len(tasks) > page {
 		result.Tasks = tasks[:page]
-		result.Next = new(e.cfg.States.Seal([]byte(tasks[page-1].ID), binding))
+		result.Next = new(e.rounds.Sealer().Seal([]byte(tasks[page-1].ID), binding))
 	}
 	return result, nil
 }

@@ -18,6 +18,8 @@ const (
 	defaultDeaths = 5
 	// takePause is how long a worker waits while the queue is unavailable.
 	takePause = time.Second
+	// checkPause is the shortest interval between two checks of a task that another worker may have.
+	checkPause = 50 * time.Millisecond
 	// deployPatience is how long this process leaves a task that it cannot run to other workers.
 	// While processes are replaced one by one, old ones also take the tasks of new tools.
 	deployPatience = 5 * time.Minute
@@ -157,7 +159,7 @@ func (j *job) renew(ctx context.Context, lease task.Lease) {
 			return
 		case errors.Is(err, task.ErrLost), !j.isSure():
 			j.e.lookAt(j.id) // if the task has ended, that should become the cause
-			if wait.Pause(ctx, joinPause) == nil {
+			if wait.Pause(ctx, checkPause) == nil {
 				j.cancel(errLost)
 			}
 			return
@@ -191,7 +193,7 @@ func (j *job) isSure() bool {
 // finds out. If the task has ended here, own returns an error.
 func (j *job) own() error {
 	for !j.isSure() {
-		if err := wait.Pause(j.ctx, joinPause); err != nil {
+		if err := wait.Pause(j.ctx, checkPause); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,83 @@
+package roundstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
+)
+
+// Config configures a Store. Its fields have the meaning of the fields of engine.Config that they are
+// set from. Only Claims and Sealer may be nil.
+type Config struct {
+	Sealer *rounds.Sealer // nil: a random secret
+	Claims claim.Store    // nil: nothing is claimed
+	Shared bool           // every process that has the secret also has Claims
+	TTL    time.Duration
+	Now    func() time.Time
+
+	Running *wait.Group                          // counts the goroutines that record outcomes
+	Failed  func(ctx context.Context, err error) // reports errors after the request has ended
+}
+
+// Store seals states and claims them. It is safe for concurrent use after Agree.
+type Store struct {
+	cfg    Config
+	sealer *rounds.Sealer
+	agrees bool // Agree makes the nodes agree on the secret
+}
+
+// New returns a store.
+func New(cfg Config) *Store {
+	s := &Store{cfg: cfg, sealer: cfg.Sealer}
+	if s.sealer == nil {
+		s.agrees = s.Shares()
+		s.sealer, _ = rounds.NewSealer(rounds.RandomSecret()) // cannot fail: the secret has the right length
+	}
+	return s
+}
+
+// Shares reports whether the nodes that open states have the same store of claims.
+func (s *Store) Shares() bool { return s.cfg.Claims != nil && s.cfg.Shared }
+
+// Sealer returns the sealer of the states, for other texts that clients carry.
+func (s *Store) Sealer() *rounds.Sealer { return s.sealer }
+
+// Limit returns the limit of a call's journal, in bytes.
+func (s *Store) Limit() int {
+	if s.Shares() {
+		return maxSpilled
+	}
+	return maxCarried
+}
+
+// secretLife is how long the common secret is kept after the last start of a node.
+const secretLife = 400 * 24 * time.Hour
+
+// Agree makes nodes that share claims use the same secret for states, so that they can open each
+// other's states. Call it once, before the first request. If the program has set a sealer, Agree does
+// nothing.
+func (s *Store) Agree(ctx context.Context) error {
+	if !s.agrees {
+		return nil
+	}
+	secret := rounds.RandomSecret()
+	const key = "secret/states"
+	held, mine, err := s.cfg.Claims.Claim(ctx, key, secret, secretLife)
+	if err == nil && !mine {
+		secret = held
+		_, err = s.cfg.Claims.Swap(ctx, key, held, held, secretLife)
+	}
+	if err != nil {
+		return fmt.Errorf("engine: the secret of states: %w", err)
+	}
+	sealer, err := rounds.NewSealer(secret)
+	if err != nil {
+		return fmt.Errorf("engine: the secret of states: %w", err)
+	}
+	s.sealer = sealer
+	return nil
+}
