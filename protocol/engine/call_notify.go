@@ -5,6 +5,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -39,7 +40,7 @@ func (e *Engine) notifySession(ctx context.Context, s *session, p protocol.Param
 		return err
 	}
 	if s.shared != "" { // another node may have the session's stream
-		e.broadcast(nodeMessage{Kind: nodeNotify, Session: s.shared, Frame: frame})
+		e.node.Broadcast(nodebus.Message{Kind: nodebus.Notify, Session: s.shared, Frame: frame})
 	}
 	// The session of a task that was taken from the queue has no stream. If the session is served
 	// here, the session of its connection has one.

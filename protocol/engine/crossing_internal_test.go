@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -15,7 +16,7 @@ import (
 // node, field by field, and reads it back. A field that is added to one, and not written, fails it.
 func TestWhatCrossesComesOutAsItWentIn(t *testing.T) {
 	t.Parallel()
-	for _, v := range []any{&taskrecord.Call{}, &taskrecord.Principal{}, &keptSession{}, &nodeMessage{}, &taskrecord.Question{}} {
+	for _, v := range []any{&taskrecord.Call{}, &taskrecord.Principal{}, &keptSession{}, &nodebus.Message{}, &taskrecord.Question{}} {
 		in := reflect.ValueOf(v).Elem()
 		t.Run(in.Type().Name(), func(t *testing.T) {
 			t.Parallel()

@@ -17,6 +17,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/roundstore"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -132,6 +133,8 @@ type Engine struct {
 	jobs      jobs
 	watches   watches
 	nodes     nodes
+	node      *nodebus.Node
+	changes   *nodebus.Changes // what other nodes have changed
 
 	unreadable unreadables
 
@@ -179,13 +182,15 @@ func New(cfg Config) *Engine {
 		abandoned:  make(chan struct{}),
 		inside:     wait.NewCounter(),
 		running:    wait.NewGroup(),
-		nodes:      newNodes(),
+		changes:    nodebus.NewChanges(),
 		metas:      metas{seed: maphash.MakeSeed()},
 	}
 	e.feeds = feed.NewHub(e.running, cfg.Secret)
+	report := func(ctx context.Context, err error) { e.failed(ctx, nil, err) }
+	e.node = nodebus.New(cfg.Changes, report)
 	e.rounds = roundstore.New(roundstore.Config{
 		Sealer: cfg.States, Claims: cfg.Claims, Shared: cfg.SharedClaims, TTL: cfg.StateTTL, Now: cfg.Now,
-		Running: e.running, Failed: func(ctx context.Context, err error) { e.failed(ctx, nil, err) },
+		Running: e.running, Failed: report,
 	})
 	// Results do not contain icons and other long members, which initialize and server/discover send.
 	named := protocol.Implementation{Name: cfg.Info.Name, Title: cfg.Info.Title, Version: cfg.Info.Version}
@@ -226,7 +231,7 @@ func (e *Engine) Changed(kinds ...protocol.ListKind) {
 func (e *Engine) Updated(uri string) {
 	learned := e.feeds.Learned()
 	e.feeds.Updated(uri)
-	e.broadcast(nodeMessage{Kind: nodeUpdated, URI: uri, Version: learned})
+	e.node.Broadcast(nodebus.Message{Kind: nodebus.Updated, URI: uri, Version: learned})
 }
 
 func (e *Engine) eachFeed(do func(*feed.Feed)) {

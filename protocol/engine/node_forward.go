@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/transport"
@@ -24,7 +25,7 @@ func (c *conn) forward(x *exchange) step {
 		return ignore
 	}
 	return func(context.Context, transport.Outbound) error {
-		c.e.broadcast(nodeMessage{Kind: nodeFrame, Session: s.id, Frame: x.frame})
+		c.e.node.Broadcast(nodebus.Message{Kind: nodebus.Frame, Session: s.id, Frame: x.frame})
 		return nil
 	}
 }
@@ -44,7 +45,7 @@ func (c *conn) leaveAnswer(ctx context.Context, id jsonrpc.ID, frame []byte) {
 			e.failed(ctx, nil, fmt.Errorf("engine: leaving an answer for another node: %w", err))
 		}
 	}
-	e.broadcast(nodeMessage{Kind: nodeFrame, Session: s.id, Frame: frame})
+	e.node.Broadcast(nodebus.Message{Kind: nodebus.Frame, Session: s.id, Frame: frame})
 }
 
 // maxLeft bounds the answers that one connection may store within AskTimeout, because a client can

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -87,7 +88,7 @@ func (c *conn) initialized(s *session) step {
 func (c *conn) rootsChanged(x *exchange, s *session) step {
 	if s != nil && c.e.cfg.RootsChanged != nil {
 		c.e.cfg.RootsChanged(s.id)
-		c.e.broadcast(nodeMessage{Kind: nodeRoots, Session: s.id})
+		c.e.node.Broadcast(nodebus.Message{Kind: nodebus.Roots, Session: s.id})
 	}
 	if s == nil || c.e.cfg.OnRootsChanged == nil {
 		return ignore

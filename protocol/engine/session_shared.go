@@ -8,6 +8,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -76,7 +77,7 @@ func (c *conn) broadcastKept(ctx context.Context, id string) {
 	k.Init = nil // the other nodes have it
 	state, err := json.Marshal(k)
 	if err == nil {
-		err = c.e.broadcastNow(ctx, nodeMessage{Kind: nodeKept, Session: id, Frame: state, Version: version})
+		err = c.e.node.BroadcastNow(ctx, nodebus.Message{Kind: nodebus.Kept, Session: id, Frame: state, Version: version})
 	}
 	if err != nil { // the other nodes read the state with the session's next frame
 		c.background(ctx, fmt.Errorf("engine: telling the other nodes: %w", err))

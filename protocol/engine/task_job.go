@@ -13,6 +13,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
@@ -268,8 +269,8 @@ func (e *Engine) happened(j *job, before, after *task.Record) {
 // store, may have changed.
 func (e *Engine) spread(id string) {
 	if e.shares() {
-		e.lookAt(id)
-		e.broadcast(nodeMessage{Kind: nodeTask, Task: id})
+		e.changes.Task(id)
+		e.node.Broadcast(nodebus.Message{Kind: nodebus.Task, Task: id})
 	}
 }
 

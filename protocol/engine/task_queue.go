@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
@@ -158,7 +159,7 @@ func (j *job) renew(ctx context.Context, lease task.Lease) {
 		case ctx.Err() != nil:
 			return
 		case errors.Is(err, task.ErrLost), !j.isSure():
-			j.e.lookAt(j.id) // if the task has ended, that should become the cause
+			j.e.changes.Task(j.id) // if the task has ended, that should become the cause
 			if wait.Pause(ctx, checkPause) == nil {
 				j.cancel(errLost)
 			}
@@ -202,7 +203,7 @@ func (j *job) own() error {
 
 // giveBack ends the lease. If the task is still working, another worker can take it at once.
 func (e *Engine) giveBack(ctx context.Context, lease task.Lease) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nodebus.PublishTimeout)
 	defer cancel()
 	if err := e.cfg.Queue.Release(ctx, lease); err != nil { // the lease then expires
 		e.failed(ctx, nil, fmt.Errorf("engine: giving a task back: %w", err))

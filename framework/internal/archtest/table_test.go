@@ -50,8 +50,9 @@ var table = []rule{
 	}},
 	{prefix: "protocol/engine/internal/replay", internal: []string{"protocol/rounds"}},
 	{prefix: "protocol/engine/internal/roundstore", internal: []string{"protocol", "protocol/claim", "protocol/engine/internal/storeerror", "protocol/engine/internal/wait", "protocol/jsonrpc", "protocol/jsontext", "protocol/rounds"}},
+	{prefix: "protocol/engine/internal/nodebus", internal: []string{"protocol/change", "protocol/engine/internal/wait"}},
 	{prefix: "protocol/engine", internal: []string{
-		"protocol/engine/internal/feed", "protocol/engine/internal/replay", "protocol/engine/internal/roundstore", "protocol/engine/internal/storeerror", "protocol/engine/internal/taskrecord", "protocol/engine/internal/wait",
+		"protocol/engine/internal/feed", "protocol/engine/internal/nodebus", "protocol/engine/internal/replay", "protocol/engine/internal/roundstore", "protocol/engine/internal/storeerror", "protocol/engine/internal/taskrecord", "protocol/engine/internal/wait",
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/lazyctx", "protocol/rounds", "protocol/task",
 		"transport",
 	}},
