@@ -8,6 +8,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/header"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
@@ -18,8 +19,8 @@ import (
 func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
 	frame = jsontext.TrimBOM(frame)
 	a := e.arrival(ctx)
-	outline := e.outlines.take()
-	defer e.outlines.give(outline)
+	outline := e.outlines.Take()
+	defer e.outlines.Give(outline)
 	if err := outline.Check(frame, e.cfg.Limits); err != nil {
 		return e.admit(a.refusal(salvaged(frame), unreadable(err)))
 	}
@@ -73,15 +74,15 @@ func unreadable(err error) *jsonrpc.Error {
 type arrival struct {
 	e       *Engine
 	conn    *conn
-	request *transport.Request // nil on carriers other than HTTP
-	version versionField       // of a posted frame
-	batched bool               // the frame is a member of a batch
+	request *transport.Request  // nil on carriers other than HTTP
+	version header.VersionField // of a posted frame
+	batched bool                // the frame is a member of a batch
 }
 
 func (e *Engine) arrival(ctx context.Context) arrival {
 	request := transport.RequestFrom(ctx)
 	if request != nil && request.Sessions != nil {
-		return arrival{e: e, request: request, version: readVersionField(request)}
+		return arrival{e: e, request: request, version: header.ReadVersion(request)}
 	}
 	return arrival{e: e, request: request, conn: e.connection(transport.ConnectionFrom(ctx))}
 }
@@ -117,7 +118,7 @@ func (a *arrival) exchange(b *requestParams) *exchange {
 	switch {
 	case !a.posted():
 		return &exchange{conn: a.conn, request: a.request}
-	case b.claimed || a.version.modern != nil:
+	case b.claimed || a.version.Modern != nil:
 		x := &a.e.newSessionless().exchange
 		x.request = a.request
 		return x
@@ -195,8 +196,8 @@ func (a *arrival) classify(x *exchange, b *requestParams) *protocol.Fault {
 	switch {
 	case b.claimed:
 		return x.conn.classifyModern(x, b, b.version)
-	case a.version.modern != nil: // is refused, because the body lacks members that the revision requires
-		return x.conn.classifyModern(x, b, a.version.text)
+	case a.version.Modern != nil: // is refused, because the body lacks members that the revision requires
+		return x.conn.classifyModern(x, b, a.version.Text)
 	case x.method == protocol.MethodInitialize:
 		return a.initialize(x, b)
 	}
@@ -238,7 +239,7 @@ func (c *conn) classifyModern(x *exchange, b *requestParams, version string) *pr
 	} else {
 		x.dialect = d
 	}
-	meta, fault := c.e.metas.decode(x.dialect, b.meta)
+	meta, fault := c.e.metas.Decode(x.dialect, b.meta)
 	if fault != nil {
 		return fault
 	}
@@ -248,9 +249,11 @@ func (c *conn) classifyModern(x *exchange, b *requestParams, version string) *pr
 			Supported: dialect.PerRequestVersions(), Requested: version,
 		}
 	}
-	name, fault := x.mirrored(b.params)
-	if fault != nil {
-		return fault
+	name := ""
+	if x.byHeader() {
+		if name, fault = header.Name(x.request, x.method, b.params); fault != nil {
+			return fault
+		}
 	}
 	return c.prepare(x, b, Meta{meta, b.meta.Raw()}, name)
 }
@@ -322,15 +325,17 @@ func (c *conn) inSession(x *exchange, b *requestParams) *protocol.Fault {
 	return c.prepare(x, b, Meta{meta, b.meta.Raw()}, "")
 }
 
-// prepare decodes a request in its dialect, and registers it. mirrored is the name that the Mcp-Name
-// header repeats; see exchange.mirrored.
+// prepare decodes a request in its dialect, and registers it. mirrored is the name in the header that
+// repeats the name in the body; see header.Name.
 func (c *conn) prepare(x *exchange, b *requestParams, meta Meta, mirrored string) *protocol.Fault {
 	x.snapshot = c.e.cfg.Catalog.Snapshot()
 	if fault := x.served(); fault != nil {
 		return fault
 	}
-	if fault := x.mirroredArguments(mirrored, b.params); fault != nil {
-		return fault
+	if x.method == protocol.MethodCallTool && x.byHeader() {
+		if fault := header.Arguments(x.request, x.snapshot.Mirrors(mirrored), b.params); fault != nil {
+			return fault
+		}
 	}
 	p, fault := x.dialect.DecodeParamsObject(x.method, b.params)
 	if fault != nil {

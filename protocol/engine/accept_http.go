@@ -3,53 +3,25 @@ package engine
 import (
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/header"
 	"github.com/kagami-mcp/kagami/transport"
 )
-
-const headerVersion = "Mcp-Protocol-Version"
-
-// versionField is the revision that the header of an HTTP request names.
-type versionField struct {
-	text    string           // empty if there is no such field
-	modern  *dialect.Dialect // nil: the revision has sessions, or is unknown
-	unclear bool             // the field is repeated or empty
-}
-
-func readVersionField(r *transport.Request) (f versionField) {
-	if text, times := r.Fields.Value(headerVersion); times > 0 {
-		f.text = strings.Trim(text, " \t")
-		f.unclear = times > 1 || f.text == ""
-		f.modern, _ = dialect.PerRequest(f.text)
-	}
-	return f
-}
-
-// handshake returns a fault if the field names an unknown revision. It accepts the date of any
-// handshake revision, because one existing client sends another revision than it negotiated. Without
-// the field, the session decides.
-func (f *versionField) handshake() *protocol.Fault {
-	if f.unclear || f.text != "" && !dialect.KnownHandshake(f.text) {
-		return protocol.Faultf(protocol.FaultInvalidRequest, "unknown %s", headerVersion)
-	}
-	return nil
-}
 
 // agree compares the version field of a posted request with its body (2026-07-28 basic/versioning).
 // The official suite determines the order of the checks.
 func (a *arrival) agree(x *exchange, b *requestParams) *protocol.Fault {
 	switch {
-	case b.claimed && (a.version.unclear || a.version.text != b.version):
+	case b.claimed && (a.version.Unclear || a.version.Text != b.version):
 		x.dialect, _ = dialect.PerRequest(dialect.PerRequestVersions()[0])
-		return unlike(a.request, headerVersion, "the protocolVersion")
+		return header.Unlike(a.request, header.Version, "the protocolVersion")
 	case b.claimed:
 		return nil
-	case a.version.modern != nil && x.method == protocol.MethodInitialize:
-		x.dialect = a.version.modern
-		return mismatch("%s names a revision that has no initialize", headerVersion)
+	case a.version.Modern != nil && x.method == protocol.MethodInitialize:
+		x.dialect = a.version.Modern
+		return header.Mismatch("%s names a revision that has no initialize", header.Version)
 	}
 	return nil
 }
@@ -58,7 +30,7 @@ func (a *arrival) agree(x *exchange, b *requestParams) *protocol.Fault {
 // Management"). If the request does not name a session, the fault is sent as 400. If the session is
 // unknown, it is sent as 404.
 func (a *arrival) find(x *exchange) *protocol.Fault {
-	if fault := a.version.handshake(); fault != nil {
+	if fault := a.version.Handshake(); fault != nil {
 		return fault
 	}
 	link, err := a.request.Sessions.Find()
@@ -70,7 +42,7 @@ func (a *arrival) find(x *exchange) *protocol.Fault {
 	}
 	x.conn = a.e.connection(link)
 	if link.OneRequest {
-		x.conn.assume(a.version.text)
+		x.conn.assume(a.version.Text)
 	}
 	x.session = x.conn.current()
 	if x.session == nil { // the session has ended since Find
@@ -99,7 +71,7 @@ func (x *exchange) notFound(err error) *protocol.Fault {
 // unopened returns a fault if a posted initialize names a session. On a carrier without sessions,
 // unopened sets x.conn.
 func (a *arrival) unopened(x *exchange) *protocol.Fault {
-	if fault := a.version.handshake(); fault != nil {
+	if fault := a.version.Handshake(); fault != nil {
 		return fault
 	}
 	link, err := a.request.Sessions.Find()
@@ -157,4 +129,9 @@ func (x *exchange) answerStatus(code int) int {
 		return http.StatusOK
 	}
 	return dialect.HTTPStatus(code)
+}
+
+// byHeader reports whether the header of the HTTP request must repeat parts of this frame.
+func (x *exchange) byHeader() bool {
+	return x.request != nil && x.request.Sessions != nil && x.dialect.MirrorHeaders()
 }

@@ -56,7 +56,7 @@ func (a *arrival) batch(frame []byte) (transport.Exchange, error) {
 // findForBatch finds the session of a posted batch and sets a.conn. It returns an exchange if the
 // batch is refused.
 func (a *arrival) findForBatch() *exchange {
-	if a.version.modern != nil && !a.version.unclear {
+	if a.version.Modern != nil && !a.version.Unclear {
 		return a.refusedBatch(errNoBatches)
 	}
 	x := a.refusedBatch(nil)

@@ -103,12 +103,12 @@ func (c *Call) Lend() (room []byte, ok bool) {
 	if c.x == nil || c != &c.x.own || c.x.lent != nil {
 		return nil, false
 	}
-	c.x.lent = c.x.conn.e.buffers.take()
-	return c.x.lent.b, true
+	c.x.lent = c.x.conn.e.buffers.Take()
+	return c.x.lent.B, true
 }
 
 // Lent returns the buffer of Lend to the call, with the text that was appended to it.
-func (c *Call) Lent(text []byte) { c.x.lent.b = text }
+func (c *Call) Lent(text []byte) { c.x.lent.B = text }
 
 // RequestID returns the JSON-RPC id, as JSON.
 func (c *Call) RequestID() string { return c.x.id.String() }
@@ -128,7 +128,7 @@ func (c *Call) Client() protocol.Implementation {
 		return *c.Meta.Client
 	}
 	if s := c.x.session; s != nil {
-		return s.client
+		return s.Client
 	}
 	return protocol.Implementation{}
 }
@@ -140,7 +140,7 @@ func (c *Call) Capabilities() protocol.ClientCapabilities {
 		return *c.Meta.Capabilities
 	}
 	if s := c.x.session; s != nil {
-		return s.capabilities
+		return s.Capabilities
 	}
 	return protocol.ClientCapabilities{}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/clientprofile"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
@@ -49,7 +50,7 @@ type conn struct {
 
 // session is a handshake session. It is immutable except for its atomics, latches and locks.
 type session struct {
-	*clientProfile
+	*clientprofile.Profile
 	id       string
 	init     string // the parameters of initialize, for other nodes; empty if there are none
 	shared   string // the id if other nodes may serve the session; otherwise empty
@@ -165,8 +166,8 @@ func (c *conn) assume(version string) {
 func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte) *session {
 	d := dialect.Handshake(p.Version)
 	s := &session{
-		clientProfile: e.profiles.of(p, raw),
-		id:            id, dialect: d, feed: e.feeds.Session(d),
+		Profile: e.profiles.Of(p, raw),
+		id:      id, dialect: d, feed: e.feeds.Session(d),
 	}
 	if e.shares() {
 		s.init, s.shared = string(raw), id

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,9 +15,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/clientprofile"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/framebuf"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/roundstore"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskwatch"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
@@ -131,26 +133,26 @@ type Engine struct {
 	inside    *wait.Counter // counts exchanges
 	running   *wait.Group   // counts goroutines; closed when Shutdown begins
 	jobs      jobs
-	watches   watches
+	watches   taskwatch.Watches
 	nodes     nodes
 	node      *nodebus.Node
 	changes   *nodebus.Changes // what other nodes have changed
 
-	unreadable unreadables
+	unreadable taskwatch.Unreadable
 
 	feeds  *feed.Hub
 	rounds *roundstore.Store
 
 	links       sync.Map // of *transport.Connection to *conn
 	sessionless sessionlessSet
-	outlines    outlines
-	buffers     buffers
+	outlines    framebuf.Outlines
+	buffers     framebuf.Pool
 
 	mu       sync.Mutex       // guards sessions
 	sessions map[string]*conn // by session id; only sessions that other nodes can serve
 
-	profiles clientProfiles
-	metas    metas
+	profiles clientprofile.Profiles
+	metas    *clientprofile.Metas
 }
 
 // New returns an engine. It starts no goroutine.
@@ -183,7 +185,7 @@ func New(cfg Config) *Engine {
 		inside:     wait.NewCounter(),
 		running:    wait.NewGroup(),
 		changes:    nodebus.NewChanges(),
-		metas:      metas{seed: maphash.MakeSeed()},
+		metas:      clientprofile.NewMetas(),
 	}
 	e.feeds = feed.NewHub(e.running, cfg.Secret)
 	report := func(ctx context.Context, err error) { e.failed(ctx, nil, err) }

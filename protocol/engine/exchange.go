@@ -13,6 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/framebuf"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/roundstore"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
@@ -70,8 +71,8 @@ type exchange struct {
 	reporting sync.Mutex
 	done      float64 // of the last progress report; guarded by reporting
 
-	own  Call    // memory for the Call that call points to, except in executions of tasks
-	lent *buffer // lent by Call.Lend, until the answer is sent; nil: none
+	own  Call             // memory for the Call that call points to, except in executions of tasks
+	lent *framebuf.Buffer // lent by Call.Lend, until the answer is sent; nil: none
 }
 
 type exchangeKey struct{}
@@ -192,7 +193,7 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	result, err := x.dispatch(ctx)
 	err = x.answer(ctx, result, err)
 	if x.lent != nil { // the answer has been sent, and nothing else refers to the result
-		x.conn.e.buffers.give(x.lent)
+		x.conn.e.buffers.Give(x.lent)
 		x.lent = nil
 	}
 	return err
@@ -249,8 +250,8 @@ func (x *exchange) abandon(cause error) {
 
 // notify implements outlet. If the call was answered, notify sends nothing.
 func (x *exchange) notify(ctx context.Context, p protocol.Params) {
-	room := x.conn.e.buffers.take()
-	defer x.conn.e.buffers.give(room)
+	room := x.conn.e.buffers.Take()
+	defer x.conn.e.buffers.Give(room)
 	x.sendNotice(ctx, room, p)
 }
 
@@ -263,19 +264,19 @@ func (x *exchange) progress(ctx context.Context, token jsonrpc.ID, done, total f
 		return
 	}
 	x.reported, x.done = true, done
-	room := x.conn.e.buffers.take()
-	defer x.conn.e.buffers.give(room)
-	room.report = protocol.ProgressParams{Token: token, Done: done, Message: message}
+	room := x.conn.e.buffers.Take()
+	defer x.conn.e.buffers.Give(room)
+	room.Report = protocol.ProgressParams{Token: token, Done: done, Message: message}
 	if !math.IsNaN(total) {
-		room.total = total
-		room.report.Total = &room.total
+		room.Total = total
+		room.Report.Total = &room.Total
 	}
-	x.sendNotice(ctx, room, &room.report)
+	x.sendNotice(ctx, room, &room.Report)
 }
 
-func (x *exchange) sendNotice(ctx context.Context, room *buffer, p protocol.Params) {
+func (x *exchange) sendNotice(ctx context.Context, room *framebuf.Buffer, p protocol.Params) {
 	var err error
-	if room.b, err = feed.AppendNotification(room.b, x.dialect, p, nil); err != nil {
+	if room.B, err = feed.AppendNotification(room.B, x.dialect, p, nil); err != nil {
 		x.conn.e.failed(ctx, x.call, err) // without the lock, because Config.Failed may log to this call
 		return
 	}
@@ -284,7 +285,7 @@ func (x *exchange) sendNotice(ctx context.Context, room *buffer, p protocol.Para
 	if x.closed || x.abandoned.Load() || x.out == nil {
 		return
 	}
-	_ = x.out.Send(ctx, transport.Frame{JSON: room.b}) // if the client is gone, sending the answer fails
+	_ = x.out.Send(ctx, transport.Frame{JSON: room.B}) // if the client is gone, sending the answer fails
 }
 
 // close makes the call send nothing more. It returns false if the call was closed before.
@@ -313,16 +314,16 @@ func (x *exchange) answer(ctx context.Context, result protocol.Result, err error
 		}
 		result = converted
 	}
-	room := x.conn.e.buffers.take()
-	defer x.conn.e.buffers.give(room)
-	head := x.resultFrame(room.b)
-	room.b, err = x.dialect.AppendResult(head, result, x.conn.e.serverInfo[x.dialect])
+	room := x.conn.e.buffers.Take()
+	defer x.conn.e.buffers.Give(room)
+	head := x.resultFrame(room.B)
+	room.B, err = x.dialect.AppendResult(head, result, x.conn.e.serverInfo[x.dialect])
 	if err != nil {
 		return x.sendError(ctx, x.wireError(ctx, err))
 	}
-	x.settled(ctx, room.b[len(head):], nil)
-	room.b = append(room.b, '}')
-	return x.finish(ctx, transport.Frame{JSON: room.b})
+	x.settled(ctx, room.B[len(head):], nil)
+	room.B = append(room.B, '}')
+	return x.finish(ctx, transport.Frame{JSON: room.B})
 }
 
 // resultFrame appends the part of an answer that precedes its result.

@@ -221,11 +221,9 @@ func (e *Engine) everything(dirty map[string]bool) map[string]bool {
 		dirty[id] = true
 	}
 	e.jobs.mu.Unlock()
-	e.watches.mu.Lock()
-	for id := range e.watches.byID {
+	for _, id := range e.watches.IDs() {
 		dirty[id] = true
 	}
-	e.watches.mu.Unlock()
 	for _, c := range e.connections() {
 		c.lookForAnswers()
 	}

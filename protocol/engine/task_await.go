@@ -25,10 +25,10 @@ const maxMissed = 10
 // Cancelling this request does not affect the task.
 func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, error) {
 	watches := &x.conn.e.watches
-	watches.watch(id)
-	defer watches.unwatch(id)
+	watches.Watch(id)
+	defer watches.Unwatch(id)
 	for missed := 0; ; {
-		changed := watches.next(id) // before the record is read, so that no change is missed
+		changed := watches.Next(id) // before the record is read, so that no change is missed
 		r, err := x.task(ctx, id)
 		if _, gone := errors.AsType[*storeerror.Error](err); gone && missed < maxMissed && wait.Pause(ctx, lookPause) == nil {
 			missed++
@@ -87,7 +87,7 @@ func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 	if x.conn.e.stopped.Load() {
 		return false, ErrShutdown
 	}
-	claimed := x.conn.e.watches.claim(r.ID, x.askable(r.Questions))
+	claimed := x.conn.e.watches.Claim(r.ID, x.askable(r.Questions))
 	if len(claimed) == 0 {
 		return false, nil
 	}
@@ -126,7 +126,7 @@ func (x *exchange) stillOpen(ctx context.Context, id string, claimed []task.Ques
 	return slices.DeleteFunc(claimed, func(q task.Question) bool {
 		answered := err != nil || !slices.ContainsFunc(r.Questions, func(open task.Question) bool { return open.Key == q.Key })
 		if answered {
-			x.conn.e.watches.release(id, q.Key)
+			x.conn.e.watches.Release(id, q.Key)
 		}
 		return answered
 	})
@@ -136,7 +136,7 @@ func (x *exchange) stillOpen(ctx context.Context, id string, claimed []task.Ques
 // It returns after that, or when ctx ends.
 func (x *exchange) untilOver(ctx context.Context, id string, stop func()) {
 	for {
-		changed := x.conn.e.watches.next(id)
+		changed := x.conn.e.watches.Next(id)
 		r, err := x.task(ctx, id)
 		if ctx.Err() != nil {
 			return
@@ -160,7 +160,7 @@ func protocolFault(err error) bool {
 
 // inquireOne asks the client one question and stores the answer in the task, even if it is an error.
 func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question, t *wait.Order) error {
-	defer x.conn.e.watches.release(id, q.Key)
+	defer x.conn.e.watches.Release(id, q.Key)
 	_, params, err := taskrecord.ReadQuestion(q, x.dialect)
 	if err != nil {
 		return err

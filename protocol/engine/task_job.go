@@ -165,7 +165,7 @@ func (e *Engine) stopJobs(cause error) {
 			j.timer.Stop()
 		}
 		j.mu.Unlock()
-		e.watches.wake(j.id)
+		e.watches.Wake(j.id)
 	}
 }
 
@@ -207,7 +207,7 @@ func (j *job) finish(cause error) {
 		j.timer.Stop()
 	}
 	j.mu.Unlock()
-	j.e.watches.wake(j.id)
+	j.e.watches.Wake(j.id)
 }
 
 // change applies the event that decide returns for the record's current state. If the record was
@@ -262,7 +262,7 @@ func (e *Engine) happened(j *job, before, after *task.Record) {
 		e.publish(j, after)
 	}
 	j.endIfOver(after)
-	e.watches.wake(after.ID)
+	e.watches.Wake(after.ID)
 }
 
 // spread makes all nodes, including this one, read a task that has changed or, after an error of the
@@ -326,7 +326,7 @@ func (e *Engine) reread(ctx context.Context, id string) {
 		e.publishToSession(&r)
 		e.publishToListeners(&r)
 	}
-	e.watches.wake(id)
+	e.watches.Wake(id)
 }
 
 // publishToSession notifies the session that created the task, if it is served here.

@@ -4,44 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
-
-// maxUnreadable bounds the unreadable tasks that are remembered. When there are more, all are
-// forgotten, and each is reported once more.
-const maxUnreadable = 1024
-
-// unreadables remembers the unreadable tasks of the store. Lists leave them out and workers give them
-// back, so they occur again and again, but each is reported once.
-type unreadables struct {
-	mu    sync.Mutex // guards the fields below
-	told  map[string]struct{}
-	count int
-}
-
-// firstTime counts an unreadable task and returns how many there were so far. If the task was counted
-// before, firstTime returns 0.
-func (u *unreadables) firstTime(id string) int {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if _, again := u.told[id]; again {
-		return 0
-	}
-	if u.told == nil || len(u.told) == maxUnreadable {
-		u.told = make(map[string]struct{})
-	}
-	u.told[id] = struct{}{}
-	u.count++
-	return u.count
-}
 
 // unread reports a task that could not be read. An unreadable task is reported only once.
 func (e *Engine) unread(ctx context.Context, id string, err error) {
 	if !errors.Is(err, task.ErrUnreadable) {
 		e.failed(ctx, nil, fmt.Errorf("engine: reading a task: %w", err))
-	} else if n := e.unreadable.firstTime(id); n > 0 {
+	} else if n := e.unreadable.First(id); n > 0 {
 		e.passedOver(ctx, id, n, err)
 	}
 }
@@ -49,7 +20,7 @@ func (e *Engine) unread(ctx context.Context, id string, err error) {
 // leftOut reports a task that a list leaves out because it is unreadable. The list does not contain
 // the reason, so leftOut reads the task to get it.
 func (e *Engine) leftOut(ctx context.Context, id string) {
-	n := e.unreadable.firstTime(id)
+	n := e.unreadable.First(id)
 	if n == 0 {
 		return
 	}

@@ -51,8 +51,12 @@ var table = []rule{
 	{prefix: "protocol/engine/internal/replay", internal: []string{"protocol/rounds"}},
 	{prefix: "protocol/engine/internal/roundstore", internal: []string{"protocol", "protocol/claim", "protocol/engine/internal/storeerror", "protocol/engine/internal/wait", "protocol/jsonrpc", "protocol/jsontext", "protocol/rounds"}},
 	{prefix: "protocol/engine/internal/nodebus", internal: []string{"protocol/change", "protocol/engine/internal/wait"}},
+	{prefix: "protocol/engine/internal/header", internal: []string{"protocol", "protocol/dialect", "protocol/jsontext", "transport"}},
+	{prefix: "protocol/engine/internal/clientprofile", internal: []string{"protocol", "protocol/dialect", "protocol/jsontext"}},
+	{prefix: "protocol/engine/internal/framebuf", internal: []string{"protocol", "protocol/jsontext"}},
+	{prefix: "protocol/engine/internal/taskwatch", internal: []string{"protocol/task"}},
 	{prefix: "protocol/engine", internal: []string{
-		"protocol/engine/internal/feed", "protocol/engine/internal/nodebus", "protocol/engine/internal/replay", "protocol/engine/internal/roundstore", "protocol/engine/internal/storeerror", "protocol/engine/internal/taskrecord", "protocol/engine/internal/wait",
+		"protocol/engine/internal/clientprofile", "protocol/engine/internal/feed", "protocol/engine/internal/framebuf", "protocol/engine/internal/header", "protocol/engine/internal/nodebus", "protocol/engine/internal/replay", "protocol/engine/internal/roundstore", "protocol/engine/internal/storeerror", "protocol/engine/internal/taskrecord", "protocol/engine/internal/taskwatch", "protocol/engine/internal/wait",
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext", "protocol/lazyctx", "protocol/rounds", "protocol/task",
 		"transport",
 	}},

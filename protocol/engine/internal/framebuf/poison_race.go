@@ -1,6 +1,6 @@
 //go:build race
 
-package engine
+package framebuf
 
 // poison overwrites memory that must not be read any more.
 func poison(b []byte) {

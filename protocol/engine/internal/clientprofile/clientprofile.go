@@ -1,4 +1,6 @@
-package engine
+// Package clientprofile shares what clients say about themselves: most clients send the same in each
+// handshake and in each request.
+package clientprofile
 
 import (
 	"bytes"
@@ -11,38 +13,38 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// clientProfile is the name and the capabilities that a client sent in the handshake. It is
+// Profile is the name and the capabilities that a client sent in the handshake. It is
 // immutable, and shared by the sessions of clients that sent the same.
-type clientProfile struct {
-	client       protocol.Implementation
-	capabilities protocol.ClientCapabilities
+type Profile struct {
+	Client       protocol.Implementation
+	Capabilities protocol.ClientCapabilities
 }
 
-// Bounds of clientProfiles and metas: the number of shared values, and the length of their text.
+// Bounds of Profiles and Metas: the number of shared values, and the length of their text.
 const (
 	maxProfiles = 256
 	maxProfile  = 4 << 10
 )
 
-// clientProfiles shares equal clientProfiles among sessions, by the parameters of initialize.
-type clientProfiles struct {
+// Profiles shares equal profiles among sessions, by the parameters of initialize.
+type Profiles struct {
 	mu    sync.Mutex // guards byRaw
-	byRaw map[string]*clientProfile
+	byRaw map[string]*Profile
 }
 
-// of returns the profile of a client that sent p. raw is the text of p.
-func (s *clientProfiles) of(p *protocol.InitializeParams, raw []byte) *clientProfile {
+// Of returns the profile of a client that sent p. raw is the text of p.
+func (s *Profiles) Of(p *protocol.InitializeParams, raw []byte) *Profile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.byRaw[string(raw)]; known != nil {
 		return known
 	}
-	i := &clientProfile{p.Client, p.Capabilities}
-	if len(raw) > maxProfile || lends(&i.client, &i.capabilities) {
+	i := &Profile{p.Client, p.Capabilities}
+	if len(raw) > maxProfile || lends(&i.Client, &i.Capabilities) {
 		return i
 	}
 	if s.byRaw == nil || len(s.byRaw) >= maxProfiles {
-		s.byRaw = make(map[string]*clientProfile) // full: start again, because frequent clients return
+		s.byRaw = make(map[string]*Profile) // full: start again, because frequent clients return
 	}
 	s.byRaw[string(raw)] = i
 	return i
@@ -54,14 +56,17 @@ func lends(client *protocol.Implementation, can *protocol.ClientCapabilities) bo
 	return client != nil && client.Icons != nil || can != nil && (can.Extensions != nil || can.Experimental != nil)
 }
 
-// metas caches the decoded _meta of requests of 2026-07-28, because most clients send the same in all
+// Metas caches the decoded _meta of requests of 2026-07-28, because most clients send the same in all
 // requests. A text is cached when it arrives for the second time, because a _meta with a trace or a
 // token never repeats. It is safe for concurrent use, without a lock.
-type metas struct {
+type Metas struct {
 	seed  maphash.Seed
 	last  [maxProfiles]atomic.Uint64             // hashes of the texts decoded last, by hash
 	known [maxProfiles]atomic.Pointer[knownMeta] // by the hash of the text
 }
+
+// NewMetas returns an empty cache.
+func NewMetas() *Metas { return &Metas{seed: maphash.MakeSeed()} }
 
 // knownMeta is a _meta and its text. It is immutable.
 type knownMeta struct {
@@ -70,8 +75,8 @@ type knownMeta struct {
 	meta    *protocol.RequestMeta
 }
 
-// decode decodes a _meta. Callers must not modify the result, which may be shared.
-func (m *metas) decode(d *dialect.Dialect, o jsontext.Object) (*protocol.RequestMeta, *protocol.Fault) {
+// Decode decodes a _meta. Callers must not modify the result, which may be shared.
+func (m *Metas) Decode(d *dialect.Dialect, o jsontext.Object) (*protocol.RequestMeta, *protocol.Fault) {
 	text := o.Raw()
 	if len(text) > maxProfile {
 		return d.DecodeMetaObject(o)

@@ -1,16 +1,18 @@
-package engine
+package taskwatch
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// watches is the set of tasks that requests (tasks/result) wait for. A task is in byID as long as at
+// Watches is the set of tasks that requests (tasks/result) wait for. A task is in byID as long as at
 // least one request watches it. Each change closes the channel of the task and makes a new one, under
 // mu.
-type watches struct {
-	mu   sync.Mutex // guards byID and its watches
+type Watches struct {
+	mu   sync.Mutex // guards byID and its elements
 	byID map[string]*watch
 }
 
@@ -21,8 +23,8 @@ type watch struct {
 	asking  map[string]bool // keys of the questions that a request is asking the client
 }
 
-// watch begins to watch a task. The caller must call unwatch.
-func (s *watches) watch(id string) {
+// Watch begins to watch a task. The caller must call Unwatch.
+func (s *Watches) Watch(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.byID[id]
@@ -36,8 +38,8 @@ func (s *watches) watch(id string) {
 	w.waiting++
 }
 
-// unwatch reverses one call of watch.
-func (s *watches) unwatch(id string) {
+// Unwatch reverses one call of Watch.
+func (s *Watches) Unwatch(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w := s.byID[id]; w.waiting > 1 {
@@ -47,16 +49,16 @@ func (s *watches) unwatch(id string) {
 	delete(s.byID, id)
 }
 
-// next returns a channel that is closed by the next change of the task. The caller must be watching
+// Next returns a channel that is closed by the next change of the task. The caller must be watching
 // the task.
-func (s *watches) next(id string) <-chan struct{} {
+func (s *Watches) Next(id string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byID[id].changed
 }
 
-// wake makes the requests that watch the task read it again.
-func (s *watches) wake(id string) {
+// Wake makes the requests that watch the task read it again.
+func (s *Watches) Wake(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w := s.byID[id]; w != nil {
@@ -65,9 +67,9 @@ func (s *watches) wake(id string) {
 	}
 }
 
-// claim returns the questions that no request is asking the client, and marks them as asked until
-// release. The caller must be watching the task.
-func (s *watches) claim(id string, questions []task.Question) (mine []task.Question) {
+// Claim returns the questions that no request is asking the client, and marks them as asked until
+// Release. The caller must be watching the task.
+func (s *Watches) Claim(id string, questions []task.Question) (mine []task.Question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.byID[id]
@@ -83,10 +85,17 @@ func (s *watches) claim(id string, questions []task.Question) (mine []task.Quest
 	return mine
 }
 
-// release lets other requests ask the client the question, if it is still open.
-func (s *watches) release(id, key string) {
+// Release lets other requests ask the client the question, if it is still open.
+func (s *Watches) Release(id, key string) {
 	s.mu.Lock()
 	delete(s.byID[id].asking, key)
 	s.mu.Unlock()
-	s.wake(id)
+	s.Wake(id)
+}
+
+// IDs returns the ids of the watched tasks.
+func (s *Watches) IDs() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.byID))
 }

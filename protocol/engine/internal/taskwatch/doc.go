@@ -1,0 +1,3 @@
+// Package taskwatch has the sets of task ids that an engine keeps beside its store: [Watches] are the
+// tasks that requests wait for, and [Unreadable] the tasks that were reported as unreadable.
+package taskwatch
