@@ -117,20 +117,20 @@ func (a *arrival) accept(frame jsontext.Object) *exchange {
 func (a *arrival) exchange(b *requestParams) *exchange {
 	switch {
 	case !a.posted():
-		return &exchange{conn: a.conn, request: a.request}
+		return &exchange{origin: origin{conn: a.conn, request: a.request}}
 	case b.claimed || a.version.Modern != nil:
 		x := &a.e.newSessionless().exchange
 		x.request = a.request
 		return x
 	default:
-		return &exchange{request: a.request}
+		return &exchange{origin: origin{request: a.request}}
 	}
 }
 
 // refusal returns an exchange that is only answered with an error.
 func (a *arrival) refusal(id jsonrpc.ID, err *jsonrpc.Error) *exchange {
 	if !a.posted() {
-		return &exchange{conn: a.conn, id: id, dialect: a.conn.dialect(), refuse: err}
+		return &exchange{origin: origin{conn: a.conn, id: id, dialect: a.conn.dialect()}, refuse: err}
 	}
 	x := &a.e.newSessionless().exchange
 	x.request, x.id, x.refuse, x.status = a.request, id, err, http.StatusBadRequest
@@ -140,7 +140,7 @@ func (a *arrival) refusal(id jsonrpc.ID, err *jsonrpc.Error) *exchange {
 // silence returns an exchange without an answer, because faults of notifications and of responses are
 // never answered (JSON-RPC 2.0 §4.1).
 func (a *arrival) silence(frame []byte) *exchange {
-	return &exchange{conn: a.conn, frame: frame, dialect: a.conn.dialect(), run: ignore}
+	return &exchange{origin: origin{conn: a.conn, dialect: a.conn.dialect()}, frame: frame, run: ignore}
 }
 
 func ignore(context.Context, transport.Outbound) error { return nil }

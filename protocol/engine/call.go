@@ -13,6 +13,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/framebuf"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/replay"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/roundstore"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
@@ -35,10 +36,9 @@ type Call struct {
 	Meta    Meta
 	Round   int // of the logical call, from 0
 
-	x      *exchange
-	run    *execution // of the task whose handler runs; nil: the handler of a request runs
-	number uint64     // of the logical call, among those that began in this engine
-	id     string     // set if the logical call began in an earlier round or on another node; otherwise empty, see number
+	out    outlet // nil in calls that tests make
+	number uint64 // of the logical call, among those that began in this engine
+	id     string // set if the logical call began in an earlier round or on another node; otherwise empty, see number
 
 	round atomic.Pointer[round]          // nil until a question is asked in rounds, or answers arrive
 	once  atomic.Pointer[replay.Effects] // see effects; nil: not used yet
@@ -50,7 +50,8 @@ type Call struct {
 	detachable bool        // Detach makes the call a task
 	detached   atomic.Bool // Detach was called: the call becomes a task when the handler returns
 
-	resumed *resumed // the state and answers that came with this round; nil: none
+	resumed *resumed         // the state and answers that came with this round; nil: none
+	lent    *framebuf.Buffer // lent by Lend; nil: none
 }
 
 // Meta is the _meta of a request. Callers must not modify the decoded members, because requests with
@@ -65,6 +66,7 @@ var noMeta = Meta{RequestMeta: dialect.NoMeta}
 // resumed is the state and the answers that a client sent with a further round of a call, and the
 // result of claiming that round.
 type resumed struct {
+	x       *exchange
 	inputs  *protocol.Inputs
 	begun   sync.Once
 	refusal error // the error of Begin; set under begun
@@ -87,12 +89,15 @@ func From(ctx context.Context) *Call {
 	return c
 }
 
+// from returns the request that the call came in.
+func (c *Call) from() *origin { return c.out.source() }
+
 // ID returns the id of the logical call. It is the same in every round, and unique in this engine.
 func (c *Call) ID() string {
 	if c.id != "" {
 		return c.id
 	}
-	return c.x.conn.e.callPrefix + strconv.FormatUint(c.number, 36)
+	return c.from().conn.e.callPrefix + strconv.FormatUint(c.number, 36)
 }
 
 // Lend lends an empty buffer for text of the handler's result. The text must not be used elsewhere,
@@ -100,22 +105,24 @@ func (c *Call) ID() string {
 // lent, and in executions whose result is not the answer, as in tasks. The borrower must
 // return the buffer with Lent. Call both methods only in the goroutine that runs the handler.
 func (c *Call) Lend() (room []byte, ok bool) {
-	if c.x == nil || c != &c.x.own || c.x.lent != nil {
+	if c.lent != nil || c.out == nil {
 		return nil, false
 	}
-	c.x.lent = c.x.conn.e.buffers.Take()
-	return c.x.lent.B, true
+	if c.lent = c.out.lend(c); c.lent == nil {
+		return nil, false
+	}
+	return c.lent.B, true
 }
 
 // Lent returns the buffer of Lend to the call, with the text that was appended to it.
-func (c *Call) Lent(text []byte) { c.x.lent.B = text }
+func (c *Call) Lent(text []byte) { c.lent.B = text }
 
 // RequestID returns the JSON-RPC id, as JSON.
-func (c *Call) RequestID() string { return c.x.id.String() }
+func (c *Call) RequestID() string { return c.from().id.String() }
 
 // Session returns the id of the handshake session. On 2026-07-28 it returns "".
 func (c *Call) Session() string {
-	if s := c.x.session; s != nil {
+	if s := c.from().session; s != nil {
 		return s.id
 	}
 	return ""
@@ -127,7 +134,7 @@ func (c *Call) Client() protocol.Implementation {
 	if c.Meta.Client != nil {
 		return *c.Meta.Client
 	}
-	if s := c.x.session; s != nil {
+	if s := c.from().session; s != nil {
 		return s.Client
 	}
 	return protocol.Implementation{}
@@ -139,7 +146,7 @@ func (c *Call) Capabilities() protocol.ClientCapabilities {
 	if c.Meta.Capabilities != nil {
 		return *c.Meta.Capabilities
 	}
-	if s := c.x.session; s != nil {
+	if s := c.from().session; s != nil {
 		return s.Capabilities
 	}
 	return protocol.ClientCapabilities{}
@@ -148,7 +155,7 @@ func (c *Call) Capabilities() protocol.ClientCapabilities {
 // Header returns the HTTP header of the request, or nil on other carriers. Callers must not modify
 // it.
 func (c *Call) Header() http.Header {
-	if r := c.x.request; r != nil {
+	if r := c.from().request; r != nil {
 		return r.Fields.Header()
 	}
 	return nil
@@ -156,10 +163,10 @@ func (c *Call) Header() http.Header {
 
 // RemoteAddr returns the address of the client, or "" on carriers without addresses.
 func (c *Call) RemoteAddr() string {
-	if r := c.x.request; r != nil {
+	if r := c.from().request; r != nil {
 		return r.RemoteAddr
 	}
-	if link := c.x.conn.link; link != nil {
+	if link := c.from().conn.link; link != nil {
 		return link.RemoteAddr
 	}
 	return ""
@@ -175,20 +182,14 @@ func (c *Call) Principal(ctx context.Context) *transport.Principal {
 // infinite: the specification requires that it increases (basic/utilities/progress). In a task of
 // 2026-07-28, Progress sets the message of the task's status instead.
 func (c *Call) Progress(ctx context.Context, done float64, total *float64, message string) {
-	if c.run != nil && c.Dialect.TaskExtension() {
-		if message != "" && !c.silent {
-			c.run.setMessage(ctx, c.run.began, message)
-		}
-		return
-	}
-	if c.Meta.ProgressToken.IsZero() || c.silent || !finite(done) {
+	if c.silent {
 		return
 	}
 	known := math.NaN()
 	if total != nil && finite(*total) {
 		known = *total
 	}
-	c.outlet().progress(ctx, c.Meta.ProgressToken, done, known, message)
+	c.out.progress(ctx, c.Meta.ProgressToken, done, known, message)
 }
 
 // finite reports whether f can be represented in JSON.
@@ -197,7 +198,7 @@ func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 // WantsProgress reports whether the client asked for progress. It is always true in a task of
 // 2026-07-28, where the message becomes the message of the task's status.
 func (c *Call) WantsProgress() bool {
-	return !c.Meta.ProgressToken.IsZero() || c.run != nil && c.Dialect.TaskExtension()
+	return !c.Meta.ProgressToken.IsZero() || c.Task() != "" && c.Dialect.TaskExtension()
 }
 
 // Logs reports whether the client wants log messages of this level from this call. The limit is the
@@ -205,7 +206,7 @@ func (c *Call) WantsProgress() bool {
 // set, nothing is sent.
 func (c *Call) Logs(level protocol.Level) bool {
 	limit := c.Meta.LogLevel
-	if s := c.x.session; s != nil {
+	if s := c.from().session; s != nil {
 		limit = s.logLevel()
 	}
 	return limit != "" && level.Severity() >= limit.Severity()
@@ -218,10 +219,10 @@ func (c *Call) Log(ctx context.Context, level protocol.Level, logger string, dat
 		return
 	}
 	if err := jsontext.Check(data, jsontext.DefaultLimits()); err != nil {
-		c.x.conn.e.failed(ctx, c, fmt.Errorf("engine: the data of a log message is invalid JSON: %w", err))
+		c.from().conn.e.failed(ctx, c, fmt.Errorf("engine: the data of a log message is invalid JSON: %w", err))
 		return
 	}
-	c.outlet().notify(ctx, &protocol.LogParams{Level: level, Logger: logger, Data: data})
+	c.out.notify(ctx, &protocol.LogParams{Level: level, Logger: logger, Data: data})
 }
 
 // Ask sends a request of the server to the client, on the stream of this call, and waits for the
@@ -237,7 +238,7 @@ func (c *Call) askInTurn(ctx context.Context, p protocol.Params, progress func(p
 	if !c.Dialect.ServerRequests() || !c.canAsk(p) {
 		return nil, ErrCannotAsk
 	}
-	return c.x.ask(ctx, p, progress, t)
+	return c.out.ask(ctx, p, progress, t)
 }
 
 // Question is a question that a handler asks the client: elicitation, sampling or roots.
@@ -300,7 +301,7 @@ func (c *Call) Begin(ctx context.Context) error {
 		return nil
 	}
 	r.begun.Do(func() {
-		err := c.x.claimRound(ctx, r.inputs)
+		err := r.x.claimRound(ctx, r.inputs)
 		earlier, executed := errors.AsType[*roundstore.Outcome](err)
 		_, away := errors.AsType[*storeerror.Error](err)
 		switch {
@@ -321,30 +322,18 @@ func (c *Call) Begin(ctx context.Context) error {
 // fails, it counts as not happened. Once returns ErrPending if a question is pending, because nothing
 // new may happen in this round. Callers must not modify the value, which is shared.
 func (c *Call) Once(ctx context.Context, key string, effect func(context.Context) ([]byte, error)) ([]byte, error) {
-	if j := c.run; j != nil {
-		if err := j.own(); err != nil {
-			return nil, err
-		}
-		value, err := c.effects().Run(ctx, key, effect, c.Pending)
-		if err == nil && !c.silent {
-			err = j.keep(ctx, c)
-		}
-		return value, err
-	}
-	if performed := c.x.conn.e.cfg.Performed; performed != nil && c.Dialect.InputRounds() {
-		effect = c.reported(key, effect, performed)
-	}
-	return c.effects().Run(ctx, key, effect, c.Pending)
+	return c.out.once(ctx, c, key, effect)
 }
 
-// effects returns the effects of the call. They are allocated at the first use.
+// effects returns the effects of the call. They are allocated at the first use, or by the execution of
+// a task.
 func (c *Call) effects() *replay.Effects {
 	if f := c.once.Load(); f != nil {
 		return f
 	}
 	limit := 0
-	if c.run == nil && c.Dialect.InputRounds() && inputs(c.Params) != nil {
-		limit = c.x.conn.e.rounds.Limit()
+	if c.Dialect.InputRounds() && inputs(c.Params) != nil {
+		limit = c.from().conn.e.rounds.Limit()
 	}
 	c.once.CompareAndSwap(nil, replay.New(limit)) // fails if another goroutine was first
 	return c.once.Load()
@@ -361,7 +350,7 @@ func (c *Call) reported(key string, effect func(context.Context) ([]byte, error)
 		}
 		if crash := performed(ctx, key); crash != nil {
 			c.crashed.CompareAndSwap(nil, &crash)
-			c.outlet().end(ErrPending)
+			c.out.end(ErrPending)
 			return nil, ErrPending
 		}
 		return value, nil

@@ -13,14 +13,14 @@ import (
 // call has been answered. If there is no session, Notifier returns nil. The function returns the
 // error of sending, or an error if the session has ended. It is safe for concurrent use.
 func (c *Call) Notifier() func(ctx context.Context, p protocol.Params) error {
-	if c.x.session == nil || c.silent {
+	if c.from().session == nil || c.silent {
 		return nil
 	}
 	var meta *protocol.RequestMeta
 	if task := c.Task(); task != "" {
 		meta = &protocol.RequestMeta{RelatedTask: task}
 	}
-	e, s := c.x.conn.e, c.x.session
+	e, s := c.from().conn.e, c.from().session
 	return func(ctx context.Context, p protocol.Params) error { return e.notifySession(ctx, s, p, meta) }
 }
 

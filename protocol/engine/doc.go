@@ -29,11 +29,11 @@
 //   - what the engine reaches: catalog.go, engine.go
 //   - the front door: accept.go, accept_http.go (posted frames), batch.go, conn.go (sessions, calls in
 //     flight)
-//   - one call: exchange.go, dispatch.go, notifications.go; outlet.go with call.go and call_notify.go,
+//   - one call: origin.go, exchange.go, dispatch.go, notifications.go; outlet.go with call.go and call_notify.go,
 //     which handlers use
 //   - questions: ask.go, server_request.go
 //   - questions on 2026-07-28: round.go, round_replay.go
-//   - tasks: task_create.go, task_methods.go, task_job.go, task_run.go, task_queue.go, task_record.go,
+//   - tasks: task_create.go, task_methods.go, task_job.go, task_execution.go, task_run.go, task_queue.go, task_record.go,
 //     task_await.go, task_unreadable.go
 //   - what belongs to no call: listen.go, and package feed
 //   - several processes: session_shared.go, nodes.go, node_forward.go, interrupted.go

@@ -144,6 +144,7 @@ type Engine struct {
 	rounds *roundstore.Store
 
 	links       sync.Map // of *transport.Connection to *conn
+	noConn      *conn    // of the calls of tasks that have no connection
 	sessionless sessionlessSet
 	outlines    framebuf.Outlines
 	buffers     framebuf.Pool
@@ -188,6 +189,7 @@ func New(cfg Config) *Engine {
 		metas:      clientprofile.NewMetas(),
 	}
 	e.feeds = feed.NewHub(e.running, cfg.Secret)
+	e.noConn = &conn{e: e, single: true}
 	report := func(ctx context.Context, err error) { e.failed(ctx, nil, err) }
 	e.node = nodebus.New(cfg.Changes, report)
 	e.rounds = roundstore.New(roundstore.Config{

@@ -15,7 +15,6 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/framebuf"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/roundstore"
-	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/lazyctx"
 	"github.com/kagami-mcp/kagami/transport"
@@ -31,23 +30,19 @@ import (
 // abandoned. close takes the write lock, so that it waits for them: the answer follows everything
 // that was sent before it.
 type exchange struct {
-	conn       *conn
+	origin
+
 	frame      []byte
-	id         jsonrpc.ID
 	method     string
-	dialect    *dialect.Dialect // nil: not known yet
-	session    *session         // nil on 2026-07-28 and before initialize
-	snapshot   Snapshot
 	call       *Call // nil for responses, for refused requests, and for most notifications
 	registered bool  // Accept has put the request in flight
 
-	uncounted    bool               // accepted while the server stops; Shutdown does not wait for it
-	forwarded    bool               // another node received it from the client
-	unregistered atomic.Bool        // no longer in flight; see conn.unregister
-	feed         *feed.Feed         // of a listen request; otherwise nil
-	request      *transport.Request // the HTTP request that carried the frame; nil on other carriers
-	record       *roundstore.Claim  // the claim of this round; nil: the outcome is not recorded
-	created      *job               // the task that the call became; started after the answer
+	uncounted    bool              // accepted while the server stops; Shutdown does not wait for it
+	forwarded    bool              // another node received it from the client
+	unregistered atomic.Bool       // no longer in flight; see conn.unregister
+	feed         *feed.Feed        // of a listen request; otherwise nil
+	record       *roundstore.Claim // the claim of this round; nil: the outcome is not recorded
+	created      *job              // the task that the call became; started after the answer
 
 	refuse *jsonrpc.Error // set by Accept: the only answer
 	status int            // the HTTP status of refuse
@@ -71,8 +66,7 @@ type exchange struct {
 	reporting sync.Mutex
 	done      float64 // of the last progress report; guarded by reporting
 
-	own  Call             // memory for the Call that call points to, except in executions of tasks
-	lent *framebuf.Buffer // lent by Call.Lend, until the answer is sent; nil: none
+	own Call // memory for the Call that call points to, except in executions of tasks
 }
 
 type exchangeKey struct{}
@@ -93,7 +87,7 @@ func (x *exchange) Value(key any) any {
 
 func (x *exchange) newCall(p protocol.Params, m Meta) *Call {
 	c := &x.own
-	c.Params, c.Dialect, c.Meta, c.x, c.number = p, x.dialect, m, x, x.conn.e.calls.Add(1)
+	c.Params, c.Dialect, c.Meta, c.out, c.number = p, x.dialect, m, x, x.conn.e.calls.Add(1)
 	return c
 }
 
@@ -172,7 +166,7 @@ func (x *exchange) rescue(ctx context.Context, out transport.Outbound, v any, re
 	if x.out == nil {
 		x.out = out
 	}
-	*err = x.sendError(ctx, x.wireError(ctx, panicked))
+	*err = x.sendError(ctx, x.wireError(ctx, x.call, panicked))
 }
 
 func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
@@ -192,9 +186,9 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	defer x.launch()
 	result, err := x.dispatch(ctx)
 	err = x.answer(ctx, result, err)
-	if x.lent != nil { // the answer has been sent, and nothing else refers to the result
-		x.conn.e.buffers.Give(x.lent)
-		x.lent = nil
+	if lent := x.own.lent; lent != nil { // the answer has been sent, and nothing else refers to the result
+		x.conn.e.buffers.Give(lent)
+		x.own.lent = nil
 	}
 	return err
 }
@@ -239,6 +233,31 @@ func (x *exchange) await(ctx context.Context) *protocol.Fault {
 // returns.
 func (x *exchange) end(cause error) { x.life.End(cause) }
 
+// source implements outlet.
+func (x *exchange) source() *origin { return &x.origin }
+
+// taskID implements outlet.
+func (x *exchange) taskID() string { return "" }
+
+// willRetry implements outlet.
+func (x *exchange) willRetry() bool { return false }
+
+// lend implements outlet. Executions that check the replay do not get the buffer.
+func (x *exchange) lend(c *Call) *framebuf.Buffer {
+	if c != &x.own {
+		return nil
+	}
+	return x.conn.e.buffers.Take()
+}
+
+// once implements outlet.
+func (x *exchange) once(ctx context.Context, c *Call, key string, effect func(context.Context) ([]byte, error)) ([]byte, error) {
+	if performed := x.conn.e.cfg.Performed; performed != nil && x.dialect.InputRounds() {
+		effect = c.reported(key, effect, performed)
+	}
+	return c.effects().Run(ctx, key, effect, c.Pending)
+}
+
 // abandon ends the call after the client has cancelled it, and sends nothing more for it (2026-07-28
 // basic/transports/stdio: MUST NOT send any further message; earlier revisions: SHOULD NOT respond).
 func (x *exchange) abandon(cause error) {
@@ -260,7 +279,7 @@ func (x *exchange) notify(ctx context.Context, p protocol.Params) {
 func (x *exchange) progress(ctx context.Context, token jsonrpc.ID, done, total float64, message string) {
 	x.reporting.Lock()
 	defer x.reporting.Unlock()
-	if x.reported && done <= x.done {
+	if token.IsZero() || !finite(done) || x.reported && done <= x.done {
 		return
 	}
 	x.reported, x.done = true, done
@@ -308,9 +327,9 @@ func (x *exchange) answer(ctx context.Context, result protocol.Result, err error
 	}
 	if err != nil {
 		var converted *protocol.CallToolResult
-		if converted = x.argumentResult(err); converted == nil {
+		if converted = x.argumentResult(x.call, err); converted == nil {
 			after, _ := protocol.RetryAfter(err)
-			return x.sendErrorAfter(ctx, x.wireError(ctx, err), after)
+			return x.sendErrorAfter(ctx, x.wireError(ctx, x.call, err), after)
 		}
 		result = converted
 	}
@@ -319,7 +338,7 @@ func (x *exchange) answer(ctx context.Context, result protocol.Result, err error
 	head := x.resultFrame(room.B)
 	room.B, err = x.dialect.AppendResult(head, result, x.conn.e.serverInfo[x.dialect])
 	if err != nil {
-		return x.sendError(ctx, x.wireError(ctx, err))
+		return x.sendError(ctx, x.wireError(ctx, x.call, err))
 	}
 	x.settled(ctx, room.B[len(head):], nil)
 	room.B = append(room.B, '}')
@@ -366,57 +385,6 @@ func (x *exchange) finish(ctx context.Context, answer transport.Frame) error {
 	}
 	answer.Final = true
 	return x.out.Send(ctx, answer)
-}
-
-// argumentResult converts a fault of a tool's arguments into a result, which the model sees, on
-// revisions that require that (SEP-1303). Otherwise it returns nil.
-func (x *exchange) argumentResult(err error) *protocol.CallToolResult {
-	var f *protocol.Fault
-	if !errors.As(err, &f) || f.Kind != protocol.FaultInvalidArguments || !x.dialect.ArgumentErrorsAreResults() {
-		return nil
-	}
-	if _, tool := x.call.Params.(*protocol.CallToolParams); !tool {
-		return nil
-	}
-	result := &protocol.CallToolResult{
-		Content: []protocol.Block{protocol.Text{Text: f.Message}}, IsError: true,
-	}
-	if f.Data != nil { // the same list that older revisions send as the data of the error
-		result.Meta = protocol.Meta{"kagami/invalidArguments": f.Data}
-	}
-	return result
-}
-
-// wireError returns the error that the client sees. It replaces internal texts.
-func (x *exchange) wireError(ctx context.Context, err error) *jsonrpc.Error {
-	if wire := x.fault(err); wire != nil {
-		return wire
-	}
-	switch {
-	case errors.Is(context.Cause(ctx), ErrShutdown), errors.Is(err, ErrShutdown):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the server is shutting down"}
-	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the call was cancelled"}
-	}
-	x.conn.e.failed(ctx, x.call, err)
-	wire := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}
-	if store, ok := errors.AsType[*storeerror.Error](err); ok {
-		wire.Message = store.Public()
-	}
-	if x.conn.e.cfg.Detail {
-		wire.Message = err.Error()
-	}
-	return wire
-}
-
-// fault returns the wire form of a *protocol.Error or *protocol.Fault. For other errors it returns
-// nil.
-func (x *exchange) fault(err error) *jsonrpc.Error {
-	d := x.dialect
-	if d == nil {
-		d = dialect.Handshake("")
-	}
-	return d.Error(err)
 }
 
 // unopen removes the session if the exchange is an initialize that is answered with an error.

@@ -157,7 +157,7 @@ func (e *Engine) delivered(session string, frame []byte) {
 	switch msg.Kind {
 	case jsonrpc.Request:
 	case jsonrpc.Notification:
-		x := &exchange{conn: c, method: msg.Method, forwarded: true}
+		x := &exchange{origin: origin{conn: c}, method: msg.Method, forwarded: true}
 		e.forwarded(x, c.notified(x, msg.Params))
 	default:
 		c.deliver(msg)

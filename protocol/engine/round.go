@@ -31,7 +31,6 @@ var ErrPending = replay.ErrPending
 // The round is open while the handler runs. Goroutines of the handler look up and register questions
 // under mu. end sets over under mu, and from then on questions fail with ErrCannotAsk.
 type round struct {
-	x      *exchange
 	call   *Call
 	cancel func(cause error) // of the handler's context
 
@@ -98,7 +97,7 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 		if err := x.resume(ctx, in, bind); err != nil {
 			return nil, err
 		}
-		x.call.resumed = &resumed{inputs: in}
+		x.call.resumed = &resumed{x: x, inputs: in}
 	}
 	result, err := guarded(ctx, h, x.call)
 	x.call.returned.Store(true)
@@ -120,7 +119,7 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 		x.conn.e.failed(ctx, x.call, err)
 	}
 	if x.conn.e.cfg.ReplayCheck {
-		x.checkReplay(ctx, h, r)
+		x.call.checkReplay(ctx, h, r)
 	}
 	return x.inputRequired(context.WithoutCancel(ctx), r, bind()) // the question has ended ctx
 }
@@ -178,7 +177,7 @@ func (x *exchange) resume(ctx context.Context, in *protocol.Inputs, bind func() 
 // newRound gives the call a round with the journal. If the call already has a round, newRound returns
 // that. It is safe for concurrent use, because handlers may ask from several goroutines.
 func (c *Call) newRound(j *rounds.Journal) *round {
-	r := &round{x: c.x, call: c, cancel: c.x.end, journal: j}
+	r := &round{call: c, cancel: c.out.end, journal: j}
 	if c.round.CompareAndSwap(nil, r) {
 		return r
 	}
@@ -206,10 +205,10 @@ var methodOf = [...]string{
 }
 
 func (r *round) decode(key string, kind rounds.Kind, raw []byte) (protocol.Result, error) {
-	if err := taskrecord.Refused(r.x.dialect, raw); err != nil {
+	if err := taskrecord.Refused(r.call.Dialect, raw); err != nil {
 		return nil, err
 	}
-	result, fault := r.x.dialect.DecodeResult(methodOf[kind], raw)
+	result, fault := r.call.Dialect.DecodeResult(methodOf[kind], raw)
 	if fault != nil {
 		return nil, protocol.Faultf(protocol.FaultInvalidParams, "inputResponses %q: %s", jsontext.Clip(key, 128), fault.Message)
 	}
@@ -220,7 +219,7 @@ func (r *round) decode(key string, kind rounds.Kind, raw []byte) (protocol.Resul
 func (r *round) questions(all []Question) []Reply {
 	replies, changed := r.replies(all)
 	for _, key := range changed {
-		r.x.conn.e.failed(context.Background(), r.call, &ChangedError{Key: key}) //nolint:forbidigo // reports, and waits for nothing
+		r.call.from().conn.e.failed(context.Background(), r.call, &ChangedError{Key: key}) //nolint:forbidigo // reports, and waits for nothing
 	}
 	return replies
 }
@@ -263,7 +262,7 @@ func (r *round) question(q *Question) (protocol.Result, error) {
 		r.asked = make(map[string]bool)
 	}
 	r.asked[key] = true
-	text, err := r.x.dialect.AppendParams(nil, q.Params, nil)
+	text, err := r.call.Dialect.AppendParams(nil, q.Params, nil)
 	if err != nil {
 		return nil, err
 	}

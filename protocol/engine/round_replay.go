@@ -25,17 +25,17 @@ const replayPatience = 5 * time.Second
 
 // checkReplay runs the handler again, without new effects and questions to the client, and compares
 // the two runs. It reports a difference to Config.Failed.
-func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
+func (c *Call) checkReplay(ctx context.Context, h Handler, first *round) {
 	probe := &Call{
-		Params: x.call.Params, Dialect: x.call.Dialect, Meta: x.call.Meta, Round: x.call.Round,
-		x: x, run: x.call.run, id: x.call.ID(), silent: true,
+		Params: c.Params, Dialect: c.Dialect, Meta: c.Meta, Round: c.Round,
+		out: c.out, id: c.ID(), silent: true,
 	}
-	probe.once.Store(replay.Probe(x.call.effects().All()))
+	probe.once.Store(replay.Probe(c.effects().All()))
 	limit, stop := context.WithTimeout(context.WithoutCancel(ctx), replayPatience)
 	defer stop()
 	ctx, cancel := context.WithCancelCause(context.WithValue(limit, callKey{}, probe))
 	defer cancel(nil)
-	second := &round{x: x, call: probe, cancel: cancel, journal: first.journal.Clone()}
+	second := &round{call: probe, cancel: cancel, journal: first.journal.Clone()}
 	probe.round.Store(second)
 	ended := make(chan error, 1)
 	go func() { // the wait for it is bounded, because the handler may ignore its context
@@ -46,18 +46,18 @@ func (x *exchange) checkReplay(ctx context.Context, h Handler, first *round) {
 	select {
 	case err = <-ended:
 	case <-limit.Done():
-		x.conn.e.failed(ctx, x.call, &ReplayError{Diff: "the second run did not end in time\n"})
+		c.from().conn.e.failed(ctx, c, &ReplayError{Diff: "the second run did not end in time\n"})
 		return
 	}
 	probe.returned.Store(true)
 	second.end()
-	was := replay.Trace{Asked: first.actions(), Effects: x.call.effects()}
+	was := replay.Trace{Asked: first.actions(), Effects: c.effects()}
 	is := replay.Trace{Asked: second.actions(), Effects: probe.effects()}
 	if err != nil && len(second.open) == 0 && !errors.Is(err, ErrPending) {
 		is.Failure = "fails: " + err.Error()
 	}
 	if diff := replay.Difference(was, is); diff != "" {
-		x.conn.e.failed(ctx, x.call, &ReplayError{Diff: diff})
+		c.from().conn.e.failed(ctx, c, &ReplayError{Diff: diff})
 	}
 }
 
@@ -67,7 +67,7 @@ func (r *round) actions() []replay.Action {
 	defer r.mu.Unlock()
 	all := make([]replay.Action, len(r.filed))
 	for i, q := range r.filed {
-		text, err := r.x.dialect.AppendParams(nil, q.Params, nil)
+		text, err := r.call.Dialect.AppendParams(nil, q.Params, nil)
 		if err != nil {
 			text = []byte(err.Error())
 		}

@@ -167,34 +167,32 @@ func needsTasks(why string) error {
 // Otherwise Detach does nothing and returns nil. If a question is pending, it also returns
 // ErrPending, without a task.
 func (c *Call) Detach() error {
-	if !c.detachable || c.run != nil {
+	if !c.detachable {
 		return nil
 	}
 	if r := c.round.Load(); r != nil && r.pending() {
 		return ErrPending
 	}
 	c.detached.Store(true)
-	c.outlet().end(ErrPending)
+	c.out.end(ErrPending)
 	return ErrPending
 }
 
 // Task returns the id of the task that the call runs in. Outside a task it returns "".
 func (c *Call) Task() string {
-	if c.run == nil {
+	if c.out == nil {
 		return ""
 	}
-	return c.run.id
+	return c.out.taskID()
 }
 
 // Replays reports whether answers come from a journal, in rounds or in a task. The handler then runs
 // again for each answer.
-func (c *Call) Replays() bool { return c.Dialect.InputRounds() || c.run != nil }
+func (c *Call) Replays() bool { return c.Dialect.InputRounds() || c.Task() != "" }
 
 // WillRetry reports whether the handler runs again, in its task, if it returns an internal error now.
 // Errors of the client or the protocol never cause another run.
-func (c *Call) WillRetry() bool {
-	return c.run != nil && c.run.began < c.run.policy.Retries
-}
+func (c *Call) WillRetry() bool { return c.out.willRetry() }
 
 // owner returns the owner of the tasks that this exchange may see: its principal, otherwise its
 // session. Without either, it returns "", and a client needs only the id of a task to use it.

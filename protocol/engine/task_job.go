@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -16,8 +13,6 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
-	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
-	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
@@ -37,12 +32,7 @@ type job struct {
 	lease  bool // the task was taken from the queue
 	runs   int  // Record.Runs of the run that this process has; used only by the worker's goroutine
 
-	// State of the request that created the task.
-	conn     *conn // nil: the request had no session
-	session  *session
-	dialect  *dialect.Dialect
-	snapshot Snapshot
-	request  jsonrpc.ID
+	from origin // the request that created the task
 
 	ctx    context.Context //nolint:containedctx // of the task; it outlives requests
 	cancel context.CancelCauseFunc
@@ -60,37 +50,6 @@ type job struct {
 	progress *float64    // the last progress over all runs; nil: none
 }
 
-// execution is one run of a task's handler. It is the outlet of its call.
-type execution struct {
-	*job
-	cancel context.CancelCauseFunc // of the context of the run
-	began  int                     // Record.Runs when it began
-
-	reporting sync.Mutex // held from the check that progress increases until it is sent
-}
-
-// end implements outlet.
-func (r *execution) end(cause error) { r.cancel(cause) }
-
-// notify implements outlet. It sends the notification to the session that created the task, if there
-// is one. 2026-07-28 has no such notifications, because listen streams must not carry them
-// (SEP-2663).
-func (r *execution) notify(ctx context.Context, p protocol.Params) { r.notifySession(ctx, p) }
-
-// progress implements outlet. Progress increases over all runs of the task.
-func (r *execution) progress(ctx context.Context, token jsonrpc.ID, done, total float64, message string) {
-	r.reporting.Lock()
-	defer r.reporting.Unlock()
-	if !r.advance(done) {
-		return
-	}
-	p := &protocol.ProgressParams{Token: token, Done: done, Message: message}
-	if !math.IsNaN(total) {
-		p.Total = &total
-	}
-	r.notifySession(ctx, p)
-}
-
 // jobs is the set of tasks of this process that have not ended.
 type jobs struct {
 	mu   sync.Mutex // guards byID
@@ -104,24 +63,15 @@ var errExpired = errors.New("engine: the task has expired")
 func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Record) *job {
 	ctx, cancel := context.WithCancelCause(x.outlive(ctx))
 	j := &job{
-		e: e, id: r.ID, h: h, policy: policy(h),
-		session: x.session, dialect: x.dialect, snapshot: x.snapshot,
-		request: x.id,
-		ctx:     ctx, cancel: cancel,
+		e: e, id: r.ID, h: h, policy: policy(h), from: x.origin,
+		ctx: ctx, cancel: cancel,
 	}
-	if !x.conn.single { // otherwise the conn is in the memory of the exchange
-		j.conn = x.conn
+	j.from.request = nil
+	if x.conn.single { // the conn is in the memory of the exchange
+		j.from.conn = e.noConn
 	}
 	j.live(r.TTL)
 	return j
-}
-
-// connection returns the conn for an execution: the conn of the request, or an empty one.
-func (j *job) connection() *conn {
-	if j.conn == nil {
-		return &conn{e: j.e, single: true}
-	}
-	return j.conn
 }
 
 // live registers the job. If ttl is not 0, the job expires after ttl.
@@ -295,8 +245,8 @@ func (e *Engine) publish(j *job, r *task.Record) {
 			return
 		}
 		j.told = r.Version
-		if j.session != nil && j.dialect.CoreTasks() {
-			j.session.feed.TaskChanged(r.ID, &protocol.TaskStatusParams{Task: taskrecord.TaskOf(r)})
+		if j.from.session != nil && j.from.dialect.CoreTasks() {
+			j.from.session.feed.TaskChanged(r.ID, &protocol.TaskStatusParams{Task: taskrecord.TaskOf(r)})
 		}
 	}
 	e.publishToListeners(r)
@@ -338,66 +288,6 @@ func (e *Engine) publishToSession(r *task.Record) {
 	if s := e.sessionOf(call.Session); s != nil && s.dialect.CoreTasks() {
 		s.feed.TaskChanged(r.ID, &protocol.TaskStatusParams{Task: taskrecord.TaskOf(r)})
 	}
-}
-
-// notifySession sends a notification of the task to the session that created it.
-func (j *job) notifySession(ctx context.Context, p protocol.Params) {
-	j.telling.RLock()
-	defer j.telling.RUnlock()
-	if j.over || j.session == nil || j.ctx.Err() != nil { // another node may have ended the task
-		return
-	}
-	_ = j.e.notifySession(ctx, j.session, p, &protocol.RequestMeta{RelatedTask: j.id}) // if the session is gone, the notification is dropped
-}
-
-// advance records progress over all runs. It returns false if done is not an increase.
-func (j *job) advance(done float64) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.progress != nil && done <= *j.progress {
-		return false
-	}
-	j.progress = &done
-	return true
-}
-
-// progressKey is the key of the effect in a task's journal whose value is the last reported progress.
-// The next run may be on another node, and must not report less (2025-11-25 basic/utilities/progress
-// "MUST increase"). Keys of Once never begin with it.
-const progressKey = "\x00progress"
-
-// progressed returns effects with the last progress added, for the journal.
-func (j *job) progressed(effects []rounds.Effect) []rounds.Effect {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.progress == nil {
-		return effects
-	}
-	return append(slices.Clip(effects), rounds.Effect{Key: progressKey, Value: strconv.AppendFloat(nil, *j.progress, 'g', -1, 64)})
-}
-
-// takeUpProgress restores the progress of the previous run from its effects, and returns the other
-// effects.
-func (j *job) takeUpProgress(effects []rounds.Effect) []rounds.Effect {
-	i := slices.IndexFunc(effects, func(e rounds.Effect) bool { return e.Key == progressKey })
-	if i < 0 {
-		return effects
-	}
-	if done, err := strconv.ParseFloat(string(effects[i].Value), 64); err == nil {
-		j.advance(done)
-	}
-	return slices.Delete(effects, i, i+1)
-}
-
-// setMessage makes the message of a progress report the status message of the task.
-func (j *job) setMessage(ctx context.Context, runs int, message string) {
-	_, err := j.e.change(ctx, j.id, func(r *task.Record) (task.Event, error) {
-		if r.Runs != runs {
-			return task.Event{}, errLost
-		}
-		return task.Event{Kind: task.Progress, Message: message}, nil
-	})
-	j.report(ctx, err)
 }
 
 // report reports errors of the store to Config.Failed. It ignores errors because the task has ended

@@ -10,6 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -59,7 +60,7 @@ func (j *job) read(r *task.Record) (protocol.Params, Meta, error) {
 	if err != nil {
 		return nil, noMeta, err
 	}
-	params, meta, raw, err := call.Decode(j.dialect)
+	params, meta, raw, err := call.Decode(j.from.dialect)
 	return params, Meta{meta, raw}, err
 }
 
@@ -68,8 +69,8 @@ func (j *job) read(r *task.Record) (protocol.Params, Meta, error) {
 func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 	call, err := taskrecord.ReadCall(r)
 	j := &job{
-		e: e, id: r.ID, dialect: call.Dialect(), policy: &TaskPolicy{},
-		snapshot: e.cfg.Catalog.Snapshot(), request: call.RequestID(),
+		e: e, id: r.ID, policy: &TaskPolicy{},
+		from: origin{conn: e.noConn, id: call.RequestID(), dialect: call.Dialect(), snapshot: e.cfg.Catalog.Snapshot()},
 	}
 	var who *transport.Principal // nil hides a principal in the context of Start
 	if call.Principal != nil {
@@ -79,19 +80,19 @@ func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 	}
 	ctx = transport.WithPrincipal(ctx, who)
 	j.ctx, j.cancel = context.WithCancelCause(ctx)
-	if err == nil && j.dialect == nil {
+	if err == nil && j.from.dialect == nil {
 		err = fmt.Errorf("engine: a task of the unknown revision %q", call.Revision)
 	}
 	if err != nil {
-		j.dialect = dialect.Handshake("")
+		j.from.dialect = dialect.Handshake("")
 		return j, err
 	}
 	if call.Session != "" {
-		if j.session, err = e.restored(&keptSession{ID: call.Session, Init: call.Init, Level: call.Level}); err != nil {
+		if j.from.session, err = e.restored(&keptSession{ID: call.Session, Init: call.Init, Level: call.Level}); err != nil {
 			return j, err
 		}
 		if call.Level != "" {
-			j.session.level.Store(&call.Level)
+			j.from.session.level.Store(&call.Level)
 		}
 	}
 	return j, j.find(ctx, r)
@@ -104,9 +105,8 @@ func (j *job) find(ctx context.Context, r *task.Record) error {
 	if err != nil {
 		return err
 	}
-	x := &exchange{conn: j.connection(), id: j.request, method: params.Method(), dialect: j.dialect, session: j.session, snapshot: j.snapshot}
-	x.call = x.newCall(params, meta)
-	if j.h, err = j.snapshot.Find(context.WithValue(ctx, callKey{}, x.call), x.call, params); err != nil {
+	c := j.unstarted(r.Runs).call(params, meta, &rounds.Journal{})
+	if j.h, err = j.from.snapshot.Find(context.WithValue(ctx, callKey{}, c), c, params); err != nil {
 		return err
 	}
 	rule := policy(j.h)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/replay"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
@@ -67,12 +68,12 @@ func (j *job) run() bool {
 	}
 	ctx, cancel := context.WithCancelCause(j.ctx)
 	defer cancel(nil)
-	c := j.newCall(params, journal, r.Runs, cancel)
-	c.Meta = meta
+	run := &execution{job: j, cancel: cancel, began: r.Runs}
+	c := run.call(params, meta, journal)
 	ctx = context.WithValue(ctx, callKey{}, c)
 	defer func() { // the handler may end its goroutine
 		if !c.returned.Load() {
-			j.fail(ctx, c.run.began, &PanicError{Value: errGoexit})
+			run.fail(ctx, run.began, &PanicError{Value: errGoexit})
 		}
 	}()
 	result, err := guarded(ctx, j.h, c)
@@ -82,67 +83,65 @@ func (j *job) run() bool {
 		c.effects().Finish()
 	}
 	if asks && j.e.cfg.ReplayCheck && j.ctx.Err() == nil {
-		c.x.checkReplay(context.WithoutCancel(ctx), j.h, c.round.Load())
+		c.checkReplay(context.WithoutCancel(ctx), j.h, c.round.Load())
 	}
 	switch cause := context.Cause(j.ctx); {
 	case cause != nil && (!errors.Is(cause, ErrShutdown) || err != nil || asks):
 		return false // the task has ended, or will run again after a restart
 	case asks:
-		j.ask(ctx, c, err)
+		run.suspend(ctx, c, err)
 		return false
 	}
-	return j.settle(ctx, c, result, err)
+	return run.settle(ctx, c, result, err)
 }
 
-// newCall makes the call that the task's handler gets. The request has been answered, so the exchange
-// of the call is closed. Effects of the handler go to the execution; see outlet.
-func (j *job) newCall(params protocol.Params, journal *rounds.Journal, runs int, cancel context.CancelCauseFunc) *Call {
-	x := &exchange{
-		conn: j.connection(), id: j.request, method: protocol.MethodCallTool, dialect: j.dialect, session: j.session,
-		snapshot: j.snapshot, closed: true,
+// call returns the call that the handler gets.
+func (r *execution) call(params protocol.Params, meta Meta, journal *rounds.Journal) *Call {
+	c := &Call{
+		Params: params, Dialect: r.from.dialect, Meta: meta, Round: journal.Round,
+		out: r, id: journal.Call,
 	}
-	journal.Effects = j.takeUpProgress(journal.Effects)
-	c := &Call{Params: params, Dialect: j.dialect, Round: journal.Round, x: x, run: &execution{job: j, cancel: cancel, began: runs}, id: journal.Call}
-	c.effects().Restore(journal.Effects)
+	effects := replay.New(0)
+	effects.Restore(r.takeUpProgress(journal.Effects))
+	c.once.Store(effects)
 	journal.Open = nil
 	c.newRound(journal)
-	x.call = c
 	return c
 }
 
 // settle records the outcome of the handler. It returns true if the handler must run again.
-func (j *job) settle(ctx context.Context, c *Call, result protocol.Result, err error) (again bool) {
+func (r *execution) settle(ctx context.Context, c *Call, result protocol.Result, err error) (again bool) {
 	if err == nil {
-		j.complete(ctx, c, result)
+		r.complete(ctx, c, result)
 		return false
 	}
-	if converted := c.x.argumentResult(err); converted != nil {
-		j.complete(ctx, c, converted)
+	if converted := r.from.argumentResult(c, err); converted != nil {
+		r.complete(ctx, c, converted)
 		return false
 	}
-	if c.x.fault(err) == nil && c.WillRetry() {
-		return j.retry(ctx, c, err)
+	if r.from.fault(err) == nil && r.willRetry() {
+		return r.retry(ctx, c, err)
 	}
-	j.fail(ctx, c.run.began, err)
+	r.fail(ctx, r.began, err)
 	return false
 }
 
 // complete ends the task with a result. A result with isError is a failure on 2025-11-25. In the
 // extension it completes the task (SEP-2663).
-func (j *job) complete(ctx context.Context, c *Call, result protocol.Result) {
-	text, err := j.dialect.AppendResult(nil, result, nil)
+func (r *execution) complete(ctx context.Context, c *Call, result protocol.Result) {
+	text, err := r.from.dialect.AppendResult(nil, result, nil)
 	if err != nil {
-		j.fail(ctx, c.run.began, err)
+		r.fail(ctx, r.began, err)
 		return
 	}
 	event := task.Event{Kind: task.Complete, Result: text}
-	if tool, ok := result.(*protocol.CallToolResult); ok && tool.IsError && j.dialect.CoreTasks() {
+	if tool, ok := result.(*protocol.CallToolResult); ok && tool.IsError && r.from.dialect.CoreTasks() {
 		event.Kind, event.Message = task.Fail, textOf(tool.Content)
 	}
-	if err := j.apply(ctx, c.run.began, event); errors.Is(err, task.ErrLimit) {
-		j.fail(ctx, c.run.began, protocol.Faultf(protocol.FaultInternal, "the result is too large to be kept"))
+	if err := r.apply(ctx, r.began, event); errors.Is(err, task.ErrLimit) {
+		r.fail(ctx, r.began, protocol.Faultf(protocol.FaultInternal, "the result is too large to be kept"))
 	} else {
-		j.report(ctx, err)
+		r.report(ctx, err)
 	}
 }
 
@@ -166,7 +165,8 @@ func (j *job) fail(ctx context.Context, runs int, err error) {
 }
 
 func (j *job) endBy(ctx context.Context, runs int, err error) error {
-	wire := j.newCall(&protocol.CallToolParams{}, &rounds.Journal{}, runs, nil).x.wireError(ctx, err)
+	c := j.unstarted(runs).call(&protocol.CallToolParams{}, noMeta, &rounds.Journal{})
+	wire := j.from.wireError(ctx, c, err)
 	text, _ := jsontext.Member(jsonrpc.AppendError(nil, jsonrpc.ID{}, wire, true), "error")
 	return j.apply(ctx, runs, task.Event{Kind: task.Fail, Error: text, Message: wire.Message})
 }
@@ -233,19 +233,19 @@ func tooMuch(err error) bool { return errors.Is(err, task.ErrLimit) || errors.Is
 
 // retry stores the effects of the failed run, and waits before the next run. If the effects cannot be
 // stored, the task fails, because they must not happen again.
-func (j *job) retry(ctx context.Context, c *Call, cause error) bool {
-	j.e.failed(ctx, c, cause)
-	err := j.apply(ctx, c.run.began, task.Event{Kind: task.Resume, Journal: c.journal(0).Append(nil)})
+func (r *execution) retry(ctx context.Context, c *Call, cause error) bool {
+	r.e.failed(ctx, c, cause)
+	err := r.apply(ctx, r.began, task.Event{Kind: task.Resume, Journal: r.journal(c, 0).Append(nil)})
 	if tooMuch(err) {
-		j.fail(ctx, c.run.began, err)
+		r.fail(ctx, r.began, err)
 		return false
 	}
 	if err != nil {
-		j.report(ctx, err)
+		r.report(ctx, err)
 		return false
 	}
-	j.runs = c.run.began + 1
-	return wait.Pause(j.ctx, min(retryPause<<min(c.run.began, 16), maxRetryPause)) == nil
+	r.runs = r.began + 1
+	return wait.Pause(r.ctx, min(retryPause<<min(r.began, 16), maxRetryPause)) == nil
 }
 
 // journal returns the call's journal with its effects and open questions. It adds rounds to the
@@ -256,52 +256,56 @@ func (c *Call) journal(rounds int) *rounds.Journal {
 	defer r.mu.Unlock()
 	j := r.journal.Clone()
 	j.Effects, j.Open, j.Round = c.effects().All(), r.open, j.Round+rounds
-	if c.run != nil {
-		j.Effects = c.run.progressed(j.Effects)
-	}
 	return j
 }
 
-// ask changes the status of the task to input_required. The result of the handler is ignored.
-func (j *job) ask(ctx context.Context, c *Call, returned error) {
+// journal returns the call's journal with the last progress of the task.
+func (r *execution) journal(c *Call, rounds int) *rounds.Journal {
+	j := c.journal(rounds)
+	j.Effects = r.progressed(j.Effects)
+	return j
+}
+
+// suspend changes the status of the task to input_required. The result of the handler is ignored.
+func (r *execution) suspend(ctx context.Context, c *Call, returned error) {
 	if panicked := (*PanicError)(nil); errors.As(returned, &panicked) {
-		j.e.failed(ctx, c, returned)
+		r.e.failed(ctx, c, returned)
 	}
-	journal := c.journal(1)
-	if most := j.e.cfg.MaxRounds; journal.Round > most {
-		j.fail(j.ctx, c.run.began, fmt.Errorf("engine: the task has asked in %d rounds", most))
+	journal := r.journal(c, 1)
+	if most := r.e.cfg.MaxRounds; journal.Round > most {
+		r.fail(r.ctx, r.began, fmt.Errorf("engine: the task has asked in %d rounds", most))
 		return
 	}
-	filed, err := taskrecord.Questions(j.dialect, c.round.Load().filed)
+	filed, err := taskrecord.Questions(r.from.dialect, c.round.Load().filed)
 	if err != nil {
-		j.fail(j.ctx, c.run.began, err)
+		r.fail(r.ctx, r.began, err)
 		return
 	}
-	err = j.change(ctx, c.run.began, func(r *task.Record) task.Event {
+	err = r.change(ctx, r.began, func(r *task.Record) task.Event {
 		return task.Event{Kind: task.Ask, Questions: taskrecord.NewKeys(r, filed), Journal: journal.Append(nil)}
 	})
 	if tooMuch(err) || errors.Is(err, task.ErrEvent) {
-		j.fail(j.ctx, c.run.began, err)
+		r.fail(r.ctx, r.began, err)
 		return
 	}
-	j.report(j.ctx, err)
+	r.report(r.ctx, err)
 }
 
 // keep writes the effects of Once into the record as soon as one has happened. If the store has no
 // room, the handler continues: the effects are written when it asks, runs again, or performs another
 // effect. If they exceed the limit of a record, the task fails and keep returns the error, because
 // they could never be stored, and another worker would repeat them.
-func (j *job) keep(ctx context.Context, c *Call) error {
+func (r *execution) keep(ctx context.Context, c *Call) error {
 	if !c.effects().Unkept() {
 		return nil
 	}
-	err := j.change(ctx, c.run.began, func(*task.Record) task.Event {
-		return task.Event{Kind: task.Progress, Journal: c.journal(0).Append(nil)}
+	err := r.change(ctx, r.began, func(*task.Record) task.Event {
+		return task.Event{Kind: task.Progress, Journal: r.journal(c, 0).Append(nil)}
 	})
 	if errors.Is(err, task.ErrLimit) {
-		j.fail(ctx, c.run.began, err)
+		r.fail(ctx, r.began, err)
 		return err
 	}
-	j.report(ctx, err)
+	r.report(ctx, err)
 	return nil
 }
