@@ -68,27 +68,6 @@ func unreadable(err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeParse, Message: "not JSON"}
 }
 
-// arrival is one frame and the way it came. A connected frame came over a connection that the carrier
-// keeps open (stdio, HTTP+SSE, memory), and conn is its state. A posted frame came in an HTTP request
-// of its own: conn is nil, and the frame itself decides which session it belongs to, if any.
-type arrival struct {
-	e       *Engine
-	conn    *conn
-	request *transport.Request  // nil on carriers other than HTTP
-	version header.VersionField // of a posted frame
-	batched bool                // the frame is a member of a batch
-}
-
-func (e *Engine) arrival(ctx context.Context) arrival {
-	request := transport.RequestFrom(ctx)
-	if request != nil && request.Sessions != nil {
-		return arrival{e: e, request: request, version: header.ReadVersion(request)}
-	}
-	return arrival{e: e, request: request, conn: e.connection(transport.ConnectionFrom(ctx))}
-}
-
-func (a *arrival) posted() bool { return a.conn == nil }
-
 // accept decodes one message.
 func (a *arrival) accept(frame jsontext.Object) *exchange {
 	msg, fault := jsonrpc.DecodeObject(frame, dialect.MethodName)
@@ -143,8 +122,6 @@ func (a *arrival) silence(frame []byte) *exchange {
 	return &exchange{origin: origin{conn: a.conn, dialect: a.conn.dialect()}, frame: frame, run: ignore}
 }
 
-func ignore(context.Context, transport.Outbound) error { return nil }
-
 // oneWay accepts notifications and responses. They get no answer, except the HTTP status if the
 // session of a posted one does not exist. In revisions without sessions, posted ones have no meaning
 // and are dropped.
@@ -165,19 +142,6 @@ func (a *arrival) oneWay(x *exchange, msg jsonrpc.Message) {
 		return
 	}
 	x.run = x.conn.answered(x, msg)
-}
-
-// requestParams is the params of a request, with the members that select its dialect.
-type requestParams struct {
-	params, meta jsontext.Object // meta is the _meta in params; absent if params has none
-	version      string          // the revision that meta names; see claimed
-	claimed      bool            // meta names a revision
-}
-
-func peek(params jsontext.Object) requestParams {
-	b := requestParams{params: params, meta: dialect.MetaOf(params)}
-	b.version, b.claimed = dialect.PeekMeta(b.meta)
-	return b
 }
 
 // classify selects the dialect of a request (ADR 1: dialect per exchange), decodes the request, and
@@ -222,12 +186,6 @@ func (a *arrival) session(x *exchange) *protocol.Fault {
 		return needsSession()
 	}
 	return nil
-}
-
-// needsSession returns the fault of a request that names neither a revision nor a session.
-func needsSession() *protocol.Fault {
-	return protocol.Faultf(protocol.FaultInvalidParams,
-		"no session: send initialize first, or name the revision in params._meta[\"io.modelcontextprotocol/protocolVersion\"]")
 }
 
 // classifyModern checks a request that names its revision, in the order that the official suite
@@ -312,10 +270,6 @@ func (a *arrival) initialize(x *exchange, b *requestParams) *protocol.Fault {
 	return nil
 }
 
-func alreadyInitialized() *protocol.Fault {
-	return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
-}
-
 // inSession decodes and registers a request that is served in the dialect of the session.
 func (c *conn) inSession(x *exchange, b *requestParams) *protocol.Fault {
 	meta, fault := x.dialect.DecodeMetaObject(b.meta)
@@ -361,12 +315,4 @@ func (x *exchange) served() *protocol.Fault {
 		return nil
 	}
 	return protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(x.method, 128))
-}
-
-// dialect returns the dialect of the session, or nil if there is no session.
-func (c *conn) dialect() *dialect.Dialect {
-	if s := c.current(); s != nil {
-		return s.dialect
-	}
-	return nil
 }

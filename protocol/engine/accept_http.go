@@ -53,10 +53,6 @@ func (a *arrival) find(x *exchange) *protocol.Fault {
 	return nil
 }
 
-func noSuchSession() *protocol.Fault {
-	return protocol.Faultf(protocol.FaultInvalidRequest, "no such session")
-}
-
 // notFound returns the fault for an error of Sessions.Find. If sessions cannot be looked up now, the
 // status is not 404, because 404 would end the session.
 func (x *exchange) notFound(err error) *protocol.Fault {
@@ -99,36 +95,6 @@ func (a *arrival) open(x *exchange) *protocol.Fault {
 	}
 	x.conn = a.e.connection(link)
 	return nil
-}
-
-// refuseBy makes the fault the only answer, with its HTTP status.
-func (x *exchange) refuseBy(fault *protocol.Fault) {
-	x.refuse = x.fault(fault)
-	x.status = x.refusalStatus()
-}
-
-// refusalStatus returns the HTTP status of a fault that was found before user code ran. In a session,
-// errors are sent with 200, because 404 would end the session.
-func (x *exchange) refusalStatus() int {
-	switch {
-	case x.status != 0:
-		return x.status
-	case x.session != nil:
-		return http.StatusOK
-	case x.dialect != nil && x.dialect.StatusByCode():
-		if status := dialect.HTTPStatus(x.refuse.Code); status != http.StatusOK {
-			return status
-		}
-	}
-	return http.StatusBadRequest
-}
-
-// answerStatus returns the HTTP status of an error that a handler caused.
-func (x *exchange) answerStatus(code int) int {
-	if x.dialect == nil || !x.dialect.StatusByCode() {
-		return http.StatusOK
-	}
-	return dialect.HTTPStatus(code)
 }
 
 // byHeader reports whether the header of the HTTP request must repeat parts of this frame.

@@ -13,46 +13,6 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// ErrNoAnswer is the error of a request that the client has not answered within Config.AskTimeout.
-var ErrNoAnswer = errors.New("engine: the client did not answer in time")
-
-var errGone = errors.New("engine: the connection is gone")
-
-// ask is a request of the server that waits for the client's answer.
-//
-// newAsk registers it in conn.asks, and endAsk removes it. In between, other goroutines look it up
-// under conn.mu, and send it an answer, a failure or a signal. Each channel has room for one value.
-// Before an answer or a failure is sent, the sender removes the ask from conn.asks, so that these
-// sends do not block.
-type ask struct {
-	id       jsonrpc.ID
-	answer   chan jsonrpc.Message // 1-buffered: deliver does not block
-	failure  chan error           // 1-buffered: why an answer cannot arrive any more
-	alive    chan struct{}        // 1-buffered: progress was reported
-	look     chan struct{}        // 1-buffered: another node may have stored the answer
-	progress func(protocol.Progress)
-	turn     *wait.Order    // its position among requests that are sent together; nil: it is alone
-	task     string         // the id of the server's task that asks; empty: none
-	errand   *serverRequest // set if the request became a task of the client; guarded by conn.mu
-}
-
-func (a *ask) deliver(msg jsonrpc.Message) { a.answer <- msg }
-
-func (a *ask) fail(err error) { a.failure <- err }
-
-// ask sends a request to the client, on the stream of the call and in its turn, and waits for the
-// answer. Ids are never reused within a session (2025-11-25 basic).
-func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *wait.Order) (protocol.Result, error) {
-	if with := x.augmented(ctx, p); with != nil {
-		return x.askAsTask(ctx, with, progress, t)
-	}
-	msg, err := x.put(ctx, p, &protocol.RequestMeta{}, progress, t)
-	if err != nil {
-		return nil, err
-	}
-	return x.read(p.Method(), msg)
-}
-
 // read decodes the answer to a request of the server. It returns the client's error, or a fault if
 // the client's result is invalid.
 func (x *exchange) read(method string, msg jsonrpc.Message) (protocol.Result, error) {
@@ -109,37 +69,6 @@ func (s *session) settled(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return nil
-}
-
-// newAsk registers a request of the server under a new id, until endAsk. progress may be nil. If the
-// connection has ended, newAsk returns errGone.
-func (c *conn) newAsk(progress func(protocol.Progress)) (*ask, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.gone {
-		return nil, errGone
-	}
-	if c.lastAsk == 0 && c.kept() != nil {
-		c.lastAsk = askBase()
-	}
-	c.lastAsk++
-	a := &ask{
-		id:     jsonrpc.IntID(c.lastAsk),
-		answer: make(chan jsonrpc.Message, 1), failure: make(chan error, 1), alive: make(chan struct{}, 1),
-		look:     make(chan struct{}, 1),
-		progress: progress,
-	}
-	if c.asks == nil {
-		c.asks = make(map[string]*ask, 1)
-	}
-	c.asks[a.id.Key()] = a
-	return a, nil
-}
-
-func (c *conn) endAsk(a *ask) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.asks, a.id.Key())
 }
 
 func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta *protocol.RequestMeta) error {

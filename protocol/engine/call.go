@@ -3,10 +3,10 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,16 +16,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/framebuf"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/replay"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/roundstore"
-	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
-	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
-	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
 )
-
-// ErrCannotAsk is the error of Ask if the client cannot be asked: its revision has no such request,
-// it did not declare the capability, or the call has been answered.
-var ErrCannotAsk = errors.New("engine: the client cannot be asked")
 
 // Call is one request in progress, as handlers see it. All methods but Lend and Lent are safe for
 // concurrent use. They may still be called after the call has been answered, and then send nothing on
@@ -66,8 +59,7 @@ var noMeta = Meta{RequestMeta: dialect.NoMeta}
 // resumed is the state and the answers that a client sent with a further round of a call, and the
 // result of claiming that round.
 type resumed struct {
-	x       *exchange
-	inputs  *protocol.Inputs
+	claim   func(ctx context.Context) error
 	begun   sync.Once
 	refusal error // the error of Begin; set under begun
 	earlier atomic.Pointer[roundstore.Outcome]
@@ -225,99 +217,6 @@ func (c *Call) Log(ctx context.Context, level protocol.Level, logger string, dat
 	c.out.notify(ctx, &protocol.LogParams{Level: level, Logger: logger, Data: data})
 }
 
-// Ask sends a request of the server to the client, on the stream of this call, and waits for the
-// answer: elicitation, sampling, roots, ping. The wait ends with ctx, with the connection, or when
-// Config.AskTimeout has passed since the last sign of progress. Ask then sends
-// notifications/cancelled. It returns ErrCannotAsk, the client's *protocol.Error or *protocol.Fault,
-// or the reason for the end of the wait.
-func (c *Call) Ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
-	return c.askInTurn(ctx, p, progress, nil)
-}
-
-func (c *Call) askInTurn(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *wait.Order) (protocol.Result, error) {
-	if !c.Dialect.ServerRequests() || !c.canAsk(p) {
-		return nil, ErrCannotAsk
-	}
-	return c.out.ask(ctx, p, progress, t)
-}
-
-// Question is a question that a handler asks the client: elicitation, sampling or roots.
-type Question struct {
-	// Key identifies the question within the call. If it is empty, the position of the question is
-	// used. The same question must have the same key in each round.
-	Key      string
-	Params   protocol.Params
-	Progress func(protocol.Progress) // called only if the client is asked live; may be nil
-}
-
-// Reply is the result of a Question.
-type Reply struct {
-	Result protocol.Result
-	Err    error
-}
-
-// Questions asks the client all questions at once, in their order, and returns their replies. If the
-// client can be asked live, Questions waits, as Ask does.
-//
-// On 2026-07-28, and in tasks, answers come from the journal of the call. If an answer is missing,
-// the error of the reply is ErrPending: the question is registered, the context of the handler has
-// ended, and the handler will run again with the answer.
-func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
-	if c.Replays() {
-		if err := c.Begin(ctx); err != nil {
-			return failedReplies(len(all), err)
-		}
-		if c.returned.Load() {
-			return failedReplies(len(all), ErrCannotAsk)
-		}
-		if c.crashed.Load() != nil || c.detached.Load() {
-			return failedReplies(len(all), ErrPending)
-		}
-		return c.newRound(&rounds.Journal{Call: c.ID()}).questions(all)
-	}
-	replies := make([]Reply, len(all))
-	wait.InOrder(len(all), func(i int, t *wait.Order) {
-		replies[i].Result, replies[i].Err = c.askInTurn(ctx, all[i].Params, all[i].Progress, t)
-	})
-	return replies
-}
-
-// failedReplies returns n replies with the same error.
-func failedReplies(n int, err error) []Reply {
-	replies := make([]Reply, n)
-	for i := range replies {
-		replies[i].Err = err
-	}
-	return replies
-}
-
-// Begin must be called before the handler's own work begins, after all checks that may refuse the
-// call. It claims the round, so that a round is not executed twice. If the round was executed before,
-// Begin returns ErrPending, and the recorded outcome is the answer. It also returns ErrPending if the
-// store is unavailable. Any other error refuses the call.
-func (c *Call) Begin(ctx context.Context) error {
-	r := c.resumed
-	if r == nil || c.silent {
-		return nil
-	}
-	r.begun.Do(func() {
-		err := r.x.claimRound(ctx, r.inputs)
-		earlier, executed := errors.AsType[*roundstore.Outcome](err)
-		_, away := errors.AsType[*storeerror.Error](err)
-		switch {
-		case executed:
-			r.earlier.Store(earlier)
-			r.refusal = ErrPending
-		case away:
-			c.crashed.CompareAndSwap(nil, &err)
-			r.refusal = ErrPending
-		default:
-			r.refusal = err
-		}
-	})
-	return r.refusal
-}
-
 // Once runs effect, unless it has happened in this logical call, and keeps its result. If the effect
 // fails, it counts as not happened. Once returns ErrPending if a question is pending, because nothing
 // new may happen in this round. Callers must not modify the value, which is shared.
@@ -365,14 +264,6 @@ func (c *Call) crash() error {
 	return nil
 }
 
-// Pending reports whether the result of the handler is ignored. It is if a question is pending, the
-// call was detached, or the outcome of an earlier execution is the answer. It also is if
-// Config.Performed or an unavailable store ended the execution.
-func (c *Call) Pending() bool {
-	r := c.round.Load()
-	return r != nil && r.pending() || c.crashed.Load() != nil || c.resumed.outcome() != nil || c.detached.Load()
-}
-
 // InReplayCheck reports whether this execution only checks that the execution before it can be
 // replayed (Config.ReplayCheck). Results and effects of such an execution are ignored.
 func (c *Call) InReplayCheck() bool { return c.silent }
@@ -405,4 +296,60 @@ func (c *Call) canAsk(p protocol.Params) bool {
 		return can.Roots
 	}
 	return true
+}
+
+// Task returns the id of the task that the call runs in. Outside a task it returns "".
+func (c *Call) Task() string {
+	if c.out == nil {
+		return ""
+	}
+	return c.out.taskID()
+}
+
+// Replays reports whether answers come from a journal, in rounds or in a task. The handler then runs
+// again for each answer.
+func (c *Call) Replays() bool { return c.Dialect.InputRounds() || c.Task() != "" }
+
+// WillRetry reports whether the handler runs again, in its task, if it returns an internal error now.
+// Errors of the client or the protocol never cause another run.
+func (c *Call) WillRetry() bool { return c.out.willRetry() }
+
+// guarded runs the handler and returns a panic as an error. Pending questions then take precedence
+// over the panic, as they do over any result.
+func guarded(ctx context.Context, h Handler, c *Call) (result protocol.Result, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			result, err = nil, &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return h.Handle(ctx, c)
+}
+
+// inputs returns the answers and the state of a request whose handler may ask in rounds. For other
+// requests it returns nil.
+func inputs(p protocol.Params) *protocol.Inputs {
+	switch p := p.(type) {
+	case *protocol.CallToolParams:
+		return &p.Inputs
+	case *protocol.ReadResourceParams:
+		return &p.Inputs
+	case *protocol.GetPromptParams:
+		return &p.Inputs
+	}
+	return nil
+}
+
+// Notifier returns a function that sends notifications to the session of the call, even after the
+// call has been answered. If there is no session, Notifier returns nil. The function returns the
+// error of sending, or an error if the session has ended. It is safe for concurrent use.
+func (c *Call) Notifier() func(ctx context.Context, p protocol.Params) error {
+	if c.from().session == nil || c.silent {
+		return nil
+	}
+	var meta *protocol.RequestMeta
+	if task := c.Task(); task != "" {
+		meta = &protocol.RequestMeta{RelatedTask: task}
+	}
+	e, s := c.from().conn.e, c.from().session
+	return func(ctx context.Context, p protocol.Params) error { return e.notifySession(ctx, s, p, meta) }
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -47,4 +48,48 @@ type Snapshot interface {
 // tools therefore have to turn the user's errors into isError results themselves.
 type Handler interface {
 	Handle(ctx context.Context, c *Call) (protocol.Result, error)
+}
+
+// Tasked is a Handler whose calls may become tasks.
+type Tasked interface {
+	// TaskPolicy returns when calls become tasks. If it is nil, they never do. Callers must not
+	// modify it.
+	TaskPolicy() *TaskPolicy
+}
+
+// TaskPolicy determines when the calls of a tool become tasks, and how long and how often these run.
+type TaskPolicy struct {
+	// Required refuses calls of clients that cannot have a task, or did not ask for one. On a
+	// revision without tasks, the tool runs in its request.
+	Required bool
+	// TTL is the lifetime from the creation, if the client does not ask for another. 0 is
+	// TaskLimits.TTL.
+	TTL time.Duration
+	// Poll is the interval at which clients should poll. 0 is 1 second.
+	Poll time.Duration
+	// Retries is how often the handler runs again after an internal error or a panic.
+	Retries int
+	// Deaths is how often the handler runs again because its worker is gone. 0 is 5, and a negative
+	// number means never. Each run counts for Retries and for Deaths.
+	Deaths int
+	// Immediate is the text that the model gets at once, if the client asked for the task
+	// (2025-11-25). If it is empty, the client decides.
+	Immediate string
+	// AfterDetach keeps a call in its request until the handler calls Call.Detach, on 2026-07-28.
+	// Until then the client is asked in rounds.
+	AfterDetach bool
+	// When restricts tasks to calls: it returns true if a call becomes one. If it is nil, all calls become
+	// tasks.
+	When func(ctx context.Context, arguments []byte) bool
+	// Scopes are the scopes of the tool. Callers need them to read such a task, to answer its
+	// questions and to cancel it.
+	Scopes []string
+}
+
+// policy returns the policy of a handler. If its calls are never tasks, policy returns nil.
+func policy(h Handler) *TaskPolicy {
+	if t, ok := h.(Tasked); ok {
+		return t.TaskPolicy()
+	}
+	return nil
 }

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"crypto/rand"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -24,7 +22,8 @@ import (
 // the connection ends, close sets gone. From then on, requests to the client fail and listen streams
 // end at once.
 //
-// Locks are taken in the order job.telling, job.mu, conn.mu, those of package feed, Engine.mu.
+// Locks are taken in the order job.telling, job.mu, conn.mu, the locks of
+// package feed, Engine.mu.
 type conn struct {
 	e     *Engine
 	link  *transport.Connection // nil: the carrier does not distinguish connections
@@ -71,13 +70,36 @@ func (s *session) logLevel() protocol.Level {
 	return ""
 }
 
-// connection returns the state of a connection, and makes it at the first frame. The state is dropped
-// when the connection has ended.
-func (e *Engine) connection(link *transport.Connection) *conn {
-	c := e.connected(link)
-	c.sync()
-	return c
+// begin is called when the client has sent notifications/initialized, here or to another node.
+func (s *session) begin() {
+	s.ready.Release()
+	s.feed.Start()
 }
+
+// current returns the session of the connection, or nil if none is open.
+func (c *conn) current() *session { return c.session.Load() }
+
+// dialect returns the dialect of the session, or nil if there is no session.
+func (c *conn) dialect() *dialect.Dialect {
+	if s := c.current(); s != nil {
+		return s.dialect
+	}
+	return nil
+}
+
+// kept returns the store of the session's state. If the state is only in this process, kept returns
+// nil.
+func (c *conn) kept() transport.SessionState {
+	if c.link == nil {
+		return nil
+	}
+	return c.link.SessionState
+}
+
+// fleeting reports whether the connection belongs to one request on a stateless carrier
+// (transport.Peer.OneRequest). In contrast, single marks the connection of an exchange without a
+// session.
+func (c *conn) fleeting() bool { return c.link != nil && c.link.OneRequest }
 
 func (e *Engine) connected(link *transport.Connection) *conn {
 	known, ok := e.links.Load(link)
@@ -107,11 +129,23 @@ func (c *conn) close() {
 	c.asks = nil
 	c.mu.Unlock()
 	for _, a := range asks {
-		a.fail(errGone)
+		a.failure <- errGone // it is not in c.asks any more, so this does not block
 	}
 	for _, f := range c.appendFeeds(nil) {
 		f.Stop()
 	}
+}
+
+func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte) *session {
+	d := dialect.Handshake(p.Version)
+	s := &session{
+		Profile: e.profiles.Of(p, raw),
+		id:      id, dialect: d, feed: e.feeds.Session(d),
+	}
+	if e.shares() {
+		s.init, s.shared = string(raw), id
+	}
+	return s
 }
 
 // open makes the session of an initialize with the parameters p; raw is their JSON. If there is a
@@ -145,11 +179,6 @@ func (c *conn) unopen(s *session) {
 	}
 }
 
-// fleeting reports whether the connection belongs to one request on a stateless carrier
-// (transport.Peer.OneRequest). In contrast, single marks the connection of an exchange without a
-// session.
-func (c *conn) fleeting() bool { return c.link != nil && c.link.OneRequest }
-
 // assume makes a session for a request that comes without a handshake. The client's capabilities are
 // unknown, so the server cannot ask it anything or send it log messages.
 func (c *conn) assume(version string) {
@@ -163,20 +192,46 @@ func (c *conn) assume(version string) {
 	}
 }
 
-func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte) *session {
-	d := dialect.Handshake(p.Version)
-	s := &session{
-		Profile: e.profiles.Of(p, raw),
-		id:      id, dialect: d, feed: e.feeds.Session(d),
+// register makes messages of other nodes find the session of a connection. The caller holds c.mu.
+func (e *Engine) register(c *conn) {
+	if !e.shares() {
+		return
 	}
-	if e.shares() {
-		s.init, s.shared = string(raw), id
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sessions == nil {
+		e.sessions = make(map[string]*conn)
 	}
-	return s
+	e.sessions[c.current().id] = c
 }
 
-// current returns the session of the connection, or nil if none is open.
-func (c *conn) current() *session { return c.session.Load() }
+// unregister reverses register.
+func (e *Engine) unregister(c *conn) {
+	s := c.current()
+	if s == nil || !e.shares() {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sessions[s.id] == c {
+		delete(e.sessions, s.id)
+	}
+}
+
+// sessionOf returns a session that is served here, or nil.
+func (e *Engine) sessionOf(id string) *session {
+	if c := e.connOf(id); c != nil {
+		return c.current()
+	}
+	return nil
+}
+
+// connOf returns the connection of a session that is served here, or nil.
+func (e *Engine) connOf(session string) *conn {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sessions[session]
+}
 
 // register puts a request in flight. It returns a fault if the id is in use, or if MaxInFlight
 // requests are already in flight.
@@ -267,22 +322,16 @@ func (c *conn) appendFeeds(all []*feed.Feed) []*feed.Feed {
 	return all
 }
 
-func (c *conn) cancelCalls(cause error) {
-	c.mu.Lock()
-	calls := slices.Collect(maps.Values(c.calls))
-	if c.only != nil {
-		calls = append(calls, c.only)
-	}
-	c.mu.Unlock()
-	for _, x := range calls {
-		x.end(cause)
-	}
+// needsSession returns the fault of a request that names neither a revision nor a session.
+func needsSession() *protocol.Fault {
+	return protocol.Faultf(protocol.FaultInvalidParams,
+		"no session: send initialize first, or name the revision in params._meta[\"io.modelcontextprotocol/protocolVersion\"]")
 }
 
-func (c *conn) endListens() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, f := range c.listens {
-		f.Stop()
-	}
+func alreadyInitialized() *protocol.Fault {
+	return protocol.Faultf(protocol.FaultInvalidRequest, "the session is already initialized")
+}
+
+func noSuchSession() *protocol.Fault {
+	return protocol.Faultf(protocol.FaultInvalidRequest, "no such session")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -169,4 +170,28 @@ func emptyUnless(err error) (protocol.Result, error) {
 		return nil, err
 	}
 	return &protocol.EmptyResult{}, nil
+}
+
+// tasks serves the methods of both designs of tasks.
+func (x *exchange) tasks(ctx context.Context, p protocol.Params) (protocol.Result, error) {
+	if x.dialect.TaskExtension() && !x.call.Capabilities().Tasks {
+		return nil, needsTasks(p.Method())
+	}
+	switch p := p.(type) {
+	case *protocol.GetTaskParams:
+		r, err := x.task(ctx, p.ID)
+		if err != nil {
+			return nil, err
+		}
+		return x.taskResult(&r)
+	case *protocol.TaskResultParams:
+		return x.awaitTask(ctx, p.ID)
+	case *protocol.ListTasksParams:
+		return x.listTasks(ctx, p)
+	case *protocol.CancelTaskParams:
+		return x.cancelTask(ctx, p)
+	case *protocol.UpdateTaskParams:
+		return x.updateTask(ctx, p)
+	}
+	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(p.Method(), 128))
 }

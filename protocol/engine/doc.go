@@ -26,18 +26,23 @@
 //
 // # Reading order
 //
-//   - what the engine reaches: catalog.go, engine.go
-//   - the front door: accept.go, accept_http.go (posted frames), batch.go, conn.go (sessions, calls in
-//     flight)
-//   - one call: origin.go, exchange.go, dispatch.go, notifications.go; outlet.go with call.go and call_notify.go,
-//     which handlers use
-//   - questions: ask.go, server_request.go
-//   - questions on 2026-07-28: round.go, round_replay.go
-//   - tasks: task_create.go, task_methods.go, task_job.go, task_execution.go, task_run.go, task_queue.go, task_record.go,
-//     task_await.go, task_unreadable.go
-//   - what belongs to no call: listen.go, and package feed
-//   - several processes: session_shared.go, nodes.go, node_forward.go, interrupted.go
-//   - small parts: exchange_sessionless.go
+// A file uses functions and methods of the files before it only. To follow a request from its
+// arrival, begin at the front door and go back.
+//
+//   - what the engine reaches: errors.go, catalog.go, config.go
+//   - state: engine.go, conn.go (sessions, calls in flight), conn_asks.go, session_shared.go
+//   - one call: outlet.go, call.go, round.go, call_questions.go, exchange.go, exchange_sessionless.go,
+//     answer.go
+//   - live questions: node_forward.go, ask.go, server_request.go
+//   - tasks: round_replay.go, task_job.go, task_execution.go, task_record.go, task_run.go,
+//     task_queue.go, task_create.go, task_methods.go, task_await.go
+//   - requests: round_serve.go, listen.go, dispatch.go, serve.go
+//   - the front door: notifications.go, arrival.go, accept_http.go (posted frames), accept.go,
+//     batch.go, interrupted.go
+//   - nodes and life: nodes.go, lifecycle.go
+//
+// What needs no Engine is below, in internal packages: feed, header, nodebus, replay, roundstore,
+// taskrecord, taskwatch, and the small parts clientprofile, framebuf, storeerror and wait.
 //
 // Carriers, schemas, arguments, registration of components and authorization are the work of other
 // packages.

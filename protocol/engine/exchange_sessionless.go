@@ -3,6 +3,8 @@ package engine
 import (
 	"math/rand/v2"
 	"sync"
+
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
 )
 
 // sessionless is an exchange without a session and the connection made for it, allocated together.
@@ -73,4 +75,48 @@ func (l *sessionlessSet) appendTo(all []*conn) []*conn {
 		p.mu.Unlock()
 	}
 	return all
+}
+
+// enter counts an exchange. It returns false if the engine has been shut. A sessionless exchange is
+// added to the list before it is counted, so that a Shutdown which closes the counter after that
+// finds it in the list.
+func (e *Engine) enter(c *conn) bool {
+	if c.single {
+		e.sessionless.add(c)
+	}
+	if e.inside.Enter() {
+		return true
+	}
+	if c.single {
+		e.sessionless.remove(c)
+	}
+	return false
+}
+
+// leave reverses enter.
+func (e *Engine) leave(c *conn) {
+	if c.single {
+		e.sessionless.remove(c)
+	}
+	e.inside.Leave()
+}
+
+func (e *Engine) connections() []*conn {
+	var all []*conn
+	for _, c := range e.links.Range {
+		if c, ok := c.(*conn); ok {
+			all = append(all, c)
+		}
+	}
+	return e.sessionless.appendTo(all)
+}
+
+func (e *Engine) eachFeed(do func(*feed.Feed)) {
+	var feeds []*feed.Feed
+	for _, c := range e.connections() {
+		feeds = c.appendFeeds(feeds[:0])
+		for _, f := range feeds {
+			do(f)
+		}
+	}
 }

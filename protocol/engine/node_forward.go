@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
@@ -12,10 +11,9 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// askBase returns a random start for the ids of this node's requests in a session that several nodes
-// serve, because ids must not collide (2025-11-25 basic). The ids stay below 2^53, so that clients
-// whose JSON numbers are floats keep them exact.
-func askBase() int64 { return (1 + rand.Int64N(1<<31)) << 20 } //nolint:gosec // it must not repeat, and need not be secret
+// lookPause is the interval at which a wait for another node polls, so that it ends even if a message
+// is lost.
+const lookPause = 3 * time.Second
 
 // forward returns the step that sends a client's notification to the other nodes, because it refers
 // to a request that does not run here.

@@ -3,71 +3,31 @@ package engine
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// lookPause is the interval at which a wait for another node polls, so that it ends even if a message
-// is lost.
-const lookPause = 3 * time.Second
-
-// nodes has the goroutines that exchange messages with the other nodes. They run from Start to the end
-// of Shutdown.
-type nodes struct {
-	running   sync.WaitGroup
-	listening atomic.Bool // the bus has called receive with nil for the first time
-
-	mu   sync.Mutex         // guards stop
-	stop context.CancelFunc // nil before Start
+// Changed notifies clients that lists have changed: all live sessions, and the listen streams that
+// asked for it. It never blocks.
+func (e *Engine) Changed(kinds ...protocol.ListKind) {
+	e.eachFeed(func(f *feed.Feed) {
+		for _, k := range kinds {
+			f.ListChanged(k)
+		}
+	})
 }
 
-// shares reports whether other nodes may change tasks or sessions that this node serves.
-func (e *Engine) shares() bool { return e.cfg.Queue != nil || e.cfg.Changes != nil }
-
-// Start starts the work that does not belong to a request: the worker of a queue of tasks, and the
-// subscription to messages of other nodes. Call it once, before the first frame. Shutdown ends it. If
-// the engine shares nothing, Start does nothing. ctx bounds only the start. Start returns an error if
-// the nodes cannot agree on the secret of states.
-func (e *Engine) Start(ctx context.Context) error {
-	if err := e.rounds.Agree(ctx); err != nil {
-		return err
-	}
-	if !e.shares() || !e.running.Begin() {
-		return nil
-	}
-	defer e.running.Done()
-	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	e.nodes.mu.Lock()
-	defer e.nodes.mu.Unlock()
-	e.nodes.stop = stop
-	e.nodes.running.Go(func() { e.looking(life) })
-	if e.cfg.Changes != nil {
-		e.nodes.running.Go(func() { e.node.Run(life) })
-		e.nodes.running.Go(func() { _ = e.cfg.Changes.Subscribe(life, e.receive) })
-	}
-	if e.cfg.Queue != nil && e.cfg.TaskLimits.Workers > 0 {
-		e.nodes.running.Go(func() { e.taking(life) })
-	}
-	return nil
-}
-
-// stopNodes ends the goroutines of Start and waits for them. They do not wait for clients. The
-// sender may wait for the bus, for at most nodebus.PublishTimeout for each message.
-func (e *Engine) stopNodes() {
-	e.nodes.mu.Lock()
-	stop := e.nodes.stop
-	e.nodes.mu.Unlock()
-	if stop == nil {
-		return
-	}
-	stop()
-	e.nodes.running.Wait()
+// Updated notifies the subscribers of the resource, and of resources above it, that it has changed.
+// It never blocks.
+func (e *Engine) Updated(uri string) {
+	learned := e.feeds.Learned()
+	e.feeds.Updated(uri)
+	e.node.Broadcast(nodebus.Message{Kind: nodebus.Updated, URI: uri, Version: learned})
 }
 
 // receive handles a message of the bus, in the goroutine of Subscribe. A nil message means that

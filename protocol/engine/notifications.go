@@ -10,9 +10,6 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// step is the work of an inbound notification or response, which Serve runs.
-type step = func(ctx context.Context, out transport.Outbound) error
-
 // notified returns the step of a notification. Unknown, malformed and misplaced notifications do
 // nothing, because they are never answered.
 func (c *conn) notified(x *exchange, params []byte) step {
@@ -58,17 +55,6 @@ func (c *conn) cancelled(x *exchange, p *protocol.CancelledParams) step {
 	}
 }
 
-// CancelledError is the cause of the context of a call that the client has cancelled.
-type CancelledError struct{ Reason string }
-
-// Error returns a text with the client's reason, if it gave one.
-func (e *CancelledError) Error() string {
-	if e.Reason == "" {
-		return "cancelled by the client"
-	}
-	return "cancelled by the client: " + e.Reason
-}
-
 func (c *conn) initialized(s *session) step {
 	if s == nil {
 		return ignore
@@ -111,22 +97,4 @@ func (c *conn) answered(x *exchange, msg jsonrpc.Message) step {
 		}
 		return nil
 	}
-}
-
-// deliver passes an answer to the request of the server that waits for it. If no request here waits,
-// deliver returns false. A request that became a task of the client stays registered, for
-// notifications of that task. A second answer to it, which may arrive through another node, is
-// ignored.
-func (c *conn) deliver(msg jsonrpc.Message) bool {
-	c.mu.Lock()
-	a := c.asks[msg.ID.Key()]
-	again := a != nil && a.errand != nil
-	if !again {
-		delete(c.asks, msg.ID.Key())
-	}
-	c.mu.Unlock()
-	if a != nil && !again {
-		a.deliver(msg)
-	}
-	return a != nil
 }

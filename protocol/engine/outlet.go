@@ -2,11 +2,15 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/framebuf"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // outlet is where a handler runs, and the only way to what it may cause besides its result. There are
@@ -35,7 +39,65 @@ type outlet interface {
 	willRetry() bool
 }
 
-var (
-	_ outlet = (*exchange)(nil)
-	_ outlet = (*execution)(nil)
-)
+// origin is the request that a call came in. The executions of a task have the origin of the request
+// that created the task, as far as it outlives that request.
+type origin struct {
+	conn     *conn              // Engine.noConn in a task whose request had no session, or came to another node
+	request  *transport.Request // the HTTP request that carried the frame; nil on other carriers, and in tasks
+	id       jsonrpc.ID
+	dialect  *dialect.Dialect // nil: not known yet
+	session  *session         // nil on 2026-07-28 and before initialize
+	snapshot Snapshot
+}
+
+// argumentResult converts a fault of a tool's arguments into a result, which the model sees, on
+// revisions that require that (SEP-1303). Otherwise it returns nil.
+func (o *origin) argumentResult(c *Call, err error) *protocol.CallToolResult {
+	var f *protocol.Fault
+	if !errors.As(err, &f) || f.Kind != protocol.FaultInvalidArguments || !o.dialect.ArgumentErrorsAreResults() {
+		return nil
+	}
+	if _, tool := c.Params.(*protocol.CallToolParams); !tool {
+		return nil
+	}
+	result := &protocol.CallToolResult{
+		Content: []protocol.Block{protocol.Text{Text: f.Message}}, IsError: true,
+	}
+	if f.Data != nil { // the same list that older revisions send as the data of the error
+		result.Meta = protocol.Meta{"kagami/invalidArguments": f.Data}
+	}
+	return result
+}
+
+// wireError returns the error that the client sees. It reports internal errors of the call, and
+// replaces their texts. c may be nil.
+func (o *origin) wireError(ctx context.Context, c *Call, err error) *jsonrpc.Error {
+	if wire := o.fault(err); wire != nil {
+		return wire
+	}
+	switch {
+	case errors.Is(context.Cause(ctx), ErrShutdown), errors.Is(err, ErrShutdown):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the server is shutting down"}
+	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the call was cancelled"}
+	}
+	o.conn.e.failed(ctx, c, err)
+	wire := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}
+	if store, ok := errors.AsType[*storeerror.Error](err); ok {
+		wire.Message = store.Public()
+	}
+	if o.conn.e.cfg.Detail {
+		wire.Message = err.Error()
+	}
+	return wire
+}
+
+// fault returns the wire form of a *protocol.Error or *protocol.Fault. For other errors it returns
+// nil.
+func (o *origin) fault(err error) *jsonrpc.Error {
+	d := o.dialect
+	if d == nil {
+		d = dialect.Handshake("")
+	}
+	return d.Error(err)
+}

@@ -8,18 +8,6 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/replay"
 )
 
-// ReplayError reports a handler that does something else when it runs again on the same answers, as
-// it will in the next round. Its effects may then happen twice, and answers may go to other
-// questions.
-type ReplayError struct {
-	Diff string // lines of the first run begin with "-", of the second with "+"
-}
-
-// Error returns a text with the difference.
-func (e *ReplayError) Error() string {
-	return "the handler asks or does something else when it runs again on the same answers:\n" + e.Diff
-}
-
 // replayPatience bounds the second run, because a check must not delay the answer for long.
 const replayPatience = 5 * time.Second
 

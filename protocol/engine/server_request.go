@@ -381,3 +381,16 @@ func (c *conn) updateTask(t *protocol.Task) (found bool) {
 	}
 	return found
 }
+
+// ask sends a request to the client, on the stream of the call and in its turn, and waits for the
+// answer. Ids are never reused within a session (2025-11-25 basic).
+func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *wait.Order) (protocol.Result, error) {
+	if with := x.augmented(ctx, p); with != nil {
+		return x.askAsTask(ctx, with, progress, t)
+	}
+	msg, err := x.put(ctx, p, &protocol.RequestMeta{}, progress, t)
+	if err != nil {
+		return nil, err
+	}
+	return x.read(p.Method(), msg)
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/transport"
@@ -24,13 +25,78 @@ type keptSession struct {
 
 var errKept = errors.New("engine: the kept state of a session is unreadable")
 
-// kept returns the store of the session's state. If the state is only in this process, kept returns
-// nil.
-func (c *conn) kept() transport.SessionState {
-	if c.link == nil {
+// connection returns the state of a connection, and makes it at the first frame. The state is dropped
+// when the connection has ended.
+func (e *Engine) connection(link *transport.Connection) *conn {
+	c := e.connected(link)
+	c.sync()
+	return c
+}
+
+// sync applies changes that other nodes have made in the session since the last frame. If another
+// node has opened the session, sync opens it here.
+func (c *conn) sync() {
+	kept := c.kept()
+	if kept == nil {
+		return
+	}
+	if err := c.takeOver(kept.Load()); err != nil {
+		c.background(c.link.Context(), err)
+	}
+}
+
+// takeOver applies a newer state to the session. If there is no session, takeOver opens it.
+func (c *conn) takeOver(state []byte, version uint64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if version <= c.version {
 		return nil
 	}
-	return c.link.SessionState
+	var k keptSession
+	if err := json.Unmarshal(state, &k); err != nil {
+		return errors.Join(errKept, err)
+	}
+	s := c.current()
+	if s == nil {
+		var err error
+		if s, err = c.e.restored(&k); err != nil {
+			return err
+		}
+		s.feed.Attach(c.link.Context(), c.link.Out)
+		c.session.Store(s)
+		c.e.register(c)
+	}
+	c.version = version
+	s.apply(&k)
+	return nil
+}
+
+// Adopt makes this node serve the session of the connection, which another node has opened, so that
+// its client is notified of changes here. Each further call applies changes that other nodes have
+// made in the session.
+func (e *Engine) Adopt(link *transport.Connection) { e.connection(link) }
+
+// restored makes a session from the parameters of an initialize that another node has answered.
+func (e *Engine) restored(k *keptSession) (*session, error) {
+	p, fault := dialect.Handshake("").DecodeParams(protocol.MethodInitialize, k.Init)
+	if fault != nil {
+		return nil, errors.Join(errKept, fault)
+	}
+	init, _ := p.(*protocol.InitializeParams)
+	s := e.newSession(k.ID, init, k.Init)
+	s.opened.Release()
+	return s, nil
+}
+
+// apply applies a stored state to the session.
+func (s *session) apply(k *keptSession) {
+	if k.Level != "" {
+		s.level.Store(&k.Level)
+	}
+	s.feed.WatchAll(k.URIs)
+	if k.Ready {
+		s.begin()
+	}
 }
 
 // alter changes the stored state of the session, and then the state of this node. If the state is not
@@ -100,119 +166,6 @@ func (c *conn) learn(state []byte, version uint64) {
 	s.apply(&k)
 }
 
-// sync applies changes that other nodes have made in the session since the last frame. If another
-// node has opened the session, sync opens it here.
-func (c *conn) sync() {
-	kept := c.kept()
-	if kept == nil {
-		return
-	}
-	if err := c.takeOver(kept.Load()); err != nil {
-		c.background(c.link.Context(), err)
-	}
-}
-
-// takeOver applies a newer state to the session. If there is no session, takeOver opens it.
-func (c *conn) takeOver(state []byte, version uint64) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if version <= c.version {
-		return nil
-	}
-	var k keptSession
-	if err := json.Unmarshal(state, &k); err != nil {
-		return errors.Join(errKept, err)
-	}
-	s := c.current()
-	if s == nil {
-		var err error
-		if s, err = c.e.restored(&k); err != nil {
-			return err
-		}
-		s.feed.Attach(c.link.Context(), c.link.Out)
-		c.session.Store(s)
-		c.e.register(c)
-	}
-	c.version = version
-	s.apply(&k)
-	return nil
-}
-
-// Adopt makes this node serve the session of the connection, which another node has opened, so that
-// its client is notified of changes here. Each further call applies changes that other nodes have
-// made in the session.
-func (e *Engine) Adopt(link *transport.Connection) { e.connection(link) }
-
-// restored makes a session from the parameters of an initialize that another node has answered.
-func (e *Engine) restored(k *keptSession) (*session, error) {
-	p, fault := dialect.Handshake("").DecodeParams(protocol.MethodInitialize, k.Init)
-	if fault != nil {
-		return nil, errors.Join(errKept, fault)
-	}
-	init, _ := p.(*protocol.InitializeParams)
-	s := e.newSession(k.ID, init, k.Init)
-	s.opened.Release()
-	return s, nil
-}
-
-// apply applies a stored state to the session.
-func (s *session) apply(k *keptSession) {
-	if k.Level != "" {
-		s.level.Store(&k.Level)
-	}
-	s.feed.WatchAll(k.URIs)
-	if k.Ready {
-		s.begin()
-	}
-}
-
-// begin is called when the client has sent notifications/initialized, here or to another node.
-func (s *session) begin() {
-	s.ready.Release()
-	s.feed.Start()
-}
-
-// register makes messages of other nodes find the session of a connection. The caller holds c.mu.
-func (e *Engine) register(c *conn) {
-	if !e.shares() {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sessions == nil {
-		e.sessions = make(map[string]*conn)
-	}
-	e.sessions[c.current().id] = c
-}
-
-// unregister reverses register.
-func (e *Engine) unregister(c *conn) {
-	s := c.current()
-	if s == nil || !e.shares() {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.sessions[s.id] == c {
-		delete(e.sessions, s.id)
-	}
-}
-
-// sessionOf returns a session that is served here, or nil.
-func (e *Engine) sessionOf(id string) *session {
-	if c := e.connOf(id); c != nil {
-		return c.current()
-	}
-	return nil
-}
-
-// connOf returns the connection of a session that is served here, or nil.
-func (e *Engine) connOf(session string) *conn {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.sessions[session]
-}
-
 // background reports an error of work for the session that no request waits for. It ignores the end
 // of the session, because a client may end it during the work, here or on another node.
 func (c *conn) background(ctx context.Context, err error) {
@@ -220,4 +173,33 @@ func (c *conn) background(ctx context.Context, err error) {
 		return
 	}
 	c.e.failed(ctx, nil, err)
+}
+
+// notifySession sends one notification to the client of a session at once, before the pending changes
+// of its feed.
+func (e *Engine) notifySession(ctx context.Context, s *session, p protocol.Params, m *protocol.RequestMeta) error {
+	out, live := s.feed.Outbound()
+	if s.shared == "" && !live {
+		return errGone
+	}
+	if !e.running.Begin() {
+		return ErrShutdown
+	}
+	defer e.running.Done()
+	frame, err := feed.Notification(s.dialect, p, m)
+	if err != nil {
+		return err
+	}
+	if s.shared != "" { // another node may have the session's stream
+		e.node.Broadcast(nodebus.Message{Kind: nodebus.Notify, Session: s.shared, Frame: frame})
+	}
+	// The session of a task that was taken from the queue has no stream. If the session is served
+	// here, the session of its connection has one.
+	if served := e.sessionOf(s.shared); out == nil && served != nil && served != s {
+		served.feed.Push(frame)
+	}
+	if !live {
+		return nil
+	}
+	return out.Send(ctx, transport.Frame{JSON: frame})
 }

@@ -14,76 +14,6 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Tasked is a Handler whose calls may become tasks.
-type Tasked interface {
-	// TaskPolicy returns when calls become tasks. If it is nil, they never do. Callers must not
-	// modify it.
-	TaskPolicy() *TaskPolicy
-}
-
-// TaskPolicy determines when the calls of a tool become tasks, and how long and how often these run.
-type TaskPolicy struct {
-	// Required refuses calls of clients that cannot have a task, or did not ask for one. On a
-	// revision without tasks, the tool runs in its request.
-	Required bool
-	// TTL is the lifetime from the creation, if the client does not ask for another. 0 is
-	// TaskLimits.TTL.
-	TTL time.Duration
-	// Poll is the interval at which clients should poll. 0 is 1 second.
-	Poll time.Duration
-	// Retries is how often the handler runs again after an internal error or a panic.
-	Retries int
-	// Deaths is how often the handler runs again because its worker is gone. 0 is 5, and a negative
-	// number means never. Each run counts for Retries and for Deaths.
-	Deaths int
-	// Immediate is the text that the model gets at once, if the client asked for the task
-	// (2025-11-25). If it is empty, the client decides.
-	Immediate string
-	// AfterDetach keeps a call in its request until the handler calls Call.Detach, on 2026-07-28.
-	// Until then the client is asked in rounds.
-	AfterDetach bool
-	// When restricts tasks to calls: it returns true if a call becomes one. If it is nil, all calls become
-	// tasks.
-	When func(ctx context.Context, arguments []byte) bool
-	// Scopes are the scopes of the tool. Callers need them to read such a task, to answer its
-	// questions and to cancel it.
-	Scopes []string
-}
-
-// TaskLimits bounds the resources that tasks use. A field that is 0 has the default that its comment
-// names.
-type TaskLimits struct {
-	PerOwner  int           // unfinished tasks of one owner; 1,024. Concurrent creations may exceed it
-	Anonymous int           // unfinished tasks of all callers without an owner; 16,384
-	Page      int           // tasks on a page of tasks/list; 100
-	Workers   int           // concurrent tasks of a Queue on this node; 64. Negative: none
-	TTL       time.Duration // of a task without another TTL; 1 hour
-	MaxTTL    time.Duration // that a client may ask for; 24 hours
-	Record    task.Limits
-}
-
-func (l TaskLimits) orDefaults() TaskLimits {
-	if l.PerOwner <= 0 {
-		l.PerOwner = 1 << 10
-	}
-	if l.Anonymous <= 0 {
-		l.Anonymous = 1 << 14
-	}
-	if l.Page <= 0 {
-		l.Page = 100
-	}
-	if l.Workers == 0 {
-		l.Workers = 64
-	}
-	if l.TTL <= 0 {
-		l.TTL = time.Hour
-	}
-	if l.MaxTTL <= 0 {
-		l.MaxTTL = 24 * time.Hour
-	}
-	return l
-}
-
 // defaultPoll is the default of TaskPolicy.Poll.
 const defaultPoll = time.Second
 
@@ -95,14 +25,6 @@ const (
 	detachable         // in its request, until the handler detaches
 	asTask
 )
-
-// policy returns the policy of a handler. If its calls are never tasks, policy returns nil.
-func policy(h Handler) *TaskPolicy {
-	if t, ok := h.(Tasked); ok {
-		return t.TaskPolicy()
-	}
-	return nil
-}
 
 // modeOf returns how a call runs: in its request, or as a task.
 func (x *exchange) modeOf(ctx context.Context, h Handler, p protocol.Params) (runMode, error) {
@@ -161,38 +83,6 @@ func needsTasks(why string) error {
 		Required: &protocol.ClientCapabilities{Tasks: true},
 	}
 }
-
-// Detach makes the call a task, if it may become one and is not one yet. It then returns ErrPending:
-// the handler must return now, and will run again in the task, with the same answers and effects.
-// Otherwise Detach does nothing and returns nil. If a question is pending, it also returns
-// ErrPending, without a task.
-func (c *Call) Detach() error {
-	if !c.detachable {
-		return nil
-	}
-	if r := c.round.Load(); r != nil && r.pending() {
-		return ErrPending
-	}
-	c.detached.Store(true)
-	c.out.end(ErrPending)
-	return ErrPending
-}
-
-// Task returns the id of the task that the call runs in. Outside a task it returns "".
-func (c *Call) Task() string {
-	if c.out == nil {
-		return ""
-	}
-	return c.out.taskID()
-}
-
-// Replays reports whether answers come from a journal, in rounds or in a task. The handler then runs
-// again for each answer.
-func (c *Call) Replays() bool { return c.Dialect.InputRounds() || c.Task() != "" }
-
-// WillRetry reports whether the handler runs again, in its task, if it returns an internal error now.
-// Errors of the client or the protocol never cause another run.
-func (c *Call) WillRetry() bool { return c.out.willRetry() }
 
 // owner returns the owner of the tasks that this exchange may see: its principal, otherwise its
 // session. Without either, it returns "", and a client needs only the id of a task to use it.

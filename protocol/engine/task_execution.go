@@ -2,15 +2,21 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/framebuf"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/replay"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
@@ -24,13 +30,21 @@ type execution struct {
 	reporting sync.Mutex // held from the check that progress increases until it is sent
 }
 
+var _ outlet = (*execution)(nil)
+
 // unstarted returns an execution without a handler, for calls that are looked up or reported.
 func (j *job) unstarted(runs int) *execution {
 	return &execution{job: j, cancel: func(error) {}, began: runs}
 }
 
-// end implements outlet.
-func (r *execution) end(cause error) { r.cancel(cause) }
+// source implements outlet.
+func (r *execution) source() *origin { return &r.from }
+
+// taskID implements outlet.
+func (r *execution) taskID() string { return r.id }
+
+// willRetry implements outlet.
+func (r *execution) willRetry() bool { return r.began < r.policy.Retries }
 
 // notify implements outlet. It sends the notification to the session that created the task, if there
 // is one. 2026-07-28 has no such notifications, because listen streams must not carry them
@@ -65,34 +79,16 @@ func (r *execution) progress(ctx context.Context, token jsonrpc.ID, done, total 
 	r.notify(ctx, p)
 }
 
-// ask implements outlet. A task asks only in its record; see Call.Questions.
-func (r *execution) ask(context.Context, protocol.Params, func(protocol.Progress), *wait.Order) (protocol.Result, error) {
-	return nil, ErrCannotAsk
+// setMessage makes the message of a progress report the status message of the task.
+func (r *execution) setMessage(ctx context.Context, message string) {
+	_, err := r.e.change(ctx, r.id, func(record *task.Record) (task.Event, error) {
+		if record.Runs != r.began {
+			return task.Event{}, errLost
+		}
+		return task.Event{Kind: task.Progress, Message: message}, nil
+	})
+	r.report(ctx, err)
 }
-
-// once implements outlet. The effect is in the record of the task before the handler continues.
-func (r *execution) once(ctx context.Context, c *Call, key string, effect func(context.Context) ([]byte, error)) ([]byte, error) {
-	if err := r.own(); err != nil {
-		return nil, err
-	}
-	value, err := c.effects().Run(ctx, key, effect, c.Pending)
-	if err == nil && !c.silent {
-		err = r.keep(ctx, c)
-	}
-	return value, err
-}
-
-// lend implements outlet. The result of a task is kept, and not sent.
-func (r *execution) lend(*Call) *framebuf.Buffer { return nil }
-
-// source implements outlet.
-func (r *execution) source() *origin { return &r.from }
-
-// taskID implements outlet.
-func (r *execution) taskID() string { return r.id }
-
-// willRetry implements outlet.
-func (r *execution) willRetry() bool { return r.began < r.policy.Retries }
 
 // advance records progress over all runs. It returns false if done is not an increase.
 func (j *job) advance(done float64) bool {
@@ -133,13 +129,174 @@ func (j *job) takeUpProgress(effects []rounds.Effect) []rounds.Effect {
 	return slices.Delete(effects, i, i+1)
 }
 
-// setMessage makes the message of a progress report the status message of the task.
-func (r *execution) setMessage(ctx context.Context, message string) {
-	_, err := r.e.change(ctx, r.id, func(record *task.Record) (task.Event, error) {
-		if record.Runs != r.began {
-			return task.Event{}, errLost
+// ask implements outlet. A task asks only in its record; see Call.Questions.
+func (r *execution) ask(context.Context, protocol.Params, func(protocol.Progress), *wait.Order) (protocol.Result, error) {
+	return nil, ErrCannotAsk
+}
+
+// once implements outlet. The effect is in the record of the task before the handler continues.
+func (r *execution) once(ctx context.Context, c *Call, key string, effect func(context.Context) ([]byte, error)) ([]byte, error) {
+	if err := r.own(); err != nil {
+		return nil, err
+	}
+	value, err := c.effects().Run(ctx, key, effect, c.Pending)
+	if err == nil && !c.silent {
+		err = r.keep(ctx, c)
+	}
+	return value, err
+}
+
+// lend implements outlet. The result of a task is kept, and not sent.
+func (r *execution) lend(*Call) *framebuf.Buffer { return nil }
+
+// end implements outlet.
+func (r *execution) end(cause error) { r.cancel(cause) }
+
+const (
+	retryPause    = 100 * time.Millisecond // before the first retry; doubled for each
+	maxRetryPause = 10 * time.Second
+)
+
+// call returns the call that the handler gets.
+func (r *execution) call(params protocol.Params, meta Meta, journal *rounds.Journal) *Call {
+	c := &Call{
+		Params: params, Dialect: r.from.dialect, Meta: meta, Round: journal.Round,
+		out: r, id: journal.Call,
+	}
+	effects := replay.New(0)
+	effects.Restore(r.takeUpProgress(journal.Effects))
+	c.once.Store(effects)
+	journal.Open = nil
+	c.newRound(journal)
+	return c
+}
+
+// settle records the outcome of the handler. It returns true if the handler must run again.
+func (r *execution) settle(ctx context.Context, c *Call, result protocol.Result, err error) (again bool) {
+	if err == nil {
+		r.complete(ctx, c, result)
+		return false
+	}
+	if converted := r.from.argumentResult(c, err); converted != nil {
+		r.complete(ctx, c, converted)
+		return false
+	}
+	if r.from.fault(err) == nil && r.willRetry() {
+		return r.retry(ctx, c, err)
+	}
+	r.fail(ctx, r.began, err)
+	return false
+}
+
+// complete ends the task with a result. A result with isError is a failure on 2025-11-25. In the
+// extension it completes the task (SEP-2663).
+func (r *execution) complete(ctx context.Context, c *Call, result protocol.Result) {
+	text, err := r.from.dialect.AppendResult(nil, result, nil)
+	if err != nil {
+		r.fail(ctx, r.began, err)
+		return
+	}
+	event := task.Event{Kind: task.Complete, Result: text}
+	if tool, ok := result.(*protocol.CallToolResult); ok && tool.IsError && r.from.dialect.CoreTasks() {
+		event.Kind, event.Message = task.Fail, textOf(tool.Content)
+	}
+	if err := r.apply(ctx, r.began, event); errors.Is(err, task.ErrLimit) {
+		r.fail(ctx, r.began, protocol.Faultf(protocol.FaultInternal, "the result is too large to be kept"))
+	} else {
+		r.report(ctx, err)
+	}
+}
+
+func textOf(content []protocol.Block) string {
+	for _, b := range content {
+		if t, ok := b.(protocol.Text); ok {
+			return t.Text
 		}
-		return task.Event{Kind: task.Progress, Message: message}, nil
+	}
+	return ""
+}
+
+// retry stores the effects of the failed run, and waits before the next run. If the effects cannot be
+// stored, the task fails, because they must not happen again.
+func (r *execution) retry(ctx context.Context, c *Call, cause error) bool {
+	r.e.failed(ctx, c, cause)
+	err := r.apply(ctx, r.began, task.Event{Kind: task.Resume, Journal: r.journal(c, 0).Append(nil)})
+	if tooMuch(err) {
+		r.fail(ctx, r.began, err)
+		return false
+	}
+	if err != nil {
+		r.report(ctx, err)
+		return false
+	}
+	r.runs = r.began + 1
+	return wait.Pause(r.ctx, min(retryPause<<min(r.began, 16), maxRetryPause)) == nil
+}
+
+// suspend changes the status of the task to input_required. The result of the handler is ignored.
+func (r *execution) suspend(ctx context.Context, c *Call, returned error) {
+	if panicked := (*PanicError)(nil); errors.As(returned, &panicked) {
+		r.e.failed(ctx, c, returned)
+	}
+	journal := r.journal(c, 1)
+	if most := r.e.cfg.MaxRounds; journal.Round > most {
+		r.fail(r.ctx, r.began, fmt.Errorf("engine: the task has asked in %d rounds", most))
+		return
+	}
+	filed, err := taskrecord.Questions(r.from.dialect, c.round.Load().filed)
+	if err != nil {
+		r.fail(r.ctx, r.began, err)
+		return
+	}
+	err = r.change(ctx, r.began, func(r *task.Record) task.Event {
+		return task.Event{Kind: task.Ask, Questions: taskrecord.NewKeys(r, filed), Journal: journal.Append(nil)}
 	})
+	if tooMuch(err) || errors.Is(err, task.ErrEvent) {
+		r.fail(r.ctx, r.began, err)
+		return
+	}
+	r.report(r.ctx, err)
+}
+
+// keep writes the effects of Once into the record as soon as one has happened. If the store has no
+// room, the handler continues: the effects are written when it asks, runs again, or performs another
+// effect. If they exceed the limit of a record, the task fails and keep returns the error, because
+// they could never be stored, and another worker would repeat them.
+func (r *execution) keep(ctx context.Context, c *Call) error {
+	if !c.effects().Unkept() {
+		return nil
+	}
+	err := r.change(ctx, r.began, func(*task.Record) task.Event {
+		return task.Event{Kind: task.Progress, Journal: r.journal(c, 0).Append(nil)}
+	})
+	if errors.Is(err, task.ErrLimit) {
+		r.fail(ctx, r.began, err)
+		return err
+	}
 	r.report(ctx, err)
+	return nil
+}
+
+// journal returns the call's journal with the last progress of the task.
+func (r *execution) journal(c *Call, rounds int) *rounds.Journal {
+	j := c.journal(rounds)
+	j.Effects = r.progressed(j.Effects)
+	return j
+}
+
+// fail ends the task with an error, in the form that the client may see. It must end the task even if
+// the error is too large. Otherwise the queued task would run again, and fail with the same error.
+func (j *job) fail(ctx context.Context, runs int, err error) {
+	failed := j.endBy(ctx, runs, err)
+	if errors.Is(failed, task.ErrLimit) {
+		failed = j.endBy(ctx, runs, protocol.Faultf(protocol.FaultInternal, "the error is too large to be kept"))
+	}
+	j.report(ctx, failed)
+}
+
+func (j *job) endBy(ctx context.Context, runs int, err error) error {
+	c := j.unstarted(runs).call(&protocol.CallToolParams{}, noMeta, &rounds.Journal{})
+	wire := j.from.wireError(ctx, c, err)
+	text, _ := jsontext.Member(jsonrpc.AppendError(nil, jsonrpc.ID{}, wire, true), "error")
+	return j.apply(ctx, runs, task.Event{Kind: task.Fail, Error: text, Message: wire.Message})
 }

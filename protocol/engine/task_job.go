@@ -13,6 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/storeerror"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/taskrecord"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
@@ -119,6 +120,15 @@ func (e *Engine) stopJobs(cause error) {
 	}
 }
 
+// left returns how long the task still lives. 0 means without limit.
+func (j *job) left(r *task.Record) time.Duration {
+	end := r.Expires()
+	if end.IsZero() {
+		return 0
+	}
+	return max(end.Sub(j.e.cfg.Now()), time.Nanosecond)
+}
+
 // expire is called by the timer when the TTL has passed. Most stores have dropped the record by then.
 // If the store's clock was set back, the record and the task live on.
 func (j *job) expire() {
@@ -158,6 +168,35 @@ func (j *job) finish(cause error) {
 	}
 	j.mu.Unlock()
 	j.e.watches.Wake(j.id)
+}
+
+// checkPause is the shortest interval between two checks of a task that another worker may have.
+const checkPause = 50 * time.Millisecond
+
+// sureFrom records that the lease was taken or renewed after began.
+func (j *job) sureFrom(began time.Time, lease task.Lease) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.sure = began.Add(lease.Life)
+}
+
+// isSure reports whether it is certain that no other worker has the task.
+func (j *job) isSure() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.sure.IsZero() || time.Now().Before(j.sure)
+}
+
+// own waits while the lease may have expired, because this process or its store was stopped for a
+// time. Another worker may then have the task, and may already have performed the next effect. renew
+// finds out. If the task has ended here, own returns an error.
+func (j *job) own() error {
+	for !j.isSure() {
+		if err := wait.Pause(j.ctx, checkPause); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // change applies the event that decide returns for the record's current state. If the record was
@@ -259,6 +298,17 @@ func (e *Engine) publishToListeners(r *task.Record) {
 	})
 }
 
+// publishToSession notifies the session that created the task, if it is served here.
+func (e *Engine) publishToSession(r *task.Record) {
+	var call taskrecord.Call
+	if json.Unmarshal(r.Call, &call) != nil || call.Session == "" {
+		return
+	}
+	if s := e.sessionOf(call.Session); s != nil && s.dialect.CoreTasks() {
+		s.feed.TaskChanged(r.ID, &protocol.TaskStatusParams{Task: taskrecord.TaskOf(r)})
+	}
+}
+
 // reread reads a task that this or another node has changed, and publishes it. Only the goroutine
 // looking calls it, so that a client never receives an older state after a newer one.
 func (e *Engine) reread(ctx context.Context, id string) {
@@ -279,16 +329,94 @@ func (e *Engine) reread(ctx context.Context, id string) {
 	e.watches.Wake(id)
 }
 
-// publishToSession notifies the session that created the task, if it is served here.
-func (e *Engine) publishToSession(r *task.Record) {
-	var call taskrecord.Call
-	if json.Unmarshal(r.Call, &call) != nil || call.Session == "" {
-		return
-	}
-	if s := e.sessionOf(call.Session); s != nil && s.dialect.CoreTasks() {
-		s.feed.TaskChanged(r.ID, &protocol.TaskStatusParams{Task: taskrecord.TaskOf(r)})
+// unread reports a task that could not be read. An unreadable task is reported only once.
+func (e *Engine) unread(ctx context.Context, id string, err error) {
+	if !errors.Is(err, task.ErrUnreadable) {
+		e.failed(ctx, nil, fmt.Errorf("engine: reading a task: %w", err))
+	} else if n := e.unreadable.First(id); n > 0 {
+		e.passedOver(ctx, id, n, err)
 	}
 }
+
+// leftOut reports a task that a list leaves out because it is unreadable. The list does not contain
+// the reason, so leftOut reads the task to get it.
+func (e *Engine) leftOut(ctx context.Context, id string) {
+	n := e.unreadable.First(id)
+	if n == 0 {
+		return
+	}
+	_, err := e.cfg.Tasks.Get(ctx, id)
+	if err == nil {
+		err = fmt.Errorf("%w: its status is unknown", task.ErrUnreadable)
+	}
+	e.passedOver(ctx, id, n, err)
+}
+
+// passedOver reports an unreadable task with its id. The id of a task without an owner is otherwise a
+// secret, but an unreadable task cannot be fetched with it.
+func (e *Engine) passedOver(ctx context.Context, id string, n int, err error) {
+	e.failed(ctx, nil, fmt.Errorf("engine: the task %s is left out until it expires, the store cannot read it (%d such tasks so far): %w", id, n, err))
+}
+
+const (
+	storePause    = 250 * time.Millisecond // before the second attempt at a store that is unavailable or full; doubled for each
+	maxStorePause = 8 * time.Second
+	storePatience = 10 * time.Second
+)
+
+// apply is like change, for an event that does not depend on the record.
+func (j *job) apply(ctx context.Context, runs int, event task.Event) error {
+	return j.change(ctx, runs, func(*task.Record) task.Event { return event })
+}
+
+// change applies an event to the record, unless another worker has the task (errLost). The results of
+// a run must not be lost because the store is unavailable or full for a moment. change therefore
+// tries again, at growing intervals, for storePatience or, with a lease, as long as this worker has
+// the task.
+//
+// A store may be full for hours. After some attempts change reports that. Only the end of a task
+// waits that long, not the effects and progress of a running task.
+func (j *job) change(ctx context.Context, runs int, event func(*task.Record) task.Event) error {
+	ctx = context.WithoutCancel(ctx)
+	begun := time.Now()
+	var e task.Event
+	for delay := storePause; ; delay = min(2*delay, maxStorePause) {
+		_, err := j.e.change(ctx, j.id, func(r *task.Record) (task.Event, error) {
+			if r.Runs != runs {
+				return task.Event{}, errLost
+			}
+			e = event(r)
+			return e, nil
+		})
+		if delay > storePause && decided(err) { // an earlier attempt may have succeeded without a response
+			j.e.spread(j.id)
+		}
+		holds := j.lease && (!errors.Is(err, task.ErrFull) || e.Kind == task.Complete || e.Kind == task.Fail)
+		if err == nil || decided(err) || !holds && time.Since(begun) > storePatience {
+			return err
+		}
+		if delay == maxStorePause/2 {
+			j.e.failed(ctx, nil, fmt.Errorf("engine: a task waits for the store to take what it has done: %w", err))
+		}
+		if wait.Pause(j.ctx, delay) != nil {
+			return err
+		}
+	}
+}
+
+// decided reports whether another attempt would give the same error. It is false for nil, and for a
+// store that is unavailable or full.
+func decided(err error) bool {
+	for _, of := range []error{errLost, task.ErrTerminal, task.ErrNotFound, task.ErrLimit, task.ErrEvent, task.ErrStatus, task.ErrIgnored} {
+		if errors.Is(err, of) {
+			return true
+		}
+	}
+	return false
+}
+
+// tooMuch reports whether the record would exceed its limits or the room in the store.
+func tooMuch(err error) bool { return errors.Is(err, task.ErrLimit) || errors.Is(err, task.ErrFull) }
 
 // report reports errors of the store to Config.Failed. It ignores errors because the task has ended
 // or is gone. If another worker has the task (errLost), it ends this execution.

@@ -19,34 +19,6 @@ import (
 // results, which the page does not contain.
 const taskStep = 10
 
-// tasks serves the methods of both designs of tasks.
-func (x *exchange) tasks(ctx context.Context, p protocol.Params) (protocol.Result, error) {
-	if x.dialect.TaskExtension() && !x.call.Capabilities().Tasks {
-		return nil, needsTasks(p.Method())
-	}
-	switch p := p.(type) {
-	case *protocol.GetTaskParams:
-		r, err := x.task(ctx, p.ID)
-		if err != nil {
-			return nil, err
-		}
-		return x.taskResult(&r)
-	case *protocol.TaskResultParams:
-		return x.awaitTask(ctx, p.ID)
-	case *protocol.ListTasksParams:
-		return x.listTasks(ctx, p)
-	case *protocol.CancelTaskParams:
-		return x.cancelTask(ctx, p)
-	case *protocol.UpdateTaskParams:
-		return x.updateTask(ctx, p)
-	}
-	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(p.Method(), 128))
-}
-
-// noTask returns the fault for a task that does not exist, has expired, or belongs to another owner.
-// It is the same fault, so that a client cannot find out which.
-func noTask() error { return protocol.Faultf(protocol.FaultInvalidParams, "no such task") }
-
 // task returns the record of a task. It returns a fault unless the task belongs to the caller and the
 // token has the scopes of the tool.
 func (x *exchange) task(ctx context.Context, id string) (task.Record, error) {

@@ -19,8 +19,6 @@ const (
 	defaultDeaths = 5
 	// takePause is how long a worker waits while the queue is unavailable.
 	takePause = time.Second
-	// checkPause is the shortest interval between two checks of a task that another worker may have.
-	checkPause = 50 * time.Millisecond
 	// deployPatience is how long this process leaves a task that it cannot run to other workers.
 	// While processes are replaced one by one, old ones also take the tasks of new tools.
 	deployPatience = 5 * time.Minute
@@ -113,15 +111,6 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	}
 }
 
-// left returns how long the task still lives. 0 means without limit.
-func (j *job) left(r *task.Record) time.Duration {
-	end := r.Expires()
-	if end.IsZero() {
-		return 0
-	}
-	return max(end.Sub(j.e.cfg.Now()), time.Nanosecond)
-}
-
 // takeOver increments the runs of a task whose previous worker is gone. If that worker is still
 // alive, its writes are refused from now on. takeOver returns false if the task has lost too many
 // workers, and has failed, or if the store returned an error.
@@ -173,32 +162,6 @@ func (j *job) renewOnce(ctx context.Context, lease task.Lease) error {
 	ctx, cancel := context.WithTimeout(ctx, lease.Life)
 	defer cancel()
 	return j.e.cfg.Queue.Renew(ctx, lease)
-}
-
-// sureFrom records that the lease was taken or renewed after began.
-func (j *job) sureFrom(began time.Time, lease task.Lease) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.sure = began.Add(lease.Life)
-}
-
-// isSure reports whether it is certain that no other worker has the task.
-func (j *job) isSure() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.sure.IsZero() || time.Now().Before(j.sure)
-}
-
-// own waits while the lease may have expired, because this process or its store was stopped for a
-// time. Another worker may then have the task, and may already have performed the next effect. renew
-// finds out. If the task has ended here, own returns an error.
-func (j *job) own() error {
-	for !j.isSure() {
-		if err := wait.Pause(j.ctx, checkPause); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // giveBack ends the lease. If the task is still working, another worker can take it at once.

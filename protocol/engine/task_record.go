@@ -44,6 +44,10 @@ func (x *exchange) recorded(ctx context.Context, scopes []string) ([]byte, error
 	return text, nil
 }
 
+// noTask returns the fault for a task that does not exist, has expired, or belongs to another owner.
+// It is the same fault, so that a client cannot find out which.
+func noTask() error { return protocol.Faultf(protocol.FaultInvalidParams, "no such task") }
+
 // lacksScopes returns the answer for the owner of a task who lacks its scopes. If a call of the tool
 // would be refused with the scopes to request, it is that refusal. Otherwise it is noTask.
 func (x *exchange) lacksScopes(ctx context.Context, r *task.Record) error {

@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/clientprofile"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/roundstore"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// New returns an engine. It starts no goroutine.
+func New(cfg Config) *Engine {
+	if cfg.MaxInFlight == 0 {
+		cfg.MaxInFlight = 1024
+	}
+	if cfg.AskTimeout == 0 {
+		cfg.AskTimeout = 10 * time.Minute
+	}
+	if cfg.StateTTL == 0 {
+		cfg.StateTTL = time.Hour
+	}
+	if cfg.MaxRounds == 0 {
+		cfg.MaxRounds = 32
+	}
+	cfg.TaskLimits = cfg.TaskLimits.orDefaults()
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Limits == (jsontext.Limits{}) {
+		cfg.Limits = jsontext.DefaultLimits()
+	}
+	e := &Engine{
+		cfg:        cfg,
+		serverInfo: make(map[*dialect.Dialect][]byte),
+		frames:     compose(cfg.Frames),
+		callPrefix: rand.Text()[:8] + "-",
+		abandoned:  make(chan struct{}),
+		inside:     wait.NewCounter(),
+		running:    wait.NewGroup(),
+		changes:    nodebus.NewChanges(),
+		metas:      clientprofile.NewMetas(),
+	}
+	e.feeds = feed.NewHub(e.running, cfg.Secret)
+	e.noConn = &conn{e: e, single: true}
+	report := func(ctx context.Context, err error) { e.failed(ctx, nil, err) }
+	e.node = nodebus.New(cfg.Changes, report)
+	e.rounds = roundstore.New(roundstore.Config{
+		Sealer: cfg.States, Claims: cfg.Claims, Shared: cfg.SharedClaims, TTL: cfg.StateTTL, Now: cfg.Now,
+		Running: e.running, Failed: report,
+	})
+	// Results do not contain icons and other long members, which initialize and server/discover send.
+	named := protocol.Implementation{Name: cfg.Info.Name, Title: cfg.Info.Title, Version: cfg.Info.Version}
+	for _, d := range dialect.All() {
+		e.serverInfo[d] = d.AppendImplementation(nil, &named)
+	}
+	return e
+}
+
+// compose builds the frame-level chain. The end of the chain finds the exchange in the context that
+// exchange.serve passed to the first middleware.
+func compose(frames []transport.Middleware) transport.Next {
+	next := func(ctx context.Context, _ []byte, out transport.Outbound) error {
+		x, ok := ctx.Value(exchangeKey{}).(*exchange)
+		if !ok {
+			return errors.New("engine: a frame middleware replaced the context instead of deriving from it")
+		}
+		return x.handle(ctx, out)
+	}
+	for _, frame := range slices.Backward(frames) {
+		next = frame(next)
+	}
+	return next
+}
+
+// Start starts the work that does not belong to a request: the worker of a queue of tasks, and the
+// subscription to messages of other nodes. Call it once, before the first frame. Shutdown ends it. If
+// the engine shares nothing, Start does nothing. ctx bounds only the start. Start returns an error if
+// the nodes cannot agree on the secret of states.
+func (e *Engine) Start(ctx context.Context) error {
+	if err := e.rounds.Agree(ctx); err != nil {
+		return err
+	}
+	if !e.shares() || !e.running.Begin() {
+		return nil
+	}
+	defer e.running.Done()
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	e.nodes.mu.Lock()
+	defer e.nodes.mu.Unlock()
+	e.nodes.stop = stop
+	e.nodes.running.Go(func() { e.looking(life) })
+	if e.cfg.Changes != nil {
+		e.nodes.running.Go(func() { e.node.Run(life) })
+		e.nodes.running.Go(func() { _ = e.cfg.Changes.Subscribe(life, e.receive) })
+	}
+	if e.cfg.Queue != nil && e.cfg.TaskLimits.Workers > 0 {
+		e.nodes.running.Go(func() { e.taking(life) })
+	}
+	return nil
+}
+
+// stopGrace is how long Shutdown waits for handlers after it has cancelled them. A handler that
+// ignores its context must not keep the program from ending.
+const stopGrace = 2 * time.Second
+
+// Shutdown refuses new requests, ends listen streams with their result, and waits for calls and tasks
+// in flight. When ctx ends, Shutdown cancels them and waits for their handlers for two more seconds.
+// If it had to cancel calls, it returns the error of ctx.
+func (e *Engine) Shutdown(ctx context.Context) error {
+	e.running.Close()
+	e.inside.Close()
+	for _, c := range e.connections() {
+		c.endListens()
+	}
+	defer e.stopNodes()
+	defer e.stopJobs(ErrShutdown)
+	idle := make(chan struct{})
+	go func() { // ends with the last handler
+		<-e.inside.Idle()
+		e.running.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+	}
+	for _, c := range e.connections() {
+		c.cancelCalls(ErrShutdown)
+	}
+	e.stopJobs(ErrShutdown)
+	timer := time.NewTimer(stopGrace)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-timer.C:
+		e.givesUp.Do(func() { close(e.abandoned) })
+	}
+	return ctx.Err()
+}
+
+// stopNodes ends the goroutines of Start and waits for them. They do not wait for clients. The
+// sender may wait for the bus, for at most nodebus.PublishTimeout for each message.
+func (e *Engine) stopNodes() {
+	e.nodes.mu.Lock()
+	stop := e.nodes.stop
+	e.nodes.mu.Unlock()
+	if stop == nil {
+		return
+	}
+	stop()
+	e.nodes.running.Wait()
+}
+
+func (c *conn) cancelCalls(cause error) {
+	c.mu.Lock()
+	calls := slices.Collect(maps.Values(c.calls))
+	if c.only != nil {
+		calls = append(calls, c.only)
+	}
+	c.mu.Unlock()
+	for _, x := range calls {
+		x.end(cause)
+	}
+}
+
+func (c *conn) endListens() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.listens {
+		f.Stop()
+	}
+}
+
+// Abandoned returns a channel that is closed when Shutdown stops waiting for cancelled handlers that
+// still run.
+func (e *Engine) Abandoned() <-chan struct{} { return e.abandoned }
+
+// Closing returns a channel that is closed when Shutdown begins.
+func (e *Engine) Closing() <-chan struct{} { return e.running.Closing() }

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"runtime/debug"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// Serve runs the frame-level chain around the exchange.
+func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
+	if !x.uncounted {
+		defer x.conn.e.leave(x.conn)
+	}
+	return x.serve(ctx, out)
+}
+
+func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error) {
+	returned := false
+	defer func() { x.rescue(ctx, out, recover(), returned, &err) }()
+	switch {
+	case x.registered:
+		defer x.over()
+		x.life.Begin(ctx, x)
+		ctx = &x.life
+	case len(x.conn.e.cfg.Frames) > 0:
+		ctx = context.WithValue(ctx, exchangeKey{}, x)
+	}
+	if len(x.conn.e.cfg.Frames) == 0 {
+		err = x.handle(ctx, out)
+	} else {
+		err = x.stopped(ctx, out, x.conn.e.frames(ctx, x.frame, out))
+	}
+	returned = true
+	return err
+}
+
+// stopped answers a request if frame middleware returned err instead of calling next.
+func (x *exchange) stopped(ctx context.Context, out transport.Outbound, err error) error {
+	if err == nil || x.out != nil || !x.registered && x.refuse == nil {
+		return err
+	}
+	if x.out = out; x.refuse != nil {
+		return x.sendError(ctx, x.refuse)
+	}
+	return x.answer(ctx, nil, err)
+}
+
+// over ends a request: it ends the context, releases requests that wait for initialize, and takes the
+// request out of flight.
+func (x *exchange) over() {
+	x.life.End(nil)
+	if x.method == protocol.MethodInitialize {
+		x.session.opened.Release()
+	}
+	x.conn.unregister(x)
+}
+
+// rescue recovers panics of frame middleware and of OnRootsChanged, and handles handlers that end
+// their goroutine, as t.FailNow does. A request still gets an answer.
+func (x *exchange) rescue(ctx context.Context, out transport.Outbound, v any, returned bool, err *error) {
+	switch {
+	case v == nil && returned:
+		return
+	case v == nil:
+		v = errGoexit
+	}
+	panicked := &PanicError{Value: v, Stack: debug.Stack()}
+	if !x.registered { // a notification or a response, which is not answered
+		x.conn.e.failed(ctx, x.call, panicked)
+		return
+	}
+	if x.out == nil {
+		x.out = out
+	}
+	*err = x.sendError(ctx, x.wireError(ctx, x.call, panicked))
+}
+
+func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
+	x.out = out
+	switch {
+	case x.refuse != nil:
+		return x.sendError(ctx, x.refuse)
+	case x.run != nil:
+		return x.run(ctx, out)
+	}
+	if fault := x.await(ctx); fault != nil {
+		return x.answer(ctx, nil, fault)
+	}
+	if len(x.conn.e.cfg.Frames) > 0 { // frame middleware must not see the call
+		ctx = context.WithValue(ctx, callKey{}, x.call)
+	}
+	defer x.launch()
+	result, err := x.dispatch(ctx)
+	err = x.answer(ctx, result, err)
+	if lent := x.own.lent; lent != nil { // the answer has been sent, and nothing else refers to the result
+		x.conn.e.buffers.Give(lent)
+		x.own.lent = nil
+	}
+	return err
+}
+
+// launch starts the task that the call became. It is called after the answer with the task's id was
+// sent.
+func (x *exchange) launch() {
+	if x.created != nil {
+		go x.created.work()
+	}
+}
+
+// await waits until the initialize of the session has been answered, so that a client that does not
+// wait gets the answers in order. If initialize was answered with an error, await returns a fault.
+func (x *exchange) await(ctx context.Context) *protocol.Fault {
+	if x.session == nil || x.method == protocol.MethodInitialize {
+		return nil
+	}
+	if opened, already := x.session.opened.Wait(); !already { // creating the Done channel of ctx would allocate
+		select {
+		case <-opened:
+		case <-ctx.Done():
+		}
+	}
+	if x.session.unopened.Load() {
+		return needsSession()
+	}
+	return nil
+}
+
+// Plan implements transport.Planned.
+func (x *exchange) Plan() transport.Plan {
+	p := transport.Plan{Answered: x.run == nil, LongLived: x.feed != nil || x.method == protocol.MethodTaskResult}
+	if d := x.dialect; d != nil {
+		p.Resumable, p.Polls, p.CancelByClose = d.Resumable(), d.PollStreams(), d.CancelByClose()
+	}
+	return p
+}
