@@ -18,6 +18,8 @@ import (
 // answered. The execution of a task sends to the session that created the task, if it is served here.
 // All methods but lend are safe for concurrent use.
 type outlet interface {
+	runInfo
+
 	// notify sends a notification of the call. If the client cannot be reached, notify drops it.
 	notify(ctx context.Context, p protocol.Params)
 	// progress sends a progress report, if the client asked for it. It drops a report that does not
@@ -29,6 +31,10 @@ type outlet interface {
 	once(ctx context.Context, c *Call, key string, effect func(context.Context) ([]byte, error)) ([]byte, error)
 	// end ends the context of the handler.
 	end(cause error)
+}
+
+// runInfo is what an outlet knows about the run of its handler.
+type runInfo interface {
 	// lend returns a buffer for the result of the call c, or nil if the result is not sent at once.
 	lend(c *Call) *framebuf.Buffer
 	// source returns the request that the call came in.

@@ -174,11 +174,11 @@ func (r *execution) call(params protocol.Params, meta Meta, journal *rounds.Jour
 // settle records the outcome of the handler. It returns true if the handler must run again.
 func (r *execution) settle(ctx context.Context, c *Call, result protocol.Result, err error) (again bool) {
 	if err == nil {
-		r.complete(ctx, c, result)
+		r.complete(ctx, result)
 		return false
 	}
 	if converted := r.from.argumentResult(c, err); converted != nil {
-		r.complete(ctx, c, converted)
+		r.complete(ctx, converted)
 		return false
 	}
 	if r.from.fault(err) == nil && r.willRetry() {
@@ -190,7 +190,7 @@ func (r *execution) settle(ctx context.Context, c *Call, result protocol.Result,
 
 // complete ends the task with a result. A result with isError is a failure on 2025-11-25. In the
 // extension it completes the task (SEP-2663).
-func (r *execution) complete(ctx context.Context, c *Call, result protocol.Result) {
+func (r *execution) complete(ctx context.Context, result protocol.Result) {
 	text, err := r.from.dialect.AppendResult(nil, result, nil)
 	if err != nil {
 		r.fail(ctx, r.began, err)

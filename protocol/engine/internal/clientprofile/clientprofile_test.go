@@ -20,7 +20,7 @@ func TestProfiles(t *testing.T) {
 		t.Error("equal texts have different profiles, or different texts the same")
 	}
 	p.Capabilities.Extensions = map[string]json.RawMessage{}
-	if all.Of(p, []byte("3")) == all.Of(p, []byte("3")) {
+	if a, b := all.Of(p, []byte("3")), all.Of(p, []byte("3")); a == b {
 		t.Error("a profile with a map is shared")
 	}
 }
@@ -46,7 +46,9 @@ func TestMetas(t *testing.T) {
 	if decode(`{"roots":{}}`) == third {
 		t.Error("different texts are shared")
 	}
-	if decode(`{"extensions":{}}`) == decode(`{"extensions":{}}`) || decode(`{"extensions":{}}`) == decode(`{"extensions":{}}`) {
-		t.Error("a value with a map is shared")
+	for range 3 {
+		if a, b := decode(`{"extensions":{}}`), decode(`{"extensions":{}}`); a == b {
+			t.Error("a value with a map is shared")
+		}
 	}
 }

@@ -27,8 +27,11 @@ func TestName(t *testing.T) {
 		t.Errorf("got %q and %v", name, fault)
 	}
 	for _, fields := range [][]string{
-		{}, {"Mcp-Method", "tools/call"}, {"Mcp-Name", "add"},
-		{"Mcp-Method", "tools/list", "Mcp-Name", "add"}, {"Mcp-Method", "tools/call", "Mcp-Name", "sub"},
+		{},
+		{"Mcp-Method", "tools/call"},
+		{"Mcp-Name", "add"},
+		{"Mcp-Method", "tools/list", "Mcp-Name", "add"},
+		{"Mcp-Method", "tools/call", "Mcp-Name", "sub"},
 		{"Mcp-Method", "tools/call", "Mcp-Name", "add", "Mcp-Name", "add"},
 	} {
 		if _, fault := header.Name(request(fields...), "tools/call", params); fault == nil {
