@@ -106,9 +106,13 @@ func TestChanges(t *testing.T) {
 	if !ok || len(got.Tasks) != 1 || !got.All || !got.Resync {
 		t.Errorf("got %+v", got)
 	}
+	c.Task("b")
+	if got, ok = c.Next(t.Context()); !ok || len(got.Tasks) != 1 || !got.Tasks["b"] || got.All || got.Resync {
+		t.Errorf("took %+v, want b alone", got)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if got, ok := c.Next(ctx); ok {
-		t.Errorf("took %+v twice", got)
+		t.Errorf("took %+v, but nothing has changed", got)
 	}
 }

@@ -2,6 +2,7 @@ package taskrecord_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -82,7 +83,7 @@ func TestRefusedAnswers(t *testing.T) {
 	d := dialect.Handshake("2025-11-25")
 	kept := taskrecord.RefusedAnswer(&jsonrpc.Error{Code: -1, Message: "no", Data: []byte(`{"why":1}`)})
 	want := d.DecodeError(&jsonrpc.Error{Code: -1, Message: "no", Data: []byte(`{"why":1}`)})
-	if got := taskrecord.Refused(d, kept); got == nil || got.Error() != want.Error() {
+	if got := taskrecord.Refused(d, kept); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if err := taskrecord.Refused(d, []byte(`{"action":"accept"}`)); err != nil {
