@@ -36,11 +36,11 @@ const (
 	FaultMethodNotFound
 	FaultInvalidParams
 	FaultInvalidArguments   // arguments of a tool: an isError result if the revision requires one (SEP-1303), otherwise as FaultInvalidParams
-	FaultResourceNotFound   // URI
-	FaultHeaderMismatch     // 2026-07-28
-	FaultMissingCapability  // Required; 2026-07-28
-	FaultUnsupportedVersion // Supported, Requested
-	FaultURLRequired        // Elicitations; 2025-11-25
+	FaultResourceNotFound   // a resource that does not exist, with its URI
+	FaultHeaderMismatch     // HTTP header fields that contradict the body (2026-07-28)
+	FaultMissingCapability  // a capability that the client lacks, with Required (2026-07-28)
+	FaultUnsupportedVersion // a revision that is not served, with Supported and Requested
+	FaultURLRequired        // a page that the user must visit first, with Elicitations (2025-11-25)
 	FaultRejected           // the user refused (sampling, client to server)
 )
 

@@ -59,7 +59,7 @@ func describeCommand(out *strings.Builder, cmd *cobra.Command, level string) {
 	if cmd.Long != "" && cmd.Long != cmd.Short {
 		fmt.Fprintf(out, "\n```text\n%s\n```\n", strings.TrimSpace(cmd.Long))
 	}
-	if flags := cmd.LocalNonPersistentFlags().FlagUsages(); flags != "" {
+	if flags := cmd.LocalFlags().FlagUsages(); flags != "" {
 		fmt.Fprintf(out, "\n```\n%s```\n", flags)
 	}
 	if cmd.Example != "" {
