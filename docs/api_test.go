@@ -261,7 +261,7 @@ func list(title string, names []string) string {
 
 // summary returns the first sentence of a doc comment for a cell of a table.
 func summary(p *doc.Package, text string) string {
-	text = strings.TrimPrefix(p.Synopsis("- "+text), "- ") // alone, a text that begins with "Author" is left out
+	text = strings.TrimSpace(strings.TrimPrefix(p.Synopsis("- "+text), "-")) // alone, a text that begins with "Author" is left out
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "{{", "&#123;&#123;", "*", `\*`, "_", `\_`).Replace(text)
 }
 
