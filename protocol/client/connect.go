@@ -102,7 +102,7 @@ func (c *Client) negotiate(ctx context.Context) error {
 		legacy = next
 	}
 	if legacy == nil {
-		return errors.New("no revision to offer")
+		return errors.New("no revision to offer: check client.Revisions")
 	}
 	return c.handshake(ctx, legacy)
 }

@@ -20,7 +20,7 @@ const (
 
 // errFlooded ends a call that a handler makes while the queue is full. The reader cannot read the
 // answer before the handler returns.
-var errFlooded = fmt.Errorf("client: a handler called while %d notifications waited for it, so that no answer can be read before it returns", queueSize)
+var errFlooded = fmt.Errorf("client: a handler made a call while %d notifications waited for it: the answer cannot be read before the handler returns", queueSize)
 
 // dispatcher runs the handlers of notifications, in order. The reader fills the queue (push) and
 // closes it when the connection ends (end). One goroutine empties it (run). Close stops it (stop):

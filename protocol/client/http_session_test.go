@@ -191,7 +191,7 @@ func TestHTTPNoNewSession(t *testing.T) {
 	for range 2 {
 		_, err := c.CallTool(t.Context(), "x", nil)
 		e, isHTTP := errors.AsType[*client.HTTPError](err)
-		if !isHTTP || e.Status != 404 || !strings.Contains(err.Error(), "no new one") || !strings.Contains(err.Error(), "503") {
+		if !isHTTP || e.Status != 404 || !strings.Contains(err.Error(), "opening a new one failed") || !strings.Contains(err.Error(), "503") {
 			t.Errorf("error %v", err)
 		}
 	}

@@ -44,7 +44,7 @@ func (c *Client) remedy(ctx context.Context, d *dialect.Dialect, method string, 
 	// (2026-07-28 basic/transports/streamable-http).
 	for _, err := range c.Tools(ctx) {
 		if err != nil {
-			return false, fmt.Errorf("listing the tools anew: %w", err)
+			return false, fmt.Errorf("listing the tools again: %w", err)
 		}
 	}
 	return true, nil
@@ -107,13 +107,13 @@ func (c *Client) reinitialize(ctx context.Context) error {
 	d := c.dialect.Load()
 	raw, err := c.initialize(ctx, d)
 	if err != nil {
-		return fmt.Errorf("the session has ended, and there is no new one: %w", err)
+		return fmt.Errorf("the session has ended, and opening a new one failed: %w", err)
 	}
 	if name := negotiated(raw); name != d.String() {
-		return fmt.Errorf("the session has ended, and the server speaks revision %q now, not %s", name, d)
+		return fmt.Errorf("the session has ended, and the server now speaks revision %q, want %s", name, d)
 	}
 	if err := c.notify(ctx, d, &protocol.InitializedParams{}); err != nil {
-		return fmt.Errorf("the session has ended, and there is no new one: %w", err)
+		return fmt.Errorf("the session has ended, and opening a new one failed: %w", err)
 	}
 	return c.restore(ctx, d)
 }

@@ -201,7 +201,7 @@ func endError(d *dialect.Dialect, end answer) error {
 }
 
 // errUnheard is the error of an acknowledgement that grants nothing.
-var errUnheard = errors.New("the server announces nothing of what was asked for")
+var errUnheard = errors.New("the server acknowledged none of the requested subscriptions")
 
 // unwanted reports whether the server refuses a stream for good. An error about the token is not
 // final, because the token may be about to change.

@@ -266,7 +266,7 @@ func (t *Task) ended(ctx context.Context, now *protocol.DetailedTask) (json.RawM
 		}
 		return nil, fmt.Errorf("the task failed: %w", d.DecodeError(e))
 	}
-	return nil, errors.New("client: the server does not say why the task failed")
+	return nil, errors.New("client: the task failed, and the server sent no error")
 }
 
 // fetch requests the result that the call would have had. The server answers when the task is over

@@ -23,7 +23,7 @@ type keptSession struct {
 	URIs  []string        `json:"uris,omitempty"`
 }
 
-var errKept = errors.New("engine: the kept state of a session is unreadable")
+var errKept = errors.New("engine: the stored state of a session is unreadable")
 
 // connection returns the state of a connection, and makes it at the first frame. The state is dropped
 // when the connection has ended.
@@ -146,7 +146,7 @@ func (c *conn) broadcastKept(ctx context.Context, id string) {
 		err = c.e.node.BroadcastNow(ctx, nodebus.Message{Kind: nodebus.Kept, Session: id, Frame: state, Version: version})
 	}
 	if err != nil { // the other nodes read the state with the session's next frame
-		c.background(ctx, fmt.Errorf("engine: telling the other nodes: %w", err))
+		c.background(ctx, fmt.Errorf("engine: notifying the other nodes: %w", err))
 	}
 }
 

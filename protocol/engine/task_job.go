@@ -355,7 +355,7 @@ func (e *Engine) leftOut(ctx context.Context, id string) {
 // passedOver reports an unreadable task with its id. The id of a task without an owner is otherwise a
 // secret, but an unreadable task cannot be fetched with it.
 func (e *Engine) passedOver(ctx context.Context, id string, n int, err error) {
-	e.failed(ctx, nil, fmt.Errorf("engine: the task %s is left out until it expires, the store cannot read it (%d such tasks so far): %w", id, n, err))
+	e.failed(ctx, nil, fmt.Errorf("engine: task %s is skipped until it expires, because the store cannot read it (%d such tasks so far): %w", id, n, err))
 }
 
 const (
@@ -396,7 +396,7 @@ func (j *job) change(ctx context.Context, runs int, event func(*task.Record) tas
 			return err
 		}
 		if delay == maxStorePause/2 {
-			j.e.failed(ctx, nil, fmt.Errorf("engine: a task waits for the store to take what it has done: %w", err))
+			j.e.failed(ctx, nil, fmt.Errorf("engine: a task waits until the store can record its work: %w", err))
 		}
 		if wait.Pause(j.ctx, delay) != nil {
 			return err

@@ -92,7 +92,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 			e.running.Pause(takePause)
 			return
 		}
-		e.failed(ctx, nil, fmt.Errorf("engine: a task of the store cannot be run here, is it another program's? %w", err))
+		e.failed(ctx, nil, fmt.Errorf("engine: a stored task cannot run here; if several programs share the store, give each its own: %w", err))
 		j.fail(ctx, r.Runs, err)
 		return
 	}
@@ -169,6 +169,6 @@ func (e *Engine) giveBack(ctx context.Context, lease task.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nodebus.PublishTimeout)
 	defer cancel()
 	if err := e.cfg.Queue.Release(ctx, lease); err != nil { // the lease then expires
-		e.failed(ctx, nil, fmt.Errorf("engine: giving a task back: %w", err))
+		e.failed(ctx, nil, fmt.Errorf("engine: returning a task to the queue: %w", err))
 	}
 }

@@ -23,7 +23,7 @@ func counterKey(name string) []byte { return append([]byte{'c'}, name...) }
 
 func checkClaim(key string, life time.Duration) error {
 	if life <= 0 {
-		return fmt.Errorf("boltstore: the life of a claim is %v, it must be more than 0", life)
+		return fmt.Errorf("boltstore: the lifetime of a claim is %v, want more than 0", life)
 	}
 	return checkName("the key of a claim", key)
 }

@@ -136,13 +136,13 @@ func TestForeign(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		newer:                            boltstore.ErrNewer.Error(),
-		other:                            `of kind "events"`,
-		foreign:                          "of another program",
+		other:                            `has kind "events"`,
+		foreign:                          "to another program",
 		text:                             boltstore.ErrDamaged.Error(),
 		t.TempDir():                      "not a file",
 		filepath.Join(path, "x"):         "not a directory",
 		filepath.Join(path+" gone", "x"): "no such file",
-		path + ".events":                 `of kind "events"`,
+		path + ".events":                 `has kind "events"`,
 		"":                               "no such file",
 	} {
 		before, _ := os.ReadFile(name)

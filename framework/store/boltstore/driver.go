@@ -13,7 +13,7 @@ func init() { //nolint:gochecknoinits // as drivers of database/sql do
 	store.Register("file", func(_ context.Context, url string) (store.Store, error) {
 		path := strings.TrimPrefix(strings.TrimPrefix(url, "file:"), "//")
 		if path == "" {
-			return nil, errors.New("the URL of a store in a file: want file:PATH")
+			return nil, errors.New("boltstore: the URL of a file store: want file:PATH")
 		}
 		return Open(path)
 	})

@@ -105,7 +105,7 @@ func (e *events) After(_ context.Context, name string, seq uint64) (out []eventl
 	err = e.file.view(func(t *txn) error {
 		s := findStream(t.bucket(streamsName), streamKey(name))
 		if s == nil || seq > s.last || seq+1 < s.first {
-			return fmt.Errorf("boltstore: reading what follows event %d: %w", seq, eventlog.ErrExpired)
+			return fmt.Errorf("boltstore: reading the events after %d: %w", seq, eventlog.ErrExpired)
 		}
 		if seq == s.last {
 			return nil

@@ -23,7 +23,7 @@ func openEvents(main *file, path string, set *settings) (*file, error) {
 	}
 	if survived != nil && (string(boot) == unknownBoot || !bytes.Equal(survived, boot)) {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("boltstore: giving up events: %w", err)
+			return nil, fmt.Errorf("boltstore: deleting the events: %w", err)
 		}
 	}
 	if err := main.setMark(boot); err != nil {
@@ -32,7 +32,7 @@ func openEvents(main *file, path string, set *settings) (*file, error) {
 	f, err := openFile(path, eventsKind(), set.lockWait, set.syncing)
 	if errors.Is(err, ErrDamaged) { // events are not worth a server that does not start
 		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("boltstore: giving up events: %w", err)
+			return nil, fmt.Errorf("boltstore: deleting the events: %w", err)
 		}
 		f, err = openFile(path, eventsKind(), set.lockWait, set.syncing)
 	}

@@ -178,7 +178,7 @@ func examine(db *bbolt.DB, of kind, size int64) (err error) {
 func touch(b *bbolt.Bucket, left *int64) error {
 	return b.ForEach(func(k, v []byte) error {
 		if *left--; *left < 0 {
-			return errors.New("its pages go in a circle")
+			return errors.New("its pages form a cycle")
 		}
 		if v == nil {
 			if inner := b.Bucket(k); inner != nil {
@@ -211,13 +211,13 @@ func (k kind) check(tx *bbolt.Tx) error {
 	}
 	about := tx.Bucket([]byte(aboutName))
 	if about == nil || len(about.Get([]byte(formatKey))) != 1 {
-		return errors.New("boltstore: the file is of another program")
+		return errors.New("boltstore: the file belongs to another program")
 	}
 	if number := about.Get([]byte(formatKey))[0]; number > format {
-		return fmt.Errorf("%w: %d, this program knows up to %d", ErrNewer, number, format)
+		return fmt.Errorf("%w: got %d, this program reads up to %d", ErrNewer, number, format)
 	}
 	if name := string(about.Get([]byte(kindKey))); name != k.name {
-		return fmt.Errorf("boltstore: the file is of kind %q, not %q", name, k.name)
+		return fmt.Errorf("boltstore: the file has kind %q, want %q", name, k.name)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ var (
 	// backup.
 	ErrDamaged = errors.New("boltstore: the file is damaged")
 	// ErrNewer is returned if a later version of the program has written the file.
-	ErrNewer = errors.New("boltstore: the file is of a newer format")
+	ErrNewer = errors.New("boltstore: the file has a newer format")
 	// ErrClosed is returned by methods of a closed store.
 	ErrClosed = errors.New("boltstore: closed")
 	// ErrFull is returned if there is no space for a task and no other task may be evicted. The

@@ -222,7 +222,7 @@ func (s *tasks) working(id string) error {
 	return s.file.view(func(t *txn) error {
 		k, err := tasksIn(t, s.most).find(id)
 		if errors.Is(err, task.ErrNotFound) || err == nil && k.state != stateWorking {
-			return fmt.Errorf("boltstore: %w: it is not working any more", task.ErrLost)
+			return fmt.Errorf("boltstore: %w: it is no longer working", task.ErrLost)
 		}
 		return err
 	})

@@ -113,7 +113,7 @@ func (c *claims) Add(_ context.Context, key string, n int64, life time.Duration)
 
 func checkLife(life time.Duration) error {
 	if life <= 0 {
-		return fmt.Errorf("memory: the life of a claim is %v, it must be more than 0", life)
+		return fmt.Errorf("memory: the lifetime of a claim is %v, want more than 0", life)
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (e *events) After(_ context.Context, name string, seq uint64) ([]eventlog.E
 	defer e.mu.Unlock()
 	s := e.streams[name]
 	if s == nil || seq > s.last || s.last-seq > uint64(s.count) {
-		return nil, fmt.Errorf("reading what follows event %d: %w", seq, eventlog.ErrExpired)
+		return nil, fmt.Errorf("memory: reading the events after %d: %w", seq, eventlog.ErrExpired)
 	}
 	return s.newest(int(s.last - seq)), nil
 }

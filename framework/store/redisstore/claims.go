@@ -126,7 +126,7 @@ func (c *claims) Add(ctx context.Context, key string, n int64, life time.Duratio
 
 func checkLife(life time.Duration) error {
 	if life <= 0 {
-		return fmt.Errorf("redisstore: the life of a claim is %v, it must be more than 0", life)
+		return fmt.Errorf("redisstore: the lifetime of a claim is %v, want more than 0", life)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func TestCluster(t *testing.T) {
 	t.Run("Open", func(t *testing.T) {
 		t.Parallel()
 		for _, node := range client.Options().Addrs { // one that has the slot of a key might seem to do
-			if _, err := openFails(t, "redis://"+node); !strings.Contains(err.Error(), "has a part of a Cluster") || !strings.Contains(err.Error(), "redisstore.New") {
+			if _, err := openFails(t, "redis://"+node); !strings.Contains(err.Error(), "is a node of a Cluster") || !strings.Contains(err.Error(), "redisstore.New") {
 				t.Errorf("%s: %v", node, err)
 			}
 		}

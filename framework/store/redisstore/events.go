@@ -51,7 +51,7 @@ func (e *events) After(ctx context.Context, stream string, seq uint64) ([]eventl
 	}
 	frames, ok := reply.([]any)
 	if !ok {
-		return nil, fmt.Errorf("redisstore: reading what follows event %d: %w", seq, eventlog.ErrExpired)
+		return nil, fmt.Errorf("redisstore: reading the events after %d: %w", seq, eventlog.ErrExpired)
 	}
 	if len(frames) == 0 {
 		return nil, nil

@@ -15,7 +15,7 @@ import (
 
 // ErrKey is returned for a record that this store cannot open. It was sealed with another key, was
 // not sealed although the store encrypts, or was changed.
-var ErrKey = errors.New("redisstore: no key opens it")
+var ErrKey = errors.New("redisstore: no key can decrypt it")
 
 // The first byte of every value that can be sealed.
 const (
@@ -53,7 +53,7 @@ func newBox(keys [][]byte) (box, error) {
 // newBoxKey derives one key for each purpose from the secret.
 func newBoxKey(secret []byte) (boxKey, error) {
 	if len(secret) < minKey {
-		return boxKey{}, fmt.Errorf("it has %d bytes, it needs %d", len(secret), minKey)
+		return boxKey{}, fmt.Errorf("got %d bytes, want at least %d", len(secret), minKey)
 	}
 	const each = 32
 	all, err := hkdf.Key(sha256.New, secret, nil, "kagami redisstore", 2*each+keyID)

@@ -62,7 +62,7 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 		s.fault = errors.New("redisstore: Encrypt has no key")
 	}
 	if strings.ContainsAny(o.prefix, "{}") {
-		s.fault = fmt.Errorf("redisstore: prefix %q: braces tell a Cluster which part of a key decides its slot, use other characters", o.prefix)
+		s.fault = fmt.Errorf("redisstore: prefix %q: do not use braces, which a Cluster reads as the part of a key that chooses its slot", o.prefix)
 	}
 	s.sessions = sessions{s}
 	s.claims = claims{s}
@@ -129,11 +129,11 @@ func (s *Store) ping(ctx context.Context, o *redis.Options) error {
 		defer cancel()
 	}
 	if err := s.client.Ping(ctx).Err(); err != nil {
-		return fmt.Errorf("redisstore: asking whether Redis is there: %w", err)
+		return fmt.Errorf("redisstore: connecting to Redis: %w", err)
 	}
 	// A client that is not allowed to ask, or a Redis without Cluster, returns an error.
 	if info, err := s.client.ClusterInfo(ctx).Result(); err == nil && severalShards.MatchString(info) {
-		return errors.New("redisstore: this Redis has a part of a Cluster: give redisstore.New a client of redis.NewClusterClient")
+		return errors.New("redisstore: this Redis is a node of a Cluster: give redisstore.New a client of redis.NewClusterClient")
 	}
 	return nil
 }

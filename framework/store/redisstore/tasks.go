@@ -58,7 +58,7 @@ func flags(r *task.Record) (working, live string) {
 	return flag[r.Status == protocol.TaskWorking], flag[!r.Terminal()]
 }
 
-var errFull = fmt.Errorf("redisstore: %w: LiveBytes", task.ErrFull)
+var errFull = fmt.Errorf("redisstore: %w: the limit is redisstore.LiveBytes", task.ErrFull)
 
 // Create copies the record.
 func (s *tasks) Create(ctx context.Context, r task.Record) error {

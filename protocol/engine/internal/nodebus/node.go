@@ -111,7 +111,7 @@ func (n *Node) publishAll(ctx context.Context) bool {
 			n.mu.Lock()
 			n.gap = true
 			n.mu.Unlock()
-			n.failed(ctx, fmt.Errorf("engine: telling the other nodes: %w", err))
+			n.failed(ctx, fmt.Errorf("engine: notifying the other nodes: %w", err))
 			return false
 		}
 	}

@@ -138,7 +138,7 @@ func (f *Effects) add(key string, value []byte) error {
 		size += len(e.Key) + len(e.Value)
 	}
 	if f.limit > 0 && size > f.limit {
-		return fmt.Errorf("engine: with the result of the effect %q the call would keep %d bytes, at most %d are kept: keep less, such as a key by which the rest is found", key, size, f.limit)
+		return fmt.Errorf("engine: with the result of the effect %q the call would store %d bytes, at most %d are allowed: store less, such as a key to find the rest", key, size, f.limit)
 	}
 	f.done = append(f.done, rounds.Effect{Key: key, Value: value})
 	return nil

@@ -35,7 +35,7 @@ func (s *Store) Seal(ctx context.Context, j *rounds.Journal, binding []byte) (st
 			return "", protocol.Faultf(protocol.FaultInvalidParams,
 				"the answers in inputResponses have %d bytes, and at most %d are kept between the rounds of a call: answer with less", answers, limit/2)
 		}
-		return "", fmt.Errorf("engine: the journal of the call has %d bytes, at most %d are kept", len(plain), limit)
+		return "", fmt.Errorf("engine: the journal of the call has %d bytes, at most %d are allowed", len(plain), limit)
 	}
 	if s.Shares() && len(plain) > spillAt {
 		name := "state/" + rand.Text()
