@@ -3,6 +3,7 @@ package docs_test
 import (
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/doc"
 	"go/doc/comment"
 	"go/parser"
@@ -151,13 +152,24 @@ func apiPackages(t *testing.T) string {
 	return out.String() + "\n"
 }
 
+// apiBuild is the platform of the page, so that the page is the same on every machine.
+var apiBuild = func() build.Context {
+	c := build.Default
+	c.GOOS, c.GOARCH, c.CgoEnabled = "linux", "amd64", false
+	return c
+}()
+
 // documented returns the documentation of a package, as go doc reads it.
 func documented(t *testing.T, dir string) *doc.Package {
 	t.Helper()
 	fileSet := token.NewFileSet()
 	var files []*ast.File
 	for _, path := range goPaths(t, dir) {
-		if !isProgramFile(path) {
+		matches, err := apiBuild.MatchFile(filepath.Split(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !matches || !isProgramFile(path) {
 			continue
 		}
 		file, err := parser.ParseFile(fileSet, path, nil, parser.ParseComments)

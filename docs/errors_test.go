@@ -30,52 +30,7 @@ type part struct {
 	dirs         []string
 	only, except string // files, as regular expressions; an empty one selects all, or none
 	find         find
-}
-
-// startFiles are the files of package framework whose errors end the start of a server.
-const startFiles = `^framework/(server|scopes|worker|testhook)\.go$`
-
-var parts = []part{
-	{
-		"The app and its components", "`App.Build` reports all of them at once, each with its file and line.",
-		[]string{"framework"},
-		"", "", buildFaults,
-	},
-	{
-		"Types, tags, schemas and templates", "`App.Build` reports them as well. The text begins with the path of the field.",
-		[]string{"framework/internal/binding", "framework/internal/binding/gotype", "framework/internal/binding/report", "framework/internal/binding/plan", "framework/internal/binding/rules", "framework/internal/binding/schema", "framework/internal/rawschema", "framework/internal/uritemplate", "framework/internal/catalog"},
-		"", `/(rule_schema|narrow.*|expand|invalid|match|safe|template|encode|plan|decode.*|strings)\.go$`, typeFaults,
-	},
-	{
-		"Start of a server", "The program ends with them, or `Serve` returns them. `serve.Main` ends with exit code 2 for a wrong flag and 1 for the rest.",
-		[]string{"framework", "framework/serve", "framework/serve/inspect", "framework/serve/page", "framework/mcpfx", "framework/store/boltstore", "framework/store/redisstore", "middleware/auth", "middleware/prometheus", "transport/stdio"},
-		startFiles + `|^framework/serve/([a-z]+\.go|inspect/|page/serve)|^framework/mcpfx/|store/(boltstore/(open|store|driver)|redisstore/(store|seal|driver))\.go|^middleware/auth/(env|local|auth|options|discovery)\.go|prometheus\.go|stdio/option\.go`, "", startErrors,
-	},
-	{
-		"Wrong arguments", "A model reads them as the result of its call, with a corrected call behind them. The fix is for the caller.",
-		[]string{"framework/internal/binding", "framework/internal/binding/gotype", "framework/internal/binding/report", "framework/internal/binding/plan", "framework/internal/binding/rules", "framework/internal/binding/schema", "framework/internal/binding/repair", "framework"},
-		"", startFiles, teachings,
-	},
-	{
-		"Calls", "A handler gets them from a function of the framework, or the log has them. A client sees only those that are meant for it.",
-		[]string{"framework"},
-		"", startFiles, callErrors,
-	},
-	{
-		"Wrong usage of kagami", "The exit code is 2. `kagami help COMMAND` shows the flags and examples.",
-		[]string{"cmd/kagami"},
-		"", "", usageErrors,
-	},
-	{
-		"Failures of kagami", "The exit code tells a script which kind of failure it is ([exit codes](cli.md#exit-codes)).",
-		[]string{"cmd/kagami", "cmd/kagami/internal/bridge", "cmd/kagami/internal/docgen", "cmd/kagami/internal/login"},
-		"", "", failures,
-	},
-	{
-		"Warnings in the log", "The server goes on, except after `the server has ended`. The fields of the line name the component and the cause.",
-		[]string{"framework", "framework/mcpfx", "middleware"},
-		"", "", warnings,
-	},
+	omit         string // texts that no user meets, as a regular expression; an empty one omits none
 }
 
 const (
@@ -83,11 +38,11 @@ const (
 	tableEnd   = "<!-- end of the messages -->\n"
 )
 
-// TestErrorTable: troubleshooting.md has each message of the code. -update adds a row for a new one;
+// TestErrorTable: messages.md has each message of the code. -update adds a row for a new one;
 // if the code has no fix for it, the row needs one by hand.
 func TestErrorTable(t *testing.T) {
 	t.Parallel()
-	const page = "troubleshooting.md"
+	const page = "messages.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +116,7 @@ func (p part) messages(t *testing.T, sources map[string]*source) []message {
 			}
 			for _, m := range p.find(s, file) {
 				m.text = strings.ReplaceAll(strings.Join(strings.Fields(m.text), " "), unknown+unknown, unknown)
-				if !tells(m.text) {
+				if !tells(m.text) || p.omit != "" && regexp.MustCompile(p.omit).MatchString(m.text) {
 					continue
 				}
 				if earlier, twice := found[m.text]; twice && earlier.fix != m.fix && earlier.fix != "" {
@@ -185,7 +140,7 @@ func (p part) covers(file string) bool {
 // tells reports whether a text has a message of its own. One that only names the operation in front of
 // another error has none.
 func tells(text string) bool {
-	if strings.HasSuffix(text, ": "+unknown) && !strings.Contains(text, "want") || !strings.ContainsFunc(text, func(r rune) bool { return r >= 'a' && r <= 'z' }) {
+	if strings.HasSuffix(text, ": "+unknown) && !strings.Contains(text, "want") && !strings.Contains(text, "not found") || !strings.ContainsFunc(text, func(r rune) bool { return r >= 'a' && r <= 'z' }) {
 		return false
 	}
 	return strings.Contains(strings.TrimSpace(strings.ReplaceAll(text, unknown, "")), " ")
@@ -394,7 +349,7 @@ func calls(s *source, file *ast.File, name, from string) []message {
 			return
 		}
 		texts := within(s, fn).texts(call.Args[0])
-		if name == "fail" && len(call.Args) > 1 && texts[0] == unknown { // behind an offset
+		if len(call.Args) > 1 && texts[0] == unknown { // behind an offset or a kind
 			texts = within(s, fn).texts(call.Args[1])
 		}
 		for _, text := range texts {

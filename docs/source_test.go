@@ -128,6 +128,9 @@ func (w wording) called(call *ast.CallExpr) []string {
 	case slices.Contains(formats, name) && len(call.Args) > 0:
 		all := w.texts(call.Args[0])
 		for i := range all {
+			if first := w.wrapped(call); first != "" && strings.HasPrefix(all[i], "%w") {
+				all[i] = first + all[i][len("%w"):]
+			}
 			all[i] = strings.ReplaceAll(verb.ReplaceAllString(all[i], unknown), "%%", "%")
 		}
 		return all
@@ -137,6 +140,21 @@ func (w wording) called(call *ast.CallExpr) []string {
 		return w.results(w.funcs[name], 0)
 	}
 	return []string{unknown}
+}
+
+// wrapped returns the text of the error that is the second argument of a call, if it is a variable of the package.
+func (w wording) wrapped(call *ast.CallExpr) string {
+	if len(call.Args) < 2 {
+		return ""
+	}
+	id, ok := call.Args[1].(*ast.Ident)
+	if !ok || w.values[id.Name] == nil || w.calls == maxCalls {
+		return ""
+	}
+	if text := (wording{w.source, nil, w.calls + 1}).texts(w.values[id.Name])[0]; text != unknown {
+		return text
+	}
+	return ""
 }
 
 func calleeName(call *ast.CallExpr) string {

@@ -49,7 +49,7 @@ export default defineConfig({
       options: {
         detailedView: true,
         // What explains a subject comes before what compares it or decides about it.
-        miniSearch: { searchOptions: { boostDocument: (id) => (/\/(adr\/|api|porting|performance|auth-rules|troubleshooting)/.test(id) ? 0.3 : 1) } },
+        miniSearch: { searchOptions: { boostDocument: (id) => (/\/(adr\/|api|porting|performance|auth-rules|troubleshooting|messages)/.test(id) ? 0.3 : 1) } },
       },
     },
     editLink: { pattern: repository + '/edit/main/docs/:path', text: 'Edit this page on GitHub' },

@@ -8,7 +8,7 @@ const groups = [
   ['Serve it', ['http', 'deploy', 'clients', 'cli', 'apps']],
   ['Around the calls', ['middleware', 'auth', 'authserver', 'login', 'auth-rules', 'fx', 'files']],
   ['Test and call', ['testing', 'client', 'page']],
-  ['Look up', ['config', 'api', 'troubleshooting', 'porting', 'performance']],
+  ['Look up', ['config', 'api', 'troubleshooting', 'messages', 'porting', 'performance']],
   ['Inside', ['extending', 'architecture', 'glossary']],
 ]
 
