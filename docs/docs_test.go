@@ -8,25 +8,27 @@ import (
 	"testing"
 )
 
+// codeOfPages has, for each page with Go blocks, the directories that the blocks are taken from.
+var codeOfPages = map[string]string{
+	"start.md": "code/start", "tools.md": "code/tools ../cmd/kagami/testdata/documented", "apps.md": "code/tools", "validation.md": "code/tools", "resources.md": "code/resources",
+	"prompts.md": "code/prompts", "http.md": "code/http", "asking.md": "code/asking", "tasks.md": "code/tasks", "testing.md": "code/testing",
+	"middleware.md": "code/middleware", "page.md": "../framework/serve/page", "auth.md": "code/auth", "authserver.md": "../middleware/authserver",
+	"porting.md":   "code/porting code/proxy ../testkit/interop/ported",
+	"extending.md": "../transport/stdio code/testing", "client.md": "code/client", "login.md": "../protocol/client/oauth", "files.md": "code/files", "fx.md": "code/fx", "../README.md": "../examples/hello",
+}
+
 // TestPagesShowCodeThatRuns holds each Go block of each guide against the code
 // under docs/code and the rest of the repository that tests compile and run: a
 // block must stand there verbatim, indentation aside.
 func TestPagesShowCodeThatRuns(t *testing.T) {
 	t.Parallel()
-	sources := map[string]string{ // page -> the directories that its blocks are taken from
-		"start.md": "code/start", "tools.md": "code/tools ../cmd/kagami/testdata/documented", "apps.md": "code/tools", "validation.md": "code/tools", "resources.md": "code/resources",
-		"prompts.md": "code/prompts", "http.md": "code/http", "asking.md": "code/asking", "tasks.md": "code/tasks", "testing.md": "code/testing",
-		"middleware.md": "code/middleware", "page.md": "../framework/serve/page", "auth.md": "code/auth", "authserver.md": "../middleware/authserver",
-		"porting.md":   "code/porting code/proxy ../testkit/interop/ported",
-		"extending.md": "../transport/stdio code/testing", "client.md": "code/client", "login.md": "../protocol/client/oauth", "files.md": "code/files", "fx.md": "code/fx", "../README.md": "../examples/hello",
-	}
 	pages, err := filepath.Glob("*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, page := range append(pages, "../README.md") {
 		blocks := goBlocks(t, page)
-		dir, known := sources[page]
+		dir, known := codeOfPages[page]
 		if len(blocks) > 0 && !known {
 			t.Errorf("%s has Go blocks, but no directory that they come from: add it to this test", page)
 			continue
