@@ -62,8 +62,8 @@ func NewHotel(charge func(ctx context.Context, key, room string) error) *Hotel {
 }
 
 // App is a fresh one.
-func (h *Hotel) App() *framework.App {
-	return framework.New("hotel", "1.0.0").Add(h.Find, h.Book, h.Clean, h.Advise,
+func (h *Hotel) App(opts ...framework.AppOption) *framework.App {
+	return framework.New("hotel", "1.0.0", opts...).Add(h.Find, h.Book, h.Clean, h.Advise,
 		framework.Resource("hotel://menu", menu, framework.Name("menu"), framework.Describe("What there is to eat.")),
 		framework.Prompt("welcome", welcome, framework.Describe("Welcome a guest."),
 			framework.Complete("city", cities)))

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/testkit"
 	"github.com/kagami-mcp/kagami/testkit/storetest"
@@ -129,6 +132,32 @@ func TestTokens(t *testing.T) {
 	idp.Rotate() // tokens are signed by another key from now on
 	if _, err := guard.Verify(t.Context(), idp.Token("ada", hotel, time.Hour)); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestOverHTTP(t *testing.T) {
+	idp := testkit.IdP(t)
+	url := testkit.Serve(t, func(url string) *framework.App {
+		guard := auth.Bearer(&auth.JWT{Issuer: idp.URL(), Audience: url}, auth.Resource(url))
+		return NewHotel(free).App(framework.WithAuth(guard))
+	})
+	find := func(token string) error {
+		c, err := client.Connect(t.Context(), client.HTTP(url, client.BearerToken(func(context.Context) (string, error) { return token, nil })))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = c.Close() }()
+		_, err = c.CallTool(t.Context(), "find", FindIn{City: "Oslo"})
+		return err
+	}
+	if err := find(idp.Token("ada", url, time.Hour)); err != nil {
+		t.Error(err)
+	}
+	for _, token := range []string{"", idp.Token("ada", url, -time.Hour), idp.Token("ada", "https://elsewhere.example.com", time.Hour)} {
+		refused, ok := errors.AsType[*client.HTTPError](find(token))
+		if !ok || refused.Status != http.StatusUnauthorized {
+			t.Errorf("token %q: %v", token, refused)
+		}
 	}
 }
 
