@@ -16,9 +16,6 @@ import (
 // another SDK.
 var importsApart = []string{"start.md", "porting.md", "../README.md"}
 
-// importsMissing are pages that still need the line.
-var importsMissing = []string{"auth.md", "authserver.md", "login.md"}
-
 var selector = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.[A-Z]\w*`)
 
 // TestImports: a page with Go blocks has a line under its beginning with the packages that the blocks use, besides
@@ -26,7 +23,7 @@ var selector = regexp.MustCompile(`\b([a-z][a-z0-9]*)\.[A-Z]\w*`)
 func TestImports(t *testing.T) {
 	t.Parallel()
 	for page, dirs := range codeOfPages {
-		if slices.Contains(importsApart, page) || slices.Contains(importsMissing, page) {
+		if slices.Contains(importsApart, page) {
 			continue
 		}
 		if want := importLine(t, page, dirs); !strings.Contains(read(t, page), "\n\n"+want+"\n\n") {

@@ -72,14 +72,14 @@ func New(issuer string, m Mode, opts ...Option) (*Server, error) {
 	case u.Scheme == "http" && !isLoopback(u):
 		err = errors.Join(err, fmt.Errorf("authserver: the issuer %s must be https, except on loopback", issuer))
 	case strings.HasSuffix(issuer, "/"):
-		err = errors.Join(err, fmt.Errorf("authserver: the issuer %s must not end with a slash: others compare it to the byte", issuer))
+		err = errors.Join(err, fmt.Errorf("authserver: the issuer %s must not end with a slash: clients compare it byte by byte", issuer))
 	}
 	s.base = u
 	sealer, failed := newSealer(c.seals)
 	err = errors.Join(err, failed)
 	s.sealer = sealer
 	if m == nil {
-		err = errors.Join(err, errors.New("authserver: there is no Mode: Own or Broker"))
+		err = errors.Join(err, errors.New("authserver: no Mode: pass Own or Broker"))
 	}
 	if err != nil {
 		return nil, err

@@ -284,7 +284,7 @@ func (b *broker) handleCallback(w http.ResponseWriter, r *http.Request) error {
 	return s.leave(w, r, v, to)
 }
 
-var errNotIn = errors.New("authserver: Admit keeps the user out")
+var errNotIn = errors.New("authserver: Admit refused the user")
 
 // notArrived answers a callback without a user. If the provider cannot be reached, the page can be
 // loaded again.
@@ -343,7 +343,7 @@ func (b *broker) claims(ctx context.Context, got *upstreamAnswer, held *upstream
 	if b.provider.Identity != nil {
 		u, err := b.provider.Identity(ctx, held.token())
 		if err != nil || u == nil {
-			return nil, errors.Join(errors.New("authserver: Identity knows no user"), err)
+			return nil, errors.Join(errors.New("authserver: Identity returned no user"), err)
 		}
 		claims := map[string]any{"sub": u.Subject, "name": u.Name, "email": u.Email}
 		maps.Copy(claims, u.Claims)

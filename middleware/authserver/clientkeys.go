@@ -64,7 +64,7 @@ func (s *Server) keysOf(ctx context.Context, c *Client, newer bool) ([]jwkset.JW
 	if now.Before(set.until) && !tooOld && !newer {
 		return set.keys, nil
 	}
-	failed := errors.New("they were fetched a moment ago")
+	failed := errors.New("the keys were fetched less than 30 seconds ago")
 	if now.Sub(set.tried) >= refetchAfter {
 		failed = s.fetchKeys(ctx, c, set, now)
 	}
@@ -82,7 +82,7 @@ func (s *Server) fetchKeys(ctx context.Context, c *Client, set *keySet, now time
 	if c.Known == ByHand {
 		from = s.trusted
 	} else if !s.documents.allowed(ctx, now) {
-		return errors.New("there are too many fetches in this minute")
+		return errors.New("too many fetches in this minute")
 	}
 	set.tried, set.until = now, now.Add(shortestFresh)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*fetchTime)

@@ -185,7 +185,7 @@ func (k *rotating) open(r ring) ([]Key, error) {
 	for _, kept := range r.Keys {
 		var der []byte
 		if err := k.sealer.open("key "+kept.ID, kept.Sealed, &der); err != nil {
-			return nil, fmt.Errorf("%w: the key %s: is Seal another one than before?", err, kept.ID)
+			return nil, fmt.Errorf("%w: the key %s: was Seal changed?", err, kept.ID)
 		}
 		private, err := x509.ParsePKCS8PrivateKey(der)
 		if err != nil {
@@ -273,7 +273,7 @@ func readKeys(document []byte) ([]jwkset.JWK, error) {
 		keys = append(keys, key)
 	}
 	if len(keys) == 0 || len(keys) > maxKeys {
-		return nil, errors.New("authserver: the JWK Set has no public key for signatures that is taken, or more than ten")
+		return nil, errors.New("authserver: the JWK Set: want 1 to 10 public keys for signatures")
 	}
 	return keys, nil
 }

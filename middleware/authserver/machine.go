@@ -159,7 +159,7 @@ func (s *Server) asserted(ctx context.Context, c *Client, assertion string) (*Us
 	case p.Claims["client_id"] != c.ID:
 		return nil, nil, errors.New("the assertion is for another client")
 	case dates.IssuedAt == nil || time.Since(dates.IssuedAt.Time) > from.MaxAge+leeway || time.Until(dates.IssuedAt.Time) > leeway:
-		return nil, nil, errors.New("the assertion is too old, or of the future")
+		return nil, nil, errors.New("the assertion is too old, or issued in the future")
 	case dates.ID == "" || dates.Subject == "":
 		return nil, nil, errors.New("the assertion has no jti, or no subject")
 	}

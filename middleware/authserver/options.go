@@ -183,7 +183,7 @@ func (c *config) faults() (faults []error) {
 	l := c.lives
 	fault(min(l.Code, l.Access, l.Refresh, l.Grant, l.Visit, l.Client) < time.Second, "Lives: a lifetime is at least a second")
 	fault(l.Code > 10*time.Minute, "Lives: a code lives for at most 10 minutes (RFC 6749 §4.1.2)")
-	fault(c.grace < 0 || c.grace > longestGrace, "Grace: it is 0 to 5 minutes")
+	fault(c.grace < 0 || c.grace > longestGrace, "Grace: want 0 to 5 minutes")
 	fault(len(c.seals) == 0, "Seal: it is required with a Store")
 	fault(slices.Min(c.limits[:]) < 0, "Limit: a limit is not negative")
 	fault(c.policy.MaxClients < 0, "Admission: MaxClients is not negative")
@@ -194,7 +194,7 @@ func (c *config) faults() (faults []error) {
 		faults = append(faults, k.faults...)
 	}
 	for _, scope := range c.allScopes() {
-		fault(!isScope(scope.Name), "the scope %q is not one: RFC 6749 §3.3 has printable characters, no spaces, quotes or backslashes", scope.Name)
+		fault(!isScope(scope.Name), "%q is not a scope: RFC 6749 §3.3 has printable characters, no spaces, quotes or backslashes", scope.Name)
 	}
 	for _, r := range c.resources {
 		fault(!isResource(r.url), "Resource: %q is not an absolute http or https URL without fragment", r.url)

@@ -34,7 +34,7 @@ func SigningKeys(keys ...crypto.Signer) Keys {
 	for n, key := range keys {
 		k, err := fixedKey(key)
 		if err == nil && slices.ContainsFunc(f.keys, func(other Key) bool { return other.ID == k.ID }) {
-			err = errors.New("it is there twice")
+			err = errors.New("it is given twice")
 		}
 		if err != nil {
 			f.faults = append(f.faults, fmt.Errorf("authserver: SigningKeys: key %d: %w", n+1, err))
@@ -43,7 +43,7 @@ func SigningKeys(keys ...crypto.Signer) Keys {
 		f.keys = append(f.keys, k)
 	}
 	if len(keys) == 0 {
-		f.faults = append(f.faults, errors.New("authserver: SigningKeys: there is no key"))
+		f.faults = append(f.faults, errors.New("authserver: SigningKeys: no key"))
 	}
 	return f
 }

@@ -42,7 +42,7 @@ const (
 )
 
 // errAway means that the provider did not answer, or not correctly.
-var errAway = errors.New("authserver: the provider is away")
+var errAway = errors.New("authserver: the provider cannot be reached")
 
 // errRefused means that the provider does not accept a code or token any longer.
 var errRefused = errors.New("authserver: the provider refuses")

@@ -103,7 +103,7 @@ func (f *files) Get(ctx context.Context, k Key) (Record, error) {
 	}
 	r, err := readRecord(place + ".json")
 	if err == nil && r.Key != k {
-		err = because(ErrStore, fmt.Errorf("%s.json has the record of another key", place))
+		err = because(ErrStore, fmt.Errorf("%s.json contains another key's record", place))
 	}
 	return r, err
 }

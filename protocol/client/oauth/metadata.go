@@ -135,7 +135,7 @@ func (w *web) choose(ctx context.Context, issuers []string) (string, error) {
 			return "", because(ErrDenied, err)
 		}
 		if !slices.Contains(issuers, issuer) {
-			return "", fmt.Errorf("%w: Choose returned %q, which the server does not name", ErrIssuer, issuer)
+			return "", fmt.Errorf("%w: Choose returned %q: not in the server's metadata", ErrIssuer, issuer)
 		}
 		return issuer, nil
 	}
@@ -219,7 +219,7 @@ func (w *web) resourceMetadataAt(ctx context.Context, place, of string) (*resour
 		return nil, err
 	}
 	if !w.isAbout(meta.Resource, of) {
-		err := fmt.Errorf("%w: %s is about %q, not about %s", ErrResource, place, cleaned(meta.Resource), w.server)
+		err := fmt.Errorf("%w: %s: got resource %q, want %s", ErrResource, place, cleaned(meta.Resource), w.server)
 		step.Verdict, step.Failed, step.Rule = err.Error(), true, ruleResource
 		w.note(step)
 		return nil, err
@@ -324,7 +324,7 @@ func (w *web) issuerMetadataAt(ctx context.Context, place, issuer string) (*issu
 	case !w.flow.config.strictIssuer && sameButSlash(meta.Issuer, issuer):
 		step.Verdict, step.Warning, step.Rule = fmt.Sprintf("the issuer is %q, which differs by a slash; it is what counts from now on", meta.Issuer), true, ruleIssuer
 	default:
-		err = fmt.Errorf("%w: %s is of %q, not of %q", ErrIssuer, place, cleaned(meta.Issuer), issuer)
+		err = fmt.Errorf("%w: %s: got issuer %q, want %q", ErrIssuer, place, cleaned(meta.Issuer), issuer)
 		step.Verdict, step.Failed, step.Rule = err.Error(), true, ruleIssuer
 	}
 	if err == nil && meta != nil {

@@ -86,7 +86,7 @@ func (c *config) check() error {
 	case c.store == nil || c.ui == nil || c.receiver == nil || c.browser == nil:
 		return errors.New("a store, UI, browser or receiver is nil")
 	case c.stepUps < 0 || c.patience <= 0:
-		return errors.New("a number of step-ups below 0, or no patience")
+		return errors.New("StepUps must be at least 0, Patience more than 0")
 	}
 	if c.documentKey != nil {
 		if _, err := algorithmOf(c.documentKey, ""); err != nil {

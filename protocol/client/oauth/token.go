@@ -90,7 +90,7 @@ func (e *endpoint) method() (string, error) {
 			return method, nil
 		}
 	}
-	return "", fmt.Errorf("%w: the authorization server takes %v, for which the credentials have nothing", ErrNoWay, e.issuer.Methods)
+	return "", fmt.Errorf("%w: the authorization server accepts %v, but the credentials fit none", ErrNoWay, e.issuer.Methods)
 }
 
 // authenticate adds the client's credentials to a token request.
