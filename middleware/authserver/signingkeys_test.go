@@ -81,7 +81,7 @@ func TestSigningKeys_Faults(t *testing.T) {
 		want string
 	}{
 		"none": {nil, "no key"}, "nil": {[]crypto.Signer{good, nil}, "key 2: it is nil"}, "nil pointer": {[]crypto.Signer{(*rsa.PrivateKey)(nil)}, "nil"},
-		"curve": {[]crypto.Signer{other}, "P-256"}, "short": {[]crypto.Signer{short}, "too short"}, "twice": {[]crypto.Signer{good, good}, "key 2: it is there twice"},
+		"curve": {[]crypto.Signer{other}, "P-256"}, "short": {[]crypto.Signer{short}, "too short"}, "twice": {[]crypto.Signer{good, good}, "key 2: it is given twice"},
 	} {
 		_, err := authserver.New("https://as.example", authserver.Own(noUsers{}), authserver.KeysFrom(authserver.SigningKeys(tt.keys...)))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
