@@ -226,12 +226,13 @@ func (r *running) end() {
 	<-r.ended
 }
 
-// freePort is one that nobody listens on, and below those that systems give to
-// connections: while the server is away, none of these may take its place.
+// freePort returns a port on which no program listens. It and the port of the cluster bus, which is
+// 10,000 higher, are below the ports that systems give to connections. While the server is away, no
+// connection can take them.
 func freePort(ctx context.Context) (int, error) {
 	var last error
 	for range 100 {
-		port := 20000 + rand.IntN(10000)
+		port := 10000 + rand.IntN(10000)
 		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			last = err
