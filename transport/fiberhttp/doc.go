@@ -17,7 +17,7 @@
 //     sending half, and a disconnect is noticed at the next write.
 //   - A server of New reads connections itself, with fasthttp's parser. It judges a request by its
 //     header, before it reads the body (ADR 22), and runs the handler in the goroutine that reads the
-//     connection. If the handler takes long, another goroutine continues with the connection (ADR 34).
+//     connection. If the handler takes long, another goroutine continues with the connection (ADR 39).
 //   - After a stream, a server of New keeps the connection open, unless the client speaks HTTP/1.0. A
 //     mounted endpoint closes it.
 //   - Memory of fasthttp does not leave the handler, with any fiber.Config. Nor does fasthttp's own

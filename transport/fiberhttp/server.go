@@ -64,7 +64,7 @@ func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 }
 
 // server is one run of a stand-alone server. It reads HTTP with the parser of fasthttp, in a loop of
-// its own (ADR 34), and passes the requests to a Fiber app.
+// its own (ADR 39), and passes the requests to a Fiber app.
 type server struct {
 	*carrier
 	app      *fiber.App

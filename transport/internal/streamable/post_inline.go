@@ -8,7 +8,7 @@ import (
 
 // Hijacker is a carrier that can hijack a connection while the goroutine that reads the connection
 // is still in PendingRequest.Serve. That goroutine can then run handlers itself. Waking another
-// goroutine costs more than a small call (ADR 34).
+// goroutine costs more than a small call (ADR 39).
 type Hijacker interface {
 	// Hijack makes s the response of the request. It is called at most once, while Serve runs. Serve
 	// then returns a Reply that is Hijacked. If the handler has ended its goroutine
