@@ -16,29 +16,44 @@ func OneByOne() Option { return optionFunc(func(c *config) { c.oneByOne = true }
 // question gets a place when it arrives (Client.place). It waits until the place is the first
 // (inTurn), and leaves the queue when its handler has returned (leave).
 type queue struct {
-	mu     sync.Mutex // guards places
+	mu     sync.Mutex // guards the fields below
 	places []*place
+	last   uint64 // number of the last question
 }
 
-// place is the position of one question in the queue. It is nil if the question need not wait.
+// place is the position of one question in the queue.
 type place struct {
-	queue *queue
-	first chan struct{} // closed when all earlier questions are over
+	queue  *queue
+	number uint64
+	first  chan struct{} // closed when all earlier questions are over; nil if the question need not wait
 }
 
-// place adds a place at the end of the queue. Without OneByOne it returns nil. It is called in the
-// order of the questions.
+// place returns a place at the end of the queue. It is called in the order of the questions. Without
+// OneByOne the place has a number, and is not in the queue.
 func (c *Client) place() *place {
-	if !c.config.oneByOne {
-		return nil
-	}
 	q := &c.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := &place{queue: q, first: make(chan struct{})}
-	q.places = append(q.places, p)
-	q.call()
+	q.last++
+	p := &place{queue: q, number: q.last}
+	if c.config.oneByOne {
+		p.first = make(chan struct{})
+		q.places = append(q.places, p)
+		q.call()
+	}
 	return p
+}
+
+// QuestionNumber returns the number of a question of the server. ctx is the context of its handler,
+// such as one of OnElicit. The first question of a connection has number 1, the next one that the
+// server asks number 2. Handlers run concurrently and may begin in any order. With the number a
+// program can show the questions in the order of the server. It is 0 for other contexts.
+func QuestionNumber(ctx context.Context) uint64 {
+	p := placeOf(ctx)
+	if p == nil {
+		return 0
+	}
+	return p.number
 }
 
 // call wakes the first question. The caller holds q.mu.
@@ -55,7 +70,7 @@ func (q *queue) call() {
 
 // leave removes the place and wakes the next question. The place need not be the first one.
 func (p *place) leave() {
-	if p == nil {
+	if p == nil || p.first == nil {
 		return
 	}
 	p.queue.mu.Lock()
@@ -82,7 +97,7 @@ func placeOf(ctx context.Context) *place {
 // inTurn waits until all earlier questions are over, or ctx ends.
 func inTurn(ctx context.Context) error {
 	p := placeOf(ctx)
-	if p == nil {
+	if p == nil || p.first == nil {
 		return nil
 	}
 	select {

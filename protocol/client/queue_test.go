@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,12 +13,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// TestOneByOne: questions that come at once are handled in their order, live, as tasks and in
-// rounds; one that the server withdraws does not hold up those behind it.
-func TestOneByOne(t *testing.T) {
-	t.Parallel()
+// questionScripts are servers that ask 20 questions at once: live, as tasks and in rounds. The live one
+// withdraws the eighth.
+func questionScripts() map[string]func(f *fake) {
 	const question = `{"message":"%d","requestedSchema":{"type":"object","properties":{}}%s}`
-	for name, script := range map[string]func(f *fake){
+	return map[string]func(f *fake){
 		"live": func(f *fake) {
 			f.legacy("2025-11-25")
 			m := f.expect(protocol.MethodCallTool)
@@ -50,7 +50,14 @@ func TestOneByOne(t *testing.T) {
 			f.result(f.expect(protocol.MethodCallTool), required(requests+"}", ""))
 			f.result(f.expect(protocol.MethodCallTool), complete)
 		},
-	} {
+	}
+}
+
+// TestOneByOne: questions that come at once are handled in their order, live, as tasks and in
+// rounds; one that the server withdraws does not hold up those behind it.
+func TestOneByOne(t *testing.T) {
+	t.Parallel()
+	for name, script := range questionScripts() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -84,5 +91,42 @@ func TestOneByOne(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestQuestionNumber: the numbers are those of the server's order, in whichever order handlers run.
+func TestQuestionNumber(t *testing.T) {
+	t.Parallel()
+	for name, script := range questionScripts() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				numbers := map[string]uint64{}
+				c, wait := connect(t, script, client.OnElicit(func(ctx context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					numbers[q.Message] = client.QuestionNumber(ctx)
+					return &client.ElicitAnswer{Action: "decline"}, nil
+				}))
+				if _, err := c.CallTool(t.Context(), "x", nil); err != nil {
+					t.Error(err)
+				}
+				wait()
+				mu.Lock() // the handler of the withdrawn question may still run
+				defer mu.Unlock()
+				if len(numbers) < 19 { // one may be withdrawn before its handler begins
+					t.Errorf("asked %d questions", len(numbers))
+				}
+				for message, number := range numbers {
+					if message != fmt.Sprint(number-1) {
+						t.Errorf("question %s has number %d", message, number)
+					}
+				}
+			})
+		})
+	}
+	if n := client.QuestionNumber(t.Context()); n != 0 {
+		t.Errorf("no question has number %d", n)
 	}
 }

@@ -235,7 +235,11 @@ func (w *wait) extension(ctx context.Context, now *protocol.DetailedTask) error 
 		inner, cancel := context.WithCancel(ctx)
 		unbind := context.AfterFunc(w.t.c.link.life, cancel)
 		w.open[q.Key] = func() { unbind(); cancel() }
-		if !w.t.c.link.spawn(func() { w.t.c.answer(inner, w.t.c.dialect.Load(), q, w.answers) }) {
+		p := w.t.c.place()
+		if !w.t.c.link.spawn(func() {
+			defer p.leave()
+			w.t.c.answer(p.at(inner), w.t.c.dialect.Load(), q, w.answers)
+		}) {
 			return ErrClosed
 		}
 		w.running++

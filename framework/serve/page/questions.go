@@ -1,9 +1,11 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -21,6 +23,7 @@ const actionWithdrawn = "withdrawn"
 type question struct {
 	ID      string          `json:"id"`
 	Call    string          `json:"call,omitempty"` // ID of the page's call; "" if the revision does not identify it
+	Number  uint64          `json:"number"`         // see client.QuestionNumber
 	Kind    string          `json:"kind"`           // form, url, sample or roots
 	Message string          `json:"message,omitempty"`
 	Schema  json.RawMessage `json:"schema,omitempty"` // of a form
@@ -47,7 +50,7 @@ type questions struct {
 
 func newQuestions() *questions { return &questions{open: map[string]*question{}} }
 
-// all returns the open questions.
+// all returns the open questions in the order of the server.
 func (q *questions) all() []*question {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -55,6 +58,7 @@ func (q *questions) all() []*question {
 	for _, one := range q.open {
 		list = append(list, one)
 	}
+	slices.SortFunc(list, func(a, b *question) int { return cmp.Compare(a.Number, b.Number) })
 	return list
 }
 
@@ -85,7 +89,7 @@ var errTooManyQuestions = errors.New("too many questions wait for an answer")
 // ask shows a question and waits for the answer. The question is withdrawn when ctx ends. It is
 // also withdrawn when the user stops the call, because the server may take its time to withdraw it.
 func (p *Page) ask(ctx context.Context, one *question) (reply, error) {
-	one.ID, one.answer = random(), make(chan reply, 1)
+	one.ID, one.Number, one.answer = random(), client.QuestionNumber(ctx), make(chan reply, 1)
 	one.Call, _ = ctx.Value(callKey{}).(string)
 	if one.Call == "" {
 		one.Call = p.calls.onlyRunning()

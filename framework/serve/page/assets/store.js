@@ -124,7 +124,8 @@ const handlers = {
     change({ calls: [one, ...rest].sort((a, b) => b.n - a.n).slice(0, 200) });
     if (e.call.phase !== 'sent') readResult(e.call.id);
   },
-  question: (e, exact) => change({ questions: [...store.questions, questionOf(exact().get('question'))] }),
+  // Questions are shown in the order in which the server asks, whichever comes first.
+  question: (e, exact) => change({ questions: [...store.questions, questionOf(exact().get('question'))].sort((a, b) => a.number - b.number) }),
   answered: e => change({ questions: store.questions.filter(q => q.id !== e.id) }),
   log: e => change({ logs: [...store.logs, e].slice(-500) }),
   updated: e => {

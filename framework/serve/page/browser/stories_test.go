@@ -141,6 +141,9 @@ func TestSeveralQuestions(t *testing.T) {
 		b.click("[data-call]", "Call")
 		b.sees(".asks", "The server asks 2 questions")
 		b.sees(".asks", "Which table?")
+		if got := b.eval("[...document.querySelectorAll('.asks .ask')].map(e => e.textContent).join()"); !strings.Contains(got, "Which day?,Which table?") {
+			t.Errorf("%s: the questions stand as %s", rev, got)
+		}
 		b.fill(".asks [id$=_day]", "Monday")
 		b.fill(".asks [id$=_table]", "x")
 		b.click(".asks .go button", "Answer all")
