@@ -1,13 +1,15 @@
-// Package bridge keeps the session of a client while the server behind it is replaced: the client is on one
-// side, processes of the server on the other, and JSON-RPC messages between them, one a line.
+// Package bridge keeps the session of a client while the server behind it is replaced. The client
+// is on one side, and processes of the server are on the other. They exchange JSON-RPC messages,
+// one per line.
 //
-// A new process receives the requests that made the session: initialize, the level of logs, and subscriptions.
-// An old process finishes its calls. While the code does not compile, the bridge answers calls itself.
+// A new process receives the requests that made the session: initialize, the log level, and
+// subscriptions. An old process finishes its calls. While the code does not compile, the bridge
+// itself answers calls.
 //
-// Messages pass unchanged, except for the ids of requests from the server. Each process counts from one, so the
-// bridge adds a prefix to the id.
+// Messages pass unchanged, except for the ids of requests from the server. Each process counts from
+// one, so the bridge adds a prefix to the id.
 //
-// Bridge speaks over stdin and stdout, Proxy over HTTP.
+// Bridge serves a client on stdin and stdout, Proxy serves clients over HTTP.
 package bridge
 
 import (
@@ -26,8 +28,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// firstPatience is how long the client waits for the first process before its requests are answered with an
-// error. Clients give up after 30 seconds and more, without a reason to show. A test shortens it.
+// firstPatience is how long the client waits for the first process. After that, its requests are
+// answered with an error. Many clients give up after 30 seconds, and then cannot show a reason. A
+// test shortens firstPatience.
 var firstPatience = 20 * time.Second
 
 // Bridge is the session of one client on stdin and stdout. Methods are safe for concurrent use, except that Serve
@@ -40,29 +43,29 @@ var firstPatience = 20 * time.Second
 // taken after mu and never before it.
 type Bridge struct {
 	out     io.Writer
-	writing sync.Mutex // of out
+	writing sync.Mutex // guards out
 
 	began time.Time
 	gone  chan struct{}
-	first chan struct{} // closed when there is a process
+	first chan struct{} // closed when the first process serves
 
-	made int            // processes, for Replace
-	live sync.WaitGroup // goroutines of processes
+	made int            // number of started processes; used only by Replace
+	live sync.WaitGroup // goroutines for processes
 
 	mu        sync.Mutex
 	session   sessionState
 	current   *child   // nil before the first
-	processes []*child // that live: current and those that still work
+	processes []*child // running processes: current, and old ones with open calls
 	broken    string   // text of Break; "" if calls are served
-	closed    bool     // the client is gone
+	closed    bool     // Close was called
 }
 
 // sessionState is the part of a session that a new process needs.
 type sessionState struct {
 	initialize, initialized, level []byte
-	subscribed                     map[string][]byte // requests by URI
-	listens                        map[string][]byte // requests by id, of 2026-07-28
-	meta                           json.RawMessage   // of a request of 2026-07-28
+	subscribed                     map[string][]byte // requests of resources/subscribe by URI
+	listens                        map[string][]byte // requests of subscriptions/listen by id (2026-07-28)
+	meta                           json.RawMessage   // _meta of a request of 2026-07-28
 }
 
 // New returns a bridge that writes the messages for the client to out.
@@ -99,7 +102,8 @@ func (b *Bridge) Serve(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// readLines reads until in or ctx ends. A read that waits goes on after ctx has ended.
+// readLines sends the lines of in until in or ctx ends. A read that is waiting continues after ctx
+// has ended.
 func readLines(ctx context.Context, in io.Reader, to chan<- []byte) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
@@ -140,7 +144,8 @@ func (b *Bridge) Break(text string) {
 	b.broken = text
 }
 
-// fromClient passes a line on. It waits for the first process, unless the line is a call that is refused.
+// fromClient passes a line of the client on. It waits for the first process, unless Break refuses
+// the call.
 func (b *Bridge) fromClient(ctx context.Context, line []byte) error {
 	all := framesOf(line)
 	if answer := b.refused(all); answer != nil {
@@ -154,7 +159,7 @@ func (b *Bridge) fromClient(ctx context.Context, line []byte) error {
 		return ctx.Err()
 	}
 	if len(all) == 1 && all[0].response() {
-		if to, id := b.asker(all[0].ID); to != nil { // else nobody waits for it any more
+		if to, id := b.asker(all[0].ID); to != nil { // nil if no process waits for this answer
 			to.write(with(line, "id", id))
 		}
 		return nil
@@ -193,7 +198,7 @@ func (b *Bridge) started(ctx context.Context) bool {
 	select {
 	case <-b.first:
 		return true
-	default: // without it, a process that came in time would lose half of the draws below
+	default: // the next select would choose at random if the time has also passed
 	}
 	select {
 	case <-b.first:
@@ -204,7 +209,7 @@ func (b *Bridge) started(ctx context.Context) bool {
 	return false
 }
 
-// unserved returns the answers to requests while there has never been a process.
+// unserved returns the answers to requests while no process has ever served.
 func (b *Bridge) unserved(all []frame) [][]byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -231,8 +236,8 @@ func (b *Bridge) refused(all []frame) []byte {
 	return refusal(&all[0], b.broken)
 }
 
-// note records what later processes need of a message, and returns the process that the message is for. The
-// caller holds mu.
+// note records what later processes need of a message. It returns the process that the message is
+// for. The caller holds mu.
 func (b *Bridge) note(f *frame, line []byte, to *child) *child {
 	if meta := f.param("_meta"); f.request() && f.param("_meta", metaRevision) != nil {
 		b.session.meta = meta
@@ -278,7 +283,7 @@ func (b *Bridge) note(f *frame, line []byte, to *child) *child {
 func (b *Bridge) send(line []byte) {
 	b.writing.Lock()
 	defer b.writing.Unlock()
-	_, _ = b.out.Write(append(slices.Clip(line), '\n')) // a client that is gone closes our stdin, too
+	_, _ = b.out.Write(append(slices.Clip(line), '\n')) // a client that has ended also closes stdin
 }
 
 // read passes on the messages of a process until the process ends.
@@ -309,7 +314,7 @@ func (b *Bridge) fromChild(c *child, line []byte) []byte {
 	all := framesOf(line)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(all) != 1 { // a batch has answers only
+	if len(all) != 1 { // a batch contains only answers
 		for i := range all {
 			delete(c.owed, key(all[i].ID))
 		}
@@ -331,7 +336,7 @@ func (b *Bridge) fromChild(c *child, line []byte) []byte {
 		return line
 	case f.Method == acknowledged:
 		id := key(f.param("_meta", metaSubscription))
-		if c.again[id] { // an earlier process has acknowledged it
+		if c.again[id] { // an earlier process has sent the acknowledgement
 			delete(c.again, id)
 			return nil
 		}
@@ -354,7 +359,7 @@ func (b *Bridge) answered(c *child, f *frame, line []byte) []byte {
 		return nil
 	}
 	delete(c.owed, id)
-	delete(b.session.listens, id) // if it is one, the server has ended it
+	delete(b.session.listens, id) // an answer ends a subscription
 	var result struct {
 		State json.RawMessage `json:"requestState"`
 	}
@@ -366,11 +371,11 @@ func (b *Bridge) answered(c *child, f *frame, line []byte) []byte {
 
 // prefixed returns the id under which the client receives a request of the server.
 func (c *child) prefixed(id json.RawMessage) json.RawMessage {
-	quoted, _ := json.Marshal(fmt.Sprintf("%d:%s", c.number, bytes.TrimSpace(id))) // a string has a JSON form
+	quoted, _ := json.Marshal(fmt.Sprintf("%d:%s", c.number, bytes.TrimSpace(id))) // encoding a string does not fail
 	return quoted
 }
 
-// ownID reverses prefixed. If the id has no prefix, ok is false.
+// ownID returns the parts of an id that prefixed has made. If the id has no prefix, ok is false.
 func ownID(id json.RawMessage) (number string, own json.RawMessage, ok bool) {
 	var text string
 	if json.Unmarshal(id, &text) != nil {

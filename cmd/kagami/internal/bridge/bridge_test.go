@@ -18,7 +18,8 @@ import (
 	"github.com/kagami-mcp/kagami/cmd/kagami/internal/bridge"
 )
 
-// asServer is the variable that makes the test program a server; its value is in the answers.
+// asServer is the environment variable that makes the test program a server. The server puts the
+// value into its answers.
 const asServer = "KAGAMI_BRIDGE_SERVER"
 
 func TestMain(m *testing.M) {
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 func serve(name string) {
 	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 	lines := bufio.NewScanner(os.Stdin)
-	var waiting string // the id of a call that a question interrupts
+	var waiting string // id of a call that waits for the answer to a question
 	for lines.Scan() {
 		var m struct {
 			ID     json.RawMessage
@@ -120,7 +121,7 @@ func (s *session) send(line string) {
 	}
 }
 
-// hears waits for lines, in any order, and for no others in between.
+// hears waits for these lines in any order, and allows no other lines in between.
 func (s *session) hears(want ...string) {
 	s.t.Helper()
 	for len(want) > 0 {
@@ -133,10 +134,10 @@ func (s *session) hears(want ...string) {
 				}
 			}
 			if !found {
-				s.t.Fatalf("hears  %s\nwants  %s", line, strings.Join(want, "\n       "))
+				s.t.Fatalf("got  %s\nwant  %s", line, strings.Join(want, "\n       "))
 			}
 		case <-time.After(20 * time.Second):
-			s.t.Fatalf("never hears %s", strings.Join(want, "\n"))
+			s.t.Fatalf("did not receive %s", strings.Join(want, "\n"))
 		}
 	}
 }
@@ -147,11 +148,11 @@ func answer(id, by, method string) string {
 
 const toolsChanged = "notifications/tools/list_changed"
 
-// TestSession: a session of a handshake revision goes on with another process.
+// TestSession checks that a session of a handshake revision continues with another process.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	s.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`) // before there is a process
+	s.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`) // before the first process
 	s.replace("one")
 	s.hears(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"one early"}}`, answer("0", "one", "initialize"))
 	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
@@ -167,17 +168,18 @@ func TestSession(t *testing.T) {
 	s.hears(`{"jsonrpc":"2.0","id":"2:1","method":"elicitation/create","params":{"by":"two"}}`)
 	s.send(`{"jsonrpc":"2.0","id":"1:1","result":{"a":1}}`) // the answer for the old process
 	s.hears(`{"jsonrpc":"2.0","id":1,"result":{"by":"one","told":{"a":1}}}`)
-	s.send(`{"jsonrpc":"2.0","id":"1:1","result":{"a":1}}`) // nobody waits for it any more
+	s.send(`{"jsonrpc":"2.0","id":"1:1","result":{"a":1}}`) // no process waits for it any more
 	s.send(`{"jsonrpc":"2.0","id":"2:1","result":{"a":2}}`)
 	s.hears(`{"jsonrpc":"2.0","id":3,"result":{"by":"two","told":{"a":2}}}`)
 	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
 	s.hears(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"one cancels 2"}}`)
-	s.send(`[{"jsonrpc":"2.0","id":8,"method":"x"},{"jsonrpc":"2.0","id":9,"method":"y"}]`) // no server of ours; it must not stop anything
+	s.send(`[{"jsonrpc":"2.0","id":8,"method":"x"},{"jsonrpc":"2.0","id":9,"method":"y"}]`) // the test server does not answer a batch; the session must continue
 	s.send(`{"jsonrpc":"2.0","id":4,"method":"ping"}`)
 	s.hears(answer("4", "two", "ping"))
 }
 
-// TestBroken: calls are refused in the form of the revision, and all else goes on.
+// TestBroken checks that calls are refused in the form of the revision, and that all other requests
+// are answered.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -194,7 +196,8 @@ func TestBroken(t *testing.T) {
 	s.hears(answer("4", "two", "tools/call"))
 }
 
-// TestNeverBuilt: a client whose server does not compile from the start gets the reason, and may try again.
+// TestNeverBuilt covers a server that has never compiled. The client gets the reason, and may try
+// again.
 func TestNeverBuilt(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -202,13 +205,14 @@ func TestNeverBuilt(t *testing.T) {
 	s.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`)
 	s.hears(`{"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no Go"}}`)
 	s.replace("one")
-	for id := range 20 { // the time for the first process is over, and there is one
+	for id := range 20 { // firstPatience has passed, and a process serves
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id+1))
 		s.hears(answer(fmt.Sprint(id+1), "one", "ping"))
 	}
 }
 
-// TestStateless: of 2026-07-28, streams go on, and a call in rounds stays with the process that has begun it.
+// TestStateless checks 2026-07-28: streams continue, and a call in rounds stays with the process
+// that has begun it.
 func TestStateless(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -231,13 +235,14 @@ func TestStateless(t *testing.T) {
 	s.hears(answer("4", "three", "ping"))
 }
 
-// TestCrash: what a process owes is answered when it ends, and so is what comes before the next one.
+// TestCrash checks that the open requests of a process are answered when it ends, and so are
+// requests before the next process.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	s.replace("one")
 	s.send(`{"jsonrpc":"2.0","id":1,"method":"crash"}`)
-	const ended = `"error":{"code":-32603,"message":"kagami dev: the server has ended before it answered; its log says why"}}`
+	const ended = `"error":{"code":-32603,"message":"kagami dev: the server ended before it answered; its log shows the cause"}}`
 	s.hears(`{"jsonrpc":"2.0","id":1,` + ended)
 	<-s.bridge.Gone()
 	s.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
@@ -246,13 +251,14 @@ func TestCrash(t *testing.T) {
 	s.send(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
 	s.hears(answer("3", "two", "ping"))
 	if err := s.bridge.Replace(t.Context(), exec.Command("/no/such/program")); err == nil {
-		t.Error("a program that does not exist takes over")
+		t.Error("a program that does not exist became the current process")
 	}
 	s.send(`{"jsonrpc":"2.0","id":4,"method":"ping"}`)
 	s.hears(answer("4", "two", "ping"))
 }
 
-// TestProxyLetsThisMachineIn: a page that has a name of its own resolved to this machine gets nothing.
+// TestProxyLetsThisMachineIn checks the protection against DNS rebinding: a host name that is not a
+// loopback name is refused.
 func TestProxyLetsThisMachineIn(t *testing.T) {
 	t.Parallel()
 	d := bridge.NewProxy()

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// replayPatience bounds how long a new process may take to answer what the client has said before.
+	// replayPatience is how long a new process may take to answer the requests of the session.
 	replayPatience = 20 * time.Second
-	// endPatience bounds how long a process may take to end once its stdin is closed.
+	// endPatience is how long a process may take to end after its stdin is closed.
 	endPatience = 5 * time.Second
-	// rest bounds how long an old process may go on with its calls.
+	// rest is how long an old process may continue its calls.
 	rest = 10 * time.Minute
 )
 
@@ -30,14 +30,14 @@ type child struct {
 	out    *bufio.Reader
 	done   chan struct{} // closed when the process has ended
 
-	early   [][]byte   // what it has said before it took over
-	writing sync.Mutex // one line at a time
+	early   [][]byte   // other messages that it has sent before it took over
+	writing sync.Mutex // guards in
 
 	// Guarded by the bridge's mutex.
 	owed    map[string]frame // requests of the client that it has not answered, by id
-	again   map[string]bool  // requests of owed that an earlier process has acknowledged
+	again   map[string]bool  // subscriptions that an earlier process has acknowledged, by id
 	asked   map[string]bool  // ids of its own requests that the client has not answered
-	rounds  map[string]bool  // states of calls that go on with another request
+	rounds  map[string]bool  // requestState of calls that continue with another request
 	retired bool
 	dead    bool
 }
@@ -60,14 +60,16 @@ func start(cmd *exec.Cmd, number int) (*child, error) {
 	}, nil
 }
 
-// write sends a line. It ignores errors: the reader of the process notices its end.
+// write sends a line. It ignores errors, because the goroutine that reads from the process notices
+// its end.
 func (c *child) write(line []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	_, _ = c.in.Write(append(slices.Clip(line), '\n'))
 }
 
-// replay sends the requests of the session and reads their answers. The client has received these already.
+// replay sends the requests of the session and drops their answers, because the client has already
+// received them.
 func (c *child) replay(ctx context.Context, replay [][]byte) error {
 	answered := make(chan error, 1)
 	go func() { answered <- c.exchange(replay) }()
@@ -83,7 +85,7 @@ func (c *child) replay(ctx context.Context, replay [][]byte) error {
 	}
 }
 
-// exchange returns when all requests in replay are answered.
+// exchange sends the lines of replay, and returns when all requests in them are answered.
 func (c *child) exchange(replay [][]byte) error {
 	for _, line := range replay {
 		c.write(line)
@@ -105,7 +107,7 @@ func (c *child) exchange(replay [][]byte) error {
 	return nil
 }
 
-// end closes the stdin of the process, and kills it if that is not enough.
+// end closes the stdin of the process. If the process does not end in time, end kills it.
 func (c *child) end() {
 	_ = c.in.Close()
 	select {

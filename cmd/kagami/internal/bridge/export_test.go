@@ -2,5 +2,5 @@ package bridge
 
 import "time"
 
-// SetFirstPatience is for TestMain: it is not guarded.
+// SetFirstPatience sets firstPatience without a lock, so only TestMain may call it.
 func SetFirstPatience(d time.Duration) { firstPatience = d }

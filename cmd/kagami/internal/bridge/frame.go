@@ -9,7 +9,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Members of requests that only 2026-07-28 has.
+// Names that only 2026-07-28 has.
 const (
 	metaRevision     = "io.modelcontextprotocol/protocolVersion"
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
@@ -27,7 +27,7 @@ type frame struct {
 func (f *frame) request() bool  { return f.Method != "" && len(f.ID) > 0 }
 func (f *frame) response() bool { return f.Method == "" && len(f.ID) > 0 }
 
-// key returns the id as a key of maps.
+// key returns the id as a map key.
 func key(id json.RawMessage) string { return string(bytes.TrimSpace(id)) }
 
 // framesOf reads a line: one message, or a batch.
@@ -35,7 +35,7 @@ func framesOf(line []byte) []frame {
 	line = bytes.TrimSpace(line)
 	if bytes.HasPrefix(line, []byte("[")) {
 		var batch []frame
-		_ = json.Unmarshal(line, &batch) // the server answers invalid JSON
+		_ = json.Unmarshal(line, &batch) // the server answers invalid JSON with an error
 		return batch
 	}
 	var one frame
@@ -74,8 +74,8 @@ func with(object []byte, name string, value json.RawMessage) []byte {
 	return append(out, '}')
 }
 
-// refusal returns the answer to a request that no process can serve. A call of a tool gets a tool error, which a
-// model reads; other requests get a JSON-RPC error.
+// refusal returns the answer to a request that no process can serve. A tool call gets a tool error,
+// which a model can read. Other requests get a JSON-RPC error.
 func refusal(f *frame, text string) []byte {
 	quoted, err := json.Marshal(text)
 	if err != nil {
@@ -91,8 +91,8 @@ func refusal(f *frame, text string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{%s"content":[{"type":"text","text":%s}],"isError":true}}`, f.ID, kind, quoted)
 }
 
-// news returns the notification that a list has changed. If listen is not nil, the notification carries the id of
-// that subscription (2026-07-28).
+// news returns the notification that a list has changed. If listen is not nil, the notification
+// contains the id of that subscription (2026-07-28).
 func news(method string, listen json.RawMessage) []byte {
 	if listen == nil {
 		return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q}`, method)

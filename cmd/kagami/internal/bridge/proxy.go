@@ -20,44 +20,45 @@ import (
 )
 
 const (
-	largestBody = 64 << 20
-	drainTime   = 15 * time.Second // how long an old process may take for its calls
-	startTime   = 20 * time.Second
+	largestBody = 64 << 20         // bytes
+	drainTime   = 15 * time.Second // how long an old process may take for its calls, and then to end
+	startTime   = 20 * time.Second // how long a process may take until it listens
 )
 
-// Proxy is an http.Handler in front of one process of the server. The process keeps its sessions in a file, so
-// the next process knows them. Proxy accepts requests for loopback host names only.
+// Proxy is an http.Handler in front of one process of the server. The process keeps its sessions in
+// a file, so the next process knows them. Proxy accepts only requests for loopback host names.
 //
-// Replace holds gate for writing while it changes the process. Requests take gate for reading to get the address,
-// so they wait for the new process. calls counts the requests that the old process has yet to finish. Answers to
-// questions do not take gate, because a call under way needs them to finish. Streams are not counted: they
-// continue with the new process. The lock mu is taken after gate, and the lock of a stream after mu.
+// Replace locks gate while it changes the process. Requests read the address under a read lock, so
+// they wait for the new process. calls counts the requests that the old process must still finish.
+// It does not count streams, because they continue with the new process. Answers to questions do
+// not wait for gate, because a call of the old process may need them. The lock mu is taken after
+// gate, and the lock of a stream after mu.
 //
 // Methods are safe for concurrent use, except that Replace is called by one goroutine.
 type Proxy struct {
 	gone chan struct{}
 
 	gate    sync.RWMutex // held for writing while a process is replaced, and before there is one
-	address string       // of the process; guarded by gate
-	epoch   int          // counts processes; guarded by gate
-	calls   atomic.Int64 // requests that the process works on, but for streams; counted in under gate
-	last    atomic.Value // address, for what must not wait
+	address string       // address of the process; guarded by gate
+	epoch   int          // number of the process; guarded by gate
+	calls   atomic.Int64 // open requests without streams; requests are added under gate
+	last    atomic.Value // the last address, for messages that must not wait for gate
 
-	// Used by Replace and Close only.
-	opened  bool // there was a process
+	// Used only by Replace and Close.
+	opened  bool // a process has served
 	process *exec.Cmd
 	done    chan struct{} // closed when the process has ended
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	broken  string     // text of Break; "" if calls are served
-	ending  *exec.Cmd  // the process that is told to end
+	ending  *exec.Cmd  // the process that stop is ending
 	streams map[*stream]bool
 }
 
-// NewProxy returns a proxy without a process.
+// NewProxy returns a proxy without a process. Requests wait until the first Replace.
 func NewProxy() *Proxy {
 	d := &Proxy{gone: make(chan struct{}, 1), streams: map[*stream]bool{}}
-	d.gate.Lock() // until the first Replace
+	d.gate.Lock() // the first Replace unlocks it
 	return d
 }
 
@@ -71,9 +72,9 @@ func (d *Proxy) Break(text string) {
 	d.broken = text
 }
 
-// Replace ends the process and starts cmd, with the flag --http added. changed names the
-// notifications of lists that have changed. If the new process does not listen, Replace returns an error, and
-// there is no process.
+// Replace ends the process and starts cmd with the additional flag --http. changed names the
+// notifications for lists that have changed. If the new process does not listen, Replace returns an
+// error, and no process serves.
 func (d *Proxy) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) error {
 	if d.opened {
 		d.gate.Lock()
@@ -109,9 +110,10 @@ func (d *Proxy) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) e
 	return nil
 }
 
-// await closes done when the process has ended. If stop has not ended it, await notifies Gone.
+// await closes done when the process has ended. If the process has ended by itself, await sends to
+// Gone.
 func (d *Proxy) await(cmd *exec.Cmd, done chan<- struct{}) {
-	_ = cmd.Wait() // its log says how it has ended
+	_ = cmd.Wait() // the log of the process shows the cause
 	close(done)
 	d.mu.Lock()
 	told := d.ending == cmd
@@ -119,12 +121,12 @@ func (d *Proxy) await(cmd *exec.Cmd, done chan<- struct{}) {
 	if !told {
 		select {
 		case d.gone <- struct{}{}:
-		default: // one is not taken yet
+		default: // the last value was not received yet
 		}
 	}
 }
 
-// stop lets the process finish what it does.
+// stop waits until the process has finished its calls, and ends it.
 func (d *Proxy) stop() {
 	if d.process == nil {
 		return
@@ -136,7 +138,7 @@ func (d *Proxy) stop() {
 	d.ending = d.process
 	d.mu.Unlock()
 	if err := d.process.Process.Signal(syscall.SIGTERM); err != nil {
-		_ = d.process.Process.Kill() // Windows has no such signal
+		_ = d.process.Process.Kill() // Windows has no SIGTERM
 	}
 	select {
 	case <-d.done:
@@ -151,7 +153,7 @@ func (d *Proxy) stop() {
 func (d *Proxy) Close() { d.stop() }
 
 func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // the listener is closed at once
 	if err != nil {
 		return "", err
 	}
@@ -164,17 +166,17 @@ func ready(ctx context.Context, address string, done <-chan struct{}) error {
 	for end := time.Now().Add(startTime); time.Now().Before(end); {
 		select {
 		case <-done:
-			return errors.New("starting the server: it has ended; its log says why")
+			return errors.New("starting the server: it has ended; its log shows the cause")
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(10 * time.Millisecond):
 		}
-		c, err := net.Dial("tcp", address) //nolint:noctx // it is on this machine
+		c, err := net.Dial("tcp", address) //nolint:noctx // the server is on this machine
 		if err == nil {
 			return c.Close()
 		}
 	}
-	return fmt.Errorf("starting the server: it does not listen within %s; dev needs a program of serve.Main for HTTP", startTime)
+	return fmt.Errorf("starting the server: it did not listen within %s; for HTTP, dev needs a program of serve.Main", startTime)
 }
 
 // ServeHTTP passes a request on.
@@ -184,12 +186,12 @@ func (d *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		host = r.Host
 	}
 	if ip := net.ParseIP(strings.Trim(host, "[]")); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		http.Error(w, "this host name is not served", http.StatusForbidden)
+		http.Error(w, "the host name is not allowed: want localhost or a loopback address", http.StatusForbidden)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, largestBody))
 	if err != nil {
-		http.Error(w, "the body cannot be read", http.StatusBadRequest)
+		http.Error(w, "reading the body failed", http.StatusBadRequest)
 		return
 	}
 	s := &stream{w: w, control: http.NewResponseController(w), listens: r.Method == http.MethodGet}
@@ -229,15 +231,15 @@ func (d *Proxy) register(s *stream, on bool) {
 	}
 }
 
-// current waits for the process, and returns its address and its number.
+// current returns the address and the number of the process. It waits while a process is replaced.
 func (d *Proxy) current() (address string, epoch int) {
 	d.gate.RLock()
 	defer d.gate.RUnlock()
 	return d.address, d.epoch
 }
 
-// enter returns the address for a request, and counts the request in unless it is a stream. Answers and
-// notifications do not wait for gate. The caller counts the request out.
+// enter returns the address for a request. It adds the request to calls unless it is a stream.
+// Answers and notifications do not wait for gate. The caller subtracts the request from calls.
 func (d *Proxy) enter(s *stream) (address string, epoch int) {
 	if s.asked != nil && !s.asked.request() {
 		if last, ok := d.last.Load().(string); ok {
@@ -261,11 +263,11 @@ func (d *Proxy) pass(r *http.Request, body []byte, s *stream) (again bool) {
 	}
 	request, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+address+r.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
-		http.Error(s.w, "the request cannot be passed on", http.StatusBadRequest)
+		http.Error(s.w, "the request is invalid", http.StatusBadRequest)
 		return false
 	}
 	request.Header = r.Header.Clone()
-	request.Host = r.Host // the landing page shows it, and the origin of a page is compared with it
+	request.Host = r.Host // the landing page shows it, and the check of the Origin header needs it
 	request.Header.Del("Connection")
 	if s.last != "" {
 		request.Header.Set("Last-Event-ID", s.last)
@@ -281,7 +283,7 @@ func (d *Proxy) pass(r *http.Request, body []byte, s *stream) (again bool) {
 	}
 	var refused *net.OpError
 	if errors.As(err, &refused) && refused.Op == "dial" && d.replacedSince(r.Context(), epoch) {
-		return true // nobody has seen it
+		return true // no process has received it
 	}
 	if !s.begun {
 		http.Error(s.w, "the server has ended before it answered", http.StatusBadGateway)
@@ -304,20 +306,20 @@ func (d *Proxy) replacedSince(ctx context.Context, epoch int) bool {
 	return false
 }
 
-// stream is one answer to a client.
+// stream is one HTTP response to a client.
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	asked   *frame // by POST
-	listens bool   // it goes on with the next process
+	asked   *frame // the only message of a POST request, or nil
+	listens bool   // the stream continues with the next process
 
-	mu     sync.Mutex // guards w, once it has begun, and events
+	mu     sync.Mutex // guards events, and w after the response has begun
 	begun  bool
-	events bool   // the answer consists of events
+	events bool   // the response consists of events
 	last   string // id of the last event
 }
 
-// fill makes the request and passes its answer on.
+// fill sends the request to the process, and passes the response on.
 func (s *stream) fill(request *http.Request) error {
 	answer, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
@@ -327,8 +329,8 @@ func (s *stream) fill(request *http.Request) error {
 	return s.copy(answer)
 }
 
-// copy passes on an answer. Of a stream that has begun, the header is not sent again, nor the event that
-// acknowledges a subscription.
+// copy passes on a response. If the stream has already begun, copy does not send the header again.
+// It also drops the event that acknowledges a subscription again.
 func (s *stream) copy(answer *http.Response) error {
 	events := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
 	s.listens = s.listens && events
@@ -344,7 +346,7 @@ func (s *stream) copy(answer *http.Response) error {
 	s.mu.Unlock()
 	switch {
 	case !events && skip || !events && s.last != "":
-		return nil // the next process does not go on with the stream
+		return nil // the next process does not continue the stream
 	case !events:
 		_, err := io.Copy(s.w, answer.Body)
 		return err
@@ -352,7 +354,7 @@ func (s *stream) copy(answer *http.Response) error {
 	return s.pour(answer.Body, skip)
 }
 
-// pour passes on events as a whole.
+// pour passes on whole events. If skip is set, it drops the first event with data.
 func (s *stream) pour(body io.Reader, skip bool) error {
 	var event []byte
 	rest := make([]byte, 0, 4096)
@@ -377,7 +379,7 @@ func (s *stream) pour(body io.Reader, skip bool) error {
 	}
 }
 
-// cutEvent separates the first event, with the empty line behind it.
+// cutEvent separates the first event, with the empty line after it.
 func cutEvent(text []byte) (event, rest []byte, whole bool) {
 	for _, end := range []string{"\n\n", "\r\n\r\n"} {
 		if i := bytes.Index(text, []byte(end)); i >= 0 {
@@ -387,7 +389,8 @@ func cutEvent(text []byte) (event, rest []byte, whole bool) {
 	return nil, text, false
 }
 
-// write sends an event. The end of a subscription is not sent if only the process has ended.
+// write sends an event. It does not send the end of a subscription, because only the process has
+// ended.
 func (s *stream) write(event []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -418,7 +421,7 @@ func (s *stream) farewell(event []byte) bool {
 	return false
 }
 
-// tell sends notifications that lists have changed, if the client has asked for them.
+// tell sends the notifications for lists that have changed, if the client has asked for them.
 func (s *stream) tell(changed []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Replace starts cmd and makes it the current process. changed names the notifications of lists that have
-// changed. If the process does not answer, Replace returns an error and the current process stays.
+// Replace starts cmd and makes it the current process. changed names the notifications for lists
+// that have changed. If the new process does not answer, Replace returns an error and the current
+// process stays.
 func (b *Bridge) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) error {
 	b.made++
 	c, err := start(cmd, b.made)
@@ -45,7 +46,7 @@ func (b *Bridge) replay() [][]byte {
 	return b.session.replay()
 }
 
-// probe is the id of a request of the bridge itself.
+// probe is the id of a request that the bridge itself sends.
 const probe = `"kagami-dev"`
 
 func (m *sessionState) replay() [][]byte {
@@ -64,12 +65,12 @@ func (m *sessionState) replay() [][]byte {
 	return all
 }
 
-// takeOver makes c the current process. It returns the previous process, or nil, and the notifications for the
-// client.
+// takeOver makes c the current process. It returns the previous process, or nil, and the
+// notifications for the client.
 func (b *Bridge) takeOver(c *child, replay [][]byte, changed []string) (old *child, told [][]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, line := range b.session.replay() { // sent since then; the client has received the answers
+	for _, line := range b.session.replay() { // messages of the client after the replay, answered by the old process
 		if !slices.ContainsFunc(replay, func(heard []byte) bool { return bytes.Equal(heard, line) }) {
 			c.write(line)
 		}
@@ -103,14 +104,15 @@ func (b *Bridge) takeOver(c *child, replay [][]byte, changed []string) (old *chi
 	return old, told
 }
 
-// filterOf maps notifications to the members of subscriptions/listen that ask for them (2026-07-28).
+// filterOf maps notifications to the members of subscriptions/listen that ask for them
+// (2026-07-28).
 var filterOf = map[string]string{
 	protocol.NotificationToolsChanged:     "toolsListChanged",
 	protocol.NotificationResourcesChanged: "resourcesListChanged",
 	protocol.NotificationPromptsChanged:   "promptsListChanged",
 }
 
-// retire ends a process when it has answered all that it owes.
+// retire ends a process when it has answered all its requests.
 func (b *Bridge) retire(c *child) {
 	deadline := time.After(rest)
 	for b.busy(c) {
@@ -132,7 +134,7 @@ func (b *Bridge) busy(c *child) bool {
 	return !b.closed && len(c.owed)+len(c.rounds) > 0
 }
 
-// ended answers the requests that a process has left unanswered at its end.
+// ended answers the requests that a process did not answer before it ended.
 func (b *Bridge) ended(c *child) {
 	b.mu.Lock()
 	c.dead = true
@@ -151,12 +153,12 @@ func (b *Bridge) ended(c *child) {
 	if alone {
 		select {
 		case b.gone <- struct{}{}:
-		default: // one is not taken yet
+		default: // the last value was not received yet
 		}
 	}
 }
 
-const hasEnded = "kagami dev: the server has ended before it answered; its log says why"
+const hasEnded = "kagami dev: the server ended before it answered; its log shows the cause"
 
 // asker returns the process that waits for this answer of the client, and the id without the prefix.
 func (b *Bridge) asker(id json.RawMessage) (*child, json.RawMessage) {
