@@ -1,5 +1,5 @@
-// Package conform checks whether an unknown server follows rules of the specification. It calls no tool that
-// exists, and changes nothing.
+// Package conform checks whether a server follows rules of the specification. It calls no existing
+// tool, and changes nothing.
 package conform
 
 import (
@@ -15,47 +15,47 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Verdict is what a rule says of a server.
+// Verdict is the outcome of a rule for a server.
 type Verdict string
 
 // Verdicts.
 const (
 	Kept    Verdict = "kept"
-	Broken  Verdict = "broken"  // a MUST
-	Ignored Verdict = "ignored" // a SHOULD
-	Skipped Verdict = "skipped" // the server has nothing that the rule is about
+	Broken  Verdict = "broken"  // the server breaks a MUST
+	Ignored Verdict = "ignored" // the server does not follow a SHOULD
+	Skipped Verdict = "skipped" // the rule does not apply to the server
 )
 
 // Finding is the verdict of one rule at one revision.
 type Finding struct {
 	Revision string  `json:"revision"`
 	Rule     string  `json:"rule"`
-	Source   string  `json:"source"` // the page of the specification
+	Source   string  `json:"source"` // page of the specification
 	Verdict  Verdict `json:"verdict"`
 	Why      string  `json:"why,omitempty"` // what is wrong
 }
 
-// rule is one promise of the specification.
+// rule is one rule of the specification.
 type rule struct {
 	name   string
 	source string
-	should bool // a SHOULD
-	since  bool // only revisions with discovery
-	until  bool // only revisions with a handshake
+	should bool // the rule is a SHOULD
+	since  bool // applies only to revisions with discovery
+	until  bool // applies only to revisions with a handshake
 	check  func(ctx context.Context, p *probe) error
 }
 
-// errSkipped says that the server has nothing that a rule is about.
+// errSkipped means that a rule does not apply to the server.
 var errSkipped = errors.New("skipped")
 
-// probe asks one server at one revision.
+// probe sends the requests of the rules to one server at one revision.
 type probe struct {
 	c    *client.Client
 	d    *dialect.Dialect
 	has  protocol.ServerCapabilities
-	held map[string][]json.RawMessage // lists that were read
+	held map[string][]json.RawMessage // lists that were read, by member
 
-	asked int    // the id of the last request
+	asked int    // id of the last request
 	meta  string // _meta of each request at a revision without a handshake
 }
 
@@ -64,7 +64,7 @@ type probe struct {
 func Check(ctx context.Context, c *client.Client) ([]Finding, error) {
 	rev, known := protocol.ParseRevision(c.Revision())
 	if !known {
-		return nil, fmt.Errorf("the server speaks %q, which is not a revision", c.Revision())
+		return nil, fmt.Errorf("the server uses %q, which is not a known revision", c.Revision())
 	}
 	p := &probe{c: c, d: dialect.Of(rev), has: c.Capabilities(), held: map[string][]json.RawMessage{}}
 	p.meta = fmt.Sprintf(`{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"kagami conformance","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`, rev)
@@ -92,7 +92,7 @@ func Check(ctx context.Context, c *client.Client) ([]Finding, error) {
 
 // ask returns the result of a request, or the code of its error. params is a JSON object.
 func (p *probe) ask(ctx context.Context, method, params string) (result json.RawMessage, code int, err error) {
-	p.asked++ // the client's own ids are above 1000
+	p.asked++ // no conflict: the client's own ids are above 1000
 	if !p.d.ServerRequests() {
 		params = withMember(params, "_meta", p.meta)
 	}
@@ -112,7 +112,7 @@ func (p *probe) ask(ctx context.Context, method, params string) (result json.Raw
 	case response.Error != nil:
 		return nil, response.Error.Code, nil
 	case len(response.Result) == 0:
-		return nil, 0, fmt.Errorf("the response has neither a result nor an error: %s", clip(answer))
+		return nil, 0, fmt.Errorf("the response has no result and no error: %s", clip(answer))
 	}
 	return response.Result, 0, nil
 }
@@ -125,7 +125,7 @@ func withMember(object, name, value string) string {
 	return fmt.Sprintf("%s,%q:%s}", object[:len(object)-1], name, value)
 }
 
-// result is ask for a request that the server has to answer.
+// result returns the result of a request that the server must answer.
 func (p *probe) result(ctx context.Context, method, params string) (json.RawMessage, error) {
 	result, code, err := p.ask(ctx, method, params)
 	switch {
@@ -151,7 +151,7 @@ func (p *probe) refuses(ctx context.Context, method, params string, codes ...int
 	return nil
 }
 
-// clip shortens what a server has sent.
+// clip shortens JSON of a server for a message.
 func clip(raw []byte) string {
 	const most = 200
 	if len(raw) > most {
@@ -160,7 +160,8 @@ func clip(raw []byte) string {
 	return string(raw)
 }
 
-// lists are the lists, with the capability that each needs.
+// lists has the method of each list, and the member with its entries, which is also the name of its
+// capability.
 var lists = []struct{ method, member string }{
 	{protocol.MethodListTools, "tools"}, {protocol.MethodListResources, "resources"}, {protocol.MethodListPrompts, "prompts"},
 }
@@ -190,7 +191,7 @@ func (p *probe) entries(ctx context.Context, method, member string) ([]json.RawM
 	return entries, err
 }
 
-// mostPages bounds the pages of a list.
+// mostPages is the maximum number of pages that are read of a list.
 const mostPages = 500
 
 func (p *probe) readList(ctx context.Context, method, member string) ([]json.RawMessage, error) {
@@ -217,7 +218,7 @@ func (p *probe) readList(ctx context.Context, method, member string) ([]json.Raw
 	return nil, fmt.Errorf("%s has more than %d pages", method, mostPages)
 }
 
-// notFound is the code for a resource that is not there.
+// notFound returns the error code for a resource that does not exist.
 func (p *probe) notFound() int {
 	return p.d.Error(&protocol.Fault{Kind: protocol.FaultResourceNotFound}).Code
 }

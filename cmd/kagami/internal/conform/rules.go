@@ -13,25 +13,25 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// nobody is a name that no server is expected to have.
-const nobody = "kagami-conformance-none"
+// unknownName is a name that no server is expected to have.
+const unknownName = "kagami-conformance-none"
 
-// rules are all, in the order of the report.
+// rules are all rules, in the order of the report.
 var rules = []rule{
 	{name: "an unknown method is refused with -32601", source: "JSON-RPC 2.0 §5.1", check: func(ctx context.Context, p *probe) error {
-		return p.refuses(ctx, "kagami/"+nobody, `{}`, jsonrpc.CodeMethodNotFound)
+		return p.refuses(ctx, "kagami/"+unknownName, `{}`, jsonrpc.CodeMethodNotFound)
 	}},
 	{name: "ping is answered with an empty result", source: "basic/utilities/ping", until: true, check: ping},
 	{name: "a list without its capability is refused with -32601", source: "basic, error codes", should: true, check: undeclared},
 	{name: "lists that are declared can be read", source: "server/tools, server/resources, server/prompts", check: readable},
 	{name: "an unknown cursor is refused with -32602", source: "server/utilities/pagination", should: true, check: cursors},
 	{name: "results have a resultType", source: "basic", since: true, check: resultTypes},
-	{name: "lists say how long they may be cached", source: "server/utilities/caching", since: true, check: cacheable},
+	{name: "lists have a cache time and a cache scope", source: "server/utilities/caching", since: true, check: cacheable},
 
-	{name: "names of tools are unique, 1 to 128 of A-Z a-z 0-9 _ - .", source: "server/tools#tool-names", should: true, check: toolNames},
+	{name: "names of tools are unique, with 1 to 128 of the characters A-Z a-z 0-9 _ - .", source: "server/tools#tool-names", should: true, check: toolNames},
 	{name: "the input schema of a tool is of type object", source: "server/tools#tool", check: inputSchemas},
 	{name: "an unknown tool is refused with -32602", source: "server/tools#error-handling", should: true, check: func(ctx context.Context, p *probe) error {
-		return p.having(ctx, p.has.Tools, protocol.MethodCallTool, `{"name":"`+nobody+`","arguments":{}}`, jsonrpc.CodeInvalidParams)
+		return p.having(ctx, p.has.Tools, protocol.MethodCallTool, `{"name":"`+unknownName+`","arguments":{}}`, jsonrpc.CodeInvalidParams)
 	}},
 	{name: "a call without a name is refused with -32602", source: "JSON-RPC 2.0 §5.1", should: true, check: func(ctx context.Context, p *probe) error {
 		return p.having(ctx, p.has.Tools, protocol.MethodCallTool, `{"arguments":{}}`, jsonrpc.CodeInvalidParams)
@@ -40,28 +40,28 @@ var rules = []rule{
 	{name: "URIs of resources are absolute and unique", source: "server/resources#resource", check: resourceURIs},
 	{name: "an unknown resource is refused", source: "server/resources#error-handling", check: func(ctx context.Context, p *probe) error {
 		codes := []int{p.notFound()}
-		if p.d.ServerRequests() { // it is a SHOULD there
+		if p.d.ServerRequests() { // these revisions have the code only as a SHOULD
 			codes = append(codes, jsonrpc.CodeInvalidParams)
 		}
-		return p.having(ctx, p.has.Resources, protocol.MethodReadResource, `{"uri":"`+nobody+`://none"}`, codes...)
+		return p.having(ctx, p.has.Resources, protocol.MethodReadResource, `{"uri":"`+unknownName+`://none"}`, codes...)
 	}},
 
 	{name: "names of prompts and of their arguments are unique", source: "server/prompts#prompt", check: promptNames},
 	{name: "an unknown prompt is refused with -32602", source: "server/prompts#error-handling", should: true, check: func(ctx context.Context, p *probe) error {
-		return p.having(ctx, p.has.Prompts, protocol.MethodGetPrompt, `{"name":"`+nobody+`"}`, jsonrpc.CodeInvalidParams)
+		return p.having(ctx, p.has.Prompts, protocol.MethodGetPrompt, `{"name":"`+unknownName+`"}`, jsonrpc.CodeInvalidParams)
 	}},
 	{name: "a prompt without its required arguments is refused with -32602", source: "server/prompts#error-handling", should: true, check: promptArguments},
 
 	{name: "a completion for an unknown prompt is refused with -32602", source: "server/utilities/completion#error-handling", should: true, check: func(ctx context.Context, p *probe) error {
 		return p.having(ctx, p.has.Completions && p.has.Prompts, protocol.MethodComplete,
-			`{"ref":{"type":"ref/prompt","name":"`+nobody+`"},"argument":{"name":"a","value":""}}`, jsonrpc.CodeInvalidParams)
+			`{"ref":{"type":"ref/prompt","name":"`+unknownName+`"},"argument":{"name":"a","value":""}}`, jsonrpc.CodeInvalidParams)
 	}},
 	{name: "an unknown log level is refused with -32602", source: "server/utilities/logging#error-handling", should: true, until: true, check: func(ctx context.Context, p *probe) error {
 		return p.having(ctx, p.has.Logging, protocol.MethodSetLevel, `{"level":"deafening"}`, jsonrpc.CodeInvalidParams)
 	}},
 }
 
-// having is refuses for a server with a capability.
+// having is like refuses, but skips the rule if the server lacks the capability.
 func (p *probe) having(ctx context.Context, has bool, method, params string, codes ...int) error {
 	if !has {
 		return errSkipped
@@ -76,7 +76,7 @@ func ping(ctx context.Context, p *probe) error {
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(result, &members) != nil {
-		return fmt.Errorf("the result is %s", clip(result))
+		return fmt.Errorf("want an object as the result, got %s", clip(result))
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func cursors(ctx context.Context, p *probe) error {
 			continue
 		}
 		none = false
-		if err := p.refuses(ctx, l.method, `{"cursor":"`+nobody+`"}`, jsonrpc.CodeInvalidParams); err != nil {
+		if err := p.refuses(ctx, l.method, `{"cursor":"`+unknownName+`"}`, jsonrpc.CodeInvalidParams); err != nil {
 			return err
 		}
 	}
@@ -130,7 +130,7 @@ func cursors(ctx context.Context, p *probe) error {
 	return nil
 }
 
-// eachResult judges the result of each list that is there.
+// eachResult calls judge with the result of each list that the server offers.
 func (p *probe) eachResult(ctx context.Context, judge func(method string, result []byte) error) error {
 	none := true
 	for _, l := range lists {
@@ -155,7 +155,7 @@ func (p *probe) eachResult(ctx context.Context, judge func(method string, result
 func resultTypes(ctx context.Context, p *probe) error {
 	return p.eachResult(ctx, func(method string, result []byte) error {
 		if kind := text(result, "resultType"); kind != "complete" {
-			return fmt.Errorf("the resultType of %s is %q", method, kind)
+			return fmt.Errorf("the resultType of %s is %q, want \"complete\"", method, kind)
 		}
 		return nil
 	})
@@ -165,10 +165,10 @@ func cacheable(ctx context.Context, p *probe) error {
 	return p.eachResult(ctx, func(method string, result []byte) error {
 		ttl, _ := jsontext.Member(result, "ttlMs")
 		if n, whole := jsontext.Int64(ttl); !whole || n < 0 {
-			return fmt.Errorf("ttlMs of %s is not an integer from 0: %s", method, clip(ttl))
+			return fmt.Errorf("the ttlMs of %s is %s, want an integer of at least 0", method, clip(ttl))
 		}
 		if scope := text(result, "cacheScope"); scope != "public" && scope != "private" {
-			return fmt.Errorf("cacheScope of %s is %q", method, scope)
+			return fmt.Errorf("the cacheScope of %s is %q, want \"public\" or \"private\"", method, scope)
 		}
 		return nil
 	})
@@ -181,7 +181,8 @@ func text(object []byte, name string) string {
 	return s
 }
 
-// unique judges the key of each entry, which must not be there twice.
+// unique checks that each entry has a key, and that no key is there twice. It calls judge with each
+// key.
 func unique(entries []json.RawMessage, key string, judge func(value string) error) error {
 	seen := map[string]bool{}
 	for _, entry := range entries {
@@ -211,7 +212,7 @@ func toolNames(ctx context.Context, p *probe) error {
 	}
 	return unique(tools, "name", func(name string) error {
 		if !toolName.MatchString(name) {
-			return fmt.Errorf("%q has other characters, or more", name)
+			return fmt.Errorf("%q has another character, or more than 128", name)
 		}
 		return nil
 	})
@@ -225,7 +226,7 @@ func inputSchemas(ctx context.Context, p *probe) error {
 	for _, tool := range tools {
 		schema, _ := jsontext.Member(tool, "inputSchema")
 		if text(schema, "type") != "object" {
-			return fmt.Errorf("the schema of %q is %s", text(tool, "name"), clip(schema))
+			return fmt.Errorf("the input schema of %q is not of type object: %s", text(tool, "name"), clip(schema))
 		}
 	}
 	return nil
