@@ -10,8 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// functions collects the comments of functions that may be components: their first parameter is a context,
-// or the package passes them to another function, or they are methods that framework.Methods may find.
+// functions collects the comments of functions that may be components. A function may be a
+// component if its first parameter is a context, or if the package passes it to another function. A
+// method may also be one that framework.Methods finds.
 func (p *Package) functions(files []*ast.File) {
 	passed, methods := arguments(files)
 	for _, file := range files {
@@ -100,7 +101,7 @@ func (p *Package) structs(files []*ast.File) {
 			}
 			for _, ident := range field.Names {
 				said := ident.Name
-				if len(field.Names) > 1 { // the comment is about all of them
+				if len(field.Names) > 1 { // the comment describes all of them
 					said = ""
 				}
 				if ident.IsExported() {
@@ -111,7 +112,7 @@ func (p *Package) structs(files []*ast.File) {
 	}
 }
 
-// member reports whether a field may be a member without a description of its own.
+// member reports whether a field may become a member whose description comes from its comment.
 func member(f *ast.Field) bool {
 	if f.Tag == nil {
 		return true
@@ -145,7 +146,7 @@ func declarations(files []*ast.File) map[string]*ast.TypeSpec {
 	return all
 }
 
-// note keeps the first comment that has words.
+// note registers the first comment that has words.
 func (p *Package) note(key, name string, comments ...*ast.CommentGroup) {
 	for _, c := range comments {
 		if text := words(name, c); text != "" {
@@ -155,8 +156,8 @@ func (p *Package) note(key, name string, comments ...*ast.CommentGroup) {
 	}
 }
 
-// words returns a doc comment as a description: without the name that it begins with, and with one line
-// for each paragraph.
+// words returns a doc comment as a description, with one line for each paragraph. It removes the
+// name at the start.
 func words(name string, c *ast.CommentGroup) string {
 	var paragraphs []string
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(c.Text()), "\n\n") {
@@ -176,7 +177,7 @@ func words(name string, c *ast.CommentGroup) string {
 	return string(unicode.ToUpper(first)) + rest[size:]
 }
 
-// open is the directive in the doc comment of a type that has other values than its constants.
+// open is the directive in the doc comment of a type that also has values other than its constants.
 const open = "//kagami:open"
 
 func isOpen(c *ast.CommentGroup) bool {

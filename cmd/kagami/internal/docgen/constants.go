@@ -13,12 +13,12 @@ import (
 
 // constants collects the constants of named strings and integers, and their comments.
 //
-// Imports are not loaded. A constant whose value needs another package gets no comment.
+// It does not load imports. A constant whose value needs another package gets no comment.
 func (p *Package) constants(fset *token.FileSet, files []*ast.File) {
 	info := &types.Info{Defs: map[*ast.Ident]types.Object{}}
 	check := types.Config{
 		Importer: noImports{}, IgnoreFuncBodies: true, FakeImportC: true,
-		Error: func(error) {}, // what does not compile is for the compiler to say
+		Error: func(error) {}, // the compiler reports what does not compile
 	}
 	pkg, _ := check.Check(p.Name, fset, files, info)
 	enums := map[string]*found{}
@@ -47,12 +47,12 @@ type found struct {
 	names  []string
 	values []constant.Value
 	docs   []string
-	flags  bool // they are bits, to be added up
+	flags  bool // the constants are bits of a set
 }
 
 // group collects the constants of one declaration.
 func (p *Package) group(decl *ast.GenDecl, pkg *types.Package, info *types.Info, enums map[string]*found) {
-	shifts := false // the expression that is repeated shifts something
+	shifts := false // the expression that Go repeats contains a shift
 	for _, spec := range decl.Specs {
 		spec := spec.(*ast.ValueSpec)
 		if len(spec.Values) > 0 {
@@ -80,7 +80,7 @@ func (p *Package) group(decl *ast.GenDecl, pkg *types.Package, info *types.Info,
 	}
 }
 
-// add adds a constant with its comments, of which the first that has words counts.
+// add adds a constant. Its description is the first of the comments that has words.
 func (e *found) add(c *types.Const, shifts bool, comments ...*ast.CommentGroup) {
 	doc := ""
 	for _, comment := range comments {
@@ -107,7 +107,7 @@ func (p *Package) describe(name string, e *found) {
 	}
 }
 
-// listed returns the names to list: the exported ones, or all if none is exported.
+// listed returns the names to list. These are the exported names, or all names if none is exported.
 func (e *found) listed() []string {
 	exported := slices.DeleteFunc(slices.Clone(e.names), func(name string) bool { return !ast.IsExported(name) })
 	if len(exported) > 0 {
@@ -116,13 +116,13 @@ func (e *found) listed() []string {
 	return e.names
 }
 
-// listable reports whether the type is one of strings or integers.
+// listable reports whether the underlying type is a string or an integer.
 func listable(t *types.Named) bool {
 	basic, ok := t.Underlying().(*types.Basic)
 	return ok && basic.Info()&(types.IsString|types.IsInteger) != 0
 }
 
-// isShift reports whether an expression shifts. Constants of flags do.
+// isShift reports whether an expression contains a shift, as constants of flags have.
 func isShift(e ast.Expr) (shifts bool) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		binary, ok := n.(*ast.BinaryExpr)
@@ -141,7 +141,7 @@ func hasMethod(t *types.Named, name string) bool {
 	return false
 }
 
-// noImports answers that no package is there.
+// noImports is an importer that finds no package.
 type noImports struct{}
 
 func (noImports) Import(string) (*types.Package, error) {

@@ -1,5 +1,5 @@
-// Package login decides how the commands of kagami log in at a server: by what "auth login" was told
-// and has kept, or by the environment.
+// Package login decides how the commands of kagami log in at a server. The settings come from flags
+// that "auth login" has saved, or from the environment.
 package login
 
 import (
@@ -15,31 +15,31 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
 
-// Variables of the environment.
+// Environment variables.
 const (
-	EnvAccount   = "KAGAMI_ACCOUNT"        // the default of --account
-	EnvHelper    = "KAGAMI_AUTH_HELPER"    // a program that keeps the tokens
-	EnvID        = "KAGAMI_CLIENT_ID"      // with a secret or key: log in without a user
-	EnvSecret    = "KAGAMI_CLIENT_SECRET"  // of that client
-	EnvKey       = "KAGAMI_CLIENT_KEY"     // a PEM file with its private key
-	EnvAssertion = "KAGAMI_ASSERTION_FILE" // a file with the platform's token for this workload
+	EnvAccount   = "KAGAMI_ACCOUNT"        // default of --account
+	EnvHelper    = "KAGAMI_AUTH_HELPER"    // program that stores the tokens
+	EnvID        = "KAGAMI_CLIENT_ID"      // client ID for a login without a user
+	EnvSecret    = "KAGAMI_CLIENT_SECRET"  // secret of that client
+	EnvKey       = "KAGAMI_CLIENT_KEY"     // PEM file with the private key of that client
+	EnvAssertion = "KAGAMI_ASSERTION_FILE" // file with the platform's token for this workload
 )
 
-// Settings are how to log in at one server. They are kept beside its tokens.
+// Settings has the saved flags for the login at one server. They are stored with its tokens.
 type Settings struct {
 	ClientID     string   `json:"client_id,omitempty"`
 	ClientSecret string   `json:"client_secret,omitempty"`
-	Document     string   `json:"client_document,omitempty"` // URL
+	Document     string   `json:"client_document,omitempty"` // URL of a client ID metadata document
 	Host         string   `json:"callback_host,omitempty"`   // "localhost" or "127.0.0.1"
 	Port         int      `json:"callback_port,omitempty"`
 	AssumePKCE   []string `json:"assume_pkce,omitempty"` // issuers
 	DPoP         bool     `json:"dpop,omitempty"`
 }
 
-// kind is the kind of the records with Settings.
+// kind is the kind of the store's records with Settings.
 const kind oauth.Kind = "kagami settings"
 
-// Store is where tokens are kept.
+// Store returns the store for tokens and settings.
 func Store() oauth.Store {
 	if program := os.Getenv(EnvHelper); program != "" {
 		return oauth.Helper(program, "")
@@ -51,7 +51,7 @@ func keyOf(server, account string) oauth.Key {
 	return oauth.Key{Kind: kind, Issuer: server, Profile: account}
 }
 
-// Load returns what was kept for a server, the zero value if nothing was.
+// Load returns the saved settings for a server. If there are none, it returns the zero value.
 func Load(ctx context.Context, store oauth.Store, server, account string) (s Settings, err error) {
 	r, err := store.Get(ctx, keyOf(server, account))
 	if errors.Is(err, oauth.ErrNotFound) {
@@ -63,7 +63,7 @@ func Load(ctx context.Context, store oauth.Store, server, account string) (s Set
 	return s, err
 }
 
-// Save keeps settings for a server in place of earlier ones.
+// Save saves the settings for a server, and replaces earlier ones.
 func Save(ctx context.Context, store oauth.Store, server, account string, s Settings) error {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -77,7 +77,7 @@ func Save(ctx context.Context, store oauth.Store, server, account string, s Sett
 	return err
 }
 
-// Forget removes what was kept for a server.
+// Forget removes the saved settings for a server.
 func Forget(ctx context.Context, store oauth.Store, server, account string) error {
 	r, err := store.Get(ctx, keyOf(server, account))
 	if errors.Is(err, oauth.ErrNotFound) {
@@ -109,8 +109,8 @@ func (s Settings) Options() []oauth.Option {
 	return opts
 }
 
-// Machine are the options for a login without a user, as the environment has them; nil if it has
-// none.
+// Machine returns the options for a login without a user from the environment. If the environment
+// has none, it returns nil.
 func Machine(getenv func(string) string) ([]oauth.Option, error) {
 	id, secret, keyFile := getenv(EnvID), getenv(EnvSecret), getenv(EnvKey)
 	if file := getenv(EnvAssertion); file != "" {
@@ -137,7 +137,7 @@ func Machine(getenv func(string) string) ([]oauth.Option, error) {
 }
 
 func readKey(file string) (crypto.Signer, error) {
-	text, err := os.ReadFile(file) //nolint:gosec // the user's own
+	text, err := os.ReadFile(file) //nolint:gosec // the user names the file
 	if err != nil {
 		return nil, err
 	}
