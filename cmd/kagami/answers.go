@@ -13,13 +13,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// answers are those in a file of answers.
+// answers are the answers from a file, or from the JSON of --answers.
 type answers struct {
 	file    string
 	entries []entry
 }
 
-// entry is one answer. It is for questions whose text contains match.
+// entry is one answer. It answers questions whose text contains match.
 type entry struct {
 	match  string
 	answer json.RawMessage
@@ -27,7 +27,7 @@ type entry struct {
 	used   bool
 }
 
-// readAnswers takes the name of a file, or the JSON itself.
+// readAnswers reads the answers. given is the name of a file, or the JSON itself.
 func readAnswers(given string) (*answers, error) {
 	path, raw := given, []byte(given)
 	var err error
@@ -65,7 +65,7 @@ func (a *answers) readList(raw []byte) error {
 			Answer json.RawMessage `json:"answer"`
 		}
 		d := json.NewDecoder(bytes.NewReader(item))
-		d.DisallowUnknownFields() // without it, a form with a field "match" would be taken for an entry
+		d.DisallowUnknownFields() // otherwise the answer to a form with a field "match" would look like an entry
 		if d.Decode(&matched) == nil && matched.Match != nil && matched.Answer != nil {
 			e.match, e.answer = *matched.Match, matched.Answer
 		}
@@ -77,7 +77,8 @@ func (a *answers) readList(raw []byte) error {
 	return nil
 }
 
-// readObject sorts longer texts to the front: they are more specific.
+// readObject reads an object with one answer for each text. Longer texts come first, because they
+// are more specific.
 func (a *answers) readObject(raw []byte) error {
 	v, err := parseValue(raw)
 	if err != nil {
@@ -100,7 +101,8 @@ func checkAnswer(raw json.RawMessage) error {
 	return errors.New("want an object, or the value of the only field, got null")
 }
 
-// take removes the answer to a question. The asker calls it for one question at a time.
+// take returns the answer to a question, and uses it up if it is for one use. The asker calls take
+// for one question at a time.
 func (a *answers) take(question string) (json.RawMessage, bool) {
 	for i := range a.entries {
 		e := &a.entries[i]
@@ -113,9 +115,10 @@ func (a *answers) take(question string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// missing says what to add to the file.
+// missing returns the error for a question without an answer. The error shows what to add to the
+// file.
 func (a *answers) missing(question, example string) error {
-	return fmt.Errorf("%s has no answer left for this question of the server: %q\nAdd to a list of answers: {\"match\": %s, \"answer\": %s}",
+	return fmt.Errorf("%s has no answer left for this question of the server: %q\nAdd this to a list of answers: {\"match\": %s, \"answer\": %s}",
 		a.file, question, quote(question), example)
 }
 
@@ -155,8 +158,8 @@ func (a *answers) elicit(_ context.Context, q *client.ElicitRequest) (*client.El
 	return answer, d.Decode(&answer.Content)
 }
 
-// actionOf returns the action that an answer names, or "". For a question without fields, true means accept and
-// false means decline.
+// actionOf returns the action that an answer names, or "". If the question has no fields, true
+// means accept and false means decline.
 func actionOf(raw json.RawMessage, fields int) string {
 	switch text := string(raw); {
 	case text == `"accept"` || text == `"decline"` || text == `"cancel"`:
@@ -173,11 +176,11 @@ func (a *answers) sample(_ context.Context, q *client.SampleRequest) (string, er
 	asked := lastText(q)
 	raw, ok := a.take(asked)
 	if !ok {
-		return "", a.missing(asked, `"what the model says"`)
+		return "", a.missing(asked, `"text of the model"`)
 	}
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
-		return "", fmt.Errorf("%s: the answer of the model to %q must be a text, not %s", a.file, asked, raw)
+		return "", fmt.Errorf("%s: the answer of the model to %q must be a JSON string, not %s", a.file, asked, raw)
 	}
 	if text == "decline" || text == "cancel" {
 		return "", client.ErrRejected
@@ -185,7 +188,7 @@ func (a *answers) sample(_ context.Context, q *client.SampleRequest) (string, er
 	return text, nil
 }
 
-// example is an answer to a form, for the user to fill in.
+// example returns an answer to a form that the user can complete.
 func example(form *client.Form) string {
 	var members []string
 	for i := range form.Fields {

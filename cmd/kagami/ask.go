@@ -17,38 +17,37 @@ import (
 )
 
 const questionHelp = `
-A server may ask before it answers: the user by a form or a page to visit, a model,
-or for the directories it may work in. In a terminal the questions come to you:
-fields are asked one by one, !decline refuses, !cancel or Ctrl-D gives no answer;
-pages are shown and never opened; you type what a model would say. With --answers a
-FILE answers instead of you, or the JSON that you give in its place: --answers '[true]'.
-Where there is neither, the server is told that nobody can be asked; "call --task
---detach" leaves what the task asks to "tasks result". --sample and --root work in all
-cases.
+A server may ask before it answers. It asks the user with a form or a page, asks a model,
+or asks for the directories that it may use. In a terminal you answer: fields are
+asked one by one, !decline refuses, and !cancel or Ctrl-D gives no answer. The URL of a
+page is shown, but not opened. If a model is asked, you type its answer. With --answers, a
+FILE or JSON such as --answers '[true]' answers instead. Without a terminal and --answers,
+the server cannot ask. "call --task --detach" leaves the questions of the task to "tasks
+result". --sample and --root always work.
 
-FILE is JSON: a list of answers, each used once and in order, or an object with one
-answer for each text that a question may contain, used as often as needed. An answer
-is an object with the fields of the form, "accept" (all defaults; the page was
-visited), "decline" or "cancel", and for a model its text. Of a form with one field its
-value is enough; true and false answer a question without fields. In a list
+FILE is JSON. A list has answers that are used once and in order. An object has one answer
+for each text that a question may contain, and each is used as often as needed. An answer
+is an object with the fields of the form, "accept" (all defaults, or the page was visited),
+"decline" or "cancel". The answer of a model is its text. For a form with one field, its
+value is enough. true and false answer a question without fields. In a list,
 {"match": "some text", "answer": ...} answers the next question that contains the text.
 A question without an answer ends the command with exit code 1.`
 
-// source answers what the server asks.
+// source answers the questions of a server.
 type source interface {
 	elicit(ctx context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, error)
 	sample(ctx context.Context, q *client.SampleRequest) (string, error)
 }
 
-// asker answers what the server asks, one question at a time (client.OneByOne).
+// asker answers the questions of a server, one at a time (client.OneByOne).
 type asker struct {
-	source source // nil: nobody answers
-	model  string // given by --sample; "": the source answers
+	source source // nil: the user cannot be asked
+	model  string // text of --sample; "": the source answers for the model
 	roots  []protocol.Root
 	limit  *limit // the time limit of the session
 }
 
-// questionFlags add the flags of a command in which the server may ask.
+// questionFlags adds the flags for questions to a command. The server may ask during this command.
 func (a *cli) questionFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&a.answers, "answers", "", "answer the server's questions from this JSON `FILE`, or from the JSON itself, such as '[true]'")
@@ -58,7 +57,7 @@ func (a *cli) questionFlags(cmd *cobra.Command) {
 	cmd.PreRun = func(*cobra.Command, []string) { a.asks = true }
 }
 
-// asker is nil in commands in which no server asks.
+// asker returns nil if the server cannot ask during the command.
 func (a *cli) asker() (*asker, error) {
 	if !a.asks {
 		return nil, nil
@@ -81,8 +80,8 @@ func (a *cli) asker() (*asker, error) {
 	return q, nil
 }
 
-// nobodyYet is the source of a call that leaves its task to a later command, which answers the
-// questions of the task. Questions from before there is a task have no answer.
+// nobodyYet is the source of a call that leaves its task to a later command. That command answers
+// the questions of the task. Questions before the task exists have no answer.
 type nobodyYet struct{}
 
 func (nobodyYet) elicit(_ context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, error) {
@@ -94,10 +93,10 @@ func (nobodyYet) sample(_ context.Context, q *client.SampleRequest) (string, err
 }
 
 func tooEarly(question string) error {
-	return fmt.Errorf("the server asks before there is a task: %q\nRun it in a terminal to answer, or give --answers (--sample for a model)", question)
+	return fmt.Errorf("the server asks before the task exists: %q\nRun it in a terminal to answer, or give --answers (--sample for a model)", question)
 }
 
-// roots makes file URIs of directories (2026-07-28 client/roots).
+// roots returns the file URIs of directories (2026-07-28 client/roots).
 func roots(dirs []string) ([]protocol.Root, error) {
 	var all []protocol.Root
 	for _, dir := range dirs {
@@ -120,8 +119,8 @@ func roots(dirs []string) ([]protocol.Root, error) {
 	return all, nil
 }
 
-// options declare only what can be answered: so a server can say at once that it needs more, or
-// do without.
+// options returns client options that declare only what can be answered. A server can then report
+// at once that it needs more, or work without it.
 func (q *asker) options(l *limit) []client.Option {
 	if q == nil {
 		return nil
@@ -162,8 +161,8 @@ func (q *asker) answerSample(ctx context.Context, r *client.SampleRequest) (*cli
 	}, nil
 }
 
-// failed ends the session if a question has no answer: on handshake revisions only the server
-// would learn of it. A refusal is an answer.
+// failed ends the session if a question has no answer. On revisions with a handshake, only the
+// server would otherwise receive the error. A refusal is an answer and does not end the session.
 func (q *asker) failed(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, client.ErrRejected) {
 		q.limit.fail(err)
@@ -171,7 +170,7 @@ func (q *asker) failed(ctx context.Context, err error) error {
 	return err
 }
 
-// lastText is the last text of the messages to a model, shown to a person.
+// lastText returns the text of the last message to a model.
 func lastText(q *client.SampleRequest) string {
 	if len(q.Messages) == 0 {
 		return ""

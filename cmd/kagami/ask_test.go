@@ -20,8 +20,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// asks is a server of 2026-07-28 over HTTP whose tool asks what the test wants, and
-// then says what it was told.
+// asks is a server of 2026-07-28 over HTTP. Its tool asks the questions of the test, and then
+// returns the declared capabilities and the answers.
 type asks struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -112,11 +112,11 @@ func TestAnswers(t *testing.T) {
 		},
 		"longer text first": {`{"a":` + askName + `}`, `{"What":"decline","What is your":{"name":"Ann"}}`, 0, `"name":"Ann"`, ""},
 		"model declines":    {`{"a":` + askModel + `}`, `["decline"]`, 1, "", "rejected"},
-		"model wants text":  {`{"a":` + askModel + `}`, `[{}]`, 1, "", "must be a text"},
+		"model wants text":  {`{"a":` + askModel + `}`, `[{}]`, 1, "", "must be a JSON string"},
 		"unmatched": {
 			`{"a":` + askName + `}`, `{"Nobody asks":"decline"}`, 1, "",
 			"answers.json has no answer left for this question of the server: \"What is your name?\"\n" +
-				`Add to a list of answers: {"match": "What is your name?", "answer": {"name": ""}}`,
+				`Add this to a list of answers: {"match": "What is your name?", "answer": {"name": ""}}`,
 		},
 		"unmatched page":          {`{"a":` + askPage + `}`, `[]`, 1, "", `"answer": "accept"}`},
 		"unmatched model":         {`{"a":` + askModel + `}`, `[]`, 1, "", `"Say hi"`},
@@ -148,7 +148,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Questions may come in every command that lets a server work, raw results included.
+// A server may ask during each command that runs a handler, also with --json.
 func TestCommandsThatAsk(t *testing.T) {
 	t.Parallel()
 	s := askServer(t, `{"a":`+askName+`}`)
@@ -167,7 +167,7 @@ func TestCommandsThatAsk(t *testing.T) {
 	}
 }
 
-// Only what can be answered is declared.
+// The client declares only what it can answer.
 func TestDeclaredCapabilities(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -195,7 +195,7 @@ func TestDeclaredCapabilities(t *testing.T) {
 	var out strings.Builder
 	a := &cli{in: null, out: &out, errs: io.Discard}
 	if code := a.run(t.Context(), []string{"call", s.URL, "x"}); code != 0 || !strings.HasPrefix(out.String(), "declared {},") {
-		t.Errorf("the null device was taken for a person: %d\n%s", code, out.String())
+		t.Errorf("the null device was used as a terminal: %d\n%s", code, out.String())
 	}
 }
 
@@ -216,7 +216,7 @@ func TestSampleAndRootFlags(t *testing.T) {
 		}
 	}
 	_, errs, code = kagami(t, "call", s.URL, "x", "--sample", "hello")
-	if code != 1 || !strings.Contains(errs, "did not declare roots") || !strings.Contains(errs, "--root in the help") {
+	if code != 1 || !strings.Contains(errs, "did not declare roots") || !strings.Contains(errs, "or --root (see the help") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	_, errs, code = kagami(t, "call", s.URL, "x")
@@ -258,11 +258,11 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 	if _, errs, code := kagami(t, "tools", "http://127.0.0.1:1/mcp"); code != 4 || !strings.Contains(errs, "connecting to http://127.0.0.1:1/mcp") {
-		t.Errorf("nobody there: exit code %d\n%s", code, errs)
+		t.Errorf("no server: exit code %d\n%s", code, errs)
 	}
 }
 
-// The two ways to be refused that a first call meets.
+// A first call may get either of these two refusals.
 func TestRefusedHints(t *testing.T) {
 	t.Parallel()
 	const path, token = "did you mean ", "The server wants a valid token: log in (kagami auth login), give --bearer TOKEN or set KAGAMI_BEARER."
@@ -306,7 +306,7 @@ func TestBearerFromEnvironment(t *testing.T) {
 	}
 }
 
-// A real server, on every revision that can ask.
+// A real server on every revision on which it can ask.
 func TestEverythingAsks(t *testing.T) {
 	t.Parallel()
 	file := answersFile(t, `{"Who are you?":{"username":"ada","email":"ada@example.com"}}`)
@@ -323,7 +323,7 @@ func TestEverythingAsks(t *testing.T) {
 				t.Errorf("unmatched: exit code %d\n%s", code, errs)
 			}
 			if _, errs, code := kagami(t, call...); code == 0 || errs == "" {
-				t.Errorf("nobody to ask: exit code %d\n%s", code, errs)
+				t.Errorf("no terminal and no answers: exit code %d\n%s", code, errs)
 			}
 			out, errs, code = kagami(t, "call", everything, "test_sampling", "prompt=Hi", "--revision", rev, "--sample", "hello")
 			if code != 0 || out != "LLM response: hello\n" {
@@ -333,7 +333,7 @@ func TestEverythingAsks(t *testing.T) {
 	}
 }
 
-// typing is a terminal whose person types these lines.
+// typing returns a terminal whose user types these lines.
 func typing(text string) (*terminal, *strings.Builder) {
 	var out strings.Builder
 	return newTerminal(strings.NewReader(text), visible{&out}), &out
@@ -344,12 +344,12 @@ func TestTerminalForms(t *testing.T) {
 	const head = `{"type":"object","required":["a"],"properties":{"a":`
 	tests := map[string]struct {
 		field, typed string
-		want         string // content; or the action
+		want         string // content, or the action
 		out          string
 	}{
 		"text":                {`{"type":"string","title":"Your\nname","description":"in full"}`, "Ann Lee\n", `{"a":"Ann Lee"}`, "  Your name (text): in full\n  a: "},
 		"text default":        {`{"type":"string","default":"x"}`, "\n", `{"a":"x"}`, "a [x]: "},
-		"text required":       {`{"type":"string"}`, "\nx\n", `{"a":"x"}`, `an answer is required ("" is the empty text)`},
+		"text required":       {`{"type":"string"}`, "\nx\n", `{"a":"x"}`, `an answer is required (for an empty text, type "")`},
 		"text empty":          {`{"type":"string"}`, "\"\"\n", `{"a":""}`, ""},
 		"email":               {`{"type":"string","format":"email"}`, "x\na@b\n", `{"a":"a@b"}`, "a: must be an email address"},
 		"integer":             {`{"type":"integer","minimum":1,"maximum":9}`, "x\n1.5\n10\n9\n", `{"a":9}`, "(whole number, at least 1, at most 9)"},
@@ -430,7 +430,7 @@ func TestTerminalPages(t *testing.T) {
 	}
 }
 
-// A question that is withdrawn leaves the terminal to the next one.
+// After a question is withdrawn, the terminal is free for the next one.
 func TestTerminalWithdrawn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -449,7 +449,7 @@ func TestTerminalWithdrawn(t *testing.T) {
 	})
 }
 
-// The time that a person takes is not the server's.
+// The time of the user's answers does not count for the server.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -475,15 +475,15 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// What a person has to do before the call can succeed.
+// The error names what the user has to do before the call can succeed.
 func TestFailuresThatAPersonCanRemedy(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
-		"first\nThe server wants you to visit a page first; then call again:\n  https://a.example/in (Sign in. Now.)": &protocol.Fault{
+		"first\nThe server wants you to visit a page first. Then call again:\n  https://a.example/in (Sign in. Now.)": &protocol.Fault{
 			Kind: protocol.FaultURLRequired, Message: "first",
 			Elicitations: []protocol.ElicitParams{{URL: "https://a.example/in", Message: "Sign in.\nNow."}},
 		},
-		"no\nRun it in a terminal to answer, or see --answers, --sample and --root in the help of the command.": &protocol.Fault{
+		"no\nRun it in a terminal to answer, or use --answers, --sample or --root (see the help of the command).": &protocol.Fault{
 			Kind: protocol.FaultMissingCapability, Message: "no",
 		},
 		"other": errors.New("other"),

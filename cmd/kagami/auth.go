@@ -22,19 +22,19 @@ import (
 func (a *cli) authCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "auth",
-		Short: "Log in at servers, and look at logins",
-		Long: `Log in at servers over HTTP that want OAuth tokens, and look at logins.
+		Short: "Log in at servers, and show logins",
+		Long: `Log in at HTTP servers that want OAuth tokens, and show logins.
 
-Commands that speak to a URL use the tokens of a login, and renew them. In a terminal
-they log in by themselves when the server asks for it. --bearer and an Authorization
-header come before all of that.
+Commands for a URL use the tokens of a login, and renew them. In a terminal they start a
+login when the server asks for one. --bearer and an Authorization header have precedence.
 
-Tokens are kept in files that only you can read, in "kagami/auth" of the directory for
-your configuration, or in $KAGAMI_AUTH_DIR. If $KAGAMI_AUTH_HELPER names a program that
-speaks the protocol of docker-credential-helpers, it keeps them instead.
+Tokens are stored in files that only you can read, in "kagami/auth" of your configuration
+directory, or in $KAGAMI_AUTH_DIR. If $KAGAMI_AUTH_HELPER names a program with the protocol
+of docker-credential-helpers, that program stores them instead.
 
-Without a user, set $KAGAMI_CLIENT_ID and $KAGAMI_CLIENT_SECRET, or $KAGAMI_CLIENT_KEY (a
-PEM file), or $KAGAMI_ASSERTION_FILE (the token that a platform gives to a workload).`,
+To log in without a user, set $KAGAMI_CLIENT_ID with $KAGAMI_CLIENT_SECRET or with
+$KAGAMI_CLIENT_KEY (a PEM file). Or set $KAGAMI_ASSERTION_FILE (a file with the token that a
+platform gives to a workload).`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("auth: unknown command %q", args[0])
@@ -43,23 +43,23 @@ PEM file), or $KAGAMI_ASSERTION_FILE (the token that a platform gives to a workl
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&a.account, "account", "", "name of the account, if you have several at one server (default: $"+login.EnvAccount+")")
+	cmd.PersistentFlags().StringVar(&a.account, "account", "", "name of the account if you have several at one server (default: $"+login.EnvAccount+")")
 	cmd.AddCommand(a.authLoginCommand(), a.authLogoutCommand(), a.authTokenCommand(), a.authStatusCommand(), a.authDebugCommand())
 	return cmd
 }
 
-// urlOf is the one argument of the commands that need one.
+// urlOf returns the only argument of a command that needs a URL.
 func urlOf(args []string) (string, error) {
 	if len(args) != 1 {
 		return "", usagef("want the URL of a server")
 	}
 	if !isURL(args[0]) {
-		return "", cmp.Or(looksLikeURL(args[0]), usagef("%q is not a URL: only servers over HTTP want logins", args[0]))
+		return "", cmp.Or(looksLikeURL(args[0]), usagef("%q is not a URL: only servers over HTTP have logins", args[0]))
 	}
 	return args[0], nil
 }
 
-// forURL runs a command with the URL of its server.
+// forURL returns a command's function that calls run with the URL of the server.
 func forURL(run func(ctx context.Context, server string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		server, err := urlOf(args)
@@ -70,7 +70,7 @@ func forURL(run func(ctx context.Context, server string) error) func(*cobra.Comm
 	}
 }
 
-// loginFlags are what "auth login" keeps, and what it does not.
+// loginFlags are the flags of "auth login". Only Settings is saved.
 type loginFlags struct {
 	login.Settings
 	secretEnv string
@@ -83,28 +83,27 @@ func (a *cli) authLoginCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login URL",
 		Short: "Log in at a server",
-		Long: `Log in at a server, also if there is a login already.
+		Long: `Log in at a server, even if there already is a login.
 
-The page of the authorization server opens in your browser. Where there is no browser,
-open the page that is printed on another machine, and paste the address at which that
-browser ends.
+The page of the authorization server opens in your browser. Without a browser, open the
+printed page on another machine. Then paste the last address that the other browser shows.
 
-What the flags say about the client is kept for this server: later commands need none.`,
+The flags for the client are saved for this server, so later commands do not need them.`,
 		Example: `  kagami auth login https://mcp.example.com/mcp
   kagami auth login https://mcp.example.com/mcp --scope orders:write
   kagami auth login https://mcp.example.com/mcp --client-id my-app --callback-port 8085`,
 		RunE: forURL(func(ctx context.Context, server string) error { return a.authLogin(ctx, server, f) }),
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.scopes, "scope", nil, "ask for this scope in addition to what the server wants; repeatable")
-	flags.BoolVar(&f.noBrowser, "no-browser", false, "print the page, and open no browser")
-	flags.StringVar(&f.ClientID, "client-id", "", "a client that was registered by hand")
-	flags.StringVar(&f.secretEnv, "client-secret-env", "", "environment variable with the secret of that client")
-	flags.StringVar(&f.Document, "client-document", "", "https URL of a client id metadata document")
-	flags.IntVar(&f.Port, "callback-port", 0, "port that the browser comes back to (default: a free one)")
+	flags.StringArrayVar(&f.scopes, "scope", nil, "ask for this `SCOPE` in addition to the scopes that the server wants; repeatable")
+	flags.BoolVar(&f.noBrowser, "no-browser", false, "print the address of the page, and open no browser")
+	flags.StringVar(&f.ClientID, "client-id", "", "`ID` of a client that was registered by hand")
+	flags.StringVar(&f.secretEnv, "client-secret-env", "", "environment variable with the secret of the client of --client-id")
+	flags.StringVar(&f.Document, "client-document", "", "https `URL` of a client ID metadata document")
+	flags.IntVar(&f.Port, "callback-port", 0, "`PORT` of the redirect URI (default: a free port)")
 	flags.StringVar(&f.Host, "callback-host", "127.0.0.1", "name of this machine in the redirect URI: 127.0.0.1 or localhost")
-	flags.StringArrayVar(&f.AssumePKCE, "assume-pkce", nil, "`ISSUER` that supports S256 although its metadata does not say so; repeatable")
-	flags.BoolVar(&f.DPoP, "dpop", false, "bind tokens to a key of this machine, where the server can (RFC 9449)")
+	flags.StringArrayVar(&f.AssumePKCE, "assume-pkce", nil, "`ISSUER` that supports S256 although its metadata does not list it; repeatable")
+	flags.BoolVar(&f.DPoP, "dpop", false, "bind tokens to a key of this machine, if the server supports it (RFC 9449)")
 	return cmd
 }
 
@@ -143,13 +142,14 @@ func (a *cli) authLogin(ctx context.Context, server string, f *loginFlags) error
 	return err
 }
 
-// loginTerminal leaves the last word to the command.
+// loginTerminal is a terminal that prints nothing at the end of a login, because the command prints
+// the outcome.
 type loginTerminal struct{ oauth.UI }
 
 // Done prints nothing.
 func (loginTerminal) Done(context.Context, *oauth.Visit, error) {}
 
-// typed is where an address is pasted.
+// typed returns the reader of what the user types or pastes.
 func (a *cli) typed() io.Reader {
 	if a.in == nil {
 		return strings.NewReader("")
@@ -157,14 +157,14 @@ func (a *cli) typed() io.Reader {
 	return a.in
 }
 
-// describe says in words what a login is good for.
+// describe returns the lifetime and the scopes of a login in words.
 func describe(g *oauth.Grant) string {
 	text := "valid"
 	switch {
 	case g.Renewable:
 		text = "valid until you log out"
 	case !g.Expires.IsZero():
-		text = "valid until " + g.Expires.Local().Format(time.DateTime) //nolint:gosmopolitan // for the person who reads it
+		text = "valid until " + g.Expires.Local().Format(time.DateTime) //nolint:gosmopolitan // for the user
 	}
 	if len(g.Scopes) > 0 {
 		text += ", scopes " + onTerminal(strings.Join(g.Scopes, " "))
@@ -172,12 +172,12 @@ func describe(g *oauth.Grant) string {
 	return text + "."
 }
 
-// flow obtains tokens for this account.
+// flow returns a flow that obtains tokens for this account.
 func (a *cli) flow(opts ...oauth.Option) (*oauth.Flow, error) {
 	return oauth.New(append([]oauth.Option{oauth.Keep(login.Store()), oauth.Profile(a.accountName())}, opts...)...)
 }
 
-// quietFlow neither asks nor opens anything.
+// quietFlow returns a flow that asks nothing and opens no browser.
 func (a *cli) quietFlow(ctx context.Context, server string, more ...oauth.Option) (*oauth.Flow, error) {
 	machine, err := login.Machine(os.Getenv)
 	if err != nil {
@@ -194,8 +194,8 @@ func (a *cli) quietFlow(ctx context.Context, server string, more ...oauth.Option
 	return a.flow(append(append(opts, oauth.NoBrowser(), oauth.Prompt(nowhere{})), more...)...)
 }
 
-// login is how requests to a server get the tokens of a login. In a terminal, a server that wants a
-// login gets one. Elsewhere only tokens are used that are there.
+// login returns an option that adds the tokens of a login to requests. In a terminal, a login
+// begins if the server wants one. Otherwise only saved tokens, or a login without a user, are used.
 func (a *cli) login(ctx context.Context, server string, more ...oauth.Option) (client.HTTPOption, error) {
 	none := client.Authorize(nil)
 	machine, err := login.Machine(os.Getenv)
@@ -232,7 +232,7 @@ func (a *cli) login(ctx context.Context, server string, more ...oauth.Option) (c
 	return flow.HTTP(), nil
 }
 
-// loginToken is the token of a login, or "". It never logs in.
+// loginToken returns the saved token of a login, or "". It never logs in.
 func (a *cli) loginToken(ctx context.Context, server []string) string {
 	if len(server) != 1 || !isURL(server[0]) {
 		return ""
@@ -248,14 +248,14 @@ func (a *cli) loginToken(ctx context.Context, server []string) string {
 	return t.Value
 }
 
-// loginScreen shows what a user has to do during another command. It reads nothing: what is typed may
-// be an answer to a question of the server.
+// loginScreen shows what the user has to do during another command. It reads nothing, because the
+// user may be typing an answer to a question of the server.
 type loginScreen struct {
 	cli  *cli
 	held bool
 }
 
-// Show prints the page. The time of the server stands still.
+// Show prints the address of the page, and stops the time limit of the server.
 func (l *loginScreen) Show(_ context.Context, v *oauth.Visit) error {
 	if l.cli.limit != nil {
 		l.cli.limit.hold()
@@ -268,7 +268,7 @@ func (l *loginScreen) Show(_ context.Context, v *oauth.Visit) error {
 	_, err := io.WriteString(l.cli.errs, onTerminal(fmt.Sprintf(`%s wants you to log in%s.
 Open this page if your browser does not show it:
   %s
-If the browser is on another machine: Ctrl-C, and kagami auth login %s
+If the browser is on another machine, press Ctrl-C and run: kagami auth login %s
 `, v.Server, what, v.URL, v.Server)))
 	return err
 }
@@ -276,7 +276,7 @@ If the browser is on another machine: Ctrl-C, and kagami auth login %s
 // Paste reads nothing.
 func (l *loginScreen) Paste(context.Context, *oauth.Visit) (string, error) { return "", io.EOF }
 
-// Done lets the time of the server go on.
+// Done lets the time limit run again.
 func (l *loginScreen) Done(context.Context, *oauth.Visit, error) {
 	if l.held {
 		l.cli.limit.release()
@@ -298,8 +298,8 @@ func (a *cli) authLogoutCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logout URL",
 		Short: "Revoke and forget a login",
-		Long: `Revoke the tokens for a server, if its authorization server can do that, and forget them
-in any case.`,
+		Long: `Revoke and forget a login. The tokens are revoked if the authorization server supports it,
+and deleted on this machine in any case.`,
 		Example: `  kagami auth logout https://mcp.example.com/mcp
   kagami auth logout --all --forget`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -311,12 +311,12 @@ in any case.`,
 				return a.authLogout(cmd.Context(), server, forget)
 			}
 			if len(args) > 0 {
-				return usagef("--all is for all servers: leave URL out")
+				return usagef("--all logs out of all servers: leave out URL")
 			}
 			return a.authLogoutAll(cmd.Context(), forget)
 		},
 	}
-	cmd.Flags().BoolVar(&forget, "forget", false, "forget how the client is known there, too")
+	cmd.Flags().BoolVar(&forget, "forget", false, "also forget the registration of the client")
 	cmd.Flags().BoolVar(&all, "all", false, "log out everywhere")
 	return cmd
 }
@@ -363,8 +363,8 @@ func (a *cli) authTokenCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "token URL",
 		Short: "Print the token for a server",
-		Long: `Print the token for a server, renewed if need be, and nothing else: for curl and scripts.
-It never logs in.`,
+		Long: `Print the token for a server, for curl and scripts. The token is renewed if necessary. The
+command never logs in.`,
 		Example: `  curl -H "Authorization: Bearer $(kagami auth token https://mcp.example.com/mcp)" …`,
 		RunE: forURL(func(ctx context.Context, server string) error {
 			flow, err := a.quietFlow(ctx, server)
@@ -420,8 +420,9 @@ func (a *cli) authDebugCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "debug URL",
 		Short: "Show each step of a login",
-		Long: `Do all steps of a login that need neither you nor a change: what was asked, what came back,
-and which rule decided. Secrets are not shown. Exit code 3 says that a login would fail.`,
+		Long: `Show each step of a login: the request, the response and the rule that decided. The command
+does only steps that change nothing and do not need you. Secrets are not shown. Exit code 3
+means that a login would fail.`,
 		RunE: forURL(func(ctx context.Context, server string) error {
 			flow, err := a.quietFlow(ctx, server)
 			if err != nil {

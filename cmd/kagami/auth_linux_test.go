@@ -11,7 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
-// In a terminal, a call logs in by itself, and the time that takes is not the server's.
+// In a terminal, a call starts a login by itself, and the time of the login does not count for the
+// server.
 func TestCallLogsInInATerminal(t *testing.T) {
 	ownTokens(t)
 	t.Setenv("TERM", "xterm")

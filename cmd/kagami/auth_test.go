@@ -19,7 +19,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// guarded is a server that wants a token of the issuer.
+// guarded returns a server that wants a token of the issuer.
 func guarded(t *testing.T) (url string, issuer *testkit.Issuer) {
 	t.Helper()
 	issuer = testkit.IdP(t)
@@ -36,7 +36,7 @@ func guarded(t *testing.T) (url string, issuer *testkit.Issuer) {
 	return url, issuer
 }
 
-// withBrowser runs a command whose pages are opened by a user who agrees to everything.
+// withBrowser runs a command. A simulated user opens its pages and agrees to everything.
 func withBrowser(t *testing.T, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var stdout bytes.Buffer
@@ -54,7 +54,7 @@ func ownTokens(t *testing.T) string {
 	return dir
 }
 
-// The life of a login: nothing, login, calls, token, status, more scopes, logout.
+// The steps of a login: no login, login, calls, token, status, more scopes, logout.
 func TestAuth(t *testing.T) {
 	dir := ownTokens(t)
 	url, issuer := guarded(t)
@@ -106,7 +106,7 @@ func TestAuth(t *testing.T) {
 	}
 }
 
-// beforeLogin: commands say that a login is needed, and ask the issuer for nothing.
+// beforeLogin checks that commands report that a login is needed, and send nothing to the issuer.
 func beforeLogin(t *testing.T, url string, issuer *testkit.Issuer) {
 	t.Helper()
 	_, errs, code := kagami(t, "call", url, "who")
@@ -130,7 +130,7 @@ func beforeLogin(t *testing.T, url string, issuer *testkit.Issuer) {
 	}
 }
 
-// What login was told of the client holds for later commands.
+// Later commands use the flags for the client of "auth login".
 func TestAuthSettings(t *testing.T) {
 	ownTokens(t)
 	url, issuer := guarded(t)
@@ -161,7 +161,7 @@ func TestAuthSettings(t *testing.T) {
 		"auth login localhost:80/mcp": "did you mean http://",
 		"auth login " + url + " --callback-host evil":    "127.0.0.1 or localhost",
 		"auth login " + url + " --client-secret-env NIL": "NIL is not set",
-		"auth logout " + url + " --all":                  "leave URL out",
+		"auth logout " + url + " --all":                  "leave out URL",
 		"auth x":                                         "unknown command",
 	} {
 		if _, errs, code := kagami(t, strings.Fields(args)...); code != 2 || !strings.Contains(errs, want) {
@@ -170,7 +170,7 @@ func TestAuthSettings(t *testing.T) {
 	}
 }
 
-// A machine logs in by what is in its environment.
+// A machine logs in with the credentials in its environment.
 func TestAuthWithoutUser(t *testing.T) {
 	ownTokens(t)
 	url, issuer := guarded(t)
@@ -192,7 +192,7 @@ func TestAuthWithoutUser(t *testing.T) {
 	}
 }
 
-// Tokens that cannot be kept are no reason to refuse servers that want none.
+// A broken token store does not stop calls of servers that want no token.
 func TestAuthWithoutStore(t *testing.T) {
 	dir := ownTokens(t)
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {

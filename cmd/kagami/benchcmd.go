@@ -13,13 +13,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// bounds of a measurement.
+// Bounds of a measurement.
 const (
 	mostCalls   = 1_000_000
 	mostWorkers = 1000
 )
 
-// benchRun is what bench measures.
+// benchRun is the size of a measurement.
 type benchRun struct {
 	calls   int
 	workers int
@@ -29,8 +29,9 @@ func (a *cli) benchCommand() *cobra.Command {
 	run := benchRun{}
 	cmd := &cobra.Command{
 		Use: "bench SERVER TOOL [key=value ... | JSON]", Short: "Measure calls of a tool",
-		Long: `Call a tool many times, and print how long a call takes, this command's own part included.
-One call before the measurement must succeed. The arguments are those of kagami call.`,
+		Long: `Measure calls of a tool: call it many times, and print how long a call takes. The times
+include the work of this command. One call before the measurement must succeed. Write the
+arguments as for kagami call.`,
 		Example: `  kagami bench ./examples/weather forecast city=Kyoto
   kagami bench http://localhost:8080/mcp forecast city=Kyoto --calls 10000 --workers 16`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,8 +48,8 @@ One call before the measurement must succeed. The arguments are those of kagami 
 			})
 		},
 	}
-	cmd.Flags().IntVarP(&run.calls, "calls", "n", 1000, "how many calls")
-	cmd.Flags().IntVarP(&run.workers, "workers", "c", 1, "how many at once, in one session")
+	cmd.Flags().IntVarP(&run.calls, "calls", "n", 1000, "number of calls")
+	cmd.Flags().IntVarP(&run.workers, "workers", "c", 1, "number of calls at the same time, in one session")
 	a.completes(cmd, toolWords)
 	return cmd
 }
@@ -73,7 +74,7 @@ func (a *cli) bench(ctx context.Context, c *client.Client, server, args []string
 		if err != nil || !result.IsError {
 			return err
 		}
-		return a.printCall(result) // the error
+		return a.printCall(result) // returns the tool's error
 	}
 	if err := call(); err != nil {
 		return err
@@ -85,8 +86,9 @@ func (a *cli) bench(ctx context.Context, c *client.Client, server, args []string
 	return a.printBench(run, took, failed, whole)
 }
 
-// measure makes the calls. It returns the times of those that succeeded, sorted, and the first failure.
-func (run benchRun) measure(ctx context.Context, call func() error) (took []time.Duration, failed error, whole time.Duration) { //nolint:revive,staticcheck // the error is a finding, and not of this function
+// measure makes the calls. It returns the sorted times of the successful calls, the first error,
+// and the total time.
+func (run benchRun) measure(ctx context.Context, call func() error) (took []time.Duration, failed error, whole time.Duration) { //nolint:revive,staticcheck // the error is a result of the measurement
 	var mu sync.Mutex // guards the results
 	var workers sync.WaitGroup
 	next := make(chan struct{}, run.calls)
@@ -130,7 +132,7 @@ func (a *cli) printBench(run benchRun, took []time.Duration, failed error, whole
 	_, err := fmt.Fprintf(a.out, "calls    %d, %d at once, in %s\nrate     %.0f/s\np50      %s\np90      %s\np99      %s\nlongest  %s\n",
 		len(took), run.workers, whole.Round(time.Millisecond), rate, at(.5), at(.9), at(.99), at(1))
 	if failed != nil {
-		a.say("%d calls failed, the first with: %v", run.calls-len(took), failed)
+		a.say("%d calls failed; the first error: %v", run.calls-len(took), failed)
 	}
 	return err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// toolError is a result with isError. Its text is printed to stderr as it is.
+// toolError is a tool result with isError set. Its text goes to stderr without a prefix.
 type toolError struct{ text string }
 
 func (e *toolError) Error() string { return e.text }
@@ -28,14 +28,15 @@ func (a *cli) callCommand() *cobra.Command {
 		Short: "Call a tool",
 		Long: `Call a tool and print its result.
 
-Arguments are key=value pairs or one JSON object. Values take the type that the
-tool's schema gives them: lists by comma, by repeating the key or as JSON; objects
-as JSON or by dotted keys (from.city=Kyoto). key=@FILE sends the contents of a file, and
-key=@- what is on stdin; a text that begins with @ is written @@. One argument - or @FILE is
-the JSON object with all arguments.
+Arguments are key=value pairs or one JSON object. Values get the types of the tool's schema.
+Write a list with commas, by repeating the key, or as JSON. Write an object as JSON or with
+dotted keys (from.city=Kyoto). key=@FILE sends the content of a file, and key=@- sends
+stdin. For a text that begins with @, write @@. If the only argument is - or @FILE, stdin
+or the file is the JSON object with all arguments.
 
--o writes the bytes of the result (images, audio, files) to a file, or its text if it has
-none. Further ones get a number: shot.png, shot-2.png.
+-o writes the images, audio and embedded files of the result to a file. If there are
+several, each file after the first gets a number: shot.png, shot-2.png. If there are none,
+-o writes the text of the result.
 ` + taskHelp,
 		Example: `  kagami call ./examples/weather forecast city=Kyoto days=2
   kagami call ./examples/weather forecast '{"city":"Kyoto"}' --json
@@ -60,14 +61,14 @@ none. Further ones get a number: shot.png, shot-2.png.
 		},
 	}
 	cmd.Flags().BoolVar(&a.progress, "progress", false, "show progress and log messages on stderr")
-	cmd.Flags().StringVarP(&a.output, "output", "o", "", "write the bytes of the result to this `FILE`")
+	cmd.Flags().StringVarP(&a.output, "output", "o", "", "write the images, audio or embedded files of the result to this `FILE`")
 	a.tasks.register(cmd)
 	a.questionFlags(cmd)
 	a.completes(cmd, toolWords)
 	return cmd
 }
 
-// watch are the client options of --progress.
+// watch returns the client options of --progress.
 func (a *cli) watch() []client.Option {
 	if !a.progress {
 		return nil
@@ -104,36 +105,36 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 	default:
 		err = a.callAndPrint(ctx, c, name, arguments)
 	}
-	if err != nil && kept { // the tool may have changed
+	if err != nil && kept { // the tool may have changed since it was listed
 		a.forgetLists(server, surface.Tools)
 	}
 	if err != nil && tool.TaskSupport == protocol.TaskRequired && !a.tasks.task {
-		err = fmt.Errorf("%w\nThe tool runs as a task only: call it with --task.", err) //nolint:revive,staticcheck // sentences for a person
+		err = fmt.Errorf("%w\nThe tool runs only as a task: call it with --task.", err) //nolint:revive,staticcheck // full sentences for a person
 	}
 	if a.revision == "" {
 		err = suggestEarlier(err, c.Revision())
 	}
-	if err != nil && !listed { // the tool may be hidden, so the error of the server is kept
+	if err != nil && !listed { // the tool may be hidden: keep the server's error
 		return errors.Join(err, &unlistedError{unlisted("tool", name, names)})
 	}
 	return err
 }
 
-// saysItCannotAsk matches what servers answer if they have no way to ask in the middle of a call.
+// saysItCannotAsk matches the errors of servers that cannot send requests in the middle of a call.
 var saysItCannotAsk = regexp.MustCompile(`(?i)(elicit|sampling|createmessage|roots|\bask).*(not support|unsupported|does not|doesn't|cannot|can't|unable|unavailable|not available|no session|without)|(not support|unsupported|cannot|can't|unable|unavailable|not available).*(elicit|sampling|createmessage|roots|\bask)`)
 
-// suggestEarlier adds the last revision at which servers send requests to the error of a server that cannot
-// ask at a later one.
+// suggestEarlier adds a suggestion to the error of a server that cannot ask at a newer revision. It
+// suggests the last revision at which servers send requests to the client.
 func suggestEarlier(err error, spoken string) error {
 	earlier := contract.ListsTasks().String()
 	if err == nil || spoken <= earlier || !saysItCannotAsk.MatchString(err.Error()) {
 		return err
 	}
-	return fmt.Errorf("%w\nAt %s servers ask in another way: try --revision %s.", err, spoken, earlier) //nolint:revive,staticcheck // sentences for a person
+	return fmt.Errorf("%w\nOn revision %s servers ask in another way: try --revision %s.", err, spoken, earlier) //nolint:revive,staticcheck // full sentences for a person
 }
 
-// wantProgress returns the call options that ask the server for progress. It is a bar in a terminal. With
-// --progress it is printed by watch.
+// wantProgress returns the call options that ask the server for progress. A terminal shows progress
+// as a bar. With --progress, the options of watch print it instead.
 func (a *cli) wantProgress() []client.CallOption {
 	if a.progress {
 		return []client.CallOption{client.OnProgress(func(protocol.Progress) {})}
@@ -152,7 +153,7 @@ func (a *cli) callAndPrint(ctx context.Context, c *client.Client, name string, a
 	return a.printCall(result)
 }
 
-// printCall prints a result. If the tool has failed, it is an error.
+// printCall prints a result. If the tool failed, printCall returns a *toolError instead.
 func (a *cli) printCall(result *protocol.CallToolResult) error {
 	var text strings.Builder
 	if a.output != "" && !result.IsError {
@@ -166,7 +167,7 @@ func (a *cli) printCall(result *protocol.CallToolResult) error {
 	return err
 }
 
-// callRaw prints the raw result.
+// callRaw calls a tool and prints the raw result.
 func (a *cli) callRaw(ctx context.Context, c *client.Client, name string, arguments json.RawMessage) error {
 	params, err := json.Marshal(struct {
 		Name      string          `json:"name"`
@@ -185,7 +186,7 @@ func (a *cli) callRaw(ctx context.Context, c *client.Client, name string, argume
 	return errorOf(raw)
 }
 
-// errorOf is a *toolError if the raw result says so.
+// errorOf returns a *toolError if the raw result has isError set.
 func errorOf(raw json.RawMessage) error {
 	var result struct {
 		IsError bool `json:"isError"`
@@ -208,7 +209,7 @@ func errorOf(raw json.RawMessage) error {
 	return &toolError{strings.Join(texts, "\n")}
 }
 
-// printNotification shows progress and log messages on one line each.
+// printNotification prints a progress or log message on one line.
 func printNotification(w io.Writer, n protocol.Notification) {
 	switch n.Method {
 	case protocol.NotificationProgress:
@@ -237,8 +238,8 @@ func printNotification(w io.Writer, n protocol.Notification) {
 	}
 }
 
-// logText is a log message for people. Structured loggers send an object with the text in its
-// member message: that is printed first, then the other members.
+// logText returns a log message for a person. Structured loggers send an object with the text in
+// its member message. logText puts that text first, and then the other members.
 func logText(data json.RawMessage) string {
 	var text string
 	if json.Unmarshal(data, &text) == nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// TestSuggestEarlierRevision: a server that cannot ask at the newest revision may be able to at an earlier one.
+// TestSuggestEarlierRevision covers servers that cannot ask at the newest revision. They may be
+// able to at an earlier one.
 func TestSuggestEarlierRevision(t *testing.T) {
 	t.Parallel()
 	server, err := framework.New("asks", "1").Add(framework.Tool("fail", func(_ context.Context, in struct {

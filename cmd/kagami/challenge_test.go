@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Who is refused learns what is missing, whether or not the body is a JSON-RPC error.
+// The error of a refused call names what is missing, whether or not the body is a JSON-RPC error.
 func TestRefusedForScopes(t *testing.T) {
 	t.Parallel()
 	for status, tt := range map[int]struct{ challenge, want string }{

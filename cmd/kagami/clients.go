@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// registration is a server as clients write it down.
+// registration is a server in the configurations of clients.
 type registration struct {
 	Name    string
 	Command string // absolute path; "": the server is at URL
@@ -22,28 +22,29 @@ type registration struct {
 	Login   clientLogin
 }
 
-// clientLogin is what a client must know to log in at a server: nothing, if it can register there.
+// clientLogin has the settings of a client for the login at a server. It is empty if the client can
+// register there by itself.
 type clientLogin struct {
 	ClientID string
 	Scopes   []string
-	Port     int // that the browser comes back to; 0: the client chooses
+	Port     int // port of the redirect URI; 0: the client chooses
 }
 
 func (l *clientLogin) given() bool { return l.ClientID != "" || len(l.Scopes) > 0 || l.Port != 0 }
 
-// clientProgram is a client whose configuration install edits.
+// clientProgram is a client program whose configuration install edits.
 type clientProgram struct {
 	name   string
-	paths  map[string]string // of the file, by GOOS; "" stands for all others
-	member string            // of the object with the servers; "": the file is TOML
+	paths  map[string]string // path of the file by GOOS; "" stands for all other systems
+	member string            // member with the servers; "": the file is TOML
 	entry  func(r *registration) *clientEntry
-	remote bool   // it reaches servers by a URL
-	told   bool   // it can be told how to log in
-	logsIn string // how a user makes it log in; NAME stands for the server
+	remote bool   // its file can have the URL of a server
+	told   bool   // its file can have settings for a login
+	logsIn string // how the user starts a login; NAME stands for the server
 }
 
-// clientPrograms are the clients that install knows. $HOME, $CONFIG and $APPDATA are directories
-// of the user.
+// clientPrograms returns the clients that install supports. $HOME, $CONFIG and $APPDATA are
+// directories of the user.
 func clientPrograms() []clientProgram {
 	everywhere := func(path string) map[string]string { return map[string]string{"": path} }
 	return []clientProgram{
@@ -77,8 +78,8 @@ func clientPrograms() []clientProgram {
 	}
 }
 
-// clientEntry is a server in a client's file, with the members of all clients. Args is nil for a
-// URL, and written for a program even if it is empty.
+// clientEntry is a server in a client's file. It has the members of all clients. Args is nil for a
+// URL. For a program, Args is written even if it is empty.
 type clientEntry struct {
 	Type      string            `json:"type,omitempty"`
 	Command   string            `json:"command,omitempty"`
@@ -108,7 +109,7 @@ func typedEntry(r *registration) *clientEntry {
 	return e
 }
 
-// claudeEntry has scopes as one string.
+// claudeEntry writes the scopes as one string.
 func claudeEntry(r *registration) *clientEntry {
 	e := typedEntry(r)
 	if l := &r.Login; l.given() {
@@ -151,10 +152,10 @@ func windsurfEntry(r *registration) *clientEntry {
 	return e
 }
 
-// url is where the server is; "" for a program.
+// url returns the URL of the server, or "" for a program.
 func (e *clientEntry) url() string { return cmp.Or(e.URL, e.HTTPURL, e.ServerURL) }
 
-// words are the command line of the server, or its URL.
+// words returns the command line of the server, or its URL.
 func (e *clientEntry) words() []string {
 	if url := e.url(); url != "" {
 		return []string{url}
@@ -162,10 +163,10 @@ func (e *clientEntry) words() []string {
 	return append([]string{e.Command}, e.Args...)
 }
 
-// toml is the entry for Codex. The strings of TOML and JSON are written alike.
+// toml returns the entry for Codex. JSON strings are also valid in TOML.
 func (r *registration) toml() string {
 	quote := func(value any) string {
-		text, _ := json.Marshal(value) // texts and lists of them always marshal
+		text, _ := json.Marshal(value) // encoding strings and lists of strings does not fail
 		return string(text)
 	}
 	table := func(values map[string]string) string {
@@ -198,7 +199,7 @@ func (r *registration) toml() string {
 	return out.String()
 }
 
-// directories are where a user's files are.
+// directories are the directories of a user, and the operating system.
 type directories struct{ home, config, appData, os string }
 
 func userDirectories() (directories, error) {
@@ -217,7 +218,7 @@ func userDirectories() (directories, error) {
 	return directories{home, config, appData, runtime.GOOS}, nil
 }
 
-// file is the path of a client's configuration.
+// file returns the path of a client's configuration file.
 func (d directories) file(c *clientProgram) string {
 	path, ok := c.paths[d.os]
 	if !ok {
@@ -231,7 +232,7 @@ func (d directories) file(c *clientProgram) string {
 	return path
 }
 
-// clientNamed finds a client.
+// clientNamed returns the client with this name, or an error that lists all clients.
 func clientNamed(name string) (*clientProgram, error) {
 	var names []string
 	for _, c := range clientPrograms() {

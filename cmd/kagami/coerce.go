@@ -15,11 +15,12 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 )
 
-// toolArguments makes the arguments object of a call from the command line: one JSON object, or
-// key=value pairs whose values take the types of the schema. A value that does not fit is sent
-// as text, because the server explains best what it wants.
+// toolArguments returns the arguments object of a call. args are one JSON object, or key=value
+// pairs whose values get the types of the schema. A value that does not fit is sent as text,
+// because the server gives the best error for it.
 //
-// The text "-", or a value "@-", stands for what is on in; "@FILE" for the contents of the file.
+// The argument "-" and the value "@-" stand for the content of in. "@FILE" stands for the content
+// of a file.
 func toolArguments(inputSchema json.RawMessage, args []string, in io.Reader) (json.RawMessage, error) {
 	if len(args) == 1 && (args[0] == "-" || strings.HasPrefix(args[0], "@")) {
 		whole, err := contents(strings.TrimPrefix(args[0], "@"), in)
@@ -38,7 +39,7 @@ func toolArguments(inputSchema json.RawMessage, args []string, in io.Reader) (js
 		return json.RawMessage(args[0]), nil
 	}
 	schema, err := surface.ParseSchema(inputSchema)
-	if err != nil { // a bad schema is the server's fault, and no reason not to call the tool
+	if err != nil { // the tool can still be called if its schema is invalid
 		schema = &surface.Schema{}
 	}
 	root := &node{in: in}
@@ -55,7 +56,8 @@ func toolArguments(inputSchema json.RawMessage, args []string, in io.Reader) (js
 	return root.encode(schema, "")
 }
 
-// promptArguments are strings on the wire: nothing is coerced.
+// promptArguments returns the arguments of a prompt. MCP sends them as strings, so no value is
+// converted.
 func promptArguments(args []string, in io.Reader) (map[string]string, error) {
 	values := make(map[string]string, len(args))
 	for _, arg := range args {
@@ -75,7 +77,7 @@ func promptArguments(args []string, in io.Reader) (map[string]string, error) {
 	return values, nil
 }
 
-// node is a value on the command line: texts, or members by dotted keys.
+// node is a value on the command line. It has texts, or members that were given with dotted keys.
 type node struct {
 	texts   []string
 	names   []string // names of the members, in order
@@ -83,8 +85,8 @@ type node struct {
 	in      io.Reader // for "@-"
 }
 
-// put stores a value under key. A dot separates the names of nested members, unless the schema
-// has a member with just that name, or does not want an object there.
+// put stores a value under key. A dot separates the names of nested members. It does not if the
+// schema has a member with exactly this name, or wants no object there.
 func (n *node) put(s *surface.Schema, key, value string) {
 	head, rest, dotted := strings.Cut(key, ".")
 	if dotted && head != "" && rest != "" && !slices.Contains(s.Names(), key) {
@@ -106,14 +108,14 @@ func (n *node) member(name string) *node {
 	return m
 }
 
-// encode writes the value as JSON; path is for errors.
+// encode returns the value as JSON. path is the value's position, for errors.
 func (n *node) encode(s *surface.Schema, path string) (json.RawMessage, error) {
 	s = s.Resolve()
 	switch err := n.fetch(s); {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
 	case len(n.members) > 0 && len(n.texts) > 0:
-		return nil, fmt.Errorf("%s is given as a whole and by its members", path)
+		return nil, fmt.Errorf("%s is given both as a whole and by its members", path)
 	case len(n.members) > 0:
 		return n.encodeObject(s, path)
 	case len(n.texts) == 1:
@@ -124,7 +126,7 @@ func (n *node) encode(s *surface.Schema, path string) (json.RawMessage, error) {
 	return encodeList(s.Items, n.texts, path)
 }
 
-// fetch replaces the names of files by their contents.
+// fetch replaces "@FILE" and "@-" by the contents that they stand for.
 func (n *node) fetch(s *surface.Schema) error {
 	if len(n.texts) > 1 && s.Items != nil {
 		s = s.Items.Resolve()
@@ -139,7 +141,8 @@ func (n *node) fetch(s *surface.Schema) error {
 	return nil
 }
 
-// given is the value that a text of the command line stands for. Bytes are encoded as the schema says.
+// given returns the value that a text of the command line stands for. If the schema wants base64,
+// bytes are encoded.
 func given(s *surface.Schema, text string, in io.Reader) (string, error) {
 	name, isFile := strings.CutPrefix(text, "@")
 	if !isFile || strings.HasPrefix(name, "@") {
@@ -148,7 +151,7 @@ func given(s *surface.Schema, text string, in io.Reader) (string, error) {
 	raw, err := contents(name, in)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%w (write @@ for a text that begins with @)", err)
+		return "", fmt.Errorf("%w (for a text that begins with @, write @@)", err)
 	case s.Encoding == "base64" || s.Items != nil && s.Items.Resolve().Encoding == "base64":
 		return base64.StdEncoding.EncodeToString(raw), nil
 	case !utf8.Valid(raw):
@@ -199,8 +202,8 @@ func encodeList(items *surface.Schema, texts []string, path string) (json.RawMes
 	return append(out, ']'), nil
 }
 
-// coerce converts a text to the type that the schema wants. If that allows several types, a
-// text that is JSON of one of them is not taken as a string.
+// coerce converts a text to the type that the schema wants. If the schema allows several types,
+// coerce prefers a type other than string if the text is JSON of that type.
 func coerce(s *surface.Schema, text, path string) (json.RawMessage, error) {
 	s = s.Resolve()
 	if member, ok := enumMember(s, text); ok {
@@ -221,7 +224,7 @@ func coerce(s *surface.Schema, text, path string) (json.RawMessage, error) {
 	return quote(text), nil
 }
 
-// coerceList converts a text to a list: its parts between commas, or one object.
+// coerceList converts a text to a list. The items are the parts between commas, or one object.
 func coerceList(s *surface.Schema, text, kind, path string) (json.RawMessage, error) {
 	if strings.TrimSpace(text) == "" {
 		return json.RawMessage("[]"), nil
@@ -246,8 +249,8 @@ func enumMember(s *surface.Schema, text string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// jsonKind returns the JSON type of a text that is JSON, else "". A number without fraction and
-// exponent is an "integer".
+// jsonKind returns the JSON type of a text, or "" if the text is not JSON. A number without a
+// fraction and an exponent is an "integer".
 func jsonKind(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" || !json.Valid([]byte(text)) {
@@ -276,6 +279,6 @@ func quote(text string) json.RawMessage {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // every string has a JSON form
+	_ = e.Encode(text) // encoding a string does not fail
 	return bytes.TrimRight(out.Bytes(), "\n")
 }

@@ -105,7 +105,7 @@ func TestToolArgumentsRefused(t *testing.T) {
 		{"no key", []string{"=Kyoto"}, `got "=Kyoto"`},
 		{"broken object", []string{`{"a":`}, "not a valid JSON object"},
 		{"twice", []string{"days=1", "days=2"}, "days is given 2 times"},
-		{"whole and members", []string{`from={"x":1}`, "from.x=2"}, "from is given as a whole and by its members"},
+		{"whole and members", []string{`from={"x":1}`, "from.x=2"}, "from is given both as a whole and by its members"},
 		{"text for an object", []string{"from=home"}, "from wants a JSON object or dotted keys"},
 		{"text for an object in a list", []string{"points=a,b"}, "points[0] wants a JSON object"},
 	}
@@ -120,7 +120,7 @@ func TestToolArgumentsRefused(t *testing.T) {
 	}
 }
 
-// A server whose schema cannot be read is called as one without.
+// A tool whose schema cannot be read is called as if it had none.
 func TestToolArgumentsWithoutSchema(t *testing.T) {
 	t.Parallel()
 	for _, schema := range []string{``, `{"properties":[]}`, `{"required":"a"}`} {
@@ -131,7 +131,7 @@ func TestToolArgumentsWithoutSchema(t *testing.T) {
 	}
 }
 
-// Whatever is typed, the arguments are JSON, or there is an error.
+// For any arguments, the result is JSON or an error.
 func FuzzToolArguments(f *testing.F) {
 	f.Add(everySchema, "from.x=1", "cities=a,b")
 	f.Add(`{"properties":{"a":{"anyOf":[{"$ref":"#"},{"$ref":"#/properties/a"}]}}}`, "a.a=1", "a=[")
@@ -145,7 +145,8 @@ func FuzzToolArguments(f *testing.F) {
 	})
 }
 
-// TestArgumentsFromFiles: bytes travel as the schema says, and nothing else of a text changes.
+// TestArgumentsFromFiles checks that bytes are encoded as the schema wants, and that texts do not
+// change.
 func TestArgumentsFromFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -168,7 +169,7 @@ func TestArgumentsFromFiles(t *testing.T) {
 		"-":                               `{"on":"stdin"}`,
 		"@DIR/all.json":                   `{"city":"Kyoto"}`,
 		"text=@DIR/blob":                  "is not UTF-8 text",
-		"text=@DIR/gone":                  "write @@ for a text that begins with @",
+		"text=@DIR/gone":                  "for a text that begins with @, write @@",
 		"@DIR/days":                       "want one JSON object",
 	} {
 		got, err := toolArguments(schema, strings.Fields(strings.ReplaceAll(args, "DIR", dir)), strings.NewReader(`{"on":"stdin"}`))
@@ -181,7 +182,7 @@ func TestArgumentsFromFiles(t *testing.T) {
 	}
 }
 
-// TestSaveResult: each block of bytes is a file.
+// TestSaveResult checks that each block of bytes becomes a file.
 func TestSaveResult(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "shot.png")
@@ -256,7 +257,7 @@ func TestNearest(t *testing.T) {
 			t.Errorf("nearest(%q) = %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	if got := unlisted("tool", "forcast", names); !strings.Contains(got, "Did you mean forecast? There are: forecast, compare") {
+	if got := unlisted("tool", "forcast", names); !strings.Contains(got, "Did you mean forecast? It lists: forecast, compare") {
 		t.Errorf("unlisted: %s", got)
 	}
 }

@@ -14,9 +14,9 @@ import (
 func (a *cli) completeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "complete SERVER NAME argument=text [key=value ...]", Short: "Complete an argument of a prompt or template",
-		Long: `Ask the server how a text goes on that somebody types as an argument of a prompt, or as a
-variable of a resource template. NAME is the prompt, or the URI template. The pairs after the
-first are arguments that have their values already.`,
+		Long: `Ask the server for values that complete a text. The text is the start of an argument of a
+prompt, or of a variable of a resource template. NAME is the prompt, or the URI template.
+The pairs after the first one are arguments that already have their values.`,
 		Example: `  kagami complete ./examples/weather plan_trip city=Ky
   kagami complete ./examples/weather 'weather://{city}' city=Ky`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +59,7 @@ func (a *cli) complete(ctx context.Context, c *client.Client, params *protocol.C
 		}
 	}
 	if found.HasMore {
-		a.say("there are more")
+		a.say("the server has more values")
 	}
 	return nil
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// completionPatience bounds how long the shell may wait for a server.
+// completionPatience is how long the shell waits for a server.
 const completionPatience = 10 * time.Second
 
-// completes lets the shell complete SERVER, and then what names offers. names gets the arguments between
-// SERVER and the word that is typed.
+// completes lets the shell complete SERVER, and then the words that names returns. names receives
+// the arguments after SERVER, and the word that the user is typing.
 func (a *cli) completes(cmd *cobra.Command, names func(all *surface.Surface, args []string, word string) []string) {
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		server, rest, err := a.completedServer(args)
 		if err != nil || len(server) == 0 {
-			return serverNames(), cobra.ShellCompDirectiveDefault // and the files here
+			return serverNames(), cobra.ShellCompDirectiveDefault // and files
 		}
 		if names == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -40,8 +40,8 @@ func (a *cli) completes(cmd *cobra.Command, names func(all *surface.Surface, arg
 	}
 }
 
-// completedServer separates the server from the other arguments. It does not look for "--", which cobra adds
-// to what it completes.
+// completedServer separates the server from the other arguments. It does not look for "--", because
+// cobra adds one to the words that it completes.
 func (a *cli) completedServer(args []string) (server, rest []string, err error) {
 	switch {
 	case a.commandLine != "":
@@ -54,8 +54,8 @@ func (a *cli) completedServer(args []string) (server, rest []string, err error) 
 	return server, args[1:], err
 }
 
-// listsFor returns the lists of a server, from the cache if possible. If the server does not answer, listsFor
-// returns nil.
+// listsFor returns the lists of a server, from the cache if possible. If the server does not
+// answer, listsFor returns nil.
 func (a *cli) listsFor(ctx context.Context, server []string) *surface.Surface {
 	if all := a.keptLists(server, surface.All); all != nil {
 		return all
@@ -73,7 +73,7 @@ func (a *cli) listsFor(ctx context.Context, server []string) *surface.Surface {
 	return all
 }
 
-// serverNames are the names that configurations have for servers.
+// serverNames returns the names of servers in all configurations.
 func serverNames() []string {
 	dirs, err := userDirectories()
 	if err != nil {
@@ -91,7 +91,7 @@ func serverNames() []string {
 	return slices.Compact(names)
 }
 
-// toolWords are tools, and then their arguments and what these may be.
+// toolWords returns the names of tools, or the words for the arguments of the given tool.
 func toolWords(all *surface.Surface, args []string, word string) []string {
 	var words []string
 	for i := range all.Tools {
@@ -105,7 +105,8 @@ func toolWords(all *surface.Surface, args []string, word string) []string {
 	return words
 }
 
-// argumentWords are the arguments that are not given yet, or the values of the one that is typed.
+// argumentWords returns the arguments that are not given yet, or the values of the argument that
+// the user is typing.
 func argumentWords(inputSchema json.RawMessage, given []string, word string) []string {
 	schema, err := surface.ParseSchema(inputSchema)
 	if err != nil {
@@ -128,7 +129,7 @@ func argumentWords(inputSchema json.RawMessage, given []string, word string) []s
 	return words
 }
 
-// valuesOf are the values that a schema names, as they are typed.
+// valuesOf returns the values that a schema lists, written as a user types them.
 func valuesOf(s *surface.Schema) []string {
 	if s.Items != nil {
 		s = s.Items.Resolve()
@@ -149,7 +150,8 @@ func valuesOf(s *surface.Schema) []string {
 	return values
 }
 
-// promptWords are prompts, and then their arguments.
+// promptWords returns the names of prompts, or the arguments of the given prompt that are not given
+// yet.
 func promptWords(all *surface.Surface, args []string, _ string) []string {
 	var words []string
 	for i := range all.Prompts {
@@ -167,7 +169,7 @@ func promptWords(all *surface.Surface, args []string, _ string) []string {
 	return words
 }
 
-// uriWords are the URIs of resources, and templates up to their first variable.
+// uriWords returns the URIs of resources, and the URIs of templates up to their first variable.
 func uriWords(all *surface.Surface, args []string, _ string) []string {
 	if len(args) > 0 {
 		return nil

@@ -42,11 +42,12 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 	if kept, err := filepath.Glob(filepath.Join(cache, "*.json")); err != nil || len(kept) != 1 {
-		t.Errorf("%q are kept, %v", kept, err)
+		t.Errorf("%q are cached, %v", kept, err)
 	}
 }
 
-// TestListsAreKept: a second call of the same caller is one request, and another caller's is not.
+// TestListsAreKept checks that a second call of the same caller is one request. A call of another
+// caller also reads the list.
 func TestListsAreKept(t *testing.T) {
 	t.Parallel()
 	server, err := framework.New("counted", "1").Add(framework.Tool("double", func(_ context.Context, in struct {
@@ -89,7 +90,7 @@ func TestListsAreKept(t *testing.T) {
 		{"double n=2 --header X-Who:me", again},
 		{"double n=2", again},
 		{"double n=x", "server/discover tools/call  5"},
-		{"double n=2", first}, // a failure may be due to an old list
+		{"double n=2", first}, // an old list may be the cause of a failure
 		{"halve", "server/discover tools/list tools/call  7"},
 	} {
 		if got := call(strings.Fields(step.args)...); got != step.want {

@@ -14,12 +14,13 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// configFile is a client's configuration. Comments and the order of its members stay.
+// configFile is a client's configuration file. Changes keep its comments and the order of its
+// members.
 type configFile struct {
 	client *clientProgram
 	path   string
-	read   []byte // what it holds; nil: there is no file
-	text   []byte // read, with what was changed so far
+	read   []byte // content when it was read; nil: the file does not exist
+	text   []byte // read with the changes so far
 }
 
 func (d directories) open(c *clientProgram) (*configFile, error) {
@@ -32,7 +33,7 @@ func (d directories) open(c *clientProgram) (*configFile, error) {
 	return f, nil
 }
 
-// servers are the entries in the file, by name.
+// servers returns the entries in the file by name.
 func (f *configFile) servers() (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	if f.client.member == "" || len(bytes.TrimSpace(f.text)) == 0 {
@@ -54,8 +55,8 @@ func (f *configFile) servers() (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
-// holds reports whether the file has a server of this name, and whether its entry is the one that
-// kagami wrote.
+// holds reports whether the file has a server with this name. own reports whether its entry is the
+// one that kagami wrote.
 func (f *configFile) holds(name, written string) (there, own bool, err error) {
 	if f.client.member == "" {
 		for line := range strings.Lines(string(f.text)) {
@@ -79,7 +80,7 @@ func compacted(text []byte) string {
 	return out.String()
 }
 
-// with returns the text of the file with one more entry, and the entry's own text.
+// with returns the text of the file with one more entry, and the text of the entry.
 func (f *configFile) with(r *registration) (text []byte, entry string, err error) {
 	if f.client.member == "" {
 		entry = r.toml()
@@ -113,7 +114,7 @@ func (f *configFile) with(r *registration) (text []byte, entry string, err error
 	return tree.Pack(), compacted(value), nil
 }
 
-// indentOf is what the file indents its members by.
+// indentOf returns the indent of the members in the file.
 func indentOf(root *hujson.Object) string {
 	if len(root.Members) > 0 {
 		before := string(root.Members[0].Name.BeforeExtra)
@@ -124,8 +125,8 @@ func indentOf(root *hujson.Object) string {
 	return "  "
 }
 
-// insert adds a member at the end of an object that is depth levels deep. Comments at the end of
-// the object stay before the new member.
+// insert adds a member at the end of an object at this depth. Comments at the end of the object
+// stay before the new member.
 func insert(o *hujson.Object, name string, value hujson.Value, unit string, depth int) {
 	before := strings.TrimRight(string(o.AfterExtra), " \t\n\r") + "\n" + strings.Repeat(unit, depth)
 	value.BeforeExtra, value.AfterExtra = hujson.Extra(" "), nil
@@ -138,7 +139,8 @@ func insert(o *hujson.Object, name string, value hujson.Value, unit string, dept
 	o.AfterExtra = hujson.Extra("\n" + strings.Repeat(unit, depth-1))
 }
 
-// without returns the text of the file without an entry that has this text.
+// without returns the text of the file without an entry. The argument entry is the text that kagami
+// wrote.
 func (f *configFile) without(name, entry string) ([]byte, error) {
 	if f.client.member == "" {
 		return bytes.Replace(f.text, []byte(entry), nil, 1), nil
@@ -155,7 +157,7 @@ func (f *configFile) without(name, entry string) ([]byte, error) {
 	return tree.Pack(), nil
 }
 
-// remove takes a member out of an object. Comments before it stay.
+// remove deletes a member of an object. Comments before the member stay.
 func remove(o *hujson.Object, name string) {
 	at := slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool {
 		literal, ok := m.Name.Value.(hujson.Literal)
@@ -188,15 +190,15 @@ func (f *configFile) tree() (*hujson.Value, error) {
 	return &tree, nil
 }
 
-// write replaces the file in one step: a client never reads half of it. A file that has changed
-// since it was read is an error, because the client itself may have written it.
+// write replaces the file in one step, so that a client never reads a half-written file. A change
+// since it was read is an error, because the client itself may have written the file.
 func (f *configFile) write(text []byte) error {
 	now, err := os.ReadFile(f.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if !bytes.Equal(now, f.read) {
-		return fmt.Errorf("%s was changed meanwhile: try again", f.path)
+		return fmt.Errorf("%s was changed by another program: try again", f.path)
 	}
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 		return err
@@ -205,7 +207,7 @@ func (f *configFile) write(text []byte) error {
 	path := f.path
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
-		if whole, err := filepath.EvalSymlinks(path); err == nil { // people keep such files elsewhere
+		if whole, err := filepath.EvalSymlinks(path); err == nil { // some users link such files to another directory
 			path = whole
 		}
 	}

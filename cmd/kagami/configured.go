@@ -16,7 +16,7 @@ func (a *cli) clientsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clients",
 		Short: "Show the servers in the configurations of clients on this machine",
-		Long:  "Show which servers the clients on this machine know, and which of them cannot be started.",
+		Long:  "Show the servers in the configurations of the clients on this machine, and which of them cannot be started.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("unexpected argument %q", args[0])
@@ -26,7 +26,7 @@ func (a *cli) clientsCommand() *cobra.Command {
 	}
 }
 
-// projectFiles are configurations of a project, below the working directory.
+// projectFiles returns the configuration files of a project, relative to the working directory.
 func projectFiles() []clientProgram {
 	var all []clientProgram
 	for _, path := range []string{"mcp.json", ".mcp.json", ".cursor/mcp.json"} {
@@ -39,9 +39,9 @@ func (a *cli) discoverCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "discover",
 		Short: "List the servers that have a name on this machine",
-		Long: `List the servers that have a name on this machine: in the configuration of a client, or in
-mcp.json, .mcp.json, .cursor/mcp.json or .vscode/mcp.json here. Each command takes such a
-name as SERVER.`,
+		Long: `List the servers that have a name on this machine. Names come from the configurations of
+clients, and from mcp.json, .mcp.json, .cursor/mcp.json and .vscode/mcp.json in the current
+directory. Every command accepts such a name as SERVER.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("unexpected argument %q", args[0])
@@ -51,7 +51,7 @@ name as SERVER.`,
 	}
 }
 
-// configuredServer is an entry of a client.
+// configuredServer is a server in the configuration of a client, or a problem with the file.
 type configuredServer struct {
 	Client  string `json:"client"`
 	File    string `json:"file"`
@@ -60,7 +60,8 @@ type configuredServer struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// configured are the entries of one client. Of Codex, whose file is TOML, they are the tables.
+// configured returns the servers in the configuration of one client. For Codex, whose file is TOML,
+// it returns only the names.
 func (d directories) configured(c *clientProgram) []configuredServer {
 	file, err := d.open(c)
 	if err != nil {
@@ -89,17 +90,17 @@ func (d directories) configured(c *clientProgram) []configuredServer {
 	return found
 }
 
-// judged says what an entry runs, and why it cannot.
+// judged returns what an entry runs, and why it cannot be started.
 func judged(raw json.RawMessage) (runs, problem string) {
 	var e clientEntry
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return "", "the entry is of another shape"
+		return "", "the entry does not have the members of a server"
 	}
 	if url := e.url(); url != "" {
 		return url, ""
 	}
 	if e.Command == "" {
-		return "", "it has neither a command nor a URL"
+		return "", "it has no command and no URL"
 	}
 	if _, err := exec.LookPath(e.Command); err != nil {
 		problem = "there is no program " + e.Command

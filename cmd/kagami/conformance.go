@@ -17,14 +17,16 @@ import (
 func (a *cli) conformanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "conformance SERVER", Short: "Check a server against the specification",
-		Long: `Check a server against rules of the specification, at each revision that it speaks or at
-the one of --revision: unknown methods and names, lists and their entries, pages, caching.
-No tool is called, and nothing changes. -v shows the rules that are kept as well.
+		Long: `Check a server against rules of the specification: unknown methods and names, lists and
+their entries, pages, caching. Every revision that the server supports is checked, or only
+the one of --revision. The command calls no tool and changes nothing. -v also shows the
+rules that the server follows.
 
-The exit code is 1 if a MUST is broken. A SHOULD that is not followed is shown only.
+The exit code is 1 if the server breaks a MUST. A SHOULD that it does not follow is only
+shown.
 
-This is no substitute for the official suite, @modelcontextprotocol/conformance, which needs
-tools of its own in the server.`,
+This command does not replace the official suite, @modelcontextprotocol/conformance. That
+suite needs special tools in the server.`,
 		Example: `  kagami conformance ./examples/everything
   kagami conformance https://mcp.example.com/mcp --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,9 +41,9 @@ tools of its own in the server.`,
 	return cmd
 }
 
-// conformance asks the server at one revision after the other, each in a session of its own.
+// conformance checks the server at one revision after the other, each in a new session.
 func (a *cli) conformance(ctx context.Context, server []string) error {
-	if len(server) != 1 || !isURL(server[0]) { // a package is built once
+	if len(server) != 1 || !isURL(server[0]) { // build a package only once
 		program, cleanup, err := a.program(ctx, server)
 		if err != nil {
 			return err
@@ -61,7 +63,7 @@ func (a *cli) conformance(ctx context.Context, server []string) error {
 		}
 		err := a.session(ctx, server, body, client.Revisions(rev))
 		if _, unreached := errors.AsType[*unreachedError](err); unreached && a.revision == "" {
-			refusal = err // a server need not speak every revision
+			refusal = err // a server may refuse some revisions
 			continue
 		}
 		if err != nil {
@@ -74,7 +76,7 @@ func (a *cli) conformance(ctx context.Context, server []string) error {
 	return a.showConformance(all)
 }
 
-// showConformance prints the findings. It returns an error if the server has broken a rule.
+// showConformance prints the findings. It returns an error if the server breaks a rule.
 func (a *cli) showConformance(all []conform.Finding) error {
 	var text strings.Builder
 	broken := 0
@@ -99,12 +101,12 @@ func (a *cli) showConformance(all []conform.Finding) error {
 		_, err = io.WriteString(a.out, text.String())
 	}
 	if err == nil && broken > 0 {
-		err = fmt.Errorf("rules that are broken: %d", broken)
+		err = fmt.Errorf("broken rules: %d", broken)
 	}
 	return err
 }
 
-// counted says how many findings of a revision have each verdict.
+// counted returns how many findings of a revision have each verdict.
 func counted(all []conform.Finding, revision string) string {
 	counts := map[conform.Verdict]int{}
 	for _, f := range all {

@@ -31,7 +31,7 @@ func conformance(t *testing.T, args ...string) (findings map[string]map[string]c
 	return findings, code
 }
 
-// TestConformance: a server of ours keeps every rule at every revision.
+// TestConformance checks that a server of Kagami follows every rule at every revision.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	findings, code := conformance(t, everything)
@@ -54,7 +54,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// sloppy answers every request as one server of one revision would that breaks the rules.
+// sloppy is a server of one revision that breaks the rules.
 func sloppy(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,7 +84,7 @@ func sloppy(t *testing.T) *httptest.Server {
 	return s
 }
 
-// TestConformanceOfSloppyServer: each rule can be broken.
+// TestConformanceOfSloppyServer checks that each rule finds a server that breaks it.
 func TestConformanceOfSloppyServer(t *testing.T) {
 	t.Parallel()
 	findings, code := conformance(t, sloppy(t).URL+"/mcp", "--revision", "2025-11-25")
@@ -102,7 +102,7 @@ func TestConformanceOfSloppyServer(t *testing.T) {
 	}
 	out, errs, code := kagami(t, "conformance", sloppy(t).URL+"/mcp")
 	if code != 1 || !strings.Contains(out, "broken   an unknown method is refused with -32601\n           kagami/kagami-conformance-none with {} is answered with a result: {} (JSON-RPC 2.0 §5.1)") ||
-		!strings.Contains(errs, "rules that are broken: 6") {
+		!strings.Contains(errs, "broken rules: 6") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	if _, errs, code := kagami(t, "conformance", "http://127.0.0.1:1/mcp"); code != 4 {

@@ -27,21 +27,21 @@ import (
 func (a *cli) devCommand() *cobra.Command {
 	var address string
 	cmd := &cobra.Command{
-		Use: "dev PACKAGE", Short: "Serve a Go package, and follow its source",
-		Long: `Serve a Go package on stdin and stdout, and build it anew when its source changes. Use it as
+		Use: "dev PACKAGE", Short: "Serve a Go package, and rebuild it when its source changes",
+		Long: `Serve a Go package on stdin and stdout, and rebuild it when its source changes. Use this as
 the command of the server in a client's configuration while you work on the server.
 
-The client's session goes on: what it is subscribed to, its level of logs, and the calls
-that are under way, which the old process finishes. If the surface has changed, the client
-is told, and the changes are shown on stderr as by "kagami diff". While the code does not
-compile, or the server does not start, calls are answered with the reason as a tool error.
+The client's session continues with its subscriptions and its log level. The old process
+finishes the calls that it has begun. If the API has changed, the client is notified, and
+stderr shows the changes as "kagami diff" does. While the code does not compile, or the
+server does not start, calls return the reason as a tool error.
 
-With --http it serves on HTTP, for clients on this machine; the server must be a program of
-serve.Main, and keeps its sessions and tasks in a file. Requests wait while the process is
+With --http it serves clients on this machine over HTTP. The server must be a program of
+serve.Main; it keeps its sessions and tasks in a file. Requests wait while the process is
 replaced.
 
-A process keeps its memory to itself: what a server must not forget belongs into a store.
-On stdin and stdout, tasks of an old process are found again only there.`,
+A new process does not have the memory of the old one, so keep lasting data in a store. On
+stdin and stdout, a task of an old process is found again only if it is in a store.`,
 		Example: `  kagami dev ./cmd/server
   kagami dev ./cmd/server --http :8080
   kagami page -- kagami dev ./cmd/server`,
@@ -64,7 +64,7 @@ On stdin and stdout, tasks of an old process are found again only there.`,
 // followable returns an error if the server is not a Go package.
 func followable(server []string) error {
 	if !isPackage(server) || isURL(server[0]) {
-		return usagef("dev follows the source of a Go package, and %s is not one", strings.Join(server, " "))
+		return usagef("dev needs a Go package, and %s is not one", strings.Join(server, " "))
 	}
 	_, err := os.Stat(server[0])
 	if local := filepath.IsAbs(server[0]) || strings.HasPrefix(server[0], "."); local && err != nil {
@@ -73,7 +73,7 @@ func followable(server []string) error {
 	return nil
 }
 
-// dev serves until the client closes stdin; over HTTP, until ctx ends.
+// dev serves until the client closes stdin. Over HTTP it serves until ctx ends.
 func (a *cli) dev(ctx context.Context, pkg, address string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -102,7 +102,7 @@ func (a *cli) dev(ctx context.Context, pkg, address string) error {
 	return errors.Join(err, d.source.Close())
 }
 
-// front is what clients speak to: a bridge or a proxy.
+// front serves the clients of dev. It is a bridge or a proxy.
 type front interface {
 	Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) error
 	Break(text string)
@@ -114,7 +114,7 @@ type front interface {
 func (d *developer) front(address string) (serve func(context.Context) error, err error) {
 	if address == "" {
 		if in, ok := d.cli.in.(*os.File); ok && isTerminal(in) {
-			d.cli.say("dev speaks MCP on stdin and stdout, and waits for a client that has this command in its configuration; for HTTP: --http :8080")
+			d.cli.say("dev serves MCP on stdin and stdout, and is waiting for a client; put this command into the client's configuration, or use --http :8080")
 		}
 		b := bridge.New(d.cli.out)
 		d.bridge = b
@@ -122,7 +122,7 @@ func (d *developer) front(address string) (serve func(context.Context) error, er
 	}
 	host, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err != nil || host != "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, usagef("--http %q: dev serves this machine only, at :PORT", address)
+		return nil, usagef("--http %q: dev serves only this machine: want :PORT", address)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
 	if err != nil {
@@ -145,21 +145,22 @@ func (d *developer) front(address string) (serve func(context.Context) error, er
 type developer struct {
 	cli    *cli
 	pkg    string
-	dir    string // for binaries
-	store  string // URL of what processes leave to the next; "" on stdio
-	told   bool   // that processes leave nothing
+	dir    string // directory for binaries
+	store  string // URL of the store that each process leaves to the next; "" on stdio
+	told   bool   // the user knows that processes have no common store
 	built  int
 	bridge front
 	source *watcher
-	last   string         // the binary that serves; "" if there is none
-	lock   *contract.Lock // of the binary; nil if unknown
-	since  time.Time      // when it began
+	last   string         // binary of the process that serves; "": none
+	lock   *contract.Lock // API of that binary; nil if unknown
+	since  time.Time      // start of that process
 }
 
-// crashPause is how long a process must have lived to be started again when it ends by itself.
+// crashPause is the shortest life of a process that is started again after it has ended by itself.
 const crashPause = time.Second
 
-// follow builds and replaces the server whenever its source has changed.
+// follow builds and replaces the server whenever its source changes. It also starts a process again
+// that has ended by itself.
 func (d *developer) follow(ctx context.Context) {
 	d.renew(ctx)
 	for {
@@ -170,16 +171,16 @@ func (d *developer) follow(ctx context.Context) {
 			d.renew(ctx)
 		case <-d.bridge.Gone():
 			if time.Since(d.since) < crashPause {
-				d.fail(errors.New("the server ends at once; its log says why"))
+				d.fail(errors.New("the server ends at once; its log shows the cause"))
 				continue
 			}
-			d.cli.say("the server has ended; it is started again")
+			d.cli.say("the server has ended; starting it again")
 			d.start(ctx, d.last, d.lock)
 		}
 	}
 }
 
-// renew makes the server of the source as it is now.
+// renew builds the current source, checks it, and starts it.
 func (d *developer) renew(ctx context.Context) {
 	began := time.Now()
 	if err := d.source.follow(ctx, d.pkg); err != nil && ctx.Err() == nil {
@@ -206,11 +207,11 @@ func (d *developer) renew(ctx context.Context) {
 	}
 }
 
-// check starts the binary once, and returns the contract of the server.
+// check starts the binary once, and returns the API of the server.
 func (d *developer) check(ctx context.Context, binary string) (*contract.Lock, error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectPatience)
 	defer cancel()
-	program := exec.Command(binary) //nolint:noctx // the client ends it
+	program := exec.Command(binary) //nolint:noctx // the client ends the process
 	log := &serverLog{keep: keptReport}
 	program.Stderr = log
 	c, err := client.Connect(ctx, client.Command(program), client.Name("kagami dev", version()))
@@ -220,16 +221,16 @@ func (d *developer) check(ctx context.Context, binary string) (*contract.Lock, e
 		return nil, fmt.Errorf("the server does not start: %w", err)
 	}
 	lock, err := contract.Read(ctx, c)
-	_ = c.Close() // it may end in any way
+	_ = c.Close() // the exit status of the process does not matter
 	if err != nil {
 		return nil, fmt.Errorf("the server does not list what it offers: %w%s", err, log.unseen())
 	}
 	return lock, nil
 }
 
-// start lets a process of the binary take over.
+// start replaces the serving process by a process of the binary.
 func (d *developer) start(ctx context.Context, binary string, lock *contract.Lock) bool {
-	program := exec.Command(binary) //nolint:noctx // the bridge ends it
+	program := exec.Command(binary) //nolint:noctx // the bridge ends the process
 	program.Stderr = d.cli.newServerLog()
 	if d.keeps(binary) {
 		program.Args = append(program.Args, "--store", d.store)
@@ -246,14 +247,14 @@ func (d *developer) start(ctx context.Context, binary string, lock *contract.Loc
 		d.cli.say("%s", change)
 	}
 	if d.last != "" && d.last != binary {
-		_ = os.RemoveAll(filepath.Dir(d.last)) // a process that runs keeps its file
+		_ = os.RemoveAll(filepath.Dir(d.last)) // the old process may still run: it keeps its open file
 	}
 	d.last, d.lock, d.since = binary, lock, time.Now()
 	return true
 }
 
-// keeps reports whether a program can leave its sessions to the next process: over HTTP, if it has
-// the store in a file.
+// keeps reports whether a program can leave its sessions to the next process. It can over HTTP if
+// it contains the store in a file.
 func (d *developer) keeps(binary string) bool {
 	if d.store == "" {
 		return false
@@ -269,16 +270,16 @@ func (d *developer) keeps(binary string) bool {
 	return false
 }
 
-// fail reports why there is no new server, in the terminal and to callers.
+// fail reports in the terminal and to callers why there is no new server.
 func (d *developer) fail(err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
 	d.cli.say("%v", err)
-	d.bridge.Break(fmt.Sprintf("kagami dev: %v\nThe server goes on as soon as that is mended.", err))
+	d.bridge.Break(fmt.Sprintf("kagami dev: %v\nThe server continues when this is fixed.", err))
 }
 
-// lists are the notifications for the lists in which something has changed.
+// lists returns the methods of the notifications for the lists that have changed.
 func lists(changes []contract.Change) []string {
 	var methods []string
 	for _, l := range []struct {

@@ -21,7 +21,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// devSource is a server whose answers say which version of the source they are of.
+// devSource is a server whose results contain the version of its source.
 const devSource = `package main
 
 import (
@@ -56,7 +56,7 @@ func main() {
 }
 `
 
-// followed is a package whose source a test changes, and a client of "kagami dev" on it.
+// followed is a package whose source a test changes, with a client of "kagami dev".
 type followed struct {
 	t      *testing.T
 	dir    string
@@ -78,7 +78,7 @@ var devProgram = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// follow connects a client to "kagami dev", over HTTP or else by stdin and stdout.
+// follow connects a client to "kagami dev" over HTTP, or over stdin and stdout.
 func follow(t *testing.T, overHTTP bool, revision protocol.Revision, opts ...client.Option) *followed {
 	t.Helper()
 	program, err := devProgram()
@@ -122,7 +122,7 @@ func follow(t *testing.T, overHTTP bool, revision protocol.Revision, opts ...cli
 	return f
 }
 
-// serves starts the command, and returns where it serves.
+// serves starts the command, and returns the URL of its server.
 func (f *followed) serves(cmd *exec.Cmd) string {
 	f.t.Helper()
 	cmd.Args = append(cmd.Args, "--http", "127.0.0.1:0")
@@ -141,11 +141,12 @@ func (f *followed) serves(cmd *exec.Cmd) string {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	f.t.Fatalf("it does not say where it serves:\n%s", f.log)
+	f.t.Fatalf("it prints no URL:\n%s", f.log)
 	return ""
 }
 
-// lands opens the page for browsers: it must show the address that clients use, and not the process's own.
+// lands opens the landing page for browsers. It must show the address of the command, and not the
+// address of the process.
 func (f *followed) lands(url string) {
 	f.t.Helper()
 	request, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, strings.TrimSuffix(url, "mcp"), nil)
@@ -177,7 +178,7 @@ func (f *followed) source(version, extra string) {
 	f.file("main.go", strings.NewReplacer("VERSION", version, "EXTRA", extra).Replace(devSource))
 }
 
-// call is the text of a tool's answer.
+// call returns the text of a tool's result.
 func (f *followed) call(tool string) (text string, failed bool) {
 	result, err := f.client.CallTool(f.t.Context(), tool, json.RawMessage("{}"))
 	if err != nil {
@@ -200,7 +201,7 @@ func (f *followed) until(tool, want string) {
 			return
 		}
 	}
-	f.t.Fatalf("%s says %q and never %q", tool, last, want)
+	f.t.Fatalf("%s returns %q, want %q", tool, last, want)
 }
 
 func (f *followed) hears(method string) {
@@ -212,7 +213,7 @@ func (f *followed) hears(method string) {
 				return
 			}
 		case <-end:
-			f.t.Fatalf("never told of %s", method)
+			f.t.Fatalf("no notification %s", method)
 		}
 	}
 }
@@ -248,7 +249,7 @@ func TestDev(t *testing.T) {
 			f.hears(protocol.NotificationToolsChanged)
 			f.until("added", "new")
 			if got := <-slow; got != "v1" {
-				t.Errorf("a call that began before the change says %q", got)
+				t.Errorf("a call that began before the change returns %q", got)
 			}
 
 			f.source("v3", "this is no Go")
@@ -264,7 +265,7 @@ func TestDev(t *testing.T) {
 				t.Errorf("a question: %t, %s", failed, text)
 			}
 			time.Sleep(2 * crashPause)
-			if text, failed := f.call("crash"); !failed || carrier == "stdio" && !strings.Contains(text, "has ended") {
+			if text, failed := f.call("crash"); !failed || carrier == "stdio" && !strings.Contains(text, "the server ended") {
 				t.Errorf("a crash: %t, %s", failed, text)
 			}
 			f.until("version", "v5")
@@ -275,8 +276,8 @@ func TestDev(t *testing.T) {
 	}
 }
 
-// TestDevUnderLoad: while the source changes again and again, no call fails and the session stays.
-// KAGAMI_DEV_CHANGES sets how many changes there are.
+// TestDevUnderLoad checks that no call fails and that the session stays while the source changes
+// again and again. KAGAMI_DEV_CHANGES sets the number of changes.
 func TestDevUnderLoad(t *testing.T) {
 	t.Parallel()
 	inProcesses(t)
@@ -328,7 +329,7 @@ func underLoad(t *testing.T, overHTTP bool, changes int) {
 	t.Logf("%d calls during %d changes", calls.Load(), changes)
 }
 
-// TestDevUsage: what cannot be followed is refused at once.
+// TestDevUsage checks that a server without source is refused at once.
 func TestDevUsage(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
@@ -336,7 +337,7 @@ func TestDevUsage(t *testing.T) {
 		"dev https://example.com/mcp": "is not one",
 		"dev ./nowhere":               "there is no Go package in ./nowhere",
 		"dev " + everything:           "is not one",
-		"dev ../../examples/weather --http 0.0.0.0:8080": "dev serves this machine only",
+		"dev ../../examples/weather --http 0.0.0.0:8080": "dev serves only this machine",
 	} {
 		if out, errs, code := kagami(t, strings.Fields(args)...); code != 2 || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d\n%s%s", args, code, out, errs)

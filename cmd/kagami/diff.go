@@ -14,25 +14,27 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/surface/contract"
 )
 
-// changedError ends a diff that has found forbidden changes. They were printed before.
+// changedError is the error of a diff with changes that --allow does not permit. The changes are
+// already printed.
 type changedError struct{ level contract.Level }
 
-func (e *changedError) Error() string { return "the surface has changed: " + e.level.String() }
+func (e *changedError) Error() string { return "the server's API has changed: " + e.level.String() }
 
 func (a *cli) diffCommand() *cobra.Command {
 	allow := "same"
 	cmd := &cobra.Command{
-		Use: "diff OLD NEW", Short: "Show what has changed in what a server offers",
-		Long: `Show what has changed in what a server offers, and what each change means for clients
-that know the old surface: breaking, additive, or text only.
+		Use: "diff OLD NEW", Short: "Compare two versions of a server's API",
+		Long: `Compare two versions of a server's API. Each change is breaking, additive or text only for
+clients that know the old API.
 
 OLD and NEW are files of "kagami lock" or servers: a Go package, a program or a URL. A
-server's whole command line comes after "--", or in --cmd, and is NEW.
+whole command line after "--", or in --cmd, is NEW.
 
-What a tool takes may become more, what it returns may become less; JSON Schema is
-understood, see the documentation of framework/serve/surface/contract.
+A tool may accept more than before, and return less. The comparison understands JSON
+Schema; see the documentation of framework/serve/surface/contract.
 
-The exit code is 0 if nothing has changed, or only what --allow lets pass, and 6 otherwise.`,
+The exit code is 0 if nothing has changed, or if --allow permits all changes. Otherwise it
+is 6.`,
 		Example: `  kagami diff mcp.lock ./examples/weather                   # is the lock file up to date?
   kagami diff mcp.lock ./examples/weather --allow additive  # does anything break?
   kagami diff old.lock new.lock --json
@@ -55,7 +57,7 @@ The exit code is 0 if nothing has changed, or only what --allow lets pass, and 6
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&allow, "allow", allow, "let changes up to this `LEVEL` pass: text, additive or breaking")
+	cmd.Flags().StringVar(&allow, "allow", allow, "permit changes up to this `LEVEL`: text, additive or breaking")
 	a.completes(cmd, nil)
 	return cmd
 }
@@ -69,7 +71,7 @@ func levelOf(name string) (contract.Level, error) {
 	return contract.Same, usagef("--allow: got %q, want text, additive or breaking", name)
 }
 
-// changes are those from the first side to the second.
+// changes returns the changes from the first side to the second.
 func (a *cli) changes(cmd *cobra.Command, args []string) ([]contract.Change, error) {
 	sides, err := a.sides(cmd, args)
 	if err != nil {
@@ -86,7 +88,8 @@ func (a *cli) changes(cmd *cobra.Command, args []string) ([]contract.Change, err
 	return contract.Diff(before, after), nil
 }
 
-// sides are the two things to compare. Words after "--", or in --cmd, are the second.
+// sides returns the words of the two sides to compare. The words after "--", or in --cmd, are the
+// second side.
 func (a *cli) sides(cmd *cobra.Command, args []string) ([2][]string, error) {
 	const wanted = "want OLD and NEW: lock files or servers"
 	if cmd.ArgsLenAtDash() >= 0 || a.commandLine != "" {
@@ -102,7 +105,7 @@ func (a *cli) sides(cmd *cobra.Command, args []string) ([2][]string, error) {
 	return [2][]string{args[:1], args[1:]}, nil
 }
 
-// side is the content of a lock file, or what a server offers.
+// side returns the content of a lock file, or what a server offers.
 func (a *cli) side(ctx context.Context, words []string) (*contract.Lock, error) {
 	if len(words) == 1 && !isURL(words[0]) {
 		l, err := lockFile(words[0])
@@ -113,7 +116,8 @@ func (a *cli) side(ctx context.Context, words []string) (*contract.Lock, error) 
 	return a.lockOf(ctx, words)
 }
 
-// lockFile is nil if there is no such file, or if it is something else, such as a program.
+// lockFile returns the content of a lock file. If the file does not exist or is something else,
+// such as a program, it returns nil. A missing file whose name ends in .lock is an error.
 func lockFile(path string) (*contract.Lock, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -136,7 +140,7 @@ func lockFile(path string) (*contract.Lock, error) {
 	return l, nil
 }
 
-// printChanges writes one line each, or with --json a list.
+// printChanges prints one line for each change. With --json it prints a list.
 func (a *cli) printChanges(changes []contract.Change) error {
 	if a.json {
 		type change struct {

@@ -35,7 +35,7 @@ func TestLockAndDiff(t *testing.T) {
 	}
 	text := changed("text.lock", `"title": "Slow",`, `"title": "Crawl",`)
 	renamed := changed("renamed.lock", `"name": "slow",`, `"name": "sleepy",`)
-	wider := changed("wider.json", `"minimum": 0`, `"minimum": 1`) // what was stricter is wider now
+	wider := changed("wider.json", `"minimum": 0`, `"minimum": 1`) // with a higher old minimum, the tool accepts more now
 	optional := changed("optional.lock", `"tasks": "required"`, `"tasks": "optional"`)
 	wrong := filepath.Join(dir, "wrong.lock")
 	if err := os.WriteFile(wrong, []byte(`{}`), 0o600); err != nil {
@@ -45,7 +45,7 @@ func TestLockAndDiff(t *testing.T) {
 		name string
 		args []string
 		code int
-		out  string // on stdout; "": nothing may be there
+		out  string // part of stdout; "": stdout must be empty
 		errs string
 	}{
 		{"same", []string{file, everything}, 0, "", ""},
@@ -80,7 +80,8 @@ func TestLockAndDiff(t *testing.T) {
 	}
 }
 
-// TestListsAreRaw: --json shows what the server has sent, also what no later revision has.
+// TestListsAreRaw checks that --json shows what the server has sent, also members that no later
+// revision has.
 func TestListsAreRaw(t *testing.T) {
 	t.Parallel()
 	out, errs, code := kagami(t, "tools", everything, "--json", "--revision", "2025-11-25")

@@ -22,35 +22,35 @@ import (
 // problem is a kind of finding. docs/troubleshooting.md explains each code.
 type problem struct {
 	code   string
-	fatal  bool   // clients do not work with it
-	remedy string // what to do
+	fatal  bool   // clients cannot work with the server
+	remedy string // how to fix it
 }
 
-// problems are all kinds, in the order of the examination.
+// problems are all kinds of findings, in the order of the checks.
 var problems = []problem{
 	{"build", true, "Fix what the compiler reports."},
-	{"start", true, "Run the program by hand: it must serve on stdin and stdout, or at the URL. Its log says what is missing."},
+	{"start", true, "Run the program by hand: it must serve on stdin and stdout, or at the URL. Its log shows the cause."},
 	{"slow-start", false, "Open databases and caches on first use, or in the background: clients give up after some seconds."},
 	{"stdout", true, "Print to stderr only. The standard output of a server on stdio belongs to the protocol."},
 	{"warnings", false, "Run `kagami inspect` to see them, each with its fix."},
-	{"unreachable", true, "Check the address, the port, and whether the process listens there: a server on 127.0.0.1 is not reached from other machines."},
+	{"unreachable", true, "Check the address, the port, and whether the process listens there. Other machines cannot reach a server on 127.0.0.1."},
 	{"certificate", true, "Serve a certificate for this host name that has not expired, with its whole chain."},
 	{"html", true, "The address belongs to a web page. The endpoint is usually at /mcp."},
 	{"host", true, "Give the server its public name: `--allow-host NAME`. A proxy must pass the Host header on."},
-	{"origin", false, "Refuse requests of foreign pages with 403: otherwise any page can use a server on the visitor's own machine."},
+	{"origin", false, "Refuse requests of foreign pages with 403. Otherwise any page can use a server on its visitor's machine."},
 	{"login", true, "Log in with `kagami auth login`, or give a token with --bearer."},
 	{"metadata", true, "Serve the metadata of RFC 9728 at /.well-known/oauth-protected-resource, with and without the path of the endpoint, and name it in WWW-Authenticate."},
 	{"audience", true, "The `resource` of the metadata must be the URL that clients use: set `auth.Resource`."},
 	{"issuer", true, "The authorization server must serve its own metadata (RFC 8414, or OpenID discovery) over HTTPS."},
-	{"session", true, "Requests of one session reach different processes: let them share a store (`--store redis://…`), or let the proxy keep a client at one process."},
-	{"buffered", true, "A proxy holds the stream back. With nginx: `proxy_buffering off`; the answer also says `X-Accel-Buffering: no`."},
+	{"session", true, "Requests of one session reach different processes. Let the processes share a store (`--store redis://…`), or let the proxy send all requests of a client to one process."},
+	{"buffered", true, "A proxy holds the stream back. With nginx: `proxy_buffering off`; the response also needs `X-Accel-Buffering: no`."},
 	{"cut", false, "A proxy ends streams that are idle. Raise its timeout: `proxy_read_timeout` of nginx, `timeout tunnel` of HAProxy."},
-	{"clock", false, "Set the clocks by NTP: tokens are valid between two times."},
+	{"clock", false, "Set the clocks with NTP: tokens are valid only between two times."},
 	{"revisions", false, "Clients of that revision cannot use the server."},
 	{"clients", false, "Run `kagami inspect --profile all` to see what each client refuses or changes."},
 }
 
-// finding is what is wrong with one server.
+// finding is one problem of the server.
 type finding struct {
 	Code   string `json:"code"`
 	Fatal  bool   `json:"fatal"`
@@ -58,7 +58,7 @@ type finding struct {
 	Remedy string `json:"remedy"`
 }
 
-// diagnosis is a server that is examined.
+// diagnosis examines one server.
 type diagnosis struct {
 	cli    *cli
 	server []string
@@ -66,10 +66,10 @@ type diagnosis struct {
 	http   *http.Client
 	idle   time.Duration // how long a stream is watched
 	found  []finding
-	good   []string // what was looked at and is fine
+	good   []string // checks that found no problem
 
-	mu    sync.Mutex // guards stray: a client reads on a goroutine of its own
-	stray string     // what the server has printed where it must not
+	mu         sync.Mutex // guards nonMessage, because a client reads on its own goroutine
+	nonMessage string     // report about the first line on stdout that is not a message
 }
 
 func (p *diagnosis) finds(code, format string, args ...any) {
@@ -93,10 +93,11 @@ func (a *cli) doctorCommand() *cobra.Command {
 	idle := 5 * time.Second
 	cmd := &cobra.Command{
 		Use: "doctor SERVER", Short: "Check a server, and explain how to fix what is wrong",
-		Long: `Reach a server as clients do, and report what is wrong and how to fix it: whether it builds and
-starts, what it prints where it must not, host and origin, certificate, the metadata for a
-login, sessions behind a load balancer, streams behind a proxy, clock, revisions, and what
-known clients refuse. Each finding has a code, which docs/troubleshooting.md explains.
+		Long: `Check a server in the same way as clients use it, and report what is wrong and how to fix it.
+The checks cover: building and starting, output on stdout, host and origin, certificate, the
+metadata for a login, sessions behind a load balancer, streams behind a proxy, clock,
+revisions, and what known clients refuse. docs/troubleshooting.md explains the code of each
+finding.
 
 No tool is called. The exit code is 1 if clients cannot work with the server.`,
 		Example: `  kagami doctor ./examples/weather
@@ -114,12 +115,12 @@ No tool is called. The exit code is 1 if clients cannot work with the server.`,
 			return p.report()
 		},
 	}
-	cmd.Flags().DurationVar(&idle, "idle", idle, "how long to watch a stream on which nothing happens; proxies cut after a minute or more")
+	cmd.Flags().DurationVar(&idle, "idle", idle, "how long to watch an idle stream; proxies often close one after a minute or more")
 	a.completes(cmd, nil)
 	return cmd
 }
 
-// patience bounds each request of the examination.
+// patience is the time limit of each request. A slower start than slowStart is a finding.
 const (
 	patience  = 20 * time.Second
 	slowStart = 3 * time.Second
@@ -154,18 +155,18 @@ func (p *diagnosis) examine(ctx context.Context) {
 		return p.cli.heard(program, func(format string, args ...any) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			p.stray = cmp.Or(p.stray, fmt.Sprintf(format, args...))
+			p.nonMessage = cmp.Or(p.nonMessage, fmt.Sprintf(format, args...))
 		}), nil
 	})
 }
 
-// speak connects at every revision, and looks at what is offered.
+// speak connects at every revision and checks what the server offers.
 func (p *diagnosis) speak(ctx context.Context, target func() (client.Target, error)) {
 	defer func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p.stray != "" {
-			p.finds("stdout", "%s", p.stray)
+		if p.nonMessage != "" {
+			p.finds("stdout", "%s", p.nonMessage)
 		}
 	}()
 	spoken, refused := []string{}, []string{}
@@ -176,7 +177,7 @@ func (p *diagnosis) speak(ctx context.Context, target func() (client.Target, err
 		var status *client.HTTPError
 		switch {
 		case errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
-			p.finds("login", "it wants a login, so that nothing else can be looked at: %v", err)
+			p.finds("login", "it wants a login, so nothing else can be checked: %v", err)
 			return
 		case err != nil:
 			refused = append(refused, revision.String())
@@ -187,7 +188,7 @@ func (p *diagnosis) speak(ctx context.Context, target func() (client.Target, err
 		}
 		spoken = append(spoken, revision.String())
 		if took := time.Since(began); took > slowStart {
-			p.finds("slow-start", "at revision %s, %s passed before it had said what it offers", revision, took.Round(100*time.Millisecond))
+			p.finds("slow-start", "at revision %s, it took %s until it had listed what it offers", revision, took.Round(100*time.Millisecond))
 		}
 		if newest || len(refused) > 0 && len(spoken) == 1 {
 			p.offers(all)
@@ -198,7 +199,7 @@ func (p *diagnosis) speak(ctx context.Context, target func() (client.Target, err
 	}
 	p.fine("revisions %s", strings.Join(spoken, ", "))
 	if len(refused) > 0 {
-		p.finds("revisions", "it does not speak %s", strings.Join(refused, ", "))
+		p.finds("revisions", "it does not support %s", strings.Join(refused, ", "))
 	}
 }
 
@@ -214,7 +215,7 @@ func (p *diagnosis) lists(ctx context.Context, target func() (client.Target, err
 		return nil, err
 	}
 	all, err = surface.Read(ctx, c, surface.All)
-	_ = c.Close() // a process may end in any way
+	_ = c.Close() // the exit status of the process does not matter
 	return all, err
 }
 
@@ -222,11 +223,11 @@ func (p *diagnosis) offers(all *surface.Surface) {
 	p.fine("%s %s; tools: %d, resources: %d, templates: %d, prompts: %d", all.Server.Name, all.Server.Version,
 		len(all.Tools), len(all.Resources), len(all.Templates), len(all.Prompts))
 	if found := profile.Check(all, "all"); len(found) > 0 {
-		p.finds("clients", "%d things are not taken as they are by some client; the first: %s", len(found), found[0])
+		p.finds("clients", "some client refuses or changes what the server offers, findings: %d; the first: %s", len(found), found[0])
 	}
 }
 
-// report prints the findings. The error says that clients cannot work with the server.
+// report prints the findings. It returns an error if clients cannot work with the server.
 func (p *diagnosis) report() error {
 	fatal := slices.ContainsFunc(p.found, func(f finding) bool { return f.Fatal })
 	if p.cli.json {
@@ -251,7 +252,7 @@ func (p *diagnosis) report() error {
 		}
 	}
 	if fatal {
-		return errors.New("clients cannot work with the server: see what is marked FAIL")
+		return errors.New("clients cannot work with the server: see the lines with FAIL")
 	}
 	return nil
 }

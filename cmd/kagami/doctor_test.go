@@ -20,7 +20,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// codes are what doctor has found.
+// codes runs doctor and returns the codes of its findings.
 func codes(t *testing.T, args ...string) (found []string, fine, errs string, code int) {
 	t.Helper()
 	out, errs, code := kagami(t, append([]string{"doctor", "--json", "--idle", "300ms"}, args...)...)
@@ -121,7 +121,7 @@ func TestDoctorOverHTTP(t *testing.T) {
 			s := httptest.NewServer(tt.handler)
 			t.Cleanup(s.Close)
 			found, fine, errs, code := codes(t, s.URL+"/mcp")
-			if name == "two processes without a store" { // half of the other requests are lost, too
+			if name == "two processes without a store" { // half of the other requests also fail
 				found = slices.DeleteFunc(found, func(c string) bool { return c == "start" || c == "revisions" })
 			}
 			fatal := slices.ContainsFunc(problems, func(a problem) bool { return a.fatal && slices.Contains(found, a.code) })
@@ -131,7 +131,7 @@ func TestDoctorOverHTTP(t *testing.T) {
 		})
 	}
 	if found, _, _, code := codes(t, "http://127.0.0.1:1/mcp"); code != 1 || !slices.Equal(found, []string{"unreachable"}) {
-		t.Errorf("nobody listens: %v, exit code %d", found, code)
+		t.Errorf("no server: %v, exit code %d", found, code)
 	}
 	secure := httptest.NewTLSServer(healthy)
 	t.Cleanup(secure.Close)
@@ -140,7 +140,7 @@ func TestDoctorOverHTTP(t *testing.T) {
 	}
 }
 
-// TestDoctorForPeople: the text has each finding with its remedy.
+// TestDoctorForPeople checks that the text has each finding with its remedy.
 func TestDoctorForPeople(t *testing.T) {
 	t.Parallel()
 	out, errs, code := kagami(t, "doctor", "./testdata/warned")
@@ -154,7 +154,8 @@ const (
 	troublesEnd   = "<!-- end of the findings -->\n"
 )
 
-// TestDoctorGuide: docs/troubleshooting.md has each code, and the messages that it quotes are in the code.
+// TestDoctorGuide checks that docs/troubleshooting.md has each code, and that the code has the
+// messages that the page quotes.
 func TestDoctorGuide(t *testing.T) {
 	t.Parallel()
 	const page = "../../docs/troubleshooting.md"
@@ -182,7 +183,7 @@ func TestDoctorGuide(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| (`.*?`) \\|").FindAllStringSubmatch(messages, -1) {
 		for _, quoted := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
 			if !strings.Contains(source, quoted[1]) {
-				t.Errorf("no message says %q", quoted[1])
+				t.Errorf("no message contains %q", quoted[1])
 			}
 		}
 	}
@@ -195,7 +196,7 @@ func TestDoctorGuide(t *testing.T) {
 	}
 }
 
-// sources are all Go files of the product, as one text.
+// sources returns all Go files of the product as one text.
 func sources(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder

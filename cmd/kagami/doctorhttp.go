@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// longestAnswer bounds what is read of an answer.
+// longestAnswer is the maximum number of bytes that are read of a response.
 const longestAnswer = 1 << 20
 
 const (
@@ -22,7 +22,8 @@ const (
 	pingOld  = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
 )
 
-// reach looks at the carrier: it reports whether there is a server to speak with.
+// reach checks the HTTP endpoint. It reports whether there is a server that can be examined
+// further.
 func (p *diagnosis) reach(ctx context.Context) bool {
 	answer, err := p.post(ctx, helloOld, nil)
 	var certificate *tls.CertificateVerificationError
@@ -35,7 +36,7 @@ func (p *diagnosis) reach(ctx context.Context) bool {
 		return false
 	}
 	if skew := clockSkew(answer.header); skew > 30*time.Second {
-		p.finds("clock", "its clock and this one differ by %s", skew.Round(time.Second))
+		p.finds("clock", "the clocks of the server and of this machine differ by %s", skew.Round(time.Second))
 	}
 	switch {
 	case strings.HasPrefix(answer.header.Get("Content-Type"), "text/html"):
@@ -46,7 +47,7 @@ func (p *diagnosis) reach(ctx context.Context) bool {
 		return false
 	case answer.status == http.StatusUnauthorized:
 		p.login(ctx, answer.header.Get("WWW-Authenticate"))
-		return p.bearer != "" // which is not valid here
+		return p.bearer != "" // with a token, the MCP client reports its error as well
 	}
 	p.origin(ctx)
 	if session := answer.header.Get("Mcp-Session-Id"); session != "" {
@@ -56,7 +57,7 @@ func (p *diagnosis) reach(ctx context.Context) bool {
 	return true
 }
 
-// post sends a message, with the header fields of the command line and these.
+// post sends a message with the header fields of the command line and the given fields.
 func (p *diagnosis) post(ctx context.Context, message string, fields map[string]string) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -73,7 +74,7 @@ func (p *diagnosis) post(ctx context.Context, message string, fields map[string]
 	return reply{answer.StatusCode, answer.Header, body}, err
 }
 
-// reply is what a server answers.
+// reply is the response of a server.
 type reply struct {
 	status int
 	header http.Header
@@ -108,22 +109,22 @@ func clockSkew(header http.Header) time.Duration {
 	return time.Since(there).Abs()
 }
 
-// origin asks as a foreign page would.
+// origin sends a request with the Origin header of a foreign web page.
 func (p *diagnosis) origin(ctx context.Context) {
 	answer, err := p.post(ctx, helloOld, map[string]string{"Origin": "https://evil.example"})
 	switch {
 	case err != nil:
 	case answer.status == http.StatusForbidden:
-		p.fine("a foreign page is refused")
+		p.fine("requests of foreign web pages are refused")
 	case answer.status < http.StatusBadRequest:
-		p.finds("origin", "it answers a page of https://evil.example with HTTP %d", answer.status)
+		p.finds("origin", "it answers a request of a page of https://evil.example with HTTP %d", answer.status)
 	}
 }
 
-// manyRequests is how often a session is used, each time by a connection of its own.
+// manyRequests is the number of requests in one session. Each uses a new connection.
 const manyRequests = 6
 
-// session asks whether all processes behind the address know a session.
+// session checks whether all processes behind the address know a session.
 func (p *diagnosis) session(ctx context.Context, id string) {
 	lost := 0
 	for range manyRequests {
@@ -133,13 +134,14 @@ func (p *diagnosis) session(ctx context.Context, id string) {
 		}
 	}
 	if lost > 0 {
-		p.finds("session", "%d of %d requests of one session find no session", lost, manyRequests)
+		p.finds("session", "%d of %d requests did not find their session", lost, manyRequests)
 		return
 	}
-	p.fine("a session is known to whoever answers")
+	p.fine("every request found its session")
 }
 
-// stream opens the stream of a session and watches it: its header must arrive at once, and it must not end.
+// stream opens the stream of a session and watches it. The response header must arrive at once, and
+// the stream must stay open.
 func (p *diagnosis) stream(ctx context.Context, id string) {
 	const atOnce = 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, atOnce+p.idle)
@@ -156,7 +158,7 @@ func (p *diagnosis) stream(ctx context.Context, id string) {
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK {
-		return // it has no streams
+		return // the server has no streams
 	}
 	if took := time.Since(began); took > atOnce {
 		p.finds("buffered", "the header of a stream took %s", took.Round(time.Second))
@@ -170,7 +172,7 @@ func (p *diagnosis) stream(ctx context.Context, id string) {
 	p.fine("a stream stays open for %s", p.idle)
 }
 
-// login follows the way of a client that has no token (RFC 9728).
+// login does what a client without a token does (RFC 9728).
 func (p *diagnosis) login(ctx context.Context, challenge string) {
 	endpoint, err := url.Parse(p.server[0])
 	if err != nil {
@@ -192,27 +194,27 @@ func (p *diagnosis) login(ctx context.Context, challenge string) {
 	}
 	switch {
 	case len(missing) == len(places):
-		p.finds("metadata", "it refuses requests, and there is no metadata at %s", strings.Join(missing, " or "))
+		p.finds("metadata", "it refuses requests, and it has no metadata at %s", strings.Join(missing, " or "))
 		return
 	case !strings.Contains(challenge, "resource_metadata"):
 		p.finds("metadata", "WWW-Authenticate does not name the metadata: %q", challenge)
 	default:
-		p.fine("a client learns where to log in")
+		p.fine("clients can find out where to log in")
 	}
 	if strings.TrimSuffix(resource.Resource, "/") != strings.TrimSuffix(p.server[0], "/") {
-		p.finds("audience", "the metadata is of %s, and clients use %s", resource.Resource, p.server[0])
+		p.finds("audience", "the metadata names %s, but clients use %s", resource.Resource, p.server[0])
 	}
 	for _, issuer := range resource.Servers {
 		p.issuer(ctx, issuer)
 	}
 	if p.bearer == "" {
-		p.finds("login", "it wants a token, and none was given")
+		p.finds("login", "it wants a token, but there is none")
 		return
 	}
-	p.finds("login", "it does not take this token: %s", challenge)
+	p.finds("login", "it does not accept this token: %s", challenge)
 }
 
-// issuer looks for the metadata of an authorization server at the places of RFC 8414 and OpenID.
+// issuer looks for the metadata of an authorization server at the URLs of RFC 8414 and OpenID.
 func (p *diagnosis) issuer(ctx context.Context, issuer string) {
 	at, err := url.Parse(issuer)
 	if err != nil {
@@ -235,7 +237,7 @@ func (p *diagnosis) issuer(ctx context.Context, issuer string) {
 	p.finds("issuer", "the authorization server %s has no metadata: %v", issuer, last)
 }
 
-// fetch reads a JSON document.
+// fetch reads the JSON document at an address.
 func (p *diagnosis) fetch(ctx context.Context, address string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
 
-// exit is how a command has ended.
+// exit is the outcome of a command.
 type exit struct {
 	code int
-	kind string // in the JSON of a failure
+	kind string // kind of failure, for --json
 }
 
-// Exits of all commands. They are documented: scripts depend on them.
+// Exits of all commands. They are documented, because scripts depend on them.
 var (
 	exitOK          = exit{0, ""}
 	exitFailure     = exit{1, "failure"}
@@ -36,30 +36,30 @@ var (
 )
 
 const exitHelp = `Exit codes: 0 success, 1 another failure, 2 wrong usage, 3 the server wants a login or
-refuses the token, 4 no server or a broken connection, 5 the tool says that it failed, 6 the
-surface has changed (diff), 7 there is no such tool, resource or prompt, 130 interrupted.
-With --json a failure is JSON on stdout, too.`
+refuses the token, 4 no server or a broken connection, 5 the tool failed, 6 the server's API
+has changed (diff), 7 there is no such tool, resource or prompt, 130 interrupted.
+With --json a failure is also printed as JSON on stdout.`
 
-// unreachedError is a server that cannot be started or reached.
+// unreachedError is the error for a server that cannot be started or reached.
 type unreachedError struct{ err error }
 
 func (e *unreachedError) Error() string { return e.err.Error() }
 func (e *unreachedError) Unwrap() error { return e.err }
 
-// unlistedError names a component that the server does not list.
+// unlistedError is the error for a component that the server does not list.
 type unlistedError struct{ text string }
 
 func (e *unlistedError) Error() string { return e.text }
 
-// invalidParams is the JSON-RPC error for a tool or prompt that does not exist.
+// invalidParams is the JSON-RPC error code for a tool or prompt that does not exist.
 const invalidParams = -32602
 
-// missingError is something that is not there.
+// missingError is the error for something that does not exist.
 type missingError struct{ text string }
 
 func (e *missingError) Error() string { return e.text }
 
-// exitOf decides how a command ends that has returned err.
+// exitOf returns the outcome of a command that has returned err.
 func exitOf(ctx context.Context, err error) exit {
 	if err == nil {
 		return exitOK
@@ -91,15 +91,15 @@ func exitOf(ctx context.Context, err error) exit {
 	return exitFailure
 }
 
-// isLogin reports whether a login failed, or is needed. An authorization server that cannot be reached
-// is another failure.
+// isLogin reports whether a login is needed or has failed. An authorization server that cannot be
+// reached is a different failure.
 func isLogin(err error) bool {
 	_, ok := errors.AsType[*oauth.Error](err)
 	return ok && !errors.Is(err, oauth.ErrUnavailable) && !errors.Is(err, oauth.ErrStore)
 }
 
-// absent reports whether the server has no such component or task. One that it does not list may
-// exist: what counts is that the server refuses it.
+// absent reports whether the server has no such component or task. An unlisted component may exist,
+// so it counts as absent only if the server also refuses it.
 func absent(err error) bool {
 	fault, refused := errors.AsType[*protocol.Fault](err)
 	answer, answered := errors.AsType[*protocol.Error](err)
@@ -113,7 +113,7 @@ func absent(err error) bool {
 	return errors.Is(err, client.ErrTaskGone) || refused && fault.Kind == protocol.FaultResourceNotFound
 }
 
-// unreached reports whether the server was not there, or has gone.
+// unreached reports whether the server could not be reached, or has ended.
 func unreached(err error) bool {
 	if _, ok := errors.AsType[*unreachedError](err); ok {
 		return true
@@ -123,14 +123,15 @@ func unreached(err error) bool {
 	return network || ended || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, client.ErrClosed)
 }
 
-// report prints a failure as JSON, for programs.
+// report prints a failure as JSON for programs.
 func (e exit) report(out io.Writer, err error) {
-	_ = json.NewEncoder(out).Encode(map[string]any{"error": map[string]any{ // a reader that is gone does not matter
+	_ = json.NewEncoder(out).Encode(map[string]any{"error": map[string]any{ // stdout may be closed
 		"code": e.code, "kind": e.kind, "message": failure(err),
 	}})
 }
 
-// noPage replaces an HTML page in an error: whoever has answered is no MCP server.
+// noPage replaces an HTML page in an error, because a server that answers with one is not an MCP
+// server.
 func noPage(server []string, err error) error {
 	status, ok := errors.AsType[*client.HTTPError](err)
 	if !ok || status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden {

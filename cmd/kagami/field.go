@@ -11,7 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// describeField shows what a field wants, choices numbered.
+// describeField prints what a field wants, with numbered choices.
 func describeField(w io.Writer, f *client.Field) {
 	title := f.Title
 	if title == "" {
@@ -25,7 +25,8 @@ func describeField(w io.Writer, f *client.Field) {
 	describeChoices(w, f)
 }
 
-// plain reports whether a field has no name of its own: the question is the message.
+// plain reports whether a field has only a generic name. The message is then the question for the
+// field.
 func plain(f *client.Field) bool {
 	return f.Name == "value" && (f.Title == "" || strings.EqualFold(f.Title, "value")) && f.Description == ""
 }
@@ -40,10 +41,11 @@ func describeChoices(w io.Writer, f *client.Field) {
 	}
 }
 
-// onOneLine prevents a server from printing lines that look like the command's own.
+// onOneLine returns text on one line, so that a server cannot print lines that look like the
+// command's own.
 func onOneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// traits describe the values that are allowed.
+// traits returns words that describe the allowed values.
 func traits(f *client.Field) []string {
 	kind := map[string]string{
 		"string": "text", "integer": "whole number", "number": "number", "boolean": "y or n",
@@ -70,7 +72,7 @@ func traits(f *client.Field) []string {
 	return all
 }
 
-// shown is a JSON value in the form in which a person would type it.
+// shown returns a JSON value as a user types it.
 func shown(raw json.RawMessage) string {
 	v, err := parseValue(raw)
 	if err != nil {
@@ -82,7 +84,7 @@ func shown(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// fieldValue converts a typed text to the type of the field; nil: the field is left out.
+// fieldValue converts a typed text to the type of the field. nil means that the field is left out.
 func fieldValue(f *client.Field, text string) (json.RawMessage, error) {
 	if text == "" {
 		switch {
@@ -91,7 +93,7 @@ func fieldValue(f *client.Field, text string) (json.RawMessage, error) {
 		case !f.Required:
 			return nil, nil
 		case f.Type == "string" && f.Choices == nil:
-			return nil, errors.New(`an answer is required ("" is the empty text)`)
+			return nil, errors.New(`an answer is required (for an empty text, type "")`)
 		}
 		return nil, errors.New("an answer is required")
 	}
@@ -133,7 +135,7 @@ func typed(f *client.Field, text string) (json.RawMessage, error) {
 	return quote(text), nil
 }
 
-// choice finds the choice with this value, title or number, in this order.
+// choice returns the choice with this value, title or number, in this order.
 func choice(f *client.Field, text string) (json.RawMessage, error) {
 	for _, c := range f.Choices {
 		if shown(c.Value) == text {

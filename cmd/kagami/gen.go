@@ -17,19 +17,22 @@ func (a *cli) genCommand() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use: "gen [DIR…]", Short: "Generate descriptions and enums from doc comments",
-		Long: `Make descriptions and enums from the doc comments of Go packages (default: of the current
-directory), in a file ` + docgen.File + ` in each. Run it with "go generate", from this line in
-a file of the package:
+		Long: `Generate descriptions and enums from the doc comments of Go packages. The default is the
+package in the current directory. Each package gets a file ` + docgen.File + `. To run this with
+"go generate", add this line to a file of the package:
 
   //go:generate kagami gen
 
 The comment of a function describes the tool, resource or prompt that is made from it. The
 comment of a struct field describes the argument or the member. Describe and the tag doc
-have precedence. A string or integer type with two or more constants gets a method Values, so
-that its schema lists them with their comments, unless it has one, its constants are
-flags (1 << iota), or its doc comment has the line //kagami:open.
+have precedence.
 
-A comment that begins with the name loses it: "AddNote adds a note." becomes "Adds a note."`,
+A string or integer type with two or more constants gets a method Values. The type's schema
+then lists the constants with their comments. There are three exceptions: the type already
+has a method Values, its constants are flags (1 << iota), or its doc comment has the line
+//kagami:open.
+
+A name at the start of a comment is removed: "AddNote adds a note." becomes "Adds a note."`,
 		Example: `  kagami gen
   kagami gen --check ./orders ./stock`,
 		RunE: func(_ *cobra.Command, dirs []string) error {
@@ -48,7 +51,8 @@ A comment that begins with the name loses it: "AddNote adds a note." becomes "Ad
 	return cmd
 }
 
-// gen brings the generated file of a package up to date, or checks that it is.
+// gen updates the generated file of a package. If check is set, it only reports whether the file is
+// stale.
 func (a *cli) gen(dir string, check bool) error {
 	p, err := docgen.Read(dir)
 	if err != nil {
@@ -60,7 +64,7 @@ func (a *cli) gen(dir string, check bool) error {
 		return err
 	}
 	if len(old) > 0 && !bytes.HasPrefix(old, []byte(docgen.Header)) {
-		return fmt.Errorf("%s was not written by kagami gen: rename it", path)
+		return fmt.Errorf("%s was not written by kagami gen: rename the file", path)
 	}
 	var source []byte // nil if there is nothing to describe
 	if !p.Empty() {
@@ -77,7 +81,7 @@ func (a *cli) gen(dir string, check bool) error {
 	case check:
 		return fmt.Errorf("%s is stale: run kagami gen %s", path, dir)
 	case p.Empty():
-		a.say("removed %s: there is nothing to describe any more", path)
+		a.say("removed %s: there is nothing left to describe", path)
 		return os.Remove(path)
 	}
 	a.say("wrote %s: descriptions %d, enums %d", path, len(p.Docs), len(p.Enums))

@@ -11,7 +11,8 @@ import (
 
 const documented = "testdata/documented"
 
-// TestGen: the file of a server in testdata is what gen writes, and clients see what it says.
+// TestGen checks that the generated file in testdata is current, and that clients see its
+// descriptions.
 func TestGen(t *testing.T) {
 	t.Parallel()
 	if out, errs, code := kagami(t, "gen", "--check", documented); code != 0 || out+errs != "" {
@@ -37,7 +38,8 @@ func TestGen(t *testing.T) {
 	}
 }
 
-// TestGenChanges: a file that is stale, one that is not needed any more, and one that gen did not write.
+// TestGenChanges covers a file that is stale, a file that is no longer needed, and a file that gen
+// did not write.
 func TestGenChanges(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 
 const guideBegin = "<!-- the commands, written by go test ./cmd/kagami -run TestGuide -update -->\n"
 
-// TestGuide: docs/cli.md has every command as its help has it.
+// TestGuide checks that docs/cli.md has the help of every command.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	const page = "../../docs/cli.md"

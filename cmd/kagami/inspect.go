@@ -17,24 +17,24 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/surface/profile"
 )
 
-// inspectPatience bounds how long a program may take to print its report: one that does not
-// know --inspect may begin to serve instead.
+// inspectPatience is how long a program may take to print its report. A program that does not
+// support --inspect may serve instead, and never end.
 const inspectPatience = 20 * time.Second
 
 func (a *cli) inspectCommand() *cobra.Command {
 	var chain, strict bool
 	var profiles []string
 	cmd := &cobra.Command{
-		Use: "inspect SERVER", Short: "Show all that a server offers",
-		Long: `Show all that a server offers.
+		Use: "inspect SERVER", Short: "Show everything that a server offers",
+		Long: `Show everything that a server offers.
 
-A Go package is built and run with --inspect=json, which programs of serve.Main know, and
-those with flags of their own that have one of framework/serve/inspect:
-what clients with all scopes see, the lines of code it comes from and, with --chain, the
-middleware in front of every component. All others are asked as a client.
+A Go package is built and run with --inspect=json. Programs of serve.Main support this flag,
+and other programs can add it with framework/serve/inspect. The report shows what clients
+with all scopes see, and the source lines of each component. With --chain it also shows the
+middleware of every component. Other servers are listed through MCP.
 
---profile adds what known clients and APIs of models refuse, cut or change, each rule with
-its source, and what the tools cost in tokens. With --strict that is exit code 1, too.`,
+--profile adds what known clients and model APIs refuse, shorten or change, and the tokens
+that the tools cost. Each rule has its source. With --strict, findings also give exit code 1.`,
 		Example: `  kagami inspect ./examples/weather
   kagami inspect ./examples/secured --chain
   kagami inspect https://mcp.example.com/mcp --bearer "$TOKEN"`,
@@ -46,10 +46,10 @@ its source, and what the tools cost in tokens. With --strict that is exit code 1
 			return a.inspect(cmd, args, chain, strict)
 		},
 	}
-	cmd.Flags().StringSliceVar(&profiles, "profile", nil, "say what known clients do not take: `NAMES` of "+strings.Join(profile.Names(), ", ")+", or all")
+	cmd.Flags().StringSliceVar(&profiles, "profile", nil, "show what known clients refuse or change: `NAMES` of "+strings.Join(profile.Names(), ", ")+", or all")
 	strictFlag(cmd, &strict)
 	a.completes(cmd, nil)
-	cmd.Flags().BoolVar(&chain, "chain", false, "show the middleware of every component, outermost first; the server must be a program that knows --inspect")
+	cmd.Flags().BoolVar(&chain, "chain", false, "show the middleware of every component, outermost first; the server must be a program that supports --inspect")
 	return cmd
 }
 
@@ -65,7 +65,7 @@ func (a *cli) inspect(cmd *cobra.Command, args []string, chain, strict bool) err
 	case chain && atURL:
 		return usagef("--chain: a server at a URL does not show its middleware; give its Go package")
 	case chain && a.revision != "":
-		return usagef("--chain and --revision: the middleware is the same at all revisions")
+		return usagef("--chain and --revision exclude each other: the middleware is the same at all revisions")
 	case atURL || a.revision != "" || len(a.headers) > 0 || a.bearer != "" || !chain && (!strict || len(a.profiles.profiles) > 0) && !isPackage(server):
 		return a.showServer(cmd.Context(), server, surface.All)
 	}
@@ -77,7 +77,7 @@ func (a *cli) inspect(cmd *cobra.Command, args []string, chain, strict bool) err
 	defer func() { _ = cleanup() }()
 	doc, err := a.ownReport(ctx, program)
 	if errors.Is(err, errNoReport) && !chain && !strict {
-		return a.showServer(ctx, server, surface.All) // the second build comes from the cache, and errors have the program's name
+		return a.showServer(ctx, server, surface.All) // build again: errors must name the package, not the temporary program
 	}
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (a *cli) inspect(cmd *cobra.Command, args []string, chain, strict bool) err
 	return errors.Join(a.printReport(doc, chain), strictly(doc, strict))
 }
 
-// isPackage says whether the server is a Go package that would be built.
+// isPackage reports whether the server is a Go package that must be built.
 func isPackage(server []string) bool {
 	if len(server) > 1 {
 		return false
@@ -95,19 +95,19 @@ func isPackage(server []string) bool {
 	return err != nil && (statErr != nil || info.IsDir() || strings.HasSuffix(server[0], ".go"))
 }
 
-// errNoReport means that the program does not know --inspect=json.
-var errNoReport = errors.New("the server does not answer to --inspect=json: write it with serve.Main, or use package framework/serve/inspect")
+// errNoReport is the error for a program that does not support --inspect=json.
+var errNoReport = errors.New("the server does not support --inspect=json: write it with serve.Main, or use package framework/serve/inspect")
 
-// ownReport runs the program to get its report. It has no stdin, so that a program that ignores
-// --inspect and speaks MCP there ends at once.
+// ownReport runs the program to get its report. The program has no stdin. If it ignores --inspect
+// and serves MCP on stdin, it therefore ends at once.
 func (a *cli) ownReport(ctx context.Context, program *exec.Cmd) ([]byte, error) {
-	defer a.notice("waiting for " + program.Path + " to show itself")()
+	defer a.notice("waiting for the report of " + program.Path)()
 	ctx, cancel := context.WithTimeout(ctx, inspectPatience)
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, program.Path, append(program.Args[1:], "--inspect=json")...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.WaitDelay = time.Second // its children may keep its streams open
+	cmd.WaitDelay = time.Second // child processes may keep the streams open
 	err := cmd.Run()
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, ctx.Err()
@@ -118,7 +118,7 @@ func (a *cli) ownReport(ctx context.Context, program *exec.Cmd) ([]byte, error) 
 	}
 	unread := json.Unmarshal(out.Bytes(), &report)
 	switch {
-	case unread == nil && report.Problems > 0: // people find the report on stderr
+	case unread == nil && report.Problems > 0: // stderr has the problems as text
 		return nil, fmt.Errorf("the server does not start\n%s", strings.TrimSpace(errs.String()))
 	case unread != nil || report.Revision == "":
 		return nil, fmt.Errorf("%w\n%s", errNoReport, strings.TrimSpace(errs.String()))

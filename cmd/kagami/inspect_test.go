@@ -40,7 +40,7 @@ func TestInspectPackage(t *testing.T) {
 	}
 }
 
-// Programs that do not know --inspect=json are asked as a client, or refused.
+// Programs that do not support --inspect=json are listed through MCP, or refused.
 func TestInspectOthers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func TestInspectOthers(t *testing.T) {
 		err  string
 	}{
 		"no report":        {[]string{"inspect", program("mute", "echo no such flag >&2; exit 2"), "--chain"}, 1, "package framework/serve/inspect\nno such flag"},
-		"other JSON":       {[]string{"inspect", program("other", "echo '{}'"), "--chain"}, 1, "does not answer to --inspect=json"},
+		"other JSON":       {[]string{"inspect", program("other", "echo '{}'"), "--chain"}, 1, "does not support --inspect=json"},
 		"a faulty app":     {[]string{"inspect", faulty, "--chain"}, 1, "the server does not start\nkagami: 1 problem"},
 		"fails in the end": {[]string{"inspect", program("late", `echo '{"revision":"2026-07-28"}'; echo late >&2; exit 1`), "--chain"}, 4, "exit status 1\nlate"},
 		"a package":        {[]string{"inspect", crashes}, 4, "connecting to " + crashes + ": "},
@@ -81,7 +81,7 @@ func TestInspectOthers(t *testing.T) {
 	}
 }
 
-// Warnings of Build stand in what shows a server, and --strict fails because of them.
+// Commands that show a server also show the warnings of Build, and --strict fails because of them.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	const warned = "./testdata/warned"
@@ -130,11 +130,11 @@ func TestWarnings(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	t.Parallel()
 	out, errs, code := kagami(t, "inspect", weather, "--profile", "all", "--strict")
-	if code != 0 || !strings.Contains(out, "\nProfiles\n  everything is taken as it is\n\nTokens ") || !strings.Contains(out, "\n  all tools ") {
+	if code != 0 || !strings.Contains(out, "\nProfiles\n  no client refuses or changes anything\n\nTokens ") || !strings.Contains(out, "\n  all tools ") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	out, errs, code = kagami(t, "inspect", everything, "--profile", "claude-code,gemini", "--strict")
-	if code != 1 || !strings.Contains(out, "\n  claude-code refused\n    tool ") || strings.Contains(out, "\n  cursor") || !strings.Contains(errs, "clients change or refuse") {
+	if code != 1 || !strings.Contains(out, "\n  claude-code refused\n    tool ") || strings.Contains(out, "\n  cursor") || !strings.Contains(errs, "findings of profiles: ") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	out, errs, code = kagami(t, "inspect", everything, "--profile", "openai", "--json")

@@ -28,15 +28,15 @@ func (a *cli) installCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install SERVER --client CLIENT",
 		Short: "Install a server in a client's configuration",
-		Long: `Install a server: write it into the client's configuration. The change is
-shown first, and confirmed in a terminal or by --yes. Comments and the order of the file
-stay. An entry of that name which kagami did not write is never changed.
+		Long: `Install a server in a client's configuration. kagami shows the change first; confirm it in
+the terminal or with --yes. Comments and the order of the file stay. kagami does not change
+an entry of the same name that it did not write.
 
 CLIENT is claude-desktop, claude-code, cursor, vscode, codex, gemini, zed or windsurf. A Go
-package is built first, into the user's configuration directory.
+package is built first, in the user's configuration directory.
 
-A server at a URL that wants a login gets one from the client itself. --client-id, --scope
-and --callback-port are for authorization servers that register clients by hand.`,
+If a server at a URL wants a login, the client itself logs in. Use --client-id, --scope and
+--callback-port if the client was registered by hand at the authorization server.`,
 		Example: `  kagami install ./examples/weather --client cursor
   kagami install https://mcp.example.com/mcp --client vscode --name shop
   kagami install ./server --client claude-desktop --env API_KEY=secret --print`,
@@ -50,10 +50,10 @@ and --callback-port are for authorization servers that register clients by hand.
 	}
 	f.common(cmd)
 	cmd.Flags().StringArrayVar(&f.env, "env", nil, "`NAME=VALUE` for the server's environment; repeatable")
-	cmd.Flags().StringVar(&f.login.ClientID, "client-id", "", "`ID` by which the client logs in")
+	cmd.Flags().StringVar(&f.login.ClientID, "client-id", "", "`ID` of the client at the authorization server")
 	cmd.Flags().StringArrayVar(&f.login.Scopes, "scope", nil, "`SCOPE` that the client asks for; repeatable (default: what the server wants)")
-	cmd.Flags().IntVar(&f.login.Port, "callback-port", 0, "`PORT` that the browser comes back to (claude-code)")
-	cmd.Flags().BoolVar(&f.print, "print", false, "print the entry, and change nothing")
+	cmd.Flags().IntVar(&f.login.Port, "callback-port", 0, "`PORT` of the redirect URI on this machine (claude-code)")
+	cmd.Flags().BoolVar(&f.print, "print", false, "only print the entry")
 	return cmd
 }
 
@@ -62,7 +62,7 @@ func (a *cli) uninstallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall NAME --client CLIENT",
 		Short: "Uninstall a server from a client's configuration",
-		Long:  "Uninstall a server from a client's configuration. An entry that kagami did not write, or that was changed since, stays.",
+		Long:  "Uninstall a server from a client's configuration. An entry stays if kagami did not write it, or if it was changed later.",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("want the NAME of one server")
@@ -76,7 +76,7 @@ func (a *cli) uninstallCommand() *cobra.Command {
 }
 
 func (f *installFlags) common(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.client, "client", "", "the `CLIENT`")
+	cmd.Flags().StringVar(&f.client, "client", "", "the `CLIENT` whose configuration to change")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
 	if cmd.Name() == "install" {
 		cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the server in the client (default: from SERVER)")
@@ -132,14 +132,15 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 	if err := errors.Join(file.write(text), known.keep(dirs, client.name, r.Name, entry)); err != nil {
 		return err
 	}
-	if _, err = fmt.Fprintf(a.out, "%s knows %s now. Restart it.\n", client.name, r.Name); err != nil || r.URL == "" || r.Header["Authorization"] != "" {
+	if _, err = fmt.Fprintf(a.out, "%s now has the server %s. Restart the client.\n", client.name, r.Name); err != nil || r.URL == "" || r.Header["Authorization"] != "" {
 		return err
 	}
 	_, err = fmt.Fprintf(a.out, "If the server wants a login: %s.\n", strings.ReplaceAll(client.logsIn, "NAME", r.Name))
 	return err
 }
 
-// canLogIn refuses what the client cannot be told about its login.
+// canLogIn returns an error if the client's configuration cannot contain the settings for its
+// login.
 func (c *clientProgram) canLogIn(r *registration) error {
 	switch l := &r.Login; {
 	case !l.given():
@@ -147,7 +148,7 @@ func (c *clientProgram) canLogIn(r *registration) error {
 	case r.URL == "":
 		return usagef("--client-id, --scope and --callback-port are for servers at a URL")
 	case !c.told:
-		return usagef("%s reads nothing about logins from its file: it registers by itself", c.name)
+		return usagef("%s has no login settings in its file: it registers itself", c.name)
 	case l.Port != 0 && c.name != "claude-code":
 		return usagef("--callback-port: %s chooses the port itself", c.name)
 	}
@@ -176,7 +177,7 @@ func (a *cli) uninstall(f *installFlags) error {
 	case !there:
 		return &missingError{fmt.Sprintf("%s has no server %q", file.path, f.name)}
 	case !own:
-		return fmt.Errorf("%s: kagami did not write the server %q, or it was changed since: remove it by hand", file.path, f.name)
+		return fmt.Errorf("%s: kagami did not write the server %q, or it was changed later: remove it by hand", file.path, f.name)
 	}
 	text, err := file.without(f.name, written)
 	if err != nil {
@@ -188,10 +189,10 @@ func (a *cli) uninstall(f *installFlags) error {
 	return errors.Join(file.write(text), known.keep(dirs, client.name, f.name, ""))
 }
 
-// registration describes the server to a client.
+// registration returns the description of the server for a client.
 func (a *cli) registration(ctx context.Context, f *installFlags, server []string, dirs directories) (*registration, error) {
 	r := &registration{Name: f.name, Env: map[string]string{}, Header: map[string]string{}, Login: f.login}
-	for _, pair := range slices.Concat(a.serverEnv, f.env) { // a name stands for its environment, too
+	for _, pair := range slices.Concat(a.serverEnv, f.env) { // serverEnv comes from the entry of a server that was given by name
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
 			return nil, usagef("--env: want NAME=VALUE, got %q", pair)
@@ -227,7 +228,7 @@ func (a *cli) registration(ctx context.Context, f *installFlags, server []string
 	return r, r.named(strings.TrimSuffix(filepath.Base(r.Command), ".exe"))
 }
 
-// named gives the server a name if it has none.
+// named sets the name of the server to name if it has no name, and checks it.
 func (r *registration) named(name string) error {
 	if r.Name == "" {
 		r.Name = name
@@ -238,7 +239,7 @@ func (r *registration) named(name string) error {
 	return nil
 }
 
-// kept builds a Go package to a place where it stays.
+// kept builds a Go package into kagami's own directory, where the program stays.
 func (a *cli) kept(ctx context.Context, pkg string, dirs directories) (string, error) {
 	dir, err := os.MkdirTemp("", "kagami-")
 	if err != nil {
@@ -257,14 +258,14 @@ func (a *cli) kept(ctx context.Context, pkg string, dirs directories) (string, e
 	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
 		return "", err
 	}
-	next := place + ".new"                                  // a client may run the old one
+	next := place + ".new"                                  // a client may be running the old file
 	if err := os.WriteFile(next, text, 0o700); err != nil { //nolint:gosec // a program
 		return "", err
 	}
 	return place, os.Rename(next, place)
 }
 
-// printEntry prints what install would write.
+// printEntry prints the entry that install would write.
 func (a *cli) printEntry(client *clientProgram, r *registration) error {
 	if client.member == "" {
 		_, err := fmt.Fprint(a.out, strings.TrimLeft(r.toml(), "\n"))
@@ -284,7 +285,7 @@ func (a *cli) confirm(f *installFlags, file *configFile, text []byte) error {
 	}
 	in, ok := a.in.(*os.File)
 	if !ok || !isTerminal(in) {
-		return usagef("nothing was changed: give --yes, there is no terminal to ask")
+		return usagef("nothing was changed: there is no terminal to ask, so give --yes")
 	}
 	_, _ = fmt.Fprint(a.errs, "Write it? [y/N] ")
 	line, err := bufio.NewReader(in).ReadString('\n')
@@ -294,7 +295,7 @@ func (a *cli) confirm(f *installFlags, file *configFile, text []byte) error {
 	return nil
 }
 
-// changedLines are the lines that differ, between the common beginning and the common end.
+// changedLines returns the lines between the common start and the common end, as a diff.
 func changedLines(before, after string) string {
 	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
 	start := 0
@@ -318,7 +319,7 @@ func changedLines(before, after string) string {
 // installations are the entries that kagami has written, by client and name.
 type installations map[string]map[string]string
 
-// own is the directory of kagami's own files.
+// own returns the directory of kagami's own files.
 func (d directories) own() string { return filepath.Join(d.config, "kagami") }
 
 func (d directories) installed() installations {
@@ -330,7 +331,7 @@ func (d directories) installed() installations {
 	return all
 }
 
-// keep remembers an entry, or forgets it if it is empty.
+// keep saves an entry that kagami has written. If entry is "", keep removes the saved one.
 func (i installations) keep(dirs directories, client, name, entry string) error {
 	if i[client] == nil {
 		i[client] = map[string]string{}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestClientFiles: where each client has its file, on each system.
+// TestClientFiles checks where each client has its file on each system.
 func TestClientFiles(t *testing.T) {
 	t.Parallel()
 	for system, want := range map[string]map[string]string{
@@ -41,7 +41,7 @@ func TestClientFiles(t *testing.T) {
 	}
 }
 
-// TestEntries: how each client writes a program and a URL.
+// TestEntries checks how each client writes a program and a URL.
 func TestEntries(t *testing.T) {
 	t.Parallel()
 	program := &registration{Name: "n", Command: "/bin/n", Args: []string{"-x"}, Env: map[string]string{"K": "v"}}
@@ -88,11 +88,11 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// TestInstall goes through all clients: in, again with another environment, and out. What else is
-// in the file, comments too, is what it was before.
+// TestInstall installs a server in the file of each client, installs it again with another
+// environment, and uninstalls it. All other content of the file, also comments, must stay the same.
 func TestInstall(t *testing.T) {
 	home := t.TempDir()
-	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // they are below the home directory
+	for _, name := range []string{"GOCACHE", "GOMODCACHE"} { // by default they are in the home directory, which the test replaces
 		value, err := exec.Command("go", "env", name).Output()
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +134,7 @@ func TestInstall(t *testing.T) {
 			t.Errorf("%s, without --yes: exit code %d\n%s", c.name, code, errs)
 		}
 		out, errs, code := kagami(t, append(install, "--yes")...)
-		if code != 0 || !strings.Contains(out, c.name+" knows notes now.") || !strings.Contains(errs, "+ ") {
+		if code != 0 || !strings.Contains(out, c.name+" now has the server notes.") || !strings.Contains(errs, "+ ") {
 			t.Errorf("%s: exit code %d\n%s%s", c.name, code, out, errs)
 		}
 		if text := read(); !strings.Contains(text, everything) || c.member != "" && (!strings.Contains(text, "// last words") || !strings.Contains(text, "// keep")) {
@@ -171,7 +171,7 @@ func TestInstall(t *testing.T) {
 	installAnew(t, dirs, hello)
 }
 
-// installLogin: a server that wants a login, in and out again.
+// installLogin installs and uninstalls a server that wants a login.
 func installLogin(t *testing.T, c *clientProgram, read func() string) {
 	t.Helper()
 	before := read()
@@ -198,7 +198,8 @@ func installLogin(t *testing.T, c *clientProgram, read func() string) {
 	}
 }
 
-// TestChangedMeanwhile: what a client has written since the file was read is not lost.
+// TestChangedMeanwhile checks that a change that a client makes after the file was read is not
+// lost.
 func TestChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	dirs := directories{home: t.TempDir(), os: "linux"}
@@ -213,12 +214,12 @@ func TestChangedMeanwhile(t *testing.T) {
 	if err := file.write([]byte("{}")); err != nil {
 		t.Fatal(err)
 	}
-	if err := file.write([]byte(`{"a":1}`)); err == nil || !strings.Contains(err.Error(), "was changed meanwhile") {
+	if err := file.write([]byte(`{"a":1}`)); err == nil || !strings.Contains(err.Error(), "was changed by another program") {
 		t.Errorf("over another's text: %v", err)
 	}
 }
 
-// discovers starts a server by its name in mcp.json, and by the name that a client has for it.
+// discovers starts a server by its name in mcp.json, and by its name in a client's configuration.
 func discovers(t *testing.T, dirs directories) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -236,13 +237,13 @@ func discovers(t *testing.T, dirs directories) {
 	if err := os.WriteFile("mcp.json", []byte(strings.Replace(other, `"/no/such"`, `"/no/such","env":{"X":"y"}`, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := kagami(t, "tools", "old"); code != 2 || !strings.Contains(errs, "is one server in") {
+	if _, errs, code := kagami(t, "tools", "old"); code != 2 || !strings.Contains(errs, "names different servers in ") {
 		t.Errorf("two with other variables: exit code %d\n%s", code, errs)
 	}
 	if err := os.WriteFile("mcp.json", []byte(project), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := kagami(t, "tools", "old"); code != 2 || !strings.Contains(errs, "is one server in mcp.json and another in ") {
+	if _, errs, code := kagami(t, "tools", "old"); code != 2 || !strings.Contains(errs, "names different servers in mcp.json and ") {
 		t.Errorf("two of one name: exit code %d\n%s", code, errs)
 	}
 	out, _, code := kagami(t, "discover")
@@ -261,7 +262,7 @@ func discovers(t *testing.T, dirs directories) {
 	}
 }
 
-// installAnew makes the file of a client that has none, for a package and for a URL.
+// installAnew installs a package and a URL in a client that has no file yet.
 func installAnew(t *testing.T, dirs directories, hello string) {
 	t.Helper()
 	cursor, err := clientNamed("cursor")

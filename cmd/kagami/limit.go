@@ -7,20 +7,23 @@ import (
 	"time"
 )
 
-// limit ends a session whose server takes too long. The time that a person needs for an answer
-// does not count.
+// limit ends a session whose server takes too long. The time that the user needs for answers does
+// not count.
+//
+// Questions call hold and release on any goroutine, and mu guards the state. While open is greater
+// than 0, the timer is stopped and left is the remaining time.
 type limit struct {
 	cancel context.CancelCauseFunc
 	after  time.Duration
 
-	mu    sync.Mutex  // guards all below
+	mu    sync.Mutex  // guards the fields below
 	timer *time.Timer // nil: no limit
 	left  time.Duration
 	since time.Time // when the timer was started
-	open  int       // questions that a person is answering
+	open  int       // questions that the user is answering
 }
 
-// limited returns a context that ends after d; with 0, it does not.
+// limited returns a context that is canceled after d. If d is 0, there is no limit.
 func limited(ctx context.Context, d time.Duration) (context.Context, *limit) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l := &limit{cancel: cancel, after: d, left: d}
@@ -35,10 +38,10 @@ func (l *limit) expire() {
 	l.fail(fmt.Errorf("the server took longer than %s (--timeout)", l.after))
 }
 
-// fail ends the session for a reason of the command itself.
+// fail ends the session; why becomes the error of the command.
 func (l *limit) fail(why error) { l.cancel(why) }
 
-// hold stops the time until release.
+// hold stops the timer until release.
 func (l *limit) hold() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,11 +11,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// allCommand makes the command list.
+// allCommand returns the command list.
 func (a *cli) allCommand() *cobra.Command {
 	var strict bool
 	cmd := &cobra.Command{
-		Use: "list SERVER", Short: "List all that a server offers, one line each",
+		Use: "list SERVER", Short: "List everything that a server offers, one line each",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, _, err := a.arguments(cmd, args)
 			if err != nil {
@@ -42,7 +42,7 @@ func (a *cli) list(ctx context.Context, server []string) error {
 	})
 }
 
-// listed is a table of what a server offers.
+// listed returns a table of what a server offers.
 func listed(all *surface.Surface) string {
 	var rows [][3]string
 	for _, t := range all.Tools {
@@ -75,7 +75,8 @@ func orElse(text, otherwise string) string {
 	return otherwise
 }
 
-// firstSentence is the beginning of a description, on one line.
+// firstSentence returns the first sentence of a description on one line, or its beginning if it is
+// long.
 func firstSentence(text string) string {
 	text = onOneLine(text)
 	if end := strings.Index(text, ". "); end >= 0 {

@@ -14,16 +14,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// Lists are kept between commands, so that a call is one event of the server's rate limit, and the shell can
-// complete what is typed without waiting.
+// Lists are cached between commands, so that a call is only one request for the server's rate
+// limit. The shell can also complete words without waiting.
 const (
 	listAge     = 5 * time.Minute
-	mostAge     = 24 * time.Hour // then a file is removed
+	mostAge     = 24 * time.Hour // older files are removed
 	longestList = 16 << 20       // bytes
 )
 
-// listFile returns the file for the lists of a server. Each caller and each revision has its own file. If there is
-// no cache, listFile returns "".
+// listFile returns the file for the lists of a server. Each caller and each revision has its own
+// file. If there is no cache, listFile returns "".
 func (a *cli) listFile(server []string, parts surface.Part) string {
 	if a.cache == "" {
 		return ""
@@ -40,7 +40,8 @@ func (a *cli) listFile(server []string, parts surface.Part) string {
 	return filepath.Join(a.cache, hex.EncodeToString(sum[:16])+".json")
 }
 
-// keptLists returns what the server has listed a short time ago, or nil.
+// keptLists returns the cached lists of the server if they are not older than listAge, and nil
+// otherwise.
 func (a *cli) keptLists(server []string, parts surface.Part) *surface.Surface {
 	file := a.listFile(server, parts)
 	info, err := os.Stat(file)
@@ -82,8 +83,8 @@ func (a *cli) forgetLists(server []string, parts surface.Part) {
 	}
 }
 
-// toolsFor returns the tools of a server. If the server is at a URL and an earlier command has listed the tool,
-// toolsFor returns the kept list, and kept is true.
+// toolsFor returns the tools of a server. If the server is at a URL and the cached list has the
+// tool, toolsFor returns that list, and kept is true.
 func (a *cli) toolsFor(ctx context.Context, c *client.Client, server []string, name string) (all *surface.Surface, kept bool, err error) {
 	atURL := len(server) == 1 && isURL(server[0])
 	if atURL {

@@ -14,12 +14,12 @@ import (
 func (a *cli) lockCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "lock SERVER", Short: "Lock what a server offers in a file, for diff",
-		Long: `Lock what a server offers in a JSON file made for review: commit the file, and let
-"kagami diff" say what a change means for clients that know the old surface.
+		Use: "lock SERVER", Short: "Lock a server's API in a file, for diff",
+		Long: `Lock a server's API in a JSON file that is easy to review. Commit the file. Later,
+"kagami diff" shows what a change means for clients that know the old API.
 
-The file has no version of the server. It has what this caller sees: of components that
-need scopes, those that the token of --bearer has.`,
+The file does not contain the version of the server. It contains only what this caller can
+see: a component that needs scopes is missing if the token of --bearer lacks them.`,
 		Example: `  kagami lock ./examples/weather --output mcp.lock
   kagami lock https://mcp.example.com/mcp > theirs.lock`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,8 +47,8 @@ need scopes, those that the token of --bearer has.`,
 	return cmd
 }
 
-// lockOf reads what a server offers, and whether its tools may be tasks, which the lists of an
-// earlier revision say.
+// lockOf reads what a server offers. If the newest revision does not list whether tools support
+// tasks, lockOf reads that at an earlier revision.
 func (a *cli) lockOf(ctx context.Context, server []string) (*contract.Lock, error) {
 	var l *contract.Lock
 	err := a.session(ctx, server, func(ctx context.Context, c *client.Client) (err error) {
@@ -58,7 +58,8 @@ func (a *cli) lockOf(ctx context.Context, server []string) (*contract.Lock, erro
 	if err != nil || a.revision != "" || len(l.Tools) == 0 || l.Revision == contract.ListsTasks().String() {
 		return l, err
 	}
-	// A server may serve no client of that revision: then nobody has looked.
+	// A server may refuse clients of that revision. The lock then does not contain whether tools
+	// support tasks.
 	_ = a.session(ctx, server, func(ctx context.Context, c *client.Client) error {
 		all, err := surface.Read(ctx, c, surface.Tools)
 		if err == nil {

@@ -1,20 +1,20 @@
-// Command kagami talks to MCP servers from a shell: it calls tools, reads
-// resources, gets prompts and shows what a server offers.
+// Command kagami calls, inspects and tests MCP servers from a shell.
 //
 //	kagami call ./examples/weather forecast city=Kyoto days=2
 //	kagami inspect -- npx some-server --flag
 //
-// SERVER is a Go package (a directory or an import path: it is built with the go
-// command and started), a program, or the URL of a server over HTTP. Whole command
-// lines come after "--" or in --cmd. kagami speaks the newest revision both sides
-// know.
+// SERVER is a Go package, a program, or the URL of a server over HTTP. A package is a
+// directory or an import path; kagami builds it with the go command and starts it. Give
+// a whole command line after "--" or in --cmd. kagami uses the newest revision that both
+// sides support.
 //
-// What a server asks during call, read and prompt is asked in the terminal, or
-// answered from the file of --answers; without both, the server is told that nobody
-// can be asked. Pages are shown and never opened.
+// A server may ask questions during call, read and prompt. The user answers them in the
+// terminal, or the file of --answers has the answers. Without both, kagami does not
+// declare that the client can be asked. kagami prints the URLs of pages and does not open
+// them.
 //
-// Results go to stdout and nothing else does; questions, diagnostics and the
-// server's own stderr go to stderr. "kagami --help" lists the exit codes.
+// Only results go to stdout. Questions, diagnostics and the server's stderr go to stderr.
+// "kagami --help" lists the exit codes.
 package main
 
 import (
@@ -41,7 +41,7 @@ func main() {
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // then a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // a second signal then ends the process at once
 	a := &cli{in: os.Stdin, out: os.Stdout, errs: os.Stderr}
 	if dir, err := os.UserCacheDir(); err == nil {
 		a.cache = filepath.Join(dir, "kagami", "lists")
@@ -55,7 +55,7 @@ func run(args []string) int {
 	return a.run(ctx, args)
 }
 
-// run is the program without the process: it returns the exit code.
+// run runs a command line and returns the exit code.
 func (a *cli) run(ctx context.Context, args []string) int {
 	terminal, _ := a.errs.(*screen)
 	defer terminal.clear()
@@ -76,9 +76,9 @@ func (a *cli) run(ctx context.Context, args []string) int {
 	if (a.json || wantsJSON(args)) && !out.wrote {
 		how.report(out, err)
 	}
-	errs, name := a.errs, terminal.paint(red, "kagami:") // errors contain texts of the server
+	errs, name := a.errs, terminal.paint(red, "kagami:")
 	switch how {
-	case exitTool: // the text comes from the server, and is printed without a prefix
+	case exitTool: // the text is the result of the tool, so it gets no prefix
 		_, _ = fmt.Fprintln(errs, onTerminal(err.Error()))
 	case exitContract: // the changes were printed to stdout
 	case exitUsage:
@@ -89,8 +89,8 @@ func (a *cli) run(ctx context.Context, args []string) int {
 	return how.code
 }
 
-// wantsJSON reports whether --json is on a command line that could not be understood. What follows
-// "--" belongs to the server.
+// wantsJSON reports whether --json is on a command line that could not be parsed. It ignores the
+// words after "--", because they belong to the server.
 func wantsJSON(args []string) bool {
 	if dashes := slices.Index(args, "--"); dashes >= 0 {
 		args = args[:dashes]
@@ -98,8 +98,8 @@ func wantsJSON(args []string) bool {
 	return slices.Contains(args, "--json")
 }
 
-// failure is the text of an error. Some errors end with a call that can be copied, so a code is
-// put on a line of its own if the message has several lines.
+// failure returns the text of an error. Some messages end with a command to copy. If a message has
+// several lines, failure therefore puts the JSON-RPC code on its own line.
 func failure(err error) string {
 	text := err.Error()
 	var refused *protocol.Error
@@ -110,8 +110,9 @@ func failure(err error) string {
 	return text + remedy(err)
 }
 
-// remedy says what the user can do about questions without an answer, and about a token that is
-// missing, not valid any more, or lacks scopes.
+// remedy returns what the user can do about err. It knows questions without an answer, tasks, pages
+// to visit, and tokens that are missing, no longer valid, or lack scopes. For other errors it
+// returns "".
 func remedy(err error) string {
 	fault, refused := errors.AsType[*protocol.Fault](err)
 	status, isHTTP := errors.AsType[*client.HTTPError](err)
@@ -121,27 +122,28 @@ func remedy(err error) string {
 	case errors.Is(err, oauth.ErrLogin):
 		return "\nLog in with: kagami auth login URL"
 	case isLogin(err):
-		return "\nEach step is shown by: kagami auth debug URL\nIf you have a token, give it by --bearer or " + bearerEnv + "."
+		return "\nTo see each step, run: kagami auth debug URL\nIf you have a token, give it with --bearer or " + bearerEnv + "."
 	case isHTTP && status.Challenge != "":
 		return told(status)
 	case errors.Is(err, client.ErrTaskGone):
-		return "\nTasks expire, and those of 2025-11-25 are found only by the principal (--bearer) or session that made them."
+		return "\nTasks expire. On 2025-11-25 only the principal (--bearer) or the session that made a task can find it."
 	case refused && fault.Required != nil && fault.Required.Tasks:
-		return "\nThe tool runs as a task only: call it with --task."
+		return "\nThe tool runs only as a task: call it with --task."
 	case errors.Is(err, client.ErrInputRequired), refused && fault.Kind == protocol.FaultMissingCapability:
-		return "\nRun it in a terminal to answer, or see --answers, --sample and --root in the help of the command."
+		return "\nRun it in a terminal to answer, or use --answers, --sample or --root (see the help of the command)."
 	case !refused || fault.Kind != protocol.FaultURLRequired:
 		return ""
 	}
 	var text strings.Builder
-	text.WriteString("\nThe server wants you to visit a page first; then call again:")
+	text.WriteString("\nThe server wants you to visit a page first. Then call again:")
 	for _, page := range fault.Elicitations {
 		_, _ = fmt.Fprintf(&text, "\n  %s (%s)", page.URL, onOneLine(page.Message))
 	}
 	return text.String()
 }
 
-// told is the server's own explanation, besides the scopes, which the error has.
+// told returns the server's explanation of a refusal. It leaves out the scopes, because the error
+// already names them.
 func told(status *client.HTTPError) string {
 	why := strings.Trim(status.ChallengeParam("error")+": "+status.ChallengeParam("error_description"), ": ")
 	if why == "" {

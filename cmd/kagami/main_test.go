@@ -21,7 +21,7 @@ import (
 	"github.com/kagami-mcp/kagami/testkit/transporttest"
 )
 
-// everything is the server that the tests speak to, built by TestMain.
+// everything is the path of the tests' server. TestMain builds it.
 var everything string
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// kagami runs the command as main does.
+// kagami runs a command in the same way as main.
 func kagami(t *testing.T, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var stdout bytes.Buffer
@@ -52,7 +52,7 @@ func kagami(t *testing.T, args ...string) (out, errs string, code int) {
 	return stdout.String(), stderr.String(), code
 }
 
-// shared is a stderr: the server's process and the command write to it at once.
+// shared is a stderr for the server's process and the command, which write at the same time.
 type shared struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -70,7 +70,7 @@ func (s *shared) String() string {
 	return s.buf.String()
 }
 
-// The first command of the README, from the package's source.
+// The first command of the README, for the source of a package.
 func TestCallWeather(t *testing.T) {
 	t.Parallel()
 	out, errs, code := kagami(t, "call", "../../examples/weather", "forecast", "city=Kyoto", "days=2")
@@ -104,8 +104,8 @@ func TestCommands(t *testing.T) {
 		name string
 		args []string
 		code int
-		out  string // on stdout; "": nothing may be there
-		errs string // on stderr
+		out  string // part of stdout; "": stdout must be empty
+		errs string // part of stderr
 	}{
 		{"text", []string{"call", everything, "test_simple_text"}, 0, "This is a simple text response for testing.\n", ""},
 		{"typed", []string{"call", everything, "slow", "seconds=0"}, 0, "Waited 0 s.\n", ""},
@@ -153,7 +153,7 @@ func TestCommands(t *testing.T) {
 		{"other scheme", []string{"tools", "ws://localhost/mcp"}, 2, "", "got the scheme ws, want http or https"},
 		{"scheme in capitals", []string{"tools", "HTTP://127.0.0.1:1/mcp"}, 4, "", "connecting to HTTP://127.0.0.1:1/mcp"},
 		{"path of Windows", []string{"tools", "--cmd", `C:\new\server.exe "a \"b\""`}, 4, "", `connecting to C:\new\server.exe a "b"`},
-		{"no program", []string{"tools", "nowhere"}, 4, "", `"nowhere" is neither a file here nor a program in PATH`},
+		{"no program", []string{"tools", "nowhere"}, 4, "", `"nowhere" is not a file and not a program in PATH`},
 		{"no tool", []string{"call", everything}, 2, "", "no TOOL given"},
 		{"no URI", []string{"read", everything}, 2, "", "no URI given"},
 		{"too much", []string{"tools", everything, "more"}, 2, "", `unexpected argument "more"`},
@@ -161,7 +161,7 @@ func TestCommands(t *testing.T) {
 		{"not a pair, prompt", []string{"prompt", everything, "x", "5"}, 2, "", "want key=value"},
 		{"unknown revision", []string{"tools", everything, "--revision", "2024-01-01"}, 2, "", "want one of 2024-11-05"},
 		{"unfinished quote", []string{"tools", "--cmd", "'a"}, 2, "", "unfinished quote"},
-		{"no such path", []string{"tools", "./nowhere"}, 4, "", "neither a Go package nor a program"},
+		{"no such path", []string{"tools", "./nowhere"}, 4, "", "want a Go package or a program"},
 		{"not a program", []string{"tools", "../../protocol"}, 4, "", "building the server"},
 		{"not a server", []string{"tools", "--", "go", "version"}, 4, "", "connecting to go version"},
 	}
@@ -182,7 +182,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// What a server prints beside its messages is shown, and how it ended.
+// The command shows what a server prints besides its messages, and how the server ended.
 func TestServersThatDoNotSpeak(t *testing.T) {
 	t.Parallel()
 	const printed = "kagami: the server wrote to stdout something other than an MCP message: "
@@ -193,7 +193,7 @@ func TestServersThatDoNotSpeak(t *testing.T) {
 	}{
 		"a banner":        {`echo "Welcome to 1.0"; exec ` + everything, 0, []string{printed + "Welcome to 1.0\n"}},
 		"logs":            {`printf '{"level":"info"}\n\033[31m7\n'; exec ` + everything, 0, []string{printed + `{"level":"info"}`, printed + `\x1b[31m7`}},
-		"without end":     {`for i in 1 2 3 4 5 6 7 8 9; do echo "line $i"; done; exec ` + everything, 0, []string{printed + "line 5\nkagami: the server prints more of that\n"}},
+		"without end":     {`for i in 1 2 3 4 5 6 7 8 9; do echo "line $i"; done; exec ` + everything, 0, []string{printed + "line 5\nkagami: the server writes more such lines; they are not shown\n"}},
 		"its usage":       {`echo "usage: server FILE"; exit 64`, 4, []string{printed + "usage: server FILE\n", "(server process: exit status 64)\n"}},
 		"crash":           {`echo "no key" >&2; exit 3`, 4, []string{"no key\n", "the connection was lost", "(server process: exit status 3)\n"}},
 		"crash in a call": {`read line; echo '{"jsonrpc":"2.0","id":1001,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"public"}}'; read line; exit 4`, 4, []string{"tools/list: client: the connection was lost", "(server process: exit status 4)\n"}},
@@ -213,12 +213,12 @@ func TestServersThatDoNotSpeak(t *testing.T) {
 	}
 }
 
-// full is a disk.
+// full is a writer to a full disk.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-// TestFullDisk: what cannot be written has not succeeded.
+// TestFullDisk checks that a command fails if it cannot write its output.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
@@ -277,7 +277,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestInterruptedBuild: the reason is the signal, and not how the compiler has ended.
+// TestInterruptedBuild checks that the error names the signal, and not the end of the compiler.
 func TestInterruptedBuild(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancelCause(t.Context())
@@ -289,7 +289,7 @@ func TestInterruptedBuild(t *testing.T) {
 	}
 }
 
-// cancelling cancels at the first write.
+// cancelling cancels a context at the first write.
 type cancelling struct {
 	shared
 	cancel context.CancelFunc
@@ -300,7 +300,8 @@ func (c *cancelling) Write(p []byte) (int, error) {
 	return c.shared.Write(p)
 }
 
-// TestFailuresAsJSON: with --json a failure is JSON on stdout, unless a result is there already.
+// TestFailuresAsJSON checks that a failure is JSON on stdout with --json, unless a result is
+// already there.
 func TestFailuresAsJSON(t *testing.T) {
 	t.Parallel()
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -315,7 +316,7 @@ func TestFailuresAsJSON(t *testing.T) {
 	}{
 		"tools --json": {2, "usage", "no server"}, "tools --json --nope": {2, "usage", "unknown flag --nope"},
 		"tools --json --jsn x":                       {2, "usage", "did you mean --json?"},
-		"tools --json ./nowhere":                     {4, "no server", "neither a Go package nor a program"},
+		"tools --json ./nowhere":                     {4, "no server", "want a Go package or a program"},
 		"tools --json " + page.URL:                   {4, "no server", "no MCP server at " + page.URL + ": it answers HTTP 404 with a page of HTML"},
 		"call --json " + everything + " nope":        {7, "not found", `the server lists no tool "nope"`},
 		"read --json " + everything + " test://nope": {7, "not found", "not found"},
@@ -334,7 +335,7 @@ func TestFailuresAsJSON(t *testing.T) {
 	}
 }
 
-// TestJSONOfTheServer: a flag of the server is not one of kagami.
+// TestJSONOfTheServer checks that a flag of the server is not a flag of kagami.
 func TestJSONOfTheServer(t *testing.T) {
 	t.Parallel()
 	if out, errs, code := kagami(t, "tools", "--", everything, "--json"); code != 4 || out != "" {
@@ -342,7 +343,7 @@ func TestJSONOfTheServer(t *testing.T) {
 	}
 }
 
-// TestList: everything in one view.
+// TestList checks that list shows all kinds of components.
 func TestList(t *testing.T) {
 	t.Parallel()
 	out, errs, code := kagami(t, "list", weather)

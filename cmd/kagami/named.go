@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// namedServer is a server that a configuration has under the name.
+// namedServer is a server that was found by name, and the configuration file that has it.
 type namedServer struct {
 	file  string
 	entry clientEntry
 }
 
-// lookUp replaces the name of a server by what a configuration has under it. Paths, programs and
-// URLs are no names.
+// lookUp replaces the name of a server by the command line or URL in a configuration. It leaves
+// paths, programs and URLs unchanged. It also adds the environment and header fields of the entry.
 func (a *cli) lookUp(name string) ([]string, error) {
 	_, noFile := os.Stat(name)
 	_, noProgram := exec.LookPath(name)
@@ -29,7 +29,7 @@ func (a *cli) lookUp(name string) ([]string, error) {
 	first := found[0]
 	for _, other := range found[1:] {
 		if !reflect.DeepEqual(first.entry, other.entry) {
-			return nil, usagef("%q is one server in %s and another in %s: give its command line or URL", name, first.file, other.file)
+			return nil, usagef("%q names different servers in %s and %s: give the command line or URL", name, first.file, other.file)
 		}
 	}
 	for variable, value := range first.entry.Env {
@@ -41,8 +41,8 @@ func (a *cli) lookUp(name string) ([]string, error) {
 	return first.entry.words(), nil
 }
 
-// serversNamed finds a name in all configurations. Files that cannot be read have none: clients
-// shows what is wrong with them.
+// serversNamed finds a name in all configurations. It skips files that cannot be read; the command
+// clients reports them.
 func serversNamed(name string) []namedServer {
 	dirs, err := userDirectories()
 	if err != nil {

@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// maxNames bounds the names in a message.
+// maxNames is the maximum number of names in a message.
 const maxNames = 20
 
-// unlisted says that the server does not list a component, and which ones it lists.
+// unlisted returns the message that the server does not list a component. The message names similar
+// components, and the listed ones.
 func unlisted(kind, name string, names []string) string {
 	text := fmt.Sprintf("the server lists no %s %q.", kind, name)
 	if near := nearest(name, names); len(near) > 0 {
@@ -22,11 +23,11 @@ func unlisted(kind, name string, names []string) string {
 	if len(names) > maxNames {
 		listed, more = names[:maxNames], fmt.Sprintf(" and %d more", len(names)-maxNames)
 	}
-	return fmt.Sprintf("%s There are: %s%s", text, strings.Join(listed, ", "), more)
+	return fmt.Sprintf("%s It lists: %s%s", text, strings.Join(listed, ", "), more)
 }
 
-// nearest names, best first, at most three: those within a third of the name's
-// length, or that contain it.
+// nearest returns at most three names that are similar to name, the most similar first. A name is
+// similar if it contains name, or if its distance is at most a third of name's length.
 func nearest(name string, names []string) []string {
 	type candidate struct {
 		name     string
@@ -48,7 +49,7 @@ func nearest(name string, names []string) []string {
 	return out
 }
 
-// distance is the Levenshtein distance.
+// distance returns the Levenshtein distance between a and b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

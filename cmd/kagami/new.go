@@ -24,18 +24,18 @@ import (
 //go:embed template
 var templates embed.FS
 
-// project is what the templates of a new module know.
+// project has the values for the templates of a new module.
 type project struct {
 	Name, Module         string
 	FX, HTTP, Auth, Task bool
-	Dir                  string // checkout of Kagami; "": a release
+	Dir                  string // directory with a clone of Kagami; "": use a release
 	Version, Go, GoMinor string
-	Dash                 string // before a flag of the program
+	Dash                 string // prefix of the program's flags
 	target               string // directory of the new module
 	interactive          bool   // the user is asked what the module needs
 }
 
-// generated are the files of a new module, by their templates.
+// generated has the template of each file of a new module.
 var generated = map[string]string{
 	"go.mod": "go.mod", "main.go": "main.go", "tools.go": "tools.go", "tools_test.go": "tools_test.go",
 	"Dockerfile": "Dockerfile", "compose.yaml": "compose.yaml", "mcp.json": "mcp.json", "README.md": "README.md", "AGENTS.md": "AGENTS.md",
@@ -47,13 +47,13 @@ func (a *cli) newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Create a server: a module that compiles and passes its tests",
-		Long: `Create a server: write a module into the directory NAME, with two tools, their tests, a
+		Long: `Create a server: a module in the directory NAME. It has two tools, their tests, a
 Dockerfile, a compose file, configuration for clients and CI, and notes for people and
-models that work on it. Without a flag, a terminal is asked what the module needs.
+models that work on it. Without flags, kagami asks in the terminal what the module needs.
 
-Kagami has not been released yet: the module uses a clone of it on this machine, by a
-"replace" line in go.mod. That is the clone from which this program was built, or the
-one of --kagami.`,
+Kagami has not been released yet. The module therefore uses a clone on this machine, with a
+"replace" line in go.mod. This is the clone of --kagami, or else the one from which this
+program was built.`,
 		Example: `  kagami new notes
   kagami new notes --http --auth --module example.com/team/notes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,10 +65,10 @@ one of --kagami.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&p.FX, "fx", false, "wire the program with fx")
-	flags.BoolVar(&p.HTTP, "http", false, "for clients that reach the server over HTTP")
-	flags.BoolVar(&p.Auth, "auth", false, "callers need a token (OAuth resource server)")
-	flags.BoolVar(&p.Task, "task", false, "with a tool that clients may run as a task")
+	flags.BoolVar(&p.FX, "fx", false, "build the program with fx")
+	flags.BoolVar(&p.HTTP, "http", false, "configure clients to reach the server over HTTP")
+	flags.BoolVar(&p.Auth, "auth", false, "require a token from callers (OAuth resource server)")
+	flags.BoolVar(&p.Task, "task", false, "add a tool that clients may run as a task")
 	flags.StringVar(&p.Module, "module", "", "`PATH` of the module (default NAME)")
 	flags.StringVar(&p.Dir, "kagami", "", "`DIR` with a clone of Kagami")
 	return cmd
@@ -76,7 +76,7 @@ one of --kagami.`,
 
 var goodName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
-// begin writes the module and makes it ready.
+// begin writes the module, completes it, and prints what to do next.
 func (a *cli) begin(ctx context.Context, p *project, target string) error {
 	p.target, p.Name = filepath.Clean(target), filepath.Base(filepath.Clean(target))
 	if !goodName.MatchString(p.Name) {
@@ -107,12 +107,12 @@ func (a *cli) begin(ctx context.Context, p *project, target string) error {
 		}
 	}
 	if err := a.settle(ctx, p); err != nil {
-		return fmt.Errorf("the module is in %s, and not ready: %w", p.target, err)
+		return fmt.Errorf("the module in %s is not complete: %w", p.target, err)
 	}
 	return a.next(p)
 }
 
-// choose asks what the module needs.
+// choose asks the user what the module needs.
 func (a *cli) choose(p *project) error {
 	in := bufio.NewReader(a.in)
 	for _, question := range []struct {
@@ -122,7 +122,7 @@ func (a *cli) choose(p *project) error {
 		{"Will clients reach it over HTTP?", &p.HTTP},
 		{"Do callers need a token?", &p.Auth},
 		{"Does a tool take long, so that clients may run it as a task?", &p.Task},
-		{"Do you wire your programs with fx?", &p.FX},
+		{"Do you build your programs with fx?", &p.FX},
 	} {
 		_, _ = fmt.Fprintf(a.errs, "%s [y/N] ", question.text)
 		line, err := in.ReadString('\n')
@@ -137,7 +137,7 @@ func (a *cli) choose(p *project) error {
 
 const kagamiModule = "github.com/kagami-mcp/kagami"
 
-// source finds the Kagami that the module uses.
+// source finds the version or clone of Kagami that the module uses.
 func (p *project) source() error {
 	p.Dash, p.Version = "--", version()
 	if p.FX {
@@ -150,7 +150,7 @@ func (p *project) source() error {
 	p.Go = strings.TrimPrefix(runtime.Version(), "go")
 	if p.Dir == "" {
 		if !released {
-			return usagef("Kagami has not been released yet: give --kagami DIR, a clone of it")
+			return usagef("Kagami has not been released yet: give a clone of it with --kagami DIR")
 		}
 		p.goMinor()
 		return nil
@@ -161,7 +161,7 @@ func (p *project) source() error {
 	}
 	text, err := os.ReadFile(filepath.Join(whole, "go.mod"))
 	if err != nil || !strings.Contains(string(text), "module "+kagamiModule+"\n") {
-		return usagef("--kagami: there is no clone of Kagami in %s", p.Dir)
+		return usagef("--kagami: %s is not a clone of Kagami", p.Dir)
 	}
 	if line := regexp.MustCompile(`(?m)^go (\S+)`).FindSubmatch(text); line != nil {
 		p.Go = string(line[1])
@@ -176,7 +176,8 @@ func (p *project) goMinor() {
 	p.GoMinor = strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// builtFrom returns the clone that this program was built in, or "" if there is none.
+// builtFrom returns the clone that this program was built in. If the clone does not exist,
+// builtFrom returns "".
 func builtFrom() string {
 	_, file, _, ok := runtime.Caller(0)
 	dir := filepath.Dir(filepath.Dir(filepath.Dir(file)))
@@ -186,7 +187,7 @@ func builtFrom() string {
 	return dir
 }
 
-// files fills the templates.
+// files returns the files of the module, from the templates.
 func (p *project) files() (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for name, from := range generated {
@@ -212,9 +213,9 @@ func (p *project) files() (map[string][]byte, error) {
 	return all, nil
 }
 
-// settle completes go.mod and go.sum, and writes down what the server offers.
+// settle completes go.mod and go.sum, and writes the lock file of the server's API.
 func (a *cli) settle(ctx context.Context, p *project) error {
-	if p.Dir != "" { // what Kagami itself was built with is at hand
+	if p.Dir != "" { // the modules of Kagami's go.sum are probably in the module cache
 		if sums, err := os.ReadFile(filepath.Join(p.Dir, "go.sum")); err == nil {
 			if err := os.WriteFile(filepath.Join(p.target, "go.sum"), sums, 0o644); err != nil {
 				return err
@@ -227,7 +228,7 @@ func (a *cli) settle(ctx context.Context, p *project) error {
 	out, err := tidy.CombinedOutput()
 	end()
 	if err != nil {
-		return fmt.Errorf("go mod tidy: %s\n%s", err.Error(), strings.TrimSpace(string(out))) // not wrapped: no server has ended
+		return fmt.Errorf("go mod tidy: %s\n%s", err.Error(), strings.TrimSpace(string(out))) // not wrapped: an *exec.ExitError would mean that the server has ended
 	}
 	quiet := *a
 	quiet.errs = io.Discard
@@ -242,7 +243,7 @@ func (a *cli) settle(ctx context.Context, p *project) error {
 	return os.WriteFile(filepath.Join(p.target, "mcp.lock"), raw, 0o644)
 }
 
-// next says what was done, and what to do now.
+// next prints what was done, and what to do next.
 func (a *cli) next(p *project) error {
 	from := ""
 	if p.Dir != "" {
@@ -254,7 +255,7 @@ func (a *cli) next(p *project) error {
   go test ./...
   go tool kagami page .
 
-AGENTS.md says how to add a tool.
+AGENTS.md describes how to add a tool.
 `, p.Name, from, p.target)
 	return err
 }

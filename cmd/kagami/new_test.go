@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestNew: each kind of module compiles, is formatted, and passes its tests as it was written.
+// TestNew checks that each kind of module compiles, is formatted, and passes its tests without
+// changes.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	inProcesses(t)
@@ -40,7 +41,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// noLeftovers looks for what a template has not filled in.
+// noLeftovers looks for parts of templates that were not replaced.
 func noLeftovers(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -58,7 +59,7 @@ func noLeftovers(t *testing.T, dir string) {
 	}
 }
 
-// useNew does what the README of the module says.
+// useNew runs the commands of the module's README.
 func useNew(t *testing.T, dir string) {
 	t.Helper()
 	if out, errs, code := kagami(t, "call", dir, "add_note", "text=Buy tea"); code != 0 || !strings.Contains(out, "Buy tea") {
@@ -76,7 +77,7 @@ func TestNewUsage(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"new": "want one NAME", "new a b": "want one NAME", "new Bad!": "is not a name for a server", "new ..": "is not a name for a server",
-		"new notes --kagami /none": "there is no clone of Kagami in /none",
+		"new notes --kagami /none": "/none is not a clone of Kagami",
 	} {
 		out, errs, code := kagami(t, strings.Fields(args)...)
 		if code != 2 || out != "" || !strings.Contains(errs, want) {
@@ -88,7 +89,7 @@ func TestNewUsage(t *testing.T) {
 	}
 }
 
-// TestNewAsks: in a terminal the questions decide.
+// TestNewAsks checks that the answers in a terminal decide what the module has.
 func TestNewAsks(t *testing.T) {
 	t.Parallel()
 	var asked strings.Builder

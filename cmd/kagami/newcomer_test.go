@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// newcomer is somebody with an empty folder, a home of their own and the built command.
+// newcomer has an empty directory, its own home directory and the built command.
 type newcomer struct {
 	t       *testing.T
 	program string
@@ -38,7 +38,7 @@ func arrive(t *testing.T) *newcomer {
 		"GOMODCACHE="+caches[0], "GOCACHE="+caches[1], "GOENV="+caches[2])}
 }
 
-// runs runs a command in a folder. What it prints must contain want.
+// runs runs a command in a directory. Its output must contain want.
 func (n *newcomer) runs(folder, want string, command ...string) {
 	n.t.Helper()
 	if command[0] == "kagami" {
@@ -52,8 +52,8 @@ func (n *newcomer) runs(folder, want string, command ...string) {
 	}
 }
 
-// TestNewcomer goes from an empty folder to a server that is tested, known to every client, and ready for a
-// container.
+// TestNewcomer starts in an empty directory. It ends with a server that is tested, known to every
+// client, and ready for a container.
 func TestNewcomer(t *testing.T) {
 	t.Parallel()
 	inProcesses(t)
@@ -69,17 +69,17 @@ func TestNewcomer(t *testing.T) {
 	for i, c := range clientPrograms() {
 		what := server
 		if i == 0 {
-			what = "." // it is built
+			what = "." // the package is built
 		}
 		n.runs("notes", "", "kagami", "install", what, "--client", c.name, "--name", "notes"+strconv.Itoa(i), "--yes")
 	}
 	n.runs("", "Buy tea", "kagami", "call", "notes0", "add_note", "text=Buy tea") // by its name
-	n.runs("notes", "everything is taken as it is", "kagami", "inspect", ".", "--profile", "all", "--strict")
+	n.runs("notes", "no client refuses or changes anything", "kagami", "inspect", ".", "--profile", "all", "--strict")
 	n.runs("notes", "ok    revisions 2024-11-05", "kagami", "doctor", ".")
 	n.runs("notes", "", "kagami", "diff", "mcp.lock", ".", "--allow", "additive")
 }
 
-// develops changes the server behind a client, with a mistake on the way.
+// develops changes the server while a client uses it, with a mistake in between.
 func (n *newcomer) develops() {
 	n.t.Helper()
 	cmd := exec.Command(n.program, "dev", ".")
@@ -96,7 +96,7 @@ func (n *newcomer) develops() {
 	file := filepath.Join(n.dir, "notes", "extra.go")
 	for _, step := range [][2]string{
 		{"package main\n\nfunc init() { undefinedThing() }\n", "extra.go"},
-		{"package main\n", "/text"}, // the tool answers again: it wants an argument
+		{"package main\n", "/text"}, // the tool answers again, and an argument is missing
 	} {
 		if err := os.WriteFile(file, []byte(step[0]), 0o600); err != nil {
 			n.t.Fatal(err)
@@ -105,7 +105,7 @@ func (n *newcomer) develops() {
 	}
 }
 
-// builds does what the Dockerfile does, where there may be no engine for containers.
+// builds runs the commands of the Dockerfile without an engine for containers.
 func (n *newcomer) builds() (server string) {
 	n.t.Helper()
 	text, err := os.ReadFile(filepath.Join(n.dir, "notes", "Dockerfile"))

@@ -25,10 +25,10 @@ func (a *cli) pageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "page SERVER",
 		Short: "Look into a server with a browser",
-		Long: `Look into a server with a browser: what it offers, a form for each tool, what it asks
-during a call, and every frame on the wire. The page is for this machine only; its
-address holds a key that is good once. A Go package is built again whenever the page
-starts it again.
+		Long: `Look into a server with a browser. The page shows what the server offers, a form for each
+tool, the questions of a call, and every message. It is only for this machine, and its
+address contains a key that works once. When the page starts a Go package again, it is
+built again.
 
 With --open the page shows a session that was saved from another page, without a server.`,
 		Example: `  kagami page ./examples/weather
@@ -46,9 +46,9 @@ With --open the page shows a session that was saved from another page, without a
 			return a.page(cmd.Context(), server, listen, !noOpen)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "`ADDR` of the page, on this machine; the default is a free port")
-	cmd.Flags().StringVar(&file, "open", "", "show the saved session in `FILE`, instead of a server")
-	cmd.Flags().BoolVar(&noOpen, "no-open", false, "print the address only")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "`ADDR` of the page, on this machine; port 0 selects a free port")
+	cmd.Flags().StringVar(&file, "open", "", "show the saved session in `FILE` instead of a server")
+	cmd.Flags().BoolVar(&noOpen, "no-open", false, "only print the address")
 	a.completes(cmd, nil)
 	return cmd
 }
@@ -83,12 +83,12 @@ func (a *cli) pageOfFile(ctx context.Context, name string, args []string, listen
 	return a.servePage(ctx, shown, listen, open)
 }
 
-// servePage serves the page, and opens a browser.
+// servePage serves the page until ctx ends, and opens a browser if the user has a terminal.
 func (a *cli) servePage(ctx context.Context, shown *page.Page, listen string, open bool) error {
 	opened := ""
 	defer func() { _ = os.RemoveAll(opened) }()
 	return shown.Serve(ctx, listen, func(address string) {
-		_, _ = fmt.Fprintf(a.errs, "kagami: the page is at\n  %s\nThe key in it is good once, for 10 minutes. Stop with Ctrl-C.\n", address)
+		_, _ = fmt.Fprintf(a.errs, "kagami: the page is at\n  %s\nThe key in it works once, within 10 minutes. Stop with Ctrl-C.\n", address)
 		if open && isTerminal(os.Stderr) {
 			dir, err := openBrowser(ctx, address)
 			if opened = dir; err != nil {
@@ -98,7 +98,7 @@ func (a *cli) servePage(ctx context.Context, shown *page.Page, listen string, op
 	})
 }
 
-// pageOptions say where the server is. cleanup removes what was built.
+// pageOptions returns options that name the server. cleanup removes the programs that were built.
 func (a *cli) pageOptions(ctx context.Context, server []string) (o page.Options, cleanup func(), err error) {
 	o = page.Options{Client: version(), Where: strings.Join(server, " ")}
 	if len(server) == 1 && isURL(server[0]) {
@@ -108,7 +108,7 @@ func (a *cli) pageOptions(ctx context.Context, server []string) (o page.Options,
 		}
 		o.URL, o.Where, o.Header, o.Bearer = server[0], "", fields, a.token()
 		if o.Bearer == "" && fields.Get("Authorization") == "" {
-			o.Authorize, err = a.login(ctx, server[0], oauth.HTTPClient(http.DefaultClient)) // not the page's, which records
+			o.Authorize, err = a.login(ctx, server[0], oauth.HTTPClient(http.DefaultClient)) // not the client of the page: it records requests
 		}
 		return o, func() {}, err
 	}
@@ -133,13 +133,13 @@ func (a *cli) pageOptions(ctx context.Context, server []string) (o page.Options,
 		mu.Lock()
 		defer mu.Unlock()
 		for _, remove := range made {
-			_ = remove() // a directory for temporary files
+			_ = remove() // it is in the directory for temporary files
 		}
 	}, nil
 }
 
-// startOf returns the command line that starts the server. It is nil for a Go package: its program
-// is temporary.
+// startOf returns the command line that starts the server. It returns nil for a Go package, because
+// its program is temporary.
 func startOf(server []string) []string {
 	program, err := exec.LookPath(server[0])
 	if err != nil {
@@ -151,8 +151,8 @@ func startOf(server []string) []string {
 	return append([]string{program}, server[1:]...)
 }
 
-// openBrowser opens the address by a file that only this user can read, since the arguments of
-// a process can be seen by all. dir is to be removed in the end.
+// openBrowser opens the address through a file that only this user can read, because all users can
+// see the arguments of a process. The caller removes dir in the end.
 func openBrowser(ctx context.Context, address string) (dir string, err error) {
 	dir, err = os.MkdirTemp("", "kagami-page-")
 	if err != nil {
@@ -168,7 +168,7 @@ func openBrowser(ctx context.Context, address string) (dir string, err error) {
 		command = []string{"xdg-open", file}
 	}
 	if _, err := exec.LookPath(command[0]); err != nil {
-		return dir, errors.New("there is no " + command[0])
+		return dir, errors.New("no program " + command[0])
 	}
 	return dir, exec.CommandContext(ctx, command[0], command[1:]...).Start()
 }

@@ -15,7 +15,7 @@ import (
 
 var pageAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?k=\w+`)
 
-// TestPage: the page of a package, until the command is stopped.
+// TestPage checks the page of a package until the command is stopped.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	about := aboutPage(t, everything)
@@ -24,7 +24,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPageOfFile: the page of a saved session.
+// TestPageOfFile checks the page of a saved session.
 func TestPageOfFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "session.json")
@@ -36,7 +36,7 @@ func TestPageOfFile(t *testing.T) {
 	}
 }
 
-// aboutPage starts the page, asks it about its server, and stops it.
+// aboutPage starts the page, reads its description of the server, and stops it.
 func aboutPage(t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

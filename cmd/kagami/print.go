@@ -13,8 +13,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// printResult prints a tool's result for people. A text block that only repeats the structured
-// content is left out, since the structured form is easier to read.
+// printResult prints a tool's result for a person. It leaves out a text block that only repeats the
+// structured content, because the structured form is easier to read.
 func printResult(w io.Writer, r *protocol.CallToolResult) {
 	printed := false
 	for _, block := range r.Content {
@@ -31,15 +31,15 @@ func printResult(w io.Writer, r *protocol.CallToolResult) {
 		_, _ = fmt.Fprintln(w)
 	}
 	v, err := parseValue(r.Structured)
-	if err != nil { // the client has checked that it is JSON
+	if err != nil { // cannot happen: the client has checked that it is JSON
 		_, _ = fmt.Fprintln(w, string(r.Structured))
 		return
 	}
 	v.print(w, "")
 }
 
-// repeats reports whether text is the same JSON value as structured, or as its member "result"
-// (the wrapping of 2025-06-18 and 2025-11-25 for non-objects).
+// repeats reports whether text is the same JSON value as structured, or as its member "result". On
+// 2025-06-18 and 2025-11-25, servers wrap values other than objects in such a member.
 func repeats(text string, structured json.RawMessage) bool {
 	if len(structured) == 0 {
 		return false
@@ -60,7 +60,7 @@ func repeats(text string, structured json.RawMessage) bool {
 		(reflect.DeepEqual(wrapped["result"], value) || wrapped["result"] == text)
 }
 
-// decode keeps numbers as they are written.
+// decode decodes JSON, and keeps numbers as they are written.
 func decode(raw []byte) (any, bool) {
 	if !json.Valid(raw) {
 		return nil, false
@@ -91,7 +91,7 @@ func printBlock(w io.Writer, block protocol.Block) {
 			printBlock(w, inner)
 		}
 	case protocol.Unknown:
-		_, _ = fmt.Fprintf(w, "[%s: a block of a type that kagami does not know; --json shows it]\n", onTerminal(b.Type))
+		_, _ = fmt.Fprintf(w, "[%s: a block of an unknown type; --json shows it]\n", onTerminal(b.Type))
 	}
 }
 
@@ -113,8 +113,8 @@ func printLink(w io.Writer, l *protocol.Link) {
 	}
 }
 
-// printContents writes one item of a resource, with a heading where there may be
-// several or it stands among other blocks. JSON is indented.
+// printContents prints one item of a resource. The heading separates it from other items or blocks.
+// JSON is indented.
 func printContents(w io.Writer, c *protocol.Contents, heading bool) {
 	if c.Data != nil {
 		_, _ = fmt.Fprintf(w, "[%s, %s, %s]\n", c.URI, mimeOr(c.MIME), size(len(c.Data)))
@@ -170,7 +170,7 @@ func mimeOr(mime string) string {
 	return mime
 }
 
-// size in the unit that a person would use.
+// size returns a number of bytes in a unit that people use.
 func size(n int) string {
 	const kilo = 1000
 	switch {
@@ -184,13 +184,12 @@ func size(n int) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/(kilo*kilo))
 }
 
-// visible writes control characters in their escaped form: a server must not be
-// able to move the cursor or retitle the window of the terminal. The same goes for
-// characters that turn the direction of writing, which can make one URL look like
-// another.
+// visible is a writer that escapes control characters, so that a server cannot move the cursor or
+// change the title of the terminal. It also escapes characters that change the direction of text,
+// because they can make one URL look like another.
 type visible struct{ w io.Writer }
 
-// Write reports len(p) if the whole escaped form was written.
+// Write returns len(p) if it has written all of p in escaped form.
 func (v visible) Write(p []byte) (int, error) {
 	var out strings.Builder
 	for _, r := range string(p) {
@@ -213,12 +212,12 @@ func (v visible) Write(p []byte) (int, error) {
 // kept is a writer that keeps its first error, because the functions that print ignore errors.
 type kept struct {
 	w      io.Writer
-	before *screen // nil, or one whose bar goes before something is written
+	before *screen // the bar of this screen is removed before each write; may be nil
 	err    error
 	wrote  bool
 }
 
-// Write writes nothing after an error.
+// Write does nothing after the first error, and returns that error again.
 func (k *kept) Write(p []byte) (n int, err error) {
 	k.before.clear()
 	k.wrote = k.wrote || len(p) > 0
@@ -228,8 +227,8 @@ func (k *kept) Write(p []byte) (n int, err error) {
 	return n, k.err
 }
 
-// isTerminal says that a person may be there. The null device is a character device, too, but
-// it is not a terminal.
+// isTerminal reports whether f is a terminal. The null device is also a character device, but not a
+// terminal.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {

@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// What is long does not make all else as wide.
+// A long value does not widen all other lines.
 func TestPrintWide(t *testing.T) {
 	t.Parallel()
 	long, rows := strings.Repeat("x", 10_000), strings.Repeat(`,{"a":"1","b":"2"}`, 1000)
@@ -40,11 +40,11 @@ func TestPrintWide(t *testing.T) {
 	var out strings.Builder
 	printResult(&out, &protocol.CallToolResult{Structured: json.RawMessage(`[{"a":"1","b":"` + long + `"},{"a":"2","b":"y"}]`)})
 	if want := "a  b\n1  " + long + "\n2  y\n"; out.String() != want {
-		t.Errorf("the last column is no reason: %.100s", out.String())
+		t.Errorf("a long last column prevents the table: %.100s", out.String())
 	}
 }
 
-// A server may give a task a life that no clock has room for.
+// A server may give a task a lifetime that time.Duration cannot represent.
 func TestPrintTask(t *testing.T) {
 	t.Parallel()
 	created := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
@@ -129,7 +129,7 @@ func TestPrintNotification(t *testing.T) {
 	golden(t, "notifications", out.Bytes())
 }
 
-// TestNotificationsAreVisible: a server cannot write to the terminal what it likes.
+// TestNotificationsAreVisible checks that control characters of a server do not reach the terminal.
 func TestNotificationsAreVisible(t *testing.T) {
 	t.Parallel()
 	app := framework.New("chatty", "1", framework.WithLogger(zap.NewNop())).Add(framework.Tool("chat", func(ctx context.Context, _ struct{}) (string, error) {

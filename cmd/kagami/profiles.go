@@ -12,13 +12,13 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/surface/profile"
 )
 
-// profileFlags is what --profile adds to inspect.
+// profileFlags are the flags of inspect for profiles.
 type profileFlags struct {
 	profiles []string
 	strict   bool
 }
 
-// check refuses profiles that there are not.
+// check returns an error if a profile does not exist.
 func (j *profileFlags) check() error {
 	for _, name := range j.profiles {
 		if known := append(profile.Names(), "all"); !slices.Contains(known, name) {
@@ -28,7 +28,7 @@ func (j *profileFlags) check() error {
 	return nil
 }
 
-// costs are the tokens of each tool, and of all together.
+// costs are the estimated tokens of each tool, and of all tools together.
 type costs struct {
 	Tools map[string]int `json:"tools"`
 	All   int            `json:"all"`
@@ -44,7 +44,7 @@ func costsOf(all *surface.Surface) costs {
 	return c
 }
 
-// text is the part of a report for people. It is empty without --profile.
+// text returns the findings and costs for a person. It returns "" without --profile.
 func (j *profileFlags) text(all *surface.Surface, found []profile.Finding) string {
 	if len(j.profiles) == 0 {
 		return ""
@@ -60,7 +60,7 @@ func (j *profileFlags) text(all *surface.Surface, found []profile.Finding) strin
 		_, _ = fmt.Fprintf(&out, "    %s: %s (%s, %s)\n", f.Where, f.What, f.Source, f.Seen)
 	}
 	if len(found) == 0 {
-		out.WriteString("  everything is taken as it is\n")
+		out.WriteString("  no client refuses or changes anything\n")
 	}
 	c := costsOf(all)
 	out.WriteString("\nTokens (about a quarter of the characters)\n")
@@ -75,15 +75,15 @@ func (j *profileFlags) text(all *surface.Surface, found []profile.Finding) strin
 	return out.String()
 }
 
-// verdict is the error of --strict for findings.
+// verdict returns the error of --strict if there are findings.
 func (j *profileFlags) verdict(found []profile.Finding) error {
 	if !j.strict || len(found) == 0 {
 		return nil
 	}
-	return fmt.Errorf("--strict: clients change or refuse %d things; the first: %s", len(found), found[0])
+	return fmt.Errorf("--strict: findings of profiles: %d; the first: %s", len(found), found[0])
 }
 
-// printSurface prints a surface, and what the profiles say about it.
+// printSurface prints what a server offers, and the findings of the profiles.
 func (a *cli) printSurface(all *surface.Surface) error {
 	found := profile.Check(all, a.profiles.profiles...)
 	if !a.json {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pty opens a pseudo terminal: what is written to keys is typed on tty.
+// pty opens a pseudo terminal. Bytes that are written to keys are typed on tty.
 func pty(t *testing.T) (keys, tty *os.File) {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -47,7 +47,7 @@ func pty(t *testing.T) (keys, tty *os.File) {
 	return keys, tty
 }
 
-// person types each answer when the prompt before it stands there.
+// person types each answer after its prompt has appeared.
 type person struct {
 	shared
 	keys  *os.File
@@ -141,7 +141,7 @@ func TestAskedInATerminal(t *testing.T) {
 			if len(errs.steps) > 0 {
 				t.Errorf("never asked: %q", errs.steps)
 			}
-			if t.Failed() || strings.Contains(out.String(), "asks") { // questions are none of stdout's business
+			if t.Failed() || strings.Contains(out.String(), "asks") { // questions must not go to stdout
 				t.Errorf("stdout:\n%s\nstderr:\n%s", out.String(), errs.String())
 			}
 		})
@@ -192,7 +192,7 @@ func TestInATerminal(t *testing.T) {
 		}
 		_ = tty.Close()
 		var out bytes.Buffer
-		_, _ = io.Copy(&out, keys) // it ends with an error when the last writer is gone
+		_, _ = io.Copy(&out, keys) // it ends with an error when the last writer has closed
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%v: %v", args, err)
 		}
@@ -219,7 +219,7 @@ func TestInATerminal(t *testing.T) {
 	}
 }
 
-// answering types by the prompt, in whatever order the questions come.
+// answering types the answer for each prompt, in whatever order the questions come.
 type answering struct {
 	shared
 	keys *os.File
@@ -235,7 +235,7 @@ func (p *answering) Write(text []byte) (int, error) {
 	return p.shared.Write(text)
 }
 
-// Ctrl-C, or the end of the time, leaves the terminal with nobody waiting for it.
+// After Ctrl-C or a timeout, no goroutine waits for the terminal.
 func TestTerminalIsLeft(t *testing.T) {
 	t.Parallel()
 	s := askServer(t, `{"a":`+askPage+`}`)
@@ -250,7 +250,7 @@ func TestTerminalIsLeft(t *testing.T) {
 	}
 }
 
-// leaving interrupts when it is asked.
+// leaving cancels the command when a question appears.
 type leaving struct {
 	shared
 	interrupt context.CancelFunc

@@ -10,15 +10,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// cli is one run of the program: its streams and flags.
+// cli holds the streams and flags of one run of the program.
 type cli struct {
-	in   io.Reader // questions are asked here if it is a terminal
+	in   io.Reader // if it is a terminal, the user answers questions here
 	out  io.Writer
 	errs io.Writer // a *screen if it is a terminal
 
 	sheet   *screen    // stdout; nil if it is not a terminal
-	log     *serverLog // of the server that was started last; nil before
-	cache   string     // directory for lists of servers; "" if none are kept
+	log     *serverLog // log of the server that was started last; nil before the first
+	cache   string     // directory of the cached lists of servers; "": no cache
 	quiet   bool       // --quiet
 	verbose bool       // --verbose
 
@@ -31,23 +31,23 @@ type cli struct {
 	bearer      string        // --bearer
 	account     string        // --account of auth
 
-	browse func(ctx context.Context, url string) error // opens pages; nil: the browser of the system
-	limit  *limit                                      // of the session that is open
+	browse func(ctx context.Context, url string) error // opens a page; nil: use the browser of the system
+	limit  *limit                                      // time limit of the open session
 
-	serverEnv []string // of a server that is started by its name
+	serverEnv []string // environment from the configuration of a server that was given by name
 
-	tasks  taskFlags // of call
+	tasks  taskFlags // flags of call
 	output string    // --output of call
 
-	profiles profileFlags // of inspect
+	profiles profileFlags // flags of inspect
 
-	asks    bool     // the server may ask during this command
+	asks    bool     // the server may ask questions during this command
 	answers string   // --answers
 	sample  string   // --sample
 	roots   []string // --root
 }
 
-// usageError is a command line that cannot be understood.
+// usageError is the error of a wrong command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -63,9 +63,10 @@ func (a *cli) command() *cobra.Command {
 		Short: "Call, inspect and test MCP servers from a shell",
 		Long: `Call, inspect and test MCP servers from a shell.
 
-SERVER is a Go package (a directory such as ./examples/weather, or an import path),
-which is built and started, a program, the URL of a server over HTTP, or a name that
-"kagami discover" lists. Give a whole command line with --cmd, or after "--" at the end.
+SERVER is a Go package, a program, the URL of a server over HTTP, or a name that
+"kagami discover" lists. A package is a directory such as ./examples/weather, or an import
+path; kagami builds and starts it. Give a whole command line with --cmd, or after "--" at
+the end.
 
 ` + exitHelp,
 		Example: `  kagami call ./examples/weather forecast city=Kyoto days=2
@@ -92,12 +93,12 @@ which is built and started, a program, the URL of a server over HTTP, or a name 
 	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.commandLine, "cmd", "", "command line of the server, instead of SERVER")
-	flags.StringVar(&a.revision, "revision", "", "speak this revision only (default: the newest both know)")
-	flags.DurationVar(&a.timeout, "timeout", time.Minute, "how long the server may take, your answers not counted; 0: as long as it likes")
+	flags.StringVar(&a.revision, "revision", "", "use only this revision (default: the newest that both sides support)")
+	flags.DurationVar(&a.timeout, "timeout", time.Minute, "how long the server may take, without the time for your answers; 0: no limit")
 	flags.BoolVar(&a.json, "json", false, "print the raw result as JSON")
 	flags.StringArrayVar(&a.headers, "header", nil, "`'Name: value'` to send with each request to a URL; repeatable")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "do not show the log of a server that is started")
-	flags.BoolVarP(&a.verbose, "verbose", "v", false, "show times and places in that log; in a terminal it is shown as one readable line each")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "do not show the log of a server that kagami starts")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "show times and source lines in the log of a server that kagami starts")
 	flags.StringVar(&a.bearer, "bearer", "", "`TOKEN` to send to a URL (default: $"+bearerEnv+")")
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
@@ -109,7 +110,7 @@ which is built and started, a program, the URL of a server over HTTP, or a name 
 	return root
 }
 
-// commandNames are the names of all commands.
+// commandNames returns the names of all commands.
 func commandNames(root *cobra.Command) []string {
 	var names []string
 	for _, cmd := range root.Commands() {
@@ -118,7 +119,7 @@ func commandNames(root *cobra.Command) []string {
 	return names
 }
 
-// flagNames are the names of the flags that a command knows.
+// flagNames returns the names of the flags that a command has.
 func flagNames(cmd *cobra.Command) []string {
 	var names []string
 	for word := range strings.FieldsSeq(cmd.LocalFlags().FlagUsages() + cmd.InheritedFlags().FlagUsages()) {
@@ -129,7 +130,8 @@ func flagNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// meant asks whether one of the known names was meant.
+// meant returns a question that suggests the known name nearest to name. If no name is near, it
+// returns "".
 func meant(prefix, name string, known []string) string {
 	if near := nearest(name, known); len(near) > 0 {
 		return ": did you mean " + prefix + near[0] + "?"
@@ -137,7 +139,8 @@ func meant(prefix, name string, known []string) string {
 	return ""
 }
 
-// helpCommand is cobra's, except that an unknown command is an error.
+// helpCommand returns a help command like the one of cobra. The difference is that an unknown
+// command is an error.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [command]", Short: "Help about any command",

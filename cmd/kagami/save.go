@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// save writes all contents, one after the other, to one file.
+// save writes the bytes of all contents to one file.
 func save(path string, contents []protocol.Contents) error {
 	if len(contents) == 0 {
 		return errors.New("the resource has no contents")
@@ -29,8 +29,8 @@ func bytesOf(c *protocol.Contents) []byte {
 	return c.Data
 }
 
-// saveResult writes each block of bytes to a file of its own, and prints the rest. A result without such
-// blocks is written as the text that would be printed.
+// saveResult writes each image, sound or embedded resource to its own file, and prints the rest. If
+// the result has none of them, it writes the text of the result to the file.
 func (a *cli) saveResult(result *protocol.CallToolResult) error {
 	var files [][]byte
 	rest := *result

@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Sequences that set the looks of the text after them.
+// Escape sequences that set the style of the text after them.
 const (
 	bold   = "\x1b[1m"
 	dim    = "\x1b[2m"
@@ -25,39 +25,39 @@ const (
 	eraseLine = "\r\x1b[K"
 )
 
-// barWidth is how many columns a bar takes, and mostBar how many a line with a bar.
+// Columns of a bar, and of the longest line with a bar.
 const (
 	barWidth = 20
 	mostBar  = 76
 )
 
-// screen is a terminal. It keeps at most one line with a bar below all other text.
+// screen is a terminal. It shows at most one line with a bar below all other text.
 //
-// The mutex guards the state and the order of writes: a server's log and its progress arrive on goroutines of
-// their own.
+// The mutex guards the state and the order of writes, because a server's log and its progress
+// arrive on different goroutines.
 type screen struct {
 	w     io.Writer
 	color bool
 	width int // 0 if unknown
 
 	mu     sync.Mutex
-	inLine bool // the last text did not end with a line
-	bar    bool // a bar is shown
+	inLine bool // the last text did not end with a line break
+	bar    bool // a bar is visible
 }
 
-// newScreen returns nil if f is not a terminal.
+// newScreen returns a screen for f. If f is not a terminal, or TERM is dumb, it returns nil.
 func newScreen(f *os.File) *screen {
 	if !isTerminal(f) || os.Getenv("TERM") == "dumb" {
 		return nil
 	}
 	s := &screen{w: f, width: widthOf(f), color: os.Getenv("NO_COLOR") == ""}
-	if runtime.GOOS == "windows" && os.Getenv("WT_SESSION") == "" { // an old console prints the sequences
+	if runtime.GOOS == "windows" && os.Getenv("WT_SESSION") == "" { // an old console prints the sequences as text
 		s.color = false
 	}
 	return s
 }
 
-// Write removes the bar and writes the text as it is.
+// Write removes the bar and writes the text unchanged.
 func (s *screen) Write(text []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *screen) Write(text []byte) (int, error) {
 	return s.w.Write(text)
 }
 
-// erase is called with mu locked.
+// erase removes the bar. The caller holds mu.
 func (s *screen) erase() {
 	if s.bar {
 		_, _ = io.WriteString(s.w, eraseLine)
@@ -76,7 +76,7 @@ func (s *screen) erase() {
 	}
 }
 
-// clear removes the bar. A nil screen has none.
+// clear removes the bar. A nil screen has no bar.
 func (s *screen) clear() {
 	if s == nil {
 		return
@@ -86,7 +86,7 @@ func (s *screen) clear() {
 	s.erase()
 }
 
-// show draws the bar of a progress notification, unless the last line is a question.
+// show draws the bar of a progress notification, unless the cursor is after a question.
 func (s *screen) show(p protocol.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *screen) show(p protocol.Progress) {
 	_, _ = io.WriteString(s.w, cutTo(barOf(p), most))
 }
 
-// barOf is a line that shows the progress. A server may send any numbers.
+// barOf returns a line that shows the progress. The numbers of a server may have any value.
 func barOf(p protocol.Progress) string {
 	text := fmt.Sprintf("%v %s", p.Done, onOneLine(p.Message))
 	if p.Total > 0 && p.Done >= 0 && !math.IsInf(p.Total, 0) {
@@ -114,7 +114,7 @@ func barOf(p protocol.Progress) string {
 	return line.String()
 }
 
-// cutTo shortens a line.
+// cutTo shortens a line to at most this number of characters.
 func cutTo(line string, most int) string {
 	if utf8.RuneCountInString(line) <= most {
 		return line
@@ -122,7 +122,7 @@ func cutTo(line string, most int) string {
 	return string([]rune(line)[:max(most-1, 0)]) + "…"
 }
 
-// paint sets the looks of a text, if the screen has colors.
+// paint sets the style of a text if the screen has colors.
 func (s *screen) paint(looks, text string) string {
 	if s == nil || !s.color || text == "" {
 		return text
@@ -130,8 +130,8 @@ func (s *screen) paint(looks, text string) string {
 	return looks + text + usual
 }
 
-// sheet lays out a listing: lines are wrapped, headings and names set off. The text is of a server, so
-// control characters are shown and not obeyed.
+// sheet formats a listing: it wraps lines, and sets the style of headings and names. The text comes
+// from a server, so sheet escapes control characters.
 func (s *screen) sheet(text string) string {
 	var clean, out strings.Builder
 	_, _ = visible{&clean}.Write([]byte(text))
@@ -152,11 +152,11 @@ func (s *screen) sheet(text string) string {
 	return out.String()
 }
 
-// leastWidth is the width below which lines are not wrapped.
+// leastWidth is the smallest width at which lines are wrapped.
 const leastWidth = 40
 
-// wrap breaks a line between words. Further lines begin below the last column of the first one that stands
-// after two spaces, as the columns of a listing do, or else at its indentation.
+// wrap breaks a line between words. Later parts begin below the last column of the first part, that
+// is, after its last two spaces in a row. If the line has no columns, they keep its indent.
 func wrap(line string, width int) []string {
 	if width < leastWidth || utf8.RuneCountInString(line) <= width {
 		return []string{line}
@@ -181,7 +181,7 @@ func wrap(line string, width int) []string {
 	return append(parts, string(rest))
 }
 
-// print writes a listing for people to stdout.
+// print writes a listing for a person to stdout.
 func (a *cli) print(text string) error {
 	if a.sheet == nil {
 		_, err := io.WriteString(a.out, text)

@@ -26,10 +26,10 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestReadable: each line of a log is one line for a person, whoever has written it.
+// TestReadable checks that each line of a log is one readable line, for all common loggers.
 func TestReadable(t *testing.T) {
 	t.Parallel()
-	for line, want := range map[string][2]string{ // usual, and with --verbose
+	for line, want := range map[string][2]string{ // without and with --verbose
 		`{"level":"warn","ts":"2026-11-27T21:24:44Z","msg":"a tag","where":"main.go:3"}`: {"warn   a tag", "2026-11-27T21:24:44Z  warn   a tag  where=main.go:3"},
 		`{"time":"t","level":"ERROR","msg":"failed","error":"x","n":{"a":1}}`:            {`error  failed  error=x n={"a":1}`, `t  error  failed  error=x n={"a":1}`},
 		`{"severity":"info","message":"two\nlines"}`:                                     {"info   two lines", ""},
@@ -48,7 +48,7 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-// TestBar: text is never written into a bar, and no bar into a question.
+// TestBar checks that a bar is removed before a text, and that no bar follows a question.
 func TestBar(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -18,11 +18,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// buildNotice is how long a build may take without a notice.
+// buildNotice is the time after which a slow step is announced to the user.
 const buildNotice = time.Second
 
-// arguments separates the server from the other arguments. It is what follows "--", else --cmd,
-// else the first argument. want names the others; the last may be followed by "...".
+// arguments separates the server from the other arguments. The server is the words after "--";
+// without "--" it is the words of --cmd, and otherwise the first argument. want names the other
+// arguments. Its last element may be "...", which stands for any number of arguments.
 func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (server, rest []string, err error) {
 	switch dash := cmd.ArgsLenAtDash(); {
 	case dash >= 0:
@@ -38,7 +39,7 @@ func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (serv
 		}
 		rest = args[1:]
 	}
-	if len(server) == 0 || server[0] == "" { // the text of a variable that is not set
+	if len(server) == 0 || server[0] == "" { // "" comes from a shell variable that is not set
 		return nil, nil, usagef("no server: give SERVER, --cmd COMMAND, or -- COMMAND")
 	}
 	open := len(want) > 0 && strings.HasSuffix(want[len(want)-1], "...")
@@ -54,8 +55,8 @@ func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (serv
 	return server, rest, nil
 }
 
-// words splits a command line as a shell does, as far as quotes and backslashes go. A
-// backslash before a letter stays, so that paths of Windows need no quotes.
+// words splits a command line at spaces as a shell does, with quotes and backslashes. A backslash
+// before a letter stays, so that paths of Windows need no quotes.
 func words(line string) ([]string, error) {
 	var out []string
 	var word strings.Builder
@@ -95,7 +96,8 @@ func words(line string) ([]string, error) {
 	return out, nil
 }
 
-// session runs body with a client of the server, and ends the server afterwards.
+// session runs body with a client of the server, and then closes the client. A program that was
+// started ends with it.
 func (a *cli) session(
 	ctx context.Context, server []string, body func(context.Context, *client.Client) error, opts ...client.Option,
 ) (err error) {
@@ -131,21 +133,21 @@ func (a *cli) session(
 		return &unreachedError{fmt.Errorf("connecting to %s: %w%s%s", strings.Join(server, " "), why, otherPath(server, err), a.log.unseen())}
 	}
 	err = cause(ctx, body(ctx, c))
-	// The process may end in any way after its last answer: that is not an error of the
-	// command.
+	// The exit status of the process is not an error of the command. It matters only if the process
+	// ended before its last answer.
 	if ended := c.Close(); ended != nil && errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w (%w)", err, ended)
 	}
 	return err
 }
 
-// cause replaces "context canceled" by the reason why ctx has ended.
+// cause replaces "context canceled" by the cause of ctx.
 func cause(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	// A failed question ends the call for a reason of its own, but the server's answer to that
-	// may arrive first.
+	// A question without an answer ends the session with its own reason, but the server's error for
+	// the call may arrive first.
 	if reason := context.Cause(ctx); errors.Is(err, ctx.Err()) || !errors.Is(reason, ctx.Err()) {
 		return reason
 	}
@@ -160,17 +162,18 @@ func join[T fmt.Stringer](items []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// program returns the server's command, not started yet. cleanup removes what was built.
+// program returns the server's command, which has not been started. cleanup removes the program
+// that was built.
 //
-// The command does not carry ctx: the client closes the server's stdin first and
-// kills only what does not listen (2026-07-28 basic/transports/stdio, shutdown).
+// The command does not use ctx. The client first closes the server's stdin, and kills only a server
+// that does not end then (2026-07-28 basic/transports/stdio, shutdown).
 func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, cleanup func() error, err error) {
 	path := server[0]
 	info, statErr := os.Stat(path)
 	isFile := statErr == nil && info.Mode().IsRegular() && filepath.Ext(path) != ".go"
 	_, pathErr := exec.LookPath(path)
 	if isFile && !strings.ContainsRune(path, filepath.Separator) {
-		path = "." + string(filepath.Separator) + path // the one that is here, not one in PATH
+		path = "." + string(filepath.Separator) + path // the file in this directory, not a program in PATH
 	}
 	if len(server) > 1 || isFile || pathErr == nil {
 		cmd := exec.Command(path, server[1:]...) //nolint:noctx // see above
@@ -183,7 +186,7 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 		return nil, nil, err
 	}
 	if errors.Is(statErr, fs.ErrNotExist) && (filepath.IsAbs(path) || strings.HasPrefix(path, ".")) {
-		return nil, nil, fmt.Errorf("no server at %s: neither a Go package nor a program", path)
+		return nil, nil, fmt.Errorf("no server at %s: want a Go package or a program", path)
 	}
 	dir, err := os.MkdirTemp("", "kagami-")
 	if err != nil {
@@ -192,7 +195,7 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	cleanup = func() error { return os.RemoveAll(dir) }
 	binary, err := a.build(ctx, path, dir)
 	if err != nil && statErr != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%w\n%q is neither a file here nor a program in PATH: kagami took it for the import path of a Go package", err, path)
+		err = fmt.Errorf("%w\n%q is not a file and not a program in PATH, so kagami used it as the import path of a Go package", err, path)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, cleanup())
@@ -200,8 +203,8 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	return exec.Command(binary), cleanup, nil //nolint:noctx // see above
 }
 
-// notice prints a text if something takes long. The returned function ends the wait: afterwards
-// nothing is printed.
+// notice prints a text after buildNotice, unless end is called before. Nothing is printed after end
+// has returned.
 func (a *cli) notice(text string) (end func()) {
 	told := make(chan struct{})
 	timer := time.AfterFunc(buildNotice, func() {
@@ -215,11 +218,11 @@ func (a *cli) notice(text string) (end func()) {
 	}
 }
 
-// build compiles a main package. A directory is built from inside, so that it may belong to
+// build compiles a main package. It runs in the package's directory, because that may belong to
 // another module.
 func (a *cli) build(ctx context.Context, pkg, dir string) (string, error) {
 	defer a.notice("building " + pkg)()
-	// The trailing separator makes go refuse packages that are no programs.
+	// The separator at the end makes go refuse packages that are not programs.
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator))
 	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
 		cmd.Dir = pkg

@@ -9,10 +9,11 @@ import (
 	"sync"
 )
 
-// serverLog is the stderr of a server that the command has started: its lines are shown to a person in a
-// readable form, or kept for the case that the server does not start.
+// serverLog is the stderr of a server that the command has started. It prints the lines in a
+// readable form, or keeps the last ones for the case that the server does not start.
 //
-// The mutex guards the buffer: the process's output and the end of the command are on two goroutines.
+// The mutex guards part and last, because the process writes on one goroutine and the command ends
+// on another.
 type serverLog struct {
 	to      io.Writer // nil if lines are only kept
 	screen  *screen   // nil if lines are passed on unchanged
@@ -20,18 +21,18 @@ type serverLog struct {
 	keep    int // how many lines are kept
 
 	mu   sync.Mutex
-	part []byte   // a line without its end
+	part []byte   // start of a line that has no end yet
 	last []string // lines that were not shown
 }
 
-// keptLines are shown if the server does not start.
+// Bounds of the log. The kept lines are shown if the server does not start.
 const (
 	keptLines   = 10
-	keptReport  = 200 // of a server that is started to see whether it does
-	longestLine = 64 << 10
+	keptReport  = 200      // for a server that is only started as a check
+	longestLine = 64 << 10 // bytes; a longer line is split
 )
 
-// newServerLog returns the stderr for a server.
+// newServerLog returns the stderr for a server that a command starts.
 func (a *cli) newServerLog() *serverLog {
 	l := &serverLog{to: a.errs, verbose: a.verbose, keep: keptLines}
 	l.screen, _ = a.errs.(*screen)
@@ -41,7 +42,7 @@ func (a *cli) newServerLog() *serverLog {
 	return l
 }
 
-// Write takes any part of the stream. It does not fail, because an error would stop the server.
+// Write accepts any part of the stream. It does not fail, because an error would stop the server.
 func (l *serverLog) Write(text []byte) (int, error) {
 	if l.to != nil && l.screen == nil {
 		return l.to.Write(text)
@@ -59,7 +60,7 @@ func (l *serverLog) Write(text []byte) (int, error) {
 	}
 }
 
-// line is called with mu locked.
+// line prints or keeps one line. The caller holds mu.
 func (l *serverLog) line(text string) {
 	if l.to == nil {
 		if l.last = append(l.last, text); len(l.last) > l.keep {
@@ -70,7 +71,7 @@ func (l *serverLog) line(text string) {
 	_, _ = io.WriteString(l.to, readable(text, l.verbose, l.screen)+"\n")
 }
 
-// unseen returns the last lines that were not shown. A nil log has none.
+// unseen returns the last lines that were not shown, after a line break. A nil log has none.
 func (l *serverLog) unseen() string {
 	if l == nil {
 		return ""
@@ -83,7 +84,8 @@ func (l *serverLog) unseen() string {
 	return "\n" + strings.Join(l.last, "\n")
 }
 
-// Members of structured logs, under the names that zap, slog and others give them. Places are for --verbose.
+// Names of members in structured logs, as zap, slog and others use them. Source lines are shown
+// only with --verbose.
 var (
 	levelNames = []string{"level", "severity", "lvl"}
 	textNames  = []string{"msg", "message", "event"}
@@ -91,8 +93,8 @@ var (
 	placeNames = []string{"caller", "where", "function", "logger", "stacktrace", "stack", "source"}
 )
 
-// readable is a line of a log for a person: level, text, and the other members. A line that is not JSON
-// stays as it is.
+// readable returns a log line for a person: the level, the text and the other members. A line that
+// is not a JSON object stays as it is.
 func readable(line string, verbose bool, s *screen) string {
 	var level, text, when string
 	var fields []string
@@ -136,7 +138,7 @@ func readable(line string, verbose bool, s *screen) string {
 	return strings.Join(words, "  ")
 }
 
-// onTerminal shows control characters instead of obeying them.
+// onTerminal escapes control characters, so that the terminal does not interpret them.
 func onTerminal(text string) string {
 	var out strings.Builder
 	_, _ = visible{&out}.Write([]byte(text))

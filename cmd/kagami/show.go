@@ -15,7 +15,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// listCommand makes the commands tools, resources and prompts.
+// listCommand returns the command tools, resources or prompts.
 func (a *cli) listCommand(kind string) *cobra.Command {
 	parts := map[string]surface.Part{
 		"tools": surface.Tools, "resources": surface.Resources | surface.Templates, "prompts": surface.Prompts,
@@ -75,7 +75,7 @@ func (a *cli) readCommand() *cobra.Command {
 	}
 	a.questionFlags(cmd)
 	a.completes(cmd, uriWords)
-	cmd.Flags().StringVarP(&output, "output", "o", "", "write the contents to this file, as they are")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write the contents to this file without changes")
 	return cmd
 }
 
@@ -134,7 +134,7 @@ func (a *cli) prompt(ctx context.Context, c *client.Client, name string, values 
 	return nil
 }
 
-// unlistedPrompt adds the nearest names if the prompt is not listed.
+// unlistedPrompt adds similar names to err if the server does not list the prompt.
 func (a *cli) unlistedPrompt(ctx context.Context, c *client.Client, name string, err error) error {
 	all, listErr := surface.Read(ctx, c, surface.Prompts)
 	if listErr != nil {
@@ -150,7 +150,7 @@ func (a *cli) unlistedPrompt(ctx context.Context, c *client.Client, name string,
 	return errors.Join(err, &unlistedError{unlisted("prompt", name, names)})
 }
 
-// raw prints the raw result of a request.
+// raw sends a request and prints the raw result.
 func (a *cli) raw(ctx context.Context, c *client.Client, method string, params any) error {
 	raw, err := json.Marshal(params)
 	if err != nil {
@@ -179,7 +179,7 @@ func (a *cli) versionCommand() *cobra.Command {
 	}
 }
 
-// version is that of the module that this program was built from.
+// version returns the version of the module that this program was built from, or "devel".
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || strings.HasPrefix(info.Main.Version, "(") || info.Main.Version == "" {

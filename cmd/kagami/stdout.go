@@ -11,54 +11,55 @@ import (
 )
 
 const (
-	shownStray = 5   // how many lines are shown
-	strayWidth = 200 // how many characters of each
+	shownLines = 5   // lines that are shown
+	lineWidth  = 200 // characters that are shown of each
 )
 
-// started is a program as a server. The client ignores what is no message on the stdout of
-// a server, as it must; a person is told: banners and logs there are what most often keeps
-// other clients from understanding a server.
+// started returns a program as a server. It reports lines on the program's stdout that are not
+// messages, because banners and logs on stdout often stop other clients from using a server. The
+// client itself must ignore them.
 func (a *cli) started(program *exec.Cmd) client.Target { return a.heard(program, a.say) }
 
-// heard is started, with another listener.
+// heard is like started, but reports with tell.
 func (*cli) heard(program *exec.Cmd, tell func(format string, args ...any)) client.Target {
 	return client.Over(func(ctx context.Context) (transport.Conn, error) {
 		conn, err := stdio.Dial(ctx, program)
 		if err != nil {
 			return nil, err
 		}
-		return &overheard{Conn: conn, tell: tell}, nil
+		return &stdoutMonitor{Conn: conn, tell: tell}, nil
 	})
 }
 
-// overheard is a connection that reports lines which are not messages.
-type overheard struct {
+// stdoutMonitor is a connection that reports lines that are not messages.
+type stdoutMonitor struct {
 	transport.Conn
 	tell func(format string, args ...any)
-	told int // used only by the goroutine that reads
+	told int // number of such lines; used only by the goroutine that reads
 }
 
-// Read returns every frame.
-func (o *overheard) Read(ctx context.Context) ([]byte, error) {
-	frame, err := o.Conn.Read(ctx)
+// Read returns every frame, also those that are not messages.
+func (m *stdoutMonitor) Read(ctx context.Context) ([]byte, error) {
+	frame, err := m.Conn.Read(ctx)
 	if err == nil && !isMessage(frame) {
-		o.stray(frame)
+		m.nonMessage(frame)
 	}
 	return frame, err
 }
 
-// isMessage is only good enough to tell messages from other output.
+// isMessage reports whether a line looks like a message. It does not validate the message.
 func isMessage(frame []byte) bool {
 	start := bytes.TrimLeft(frame, " \t")
 	return len(start) > 0 && (start[0] == '{' || start[0] == '[') && bytes.Contains(frame, []byte(`"jsonrpc"`))
 }
 
-func (o *overheard) stray(line []byte) {
-	switch o.told++; {
-	case o.told <= shownStray:
-		text := []rune(string(line[:min(len(line), 4*strayWidth)]))
-		o.tell("the server wrote to stdout something other than an MCP message: %s", onOneLine(string(text[:min(len(text), strayWidth)])))
-	case o.told == shownStray+1:
-		o.tell("the server prints more of that")
+// nonMessage reports one of the first lines that are not messages.
+func (m *stdoutMonitor) nonMessage(line []byte) {
+	switch m.told++; {
+	case m.told <= shownLines:
+		text := []rune(string(line[:min(len(line), 4*lineWidth)]))
+		m.tell("the server wrote to stdout something other than an MCP message: %s", onOneLine(string(text[:min(len(text), lineWidth)])))
+	case m.told == shownLines+1:
+		m.tell("the server writes more such lines; they are not shown")
 	}
 }

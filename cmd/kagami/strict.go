@@ -10,12 +10,12 @@ import (
 
 // strictFlag adds --strict to a command that shows what a server offers.
 func strictFlag(cmd *cobra.Command, strict *bool) {
-	cmd.Flags().BoolVar(strict, "strict", false, "exit with 1 if the server has warnings; the server must be a program that knows --inspect")
+	cmd.Flags().BoolVar(strict, "strict", false, "exit with 1 if the server has warnings; the server must be a program that supports --inspect")
 }
 
 var errStrictURL = usagef("--strict: a server at a URL does not show its warnings; give its Go package")
 
-// strictly returns an error if the report of a server has warnings.
+// strictly returns an error if strict is set and the report of a server has warnings.
 func strictly(doc []byte, strict bool) error {
 	var report struct {
 		Warnings []struct{ Component, Path, Problem string } `json:"warnings"`
@@ -37,7 +37,8 @@ func strictly(doc []byte, strict bool) error {
 	return fmt.Errorf("%s", text)
 }
 
-// checked runs a command that shows what clients see. If strict, it then asks the server for its report.
+// checked runs show. If strict is set, it then asks the server's program for its report and returns
+// an error if that has warnings.
 func (a *cli) checked(ctx context.Context, server []string, strict bool, show func() error) error {
 	if strict && len(server) == 1 && isURL(server[0]) {
 		return errStrictURL

@@ -13,8 +13,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// bearerEnv holds the token if --bearer is not given: other users of the machine can read a
-// command line.
+// bearerEnv is the environment variable with the token if --bearer is not given. It is safer than
+// the flag, because other users of the machine can read command lines.
 const bearerEnv = "KAGAMI_BEARER"
 
 func isURL(server string) bool {
@@ -22,8 +22,7 @@ func isURL(server string) bool {
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// looksLikeURL is an error for a SERVER that cannot be used, but was most likely meant as a
-// URL.
+// looksLikeURL returns an error if a SERVER that cannot be used was probably meant as a URL.
 func looksLikeURL(server string) error {
 	if scheme, _, ok := strings.Cut(server, "://"); ok {
 		return usagef("SERVER %q: got the scheme %s, want http or https", server, scheme)
@@ -35,7 +34,8 @@ func looksLikeURL(server string) error {
 	return nil
 }
 
-// target is where the server is: a URL, or a program to start. cleanup removes what was built.
+// target returns the server at a URL, or a program to start. cleanup removes the program that was
+// built.
 func (a *cli) target(ctx context.Context, server []string) (to client.Target, cleanup func() error, err error) {
 	if len(server) == 1 && isURL(server[0]) {
 		to, err := a.endpoint(ctx, server[0])
@@ -53,13 +53,13 @@ func (a *cli) target(ctx context.Context, server []string) (to client.Target, cl
 	return a.started(program), cleanup, nil
 }
 
-// anonymous says that the requests have no credentials.
+// anonymous reports whether requests have no credentials.
 func (a *cli) anonymous() bool {
 	return len(a.headers) == 0 && a.token() == ""
 }
 
-// endpoint is a server at a URL. The credentials come from --bearer or --header, or else from a
-// login.
+// endpoint returns the server at a URL. Its credentials come from --bearer or --header. Without
+// them, they come from a login.
 func (a *cli) endpoint(ctx context.Context, address string) (client.Target, error) {
 	fields, err := a.fields()
 	if err != nil {
@@ -83,7 +83,7 @@ func (a *cli) endpoint(ctx context.Context, address string) (client.Target, erro
 	return client.HTTP(address, opts...), nil
 }
 
-// fields returns the header fields of --header.
+// fields returns the header fields that were given with --header.
 func (a *cli) fields() (http.Header, error) {
 	fields := http.Header{}
 	for _, header := range a.headers {
@@ -96,10 +96,11 @@ func (a *cli) fields() (http.Header, error) {
 	return fields, nil
 }
 
-// token returns the token of --bearer, or of the environment.
+// token returns the token given with --bearer or in the environment.
 func (a *cli) token() string { return cmp.Or(a.bearer, os.Getenv(bearerEnv)) }
 
-// otherPath suggests the usual path if the URL has none and nothing was found there.
+// otherPath suggests the usual path of an endpoint if the URL has no path and the server has
+// nothing there.
 func otherPath(server []string, err error) string {
 	refused, ok := errors.AsType[*client.HTTPError](err)
 	if !ok || !slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented}, refused.Status) {

@@ -15,18 +15,18 @@ import (
 )
 
 const taskHelp = `
-With --task the call may become a task, which the server works on beside the request:
-for calls that take long. --wait, the default, shows on stderr how it goes, puts its
-questions to you, and prints the result; --timeout counts only if it is given. Ctrl-C
-leaves the task running. --detach prints the id of the task and exits; ask for it later
-with "kagami tasks", whose "result" puts the questions of the task to you. A server that
-answers at once makes no task: the result is printed.
+With --task a long call may become a task, which continues after the request. --wait, the
+default, shows the state of the task on stderr, asks you its questions, and prints the
+result. The default of --timeout then does not apply. Ctrl-C leaves the task running.
+--detach prints the ID of the task and exits. Use "kagami tasks" later; its "result" also
+asks you the questions of the task. If the server answers at once, there is no task and
+the result is printed.
 
-Who finds a task again depends on the server. One that kagami has started ends with the
-command, and its tasks with it, unless it keeps them in a store of its own. At a URL,
-the id is enough on 2026-07-28; on 2025-11-25 a task belongs to the principal that made
-it (--bearer, or a --header that says who you are), and without one to a session that
-ends with the command. All tasks expire; --ttl is your wish, which 2025-11-25 has.`
+The server decides who can find a task again. A server that kagami has started ends with
+the command. Its tasks end too, unless it keeps them in a store. At a URL on 2026-07-28,
+the ID is enough. On 2025-11-25 a task belongs to the principal that made it: use the same
+--bearer or --header. Without a principal it belongs to a session that ends with the
+command. All tasks expire. --ttl asks for a lifetime, which only 2025-11-25 supports.`
 
 // taskFlags are flags of call.
 type taskFlags struct {
@@ -38,14 +38,14 @@ func (f *taskFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&f.task, "task", false, "let the call become a task")
 	flags.BoolVar(&f.wait, "wait", false, "with --task: wait for the result (default)")
-	flags.BoolVar(&f.detach, "detach", false, "with --task: print the id of the task and exit")
-	flags.DurationVar(&f.ttl, "ttl", 0, "with --task: how long the task shall live")
+	flags.BoolVar(&f.detach, "detach", false, "with --task: print the ID of the task and exit")
+	flags.DurationVar(&f.ttl, "ttl", 0, "with --task: requested lifetime of the task")
 }
 
 func (f *taskFlags) check() error {
 	switch {
 	case !f.task && (f.wait || f.detach || f.ttl != 0):
-		return usagef("--wait, --detach and --ttl are for calls with --task")
+		return usagef("--wait, --detach and --ttl need --task")
 	case f.wait && f.detach:
 		return usagef("--wait and --detach exclude each other")
 	case f.ttl < 0:
@@ -54,14 +54,15 @@ func (f *taskFlags) check() error {
 	return nil
 }
 
-// unhurried removes the time limit for a wait that may take hours, unless the user has set it.
+// unhurried removes the default time limit, because a task may take hours. A limit that the user
+// has set stays.
 func (a *cli) unhurried(cmd *cobra.Command) {
 	if !cmd.Flags().Changed("timeout") {
 		a.timeout = 0
 	}
 }
 
-// callTask calls a tool and waits for the task, or leaves it.
+// callTask calls a tool, and waits for its task or leaves it running.
 func (a *cli) callTask(ctx context.Context, c *client.Client, server []string, name string, arguments json.RawMessage) error {
 	t, err := c.CallTask(ctx, name, arguments, append(a.taskWatch(), client.TaskTTL(a.tasks.ttl))...)
 	switch {
@@ -75,7 +76,8 @@ func (a *cli) callTask(ctx context.Context, c *client.Client, server []string, n
 	return a.await(ctx, server, t)
 }
 
-// taskWatch prints the states of a task, except the last one, which the result shows.
+// taskWatch returns call options that print each state of a task, except the last one. The result
+// shows the last one.
 func (a *cli) taskWatch() []client.CallOption {
 	errs, first := visible{a.errs}, true
 	opts := []client.CallOption{client.OnTask(func(t protocol.Task) {
@@ -92,7 +94,7 @@ func (a *cli) taskWatch() []client.CallOption {
 		return opts
 	}
 	return append(opts, client.OnProgress(func(p protocol.Progress) {
-		if a.progress { // then --progress prints it, too
+		if a.progress { // watch prints it
 			return
 		}
 		if terminal, ok := a.errs.(*screen); ok {
@@ -114,7 +116,7 @@ func stateLine(t *protocol.Task) string {
 	return string(t.Status) + ": " + onOneLine(t.Message)
 }
 
-// await waits for the result and prints it as call does.
+// await waits for the result and prints it in the same way as call.
 func (a *cli) await(ctx context.Context, server []string, t *client.Task) error {
 	if !a.json {
 		result, err := t.Wait(ctx)
@@ -133,7 +135,8 @@ func (a *cli) await(ctx context.Context, server []string, t *client.Task) error 
 	return errorOf(raw)
 }
 
-// unfinished says how to find the task, if it goes on without the command.
+// unfinished returns err. If the task continues without the command, it first prints how to find
+// the task.
 func (a *cli) unfinished(server []string, t *client.Task, err error) error {
 	if t.ID() != "" && !endedBy(err) {
 		a.say("%s", a.whereabouts(server, t, "result"))
@@ -141,13 +144,13 @@ func (a *cli) unfinished(server []string, t *client.Task, err error) error {
 	return err
 }
 
-// endedBy says that the error is the outcome of the task itself.
+// endedBy reports whether err is the outcome of the task itself.
 func endedBy(err error) bool {
 	_, failed := errors.AsType[*protocol.Error](err)
 	return failed || errors.Is(err, client.ErrTaskCancelled) || errors.Is(err, client.ErrTaskGone)
 }
 
-// leave prints how to come back to the task.
+// leave prints the ID of the task, and how to ask for it later.
 func (a *cli) leave(server []string, t *client.Task) error {
 	a.say("%s", a.whereabouts(server, t, "get"))
 	if a.json {
@@ -158,7 +161,8 @@ func (a *cli) leave(server []string, t *client.Task) error {
 	return err
 }
 
-// whereabouts says what happens to the task when the command ends, and how to ask for it.
+// whereabouts returns a text about what happens to the task when the command ends, and how to ask
+// for it.
 func (a *cli) whereabouts(server []string, t *client.Task, verb string) string {
 	id := t.ID()
 	command := "kagami tasks " + verb
@@ -179,16 +183,16 @@ func (a *cli) whereabouts(server []string, t *client.Task, verb string) string {
 	}
 	switch {
 	case !url:
-		return "the server was started for this command, and its tasks end with it, unless it keeps them in a store; then:\n  " + command
+		return "the server was started for this command, and its tasks end with it; if it keeps them in a store, ask with:\n  " + command
 	case t.Bound() && a.anonymous():
-		return "the task ends with the session of this command, unless the server knows you by other means than --bearer and --header; then:\n  " + command
+		return "the task ends with the session of this command; if the server knows you without --bearer and --header, ask with:\n  " + command
 	case !a.anonymous():
 		command += " (with the same --bearer and --header)"
 	}
-	return "the task goes on; ask for it with:\n  " + command
+	return "the task continues; ask for it with:\n  " + command
 }
 
-// say prints a message of the command itself.
+// say prints a message of the command to stderr.
 func (a *cli) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(visible{a.errs}, "kagami: "+format+"\n", args...)
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// tasksCommand is about tasks of earlier calls.
+// tasksCommand returns the command tasks, for tasks of earlier calls.
 func (a *cli) tasksCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tasks", Short: "List, read and cancel tasks",
-		Long: `Ask for tasks that earlier calls have left, see kagami call --task.
+		Long: `List, read and cancel the tasks of earlier calls (kagami call --task).
 
-Who finds a task again depends on the server. One that kagami starts has only the tasks
-that it keeps in a store. At a URL, the id of the task is enough on 2026-07-28; on
+The server decides who can find a task again. A server that kagami starts has only the
+tasks that it keeps in a store. At a URL on 2026-07-28, the ID of the task is enough. On
 2025-11-25 a task belongs to the principal that made it: use the same --bearer.`,
 		Example: `  id=$(kagami call http://localhost:8080/mcp render --task --detach)
   kagami tasks get http://localhost:8080/mcp "$id"
@@ -72,7 +72,7 @@ func (a *cli) listTasks(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// ofTask makes a command for one task.
+// ofTask returns a command for one task.
 func (a *cli) ofTask(use, short string, body func(ctx context.Context, c *client.Client, server []string, id string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short,
@@ -111,7 +111,7 @@ func (a *cli) taskCancelCommand() *cobra.Command {
 		if err := t.Cancel(ctx); err != nil {
 			return err
 		}
-		a.say("the task is asked to end")
+		a.say("the server was asked to cancel the task")
 		return nil
 	})
 }
@@ -120,7 +120,7 @@ func (a *cli) taskResultCommand() *cobra.Command {
 	cmd := a.ofTask("result SERVER ID", "Wait for a task and print its result", func(ctx context.Context, c *client.Client, server []string, id string) error {
 		return a.await(ctx, server, c.Task(id, a.taskWatch()...))
 	})
-	cmd.Long = "Wait for a task, answer what it asks, and print its result, as kagami call does.\n--timeout counts only if it is given. Ctrl-C leaves the task running."
+	cmd.Long = "Wait for a task, answer its questions, and print its result as kagami call does.\nThe default of --timeout does not apply. Ctrl-C leaves the task running."
 	a.questionFlags(cmd)
 	return cmd
 }
@@ -128,14 +128,14 @@ func (a *cli) taskResultCommand() *cobra.Command {
 func printTask(w io.Writer, t *protocol.Task) {
 	life := "does not expire"
 	if t.TTL != nil {
-		ttl := min(max(*t.TTL, 0), math.MaxInt64/int64(time.Millisecond)) // bounded, since a server may send any number
+		ttl := min(max(*t.TTL, 0), math.MaxInt64/int64(time.Millisecond)) // bounded, because a server may send any number
 		life = "expires " + t.Created.Add(time.Duration(ttl)*time.Millisecond).Local().Format(time.DateTime)
 	}
 	_, _ = fmt.Fprintf(w, "%s\ncreated %s, updated %s, %s\n", stateLine(t),
 		t.Created.Local().Format(time.DateTime), t.Updated.Local().Format(time.DateTime), life)
 }
 
-// shownTask is a task as --json prints it, in the same form for all revisions.
+// shownTask is a task as --json prints it. Its form is the same for all revisions.
 type shownTask struct {
 	ID      string    `json:"taskId"`
 	Status  string    `json:"status"`

@@ -19,8 +19,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// taskSite is a server over HTTP whose tools run as tasks; it takes every bearer token
-// as a name, if it wants tokens at all.
+// taskSite returns a server over HTTP whose tools run as tasks. If it wants tokens, it uses every
+// bearer token as the name of a principal.
 func taskSite(t *testing.T, opts ...framework.AppOption) string {
 	t.Helper()
 	asTask := framework.Task(framework.TaskOptional, framework.PollInterval(50*time.Millisecond))
@@ -56,7 +56,7 @@ func taskSite(t *testing.T, opts ...framework.AppOption) string {
 	site := httptest.NewServer(nethttp.Handler(s))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // what still runs is ended at once
+		cancel() // end running calls at once
 		_ = s.Shutdown(ctx)
 		http.DefaultClient.CloseIdleConnections()
 		site.Close()
@@ -78,7 +78,7 @@ func TestCallAsTask(t *testing.T) {
 	type want struct {
 		args []string
 		code int
-		out  string // all of stdout, or a part of it where it is JSON
+		out  string // all of stdout, or a part of it if it is JSON
 		errs string // a pattern on stderr
 	}
 	tests := map[string]want{
@@ -90,7 +90,7 @@ func TestCallAsTask(t *testing.T) {
 		"breaks":           {[]string{"protocol_error_job", "--task"}, 1, "", `the task failed: .*the job broke the protocol`},
 		"asks":             {[]string{"confirm_delete", "filename=x", "--task", "--answers", yes}, 0, "Deleted x.\n", "input_required"},
 		"asks nobody":      {[]string{"confirm_delete", "filename=x", "--task"}, 1, "", ""},
-		"must be a task":   {[]string{"failing_job"}, 1, "", "The tool runs as a task only: call it with --task\\."},
+		"must be a task":   {[]string{"failing_job"}, 1, "", "The tool runs only as a task: call it with --task\\."},
 		"detached":         {[]string{"slow_compute", "seconds=0", "--task", "--detach"}, 0, "", `was started for this command, and its tasks end with it.*\n  kagami tasks get \S+everything \w+ --revision \S+\n`},
 		"detached as JSON": {[]string{"slow_compute", "seconds=0", "--task", "--detach", "--json"}, 0, `"status": "working"`, ""},
 	}
@@ -100,7 +100,7 @@ func TestCallAsTask(t *testing.T) {
 				t.Parallel()
 				out, errs, code := kagami(t, append([]string{"call", everything, "--revision", revision}, tt.args...)...)
 				wants := tt.code
-				if name == "asks nobody" && revision != "2026-07-28" { // there the server says it, as the text of the tool
+				if name == "asks nobody" && revision != "2026-07-28" { // on that revision the tool returns the error
 					wants = 5
 				}
 				if code != wants || !strings.Contains(out, tt.out) || !regexp.MustCompile(tt.errs).MatchString(errs) {
@@ -114,32 +114,33 @@ func TestCallAsTask(t *testing.T) {
 	}
 }
 
-// A task that takes longer than --timeout goes on, and may be asked for.
+// A task that takes longer than --timeout continues, and its result can be read later.
 func TestTaskTakesTooLong(t *testing.T) {
 	t.Parallel()
 	for _, revision := range handshakeAndNot {
 		t.Run(revision, func(t *testing.T) {
 			t.Parallel()
-			// The time is that of the server's start, too: on a busy machine it needs more.
+			// The time limit also covers the start of the server, so a busy machine needs more.
 			for _, timeout := range []string{"300ms", "2s", "10s", "30s"} {
 				_, errs, code := kagami(t, "call", everything, "slow_compute", "seconds=60", "--task", "--timeout", timeout, "--revision", revision)
 				if code != 1 || !strings.Contains(errs, "longer than "+timeout) {
 					t.Errorf("exit code %d\n%s", code, errs)
 				}
-				if !strings.HasPrefix(errs, "task ") { // there was none yet
+				if !strings.HasPrefix(errs, "task ") { // the task did not exist yet
 					continue
 				}
 				if !regexp.MustCompile(`kagami tasks result (.|\n)*longer than `).MatchString(errs) {
-					t.Errorf("it does not say how to go on:\n%s", errs)
+					t.Errorf("it does not print how to continue:\n%s", errs)
 				}
 				return
 			}
-			t.Error("no task is ever made")
+			t.Error("no task was made")
 		})
 	}
 }
 
-// Where there are no tasks the call is answered as usual, and the commands say why not.
+// If a server has no tasks, a call is answered as usual, and the commands for tasks report why they
+// fail.
 func TestNoTasks(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -160,8 +161,8 @@ func TestNoTasks(t *testing.T) {
 		"no server":     {[]string{"tasks", "list"}, 2, "", "no server"},
 		"no verb":       {[]string{"tasks"}, 0, "Wait for a task and print its result", ""},
 		"unknown verb":  {[]string{"tasks", "lst"}, 2, "", `unknown command "tasks lst"`},
-		"help":          {[]string{"call", "--help"}, 0, "Ctrl-C\nleaves the task running", ""},
-		"without task":  {[]string{"call", everything, "x", "--detach"}, 2, "", "are for calls with --task"},
+		"help":          {[]string{"call", "--help"}, 0, "Ctrl-C leaves the task running", ""},
+		"without task":  {[]string{"call", everything, "x", "--detach"}, 2, "", "--ttl need --task"},
 		"both":          {[]string{"call", everything, "x", "--task", "--wait", "--detach"}, 2, "", "exclude each other"},
 		"negative life": {[]string{"call", everything, "x", "--task", "--ttl", "-1s"}, 2, "", "--ttl must be positive"},
 	}
@@ -176,7 +177,7 @@ func TestNoTasks(t *testing.T) {
 	}
 }
 
-// A task that was left is found again, asked for, answered and cancelled.
+// A later command can find, read, answer and cancel a task.
 func TestTaskIsLeft(t *testing.T) {
 	t.Parallel()
 	yes := answersFile(t, `{"":{"sure":true}}`)
@@ -210,7 +211,7 @@ func TestTaskIsLeft(t *testing.T) {
 			}
 			asking := strings.TrimSpace(do("call", url, "ask", "--task", "--detach", "--answers", yes))
 			if out := do("tasks", "result", url, asking, "--answers", yes); out != "true\n" {
-				t.Errorf("result of one that asks: %s", out)
+				t.Errorf("result of a task that asks: %s", out)
 			}
 			long := strings.TrimSpace(do("call", url, "work", "ms=60000", "--task", "--detach"))
 			do("tasks", "cancel", url, long)
@@ -229,8 +230,8 @@ func TestTaskIsLeft(t *testing.T) {
 	}
 }
 
-// A task that is left asks whoever comes back for it, also where this command has neither
-// a terminal nor --answers; what is asked before there is a task has nobody to answer it.
+// A later command answers the questions of a task, even if the first command has no terminal and no
+// --answers. A question before the task exists gets no answer.
 func TestTaskIsLeftWithAQuestion(t *testing.T) {
 	t.Parallel()
 	yes := answersFile(t, `{"":{"sure":true}}`)
@@ -247,24 +248,24 @@ func TestTaskIsLeftWithAQuestion(t *testing.T) {
 			if code != 0 || out != "true\n" || !strings.Contains(errs, "input_required") {
 				t.Errorf("exit code %d\n%s%s", code, out, errs)
 			}
-			if revision == "2025-11-25" { // only a tool that may be a task is called as one
+			if revision == "2025-11-25" { // this revision starts tasks only for tools that support them
 				return
 			}
 			out, errs, code = kagami(t, append([]string{"call", url, "early", "--task", "--detach"}, who...)...)
-			if code != 1 || out != "" || !strings.Contains(errs, `the server asks before there is a task: "Sure?"`) {
+			if code != 1 || out != "" || !strings.Contains(errs, `the server asks before the task exists: "Sure?"`) {
 				t.Errorf("early: exit code %d\n%s%s", code, out, errs)
 			}
 		})
 	}
 }
 
-// The help of a task that is left says who will find it.
+// The message about a task that is left names who can find it.
 func TestWhereaboutsOfTasks(t *testing.T) {
 	t.Parallel()
 	url := taskSite(t)
 	for args, want := range map[string]string{
 		"--revision 2025-11-25": "ends with the session of this command",
-		"--revision 2026-07-28": "the task goes on; ask for it with:\n  kagami tasks get " + url + " ",
+		"--revision 2026-07-28": "the task continues; ask for it with:\n  kagami tasks get " + url + " ",
 		"--bearer x":            " (with the same --bearer and --header)",
 	} {
 		_, errs, code := kagami(t, append([]string{"call", url, "work", "--task", "--detach"}, strings.Fields(args)...)...)
@@ -284,7 +285,7 @@ func TestTaskInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var out bytes.Buffer
-	errs := &cancelling{cancel: cancel} // the first line is that of the state
+	errs := &cancelling{cancel: cancel} // the first line is the state
 	a := &cli{out: &out, errs: errs}
 	code := a.run(ctx, []string{"call", url, "work", "ms=500", "--task"})
 	found := regexp.MustCompile(`ask for it with:\n  kagami tasks result (\S+) (\w+)\n`).FindStringSubmatch(errs.String())

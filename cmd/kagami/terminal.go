@@ -13,18 +13,18 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// What a person may type instead of an answer.
+// Errors for what a user may type instead of an answer.
 var (
 	errDecline = errors.New("declined")
 	errCancel  = errors.New("cancelled")
 )
 
-// terminal asks a person. One question at a time.
+// terminal asks the user, one question at a time.
 type terminal struct {
 	in      *bufio.Reader
 	out     io.Writer
-	lines   chan line // one, buffered
-	reading bool      // a goroutine is still waiting for a line
+	lines   chan line // has room for one line
+	reading bool      // a goroutine is waiting for a line
 }
 
 type line struct {
@@ -38,8 +38,8 @@ func newTerminal(in io.Reader, out io.Writer) *terminal {
 
 func (t *terminal) say(format string, args ...any) { _, _ = fmt.Fprintf(t.out, format, args...) }
 
-// line is the next line that the person types. Reading from a terminal cannot be interrupted:
-// if the question is withdrawn, the read goes on, and its line belongs to the next question.
+// line returns the next line that the user types. A read from a terminal cannot be interrupted. If
+// the question is withdrawn, the read continues, and its line belongs to the next question.
 func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
 	t.say("%s", prompt)
 	if !t.reading {
@@ -59,7 +59,7 @@ func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
 	}
 	text := strings.TrimSpace(got.text)
 	switch {
-	case got.err != nil && text == "": // Ctrl-D, or nobody is there any more
+	case got.err != nil && text == "": // Ctrl-D, or the terminal is closed
 		t.say("\n")
 		return "", errCancel
 	case text == "!cancel":
@@ -91,18 +91,18 @@ func (t *terminal) elicit(ctx context.Context, q *client.ElicitRequest) (*client
 	return &client.ElicitAnswer{Action: "accept", Content: content}, nil
 }
 
-// page shows the whole URL and its host, and lets the person open it (2026-07-28
-// client/elicitation, "URL Mode").
+// page shows the URL and its host, and asks the user to open it (2026-07-28 client/elicitation,
+// "URL Mode").
 func (t *terminal) page(ctx context.Context, page string) error {
 	host := "unknown"
 	if u, err := url.Parse(page); err == nil {
 		host = u.Host
 	}
-	t.say("It wants you to visit a page:\n  URL:  %s\n  host: %s\nOpen it in your browser yourself, if you trust it.\n", page, host)
+	t.say("It wants you to visit a page:\n  URL:  %s\n  host: %s\nIf you trust the page, open it in your browser.\n", page, host)
 	return t.yes(ctx, "Do you agree? [y/n]: ")
 }
 
-// yes is nil if the person agrees.
+// yes returns nil if the user agrees, and errDecline if not.
 func (t *terminal) yes(ctx context.Context, prompt string) error {
 	for {
 		text, err := t.line(ctx, prompt)
@@ -132,7 +132,7 @@ func (t *terminal) form(ctx context.Context, schema []byte) (map[string]any, err
 	if err != nil {
 		return nil, err
 	}
-	t.say("(Enter takes what is in brackets; !decline refuses, !cancel or Ctrl-D gives no answer.)\n")
+	t.say("(Enter accepts what is in brackets; !decline refuses; !cancel or Ctrl-D gives no answer.)\n")
 	if len(form.Fields) == 0 {
 		return nil, t.yes(ctx, "Do you agree? [y/n]: ")
 	}
@@ -149,7 +149,7 @@ func (t *terminal) form(ctx context.Context, schema []byte) (map[string]any, err
 	return content, nil
 }
 
-// field asks until there is a valid value; nil: the field is left out.
+// field asks until the user gives a valid value. nil means that the field is left out.
 func (t *terminal) field(ctx context.Context, f *client.Field) (json.RawMessage, error) {
 	name := onOneLine(f.Name)
 	prompt := "  " + name
@@ -178,7 +178,7 @@ func (t *terminal) field(ctx context.Context, f *client.Field) (json.RawMessage,
 	}
 }
 
-// sample lets the person answer in place of a model.
+// sample lets the user answer in place of a model.
 func (t *terminal) sample(ctx context.Context, q *client.SampleRequest) (string, error) {
 	t.say("\nThe server asks a model (at most %d tokens):\n", q.MaxTokens)
 	if q.System != "" {
@@ -196,7 +196,7 @@ func (t *terminal) sample(ctx context.Context, q *client.SampleRequest) (string,
 	for _, tool := range q.Tools {
 		t.say("  tool %s: %s\n", onOneLine(tool.Name), onOneLine(tool.Description))
 	}
-	t.say("Type what the model answers; an empty line ends it. !decline refuses.\n")
+	t.say("Type the answer of the model; an empty line ends it. !decline refuses.\n")
 	var lines []string
 	for {
 		text, err := t.line(ctx, "> ")

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	maxInline = 76  // characters of a list on one line, and of a name that is aligned
-	maxCell   = 120 // characters of a cell, except in the last column: all rows of a column have its width
+	maxInline = 76  // longest list on one line, and longest aligned name, in characters
+	maxCell   = 120 // longest cell in characters; cells of the last column may be longer
 )
 
 // value is a JSON value with its members in the order of the document.
 type value struct {
 	raw    json.RawMessage
-	text   string // of a scalar, in a form for people
+	text   string // a scalar in a form for people
 	object bool
 	array  bool
-	names  []string // of the members of an object
-	items  []value  // of an array, or of an object's members
+	names  []string // names of an object's members
+	items  []value  // items of an array, or values of an object's members
 }
 
 func parseValue(raw json.RawMessage) (value, error) {
@@ -67,8 +67,7 @@ func (v *value) parseItems() error {
 
 func (v *value) scalar() bool { return !v.object && !v.array }
 
-// inline is the value on one line, if it has such a form: a scalar, or a short
-// list of scalars.
+// inline returns the value on one line. Only scalars and short lists of scalars have such a form.
 func (v *value) inline() (string, bool) {
 	if v.scalar() {
 		return v.text, !strings.Contains(v.text, "\n")
@@ -90,8 +89,8 @@ func (v *value) inline() (string, bool) {
 	return line, utf8.RuneCountInString(line) <= maxInline
 }
 
-// table says whether the value is a list of objects with the same members, each of which fits
-// into a cell. The last one may be longer, since nothing is aligned behind it.
+// table reports whether the value is a list of objects with the same members that all fit into
+// cells. The last cell of a row may be longer, because no column follows it.
 func (v *value) table() bool {
 	if !v.array || len(v.items) == 0 || !v.items[0].object || len(v.items[0].names) == 0 {
 		return false
@@ -115,8 +114,9 @@ func (v *value) table() bool {
 	return true
 }
 
-// print writes the value for a person: objects as aligned names and values, lists
-// of like objects as tables, lists of scalars one a line, all else as JSON.
+// print writes the value for a person. Objects become aligned names and values, lists of similar
+// objects become tables, and lists of scalars have one item per line. All other values are printed
+// as JSON.
 func (v *value) print(w io.Writer, indent string) {
 	switch {
 	case v.object && len(v.items) > 0:
@@ -131,12 +131,12 @@ func (v *value) print(w io.Writer, indent string) {
 		printIndented(w, indent, v.text)
 	default:
 		var pretty bytes.Buffer
-		_ = json.Indent(&pretty, v.raw, "", "  ") // it was parsed before
+		_ = json.Indent(&pretty, v.raw, "", "  ") // parseValue has checked that it is JSON
 		printIndented(w, indent, pretty.String())
 	}
 }
 
-// flat says that an array holds scalars only.
+// flat reports whether an array has items and all of them are scalars.
 func (v *value) flat() bool {
 	for i := range v.items {
 		if !v.items[i].scalar() {
@@ -146,7 +146,7 @@ func (v *value) flat() bool {
 	return len(v.items) > 0
 }
 
-// printObject aligns the members that fit on a line; longer ones go below their name.
+// printObject aligns the members that fit on one line. It prints longer ones below their name.
 func (v *value) printObject(w io.Writer, indent string) {
 	width := 0
 	for i, name := range v.names {
@@ -178,11 +178,11 @@ func (v *value) printTable(w io.Writer, indent string) {
 		}
 		_, _ = fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
-	_ = tw.Flush() // it writes to memory, which does not fail
+	_ = tw.Flush() // writing to memory does not fail
 	printIndented(w, indent, aligned.String())
 }
 
-// printIndented writes lines, without trailing blanks.
+// printIndented writes lines with an indent, and without spaces at their end.
 func printIndented(w io.Writer, indent, text string) {
 	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
 		_, _ = fmt.Fprintln(w, strings.TrimRight(indent+line, " \r\n"))

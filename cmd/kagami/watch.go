@@ -15,10 +15,11 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is how long nothing must change before a build begins: editors write a file in several steps.
+// settle is the time without changes before a build begins, because editors write a file in several
+// steps.
 const settle = 80 * time.Millisecond
 
-// watcher says when the source of a package has changed.
+// watcher reports changes in the source of a package on its channel changed.
 type watcher struct {
 	files   *fsnotify.Watcher
 	changed chan struct{}
@@ -35,14 +36,14 @@ func watch() (*watcher, error) {
 	return w, nil
 }
 
-// Close ends the watch.
+// Close stops the watcher.
 func (w *watcher) Close() error {
 	err := w.files.Close()
 	<-w.done
 	return err
 }
 
-// run tells of changes when they have settled.
+// run reports changes when the files have not changed for the time settle.
 func (w *watcher) run() {
 	defer close(w.done)
 	timer := time.NewTimer(time.Hour)
@@ -64,21 +65,22 @@ func (w *watcher) run() {
 		case <-timer.C:
 			select {
 			case w.changed <- struct{}{}:
-			default: // one is not taken yet
+			default: // the last report was not received yet
 			}
 		}
 	}
 }
 
-// isSource reports whether a file may belong to a program. Editors keep their own files beside it.
+// isSource reports whether a file may belong to a program. Editors write their own files beside the
+// source.
 func isSource(path string) bool {
 	name := filepath.Base(path)
 	return !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "~") && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "#")
 }
 
-// follow watches the directories that the package is made of: its own and those of packages in the same
-// workspace, with embedded files, but not what the module cache has. If the package cannot be read, the
-// directories of the last time stay.
+// follow watches the directories of the package, and of imported packages in the same workspace,
+// with their embedded files. It does not watch the module cache. If the package cannot be read, the
+// directories of the last call stay watched.
 func (w *watcher) follow(ctx context.Context, pkg string) error {
 	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-deps", "-json=Dir,Standard,Module,EmbedFiles", pkg)
 	if info, err := os.Stat(pkg); err == nil && info.IsDir() {

@@ -10,7 +10,7 @@ import (
 
 //go:generate kagami gen
 
-// Status says how far an order is.
+// Status is the state of an order.
 type Status string
 
 // The states of an order.

@@ -1,4 +1,4 @@
-// Command warned is a server that Build warns of, for the tests of kagami.
+// Command warned is a server with warnings of Build, for the tests of kagami.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve"
 )
 
-// Color has constants that no schema can name: it has no method Values.
+// Color has constants that no schema lists, because it has no method Values.
 type Color string
 
 // The colors.
