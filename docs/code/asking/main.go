@@ -10,12 +10,12 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve"
 )
 
-// RoomIn is what the model fills in.
+// RoomIn is the input of a tool.
 type RoomIn struct {
 	Hotel string `json:"hotel" doc:"name of the hotel"`
 }
 
-// Guest is a form: the user sees a field for each member.
+// Guest is a form. The user sees one field for each member.
 type Guest struct {
 	Name   string `json:"name" title:"Your name" validate:"min=2"`
 	Nights int    `json:"nights" title:"Nights" default:"1" validate:"min=1,max=14"`
@@ -24,10 +24,10 @@ type Guest struct {
 
 // Hotels books rooms.
 type Hotels struct {
-	Hold func(ctx context.Context, key, hotel string) (string, error) // key makes it idempotent
+	Hold func(ctx context.Context, key, hotel string) (string, error) // the same key books only once
 }
 
-// Book asks the user in the middle of plain Go, and never knows which revision it serves.
+// Book asks the user in the middle of plain Go. It does not depend on the revision.
 func (h *Hotels) Book(ctx context.Context, in RoomIn) (string, error) {
 	guest, err := framework.Elicit[Guest](ctx, "Who is staying at "+in.Hotel+"?")
 	if err != nil {
@@ -49,7 +49,7 @@ func (h *Hotels) Book(ctx context.Context, in RoomIn) (string, error) {
 	return fmt.Sprintf("Booked for %s, hold %s.", guest.Name, hold), nil
 }
 
-// Compare asks two things at once, the user and the client's model.
+// Compare asks the user and the client's model at the same time.
 func Compare(ctx context.Context, in RoomIn) (string, error) {
 	budget, opinion, err := framework.Gather2(ctx,
 		framework.Ask[int]("What may a night cost?", framework.Key("budget")),
@@ -61,12 +61,12 @@ func Compare(ctx context.Context, in RoomIn) (string, error) {
 	return fmt.Sprintf("Up to %d a night; the model says %s.", budget, opinion), nil
 }
 
-// PriceIn is what the model fills in.
+// PriceIn is the input of the tool price.
 type PriceIn struct {
 	Room string `json:"room" validate:"oneof=single double"`
 }
 
-// price is a tool for models, of the server and of the client alike.
+// price is a tool of the server. Advise also gives it to the client's model.
 var price = framework.Tool("price", func(_ context.Context, in PriceIn) (int, error) {
 	return map[string]int{"single": 80, "double": 120}[in.Room], nil
 }, framework.Describe("Say what a night costs."), framework.ReadOnly())
@@ -81,7 +81,7 @@ func Advise(ctx context.Context, in RoomIn) (string, error) {
 	return said.Text(), nil
 }
 
-// NewApp is a function of its own so that tests can have it.
+// NewApp returns the app. Tests also call it.
 func NewApp(h *Hotels) *framework.App {
 	return framework.New("asking", "1.0.0").Add(
 		framework.Tool("book", h.Book, framework.Describe("Book a room. Asks the user.")),

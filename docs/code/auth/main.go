@@ -17,7 +17,7 @@ import (
 // Guard accepts tokens that one issuer has signed for this server.
 func Guard(issuer, resource string, refused func(ctx context.Context, err error)) transport.Authenticator {
 	return auth.Bearer(&auth.JWT{Issuer: issuer},
-		auth.Resource(resource), // also the audience that tokens must have
+		auth.Resource(resource), // also the required audience of tokens
 		auth.Require("shop"),
 		auth.Supported("orders:read", "orders:write"),
 		auth.Implies("orders:write", "orders:read"),
@@ -25,7 +25,7 @@ func Guard(issuer, resource string, refused func(ctx context.Context, err error)
 	)
 }
 
-// NewApp is a function of its own so that tests can have it.
+// NewApp returns the app. Tests also call it.
 func NewApp(guard transport.Authenticator) *framework.App {
 	return framework.New("shop", "1.0.0", framework.WithAuth(guard)).Add(
 		framework.Tool("hours", Hours, framework.Describe("Opening hours."), framework.ReadOnly()),
@@ -44,7 +44,7 @@ func main() {
 	)
 }
 
-// Keys are for development: tokens that are made up, with what they are worth.
+// Keys accepts fixed tokens for development, each with a subject and scopes.
 func Keys() transport.Authenticator {
 	return auth.Bearer(auth.Static{
 		"dev-ann": {Subject: "ann", Scopes: []string{"orders:write", "orders:read"}},
@@ -52,7 +52,7 @@ func Keys() transport.Authenticator {
 	})
 }
 
-// Database is where API keys are kept.
+// Database stores API keys.
 type Database interface {
 	Owner(ctx context.Context, key string) (name string, until time.Time, err error)
 }
@@ -62,25 +62,26 @@ func APIKeys(db Database) transport.Authenticator {
 	return auth.Bearer(auth.VerifierFunc(func(ctx context.Context, key string) (*transport.Principal, error) {
 		owner, until, err := db.Owner(ctx, key)
 		if err != nil {
-			return nil, err // 401; wrap auth.ErrUnavailable where the database is away: 503
+			return nil, err // 401; for 503, wrap auth.ErrUnavailable if the database cannot be reached
 		}
 		return &transport.Principal{Subject: owner, Issuer: "api-keys", Expires: until}, nil
 	}))
 }
 
-// Introspected asks the authorization server about each token, and believes it for a while.
+// Introspected asks the authorization server about each token, and caches the answer for a short
+// time.
 func Introspected(issuer, endpoint, clientID, secret, resource string) transport.Authenticator {
 	return auth.Bearer(
 		&auth.Introspection{Endpoint: endpoint, ClientID: clientID, ClientSecret: secret, Audience: resource},
 		auth.Resource(resource),
-		auth.AuthorizationServers(issuer), // where clients log in: the endpoint does not say
+		auth.AuthorizationServers(issuer), // clients log in here
 	)
 }
 
-// Hours are for everybody who has a token.
+// Hours needs a token, but no further scope.
 func Hours(context.Context, struct{}) (string, error) { return "9 to 5", nil }
 
-// Orders are the caller's own.
+// Orders returns the caller's own orders.
 func Orders(ctx context.Context, _ struct{}) ([]string, error) {
 	p := framework.Caller(ctx).Principal
 	return ordersOf(p.Issuer, p.Subject), nil
@@ -88,13 +89,13 @@ func Orders(ctx context.Context, _ struct{}) ([]string, error) {
 
 func ordersOf(issuer, subject string) []string { return []string{subject + " at " + issuer} }
 
-// RefundIn says what to refund.
+// RefundIn is the input of the tool refund.
 type RefundIn struct {
 	Order string `json:"order" doc:"number of the order"`
 	Cents int    `json:"cents" doc:"how much" validate:"min=1"`
 }
 
-// Refund shows what a scope cannot say: how much.
+// Refund limits the amount, which a scope cannot express.
 func Refund(ctx context.Context, in RefundIn) (string, error) {
 	if in.Cents > 10_000 && !mayRefundMuch(framework.Caller(ctx).Principal) {
 		return "", framework.UserErrorf("More than 100.00 is for managers.")
@@ -102,7 +103,7 @@ func Refund(ctx context.Context, in RefundIn) (string, error) {
 	return "Refunded " + in.Order + ".", nil
 }
 
-// mayRefundMuch reads a claim of the token. Claims are as the issuer wrote them.
+// mayRefundMuch reads a claim of the token. Claims have the values that the issuer has written.
 func mayRefundMuch(p *transport.Principal) bool {
 	roles, _ := p.Claims["roles"].([]any)
 	return slices.Contains(roles, any("manager"))

@@ -24,7 +24,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// asProgram makes the test binary a program on stdio.
+// asProgram is the environment variable that makes the test binary a program on stdio.
 const asProgram = "DOCS_AUTH_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 const resource = "https://shop.example.com/mcp"
 
-// site serves the app to whom the guard lets in.
+// site serves the app behind the guard.
 func site(t *testing.T, guard transport.Authenticator) *httptest.Server {
 	t.Helper()
 	server, err := NewApp(guard).Build()
@@ -183,7 +183,7 @@ func TestIntrospected(t *testing.T) {
 	}
 }
 
-// command is the test binary as the program, on stdio, with this token.
+// command returns the test binary as the program on stdio, with this token.
 func command(t *testing.T, token string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -227,7 +227,7 @@ func TestOnStdio(t *testing.T) {
 	}
 }
 
-// In a test nobody needs a token: the principal is said.
+// A test needs no token: it sets the principal directly.
 func TestWithoutTokens(t *testing.T) {
 	t.Parallel()
 	testkit.BothEras(t, NewApp(Keys()), func(_ *testing.T, s *testkit.Session) {

@@ -7,8 +7,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// UnderNetHTTP has the endpoint and, at the root of the host, the metadata without which
-// no client finds out where to log in.
+// UnderNetHTTP serves the endpoint. It also serves the metadata at the root of the host, because
+// clients look there to find out where to log in.
 func UnderNetHTTP(server *framework.Server) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", nethttp.Handler(server, nethttp.AllowedHosts("shop.example.com")))

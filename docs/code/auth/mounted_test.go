@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A client without a token is told where the metadata is, and finds it there.
+// The challenge to a client without a token names the URL of the metadata, and the URL works.
 func TestMounted(t *testing.T) {
 	t.Parallel()
 	server, err := NewApp(Guard("https://login.example.com", resource, nil)).Build()

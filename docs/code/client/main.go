@@ -1,5 +1,5 @@
-// Command client is the code of docs/client.md: what a model needs to work with the tools
-// of a server. With a URL as its argument it lists them.
+// Command client is the code of docs/client.md: what a model needs to use the tools of a server. It
+// lists the tools of the server at the URL in its argument.
 package main
 
 import (
@@ -12,19 +12,19 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// Agent works with one server. Not safe for concurrent use.
+// Agent works with one server. It is not safe for concurrent use.
 type Agent struct {
 	client *client.Client
 	tools  []protocol.Tool
-	stale  chan struct{} // has a token when the server's tools have changed
+	stale  chan struct{} // receives a value when the server's tools have changed
 }
 
-// Person is who is asked: by a window, in a terminal.
+// Person asks the user a question, for example in a window or a terminal.
 type Person func(ctx context.Context, question string, form *client.Form) (map[string]any, error)
 
 var errNo = errors.New("the user does not want to say")
 
-// Connect is a client that can be asked.
+// Connect returns an agent whose client can answer questions of the server.
 func Connect(ctx context.Context, to client.Target, person Person) (*Agent, error) {
 	a := &Agent{stale: make(chan struct{}, 1)}
 	c, err := client.Connect(ctx, to, client.Name("agent", "1.0.0"), client.FormOnly(),
@@ -43,7 +43,7 @@ func Connect(ctx context.Context, to client.Target, person Person) (*Agent, erro
 			if n.Method == protocol.NotificationToolsChanged {
 				select {
 				case a.stale <- struct{}{}:
-				default: // it has not been looked at yet
+				default: // the last change has not been handled yet
 				}
 			}
 		}))
@@ -59,7 +59,7 @@ func Connect(ctx context.Context, to client.Target, person Person) (*Agent, erro
 
 func (a *Agent) begin(ctx context.Context) error {
 	if a.client.Capabilities().ToolsListChanged {
-		_, err := a.client.Listen(context.WithoutCancel(ctx), protocol.SubscriptionFilter{Tools: true}) // until Close
+		_, err := a.client.Listen(context.WithoutCancel(ctx), protocol.SubscriptionFilter{Tools: true}) // lasts until Close
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (a *Agent) list(ctx context.Context) error {
 	return nil
 }
 
-// Tools are for the model: name, description and input schema of each.
+// Tools returns the tools for the model, each with its name, description and input schema.
 func (a *Agent) Tools(ctx context.Context) ([]protocol.Tool, error) {
 	select {
 	case <-a.stale:
@@ -91,8 +91,8 @@ func (a *Agent) Tools(ctx context.Context) ([]protocol.Tool, error) {
 	return a.tools, nil
 }
 
-// Use does what the model wants. A failure that a model can learn from is a result with
-// IsError; the error is for the program: the connection is lost, or ctx has ended.
+// Use runs a tool call of the model. If the model can correct the failure, Use returns a result
+// with IsError. It returns an error if the connection is lost or ctx has ended.
 func (a *Agent) Use(ctx context.Context, use protocol.ToolUse) (protocol.ToolResult, error) {
 	r, err := a.client.CallTool(ctx, use.Name, use.Input)
 	switch {
@@ -105,20 +105,20 @@ func (a *Agent) Use(ctx context.Context, use protocol.ToolUse) (protocol.ToolRes
 	return protocol.ToolResult{ToolUseID: use.ID, Content: r.Content, Structured: r.Structured, IsError: r.IsError}, nil
 }
 
-// refused says that the server has answered with an error: there is no such tool, or, before
-// 2025-11-25, the arguments are wrong.
+// refused reports whether the server has answered with an error. It does so if the tool does not
+// exist. Before 2025-11-25 it also does so if the arguments are wrong.
 func refused(err error) bool {
 	_, known := errors.AsType[*protocol.Fault](err)
 	_, other := errors.AsType[*protocol.Error](err)
 	return known || other
 }
 
-// Forecast is what a program wants of a tool that it knows.
+// Forecast is the result of the tool forecast, which the program knows.
 type Forecast struct {
 	Days []string `json:"days"`
 }
 
-// Days calls that tool.
+// Days calls the tool forecast.
 func (a *Agent) Days(ctx context.Context, city string) ([]string, error) {
 	f, err := client.Call[Forecast](ctx, a.client, "forecast", map[string]any{"city": city})
 	if failed, ok := errors.AsType[*client.ToolError](err); ok {

@@ -97,7 +97,7 @@ func TestChangedTools(t *testing.T) {
 		t.Errorf("%+v, %v", tools, err)
 	}
 	s.RemoveTools("travel")
-	a.stale <- <-a.stale // wait for it
+	a.stale <- <-a.stale // wait for the change, and keep it
 	if tools, err := a.Tools(t.Context()); err != nil || len(tools) != 1 {
 		t.Errorf("%+v, %v", tools, err)
 	}

@@ -17,19 +17,19 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve"
 )
 
-// Files are kept in memory, by name. Handlers run concurrently, so mu guards them.
+// Files stores files in memory by name. Handlers run concurrently, so mu guards the files.
 type Files struct {
 	mu   sync.RWMutex
 	data map[string][]byte
 }
 
-// SaveIn is a file that the client sends.
+// SaveIn is the input of the tool save.
 type SaveIn struct {
 	Name string `json:"name" doc:"name of the file, such as notes.txt" validate:"min=1,max=100,excludesall=/\\"`
 	Data []byte `json:"data" doc:"contents of the file" validate:"max=2000000"`
 }
 
-// Save keeps a file, and returns a link to it.
+// Save stores a file and returns a link to it.
 func (f *Files) Save(_ context.Context, in SaveIn) (framework.Link, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,12 +37,12 @@ func (f *Files) Save(_ context.Context, in SaveIn) (framework.Link, error) {
 	return framework.Link{URI: "file:///" + in.Name, Name: in.Name, Size: int64(len(in.Data))}, nil
 }
 
-// FileRef holds the variable of file:///{name}.
+// FileRef has the variable of file:///{name}.
 type FileRef struct {
 	Name string `uri:"name" doc:"name of the file"`
 }
 
-// Read returns a file. The type depends on the file, so the handler sets it.
+// Read returns a file. The MIME type depends on the file, so the handler sets it.
 func (f *Files) Read(_ context.Context, ref FileRef) (framework.Contents, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -56,24 +56,24 @@ func (f *Files) Read(_ context.Context, ref FileRef) (framework.Contents, error)
 	return framework.Contents{Data: data, MIME: "application/octet-stream"}, nil
 }
 
-// ListOut names all files.
+// ListOut is the result of the tool list.
 type ListOut struct {
 	Names []string `json:"names"`
 }
 
-// List returns the names.
+// List returns the names of all files.
 func (f *Files) List(context.Context, struct{}) (ListOut, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return ListOut{slices.Sorted(maps.Keys(f.data))}, nil
 }
 
-// PictureIn is a picture.
+// PictureIn is the input of the tool crop.
 type PictureIn struct {
 	Picture []byte `json:"picture" doc:"a PNG image" validate:"max=2000000"`
 }
 
-// Crop returns an image, which clients show.
+// Crop returns an image. Clients show it to the user.
 func Crop(_ context.Context, in PictureIn) (framework.Image, error) {
 	whole, err := png.Decode(bytes.NewReader(in.Picture))
 	if err != nil {
@@ -88,7 +88,7 @@ func Crop(_ context.Context, in PictureIn) (framework.Image, error) {
 	return framework.Image{Data: out.Bytes(), MIME: "image/png"}, nil
 }
 
-// Bundle sends a short file along, so that the client needs no second request.
+// Bundle returns a short file in its result, so that the client needs no second request.
 func (f *Files) Bundle(ctx context.Context, ref BundleIn) (framework.Content, error) {
 	contents, err := f.Read(ctx, FileRef(ref))
 	if err != nil {
@@ -98,12 +98,12 @@ func (f *Files) Bundle(ctx context.Context, ref BundleIn) (framework.Content, er
 	return framework.Content{framework.Text("The file " + ref.Name + ":"), framework.Embedded{Contents: contents}}, nil
 }
 
-// BundleIn names a file.
+// BundleIn is the input of the tool bundle.
 type BundleIn struct {
 	Name string `json:"name" doc:"name of the file"`
 }
 
-// NewApp returns the server.
+// NewApp returns the app.
 func NewApp() *framework.App {
 	files := &Files{data: map[string][]byte{}}
 	return framework.New("files", "1.0.0").Add(

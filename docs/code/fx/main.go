@@ -11,13 +11,13 @@ import (
 	"github.com/kagami-mcp/kagami/framework/mcpfx"
 )
 
-// Database stands for what the tools need. The graph makes it, and closes it.
+// Database is a dependency of the tools. The fx graph constructs and closes it.
 type Database struct {
 	mu    sync.Mutex
 	notes []string
 }
 
-// OpenDatabase closes the database when the program stops.
+// OpenDatabase opens the database and closes it when the program stops.
 func OpenDatabase(lifecycle fx.Lifecycle) *Database {
 	db := &Database{}
 	lifecycle.Append(fx.StopHook(func() { db.notes = nil }))
@@ -27,27 +27,27 @@ func OpenDatabase(lifecycle fx.Lifecycle) *Database {
 // Notes is a provider: its components become part of the server.
 type Notes struct{ db *Database }
 
-// NewNotes takes what it needs from the graph.
+// NewNotes gets its dependencies from the fx graph.
 func NewNotes(db *Database) *Notes { return &Notes{db} }
 
-// Components are the tools of the provider.
+// Components returns the tools of the provider.
 func (n *Notes) Components() []framework.Component {
 	return []framework.Component{
 		framework.Tool("add_note", n.Add, framework.Describe("Keep a note")),
 	}
 }
 
-// AddIn is a note.
+// AddIn is the input of the tool add_note.
 type AddIn struct {
 	Text string `json:"text" doc:"what to remember" validate:"min=1"`
 }
 
-// AddOut says how many notes there are.
+// AddOut is the result of the tool add_note: the number of notes.
 type AddOut struct {
 	Notes int `json:"notes"`
 }
 
-// Add keeps a note.
+// Add stores a note.
 func (n *Notes) Add(_ context.Context, in AddIn) (AddOut, error) {
 	n.db.mu.Lock()
 	defer n.db.mu.Unlock()
@@ -55,7 +55,7 @@ func (n *Notes) Add(_ context.Context, in AddIn) (AddOut, error) {
 	return AddOut{len(n.db.notes)}, nil
 }
 
-// program is the graph. Tests start it with another transport.
+// program returns the fx graph. Tests start it with another transport.
 func program(transports ...mcpfx.Option) fx.Option {
 	return fx.Options(
 		mcpfx.Module("notes", "1.0.0", transports...),

@@ -19,7 +19,7 @@ func TestAddNote(t *testing.T) {
 	})
 }
 
-// A test may replace what the graph makes.
+// A test may replace what the fx graph provides.
 func TestWithAnotherDatabase(t *testing.T) {
 	full := &Database{notes: make([]string, 41)}
 	s := testkit.New(t, mcpfxtest.App(t, program(), mcpfxtest.Replace[*Database](full)))

@@ -17,13 +17,13 @@ import (
 
 type tenantKey struct{}
 
-// TenantFrom is what the program's own middleware found out.
+// TenantFrom returns the tenant that the program's own middleware has found.
 func TenantFrom(ctx context.Context) string {
 	tenant, _ := ctx.Value(tenantKey{}).(string)
 	return tenant
 }
 
-// UnderFiber mounts the server beside the routes of an app, behind its middleware.
+// UnderFiber mounts the server beside the routes of a Fiber app, behind the app's middleware.
 func UnderFiber(server *framework.Server) *fiber.App {
 	app := fiber.New(fiber.Config{ReadBufferSize: 16 << 10, ReadTimeout: 5 * time.Second, DisableStartupMessage: true})
 	app.Use(recover.New())
@@ -38,7 +38,7 @@ func UnderFiber(server *framework.Server) *fiber.App {
 	return app
 }
 
-// UnderNetHTTP is the same under a mux of net/http.
+// UnderNetHTTP does the same with a mux of net/http.
 func UnderNetHTTP(server *framework.Server) http.Handler {
 	endpoint := nethttp.Handler(server, nethttp.AllowedHosts("mcp.example.com"))
 	mux := http.NewServeMux()
@@ -55,8 +55,8 @@ func Anywhere(server *framework.Server) http.Handler {
 	return nethttp.Handler(server, nethttp.Stateless(), nethttp.AllowedHosts("mcp.example.com"))
 }
 
-// Stop ends a program that mounts: first the server, so that calls in flight are
-// answered and streams end, then what carries it.
+// Stop ends a program that mounts the server. It first stops the server, so that calls are answered
+// and streams end. Then it stops the Fiber app.
 func Stop(server *framework.Server, app *fiber.App) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -9,19 +9,19 @@ import (
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
-// AddIn is what the model fills in. Requests of 2026-07-28 repeat Region in the
-// header Mcp-Param-Region, for proxies that route by it.
+// AddIn is the input of the tool add. Requests of 2026-07-28 repeat Region in the header
+// Mcp-Param-Region, for proxies that route by it.
 type AddIn struct {
 	A, B   int
 	Region string `json:"region,omitempty" header:"Region" doc:"where to compute"`
 }
 
-// Add says who asked.
+// Add returns the sum and who asked for it.
 func Add(ctx context.Context, in AddIn) (map[string]any, error) {
 	return map[string]any{"sum": in.A + in.B, "tenant": TenantFrom(ctx), "from": framework.Caller(ctx).RemoteAddr != ""}, nil
 }
 
-// NewApp is a function of its own so that tests can have it.
+// NewApp returns the app. Tests also call it.
 func NewApp() *framework.App {
 	return framework.New("http", "1.0.0").Add(
 		framework.Tool("add", Add, framework.Describe("Add two numbers."), framework.ReadOnly()),

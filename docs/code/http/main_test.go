@@ -20,7 +20,7 @@ type sum struct {
 	From   bool
 }
 
-// calls drives a mounted server at both eras, and the program's own page beside it.
+// calls calls a mounted server with a handshake and without, and requests the program's own page.
 func calls(t *testing.T, base string) {
 	t.Helper()
 	for _, revision := range []protocol.Revision{protocol.Rev20251125, protocol.Rev20260728} {
@@ -28,7 +28,7 @@ func calls(t *testing.T, base string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range c.Tools(t.Context()) { // so that the client knows what to repeat in headers
+		for _, err := range c.Tools(t.Context()) { // the client must know which arguments to repeat in headers
 			if err != nil {
 				t.Fatal(err)
 			}

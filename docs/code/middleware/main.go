@@ -12,7 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/middleware"
 )
 
-// NewApp is a function of its own so that tests can have it.
+// NewApp returns the app. Tests also call it.
 func NewApp(s *Shop, audit io.Writer, opts ...framework.AppOption) *framework.App {
 	return framework.New("shop", "1.0.0", opts...).Use(
 		middleware.Trace(),
@@ -37,7 +37,7 @@ func NewApp(s *Shop, audit io.Writer, opts ...framework.AppOption) *framework.Ap
 	)
 }
 
-// perTool allows each caller two of each report an hour, besides what the app allows.
+// perTool allows each caller two calls of each report per hour. The limit of the app also applies.
 var perTool = middleware.Rate{
 	Name: "reports", Events: 2, Per: time.Hour,
 	By: func(c *framework.CallInfo, name string) string { return subject(c) + " " + name },
@@ -57,16 +57,16 @@ func main() {
 
 // Shop sells things to tenants.
 type Shop struct {
-	Tenants map[string]string // by subject
-	Prices  map[string]int    // in cents
+	Tenants map[string]string // tenants by subject
+	Prices  map[string]int    // prices in cents by name
 }
 
-// PriceIn names a thing.
+// PriceIn is the input of the tool price.
 type PriceIn struct {
 	Name string `json:"name" doc:"what to buy"`
 }
 
-// Price looks it up.
+// Price returns the price in cents.
 func (s *Shop) Price(_ context.Context, in PriceIn) (int, error) {
 	cents, ok := s.Prices[in.Name]
 	if !ok {
@@ -75,18 +75,18 @@ func (s *Shop) Price(_ context.Context, in PriceIn) (int, error) {
 	return cents, nil
 }
 
-// RefundIn says to whom.
+// RefundIn is the input of the tool refund.
 type RefundIn struct {
 	Order string `json:"order" doc:"number of the order"`
 	Email string `json:"email" doc:"of the customer" validate:"email"`
 }
 
-// Refund gives money back.
+// Refund pays an order back.
 func (s *Shop) Refund(ctx context.Context, in RefundIn) (string, error) {
 	return "Refunded " + in.Order + " of " + TenantFrom(ctx) + ".", nil
 }
 
-// Year sums up.
+// Year returns a report of the year.
 func (s *Shop) Year(ctx context.Context, _ struct{}) (string, error) {
 	return "A good year for " + TenantFrom(ctx) + ".", nil
 }

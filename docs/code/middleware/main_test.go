@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// trail is an audit in memory.
+// trail is an audit log in memory.
 type trail struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
@@ -35,7 +35,7 @@ type line struct {
 	Rounds                 int
 }
 
-// take is what was written since, without the lists.
+// take returns the lines since the last call, without the calls of lists.
 func (tr *trail) take(t *testing.T) (lines []line) {
 	t.Helper()
 	tr.mu.Lock()
@@ -89,7 +89,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// A rate of a group counts each tool alone, on top of that of the app.
+// A rate limit of a group counts each tool separately, in addition to the limit of the app.
 func TestRates(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, NewApp(shop(), &trail{}, framework.WithLogger(zap.NewNop())), testkit.User("ann"))
@@ -99,7 +99,7 @@ func TestRates(t *testing.T) {
 	s.CallRaw("price", `{"name":"tea"}`).OK()
 }
 
-// The page says in which order the chain runs.
+// docs/middleware.md lists the chain in its order.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	s, err := NewApp(shop(), &trail{}, framework.WithLogger(zap.NewNop())).Build()
@@ -121,7 +121,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A hidden tool is one that does not exist: not in the list, not by its name, not by one like it.
+// A hidden tool behaves like a tool that does not exist: it is not listed, it cannot be called by
+// its name, and no error suggests its name.
 func TestHide(t *testing.T) {
 	guests := func(ctx context.Context, tool framework.ComponentInfo) bool {
 		return tool.Name == "refund" && framework.CallerLite(ctx).Principal.Subject == "guest"
@@ -135,7 +136,7 @@ func TestHide(t *testing.T) {
 		}
 		none := s.CallRaw("refund_", refund).Code(-32602).Text()
 		if got := s.CallRaw("refund", refund).Code(-32602).Text(); got != strings.Replace(none, "refund_", "refund", 1) {
-			t.Errorf("a hidden tool says %q, one that does not exist %q", got, none)
+			t.Errorf("a hidden tool answers %q, and an unknown tool %q", got, none)
 		}
 		ann := s.As("ann")
 		if len(ann.Tools()) != 2 {

@@ -10,7 +10,7 @@ import (
 
 type tenantKey struct{}
 
-// Tenant puts the caller's tenant into the context of all that is further in.
+// Tenant puts the caller's tenant into the context for later steps and the handler.
 func Tenant(bySubject map[string]string) framework.Middleware {
 	return framework.Middleware{
 		Name:  "tenant",
@@ -31,13 +31,14 @@ func Tenant(bySubject map[string]string) framework.Middleware {
 	}
 }
 
-// TenantFrom is the tenant that a call is of.
+// TenantFrom returns the tenant of a call.
 func TenantFrom(ctx context.Context) string {
 	tenant, _ := ctx.Value(tenantKey{}).(string)
 	return tenant
 }
 
-// Approve asks the user before a tool that destroys something, once in a logical call.
+// Approve asks the user before a destructive tool runs. It asks once per call, also if the call has
+// several rounds.
 func Approve() framework.Middleware {
 	return framework.OncePerCall(framework.OnToolCall("approve",
 		func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
@@ -55,7 +56,7 @@ func Approve() framework.Middleware {
 		}))
 }
 
-// Hide takes tools out of the list, and answers calls of them as if there were none.
+// Hide removes tools from the list, and answers calls of them as if the tools did not exist.
 func Hide(hidden func(ctx context.Context, tool framework.ComponentInfo) bool) []framework.Middleware {
 	return []framework.Middleware{
 		framework.OnList("hide", func(ctx context.Context, call *framework.Call, next framework.Next[[]framework.ComponentInfo]) ([]framework.ComponentInfo, error) {

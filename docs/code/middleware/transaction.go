@@ -15,7 +15,7 @@ type Tx interface {
 
 type txKey struct{}
 
-// Transaction runs each tool that may change something in a transaction.
+// Transaction runs each tool that may change data in a transaction.
 func Transaction(begin func(context.Context) (Tx, error)) framework.Middleware {
 	return framework.OnToolCall("transaction",
 		func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
@@ -26,7 +26,7 @@ func Transaction(begin func(context.Context) (Tx, error)) framework.Middleware {
 			if err != nil {
 				return nil, err
 			}
-			defer func() { _ = tx.Rollback() }() // after Commit there is nothing left
+			defer func() { _ = tx.Rollback() }() // does nothing after Commit
 			result, err := next(context.WithValue(ctx, txKey{}, tx), call)
 			if err != nil || result.IsError {
 				return result, err

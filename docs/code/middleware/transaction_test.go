@@ -16,7 +16,7 @@ type ledger struct{ kept []string }
 
 func (l *ledger) begin(context.Context) (Tx, error) { return &draft{of: l}, nil }
 
-// draft is one of them.
+// draft is a transaction of a ledger.
 type draft struct {
 	of    *ledger
 	lines []string
@@ -48,12 +48,12 @@ type writeIn struct {
 	Then string `json:"then"`
 }
 
-// app writes a line and goes on as it is told.
+// app returns an app with a tool that writes a line, and then does what its argument names.
 func (l *ledger) app() *framework.App {
 	return framework.New("ledger", "1.0.0").Use(Transaction(l.begin)).Add(
 		framework.Tool("write", func(ctx context.Context, in writeIn) (framework.Rich[string], error) {
 			write(ctx, in.Then)
-			if in.Then == "charge and ask" { // the effect is final when it returns: it is not in the transaction
+			if in.Then == "charge and ask" { // an effect outside the transaction is final when it returns
 				_, err := framework.Once(ctx, "charge", func(context.Context) (struct{}, error) {
 					l.kept = append(l.kept, "charged")
 					return struct{}{}, nil

@@ -1,5 +1,5 @@
-// Command porting is the code of docs/porting.md: a server of notes, as it is written
-// here. What it was in the official Go SDK and in mcp-go is in testkit/interop/ported.
+// Command porting is the code of docs/porting.md: a server of notes, written with Kagami. Its
+// versions for the official Go SDK and mcp-go are in testkit/interop/ported.
 package main
 
 import (
@@ -17,26 +17,26 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// Notes are texts by name. They are not guarded: this is a page of a guide.
+// Notes are texts by name. They have no lock, because this is only a page of a guide.
 type Notes map[string]string
 
-// SearchIn is the schema, and what the model fills in.
+// SearchIn is the input of the tool search, and defines its schema.
 type SearchIn struct {
 	Query string `json:"query" doc:"words to look for"`
 	Limit int    `json:"limit" doc:"how many notes at most" default:"10" validate:"min=1,max=100"`
 }
 
-// SearchOut is the structured result, and its schema.
+// SearchOut is the structured result of the tool search, and defines its schema.
 type SearchOut struct {
 	Names []string `json:"names"`
 }
 
-// Search gets checked arguments.
+// Search receives arguments that Kagami has validated.
 func (n Notes) Search(_ context.Context, in SearchIn) (SearchOut, error) {
 	return SearchOut{Names: n.find(in.Query, in.Limit)}, nil
 }
 
-// NameIn names a note.
+// NameIn is the input of the tool remove.
 type NameIn struct {
 	Name string `json:"name" doc:"name of the note"`
 }
@@ -57,7 +57,7 @@ func (n Notes) Remove(ctx context.Context, in NameIn) (string, error) {
 	return "Removed.", nil
 }
 
-// Index tells how far it is, to clients that want to know.
+// Index reports progress to clients that ask for it.
 func (n Notes) Index(ctx context.Context, _ struct{}) (framework.Content, error) {
 	var all framework.Content
 	for _, name := range framework.Track(ctx, slices.Sorted(maps.Keys(n)), "indexing") {
@@ -69,17 +69,17 @@ func (n Notes) Index(ctx context.Context, _ struct{}) (framework.Content, error)
 
 const rawSchema = `{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}`
 
-// Forward has a schema that no Go type has.
+// Forward has a schema that no Go type can express.
 func Forward(_ context.Context, arguments json.RawMessage) (string, error) {
 	return string(arguments), nil
 }
 
-// NoteRef holds the variables of notes://{name}.
+// NoteRef has the variables of notes://{name}.
 type NoteRef struct {
 	Name string `uri:"name"`
 }
 
-// Read reads one of a family of resources.
+// Read returns one resource of a template.
 func (n Notes) Read(_ context.Context, ref NoteRef) (string, error) {
 	text, ok := n[ref.Name]
 	if !ok {
@@ -88,7 +88,7 @@ func (n Notes) Read(_ context.Context, ref NoteRef) (string, error) {
 	return text, nil
 }
 
-// Complete offers names as the user types.
+// Complete returns names that complete what the user types.
 func (n Notes) Complete(_ context.Context, prefix string, _ map[string]string) ([]string, error) {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(n)), func(s string) bool { return !strings.HasPrefix(s, prefix) }), nil
 }
@@ -98,12 +98,12 @@ type ReviewArgs struct {
 	Name string `json:"name" doc:"name of the note"`
 }
 
-// Review makes the messages.
+// Review returns the messages of the prompt.
 func (n Notes) Review(_ context.Context, args ReviewArgs) (framework.Messages, error) {
 	return framework.Messages{framework.User("Review this note: " + n[args.Name])}, nil
 }
 
-// timed is a step around every call.
+// timed is a middleware that measures every call.
 func timed(observe func(call string, took time.Duration)) framework.Middleware {
 	return framework.Middleware{Name: "timed", Phase: framework.PhaseTrace, Wrap: func(next framework.Handler) framework.Handler {
 		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
@@ -114,7 +114,7 @@ func timed(observe func(call string, took time.Duration)) framework.Middleware {
 	}}
 }
 
-// NewApp is the whole server.
+// NewApp returns the app.
 func NewApp(n Notes, observe func(string, time.Duration)) *framework.App {
 	return framework.New("notes", "1.0.0").Use(timed(observe)).Add(
 		framework.Tool("search", n.Search, framework.Describe("Find notes."), framework.ReadOnly()),
@@ -131,7 +131,7 @@ func main() {
 	serve.Main(NewApp(Notes{"milk": "Buy milk.", "moon": "Fly to the moon."}, func(string, time.Duration) {}))
 }
 
-// find is what all three servers share.
+// find is common to all three versions of the server.
 func (n Notes) find(query string, limit int) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(n)) {

@@ -21,7 +21,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// The rest is held against the servers that it comes from by testkit/interop.
+// testkit/interop compares the rest with the original servers.
 func TestRemove(t *testing.T) {
 	testkit.AllRevisions(t, func() *framework.App {
 		return NewApp(Notes{"milk": "Buy milk."}, func(string, time.Duration) {})

@@ -10,14 +10,15 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// ReviewArgs travel as strings; Kagami parses and checks them.
+// ReviewArgs are the arguments of the prompt. MCP sends them as strings; Kagami parses and
+// validates them.
 type ReviewArgs struct {
 	Code     string `json:"code" doc:"the code to review"`
 	Language string `json:"language" doc:"its language" default:"go" validate:"oneof=go rust typescript"`
 	Depth    int    `json:"depth,omitempty" doc:"1 is a glance, 3 a full review" default:"2" validate:"min=1,max=3"`
 }
 
-// Review makes the messages that start a conversation.
+// Review returns the messages that start a conversation.
 func Review(_ context.Context, args ReviewArgs) (framework.Messages, error) {
 	return framework.Messages{
 		framework.Userf("Review this %s code at depth %d:", args.Language, args.Depth),
@@ -26,13 +27,13 @@ func Review(_ context.Context, args ReviewArgs) (framework.Messages, error) {
 	}, nil
 }
 
-// Stored is a prompt that somebody wrote into a file or a database.
+// Stored is a prompt that is stored in a file or a database.
 type Stored struct {
-	Name, About, Text string // ${name} in Text is where an argument belongs
+	Name, About, Text string // ${name} in Text is replaced by an argument
 	Arguments         []protocol.PromptArgument
 }
 
-// FromStore makes a prompt whose arguments are known only at run time.
+// FromStore returns a prompt whose arguments are known only at run time.
 func FromStore(s Stored) framework.Component {
 	fill := func(_ context.Context, args map[string]string) (framework.Messages, error) {
 		text := os.Expand(s.Text, func(name string) string { return args[name] })
@@ -41,7 +42,7 @@ func FromStore(s Stored) framework.Component {
 	return framework.Prompt(s.Name, fill, framework.Describe(s.About), framework.Arguments(s.Arguments...))
 }
 
-// NewApp registers the prompts.
+// NewApp returns the app.
 func NewApp() *framework.App {
 	return framework.New("prompts", "1.0.0").Add(
 		framework.Prompt("review", Review, framework.Describe("Review a piece of code.")),

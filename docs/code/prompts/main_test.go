@@ -11,7 +11,7 @@ func TestReview(t *testing.T) {
 	testkit.BothEras(t, NewApp, func(t *testing.T, s *testkit.Session) {
 		s.Get("review", map[string]string{"code": "x := 1"}).OK().Mentions("go code at depth 2", "x := 1")
 		s.Get("review", map[string]string{"code": "x", "depth": "9"}).IsError().Code(-32602)
-		// Completions of enums come by themselves.
+		// Enums have completions automatically.
 		if got := s.Complete("review", "language", "r", nil); !slices.Equal(got, []string{"rust"}) {
 			t.Fatalf("completions of r: %v", got)
 		}

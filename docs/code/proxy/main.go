@@ -1,5 +1,5 @@
-// Command proxy is code of docs/porting.md: a server in front of another one, whose URL is
-// in the environment variable PROXY_OF.
+// Command proxy is code of docs/porting.md: a server in front of another server. The environment
+// variable PROXY_OF has the URL of the other server.
 package main
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// Proxy makes components of the tools and templates of another server. What it does not
-// say that it has is not asked for: some answer that with an error.
+// Proxy returns components for the tools and templates of another server. It lists only what the
+// server's capabilities declare, because some servers answer other lists with an error.
 func Proxy(ctx context.Context, c *client.Client) ([]framework.Component, error) {
 	var all []framework.Component
 	if c.Capabilities().Tools {
@@ -38,7 +38,8 @@ func Proxy(ctx context.Context, c *client.Client) ([]framework.Component, error)
 	return all, nil
 }
 
-// readable hands on what is read by a template. Fixed resources are alike.
+// readable returns a template that reads resources from the other server. Fixed resources work in
+// the same way.
 func readable(c *client.Client, template *protocol.ResourceTemplate) framework.Component {
 	read := func(ctx context.Context, _ map[string]string) ([]framework.Contents, error) {
 		r, err := c.ReadResource(ctx, framework.Caller(ctx).URI)
@@ -51,7 +52,7 @@ func readable(c *client.Client, template *protocol.ResourceTemplate) framework.C
 		framework.Describe(template.Description), framework.MIME(template.MIME))
 }
 
-// proxied passes calls on, and their progress, results and failures back.
+// proxied returns a tool that forwards calls, and returns their progress, results and failures.
 func proxied(c *client.Client, tool *protocol.Tool) framework.Component {
 	call := func(ctx context.Context, arguments json.RawMessage) (framework.Rich[json.RawMessage], error) {
 		r, err := c.CallTool(ctx, tool.Name, arguments, client.OnProgress(func(p protocol.Progress) {
@@ -67,12 +68,12 @@ func proxied(c *client.Client, tool *protocol.Tool) framework.Component {
 		opts = append(opts, framework.OutputSchema(tool.OutputSchema))
 	}
 	if tool.Annotations.ReadOnly != nil && *tool.Annotations.ReadOnly {
-		opts = append(opts, framework.ReadOnly()) // the other hints likewise
+		opts = append(opts, framework.ReadOnly()) // do the same for the other hints
 	}
 	return framework.Tool(tool.Name, call, opts...)
 }
 
-// askOn puts a question of the other server to the user of the call: client.OnElicit(askOn).
+// askOn asks the user of the call a question of the other server: client.OnElicit(askOn).
 func askOn(ctx context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, error) {
 	said, err := framework.ElicitAnswer[json.RawMessage](ctx, q.Message, framework.Form(q.Schema))
 	if err != nil {
@@ -85,7 +86,7 @@ func askOn(ctx context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, 
 	return answer, err
 }
 
-// NewApp is a server with what the other one offers.
+// NewApp returns a server with the components of the other server.
 func NewApp(ctx context.Context, other client.Target) (*framework.App, error) {
 	c, err := client.Connect(ctx, other, client.OnElicit(askOn), client.FormOnly())
 	if err != nil {

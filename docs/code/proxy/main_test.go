@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
-// other is the server behind the proxy.
+// other returns the server behind the proxy.
 func other(t testing.TB) *framework.Server {
 	t.Helper()
 	type nameIn struct {
@@ -90,7 +90,7 @@ func TestNothingElse(t *testing.T) {
 	})
 }
 
-// A question of the other server is one to the user of the call.
+// A question of the other server goes to the user of the call.
 func TestQuestions(t *testing.T) {
 	testkit.BothEras(t, func(t testing.TB) *framework.App {
 		app, err := NewApp(t.Context(), client.InMemory(other(t)))

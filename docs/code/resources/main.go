@@ -12,7 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve"
 )
 
-// Notes are texts by name. Handlers run concurrently, so they are guarded.
+// Notes are texts by name. Handlers run concurrently, so mu guards the texts.
 type Notes struct {
 	mu    sync.RWMutex
 	texts map[string]string
@@ -24,12 +24,12 @@ type Note struct {
 	Text string `json:"text"`
 }
 
-// NoteRef holds the variables of notes://{name}.
+// NoteRef has the variables of notes://{name}.
 type NoteRef struct {
 	Name string `uri:"name" doc:"name of the note"`
 }
 
-// Read reads one of a family of resources.
+// Read returns one resource of a template.
 func (n *Notes) Read(_ context.Context, ref NoteRef) (Note, error) {
 	n.mu.RLock()
 	text, ok := n.texts[ref.Name]
@@ -51,18 +51,18 @@ func (n *Notes) names() []string {
 	return slices.Sorted(maps.Keys(n.texts))
 }
 
-// completeName offers the names that begin with what was typed.
+// completeName returns the names that begin with what the user has typed.
 func (n *Notes) completeName(_ context.Context, prefix string, _ map[string]string) ([]string, error) {
 	return slices.DeleteFunc(n.names(), func(name string) bool { return !strings.HasPrefix(name, prefix) }), nil
 }
 
-// WriteIn is a note.
+// WriteIn is the input of the tool write.
 type WriteIn struct {
 	Name string `json:"name" doc:"name of the note" validate:"min=1"`
 	Text string `json:"text" doc:"what it says"`
 }
 
-// Write changes a note and tells whoever subscribed to it.
+// Write changes a note and notifies its subscribers.
 func (n *Notes) Write(ctx context.Context, in WriteIn) (struct{}, error) {
 	n.mu.Lock()
 	n.texts[in.Name] = in.Text
@@ -71,7 +71,7 @@ func (n *Notes) Write(ctx context.Context, in WriteIn) (struct{}, error) {
 	return struct{}{}, nil
 }
 
-// mayWatch lets only the owner watch a diary, such as notes://diary-alice.
+// mayWatch allows only the owner to subscribe to a diary, such as notes://diary-alice.
 func mayWatch(ctx context.Context, uri string) error {
 	owner, ok := strings.CutPrefix(uri, "notes://diary-")
 	if who := framework.Caller(ctx).Principal; ok && (who == nil || who.Subject != owner) {
@@ -80,7 +80,7 @@ func mayWatch(ctx context.Context, uri string) error {
 	return nil
 }
 
-// NewApp registers everything.
+// NewApp returns the app.
 func NewApp() *framework.App {
 	n := &Notes{texts: map[string]string{"milk": "buy milk", "moon": "look at the moon"}}
 	return framework.New("notes", "1.0.0").Add(

@@ -31,7 +31,7 @@ func TestNotes(t *testing.T) {
 	})
 }
 
-// Handlers run concurrently: the race detector sees to it.
+// Handlers run concurrently: the race detector checks them.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	c, err := client.Connect(t.Context(), client.InMemory(testkit.New(t, NewApp).Server()))

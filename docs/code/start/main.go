@@ -8,13 +8,13 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve"
 )
 
-// GreetIn is what the model fills in.
+// GreetIn is the input of the tool greet.
 type GreetIn struct {
 	Name  string `json:"name" doc:"who to greet" validate:"min=1,max=40"`
 	Shout bool   `json:"shout,omitempty" doc:"say it loudly"`
 }
 
-// Greet is a plain Go function: no protocol in sight.
+// Greet is a plain Go function, without any protocol.
 func Greet(_ context.Context, in GreetIn) (string, error) {
 	if in.Shout {
 		return "HELLO, " + in.Name + "!", nil
@@ -22,7 +22,7 @@ func Greet(_ context.Context, in GreetIn) (string, error) {
 	return "Hello, " + in.Name + "!", nil
 }
 
-// NewApp is a function of its own so that tests can have it.
+// NewApp returns the app. Tests also call it.
 func NewApp() *framework.App {
 	return framework.New("start", "1.0.0").Add(
 		framework.Tool("greet", Greet,

@@ -12,7 +12,7 @@ import (
 	_ "github.com/kagami-mcp/kagami/framework/store/redisstore" // --store redis://HOST:PORT/DB
 )
 
-// FilmIn is what the model fills in.
+// FilmIn is the input of a tool.
 type FilmIn struct {
 	Title  string `json:"title" doc:"title of the film"`
 	Scenes int    `json:"scenes,omitempty" doc:"how many scenes it has" default:"3" validate:"min=1,max=500"`
@@ -21,10 +21,10 @@ type FilmIn struct {
 // Studio renders films.
 type Studio struct {
 	Render func(ctx context.Context, title string, scene int) error
-	Charge func(ctx context.Context, key, title string) (receipt string, err error) // key makes it idempotent
+	Charge func(ctx context.Context, key, title string) (receipt string, err error) // the same key charges only once
 }
 
-// Film takes as long as it takes: it is the same plain function inside and outside of a task.
+// Film may take long. It is the same plain function inside and outside of a task.
 func (s *Studio) Film(ctx context.Context, in FilmIn) (string, error) {
 	sure, err := framework.Elicit[bool](ctx, fmt.Sprintf("Render %d scenes of %q?", in.Scenes, in.Title))
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Studio) Film(ctx context.Context, in FilmIn) (string, error) {
 	return fmt.Sprintf("%q is ready, receipt %s.", in.Title, receipt), nil
 }
 
-// NewApp is a function of its own so that tests can have it.
+// NewApp returns the app. Tests also call it.
 func NewApp(s *Studio, opts ...framework.AppOption) *framework.App {
 	return framework.New("studio", "1.0.0", opts...).Add(
 		framework.Tool("film", s.Film,
@@ -64,7 +64,7 @@ func NewApp(s *Studio, opts ...framework.AppOption) *framework.App {
 	)
 }
 
-// Remaster asks before there is a task, and then goes on as one.
+// Remaster asks before the task exists, and then continues as a task.
 func (s *Studio) Remaster(ctx context.Context, in FilmIn) (string, error) {
 	sure, err := framework.Elicit[bool](ctx, fmt.Sprintf("Replace %q?", in.Title))
 	if err != nil || !sure {
@@ -81,7 +81,7 @@ func (s *Studio) Remaster(ctx context.Context, in FilmIn) (string, error) {
 	return fmt.Sprintf("%q is replaced.", in.Title), nil
 }
 
-// RemasterTool keeps a call in its request until the user has agreed.
+// RemasterTool returns a tool whose calls become tasks only after the user has agreed.
 func (s *Studio) RemasterTool() framework.Component {
 	return framework.Tool("remaster", s.Remaster, framework.Describe("Replace a film. Asks the user first."),
 		framework.Task(framework.TaskOptional, framework.AfterDetach()))

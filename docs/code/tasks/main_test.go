@@ -16,14 +16,14 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// books count what a studio has done.
+// books counts the effects of a studio.
 type books struct {
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	charged map[string]int
 	scenes  map[int]int
 }
 
-// studio renders in no time; before may hold a scene up.
+// studio renders without delay; before may delay a scene.
 func (b *books) studio(before func(ctx context.Context, scene int) error) *Studio {
 	b.charged, b.scenes = map[string]int{}, map[int]int{}
 	return &Studio{
@@ -71,7 +71,7 @@ func serving(t *testing.T, app *framework.App) *framework.Server {
 	return server
 }
 
-// stop ends a server as a signal would, without patience for what runs.
+// stop ends a server as a signal would, without waiting for running calls.
 func stop(t *testing.T, server *framework.Server) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -134,8 +134,8 @@ func TestFilmOnBothDesigns(t *testing.T) {
 	}
 }
 
-// TestFilmSurvives: the server stops in the middle, and another one with the same file
-// goes on where it was.
+// TestFilmSurvives stops the server in the middle of a task. Another server with the same file
+// continues the task.
 func TestFilmSurvives(t *testing.T) {
 	t.Parallel()
 	var b books
@@ -163,7 +163,7 @@ func TestFilmSurvives(t *testing.T) {
 	task := film(t, c, 4)
 	waiting, cancel := context.WithCancel(t.Context())
 	answering := make(chan struct{})
-	go func() { // it answers the question
+	go func() { // answers the question
 		defer close(answering)
 		_, _ = task.Wait(waiting)
 	}()
@@ -193,7 +193,7 @@ func TestRemaster(t *testing.T) {
 		var b books
 		return framework.New("studio", "1.0.0").Add(b.studio(atOnce).RemasterTool())
 	}, func(_ *testing.T, s *testkit.Session) {
-		s.OnElicit("Replace \"Metropolis\"?", true) // is used once
+		s.OnElicit("Replace \"Metropolis\"?", true) // used once
 		s.CallRaw("remaster", `{"title":"Metropolis","scenes":2}`).OK().Mentions("is replaced")
 	})
 }

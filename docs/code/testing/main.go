@@ -1,4 +1,4 @@
-// Command testing is the code of docs/testing.md: what the tests there test.
+// Command testing is the code of docs/testing.md: the server under test.
 package main
 
 import (
@@ -12,36 +12,36 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// FindIn is what the model fills in.
+// FindIn is the input of the tool find.
 type FindIn struct {
 	City   string `json:"city" doc:"where to stay" validate:"oneof=Oslo Kyoto"`
 	Nights int    `json:"nights,omitempty" doc:"how many nights" default:"1" validate:"min=1,max=30"`
 }
 
-// FindOut is a room.
+// FindOut is the result of the tool find.
 type FindOut struct {
 	Room  string `json:"room"`
 	Price int    `json:"price"`
 }
 
-// BookIn is what the model fills in.
+// BookIn is the input of the tool book.
 type BookIn struct {
 	Room string `json:"room" doc:"what find has found"`
 }
 
-// CleanIn is what the model fills in.
+// CleanIn is the input of the tool clean.
 type CleanIn struct {
 	Floor int `json:"floor" doc:"which floor" validate:"min=1,max=9"`
 }
 
-// AdviseIn is what the model fills in.
+// AdviseIn is the input of the tool advise.
 type AdviseIn struct {
 	City string `json:"city" doc:"where the guest is"`
 }
 
-// Hotel has rooms.
+// Hotel has the tools of a hotel.
 type Hotel struct {
-	Charge func(ctx context.Context, key, room string) error // key makes it idempotent
+	Charge func(ctx context.Context, key, room string) error // the same key charges only once
 
 	Find   *framework.ToolOf[FindIn, FindOut]
 	Book   *framework.ToolOf[BookIn, string]
@@ -49,7 +49,7 @@ type Hotel struct {
 	Advise *framework.ToolOf[AdviseIn, string]
 }
 
-// NewHotel makes the tools, too, so that tests can call them by their handles.
+// NewHotel also creates the tools, so that tests can call them directly.
 func NewHotel(charge func(ctx context.Context, key, room string) error) *Hotel {
 	h := &Hotel{Charge: charge}
 	h.Find = framework.Tool("find", h.find, framework.Describe("Find a room."), framework.ReadOnly())
@@ -61,7 +61,7 @@ func NewHotel(charge func(ctx context.Context, key, room string) error) *Hotel {
 	return h
 }
 
-// App is a fresh one.
+// App returns a new app.
 func (h *Hotel) App(opts ...framework.AppOption) *framework.App {
 	return framework.New("hotel", "1.0.0", opts...).Add(h.Find, h.Book, h.Clean, h.Advise,
 		framework.Resource("hotel://menu", menu, framework.Name("menu"), framework.Describe("What there is to eat.")),
@@ -110,7 +110,7 @@ func (*Hotel) advise(ctx context.Context, in AdviseIn) (string, error) {
 
 func menu(context.Context) (string, error) { return "Rice, and fish.", nil }
 
-// WelcomeIn is what the user fills in.
+// WelcomeIn has the arguments of the prompt.
 type WelcomeIn struct {
 	City string `json:"city" doc:"where the guest comes from"`
 }

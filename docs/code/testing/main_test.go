@@ -56,7 +56,7 @@ func TestCrashes(t *testing.T) {
 		return NewHotel(func(_ context.Context, key, _ string) error { charged[key] = true; return nil }).App()
 	}
 	s := testkit.New(t, app)
-	s.Chaos() // a fresh server for each round, each round twice, a crash after each effect
+	s.Chaos() // new server for each round, each round twice, a crash after each effect
 	s.OnElicit("Book Oslo 12?", true)
 	s.CallRaw("book", `{"room":"Oslo 12"}`).OK()
 	if len(charged) != 1 {

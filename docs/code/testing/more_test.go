@@ -112,7 +112,7 @@ func TestWho(t *testing.T) {
 	s.As("ada", "rooms:write").CallRaw("close", "").OK().Mentions("by ada")
 }
 
-// guarded has a tool that not everybody may call.
+// guarded returns an app with a tool that needs a scope.
 func guarded() *framework.App {
 	return newApp().Add(framework.Tool("close", func(ctx context.Context, _ struct{}) (string, error) {
 		return "Closed by " + framework.Caller(ctx).Principal.Subject, nil
@@ -127,9 +127,9 @@ func TestTokens(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if _, err := guard.Verify(t.Context(), idp.Token("ada", "https://elsewhere.example.com", time.Hour)); err == nil {
-		t.Error("a token for somebody else is good")
+		t.Error("a token for another server is accepted")
 	}
-	idp.Rotate() // tokens are signed by another key from now on
+	idp.Rotate() // later tokens are signed with another key
 	if _, err := guard.Verify(t.Context(), idp.Token("ada", hotel, time.Hour)); err != nil {
 		t.Error(err)
 	}
@@ -176,18 +176,18 @@ func TestRevocation(t *testing.T) {
 	}
 }
 
-// Till takes the money.
+// Till takes the money for a room.
 type Till interface {
 	Charge(ctx context.Context, key, room string) error
 }
 
-// Rooms are a provider of tools for package mcpfx.
+// Rooms is a provider of tools for package mcpfx.
 type Rooms struct{ till Till }
 
-// NewRooms takes the money at the till.
+// NewRooms returns a hotel that charges with till.
 func NewRooms(t Till) *Rooms { return &Rooms{t} }
 
-// Components of the hotel.
+// Components returns the tools and other components of the hotel.
 func (r *Rooms) Components() []framework.Component {
 	return []framework.Component{NewHotel(r.till.Charge).Book}
 }

@@ -15,10 +15,10 @@ const (
 	boardURI    = "ui://shop/board"
 )
 
-// boardHTML talks to the host that shows it: see the documentation of MCP Apps.
+// boardHTML communicates with the host that shows it; see the documentation of MCP Apps.
 const boardHTML = `<!DOCTYPE html><html><head><title>Orders</title></head><body><main id="orders"></main></body></html>`
 
-// Board is the page. What it may reach stands with its content.
+// Board returns the page. The _meta of its content lists the hosts that the page may connect to.
 func Board(context.Context) (framework.Contents, error) {
 	return framework.Contents{Text: boardHTML, Meta: protocol.Meta{"ui": map[string]any{
 		"csp":           map[string]any{"connectDomains": []string{"https://api.example.com"}},
@@ -31,12 +31,12 @@ func showsPages(ctx context.Context) bool {
 	var settings struct {
 		MIMETypes []string `json:"mimeTypes"`
 	}
-	_ = json.Unmarshal(framework.Caller(ctx).Capabilities.Extensions[uiExtension], &settings) // absent: none
+	_ = json.Unmarshal(framework.Caller(ctx).Capabilities.Extensions[uiExtension], &settings) // if absent, the client shows no pages
 	return slices.Contains(settings.MIMETypes, uiType)
 }
 
-// hidePageTools keeps what only pages may call from clients that show none: they
-// would offer it to their models.
+// hidePageTools hides tools that only pages may call from clients that show no pages. Such clients
+// would offer the tools to their models.
 var hidePageTools = framework.OnList("page tools", func(ctx context.Context, call *framework.Call, next framework.Next[[]framework.ComponentInfo]) ([]framework.ComponentInfo, error) {
 	list, err := next(ctx, call)
 	if err != nil || showsPages(ctx) {
@@ -49,7 +49,7 @@ var hidePageTools = framework.OnList("page tools", func(ctx context.Context, cal
 	}), nil
 })
 
-// NewBoard is a server with a page.
+// NewBoard returns a server with a page.
 func NewBoard() *framework.App {
 	shop := &Shop{orders: map[string]Order{"a1": {ID: "a1", Cents: 1999, Status: "open"}}}
 	return framework.New("board", "1.0.0", framework.WithExtension(uiExtension, nil)).Use(hidePageTools).Add(

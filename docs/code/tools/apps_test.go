@@ -11,8 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/inmem"
 )
 
-// TestBoard looks at what hosts look at, over every carrier. Before 2025-06-18 lists and
-// contents have no _meta: there tools are plain ones.
+// TestBoard checks what hosts read, on every carrier. Before 2025-06-18 lists and contents have no
+// _meta, so tools have no pages.
 func TestBoard(t *testing.T) {
 	testkit.Matrix(t, NewBoard, func(t *testing.T, s *testkit.Session) {
 		s.CallRaw("show_orders", `{}`).OK().Mentions("a1")
@@ -22,7 +22,7 @@ func TestBoard(t *testing.T) {
 			t.Fatalf("read %+v", page)
 		}
 		tools := s.Tools()
-		if len(tools) != 1 { // this client shows no pages
+		if len(tools) != 1 { // a client that shows no pages sees one tool
 			t.Fatalf("listed %+v", tools)
 		}
 		tool, contents := "map[resourceUri:ui://shop/board]", "map[csp:map[connectDomains:[https://api.example.com]] prefersBorder:true]"
@@ -41,25 +41,25 @@ func TestBoard(t *testing.T) {
 	})
 }
 
-// earlier says that the subtest is one of a revision without _meta in lists.
+// earlier reports whether the subtest runs on a revision without _meta in lists.
 func earlier(t *testing.T) bool {
 	return strings.Contains(t.Name(), protocol.Rev20241105.String()) || strings.Contains(t.Name(), protocol.Rev20250326.String())
 }
 
-// TestBoardForPages: a client that shows pages is told of what they may call.
+// TestBoardForPages checks that a client that shows pages sees the tools for pages.
 func TestBoardForPages(t *testing.T) {
 	t.Parallel()
 	const shows = `{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}`
 	for _, rev := range protocol.Revisions() {
 		for capabilities, want := range map[string]int{shows: 2, `{}`: 1, `{"extensions":{"io.modelcontextprotocol/ui":{}}}`: 1} {
 			if got := listedTools(t, rev, capabilities); got != want {
-				t.Errorf("%s: a client with %s is told of %d tools, want %d", rev, capabilities, got, want)
+				t.Errorf("%s: a client with %s sees %d tools, want %d", rev, capabilities, got, want)
 			}
 		}
 	}
 }
 
-// listedTools counts the tools that a client of these capabilities is told of.
+// listedTools returns how many tools a client with these capabilities sees.
 func listedTools(t *testing.T, rev protocol.Revision, capabilities string) int {
 	t.Helper()
 	server, err := NewBoard().Build()

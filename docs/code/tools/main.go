@@ -12,15 +12,15 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve"
 )
 
-// Order is what the shop knows.
+// Order is an order of the shop.
 type Order struct {
 	ID     string `json:"id" doc:"order number"`
 	Cents  int64  `json:"cents" doc:"total in cents"`
 	Status string `json:"status" doc:"where it stands"`
 }
 
-// Shop has state and methods, like any Go type. Handlers run concurrently: it guards what
-// they share.
+// Shop has state and methods, like any Go type. Handlers run concurrently, so mu guards the shared
+// state.
 type Shop struct {
 	mu     sync.Mutex
 	orders map[string]Order
@@ -32,7 +32,7 @@ type FindIn struct {
 	Limit  int    `json:"limit" doc:"rows to return" default:"10" validate:"min=1,max=100"`
 }
 
-// FindOut is a typed result: its schema is advertised, its JSON is sent.
+// FindOut is a typed result. Its schema is listed, and its JSON is sent.
 type FindOut struct {
 	Orders []Order `json:"orders"`
 	More   bool    `json:"more"`
@@ -57,7 +57,7 @@ func (s *Shop) Find(_ context.Context, in FindIn) (FindOut, error) {
 	return out, nil
 }
 
-// ShipIn names an order.
+// ShipIn is the input of the tool ship.
 type ShipIn struct {
 	ID string `json:"id" doc:"order number"`
 }
@@ -79,7 +79,7 @@ func (s *Shop) Ship(ctx context.Context, in ShipIn) (Order, error) {
 	return o, nil
 }
 
-// Pack reports progress to clients that want it, and stops when they cancel.
+// Pack reports progress to clients that ask for it, and stops when they cancel.
 func (s *Shop) Pack(ctx context.Context, _ struct{}) (string, error) {
 	packed := 0
 	for range framework.Track(ctx, []string{"a1", "b2", "c3"}, "packing") {
@@ -88,16 +88,16 @@ func (s *Shop) Pack(ctx context.Context, _ struct{}) (string, error) {
 	return fmt.Sprintf("packed %d orders", packed), ctx.Err()
 }
 
-// Add is not even aware of contexts.
+// Add does not even need a context.
 func Add(a, b int) int { return a + b }
 
-// Till is a prototype: each of its methods is to be a tool.
+// Till is a prototype. Its methods become tools.
 type Till struct {
 	mu    sync.Mutex
 	cents int64
 }
 
-// PayIn is an amount.
+// PayIn is the input of both tools.
 type PayIn struct {
 	Cents int64 `json:"cents" doc:"amount in cents" validate:"min=1"`
 }
@@ -118,16 +118,16 @@ func (t *Till) SalesTax(_ context.Context, in PayIn) (int64, error) {
 	return in.Cents * 19 / 119, nil
 }
 
-// Audit writes a report for people: it is no tool.
+// Audit writes a report for people. It is not a tool.
 func (t *Till) Audit(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%d cents\n", t.TakeCash(PayIn{}))
 	return err
 }
 
-// String is that of fmt.Stringer, and no tool either.
+// String implements fmt.Stringer. It is not a tool either.
 func (t *Till) String() string { return "the till" }
 
-// NewApp registers the tools.
+// NewApp returns the app.
 func NewApp() *framework.App {
 	shop := &Shop{orders: map[string]Order{
 		"a1": {ID: "a1", Cents: 1999, Status: "open"},

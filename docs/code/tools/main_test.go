@@ -32,7 +32,7 @@ func TestShop(t *testing.T) {
 	})
 }
 
-// Handlers run concurrently: the race detector sees to it.
+// Handlers run concurrently: the race detector checks them.
 func TestTogether(t *testing.T) {
 	t.Parallel()
 	shop := &Shop{orders: map[string]Order{"a1": {ID: "a1", Status: "open"}}}
@@ -63,7 +63,7 @@ func TestTypesOfOthers(t *testing.T) {
 	testkit.Mistakes(t, watch)
 }
 
-// TestReport holds the report that the page shows against a real one.
+// TestReport compares the report on the page with a real one.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../tools.md")

@@ -10,7 +10,7 @@ import (
 // Severity is a slog.Level whose schema lists the levels.
 type Severity struct{ slog.Level }
 
-// JSONSchema is advertised, and enforced in arguments.
+// JSONSchema is listed, and enforced for arguments.
 func (Severity) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Enum: []any{"DEBUG", "INFO", "WARN", "ERROR"}}
 }
