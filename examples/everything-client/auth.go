@@ -17,10 +17,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
 
-// suiteDocument is the client id that the suite's authorization servers know.
+// suiteDocument is the client ID that the suite's authorization servers accept.
 const suiteDocument = "https://conformance-test.local/client-metadata.json"
 
-// suiteContext is what the suite tells a scenario, in MCP_CONFORMANCE_CONTEXT.
+// suiteContext is the context of a scenario, which the suite passes in MCP_CONFORMANCE_CONTEXT.
 type suiteContext struct {
 	ClientID      string `json:"client_id"`
 	ClientSecret  string `json:"client_secret"`
@@ -33,7 +33,7 @@ type suiteContext struct {
 	Assertion     string `json:"valid_jwt"`
 }
 
-// authorized are the options for a scenario of authorization.
+// authorized returns the option for a scenario of authorization.
 func authorized(scenario string) (client.HTTPOption, error) {
 	var told suiteContext
 	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
@@ -55,7 +55,7 @@ func authorized(scenario string) (client.HTTPOption, error) {
 			return nil, err
 		}
 		opts = append(opts, oauth.ClientCredentials(), oauth.Registered(oauth.Credentials{ID: told.ClientID, Key: key, Algorithm: told.Algorithm}))
-	case "auth/enterprise-managed-authorization", "auth/cross-app-access-complete-flow": // the stable line calls it the latter
+	case "auth/enterprise-managed-authorization", "auth/cross-app-access-complete-flow": // the second is its name in stable versions of the suite
 		opts = append(opts, oauth.Registered(registered), oauth.EnterpriseManaged(oauth.Enterprise{
 			Issuer: told.IDPIssuer, Token: told.IDPTokenPlace, Credentials: oauth.Credentials{ID: told.IDPClient},
 			Identity: func(context.Context) (string, string, error) {
@@ -88,8 +88,8 @@ func signer(text string) (crypto.Signer, error) {
 	return s, nil
 }
 
-// quickUser agrees to everything: it asks for the page once, and takes the answer from where it is
-// sent, without going there.
+// quickUser is a user who agrees to everything. It requests the page once, and reads the answer
+// from the redirect, without following it.
 type quickUser struct{ answers chan url.Values }
 
 func (u *quickUser) visit(ctx context.Context, address string) error {
@@ -97,7 +97,7 @@ func (u *quickUser) visit(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultTransport.RoundTrip(r) // follows no redirect
+	resp, err := http.DefaultTransport.RoundTrip(r) // RoundTrip does not follow redirects
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (u *quickUser) visit(ctx context.Context, address string) error {
 	return err
 }
 
-// Open, Receive, Answer and Close make it an oauth.Receiver.
+// Open, Receive, Answer and Close implement oauth.Receiver.
 func (u *quickUser) Open(context.Context) (string, error) {
 	return "http://localhost:3000/callback", nil
 }

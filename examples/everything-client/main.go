@@ -1,11 +1,11 @@
-// Command everything-client does what the official conformance suite asks of a
-// client. The suite starts it once for each scenario, with the server's URL as the
-// last argument and the rest in the environment:
+// Command everything-client is a client for the official conformance suite. The suite
+// starts it once for each scenario, with the server's URL as the last argument and the
+// other inputs in the environment:
 //
 //	MCP_CONFORMANCE_SCENARIO=http-standard-headers go run ./examples/everything-client http://127.0.0.1:8080/mcp
 //
-// It prints nothing when the server (here ./examples/everything --http :8080) passes.
-// In the scenarios of authorization (auth/...) it logs in without a person.
+// It prints nothing if the server (here ./examples/everything --http :8080) passes. In
+// the scenarios of authorization (auth/...) it logs in without a user.
 package main
 
 import (
@@ -32,7 +32,7 @@ func fromSuite(ctx context.Context, args []string) error {
 		return errors.New("usage: MCP_CONFORMANCE_SCENARIO=name everything-client URL")
 	}
 	var opts []client.Option
-	if date := os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"); date != "" { // 0.1.16 does not say
+	if date := os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"); date != "" { // version 0.1.16 of the suite does not set it
 		rev, ok := protocol.ParseRevision(date)
 		if !ok {
 			return fmt.Errorf("unknown revision %q", date)
@@ -50,7 +50,7 @@ func fromSuite(ctx context.Context, args []string) error {
 	return run(ctx, scenario, client.HTTP(args[len(args)-1], how...), opts...)
 }
 
-// run plays one scenario against the server.
+// run runs one scenario against the server.
 func run(ctx context.Context, scenario string, to client.Target, opts ...client.Option) error {
 	play, ok := scenarios[scenario]
 	if strings.HasPrefix(scenario, "auth/") {

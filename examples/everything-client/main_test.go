@@ -23,7 +23,7 @@ func play(t *testing.T, scenario string, app *framework.App, rev protocol.Revisi
 	return run(t.Context(), scenario, client.InMemory(testkit.New(t, app).Server()), client.Revisions(rev))
 }
 
-// What the everything server has, the client can use.
+// The client can use everything that the server of examples/everything offers.
 func TestEverything(t *testing.T) {
 	t.Parallel()
 	for _, rev := range protocol.Revisions() {
@@ -38,7 +38,7 @@ func TestEverything(t *testing.T) {
 	}
 }
 
-// seen is what reached the server of a test.
+// seen is what the server of a test has received.
 type seen struct {
 	sum    float64
 	asked  form
@@ -64,7 +64,7 @@ type regionIn struct {
 
 const oddSchema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"x":{"$ref":"#/$defs/x"}},"$defs":{"x":{"$anchor":"y","type":"string"}}}`
 
-// suiteServer is like the servers of the suite.
+// suiteServer is a server like the servers of the suite.
 func suiteServer(s *seen) *framework.App {
 	return framework.New("suite", "1").Add(
 		framework.Tool("add_numbers", func(_ context.Context, in sumIn) (float64, error) {
@@ -162,7 +162,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Who starts it by hand is told how the suite does.
+// The error for a start by hand shows how the suite starts the program.
 func TestUsage(t *testing.T) {
 	for name, tt := range map[string]struct {
 		scenario string

@@ -16,7 +16,7 @@ type toolCall struct {
 	Arguments json.RawMessage
 }
 
-// scenarios have the names that the suite gives them.
+// scenarios maps the suite's names of scenarios to their functions.
 var scenarios = map[string]func(context.Context, *client.Client) error{
 	"initialize":                          calls(),
 	"request-metadata":                    calls(),
@@ -32,7 +32,8 @@ var scenarios = map[string]func(context.Context, *client.Client) error{
 	"json-schema-2020-12-preservation": echoSchema,
 }
 
-// calls lists the tools first: what is mirrored into headers stands in their schemas.
+// calls returns a scenario that calls tools. It lists the tools first, because their schemas name
+// the arguments to repeat in headers.
 func calls(wanted ...toolCall) func(context.Context, *client.Client) error {
 	return func(ctx context.Context, c *client.Client) error {
 		for _, err := range c.Tools(ctx) {
@@ -57,7 +58,7 @@ func call(ctx context.Context, c *client.Client, tool string, args any) error {
 	return err
 }
 
-// prescribed makes the calls that the suite wants.
+// prescribed makes the calls that the suite requests in MCP_CONFORMANCE_CONTEXT.
 func prescribed(ctx context.Context, c *client.Client) error {
 	var wanted struct{ ToolCalls []toolCall }
 	if err := json.Unmarshal([]byte(os.Getenv("MCP_CONFORMANCE_CONTEXT")), &wanted); err != nil {
@@ -66,7 +67,8 @@ func prescribed(ctx context.Context, c *client.Client) error {
 	return calls(wanted.ToolCalls...)(ctx, c)
 }
 
-// callAll calls what the client has kept of the list.
+// callAll calls every tool in the client's list. The client removes tools with invalid headers from
+// the list.
 func callAll(ctx context.Context, c *client.Client) error {
 	for tool, err := range c.Tools(ctx) {
 		if err != nil {
@@ -110,7 +112,7 @@ func first[T any](list iter.Seq2[T, error]) (item T, err error) {
 	return item, errors.New("the list is empty")
 }
 
-// echoSchema gives the server back the schema that the client has read.
+// echoSchema sends the schema that the client has read back to the server.
 func echoSchema(ctx context.Context, c *client.Client) error {
 	for tool, err := range c.Tools(ctx) {
 		if err != nil {
@@ -123,8 +125,8 @@ func echoSchema(ctx context.Context, c *client.Client) error {
 	return errors.New("no tool json_schema_2020_12_tool")
 }
 
-// answer is a user who accepts every form as it is: the defaults stay, and what is
-// asked with yes or no is a yes.
+// answer answers as a user who accepts every form: defaults stay, and each yes-or-no question gets
+// yes.
 func answer(_ context.Context, r *client.ElicitRequest) (*client.ElicitAnswer, error) {
 	var form struct {
 		Properties map[string]struct {

@@ -1,6 +1,6 @@
 // Command everything serves one of everything that a server can offer (see package
-// app) on the carriers that every Kagami program has. Command nethttp, beside it,
-// serves the same under a mux of net/http.
+// app), on the carriers of package serve. Command nethttp serves the same app with a
+// mux of net/http.
 //
 //	go run ./cmd/kagami call ./examples/everything test_simple_text
 //	go run ./examples/everything --http :8080

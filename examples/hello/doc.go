@@ -1,4 +1,4 @@
-// Command hello is the smallest server: the one that the README shows.
+// Command hello is the smallest server. The README shows it.
 //
 //	go run ./cmd/kagami call ./examples/hello hello name=Ada
 package main

@@ -15,19 +15,19 @@ import (
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
-// asServer makes the test binary the program itself.
+// asServer is the environment variable that makes the test binary the program itself.
 const asServer = "HELLO_TEST_SERVER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asServer) != "" {
 		main()
 	}
-	goleak.VerifyTestMain(m, // fasthttp sleeps on for a while after its end
+	goleak.VerifyTestMain(m, // goroutines of fasthttp sleep for a while after its end
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }
 
-// Every client, over every carrier.
+// The server works with every client over every carrier.
 func TestHello(t *testing.T) {
 	t.Parallel()
 	testkit.Matrix(t, newApp, func(t *testing.T, s *testkit.Session) {
@@ -45,7 +45,7 @@ func TestMistakes(t *testing.T) {
 	testkit.Mistakes(t, framework.Tool("hello", Hello))
 }
 
-// The program itself, over its own stdin and stdout.
+// The program itself serves on its stdin and stdout.
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()
@@ -66,7 +66,7 @@ func TestProgram(t *testing.T) {
 				t.Errorf("%q, %v", got, err)
 			}
 			if _, err := client.Call[string](t.Context(), c, "hello", Input{}); err == nil {
-				t.Error("nobody was greeted")
+				t.Error("there is no greeting")
 			}
 			if err := c.Close(); err != nil {
 				t.Error(err)
@@ -75,7 +75,8 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// A program has no store but those that it imports, and says which import is missing.
+// A program has only the stores that it imports. The error for another store names the missing
+// import.
 func TestStoresAreImported(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{

@@ -18,16 +18,16 @@ const (
 	writeNotes = "notes:write"
 )
 
-// newGuard lets those in who have a token of the issuer's that was made for resource.
+// newGuard accepts tokens that the issuer has issued for resource.
 func newGuard(issuer, resource string) transport.Authenticator {
 	return auth.Bearer(&auth.JWT{Issuer: issuer},
 		auth.Resource(resource),
 		auth.Supported(readNotes, writeNotes),
-		auth.Implies(writeNotes, readNotes), // who writes may read
+		auth.Implies(writeNotes, readNotes), // a token that may write may also read
 	)
 }
 
-// newApp is the whole server: three tools, and what stands in front of them.
+// newApp returns the whole server: three tools, and the middleware in front of them.
 func newApp(guard transport.Authenticator, audit io.Writer, counts *counters) *framework.App {
 	n := &notes{byUser: make(map[user][]string)}
 	return framework.New("secured", "1.0.0",
@@ -49,7 +49,7 @@ func newApp(guard transport.Authenticator, audit io.Writer, counts *counters) *f
 	)
 }
 
-// Identity is what the server knows of a caller.
+// Identity is the identity of a caller.
 type Identity struct {
 	Subject string   `json:"subject"`
 	Issuer  string   `json:"issuer"`
@@ -58,13 +58,13 @@ type Identity struct {
 
 func whoami(ctx context.Context, _ struct{}) (Identity, error) {
 	p := framework.Caller(ctx).Principal
-	if p == nil { // as on stdio, where no guard stands
+	if p == nil { // for example on stdio, which has no guard
 		return Identity{}, framework.UserErrorf("Nobody knows who you are.")
 	}
 	return Identity{p.Subject, p.Issuer, p.Scopes}, nil
 }
 
-// user is somebody: a subject says nothing without its issuer.
+// user identifies a user. A subject is unique only for one issuer.
 type user struct{ issuer, subject string }
 
 func userOf(ctx context.Context) user {
@@ -74,9 +74,9 @@ func userOf(ctx context.Context) user {
 
 const maxNotes = 100
 
-// notes are in memory, for each user their own.
+// notes stores notes in memory, separately for each user.
 type notes struct {
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	byUser map[user][]string
 }
 
@@ -86,7 +86,7 @@ func (n *notes) list(ctx context.Context, _ struct{}) ([]string, error) {
 	return append([]string{}, n.byUser[userOf(ctx)]...), nil
 }
 
-// NoteIn is what add_note takes.
+// NoteIn is the input of the tool add_note.
 type NoteIn struct {
 	Text string `json:"text" doc:"the note" validate:"min=1,max=500"`
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// counters are a middleware of one's own: how often what was called, and how it ended, as
-// a page that Prometheus reads. It is all that can be had without a library; times, and
-// whatever else the program measures, are middleware.Metrics and middleware/prometheus.
+// counters is a middleware of this program. It counts calls by name and outcome, on a page that
+// Prometheus reads. It shows what is possible without a library. For times and other values, use
+// middleware.Metrics or middleware/prometheus.
 type counters struct {
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards the fields below
 	calls map[series]int
 }
 
-// series has few values, none of them a client's: Component.Name, not Call.Name, which is
-// any URI that a template matches.
+// series has only a few values, and none of them comes from a client. It therefore uses
+// Component.Name and not Call.Name, which may be any URI that matches a template.
 type series struct {
 	method, name string
 	outcome      framework.Outcome
@@ -34,7 +34,7 @@ func (c *counters) step() framework.Middleware {
 		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 			result, err := next(ctx, call)
 			outcome := framework.OutcomeOf(ctx, result, err)
-			if outcome != framework.OutcomePending { // it is asking, and will be here again
+			if outcome != framework.OutcomePending { // the call asks a question and continues in a later round
 				c.add(series{call.Method, call.Component.Name, outcome})
 			}
 			return result, err
@@ -48,7 +48,7 @@ func (c *counters) add(s series) {
 	c.calls[s]++
 }
 
-// ServeHTTP is the page.
+// ServeHTTP serves the page.
 func (c *counters) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	c.mu.Lock()
 	calls := maps.Clone(c.calls)

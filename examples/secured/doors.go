@@ -13,21 +13,21 @@ import (
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
-// door is who issues the tokens that let callers in.
+// door contains the guard, and what belongs to the issuer of its tokens.
 type door struct {
 	guard  transport.Authenticator
-	routes []fiberhttp.Option  // what it has beside the endpoint
-	beside http.Handler        // what it has on the private port; nil: nothing
-	greet  func(out io.Writer) // tells how to try the server
+	routes []fiberhttp.Option  // additional routes beside the endpoint
+	beside http.Handler        // handler on the private port; nil: none
+	greet  func(out io.Writer) // prints how to try the server
 }
 
-// choice is what the program's own flags say. Package serve has the other flags.
+// choice has the values of the program's own flags. Package serve has the other flags.
 type choice struct {
 	own    bool
-	broker string // the issuer of the provider
+	broker string // issuer of the provider
 }
 
-// choose takes the program's own flags out of args.
+// choose parses the program's own flags, and returns the other arguments.
 func choose(args []string) (c choice, rest []string, err error) {
 	for i := 0; i < len(args); i++ {
 		name, value, inline := strings.Cut(strings.TrimPrefix(args[i], "-"), "=")
@@ -51,7 +51,8 @@ func choose(args []string) (c choice, rest []string, err error) {
 	return c, rest, nil
 }
 
-// open makes the door. resource is what clients call this server, private the URL of its private port.
+// open returns the door. resource is the URL of this server for clients, and private is the URL of
+// its private port.
 func (c choice) open(resource, private string) (*door, error) {
 	switch origin := strings.TrimSuffix(resource, "/mcp"); {
 	case c.own:
@@ -68,7 +69,7 @@ func (c choice) open(resource, private string) (*door, error) {
 	return toyDoor(resource, private)
 }
 
-// ownDoor issues the tokens in this program.
+// ownDoor returns a door with an authorization server in this program.
 func ownDoor(origin, resource string, mode authserver.Mode, who string) (*door, error) {
 	as, err := authserver.New(origin, mode, authserver.Scopes(
 		authserver.Scope{Name: readNotes, Text: "Read your notes", Default: true},
@@ -92,7 +93,7 @@ Your browser opens. Log in as %[2]s, and allow what is asked. A second call asks
 	}, nil
 }
 
-// toyDoor takes tokens of an issuer on the private port.
+// toyDoor returns a door that accepts tokens of an issuer on the private port.
 func toyDoor(resource, private string) (*door, error) {
 	idp, err := newIssuer(private)
 	if err != nil {

@@ -27,7 +27,7 @@ func login(t *testing.T, url string, press ...string) (*client.Client, []string)
 	return c, names
 }
 
-// The server issues the tokens itself: Ann may write, Bob does not see how.
+// The server issues the tokens itself. Ann may write, and Bob does not see the tool for it.
 func TestOwnAuth(t *testing.T) {
 	t.Parallel()
 	p := startBy(t, func(address string) (string, []string) { return address, []string{"--own-auth"} })
@@ -42,7 +42,7 @@ func TestOwnAuth(t *testing.T) {
 	}
 }
 
-// The server stands in front of a provider at which it is registered.
+// The server works in front of a provider at which it is registered.
 func TestBroker(t *testing.T) {
 	idp := testkit.IdP(t)
 	idp.Client("shop", "geheim")

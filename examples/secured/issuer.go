@@ -13,9 +13,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// issuer is as much of an authorization server as a resource server sees of one: its
-// metadata (RFC 8414), its keys, and the tokens that it has signed. It asks nobody for a
-// password, and has no page to log in at.
+// issuer is the part of an authorization server that a resource server needs: its metadata (RFC
+// 8414), its keys, and tokens that it has signed. It has no login page and no passwords.
 type issuer struct {
 	http.Handler
 
@@ -30,7 +29,7 @@ func newIssuer(url string) (*issuer, error) {
 	if err != nil {
 		return nil, err
 	}
-	point, err := key.PublicKey.Bytes() // a 4, x and y
+	point, err := key.PublicKey.Bytes() // the byte 4, then x and y
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +48,11 @@ func newIssuer(url string) (*issuer, error) {
 func document(content map[string]any) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(content) // a client that is gone does not matter
+		_ = json.NewEncoder(w).Encode(content) // the client may have disconnected
 	}
 }
 
-// token is valid for an hour, at one server only.
+// token returns a token that is valid for one hour and for one server.
 func (i *issuer) token(subject, audience string, scopes ...string) (string, error) {
 	now := time.Now()
 	t := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{

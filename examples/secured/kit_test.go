@@ -16,14 +16,13 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// fresh is the app for sessions whose users are known without tokens: the way in is
-// tested where there is one, over HTTP.
+// fresh returns the app for sessions whose users need no tokens. Tests over HTTP check the tokens.
 func fresh() *framework.App { return newApp(auth.Bearer(auth.Static{}), io.Discard, newCounters()) }
 
-// ann as her token makes her.
+// ann is the option for the user that Ann's token names.
 func ann() testkit.Option { return testkit.User("ann", writeNotes, readNotes) }
 
-// What each may is what each sees, wherever they come from.
+// Each user sees the tools that the user may call, on every transport.
 func TestNotesEverywhere(t *testing.T) {
 	t.Parallel()
 	testkit.Matrix(t, fresh, func(t *testing.T, s *testkit.Session) {
@@ -42,17 +41,17 @@ func TestNotesEverywhere(t *testing.T) {
 	}, ann())
 }
 
-// Without a principal, as on stdio, there are no notes, and no crash.
+// Without a principal, as on stdio, the tools for notes are hidden, and nothing crashes.
 func TestNobody(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, fresh())
 	if n := len(s.Tools()); n != 1 {
-		t.Errorf("nobody sees %d tools", n)
+		t.Errorf("without a principal, %d tools are listed", n)
 	}
 	s.CallRaw("whoami", "").IsError().Mentions("Nobody knows who you are.")
 }
 
-// The surface, the scopes that it needs included, is a file of its own.
+// The lock file contains the API with its scopes.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	testkit.Contract(t, fresh, "testdata/mcp.lock")
@@ -64,7 +63,7 @@ func TestMistakes(t *testing.T) {
 	testkit.Mistakes(t, framework.Tool("add_note", n.add))
 }
 
-// Thirty calls a minute, for each user: none of these minutes passes.
+// Each user has thirty calls a minute. No minute passes during the test.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,8 +86,8 @@ func TestLimit(t *testing.T) {
 	})
 }
 
-// The guard is the program's, the issuer is not: keys that rotate, tokens that expire
-// and tokens of somebody else's server are what the example's own issuer has not.
+// The example's own issuer has no rotated keys, no expired tokens, and no tokens for another
+// server. This test checks the guard with them.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	const resource = "https://notes.example.com/mcp"

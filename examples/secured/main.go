@@ -1,21 +1,21 @@
-// Command secured is a server as one would put it before strangers: who calls needs a
-// token, sees only what its scopes allow, calls at a bounded rate, and leaves a line in
-// the audit.
+// Command secured is a server ready for untrusted clients: every call needs a token, sees
+// only what its scopes allow, is rate-limited, and is recorded in an audit log.
 //
 //	go -C examples/secured run .                    tokens of a toy issuer, to be copied
 //	go -C examples/secured run . --own-auth         the server is its own authorization server
-//	go -C examples/secured run . --broker ISSUER    it stands in front of an OpenID provider
+//	go -C examples/secured run . --broker ISSUER    the server uses an OpenID provider
 //
-// It prints commands to try it with. Package serve has the other flags, but without any
-// it serves HTTP, for on stdio nobody has a token. --http is another address than
-// 127.0.0.1:8080, as is SECURED_HTTP, --inspect shows what there is, and
-// kagami inspect ./examples/secured --chain what stands in front of it.
+// It prints commands to try it. Package serve has the other flags. Without flags the
+// program serves HTTP, because clients on stdio have no token. --http or SECURED_HTTP sets
+// another address than 127.0.0.1:8080. --inspect shows what the server offers, and
+// "kagami inspect ./examples/secured --chain" also shows its middleware.
 //
 // With --broker the program must be registered at the provider, with the redirect URI
-// http://127.0.0.1:8080/callback/provider; SECURED_CLIENT_ID and SECURED_CLIENT_SECRET say as what.
+// http://127.0.0.1:8080/callback/provider. Set SECURED_CLIENT_ID and SECURED_CLIENT_SECRET
+// to its credentials.
 //
-// The toy issuer (issuer.go) is started by the program itself. With an authorization server of your
-// own only its URL is left of it.
+// The program itself starts the toy issuer (issuer.go). With your own authorization
+// server, you need only its URL.
 package main
 
 import (
@@ -47,21 +47,21 @@ func main() {
 	os.Exit(serve.ExitCode(err))
 }
 
-// run serves MCP on address, or that of --http, until ctx ends, and besides, on a port of
-// this machine only, what strangers should not reach: the metrics, and here the issuer. The
-// commands to try and the audit go to out.
+// run serves MCP on address, or on the address of --http, until ctx ends. On a port that only this
+// machine can reach, it serves the metrics and the toy issuer. It prints the commands to try and
+// the audit log to out.
 func run(ctx context.Context, address string, args []string, out io.Writer) error {
 	chosen, args, err := choose(args)
 	if err != nil {
 		return err
 	}
 	address, options := reached(address, args), []fiberhttp.Option(nil)
-	if strings.HasSuffix(address, ":0") { // the system chooses, before the tokens are made
+	if strings.HasSuffix(address, ":0") { // the system must choose the port before the tokens are made
 		free, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = free.Close() }() // the server does it, too, if there is one
+		defer func() { _ = free.Close() }() // the server also closes it, if it starts
 		address, options = free.Addr().String(), append(options, fiberhttp.Listener(free))
 	}
 	private, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -100,9 +100,9 @@ func run(ctx context.Context, address string, args []string, out io.Writer) erro
 	return err
 }
 
-// reached is the address at which clients reach a server on address, or that of --http in
-// args. It must be known before there is a server, for tokens say whom they are for; where a
-// proxy stands in front, that is for the configuration to say.
+// reached returns the address at which clients reach the server: address, or the address of --http
+// in args. It must be known before the server starts, because tokens contain it. Behind a proxy,
+// the address belongs in the configuration.
 func reached(address string, args []string) string {
 	for i, arg := range args {
 		name, value, inline := strings.Cut(arg, "=")
@@ -114,13 +114,13 @@ func reached(address string, args []string) string {
 			address = args[i+1]
 		}
 	}
-	if strings.HasPrefix(address, ":") { // a port of this machine only
+	if strings.HasPrefix(address, ":") { // the server then listens only on this machine
 		return "127.0.0.1" + address
 	}
 	return address
 }
 
-// greet tells how to try the server.
+// greet prints how to try the server.
 func greet(out io.Writer, idp *issuer, resource string) {
 	ann, err := idp.token("ann", resource, writeNotes)
 	bob, failure := idp.token("bob", resource, readNotes)

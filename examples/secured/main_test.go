@@ -25,14 +25,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, // fasthttp sleeps on for a while after its end
+	goleak.VerifyTestMain(m, // goroutines of fasthttp sleep for a while after its end
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }
 
-// output is where the program writes; there is something to read once it serves.
+// output is the writer for the program. It signals when the program serves.
 type output struct {
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	text   bytes.Buffer
 	serves chan struct{}
 	told   bool
@@ -54,22 +54,23 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// program is one that runs, and what it told its user.
+// program is a running program, and what it printed for its user.
 type program struct {
 	out      *output
 	url      string
-	commands []string // Ann's and Bob's
+	commands []string // commands of Ann and Bob
 	metrics  string
 }
 
-// start has the program serve. It is told its address, and somebody else may take a
-// free one before the program does: then another is tried.
+// start starts the program at a free address. If another process takes the address first, start
+// tries another one.
 func start(t *testing.T) *program {
 	t.Helper()
 	return startBy(t, func(address string) (string, []string) { return address, nil })
 }
 
-// startBy tells the address by what tell makes of it.
+// startBy is like start, but tell turns the free address into the address and the arguments of the
+// program.
 func startBy(t *testing.T, tell func(address string) (given string, args []string)) *program {
 	t.Helper()
 	for range 10 {
@@ -95,7 +96,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// startAt is false if the address is taken.
+// startAt starts the program. ok is false if the address is in use.
 func startAt(t *testing.T, address, given string, args []string) (p *program, ok bool) {
 	t.Helper()
 	out := &output{serves: make(chan struct{})}
@@ -125,7 +126,7 @@ func startAt(t *testing.T, address, given string, args []string) (p *program, ok
 	}, true
 }
 
-// token of the nth command.
+// token returns the token in the nth command.
 func (p *program) token(n int) string {
 	_, token, _ := strings.Cut(p.commands[n], "--bearer ")
 	return token
@@ -164,7 +165,7 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-// The commands that it prints work as they are.
+// The printed commands work unchanged.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -181,7 +182,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// Whatever names the address, it is that of the commands, the tokens and the challenge.
+// The commands, the tokens and the challenge contain the address, however it was set.
 func TestAddress(t *testing.T) {
 	t.Parallel()
 	const other = "127.0.0.1:8080"
@@ -213,7 +214,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// A port that the system chooses is that of the commands and tokens, too.
+// The commands and tokens also contain a port that the system has chosen.
 func TestAnyPort(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{":0", "127.0.0.1:0"} {
@@ -226,7 +227,7 @@ func TestAnyPort(t *testing.T) {
 	}
 }
 
-// What each may is what each sees, and everybody's notes are their own.
+// Each user sees the tools that the user may call, and only the user's own notes.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -250,7 +251,8 @@ func TestScopes(t *testing.T) {
 				t.Errorf("%q, %v", said, err)
 			}
 			_, err := client.Call[string](t.Context(), bob, "add_note", NoteIn{Text: "x"})
-			// On a busy machine the stream has begun, with 200, before that is known.
+			// On a busy machine the stream may have begun, with status 200, before the server knows
+			// this.
 			if refused, ok := errors.AsType[*client.HTTPError](err); ok && refused.Status != http.StatusForbidden || err == nil || !strings.Contains(err.Error(), "Forbidden") {
 				t.Errorf("Bob writes: %v", err)
 			}
@@ -311,8 +313,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// Who calls too often is told so, and everything is in the audit and the metrics: also
-// what Bob may not do.
+// A caller with too many calls gets an error. The audit log and the metrics contain everything,
+// also refused calls of Bob.
 func TestLimitAuditAndMetrics(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -357,7 +359,7 @@ func TestLimitAuditAndMetrics(t *testing.T) {
 
 type audited struct{ Subject, Name, Outcome string }
 
-// Neither a mistake in the flags nor an address that is taken leaves anything behind.
+// After wrong flags, or with an address in use, no goroutine and no listener is left.
 func TestStartFails(t *testing.T) {
 	t.Parallel()
 	if err := run(t.Context(), "127.0.0.1:0", []string{"--nope"}, io.Discard); serve.ExitCode(err) != 2 {
@@ -370,7 +372,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// A note has its bounds, and so has their number.
+// The length and the number of notes are limited.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	n := &notes{byUser: map[user][]string{}}

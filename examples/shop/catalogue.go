@@ -9,7 +9,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// Product is something on the shelf.
+// Product is a product of the shop.
 type Product struct {
 	SKU   string `json:"sku"`
 	Name  string `json:"name"`
@@ -22,12 +22,12 @@ func (p *Product) columns() []any { return []any{&p.SKU, &p.Name, &p.About, &p.P
 
 const selectProducts = `SELECT sku, name, about, price, stock FROM products `
 
-// Catalog is what the shop sells.
+// Catalog provides the components for products.
 type Catalog struct{ db *sql.DB }
 
 func newCatalog(db *sql.DB) *Catalog { return &Catalog{db} }
 
-// Components is what mcpfx.Provide looks for.
+// Components returns the components. mcpfx.Provide calls it.
 func (c *Catalog) Components() []framework.Component {
 	return []framework.Component{
 		framework.Tool("search_products", c.Search,
@@ -41,29 +41,29 @@ func (c *Catalog) Components() []framework.Component {
 	}
 }
 
-// SearchIn is what search_products takes.
+// SearchIn is the input of the tool search_products.
 type SearchIn struct {
 	Words string `json:"words" doc:"what to look for" validate:"min=2,max=100"`
 	Limit int    `json:"limit" doc:"how many at most" default:"10" validate:"min=1,max=50"`
 }
 
-// Search answers search_products.
+// Search implements the tool search_products.
 func (c *Catalog) Search(ctx context.Context, in SearchIn) ([]Product, error) {
 	return collect(ctx, c.db, (*Product).columns,
 		selectProducts+`WHERE instr(lower(name || ' ' || about), lower(?)) ORDER BY name LIMIT ?`, in.Words, in.Limit)
 }
 
-// All answers shop://products.
+// All returns the resource shop://products.
 func (c *Catalog) All(ctx context.Context) ([]Product, error) {
 	return collect(ctx, c.db, (*Product).columns, selectProducts+`ORDER BY name`)
 }
 
-// ProductRef is the variable of shop://products/{sku}.
+// ProductRef has the variable of shop://products/{sku}.
 type ProductRef struct {
 	SKU string `uri:"sku"`
 }
 
-// Product answers shop://products/{sku}.
+// Product returns the resource shop://products/{sku}.
 func (c *Catalog) Product(ctx context.Context, ref ProductRef) (Product, error) {
 	return c.find(ctx, ref.SKU)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// Customer is somebody who buys here.
+// Customer is a customer of the shop.
 type Customer struct {
 	ID    int64  `json:"id"`
 	Name  string `json:"name"`
@@ -20,12 +20,12 @@ func (c *Customer) columns() []any { return []any{&c.ID, &c.Name, &c.Email} }
 
 const selectCustomers = `SELECT id, name, email FROM customers `
 
-// Customers are all of them.
+// Customers provides the components for customers.
 type Customers struct{ db *sql.DB }
 
 func newCustomers(db *sql.DB) *Customers { return &Customers{db} }
 
-// Components is what mcpfx.Provide looks for.
+// Components returns the components. mcpfx.Provide calls it.
 func (c *Customers) Components() []framework.Component {
 	return []framework.Component{
 		framework.Tool("find_customer", c.Find,
@@ -39,28 +39,28 @@ func (c *Customers) Components() []framework.Component {
 	}
 }
 
-// FindIn is what find_customer takes.
+// FindIn is the input of the tool find_customer.
 type FindIn struct {
 	Text string `json:"text" doc:"a part of the name or of the address" validate:"min=2,max=100"`
 }
 
-// Find answers find_customer.
+// Find implements the tool find_customer.
 func (c *Customers) Find(ctx context.Context, in FindIn) ([]Customer, error) {
 	return collect(ctx, c.db, (*Customer).columns,
 		selectCustomers+`WHERE instr(lower(name || ' ' || email), lower(?)) ORDER BY name`, in.Text)
 }
 
-// CustomerRef names a customer, in a URI or as the argument of a prompt.
+// CustomerRef has the number of a customer, in a URI or as the argument of a prompt.
 type CustomerRef struct {
 	ID int64 `json:"id" uri:"id" doc:"number of the customer" validate:"min=1"`
 }
 
-// Customer answers shop://customers/{id}.
+// Customer returns the resource shop://customers/{id}.
 func (c *Customers) Customer(ctx context.Context, ref CustomerRef) (Customer, error) {
 	return c.find(ctx, ref.ID)
 }
 
-// Thank answers the prompt.
+// Thank implements the prompt thank.
 func (c *Customers) Thank(ctx context.Context, ref CustomerRef) (framework.Messages, error) {
 	customer, err := c.find(ctx, ref.ID)
 	if err != nil {

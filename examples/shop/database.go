@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"go.uber.org/fx"
-	_ "modernc.org/sqlite" // the driver, in Go alone
+	_ "modernc.org/sqlite" // a driver in pure Go
 )
 
 //go:embed schema.sql
 var schema string
 
-// openDatabase opens the file when the program starts, and closes it after everything
-// that uses it.
+// openDatabase opens the database when the program starts. It closes the database after all
+// components that use it have stopped.
 func openDatabase(lc fx.Lifecycle, cfg Config) (*sql.DB, error) {
 	dsn := ":memory:"
 	if cfg.Database != "" {
@@ -25,7 +25,7 @@ func openDatabase(lc fx.Lifecycle, cfg Config) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
-	db.SetMaxOpenConns(1) // a database in memory is one connection's, and SQLite has one writer anyway
+	db.SetMaxOpenConns(1) // a database in memory belongs to one connection, and SQLite allows only one writer
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
 			if _, err := db.ExecContext(ctx, schema); err != nil {
@@ -38,13 +38,13 @@ func openDatabase(lc fx.Lifecycle, cfg Config) (*sql.DB, error) {
 	return db, nil
 }
 
-// collect reads all rows.
+// collect returns all rows of a query.
 func collect[T any](ctx context.Context, db *sql.DB, scan func(*T) []any, query string, args ...any) ([]T, error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close() //nolint:errcheck // rows.Err has it
+	defer rows.Close() //nolint:errcheck // rows.Err returns the error
 	var all []T
 	for rows.Next() {
 		var one T
@@ -56,7 +56,7 @@ func collect[T any](ctx context.Context, db *sql.DB, scan func(*T) []any, query 
 	return all, rows.Err()
 }
 
-// Clock says what time it is.
+// Clock returns the current time.
 type Clock func() time.Time
 
 func newClock() Clock { return time.Now }

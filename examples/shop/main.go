@@ -1,5 +1,5 @@
-// Command shop is an MCP server for the people behind the counter of a small tea shop:
-// fx wires it, SQLite keeps it.
+// Command shop is an MCP server for the staff of a small tea shop. It is built with fx
+// and stores its data in SQLite.
 //
 //	go run .                 serve on http://127.0.0.1:8080/mcp
 //	go run . -stdio -db tea.db
@@ -17,9 +17,9 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/inspect"
 )
 
-// Config is what the command line says.
+// Config has the values of the command line.
 type Config struct {
-	Database string // file; "" keeps everything in memory, and starts anew each time
+	Database string // file; "": a new database in memory for each run
 }
 
 func main() {
@@ -39,7 +39,7 @@ func main() {
 	fx.New(program(carrier), fx.Supply(Config{Database: *database})).Run()
 }
 
-// program is everything but the configuration. Tests replace what it provides.
+// program returns the program without its configuration. Tests can replace what it provides.
 func program(carriers ...mcpfx.Option) fx.Option {
 	return fx.Options(
 		mcpfx.Module("shop", "1.0.0", append(carriers, mcpfx.Options(

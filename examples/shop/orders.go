@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// Order is something that somebody bought.
+// Order is an order of a customer.
 type Order struct {
 	ID       int64  `json:"id"`
 	Customer int64  `json:"customer"`
@@ -32,7 +32,7 @@ const (
 	returnOrder  = `RETURNING ` + orderColumns
 )
 
-// Orders are all of them.
+// Orders provides the components for orders.
 type Orders struct {
 	db        *sql.DB
 	catalog   *Catalog
@@ -45,7 +45,7 @@ func newOrders(db *sql.DB, catalog *Catalog, customers *Customers, payments Paym
 	return &Orders{db, catalog, customers, payments, now}
 }
 
-// Components is what mcpfx.Provide looks for.
+// Components returns the components. mcpfx.Provide calls it.
 func (o *Orders) Components() []framework.Component {
 	return []framework.Component{
 		framework.Tool("place_order", o.Place,
@@ -63,24 +63,26 @@ func (o *Orders) Components() []framework.Component {
 	}
 }
 
-// PlaceIn is what place_order takes.
+// PlaceIn is the input of the tool place_order.
 type PlaceIn struct {
 	Customer int64  `json:"customer" doc:"number of the customer" validate:"min=1"`
 	SKU      string `json:"sku" doc:"what to order" validate:"min=1,max=40"`
 	Quantity int    `json:"quantity" doc:"how many" default:"1" validate:"min=1,max=100"`
 }
 
-// offer is what the user is asked about.
+// offer is what the user has to confirm.
 type offer struct {
 	Product  Product
 	Customer Customer
 	Total    int64
 }
 
-// Place answers place_order. Where the user is asked in rounds it runs again from the top
-// with each answer, so everything before and after the question is in framework.Once: what
-// is charged is what was asked, and nothing happens twice. The goods are taken off the shelf
-// before the money is: somebody else may buy the last of them while this user thinks.
+// Place implements the tool place_order. If the user is asked in rounds, Place runs again from the
+// top with each answer. All work before and after the question is therefore in framework.Once: the
+// user pays the price in the question, and nothing happens twice.
+//
+// Place reserves the goods before it charges the customer, because another customer may buy the
+// last ones while this user thinks.
 func (o *Orders) Place(ctx context.Context, in PlaceIn) (Order, error) {
 	offer, err := framework.Once(ctx, "offer", func(ctx context.Context) (offer, error) { return o.offer(ctx, in) })
 	if err != nil {
@@ -109,7 +111,7 @@ func (o *Orders) Place(ctx context.Context, in PlaceIn) (Order, error) {
 		}
 		return Order{}, framework.UserErrorf("The bank declined the card of %s. Nothing was charged.", offer.Customer.Name)
 	}
-	if err != nil { // nobody knows whether money moved: the order stays unpaid, and can be cancelled
+	if err != nil { // it is unknown whether money was paid: the order stays unpaid, and can be cancelled
 		return Order{}, fmt.Errorf("charging customer %d for order %d: %w", in.Customer, order.ID, err)
 	}
 	return o.paid(ctx, order, receipt)
@@ -127,8 +129,8 @@ func (o *Orders) offer(ctx context.Context, in PlaceIn) (offer, error) {
 	return offer{product, customer, product.Price * int64(in.Quantity)}, err
 }
 
-// reserve takes the goods off the shelf and writes the order down. The key makes a
-// second attempt find the order of the first.
+// reserve reduces the stock and writes the order. With the same key, a second attempt finds the
+// order of the first.
 func (o *Orders) reserve(ctx context.Context, key string, in PlaceIn, total int64) (Order, error) {
 	tx, err := o.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -170,25 +172,25 @@ func (o *Orders) paid(ctx context.Context, order Order, receipt string) (Order, 
 	return order, nil
 }
 
-// changed tells those who watch.
+// changed notifies the subscribers of an order and its product.
 func changed(ctx context.Context, order Order) {
 	server := framework.ServerFrom(ctx)
 	server.ResourceUpdated(ctx, fmt.Sprintf("shop://orders/%d", order.ID))
 	server.ResourceUpdated(ctx, "shop://products/"+order.SKU)
 }
 
-// OrderRef names an order, in a URI or as an argument.
+// OrderRef has the number of an order, in a URI or as an argument.
 type OrderRef struct {
 	ID int64 `json:"id" uri:"id" doc:"number of the order" validate:"min=1"`
 }
 
-// Cancellation is the form that the user fills.
+// Cancellation is the form that the user fills in.
 type Cancellation struct {
 	Confirm bool   `json:"confirm" doc:"yes, cancel it and give the money back"`
 	Reason  string `json:"reason" doc:"why" default:"changed mind" validate:"oneof='changed mind' 'wrong product' 'too late'"`
 }
 
-// Cancel answers cancel_order.
+// Cancel implements the tool cancel_order.
 func (o *Orders) Cancel(ctx context.Context, in OrderRef) (Order, error) {
 	order, err := o.find(ctx, in.ID)
 	if err != nil || order.Status == "cancelled" {
@@ -215,7 +217,7 @@ func (o *Orders) Cancel(ctx context.Context, in OrderRef) (Order, error) {
 	return o.find(ctx, order.ID)
 }
 
-// release cancels an order and puts its goods back. Done twice, it changes nothing.
+// release cancels an order and puts its goods back. A second call changes nothing.
 func (o *Orders) release(ctx context.Context, order Order) error {
 	tx, err := o.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -239,7 +241,7 @@ func (o *Orders) release(ctx context.Context, order Order) error {
 	return nil
 }
 
-// Order answers shop://orders/{id}.
+// Order returns the resource shop://orders/{id}.
 func (o *Orders) Order(ctx context.Context, ref OrderRef) (Order, error) {
 	return o.find(ctx, ref.ID)
 }
@@ -263,7 +265,7 @@ type Sales struct {
 	Total  int64  `json:"total" doc:"in cents"`
 }
 
-// Report answers sales_report. As a task it goes on when the request has ended.
+// Report implements the tool sales_report. As a task, it continues after the request has ended.
 func (o *Orders) Report(ctx context.Context, _ struct{}) ([]Sales, error) {
 	products, err := o.catalog.All(ctx)
 	if err != nil {

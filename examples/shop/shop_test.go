@@ -23,7 +23,7 @@ import (
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
-// asServer makes the test binary the program itself.
+// asServer is the environment variable that makes the test binary the program itself.
 const asServer = "SHOP_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -34,10 +34,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// bank remembers which orders were charged and refunded, and declines Alan.
+// bank records which orders were charged and refunded, and declines Alan's card.
 type bank struct {
 	mu                sync.Mutex
-	charged, refunded map[int64]int // how often each order
+	charged, refunded map[int64]int // number of times by order
 }
 
 func newBank() *bank { return &bank{charged: map[int64]int{}, refunded: map[int64]int{}} }
@@ -59,7 +59,7 @@ func (b *bank) Refund(_ context.Context, order int64) error {
 	return nil
 }
 
-// shop is the program with another bank and a clock that stands still.
+// shop returns the program with another bank and a fixed clock.
 func shop(t testing.TB, b *bank, opts ...fx.Option) *framework.App {
 	t.Helper()
 	return mcpfxtest.App(t, program(), fx.Supply(Config{}),
@@ -92,7 +92,7 @@ func TestAnOrderAndItsEnd(t *testing.T) {
 		if err != nil || order.Status != "cancelled" {
 			t.Errorf("%+v, %v", order, err)
 		}
-		// Twice is once: nobody is asked again.
+		// A second cancellation changes nothing, and the user is not asked again.
 		if _, err := testkit.CallAs[Order](s, "cancel_order", OrderRef{ID: 1}); err != nil {
 			t.Error(err)
 		}
@@ -152,7 +152,7 @@ func TestReading(t *testing.T) {
 	})
 }
 
-// The last kettle goes to somebody else while this user thinks: nobody pays for it.
+// Another customer buys the last kettle while this user thinks, so this user does not pay.
 func TestSoldWhileAsked(t *testing.T) {
 	var db *sql.DB
 	var b *bank
@@ -174,7 +174,7 @@ func TestSoldWhileAsked(t *testing.T) {
 	})
 }
 
-// What was reserved for a card that is declined goes back on the shelf.
+// If the card is declined, the reserved goods go back into stock.
 func TestDeclinedCard(t *testing.T) {
 	testkit.BothEras(t, func(t testing.TB) *framework.App { return shop(t, newBank()) }, func(t *testing.T, s *testkit.Session) {
 		s.OnElicit("Charge Alan Turing", true)
@@ -188,7 +188,8 @@ func TestDeclinedCard(t *testing.T) {
 	})
 }
 
-// A server that crashes after each effect charges once, and the whole stock may be in it.
+// A server that crashes after each effect charges only once, even if the order takes the whole
+// stock.
 func TestCrashes(t *testing.T) {
 	file, b := filepath.Join(t.TempDir(), "tea.db"), newBank()
 	s := testkit.New(t, func(t testing.TB) *framework.App {
@@ -205,7 +206,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// A cancellation that breaks off after the refund can be made again, and those who watch hear of it.
+// A cancellation that stops after the refund can be repeated, and subscribers are notified.
 func TestCancelAgain(t *testing.T) {
 	var db *sql.DB
 	b := newBank()
@@ -225,12 +226,12 @@ func TestCancelAgain(t *testing.T) {
 	s.OnElicit("Cancel order 1", Cancellation{Confirm: true, Reason: "too late"})
 	s.CallRaw("cancel_order", `{"id":1}`).OK().Mentions("cancelled")
 	s.AwaitNotification(protocol.NotificationResourceUpdated)
-	if len(b.refunded) != 1 || b.refunded[1] != 2 { // the bank knows that it is the same refund
+	if len(b.refunded) != 1 || b.refunded[1] != 2 { // the bank recognizes the repeated refund
 		t.Errorf("refunded %v", b.refunded)
 	}
 }
 
-// The report is an ordinary result for clients without tasks, and a task for others.
+// The report is an ordinary result for clients without tasks, and a task for other clients.
 func TestReport(t *testing.T) {
 	testkit.BothEras(t, func(t testing.TB) *framework.App { return shop(t, newBank()) }, func(t *testing.T, s *testkit.Session) {
 		s.OnElicit("Charge", true)
@@ -261,7 +262,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// What was sold is sold, also where it cannot be written down.
+// An order succeeds even if the journal cannot be written.
 func TestNoJournal(t *testing.T) {
 	var db *sql.DB
 	s := testkit.New(t, shop(t, newBank(), fx.Populate(&db)))
@@ -272,7 +273,7 @@ func TestNoJournal(t *testing.T) {
 	s.CallRaw("place_order", `{"customer":1,"sku":"oolong"}`).OK()
 }
 
-// kagami inspect finds what it wants: fx starts the program, which shows itself and ends.
+// kagami inspect gets the report: fx starts the program, which prints the report and ends.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	exe, err := os.Executable()
@@ -297,7 +298,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// The program as its users start it: twice on the same file, with a user who answers.
+// The program runs as users start it, twice with the same file, and a user answers its questions.
 func TestEndToEnd(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "tea.db")

@@ -14,7 +14,7 @@ import (
 //go:embed cities.json
 var citiesJSON []byte
 
-// City is a city and its climate, month by month.
+// City is a city and its climate by month.
 type City struct {
 	Name      string      `json:"name"`
 	Country   string      `json:"country"`
@@ -35,7 +35,7 @@ type Day struct {
 	Summary    string  `json:"summary" doc:"the day in a few words"`
 }
 
-// cities are all cities, by name.
+// cities returns all cities, sorted by name.
 var cities = sync.OnceValue(func() []City {
 	var all []City
 	if err := json.Unmarshal(citiesJSON, &all); err != nil {
@@ -44,7 +44,7 @@ var cities = sync.OnceValue(func() []City {
 	return all
 })
 
-// findCity ignores case and accents, for models write "Sao Paulo".
+// findCity ignores case and accents, because models write "Sao Paulo".
 func findCity(name string) (City, bool) {
 	wanted := fold(name)
 	for _, c := range cities() {
@@ -55,7 +55,7 @@ func findCity(name string) (City, bool) {
 	return City{}, false
 }
 
-// citiesWithPrefix lists the names that begin with prefix, likewise.
+// citiesWithPrefix returns the names that begin with prefix. It also ignores case and accents.
 func citiesWithPrefix(prefix string) []string {
 	wanted := fold(prefix)
 	names := []string{}
@@ -73,8 +73,8 @@ func fold(name string) string {
 	return accents.Replace(strings.ToLower(strings.TrimSpace(name)))
 }
 
-// forecastFor is the climate of the month with a variation that depends on
-// nothing but the city and the date: the same question has the same answer.
+// forecastFor returns the climate of the month with a variation. The variation depends only on the
+// city and the date, so that the same question always has the same answer.
 func forecastFor(c City, from time.Time, days int) []Day {
 	zone, err := time.LoadLocation(c.Timezone)
 	if err != nil {

@@ -16,7 +16,7 @@ func main() {
 	serve.Main(newApp(time.Now))
 }
 
-// newApp takes the clock, so that tests know what day it is.
+// newApp returns the app. Tests give it a clock with a fixed date.
 func newApp(now func() time.Time) *framework.App {
 	w := &weather{now: now}
 	return framework.New("weather", "1.0.0",

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// app knows what day it is: noon in London, so that it is the same day in Kyoto.
+// app returns the app with a fixed date. It is noon in London, so that Kyoto has the same date.
 func app() *framework.App {
 	return newApp(func() time.Time { return time.Date(2026, time.April, 10, 11, 0, 0, 0, time.UTC) })
 }
@@ -86,7 +86,7 @@ func TestResourcesAndPrompt(t *testing.T) {
 	})
 }
 
-// A host may call these tools without asking.
+// A host may call these tools without asking the user.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	for _, tool := range testkit.New(t, app).Tools() {

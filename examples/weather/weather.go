@@ -8,14 +8,14 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// week is how many days the resource template and an average look ahead.
+// week is the number of days in the resource template.
 const week = 7
 
 type weather struct {
 	now func() time.Time
 }
 
-// ForecastIn is what the tool forecast takes.
+// ForecastIn is the input of the tool forecast.
 type ForecastIn struct {
 	City string `json:"city" doc:"name of a city, such as Kyoto" validate:"min=1"`
 	Days int    `json:"days" doc:"number of days, today included" default:"3" validate:"min=1,max=14"`
@@ -28,7 +28,7 @@ type Forecast struct {
 	Days    []Day  `json:"days"`
 }
 
-// Forecast answers the tool forecast.
+// Forecast implements the tool forecast.
 func (w *weather) Forecast(_ context.Context, in ForecastIn) (Forecast, error) {
 	city, ok := findCity(in.City)
 	if !ok {
@@ -41,20 +41,20 @@ func (w *weather) forecast(city City, days int) Forecast {
 	return Forecast{City: city.Name, Country: city.Country, Days: forecastFor(city, w.now(), days)}
 }
 
-// CompareIn is what the tool compare takes.
+// CompareIn is the input of the tool compare.
 type CompareIn struct {
 	Cities []string `json:"cities" doc:"names of the cities" validate:"min=2,max=10"`
 	Days   int      `json:"days" doc:"number of days, today included" default:"3" validate:"min=1,max=14"`
 }
 
-// Comparison is what the tool compare returns.
+// Comparison is the result of the tool compare.
 type Comparison struct {
 	Warmest string `json:"warmest" doc:"city with the highest average"`
 	Driest  string `json:"driest" doc:"city with the lowest chance of rain"`
 	Cities  []Mean `json:"cities" doc:"in the order given"`
 }
 
-// Mean sums up some days in one city.
+// Mean has the average weather of some days in one city.
 type Mean struct {
 	City       string  `json:"city"`
 	HighC      float64 `json:"highC" doc:"average high in °C"`
@@ -62,8 +62,8 @@ type Mean struct {
 	RainChance float64 `json:"rainChance" doc:"average chance of rain in percent"`
 }
 
-// Compare answers the tool compare. It reports progress: with a real source of
-// data each city would take a moment.
+// Compare implements the tool compare. It reports progress, because a real source of data would
+// need a moment for each city.
 func (w *weather) Compare(ctx context.Context, in CompareIn) (Comparison, error) {
 	var all Comparison
 	for _, name := range framework.Track(ctx, in.Cities, "comparing cities") {
@@ -89,17 +89,17 @@ func (w *weather) Compare(ctx context.Context, in CompareIn) (Comparison, error)
 	return all, nil
 }
 
-// Cities answers the resource weather://cities.
+// Cities returns the resource weather://cities.
 func (w *weather) Cities(context.Context) ([]string, error) {
 	return citiesWithPrefix(""), nil
 }
 
-// CityRef is the variable of weather://{city}.
+// CityRef has the variable of weather://{city}.
 type CityRef struct {
 	City string `uri:"city"`
 }
 
-// Week answers the resource template.
+// Week returns the resource weather://{city}.
 func (w *weather) Week(_ context.Context, ref CityRef) (Forecast, error) {
 	city, ok := findCity(ref.City)
 	if !ok {
@@ -114,7 +114,7 @@ type TripArgs struct {
 	Days int    `json:"days" doc:"how long to stay, in days" default:"3" validate:"min=1,max=14"`
 }
 
-// PlanTrip answers the prompt.
+// PlanTrip implements the prompt plan_trip.
 func (w *weather) PlanTrip(_ context.Context, args TripArgs) (framework.Messages, error) {
 	city, ok := findCity(args.City)
 	if !ok {
@@ -130,7 +130,7 @@ func completeCity(_ context.Context, prefix string, _ map[string]string) ([]stri
 	return citiesWithPrefix(prefix), nil
 }
 
-// unknownCity tells the model which cities come near.
+// unknownCity returns an error that suggests similar names of cities.
 func unknownCity(name string) error {
 	const most = 5
 	letters := []rune(strings.TrimSpace(name))
@@ -143,7 +143,8 @@ func unknownCity(name string) error {
 	return framework.UserErrorf("There is no forecast for %q. The resource weather://cities lists all cities.", name)
 }
 
-// mean rounds to a tenth: more digits would pretend to know more.
+// mean rounds to a tenth, because more digits would suggest a precision that the data does not
+// have.
 func mean(f Forecast) Mean {
 	var high, low, rain float64
 	for _, d := range f.Days {

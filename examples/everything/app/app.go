@@ -1,19 +1,19 @@
-// Package app has one of everything that a server can offer: it is the fixture of
-// the official conformance suite, whose names and texts are exact, and of our own
-// tests with other clients. The programs around it choose the carrier.
+// Package app has one of everything that a server can offer. It is the fixture of the
+// official conformance suite, which requires exact names and texts, and of Kagami's
+// tests with other clients. Programs that use it choose the carrier.
 //
-// No handler asks for the revision, the transport or a capability. What the client
-// cannot do, the framework answers.
+// No handler checks the revision, the transport or a capability. The framework answers
+// if the client lacks a capability.
 package app
 
 import "github.com/kagami-mcp/kagami/framework"
 
-// pageSize makes tools/list page. The official suite reads its fixtures off the
-// first page, so those come first.
+// pageSize splits tools/list into pages. The official suite reads its fixtures only from the first
+// page, so they come first.
 const pageSize = 35
 
-// New makes the app, which shares nothing with others. test_simple_text is its
-// first tool: the suite calls the first one without arguments.
+// New returns a new app. Its first tool is test_simple_text, because the suite calls the first tool
+// without arguments.
 func New() *framework.App {
 	w := &watched{}
 	s := &sleeper{}

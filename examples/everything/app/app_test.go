@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The official suite reads its fixtures off the first page, in this order every time.
+// The official suite reads its fixtures from the first page, always in this order.
 func TestLists(t *testing.T) {
 	testkit.AllRevisions(t, New, func(t *testing.T, s *testkit.Session) {
 		tools := s.Tools()
@@ -147,7 +147,7 @@ func TestLogging(t *testing.T) {
 	})
 }
 
-// 2026-07-28 basic/utilities/logging: nothing is sent to those who did not ask.
+// 2026-07-28 basic/utilities/logging: a client that has not asked for log messages gets none.
 func TestNoLogsUnasked(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, New, testkit.At(protocol.Rev20260728))
@@ -246,7 +246,7 @@ func TestWatched(t *testing.T) {
 	})
 }
 
-// A change is told every time, and the lists stay as they were.
+// Each change is notified, and the lists stay the same.
 func TestTriggers(t *testing.T) {
 	testkit.AllRevisions(t, New, func(t *testing.T, s *testkit.Session) {
 		tools, prompts := names(s)

@@ -8,11 +8,10 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// answerTokens bounds what the client's model may say.
+// answerTokens is the maximum length of an answer of the client's model.
 const answerTokens = 100
 
-// enumForm shows all five ways to write a choice, the deprecated one included,
-// which no Go type has.
+// enumForm has all five ways to write a choice. No Go type has the deprecated one.
 const enumForm = `{"type":"object","properties":{
  "untitledSingle":{"type":"string","enum":["option1","option2","option3"]},
  "titledSingle":{"type":"string","oneOf":[{"const":"value1","title":"First Option"},{"const":"value2","title":"Second Option"},{"const":"value3","title":"Third Option"}]},

@@ -8,7 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
-// asking has the revisions whose clients can be asked on the wire.
+// asking is the list of revisions on which the server can ask clients.
 func asking(t *testing.T, body func(*testkit.Session), revs ...protocol.Revision) {
 	t.Helper()
 	for _, rev := range revs {
@@ -89,7 +89,7 @@ func TestElicitationEnums(t *testing.T) {
 	}
 }
 
-// What the client cannot do is answered by the framework, in the way of the revision.
+// The framework answers if the client lacks a capability, in the form of the revision.
 func TestMissingCapability(t *testing.T) {
 	t.Parallel()
 	for _, rev := range protocol.Revisions() {

@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// step is how far apart the messages of one call are.
+// step is the time between two messages of a call.
 const step = 50 * time.Millisecond
 
 // The smallest picture and the smallest sound.
@@ -91,7 +91,7 @@ func withProgress(ctx context.Context, _ none) (string, error) {
 	return "Tool with progress executed successfully", nil
 }
 
-// pause waits one step, but not before the first.
+// pause waits for one step, except before the first message.
 func pause(ctx context.Context, i int) error {
 	if i == 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// interopTools are for our tests with the clients of others.
+// interopTools returns tools for Kagami's tests with other clients.
 func interopTools(s *sleeper, w *watched) []framework.Component {
 	return []framework.Component{
 		framework.Tool("slow", s.sleep, framework.Describe("Waits, after a first progress notification. Ends at once when cancelled."), framework.ReadOnly()),

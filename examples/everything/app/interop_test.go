@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// A client that gives up ends slow on the server, which counts it.
+// If a client cancels a call of slow, the handler ends and counts the call.
 func TestSlowIsCancelled(t *testing.T) {
 	t.Parallel()
 	for _, rev := range protocol.Revisions() {
@@ -43,7 +43,8 @@ func TestSlowIsCancelled(t *testing.T) {
 	}
 }
 
-// awaitCancelled asks until the handler has noticed: nothing tells a client when.
+// awaitCancelled asks until the handler has noticed the cancellation, because no notification
+// reports it.
 func awaitCancelled(t *testing.T, c *client.Client) {
 	t.Helper()
 	const patience = 20 * time.Second

@@ -46,7 +46,7 @@ func templateData(_ context.Context, ref dataRef) (dataOut, error) {
 	return dataOut{ID: ref.ID, TemplateTest: true, Data: "Data for ID: " + ref.ID}, nil
 }
 
-// watched is a resource that changes when told to.
+// watched is a resource that the tool update_watched changes.
 type watched struct{ updates atomic.Int64 }
 
 func (w *watched) read(context.Context) (string, error) {

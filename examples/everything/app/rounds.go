@@ -9,8 +9,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// roundTools ask in all the ways that the suite drives on the revision that asks in
-// rounds; the same handlers ask live on the others.
+// roundTools returns tools that ask in all ways that the suite tests on the revision with rounds.
+// On other revisions the same handlers ask during the call.
 func roundTools() []framework.Component {
 	tool := func(name string, run func(context.Context, none) (string, error), text string) framework.Component {
 		return framework.Tool("test_input_required_result_"+name, run, framework.Describe(text), framework.ReadOnly())
@@ -69,7 +69,7 @@ func askConfirmation(ctx context.Context, _ none) (string, error) {
 	return fmt.Sprintf("state-ok: confirmed=%t", confirmed.OK), nil
 }
 
-// greetingTokens bounds a greeting.
+// greetingTokens is the maximum length of a greeting.
 const greetingTokens = 50
 
 func askAll(ctx context.Context, _ none) (string, error) {
@@ -100,7 +100,7 @@ func askTwice(ctx context.Context, _ none) (string, error) {
 	return fmt.Sprintf("%s likes %s.", user.Name, favorite.Color), nil
 }
 
-// askWhoever asks whom the client lets it ask.
+// askWhoever asks the user, or the model if the client does not support questions to the user.
 func askWhoever(ctx context.Context, _ none) (string, error) {
 	user, err := framework.Elicit[named](ctx, "What is your name?")
 	if !errors.Is(err, framework.ErrUnsupported) {

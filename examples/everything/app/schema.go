@@ -8,7 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// contactSchema has what no Go type says: it must be listed as it stands here.
+// contactSchema has keywords that no Go type can express. It must be listed unchanged.
 const contactSchema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
  "$defs":{"address":{"$anchor":"addressDef","type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},
  "properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"},"contactMethod":{"type":"string","enum":["phone","email"]},"phone":{"type":"string"},"email":{"type":"string"}},

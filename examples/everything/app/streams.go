@@ -8,7 +8,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// streamTools are for what a client sees of the stream that a call is answered on.
+// streamTools returns tools that test the response stream of a call.
 func streamTools() []framework.Component {
 	return []framework.Component{
 		framework.Tool("test_reconnection", reconnection,
@@ -18,7 +18,7 @@ func streamTools() []framework.Component {
 	}
 }
 
-// away is how long test_reconnection works after it let go of the stream.
+// away is how long test_reconnection works after it has released the stream.
 const away = 100 * time.Millisecond
 
 func reconnection(ctx context.Context, _ none) (string, error) {
@@ -29,8 +29,8 @@ func reconnection(ctx context.Context, _ none) (string, error) {
 	return "Reconnection test completed successfully. If you received this, the client came back for it.", nil
 }
 
-// streamingElicitation asks on the stream of its own call, or in the way of the
-// revision that forbids that; it does without an answer where there is nobody to ask.
+// streamingElicitation asks on the stream of its call, or in the way that the revision allows. If
+// the user cannot be asked, it continues without an answer.
 func streamingElicitation(ctx context.Context, _ none) (string, error) {
 	framework.Progress(ctx, 1, 2, "about to ask")
 	answer, err := framework.ElicitAnswer[user](ctx, "Who are you?")

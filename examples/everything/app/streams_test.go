@@ -12,14 +12,14 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// Without HTTP there is nothing to let go of: the answer just comes.
+// Without HTTP no stream can be released, so the result is simply sent.
 func TestReconnectionElsewhere(t *testing.T) {
 	testkit.AllRevisions(t, New, func(_ *testing.T, s *testkit.Session) {
 		s.CallRaw("test_reconnection", "{}").OK().Mentions("Reconnection test completed successfully")
 	})
 }
 
-// moment is when it was released.
+// moment records when the stream was released.
 type moment struct{ time.Time }
 
 // Release implements transport.Releaser.
@@ -45,7 +45,7 @@ func TestReconnection(t *testing.T) {
 	})
 }
 
-// The user is asked where that is possible, and no client gets an error.
+// The tool asks the user if possible, and no client gets an error.
 func TestStreamingElicitation(t *testing.T) {
 	t.Parallel()
 	asking(t, func(s *testkit.Session) {

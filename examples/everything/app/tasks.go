@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	taskPoll = 100 * time.Millisecond // how often the suite may ask: it waits for seconds only
-	failTime = time.Second            // before failing_job fails
+	taskPoll = 100 * time.Millisecond // short, because the suite waits only for a few seconds
+	failTime = time.Second            // time until failing_job fails
 )
 
-// taskTools are calls that become tasks, as the suite drives them.
+// taskTools returns the tools for the suite's tests of tasks.
 func taskTools() []framework.Component {
 	optional := framework.Task(framework.TaskOptional, framework.PollInterval(taskPoll))
 	required := framework.Task(framework.TaskRequired, framework.PollInterval(taskPoll))
@@ -75,7 +75,7 @@ func confirmDelete(ctx context.Context, in fileIn) (string, error) {
 	return "Deleted " + in.Filename + ".", nil
 }
 
-// agreement has what the suite answers: a form takes no members that it does not show.
+// agreement has the members that the suite answers, because a form accepts no others.
 type agreement struct {
 	Name    string `json:"name"`
 	Confirm bool   `json:"confirm"`
@@ -92,7 +92,7 @@ func multiInput(ctx context.Context, _ none) (string, error) {
 	return fmt.Sprintf("%s (%t) and %s (%t).", first.Name, first.Confirm, second.Name, second.Confirm), nil
 }
 
-// askThenWork asks in the request, where the client is asked in rounds, and works in a task.
+// askThenWork works in a task. On revisions with rounds, it asks before the task exists.
 func askThenWork(ctx context.Context, _ none) (string, error) {
 	user, err := framework.Elicit[named](ctx, "What is your name?", framework.Key("user_name"))
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// triggers has the components that are replaced by themselves: the lists stay the
-// same, but clients are told, each time, that they changed.
+// triggers has components that are replaced by themselves. The lists stay the same, but each time
+// clients are notified of a change.
 type triggers struct {
 	tool   framework.Component
 	prompt framework.Component

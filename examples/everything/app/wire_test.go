@@ -18,8 +18,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/inmem"
 )
 
-// TestWireFollowsTheOfficialSchemas does everything a client can do, on every
-// revision, and holds each frame of the server against that revision's schema.
+// TestWireFollowsTheOfficialSchemas uses everything that the server offers, on every revision. It
+// checks each frame of the server against the schema of that revision.
 func TestWireFollowsTheOfficialSchemas(t *testing.T) {
 	const dir = "../../../protocol/dialect/testdata/schema"
 	for _, rev := range protocol.Revisions() {
@@ -37,7 +37,7 @@ func TestWireFollowsTheOfficialSchemas(t *testing.T) {
 	}
 }
 
-// tap is a connection that remembers what the server sent, and what each id asked.
+// tap is a connection that records what the server has sent, and the method of each request.
 type tap struct {
 	transport.Conn
 
@@ -69,8 +69,8 @@ func (c *tap) Read(ctx context.Context) ([]byte, error) {
 	return frame, err
 }
 
-// useEverything calls every tool but the slow one, reads, gets, completes,
-// subscribes, and provokes errors.
+// useEverything calls every tool except slow. It also reads, gets, completes, subscribes, and
+// provokes errors.
 func useEverything(t *testing.T, rev protocol.Revision, tap *tap) {
 	t.Helper()
 	server, err := New().Build()
@@ -118,7 +118,7 @@ func useEverything(t *testing.T, rev protocol.Revision, tap *tap) {
 			t.Fatal(err)
 		}
 		_, _ = c.GetPrompt(ctx, prompt.Name, map[string]string{"arg1": "a", "arg2": "b", "resourceUri": "test://r"})
-		_, _ = c.GetPrompt(ctx, prompt.Name, map[string]string{"nothing": "such"}) // an error, which is judged too
+		_, _ = c.GetPrompt(ctx, prompt.Name, map[string]string{"nothing": "such"}) // the error is also checked
 	}
 	_, _ = c.ReadResource(ctx, "test://nothing")
 	_, _ = c.Complete(ctx, &protocol.CompleteParams{Prompt: "test_prompt_with_arguments", Argument: "arg1", Value: "t"})
@@ -135,12 +135,12 @@ func callAll(t *testing.T, c *client.Client) {
 			continue
 		}
 		seen := client.OnProgress(func(protocol.Progress) {})
-		_, _ = c.CallTool(t.Context(), tool.Name, map[string]any{}, seen) // right for some, wrong for others
+		_, _ = c.CallTool(t.Context(), tool.Name, map[string]any{}, seen) // these arguments are valid only for some tools
 		_, _ = c.CallTool(t.Context(), tool.Name, map[string]any{"prompt": "p", "message": "m", "n": 2, "region": "r"}, seen)
 	}
 }
 
-// schemas are the definitions of one revision.
+// schemas has the definitions of one revision.
 type schemas struct {
 	compiler *jsonschema.Compiler
 	root     string
@@ -171,7 +171,7 @@ func compileSchemas(t *testing.T, path string) *schemas {
 	return s
 }
 
-// judge validates the envelope, and the result by the method that it answers.
+// judge validates the message, and the result by the method of its request.
 func (s *schemas) judge(t *testing.T, tap *tap, frame []byte) {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(frame))
@@ -195,7 +195,7 @@ func (s *schemas) judge(t *testing.T, tap *tap, frame []byte) {
 	}
 }
 
-// resultName is CallToolResult for tools/call.
+// resultName returns the name of a method's result type, such as CallToolResult for tools/call.
 func resultName(method string) string {
 	switch method {
 	case "server/discover":
@@ -228,7 +228,7 @@ func (s *schemas) check(t *testing.T, name string, value any, frame []byte) {
 	t.Helper()
 	if _, known := s.defs[name]; !known {
 		switch name {
-		case "EmptyResult": // 2026-07-28 has no definition of its own for it
+		case "EmptyResult": // 2026-07-28 does not define this type
 			name = "Result"
 		case "ServerRequest":
 			t.Errorf("this revision has no requests of the server: %s", frame)

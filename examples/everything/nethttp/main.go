@@ -1,5 +1,5 @@
-// Command nethttp serves package app on net/http, under a mux of its own, as a
-// program does that has more to serve than MCP:
+// Command nethttp serves package app with net/http and its own mux. A program that also
+// serves other pages does the same.
 //
 //	go run ./examples/everything/nethttp --http 127.0.0.1:8080
 package main
@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	headerTime = 10 * time.Second // for the headers of a request
-	grace      = 10 * time.Second // how long calls may go on after the program was told to end
+	headerTime = 10 * time.Second // time limit for the headers of a request
+	grace      = 10 * time.Second // how long calls may continue after the signal to end
 )
 
 func main() {
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// serve accepts connections of l until ctx ends.
+// serve accepts connections on l until ctx ends.
 func serve(ctx context.Context, l net.Listener) error {
 	server, err := app.New().Build()
 	if err != nil {
@@ -60,7 +60,7 @@ func serve(ctx context.Context, l net.Listener) error {
 		return errors.Join(err, server.Shutdown(ctx))
 	case <-ctx.Done():
 	}
-	// The MCP server first: it ends its streams, which net/http would wait for.
+	// Stop the MCP server first: it ends its streams, and net/http waits for them.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	return errors.Join(server.Shutdown(last), web.Shutdown(last))

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The same server for all revisions, on both of its paths; it ends in good order.
+// The same server works on all revisions and on both paths, and it ends without errors.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -35,7 +35,7 @@ func TestServe(t *testing.T) {
 	for _, path := range []string{"/mcp", "/sse"} {
 		for _, rev := range protocol.Revisions() {
 			if path == "/sse" && rev == protocol.Rev20260728 {
-				continue // has no session to keep there
+				continue // this revision has no session to keep
 			}
 			c, err := client.Connect(t.Context(), client.HTTP("http://"+l.Addr().String()+path, web), client.Revisions(rev))
 			if err != nil {
