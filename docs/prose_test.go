@@ -19,7 +19,7 @@ var plain = []string{
 	"protocol/rounds", "framework/store", "framework/serve/page", "framework/serve/surface",
 	"framework/serve/inspect", "framework/serve/record", "testkit/storetest", "testkit",
 	"protocol/task", "protocol/session", "protocol/eventlog", "protocol/claim", "protocol/change",
-	"protocol/lazyctx", "protocol/client", "middleware",
+	"protocol/lazyctx", "protocol/client", "middleware", "cmd/kagami", "docs/code", "examples",
 }
 
 // later are directories below plain that have not been rewritten yet.
