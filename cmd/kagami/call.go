@@ -111,9 +111,7 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 	if err != nil && tool.TaskSupport == protocol.TaskRequired && !a.tasks.task {
 		err = fmt.Errorf("%w\nThe tool runs only as a task: call it with --task.", err) //nolint:revive,staticcheck // full sentences for a person
 	}
-	if a.revision == "" {
-		err = suggestEarlier(err, c.Revision())
-	}
+	err = a.suggestAnswers(err, c.Revision())
 	if err != nil && !listed { // the tool may be hidden: keep the server's error
 		return errors.Join(err, &unlistedError{unlisted("tool", name, names)})
 	}
@@ -123,14 +121,23 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 // saysItCannotAsk matches the errors of servers that cannot send requests in the middle of a call.
 var saysItCannotAsk = regexp.MustCompile(`(?i)(elicit|sampling|createmessage|roots|\bask).*(not support|unsupported|does not|doesn't|cannot|can't|unable|unavailable|not available|no session|without)|(not support|unsupported|cannot|can't|unable|unavailable|not available).*(elicit|sampling|createmessage|roots|\bask)`)
 
-// suggestEarlier adds a suggestion to the error of a server that cannot ask at a newer revision. It
-// suggests the last revision at which servers send requests to the client.
-func suggestEarlier(err error, spoken string) error {
-	earlier := contract.ListsTasks().String()
-	if err == nil || spoken <= earlier || !saysItCannotAsk.MatchString(err.Error()) {
+// suggestAnswers adds to the error of a server that cannot ask what the user can do. If nothing here can
+// answer questions, it names --answers. Otherwise it names the last revision of servers that send requests.
+func (a *cli) suggestAnswers(err error, spoken string) error {
+	if err == nil || !saysItCannotAsk.MatchString(err.Error()) {
 		return err
 	}
-	return fmt.Errorf("%w\nOn revision %s servers ask in another way: try --revision %s.", err, spoken, earlier) //nolint:revive,staticcheck // full sentences for a person
+	q, bad := a.asker()
+	earlier := contract.ListsTasks().String()
+	switch {
+	case bad != nil:
+		return err
+	case q == nil || q.source == nil && q.model == "":
+		return fmt.Errorf("%w\nRun it in a terminal to answer, or give --answers (--sample for a model).", err) //nolint:revive,staticcheck // sentences for a person
+	case a.revision == "" && spoken > earlier:
+		return fmt.Errorf("%w\nOn revision %s servers ask in another way: try --revision %s.", err, spoken, earlier) //nolint:revive,staticcheck // sentences for a person
+	}
+	return err
 }
 
 // wantProgress returns the call options that ask the server for progress. A terminal shows progress

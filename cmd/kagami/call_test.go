@@ -10,10 +10,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// TestSuggestEarlierRevision covers servers that cannot ask at the newest revision. They may be
-// able to at an earlier one.
-func TestSuggestEarlierRevision(t *testing.T) {
+// TestSuggestAnswers covers servers that cannot ask: because nothing here can answer, or at the newest
+// revision only.
+func TestSuggestAnswers(t *testing.T) {
 	t.Parallel()
+	const revision, answers = "try --revision 2025-11-25.", "give --answers"
 	server, err := framework.New("asks", "1").Add(framework.Tool("fail", func(_ context.Context, in struct {
 		Text string `json:"text"`
 	},
@@ -26,24 +27,25 @@ func TestSuggestEarlierRevision(t *testing.T) {
 	s := httptest.NewServer(nethttp.Handler(server))
 	t.Cleanup(s.Close)
 	for _, tt := range []struct {
-		text, revision string
-		want           bool
+		text  string
+		flags []string
+		want  string // "": no suggestion
 	}{
-		{"calling \"elicitation/create\": not supported by this client", "", true},
-		{"Cannot ask: no session", "", true},
-		{"sampling is unavailable", "", true},
-		{"the client does not list roots: unsupported", "", true},
-		{"elicitation is not supported", "2025-11-25", false},
-		{"the elicitation was declined", "", false},
-		{"this task is not supported", "", false},
+		{"calling \"elicitation/create\": not supported by this client", []string{"--answers", "[true]"}, revision},
+		{"Cannot ask: no session", []string{"--answers", "[true]"}, revision},
+		{"sampling is unavailable", []string{"--sample", "x"}, revision},
+		{"the client does not list roots: unsupported", []string{"--answers", "[true]"}, revision},
+		{"elicitation is not supported", []string{"--answers", "[true]", "--revision", "2025-11-25"}, ""},
+		{"elicitation is not supported", nil, answers},
+		{"elicitation is not supported", []string{"--revision", "2025-11-25"}, answers},
+		{"the elicitation was declined", nil, ""},
+		{"this task is not supported", nil, ""},
 	} {
-		args := []string{"call", s.URL + "/mcp", "fail", "text=" + tt.text}
-		if tt.revision != "" {
-			args = append(args, "--revision", tt.revision)
-		}
-		_, errs, code := kagami(t, args...)
-		if suggested := strings.Contains(errs, "try --revision 2025-11-25."); code != 5 || suggested != tt.want || !strings.Contains(errs, tt.text) {
-			t.Errorf("%q: exit code %d\n%s", tt.text, code, errs)
+		_, errs, code := kagami(t, append([]string{"call", s.URL + "/mcp", "fail", "text=" + tt.text}, tt.flags...)...)
+		for _, one := range []string{revision, answers} {
+			if suggested := strings.Contains(errs, one); code != 5 || suggested != (one == tt.want) || !strings.Contains(errs, tt.text) {
+				t.Errorf("%q %q: exit code %d\n%s", tt.text, tt.flags, code, errs)
+			}
 		}
 	}
 }
