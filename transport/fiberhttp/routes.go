@@ -30,6 +30,7 @@ func routed(routes *httpserver.Routes) fiber.Handler {
 			write(rc, streamable.Refusal(http.StatusBadRequest, "the body cannot be read"))
 		default:
 			rc.Request.SetBody(body)
+			workerOf(rc).untimed() // only a server of New has routes
 			adapted(f.UserContext(), rc, routes)
 		}
 		return nil

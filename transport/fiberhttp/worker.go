@@ -109,7 +109,6 @@ func (w *worker) next(wait time.Duration) (goesOn bool) {
 	w.server.handle(&w.rc)
 	if w.rc.Hijacked() { // by a handler of the program
 		w.hijacked = true
-		w.expire(0)
 	}
 	if w.hijacked || !w.respond() {
 		return false
@@ -230,6 +229,13 @@ type discard struct{}
 
 // Printf implements fasthttp.Logger.
 func (discard) Printf(string, ...any) {}
+
+// untimed removes the read deadline before a handler of the program runs. A handler that hijacks the
+// connection may set deadlines of its own at once, while next still returns.
+func (w *worker) untimed() {
+	w.timed = true
+	w.expire(0)
+}
 
 // Read is for a handler of the program that hijacks the connection (http.Hijacker).
 func (w *worker) Read(p []byte) (int, error) { return w.in.Read(p) }

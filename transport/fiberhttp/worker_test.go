@@ -2,12 +2,15 @@ package fiberhttp_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/testkit/transporttest"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
@@ -116,4 +119,46 @@ func TestHandlersOfTheProgram(t *testing.T) {
 		t.Errorf("after a panic that ends the connection: %q", got)
 	}
 	expect(t, asked(dial(), "/healthz", ""), "ok")
+}
+
+// TestDeadlinesOfAHijackedConnection: a handler that hijacks its connection is not bound by
+// ReadTimeout, and the server does not change the deadline that the handler sets.
+func TestDeadlinesOfAHijackedConnection(t *testing.T) {
+	t.Parallel()
+	const limit = 100 * time.Millisecond
+	read := func(w http.ResponseWriter, asked *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		if asked.URL.Path == "/own" {
+			_ = conn.SetReadDeadline(time.Now().Add(5 * limit))
+		}
+		_, err = conn.Read(make([]byte, 1))
+		_, _ = fmt.Fprintf(conn, "timeout: %v", errors.Is(err, os.ErrDeadlineExceeded))
+	}
+	dial, stop := serving(t, fiberhttp.ReadTimeout(limit),
+		fiberhttp.Route("/none", http.HandlerFunc(read)), fiberhttp.Route("/own", http.HandlerFunc(read)))
+	t.Cleanup(stop)
+	asked := make(map[net.Conn]string)
+	for i := range 40 {
+		path, want := "/none", "timeout: false"
+		if i%2 == 0 {
+			path, want = "/own", "timeout: true"
+		}
+		conn := dial()
+		_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
+		asked[conn] = want
+	}
+	time.Sleep(10 * limit) // both deadlines are over
+	for conn, want := range asked {
+		if want == "timeout: false" {
+			_, _ = io.WriteString(conn, "x")
+		}
+		if got, err := io.ReadAll(conn); string(got) != want || err != nil {
+			t.Errorf("%q, %v; want %q", got, err, want)
+		}
+	}
 }
