@@ -46,7 +46,8 @@ func (w *worker) readBody(limit int) (body []byte, large bool, err error) {
 }
 
 // readChunks reads a body in chunks, at most limit+1 bytes. Fields behind the chunks are dropped,
-// because proxies and firewalls have checked only the header (RFC 9110 section 6.5.1).
+// because proxies and firewalls have checked only the header (RFC 9110 section 6.5.1). Lines must end
+// in CRLF, or a proxy could see another end of the body (request smuggling).
 func (w *worker) readChunks(limit int) ([]byte, error) {
 	body, err := readStream(httputil.NewChunkedReader(w.in), chunked, limit)
 	if err != nil || len(body) > limit {
@@ -57,8 +58,11 @@ func (w *worker) readChunks(limit int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(bytes.TrimRight(line, "\r\n")) == 0 {
+		if string(line) == "\r\n" {
 			return body, nil
+		}
+		if !bytes.HasSuffix(line, []byte("\r\n")) || bytes.IndexByte(line, ':') <= 0 {
+			return nil, errTrailer
 		}
 		total += len(line)
 	}
@@ -68,7 +72,7 @@ func (w *worker) readChunks(limit int) ([]byte, error) {
 // longestTrailer is the number of bytes that may follow the last chunk.
 const longestTrailer = 4 << 10
 
-var errTrailer = errors.New("the fields behind the last chunk are too long")
+var errTrailer = errors.New("the fields behind the last chunk are too long or malformed")
 
 // skippable reports whether it is worth reading a body that the handler did not want, so that the
 // connection can go on. A client that waits for "100 Continue" may not send the body at all.

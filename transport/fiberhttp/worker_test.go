@@ -43,6 +43,10 @@ func TestNextRequest(t *testing.T) {
 		"a health check":       {with("GET", "/healthz"), "ok", false},
 		"no chunks wanted":     {strings.Replace(chunks(""), "/mcp", "/nothing", 1), "Not Found", true},
 		"trailer":              {chunks("X-Late: 1\r\nMcp-Session-Id: x\r\n"), `"y"`, false},
+		"end with a bare LF":   {strings.Replace(chunks(""), "0\r\n\r\n", "0\r\n\n", 1), "could not be read", true},
+		"end with CR CR LF":    {strings.Replace(chunks(""), "0\r\n\r\n", "0\r\n\r\r\n", 1), "could not be read", true},
+		"trailer with LF":      {chunks("X-Late: 1\n"), "could not be read", true},
+		"trailer without name": {chunks("late\r\n"), "could not be read", true},
 		"long trailer":         {chunks(strings.Repeat("X-Late: 1234567890\r\n", 400)), "could not be read", true},
 		"a chunk that is none": {strings.Replace(chunks(""), "\r\n0\r\n", "\r\nzz\r\n", 1), "could not be read", true},
 	} {
