@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol"
 )
 
 // TestNew checks that each kind of module compiles, is formatted, and passes its tests without
@@ -14,7 +16,7 @@ import (
 func TestNew(t *testing.T) {
 	t.Parallel()
 	inProcesses(t)
-	for _, flags := range []string{"", "--http --auth", "--fx --task", "--fx --auth --task --http"} {
+	for _, flags := range []string{"", "--http --auth --task", "--fx --task", "--fx --auth --task --http"} {
 		t.Run(flags, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "notes")
@@ -23,13 +25,16 @@ func TestNew(t *testing.T) {
 			if code != 0 || !strings.Contains(out, "notes is ready.") {
 				t.Fatalf("exit code %d\n%s%s", code, out, errs)
 			}
-			for _, command := range []string{"gofmt -l .", "go vet ./...", "go test ./..."} {
+			for _, command := range []string{"gofmt -l .", "go vet ./...", "go test -v ./..."} {
 				words := strings.Fields(command)
 				run := exec.CommandContext(t.Context(), words[0], words[1:]...)
 				run.Dir = dir
 				out, err := run.CombinedOutput()
 				if err != nil || words[0] == "gofmt" && len(out) > 0 {
 					t.Errorf("%s: %v\n%s", command, err, out)
+				}
+				if words[1] == "test" {
+					atEachRevision(t, string(out), strings.Contains(flags, "--task"))
 				}
 			}
 			if lock, err := os.ReadFile(filepath.Join(dir, "mcp.lock")); err != nil || !strings.Contains(string(lock), `"add_note"`) {
@@ -38,6 +43,19 @@ func TestNew(t *testing.T) {
 			noLeftovers(t, dir)
 			useNew(t, dir)
 		})
+	}
+}
+
+// atEachRevision checks in the output of go test that the tools were called at each revision.
+func atEachRevision(t *testing.T, out string, task bool) {
+	t.Helper()
+	for _, revision := range protocol.Revisions() {
+		if !strings.Contains(out, "--- PASS: TestAddAndFind/"+revision.String()+" ") {
+			t.Errorf("TestAddAndFind does not run at %s:\n%s", revision, out)
+		}
+		if task && !strings.Contains(out, "--- PASS: TestCheck/"+revision.String()+" ") {
+			t.Errorf("TestCheck does not run at %s:\n%s", revision, out)
+		}
 	}
 }
 
