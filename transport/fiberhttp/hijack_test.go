@@ -110,12 +110,12 @@ func mountedActing(t *testing.T, host transport.Host) (dial func() net.Conn) {
 	return start(t, app, nil)
 }
 
-func secureActing(t *testing.T, host transport.Host) (dial func() net.Conn) {
+func secureActing(t *testing.T, host transport.Host, opts ...fiberhttp.Option) (dial func() net.Conn) {
 	t.Helper()
 	issuer := httptest.NewUnstartedServer(nil)
 	issuer.StartTLS()
 	t.Cleanup(issuer.Close)
-	plain, stop := alone(t, host, fiberhttp.TLS(issuer.TLS))
+	plain, stop := alone(t, host, append(opts, fiberhttp.TLS(issuer.TLS))...)
 	t.Cleanup(stop)
 	return func() net.Conn {
 		return tls.Client(plain(), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the peer is this test

@@ -260,9 +260,9 @@ func WithoutHTTPSSE() Option {
 
 // Context sets a function that adds values to the handlers' context, such as
 // transport.WithPrincipal, from the program's own Fiber middleware. fn runs before a request is
-// checked. On a server of New it runs twice for a request with a long body: before the body is
-// read, and again after that. fn must copy what it takes from c, because Fiber reuses that memory.
-// A context that derives from c.Context() has, after the request, only the values that were looked
+// checked. On a server of New the body is not read yet, so c.Body is empty, and fasthttp's times and
+// request numbers are not set. fn must copy what it takes from c, because Fiber reuses that memory. A
+// context that derives from c.Context() has, after the request, only the values that were looked
 // up during the request.
 func Context(fn func(ctx context.Context, c *fiber.Ctx) context.Context) Option {
 	return optionFunc(func(c *config) { c.context = fn })

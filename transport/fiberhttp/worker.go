@@ -106,6 +106,9 @@ func (w *worker) next(wait time.Duration) (goesOn bool) {
 	if !w.unread {
 		httpserver.Answering(w.Conn, true)
 	}
+	if w.rc.IsTLS() { // fasthttp's server marks the request, which only that package can do
+		w.rc.URI().SetScheme("https")
+	}
 	w.server.handle(&w.rc)
 	if w.rc.Hijacked() { // by a handler of the program
 		w.hijacked = true

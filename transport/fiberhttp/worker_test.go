@@ -2,6 +2,7 @@ package fiberhttp_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gofiber/fiber/v2"
 
 	"github.com/kagami-mcp/kagami/testkit/transporttest"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
@@ -164,5 +167,21 @@ func TestDeadlinesOfAHijackedConnection(t *testing.T) {
 		if got, err := io.ReadAll(conn); string(got) != want || err != nil {
 			t.Errorf("%q, %v; want %q", got, err, want)
 		}
+	}
+}
+
+// TestSchemeOfARequest: middleware of the program sees that the client uses TLS.
+func TestSchemeOfARequest(t *testing.T) {
+	t.Parallel()
+	seen := make(chan string, 1)
+	look := fiberhttp.Context(func(ctx context.Context, c *fiber.Ctx) context.Context {
+		seen <- c.Context().URI().String()
+		return ctx
+	})
+	conn := secureActing(t, acting{"where": where}, look)()
+	_, _ = io.WriteString(conn, asks("where"))
+	expect(t, bufio.NewReader(conn), "its reader's")
+	if got := <-seen; got != "https://localhost/mcp" {
+		t.Error(got)
 	}
 }
