@@ -102,7 +102,8 @@ func (w *worker) next(wait time.Duration) (goesOn bool) {
 		return false
 	}
 	length := w.rc.Request.Header.ContentLength()
-	w.unread, w.expects = length > 0 || length == chunked, w.rc.Request.MayContinue()
+	w.unread = length > 0 || length == chunked
+	w.expects = w.unread && expects(&w.rc.Request.Header)
 	if !w.unread {
 		httpserver.Answering(w.Conn, true)
 	}

@@ -185,3 +185,21 @@ func TestSchemeOfARequest(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestExpect: "100 Continue" goes to each client that asks for it, but not to clients of HTTP/1.0,
+// which would take it for the answer.
+func TestExpect(t *testing.T) {
+	t.Parallel()
+	dial, stop := serving(t)
+	t.Cleanup(stop)
+	for _, c := range []struct{ version, expects, want string }{
+		{"1.1", "100-Continue", "HTTP/1.1 100 Continue\r\n"},
+		{"1.0", "100-continue", "HTTP/1.1 200 OK\r\n"},
+	} {
+		conn := dial()
+		_, _ = io.WriteString(conn, post(c.version, transporttest.Frame("echo", `"x"`), whole, "Expect: "+c.expects))
+		if line, err := bufio.NewReader(conn).ReadString('\n'); line != c.want || err != nil {
+			t.Errorf("HTTP/%s: %q, %v", c.version, line, err)
+		}
+	}
+}
