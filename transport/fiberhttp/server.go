@@ -134,7 +134,7 @@ func doubtful(h *fasthttp.RequestHeader) bool {
 	if h.ContentLength() > 0 || !sent(h, "Transfer-Encoding") {
 		return false
 	}
-	return !h.IsHTTP11() || sent(h, "Content-Length")
+	return !h.IsHTTP11() || sent(h, "Content-Length") || h.ContentLength() < chunked // another coding, without a length
 }
 
 // sent reports whether the client has sent a header field, even if fasthttp has removed or changed

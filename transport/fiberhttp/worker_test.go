@@ -46,6 +46,7 @@ func TestNextRequest(t *testing.T) {
 		"a health check":       {with("GET", "/healthz"), "ok", false},
 		"no chunks wanted":     {strings.Replace(chunks(""), "/mcp", "/nothing", 1), "Not Found", true},
 		"trailer":              {chunks("X-Late: 1\r\nMcp-Session-Id: x\r\n"), `"y"`, false},
+		"another coding":       {"POST /nothing HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: identity\r\n\r\n" + smuggled, "Not Found", true},
 		"end with a bare LF":   {strings.Replace(chunks(""), "0\r\n\r\n", "0\r\n\n", 1), "could not be read", true},
 		"end with CR CR LF":    {strings.Replace(chunks(""), "0\r\n\r\n", "0\r\n\r\r\n", 1), "could not be read", true},
 		"trailer with LF":      {chunks("X-Late: 1\n"), "could not be read", true},
