@@ -169,7 +169,9 @@ func (w *worker) respond() (goesOn bool) {
 // write writes the response with one system call, if there is no TLS.
 func (w *worker) write() error {
 	response := &w.rc.Response
-	response.SkipBody = w.rc.IsHead()
+	if response.SkipBody = w.rc.IsHead(); response.SkipBody {
+		_ = response.CloseBodyStream() // fasthttp would write a line break in place of the body
+	}
 	if response.IsBodyStream() { // of a handler of the program that flushes
 		out := bufio.NewWriter(w.Conn)
 		if err := response.Write(out); err != nil {

@@ -204,3 +204,20 @@ func TestExpect(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadOfAFlush: nothing follows the header, or the client would take it for the next response.
+func TestHeadOfAFlush(t *testing.T) {
+	t.Parallel()
+	flush := func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "a part")
+		_ = http.NewResponseController(w).Flush()
+	}
+	dial, stop := serving(t, fiberhttp.Route("/flush", http.HandlerFunc(flush)))
+	t.Cleanup(stop)
+	conn := dial()
+	_, _ = io.WriteString(conn, "HEAD /flush HTTP/1.1\r\nHost: localhost\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+	got, err := io.ReadAll(conn)
+	if first, second, found := strings.Cut(string(got), "\r\n\r\n"); !found || !strings.HasPrefix(second, "HTTP/1.1 200 OK") || err != nil {
+		t.Errorf("%q, then %q, %v", first, second, err)
+	}
+}
