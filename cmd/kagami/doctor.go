@@ -31,6 +31,9 @@ var problems = []problem{
 	{"build", true, "Fix what the compiler reports."},
 	{"start", true, "Run the program by hand: it must serve on stdin and stdout, or at the URL. Its log shows the cause."},
 	{"slow-start", false, "Open databases and caches on first use, or in the background: clients give up after some seconds."},
+	{"store", true, "If the message names an import, add it to the main package. Otherwise check that the store runs, that its URL is right, and that no other process has opened the file."},
+	{"restart", false, "`--store memory:` keeps nothing: use `file:PATH`, or `redis://HOST:PORT/DB`."},
+	{"persistence", false, "Set `appendonly yes` and `maxmemory-policy noeviction` in the configuration of Redis."},
 	{"stdout", true, "Print to stderr only. The standard output of a server on stdio belongs to the protocol."},
 	{"warnings", false, "Run `kagami inspect` to see them, each with its fix."},
 	{"unreachable", true, "Check the address, the port, and whether the process listens there. Other machines cannot reach a server on 127.0.0.1."},
@@ -99,8 +102,12 @@ metadata for a login, sessions behind a load balancer, streams behind a proxy, c
 revisions, and what known clients refuse. docs/troubleshooting.md explains the code of each
 finding.
 
+If a program has a store, from --store or KAGAMI_STORE, doctor also checks that the program
+opens it, that a session survives a restart, and that Redis keeps what it has.
+
 No tool is called. The exit code is 1 if clients cannot work with the server.`,
 		Example: `  kagami doctor ./examples/weather
+  kagami doctor -- ./weather --store redis://localhost:6379/0
   kagami doctor https://mcp.example.com/mcp --bearer "$TOKEN" --idle 2m`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, _, err := a.arguments(cmd, args)
@@ -139,14 +146,16 @@ func (p *diagnosis) examine(ctx context.Context) {
 		return
 	}
 	defer func() { _ = cleanup() }()
-	path, args := program.Path, program.Args[1:]
 	if isPackage(p.server) {
 		if doc, err := p.cli.ownReport(ctx, program); err == nil && strictly(doc, true) != nil {
 			p.finds("warnings", "%v", strictly(doc, true))
 		}
 	}
+	if !p.store(ctx, program) {
+		return
+	}
 	p.speak(ctx, func() (client.Target, error) {
-		program, _, err := p.cli.program(ctx, append([]string{path}, args...))
+		program, _, err := p.cli.program(ctx, append([]string{program.Path}, program.Args[1:]...))
 		if err != nil {
 			return nil, err
 		}

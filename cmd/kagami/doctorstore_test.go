@@ -1,0 +1,100 @@
+package main
+
+import (
+	"net"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// redis starts a redis-server that ends with the test, and returns its URL. user is the part of
+// the URL with the password.
+func redis(t *testing.T, user string, flags ...string) string {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("no redis-server")
+	}
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "s")
+	server := exec.CommandContext(t.Context(), program, append([]string{"--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir}, flags...)...)
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait() // it was killed
+	})
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		if conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", socket); err == nil {
+			_ = conn.Close()
+			return "unix://" + user + socket
+		}
+		if time.Since(began) > 20*time.Second {
+			t.Fatal("redis-server does not listen")
+		}
+	}
+}
+
+func TestDoctorOfStores(t *testing.T) {
+	t.Parallel()
+	const survives = "a session survives a restart of the server"
+	for name, tt := range map[string]struct {
+		store string
+		found string // codes, besides clients
+		fine  string
+		code  int
+		flags []string
+	}{
+		"file":                {"file:" + filepath.Join(t.TempDir(), "kept.db"), "", survives, 0, nil},
+		"durable Redis":       {redis(t, "", "--appendonly", "yes"), "", survives, 0, nil},
+		"Redis in memory":     {redis(t, ""), "persistence", survives, 0, nil},
+		"Redis that removes":  {redis(t, "", "--appendonly", "yes", "--maxmemory-policy", "allkeys-lru"), "persistence", survives, 0, nil},
+		"Redis with password": {redis(t, ":a%20b@", "--requirepass", "a b"), "persistence", survives, 0, nil},
+		"Redis that is gone":  {"redis://127.0.0.1:1/0", "store", "", 1, nil},
+		"no directory":        {"file:/no/such/directory/kept.db", "store", "", 1, nil},
+		"another cause":       {"memory:", "start", "", 1, []string{"--page=256.0.0.1:80"}},
+		"memory":              {"memory:", "restart", "the program opens its store", 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found, fine, errs, code := codes(t, append([]string{"--", everything, "--store", tt.store}, tt.flags...)...)
+			found = slices.DeleteFunc(found, func(c string) bool { return c == "clients" })
+			if got := strings.Join(found, " "); got != tt.found || code != tt.code || !strings.Contains(fine, tt.fine) {
+				t.Errorf("%q, exit code %d, want %q, %d\n%s\n%s", got, code, tt.found, tt.code, fine, errs)
+			}
+		})
+	}
+}
+
+// TestDoctorOfDriver checks a program that does not import the driver of its store.
+func TestDoctorOfDriver(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "warned")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, "./testdata/warned").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, errs, code := kagami(t, "doctor", "--", program, "--store", "redis://127.0.0.1:1/0")
+	if code != 1 || !strings.Contains(out, "FAIL  store: ") || !strings.Contains(out, `import _ "github.com/kagami-mcp/kagami/framework/store/redisstore"`) || strings.Contains(out, "start: ") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+func TestStoreOf(t *testing.T) {
+	t.Parallel()
+	environment := []string{"KAGAMI_STORE=memory:", "HOME=/", "KAGAMI_STORE=file:b"}
+	for args, want := range map[string]string{
+		"": "file:b", "--store": "file:b", "store file:a": "file:b", "--stores file:a": "file:b",
+		"--store file:a": "file:a", "-store=file:a": "file:a", "--http :8080 --store redis://h/0 --page": "redis://h/0",
+	} {
+		if got := storeOf(strings.Fields(args), environment); got != want {
+			t.Errorf("%s: %q, want %q", args, got, want)
+		}
+	}
+	if got := storeOf(nil, nil); got != "" {
+		t.Errorf("without a store: %q", got)
+	}
+}
