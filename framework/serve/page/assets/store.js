@@ -4,7 +4,7 @@ import { ask, follow, getJSON, getExact, secret } from './api.js';
 import { parse, plainOf, get } from './json.js';
 
 export const store = {
-  about: null, offers: null, calls: [], results: new Map(), questions: [], logs: [], changes: null,
+  about: null, offers: null, calls: [], results: new Map(), questions: [], logs: [], changes: null, set: null,
   frames: [], state: { name: 'connecting' }, locked: !secret, down: false, failed: '', toast: '', route: location.hash || '#/', sheet: null, palette: false, keys: false,
 };
 
@@ -35,7 +35,7 @@ export function useStore() {
 
 export function toast(text) {
   change({ toast: text });
-  setTimeout(() => store.toast === text && change({ toast: '' }), 1800);
+  setTimeout(() => store.toast === text && change({ toast: '' }), Math.max(1800, 50 * text.length));
 }
 
 export const go = hash => { location.hash = hash; };

@@ -4,6 +4,7 @@ import { seen } from '../json.js';
 import { useStore, change, connect, go, toast, textOf, call } from '../store.js';
 import { ask } from '../api.js';
 import { Dialog, Mark, modifier, saveSession } from '../view.js';
+import * as sets from '../sets.js';
 import { toolHref, readHref } from './overview.js';
 
 export const themes = {
@@ -104,6 +105,7 @@ const commands = s => [
   { name: 'Overview', note: 'g o', href: '#/' }, { name: 'Wire', note: 'g w', href: '#/wire' }, { name: 'Tasks', note: 'g t', href: '#/tasks' }, { name: 'Log', note: 'g l', href: '#/log' }, { name: 'What each client takes', note: 'clients', href: '#/clients' }, { name: 'Connect a client', note: 'g c', href: '#/connect' },
   ...(s.about?.revisions ?? []).map(r => ({ name: 'Speak ' + r, note: 'revision', run: () => connect({ revision: r }) })),
   { name: 'Ping', note: 'server', run: () => call('ping', '').then(() => toast('The server was asked'), e => toast(e.message)) },
+  { name: 'Keep these calls as a set', note: 'tool', run: () => document.dispatchEvent(new Event('keep')) }, { name: 'Open a set of calls', note: 'tool', run: sets.open },
   { name: 'Save the session', note: 'page', run: saveSession },
   { name: 'Reconnect', note: 'server', run: () => connect({}) },
   { name: 'A key for another browser', note: 'page', run: async () => { const { address } = await (await ask('POST', 'key', {})).json(); change({ address }); } },

@@ -3,9 +3,10 @@ import { html, useState, useLayoutEffect, useMemo, useRef } from '../vendor/prea
 import { parse, write, get, seen, drafts } from '../json.js';
 import { Form } from '../controls.js';
 import { first } from '../form.js';
-import { store, useStore, describe, textOf, call, toast, change, stop } from '../store.js';
+import { useStore, describe, textOf, call, toast, change, stop } from '../store.js';
 import { ask } from '../api.js';
 import { Code, Enter, Tabs, clock, time } from '../view.js';
+import * as sets from '../sets.js';
 import { Answer, Rounds, faultsOf } from './result.js';
 import { Questions } from './question.js';
 import { traits } from './overview.js';
@@ -23,7 +24,7 @@ function useKept(key, schema, given) {
   const latest = useRef();
   latest.current = state.value;
   const keep = value => {
-    sessionStorage.setItem(key, write(withoutSecrets(value)));
+    sessionStorage.setItem(key, write(sets.withoutSecrets(value)));
     latest.current = value;
     setState({ value });
   };
@@ -35,13 +36,6 @@ function load(key, schema, given) {
     try { if (text) return { value: parse(text) }; } catch { /* kept by an older version of the page */ }
   }
   return { value: first(schema, schema) ?? new Map() };
-}
-
-// withoutSecrets is a value without secret members, at any depth.
-function withoutSecrets(value) {
-  if (Array.isArray(value)) return value.map(withoutSecrets);
-  if (!(value instanceof Map)) return value;
-  return new Map([...value].filter(([name]) => !store.offers?.secrets.has(name)).map(([name, v]) => [name, withoutSecrets(v)]));
 }
 
 // useCompletion asks the server for values of an argument while the user types.
@@ -92,6 +86,7 @@ function Screen({ kind, offer, given }) {
   const [chosen, setChosen] = useState(''); // an earlier call that is looked at
   const [asTask, setAsTask] = useState(false);
   const mine = s.calls.filter(c => c.method === method && c.name === offer.name).slice(0, 50);
+  const ofSet = sets.ofTool(method, offer.name);
   const current = mine.find(c => c.id === chosen) ?? mine[0];
   const questions = s.questions.filter(q => q.call && q.call === current?.id);
   const complete = useCompletion(kind === 'prompts' ? { prompt: offer.name } : null, value);
@@ -120,11 +115,12 @@ function Screen({ kind, offer, given }) {
   useLayoutEffect(() => { // with the drawing: a key that comes right after it must not meet the state of before
     const keys = e => {
       if (e.type === 'call') return send(latest.current);
+      if (e.type === 'keep') return sets.keep(method, offer.name, mine);
       if (e.type === 'stop' && current?.phase === 'sent') return stop(current.id);
     };
-    document.addEventListener('call', keys);
-    document.addEventListener('stop', keys);
-    return () => { document.removeEventListener('call', keys); document.removeEventListener('stop', keys); };
+    const kinds = ['call', 'keep', 'stop'];
+    for (const kind of kinds) document.addEventListener(kind, keys);
+    return () => { for (const kind of kinds) document.removeEventListener(kind, keys); };
   });
   const task = kind === 'tools' && s.about?.tasks && get(offer.listed, 'execution', 'taskSupport') !== 'forbidden';
   return html`<div class="mirror"><${Head} kind=${kind} offer=${offer}/>
@@ -140,19 +136,17 @@ function Screen({ kind, offer, given }) {
     <section class="side" aria-label="What the server says" aria-live="polite"><div class="cap"><b>Server</b>${current && html`<span class="end s f">${current.revision}</span><a class="s" href=${'#/compare/' + current.id}>Compare revisions</a>`}</div>
       ${current ? html`<${Answer} call=${current} schema=${shape} asked=${questions.length > 0} onTry=${tryThis} onGo=${goTo}/><${Rounds} rounds=${current.rounds} running=${current.phase === 'sent'}/><${Logs} call=${current} logs=${s.logs}/>` : html`<div class="empty"><h2>Nothing asked yet</h2><p>${shape ? 'The answer will have these members:' : 'The answer appears here.'}</p>
         <dl class="kv">${[...(get(shape, 'properties') ?? [])].slice(0, 12).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="q">${seen(String(get(v, 'description') ?? get(v, 'type') ?? ''))}</dd>`)}</dl></div>`}
-      ${mine.length > 0 && html`<${Earlier} calls=${mine} current=${current} onLook=${setChosen} onAgain=${async c => {
-          const args = unmasked(c.arguments), secret = args.size < c.arguments.size;
+      ${ofSet.length > 0 && html`<${OfSet} name=${s.set.name} calls=${ofSet} onUse=${args => { setText(null); tryThis(args); }}/>`}
+      <${Earlier} calls=${mine} current=${current} onKeep=${() => sets.keep(method, offer.name, mine)} onLook=${setChosen} onAgain=${async c => {
+          const args = sets.unmasked(c.arguments), secret = args.size < c.arguments.size;
           set(args);
           setText(null);
           if (secret) toast('Filled in but for the secrets: press Call');
           else if (easy) await sendAgain(c, method, offer, setChosen);
           else toast('Filled in: press Call');
-        }}/>`}</section>
+        }}/></section>
     <div class="callbar only-s"><button class="btn p" onClick=${() => send(latest.current)}>${armed ? 'Call: may destroy' : 'Call'}</button></div></div>`;
 }
-
-// unmasked are arguments without those whose secret was masked.
-const unmasked = args => new Map([...args].filter(([, v]) => !write(v).includes('•••')));
 
 async function sendAgain(c, method, offer, setChosen) {
   try { setChosen(await call(method, offer.name, write(c.arguments))); } catch (e) { toast(e.message); }
@@ -179,10 +173,20 @@ function Raw({ value, text, setText, onChange }) {
     ${fault && html`<p class="err">${fault}</p>`}</div>`;
 }
 
-function Earlier({ calls, current, onLook, onAgain }) {
-  return html`<div class="calls"><div class="cap"><b>Earlier calls</b></div><ol>${calls.map(c => html`<li class=${c.id === current?.id ? 'sel' : ''}><time class="f num">${clock(c.at)}</time>
+function Earlier({ calls, current, onKeep, onLook, onAgain }) {
+  return html`<div class="calls"><div class="cap"><h2>Earlier calls</h2><span class="end">${calls.length > 0 && html`<button class="btn t s" onClick=${onKeep}>Keep as a set</button>`}<button class="btn t s" onClick=${sets.open}>Open a set</button></span></div>${calls.length > 0 && html`<ol>${calls.map(c => html`<li class=${c.id === current?.id ? 'sel' : ''}><time class="f num">${clock(c.at)}</time>
     <span class=${c.phase === 'result' && !c.isError ? 'ok' : 'bad'} aria-label=${c.phase}>${c.phase === 'sent' ? '…' : c.phase === 'result' && !c.isError ? '✓' : '!'}</span>
-    <button class="plainbtn mono" onClick=${() => onLook(c.id)}>${write(c.arguments).slice(0, 200)}</button><span class="num f">${time(c.ms)}</span><button class="plainbtn acc" onClick=${() => onAgain(c)}>Again</button></li>`)}</ol></div>`;
+    <button class="plainbtn mono" onClick=${() => onLook(c.id)}>${write(c.arguments).slice(0, 200)}</button><span class="num f">${time(c.ms)}</span><button class="plainbtn acc" onClick=${() => onAgain(c)}>Again</button></li>`)}</ol>`}</div>`;
+}
+
+const page = 50;
+
+// OfSet are the calls of an open set. A press fills the form and never calls: the file may be a stranger's.
+function OfSet({ name, calls, onUse }) {
+  const [n, setN] = useState(page);
+  return html`<div class="calls set"><div class="cap"><h2>Set <span class="mono">${seen(name)}</span></h2><button class="btn t s end" onClick=${sets.close}>Close the set</button></div>
+    <ol>${calls.slice(0, n).map(c => html`<li><button class="plainbtn" onClick=${() => onUse(c.arguments)}><code>${seen(write(c.arguments)).slice(0, 200)}</code><span class="plainbtn acc">Fill in</span></button></li>`)}</ol>
+    ${n < calls.length && html`<button class="btn t" onClick=${() => setN(n + page)}>Show ${Math.min(page, calls.length - n)} of ${calls.length - n} more</button>`}</div>`;
 }
 
 function Logs({ call: c, logs }) {
