@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"runtime"
 	"slices"
@@ -129,21 +130,22 @@ func read(r *http.Request, into any) error {
 
 // about describes the server and the connection.
 type about struct {
-	Name         string         `json:"name,omitempty"`
-	Title        string         `json:"title,omitempty"`
-	Version      string         `json:"version,omitempty"`
-	Instructions string         `json:"instructions,omitempty"`
-	Revision     string         `json:"revision,omitempty"`
-	Chosen       string         `json:"chosen,omitempty"` // the revision that the user chose
-	Revisions    []string       `json:"revisions"`
-	Can          []string       `json:"can"`
-	Tasks        bool           `json:"tasks"` // a call can become a task
-	Watch        bool           `json:"watch"` // a resource can be watched
-	Complete     bool           `json:"complete"`
-	Carrier      string         `json:"carrier"`
-	Where        string         `json:"where"`
-	Inside       bool           `json:"inside"`
-	ListChain    []surface.Step `json:"listChain,omitempty"`
+	Name         string          `json:"name,omitempty"`
+	Title        string          `json:"title,omitempty"`
+	Version      string          `json:"version,omitempty"`
+	Instructions string          `json:"instructions,omitempty"`
+	Revision     string          `json:"revision,omitempty"`
+	Chosen       string          `json:"chosen,omitempty"` // the revision that the user chose
+	Revisions    []string        `json:"revisions"`
+	Speaks       map[string]bool `json:"speaks,omitzero"` // by revision, as far as the server has shown it; nil in old files
+	Can          []string        `json:"can"`
+	Tasks        bool            `json:"tasks"` // a call can become a task
+	Watch        bool            `json:"watch"` // a resource can be watched
+	Complete     bool            `json:"complete"`
+	Carrier      string          `json:"carrier"`
+	Where        string          `json:"where"`
+	Inside       bool            `json:"inside"`
+	ListChain    []surface.Step  `json:"listChain,omitempty"`
 
 	Warnings []surface.Warning `json:"warnings,omitempty"` // from Build
 
@@ -190,7 +192,7 @@ func (p *Page) about() *about {
 	}
 	p.mu.Lock()
 	s := p.session
-	a.State, a.Chosen, a.Level = p.state, p.revision, string(p.level)
+	a.State, a.Chosen, a.Level, a.Speaks = p.state, p.revision, string(p.level), maps.Clone(p.speaks)
 	p.mu.Unlock()
 	p.wire.mu.Lock()
 	a.Frames = p.wire.last

@@ -108,7 +108,7 @@ func (p *Page) once(ctx context.Context, rev protocol.Revision, o order, params 
 	ctx, cancel := context.WithTimeout(p.calling(ctx), apiPatience)
 	defer cancel()
 	s, seen := side{Revision: rev.String()}, &frames{}
-	session := &session{number: int(p.opened.Add(1))} // the list of frames also shows this connection
+	session := &session{number: int(p.opened.Add(1)), chosen: rev.String()} // the list of frames also shows this connection
 	to, err := p.target(ctx, session)
 	if err != nil {
 		s.Failed = explained(err).Message
@@ -116,9 +116,12 @@ func (p *Page) once(ctx context.Context, rev protocol.Revision, o order, params 
 	}
 	c, err := client.Connect(ctx, to, append(p.handlers(), client.Name("kagami-page", p.options.Client), client.Revisions(rev),
 		client.OnFrame(func(ctx context.Context, f client.Frame) {
+			session.received(f)
 			p.wire.add(ctx, session.number, f, p.mask)
 			seen.add(f, p.mask)
 		}))...)
+	session.client = c
+	p.learn(session, err)
 	if err != nil {
 		s.Failed = explained(err).Message
 		return s

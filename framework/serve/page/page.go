@@ -66,6 +66,7 @@ type Page struct {
 	bearer   string
 	level    protocol.Level             // of log messages
 	revision string                     // the revision that the user chose; "" for the newest that both sides support
+	speaks   map[string]bool            // by revision: whether the server has spoken or refused it; see learn
 	session  *session                   // nil if not connected
 	state    state                      // state of the connection, for the browser
 	tag      string                     // tag of the offers that were read last
@@ -97,7 +98,7 @@ func New(o Options) (*Page, error) {
 }
 
 func newPage(o Options) *Page {
-	p := &Page{options: o, bearer: o.Bearer, level: "info", guard: newGuard(), events: newEvents(), asked: newQuestions()}
+	p := &Page{options: o, bearer: o.Bearer, level: "info", speaks: allSpoken(&o), guard: newGuard(), events: newEvents(), asked: newQuestions()}
 	p.files = newFiles()
 	p.wire = newWire(func(last int) { p.events.add("frames", map[string]any{"last": last}) })
 	p.calls = newCalls()

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -49,7 +50,9 @@ type session struct {
 	number int
 	stderr *tail // standard error of a program; nil otherwise
 
-	listens chan struct{} // closed when the server reports changes of lists, or never will
+	answered atomic.Bool   // the server has sent something
+	chosen   string        // the only revision that the page offers; "" if it offers all
+	listens  chan struct{} // closed when the server reports changes of lists, or never will
 }
 
 // connected returns the connection. If there is none, it makes one.
@@ -117,6 +120,7 @@ func (p *Page) connect(ctx context.Context) (*session, error) {
 	if err == nil {
 		s.client, err = client.Connect(ctx, to, p.clientOptions(s)...)
 	}
+	p.learn(s, err)
 	if err != nil {
 		p.setState(p.failure(s, err))
 		p.seek()
@@ -189,12 +193,14 @@ func (p *Page) clientOptions(s *session) []client.Option {
 		client.Name("kagami-page", p.options.Client),
 		client.LogLevel(level),
 		client.OnFrame(func(ctx context.Context, f client.Frame) {
+			s.received(f)
 			seen := p.wire.add(ctx, s.number, f, p.mask)
 			p.asksAgain(&seen)
 		}),
 		client.OnNotification(p.notified),
 	)
 	if rev, ok := protocol.ParseRevision(chosen); ok {
+		s.chosen = chosen
 		options = append(options, client.Revisions(rev))
 	}
 	return options

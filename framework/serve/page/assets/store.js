@@ -173,5 +173,8 @@ export async function setLevel(level) {
   try { change({ about: await (await ask('POST', 'level', { level })).json() }); } catch (e) { toast(e.message); }
 }
 
+// spoken are the revisions that the server has not refused.
+export const spoken = about => about?.revisions.filter(r => about.speaks?.[r] !== false || r === about.revision) ?? [];
+
 export const describe = (kind, name) => store.offers?.[kind].find(o => o.name === name);
 export const textOf = (offer, ...names) => { const v = get(offer?.listed, ...names); return typeof v === 'string' ? v : ''; };

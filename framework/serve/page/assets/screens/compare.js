@@ -1,7 +1,7 @@
 // One call at two revisions, side by side: what differs, and why.
 import { html, useState } from '../vendor/preact.js';
 import { seen, write, get } from '../json.js';
-import { useStore, describe, toast } from '../store.js';
+import { useStore, spoken, describe, toast } from '../store.js';
 import { ask } from '../api.js';
 import { size, time } from '../view.js';
 import { toolHref } from './overview.js';
@@ -12,9 +12,10 @@ const twice = (call, offer) => call.method !== 'tools/call' || get(offer?.listed
 export function Compare({ id }) {
   const s = useStore();
   const call = s.calls.find(c => c.id === id);
-  const revisions = s.about?.revisions ?? [];
-  const [a, setA] = useState('2024-11-05');
-  const [b, setB] = useState('2026-07-28');
+  const revisions = spoken(s.about);
+  const [left, setA] = useState('');
+  const [right, setB] = useState('');
+  const a = left || revisions[0], b = right || revisions.at(-1);
   const [found, setFound] = useState(null);
   const [busy, setBusy] = useState(false);
   const [armed, setArmed] = useState(false);

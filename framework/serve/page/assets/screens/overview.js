@@ -6,6 +6,9 @@ import { useStore, textOf, connect } from '../store.js';
 
 const news = { '2024-11-05': 'handshake', '2025-03-26': 'batches, audio', '2025-06-18': 'structured results', '2025-11-25': 'tasks, icons', '2026-07-28': 'no handshake, rounds' };
 
+// saysOf is what is known of a server and a revision. A server of another vendor shows it by its answers alone.
+const saysOf = (a, r) => r === a.revision ? 'speaking now' : a.speaks?.[r] === false ? 'not spoken' : a.speaks && !a.speaks[r] ? 'not tried yet' : news[r] ?? '';
+
 export const toolHref = name => '#/tools/' + encodeURIComponent(name);
 export const readHref = uri => '#/read/' + encodeURIComponent(uri);
 
@@ -88,8 +91,8 @@ export function Overview() {
   const empty = o && !['tools', 'resources', 'templates', 'prompts'].some(k => o[k].length);
   return html`<div class="pad"><div class="who"><div><h1>${seen(a.title || a.name || a.where)}</h1>
     ${a.instructions && html`<${Instructions} text=${seen(a.instructions)}/>`}
-    <ol class="revs" aria-label="Revisions of the protocol">${a.revisions.map(r => html`<li class=${r === a.revision ? 'on' : ''} aria-current=${r === a.revision ? 'true' : undefined}>
-      <button class="plainbtn" onClick=${() => connect({ revision: r })}><code>${r}</code><small>${r === a.revision ? 'speaking now' : news[r] ?? ''}</small></button></li>`)}</ol></div>
+    <ol class="revs" aria-label="Revisions of the protocol">${a.revisions.map(r => html`<li class=${r === a.revision ? 'on' : a.speaks && !a.speaks[r] ? 'no' : ''} aria-current=${r === a.revision ? 'true' : undefined}>
+      <button class="plainbtn" onClick=${() => connect({ revision: r })}><code>${r}</code><small>${saysOf(a, r)}</small></button></li>`)}</ol></div>
     <dl class="dl"><dt>Runs</dt><dd><span class="mono wrapped">${a.where}</span>, ${a.carrier === 'memory' ? 'reached in memory' : 'over ' + a.carrier}</dd>
       <dt>Can</dt><dd>${a.can.join(', ') || 'nothing that it names'}</dd>
       <dt>Cost</dt><dd class="num">about ${cost} tokens for its tools in every conversation</dd>

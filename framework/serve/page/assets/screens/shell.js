@@ -1,7 +1,7 @@
 // What is around every screen: bar, rail, banners, palette and keys.
 import { html, useState, useEffect, useRef } from '../vendor/preact.js';
 import { seen } from '../json.js';
-import { useStore, change, connect, go, toast, textOf, call } from '../store.js';
+import { useStore, spoken, change, connect, go, toast, textOf, call } from '../store.js';
 import { ask } from '../api.js';
 import { Dialog, Mark, modifier, saveSession } from '../view.js';
 import * as sets from '../sets.js';
@@ -25,7 +25,7 @@ export function Bar() {
     <a class="mark" href="#/"><${Mark}/><span>${seen(a?.title || a?.name || 'Kagami')}</span></a>${a?.name && html`<span class="at">${seen(a.name)} ${seen(a.version)}</span>`}
     <span class="live" role="status"><i class=${'dot ' + dot}></i><span class="txt">${s.down ? 'the page has lost its program' : words[s.state.name]}${a && s.state.name === 'connected' ? ' ' + ({ memory: 'in memory', HTTP: 'over HTTP', stdio: 'on stdio' })[a.carrier] : ''}</span></span>
     <span class="grow"></span>
-    ${a && s.state.name !== 'saved' && html`<label class="rev"><span>Revision</span> <select class="pick" aria-label="Revision to speak" onChange=${e => connect({ revision: e.target.value })}>${[...a.revisions].reverse().map(r => html`<option selected=${r === a.revision}>${r}</option>`)}</select></label>`}
+    ${a && s.state.name !== 'saved' && html`<label class="rev"><span>Revision</span> <select class="pick" aria-label="Revision to speak" onChange=${e => connect({ revision: e.target.value })}>${[...a.revisions].reverse().filter(r => spoken(a).includes(r) || r === a.chosen).map(r => html`<option selected=${r === (a.revision ?? a.chosen)}>${r}</option>`)}</select></label>`}
     <button class="find" aria-label="Go to or do" aria-keyshortcuts="Meta+K Control+K" onClick=${() => change({ palette: true })}><svg width="14" height="14" viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true"><circle cx="7" cy="7" r="4.5"/><path d="M10.5 10.5 14 14"/></svg><span>Go to or do</span><kbd aria-hidden="true" data-k=${modifier + 'K'}></kbd></button>
     <button class="icon" aria-label="Dark or light" onClick=${themes.flip}><svg viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="8" r="5.75" fill="none" stroke="currentColor" stroke-width="1.5"/><path d="M8 2.25a5.75 5.75 0 0 1 0 11.5z" fill="currentColor"/></svg></button></header>`;
 }
@@ -103,7 +103,7 @@ const commands = s => [
   { name: 'Call', note: modifier + '↵', run: () => document.dispatchEvent(new Event('call')) },
   { name: 'Copy this call as…', note: 'y', run: () => change({ sheet: s.calls[0]?.id }) },
   { name: 'Overview', note: 'g o', href: '#/' }, { name: 'Wire', note: 'g w', href: '#/wire' }, { name: 'Tasks', note: 'g t', href: '#/tasks' }, { name: 'Log', note: 'g l', href: '#/log' }, { name: 'What each client takes', note: 'clients', href: '#/clients' }, { name: 'Connect a client', note: 'g c', href: '#/connect' },
-  ...(s.about?.revisions ?? []).map(r => ({ name: 'Speak ' + r, note: 'revision', run: () => connect({ revision: r }) })),
+  ...spoken(s.about).map(r => ({ name: 'Speak ' + r, note: 'revision', run: () => connect({ revision: r }) })),
   { name: 'Ping', note: 'server', run: () => call('ping', '').then(() => toast('The server was asked'), e => toast(e.message)) },
   { name: 'Keep these calls as a set', note: 'tool', run: () => document.dispatchEvent(new Event('keep')) }, { name: 'Open a set of calls', note: 'tool', run: sets.open },
   { name: 'Save the session', note: 'page', run: saveSession },
