@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -197,19 +196,18 @@ func (p *Page) insides() map[[2]string]*inside {
 	return all
 }
 
-// tokens returns about how many tokens a tool costs in every conversation. It is a quarter of the
-// characters of the name, description and input schema as compact JSON. No tokenizer is embedded.
+// tokens returns about how many tokens a component costs if a client lists it to a model. The
+// arguments of a prompt count as its schema, and the URI of a resource as a part of its name.
 func tokens(entry json.RawMessage) int {
-	count := 0
-	for _, name := range []string{"name", "description", "inputSchema", "arguments", "uri", "uriTemplate"} {
-		if value, ok := jsontext.Member(entry, name); ok {
-			var compact bytes.Buffer
-			if json.Compact(&compact, value) == nil {
-				count += len([]rune(compact.String()))
-			}
-		}
+	schema, ok := jsontext.Member(entry, "inputSchema")
+	if !ok {
+		schema, _ = jsontext.Member(entry, "arguments")
 	}
-	return (count + 3) / 4
+	return profile.Tokens(&protocol.Tool{
+		Name:        textIn(entry, "name") + textIn(entry, "uri") + textIn(entry, "uriTemplate"),
+		Description: textIn(entry, "description"),
+		InputSchema: schema,
+	})
 }
 
 func textIn(object []byte, name string) string {

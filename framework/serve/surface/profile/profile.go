@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -160,8 +161,13 @@ func orRoot(path string) string {
 }
 
 // Tokens returns an estimate of a tool's cost in every request to a model. It is a quarter of the
-// characters of the name, description and input schema. Tokenizers differ by a fifth and more, and
-// clients add words of their own.
+// characters of the name, description and compact input schema. Tokenizers differ by a fifth and
+// more, and clients add words of their own.
 func Tokens(t *protocol.Tool) int {
-	return (utf8.RuneCountInString(t.Name) + utf8.RuneCountInString(t.Description) + utf8.RuneCount(t.InputSchema) + 3) / 4
+	schema := []byte(t.InputSchema)
+	var compact bytes.Buffer
+	if json.Compact(&compact, schema) == nil {
+		schema = compact.Bytes()
+	}
+	return (utf8.RuneCountInString(t.Name) + utf8.RuneCountInString(t.Description) + utf8.RuneCount(schema) + 3) / 4
 }

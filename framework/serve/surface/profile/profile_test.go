@@ -58,7 +58,7 @@ func TestCheckServer(t *testing.T) {
 	if got := profile.Check(all, "chatgpt"); len(got) != 1 || got[0].Where != "instructions of 513 characters" {
 		t.Errorf("%v", got)
 	}
-	if n := profile.Tokens(&protocol.Tool{Name: "abcd", Description: "éééé", InputSchema: []byte(`{}`)}); n != 3 {
+	if n := profile.Tokens(&protocol.Tool{Name: "abcd", Description: "éééé", InputSchema: []byte("{ \t\n }")}); n != 3 {
 		t.Errorf("%d tokens", n)
 	}
 }
