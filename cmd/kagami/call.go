@@ -119,21 +119,37 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 }
 
 // saysItCannotAsk matches the errors of servers that cannot send requests in the middle of a call.
-var saysItCannotAsk = regexp.MustCompile(`(?i)(elicit|sampling|createmessage|roots|\bask).*(not support|unsupported|does not|doesn't|cannot|can't|unable|unavailable|not available|no session|without)|(not support|unsupported|cannot|can't|unable|unavailable|not available).*(elicit|sampling|createmessage|roots|\bask)`)
+var saysItCannotAsk = regexp.MustCompile(`(?i)(elicit|sampling|createmessage|roots|\bask).*(not support|not possible|unsupported|does not|doesn't|cannot|can't|unable|unavailable|not available|no session|without)|(not support|not possible|unsupported|cannot|can't|unable|unavailable|not available).*(elicit|sampling|createmessage|roots|\bask)`)
 
-// suggestAnswers adds to the error of a server that cannot ask what the user can do. If nothing here can
-// answer questions, it names --answers. Otherwise it names the last revision of servers that send requests.
+// Errors of saysItCannotAsk that are about roots or the model. All others are about the user.
+var (
+	aboutRoots = regexp.MustCompile(`(?i)\broots\b`)
+	aboutModel = regexp.MustCompile(`(?i)sampling|createmessage|\bmodel\b`)
+)
+
+// suggestAnswers adds to the error of a server that cannot ask what the user can do: answer the
+// question, or call at a revision at which servers send such requests.
 func (a *cli) suggestAnswers(err error, spoken string) error {
 	if err == nil || !saysItCannotAsk.MatchString(err.Error()) {
 		return err
 	}
+	if fault, ok := errors.AsType[*protocol.Fault](err); ok && fault.Kind == protocol.FaultMissingCapability {
+		return err // see remedy
+	}
 	q, bad := a.asker()
+	if bad != nil || q == nil {
+		return err
+	}
+	const asksUser = "2025-06-18" // the first revision with elicitation
+	roots, model := aboutRoots.MatchString(err.Error()), aboutModel.MatchString(err.Error())
 	earlier := contract.ListsTasks().String()
 	switch {
-	case bad != nil:
-		return err
-	case q == nil || q.source == nil && q.model == "":
+	case roots && q.roots == nil:
+		return fmt.Errorf("%w\nThe server asks for directories: give --root DIR.", err) //nolint:revive,staticcheck // sentences for a person
+	case !roots && q.source == nil && (q.model == "" || !model):
 		return fmt.Errorf("%w\nRun it in a terminal to answer, or give --answers (--sample for a model).", err) //nolint:revive,staticcheck // sentences for a person
+	case !roots && !model && spoken < asksUser:
+		return fmt.Errorf("%w\nOn revision %s servers cannot ask the user: try --revision %s.", err, spoken, earlier) //nolint:revive,staticcheck // sentences for a person
 	case a.revision == "" && spoken > earlier:
 		return fmt.Errorf("%w\nOn revision %s servers ask in another way: try --revision %s.", err, spoken, earlier) //nolint:revive,staticcheck // sentences for a person
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// TestSuggestAnswers covers servers that cannot ask: because nothing here can answer, or at the newest
-// revision only.
+// TestSuggestAnswers covers servers that cannot ask: because nothing here can answer, or because of the
+// revision.
 func TestSuggestAnswers(t *testing.T) {
 	t.Parallel()
-	const revision, answers = "try --revision 2025-11-25.", "give --answers"
+	const revision, answers, root = "try --revision 2025-11-25.", "give --answers", "give --root DIR."
 	server, err := framework.New("asks", "1").Add(framework.Tool("fail", func(_ context.Context, in struct {
 		Text string `json:"text"`
 	},
@@ -34,7 +34,12 @@ func TestSuggestAnswers(t *testing.T) {
 		{"calling \"elicitation/create\": not supported by this client", []string{"--answers", "[true]"}, revision},
 		{"Cannot ask: no session", []string{"--answers", "[true]"}, revision},
 		{"sampling is unavailable", []string{"--sample", "x"}, revision},
-		{"the client does not list roots: unsupported", []string{"--answers", "[true]"}, revision},
+		{"the client does not list roots: unsupported", []string{"--root", "."}, revision},
+		{"the client does not list roots: unsupported", []string{"--answers", "[true]"}, root},
+		{"elicitation is not supported", []string{"--sample", "x"}, answers},
+		{"asking the user is not possible with this client", []string{"--revision", "2025-11-25"}, answers},
+		{"asking the user is not possible with this client", []string{"--revision", "2024-11-05", "--answers", "[true]"}, revision},
+		{"asking the client's model is not possible with this client", []string{"--revision", "2024-11-05", "--sample", "x"}, ""},
 		{"elicitation is not supported", []string{"--answers", "[true]", "--revision", "2025-11-25"}, ""},
 		{"elicitation is not supported", nil, answers},
 		{"elicitation is not supported", []string{"--revision", "2025-11-25"}, answers},
@@ -42,10 +47,13 @@ func TestSuggestAnswers(t *testing.T) {
 		{"this task is not supported", nil, ""},
 	} {
 		_, errs, code := kagami(t, append([]string{"call", s.URL + "/mcp", "fail", "text=" + tt.text}, tt.flags...)...)
-		for _, one := range []string{revision, answers} {
+		for _, one := range []string{revision, answers, root} {
 			if suggested := strings.Contains(errs, one); code != 5 || suggested != (one == tt.want) || !strings.Contains(errs, tt.text) {
 				t.Errorf("%q %q: exit code %d\n%s", tt.text, tt.flags, code, errs)
 			}
 		}
+	}
+	if _, errs, code := kagami(t, "call", everything, "test_elicitation", "message=x"); code != 1 || strings.Count(errs, "Run it in a terminal to answer") != 1 {
+		t.Errorf("a question without an answer: exit code %d\n%s", code, errs)
 	}
 }
