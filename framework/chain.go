@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/framework/internal/effectlog"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/transport"
@@ -240,8 +241,16 @@ func compose(innermost Handler, steps []Middleware, report faultFunc) Handler {
 		}
 	}
 	next, problems := innermost, make([]string, len(steps))
+	if len(steps) > 0 {
+		next = func(ctx context.Context, call *Call) (*Result, error) {
+			if effectlog.Watched() {
+				return timed(ctx, call, effectlog.Handler, len(steps), innermost)
+			}
+			return innermost(ctx, call)
+		}
+	}
 	for i, m := range slices.Backward(steps) {
-		outer, problem := m.around(next, places[i])
+		outer, problem := m.around(next, places[i], i)
 		if problems[i] = problem; problem == "" {
 			next = outer
 		}
@@ -254,10 +263,11 @@ func compose(innermost Handler, steps []Middleware, report faultFunc) Handler {
 	return next
 }
 
-// around builds the step in front of next. place is set for a step of OncePerCall. If problem is
-// not "", the step cannot be built. During a call, a step that returns neither a result nor an
-// error, or the result of another method, causes an error of the call.
-func (m Middleware) around(next Handler, place *onceStep) (step Handler, problem string) {
+// around builds the step in front of next. place is set for a step of OncePerCall. at is the position
+// of the step in its chain, outermost first. If problem is not "", the step cannot be built. During a
+// call, a step that returns neither a result nor an error, or the result of another method, causes an
+// error of the call.
+func (m Middleware) around(next Handler, place *onceStep, at int) (step Handler, problem string) {
 	behind := next
 	if place != nil {
 		behind = place.then(next)
@@ -270,7 +280,13 @@ func (m Middleware) around(next Handler, place *onceStep) (step Handler, problem
 		if place != nil && call.Round > 0 && place.done(ctx) {
 			return behind(ctx, call)
 		}
-		result, err := wrapped(ctx, call)
+		var result *Result
+		var err error
+		if effectlog.Watched() {
+			result, err = timed(ctx, call, m.Name, at, wrapped)
+		} else {
+			result, err = wrapped(ctx, call)
+		}
 		if pending(ctx) { // the step has asked a question, or replaced ErrPending
 			return nil, ErrPending
 		}

@@ -1,4 +1,5 @@
-// Package effectlog reports to the page, in the process of the server, what framework.Once has done.
+// Package effectlog reports to the page, in the process of the server, what framework.Once has done in a
+// call, and how long the steps of its chain took.
 package effectlog
 
 import (
@@ -18,18 +19,24 @@ const (
 	Journal   = "journal" // its result came from the journal: it did not run
 	Failed    = "failed"
 	Uncertain = "uncertain" // it may have happened
+	Step      = "step"      // not an effect: a step of the chain has ended
 )
 
-// Effect is one Once of a call.
+// Handler is the key of the innermost step.
+const Handler = "handler"
+
+// Effect is one Once of a call, or one step of its chain.
 type Effect struct {
 	Mark  string // of the call
 	Round int    // of the call, from 0
-	Key   string
+	Key   string // of a step: its name
 	How   string
-	Took  time.Duration
+	At    int           // of a step: its position in the chain, outermost first
+	Took  time.Duration // of a step: with all steps further in
 }
 
-// watchers are the functions to call. An app without a page costs one atomic load for each Once.
+// watchers are the functions to call. An app without a page costs one atomic load for each Once and
+// each step.
 var (
 	mu       sync.Mutex // held while watchers is replaced
 	watchers atomic.Pointer[[]*func(Effect)]

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/effectlog"
@@ -11,6 +12,7 @@ import (
 const (
 	mostRounds  = 100
 	mostEffects = 100 // per round
+	mostSteps   = 100 // per round
 )
 
 // round is one execution of a call. A call without questions has one round.
@@ -18,6 +20,16 @@ type round struct {
 	Asks    int          `json:"asks"`            // number of questions that ended the execution; 0 if it ended with the answer, or still runs
 	State   int          `json:"state,omitempty"` // size of requestState in bytes
 	Effects []effectSeen `json:"effects,omitempty"`
+	Steps   []stepSeen   `json:"steps,omitempty"` // of the chain, outermost first
+}
+
+// stepSeen is a step of the chain in one round.
+type stepSeen struct {
+	Name string  `json:"name"`
+	Ms   float64 `json:"ms"`  // with the steps further in
+	Own  float64 `json:"own"` // without them
+
+	at int
 }
 
 // effectSeen is one framework.Once of a round.
@@ -31,7 +43,7 @@ type effectSeen struct {
 func copied(rounds []round) []round {
 	out := slices.Clone(rounds)
 	for i := range out {
-		out[i].Effects = slices.Clone(out[i].Effects)
+		out[i].Effects, out[i].Steps = slices.Clone(out[i].Effects), slices.Clone(out[i].Steps)
 	}
 	return out
 }
@@ -85,8 +97,31 @@ func (p *Page) answered(id string) int {
 	return n
 }
 
-// effect adds an execution of Once to a call of this page.
+// step adds the time of a step. A step may run the rest of the chain more than once; then its times
+// are added up.
+func (r *round) step(e effectlog.Effect) {
+	i, known := slices.BinarySearchFunc(r.Steps, e.At, func(s stepSeen, at int) int { return cmp.Compare(s.at, at) })
+	if !known && len(r.Steps) >= mostSteps {
+		return
+	}
+	if !known {
+		r.Steps = slices.Insert(r.Steps, i, stepSeen{Name: e.Key, at: e.At})
+	}
+	r.Steps[i].Ms += float64(e.Took.Microseconds()) / 1000
+	for i := range r.Steps {
+		r.Steps[i].Own = r.Steps[i].Ms
+		if i+1 < len(r.Steps) {
+			r.Steps[i].Own = max(0, r.Steps[i].Ms-r.Steps[i+1].Ms) // inner calls may overlap
+		}
+	}
+}
+
+// effect adds an execution of Once, or a step of the chain, to a call of this page.
 func (p *Page) effect(e effectlog.Effect) {
+	if e.How == effectlog.Step {
+		p.round(e.Mark, e.Round, func(r *round) { r.step(e) })
+		return
+	}
 	p.round(e.Mark, e.Round, func(r *round) {
 		if len(r.Effects) < mostEffects {
 			r.Effects = append(r.Effects, effectSeen{Key: e.Key, How: e.How, Ms: milliseconds(e.Took)})

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve/page"
@@ -74,5 +76,57 @@ func TestRounds(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// passing is a step that does something, and then runs the rest of the chain.
+func passing(name string, do func(run func())) framework.Middleware {
+	return framework.Middleware{Name: name, Wrap: func(next framework.Handler) framework.Handler {
+		return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
+			do(func() { result, err = next(ctx, call) })
+			return result, err
+		}
+	}}
+}
+
+// TestSteps: a page of the server's own process sees how long each step of the chain took by itself.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	const pause = 20 * time.Millisecond
+	twice := passing("twice", func(run func()) { run(); run() })
+	sleeps := passing("sleeps", func(run func()) { time.Sleep(pause); run() })
+	tool := framework.Tool("wait", func(context.Context, struct{}) (string, error) {
+		time.Sleep(pause)
+		return "done", nil
+	}, framework.With(twice, sleeps))
+	type seen struct {
+		Rounds []struct {
+			Steps []struct {
+				Name    string
+				Ms, Own float64
+			}
+		}
+	}
+	called := func(o page.Options) (s seen) {
+		b := opened(t, o)
+		id := b.start(`{"method":"tools/call","name":"wait"}`)
+		b.end(id)
+		b.ask(http.MethodGet, "/api/calls/"+id, "", &s)
+		return s
+	}
+	if s := called(page.Options{Host: host(t, tool)}); len(s.Rounds) > 0 {
+		t.Errorf("a page of another process sees %+v", s)
+	}
+	s := called(page.Options{Host: host(t, tool), Inside: func() *surface.Inside { return &surface.Inside{} }})
+	if len(s.Rounds) != 1 || len(s.Rounds[0].Steps) != 3 {
+		t.Fatalf("got %+v", s)
+	}
+	outer, sleeping, handler := s.Rounds[0].Steps[0], s.Rounds[0].Steps[1], s.Rounds[0].Steps[2]
+	if outer.Name != "twice" || sleeping.Name != "sleeps" || handler.Name != "handler" {
+		t.Errorf("the steps are %+v", s.Rounds[0].Steps)
+	}
+	both := 2 * float64(pause.Milliseconds())
+	if outer.Ms < 2*both || math.Abs(outer.Own-(outer.Ms-sleeping.Ms)) > 0.01 || sleeping.Own < both || handler.Own < both {
+		t.Errorf("the times are %+v", s.Rounds[0].Steps)
 	}
 }

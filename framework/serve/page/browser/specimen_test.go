@@ -59,6 +59,16 @@ type unlockIn struct {
 
 type none struct{}
 
+// slowly returns a step that takes time.
+func slowly(name string, d time.Duration) framework.Middleware {
+	return framework.Middleware{Name: name, Wrap: func(next framework.Handler) framework.Handler {
+		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+			time.Sleep(d)
+			return next(ctx, call)
+		}
+	}}
+}
+
 // hostile is text that does harm where it is taken for markup.
 const hostile = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>` + "\u202e[x](javascript:alert(1))"
 
@@ -85,7 +95,7 @@ func specimen(t *testing.T) page.Options {
 		framework.Tool("big", func(context.Context, none) (string, error) { return strings.Repeat("mirror ", 150_000), nil }, framework.Describe("Returns a megabyte."), framework.ReadOnly()),
 		framework.Tool("unlock", func(_ context.Context, in unlockIn) (string, error) { return "door " + in.Door, nil }, framework.Describe("Unlocks a door."), framework.ReadOnly()),
 		framework.Tool("destroy", func(context.Context, none) (string, error) { return "gone", nil }, framework.Describe("Destroys something."), framework.Destructive(true)),
-		framework.Tool("charge", charge, framework.Describe("Charges a card once, asks, and sends a receipt once."), framework.Destructive(false)),
+		framework.Tool("charge", charge, framework.Describe("Charges a card once, asks, and sends a receipt once."), framework.Destructive(false), framework.With(slowly("limits", time.Millisecond), slowly("tenant", 5*time.Millisecond))),
 		framework.Tool("book", book, framework.Describe("Asks two questions at once."), framework.Destructive(false)),
 		framework.Tool("errand", func(context.Context, none) (string, error) { return "done", nil }, framework.Describe("Can be a task."), framework.ReadOnly(), framework.Task(framework.TaskOptional)),
 		framework.Tool("dotted.name", func(context.Context, none) (string, error) { return "", nil }, framework.Describe("Has a name that some APIs refuse."), framework.ReadOnly()),

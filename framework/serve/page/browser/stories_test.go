@@ -127,6 +127,9 @@ func TestRounds(t *testing.T) {
 	b.sees(".rounds li:nth-child(2)", "Round 2 gave the answer")
 	b.sees(".rounds li:nth-child(2)", "card from the journal, did not run again")
 	b.sees(".rounds li:nth-child(2)", "receipt ran")
+	for row, want := range map[string]string{"1": "limits", "2": "tenant", "3": "handler"} {
+		b.sees(".rounds li:nth-child(2) .steps tbody tr:nth-child("+row+") th", want)
+	}
 }
 
 // TestSeveralQuestions: the questions of a round are one form, with one answer.

@@ -118,9 +118,23 @@ const did = { ran: 'ran', journal: 'from the journal, did not run again', failed
 export function Rounds({ rounds, running }) {
   if (!rounds?.length) return null;
   const asked = n => n === 1 ? 'asked a question' : `asked ${n} questions`;
-  return html`<section class="rounds s" aria-label="Rounds"><h2 class="cap"><b>${rounds.length === 1 && !rounds[0].asks ? 'Effects' : 'Rounds'}</b></h2><ol>${rounds.map((r, i) => html`<li>
+  return html`<section class="rounds s" aria-label="Rounds"><h2 class="cap"><b>${rounds.length > 1 || rounds[0].asks ? 'Rounds' : rounds[0].effects ? 'Effects' : 'Time in the server'}</b></h2><ol>${rounds.map((r, i) => html`<li>
     ${(rounds.length > 1 || r.asks > 0) && html`<b>Round ${i + 1}</b> <span class="q">${r.asks ? asked(r.asks) : running && i === rounds.length - 1 ? 'is running' : 'gave the answer'}</span>${r.state > 0 && html` <span class="f num">state of ${size(r.state)}</span>`}`}
-    ${r.effects?.length > 0 && html`<ul class="plain">${r.effects.map(e => html`<li><span class="mono">${seen(e.key)}</span> <span class=${e.how === 'failed' || e.how === 'uncertain' ? 'bad' : e.how === 'ran' ? '' : 'ok'}>${did[e.how]}</span> ${e.how !== 'journal' && html`<span class="f num">${time(e.ms)}</span>`}</li>`)}</ul>`}</li>`)}</ol></section>`;
+    ${r.effects?.length > 0 && html`<ul class="plain">${r.effects.map(e => html`<li><span class="mono">${seen(e.key)}</span> <span class=${e.how === 'failed' || e.how === 'uncertain' ? 'bad' : e.how === 'ran' ? '' : 'ok'}>${did[e.how]}</span> ${e.how !== 'journal' && html`<span class="f num">${time(e.ms)}</span>`}</li>`)}</ul>`}
+    ${r.steps?.length > 0 && html`<${Steps} steps=${r.steps}/>`}</li>`)}</ol></section>`;
+}
+
+const fine = ms => ms < 1 ? `${Math.round(1000 * ms)} µs` : time(ms);
+
+// Steps is how long each step of the chain took by itself, as bars one after the other.
+function Steps({ steps }) {
+  const all = Math.max(steps[0].ms, 0.001);
+  let at = 0;
+  return html`<table class="steps"><caption class="vh">Time of each step of the chain</caption><thead class="vh"><tr><th scope="col">Step</th><th scope="col">Share</th><th scope="col">Time</th></tr></thead><tbody>${steps.map(s => {
+    const from = at;
+    at += s.own;
+    return html`<tr><th scope="row" class="mono">${seen(s.name)}</th><td><svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="whole" width="100" height="6"/><rect x=${100 * from / all} width=${Math.max(1, 100 * s.own / all)} height="6"/></svg></td><td class="num">${fine(s.own)}</td></tr>`;
+  })}</tbody></table>`;
 }
 
 const views = ['Result', 'JSON', 'What a model reads'];
