@@ -116,6 +116,7 @@ func (p *diagnosis) serve(ctx context.Context, words []string) (*process, error)
 	}
 	log := &serverLog{keep: keptLines}
 	cmd.Stderr, cmd.WaitDelay = log, time.Second
+	group(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -144,14 +145,14 @@ func (p *diagnosis) serve(ctx context.Context, words []string) (*process, error)
 
 // stop ends the program in order. If the program does not end, stop kills it.
 func (s *process) stop() {
-	if err := s.cmd.Process.Signal(os.Interrupt); err == nil { // Windows has no such signal
+	if err := interruptGroup(s.cmd); err == nil {
 		select {
 		case <-s.ended:
 			return
 		case <-time.After(patience):
 		}
 	}
-	_ = s.cmd.Process.Kill()
+	killGroup(s.cmd)
 	<-s.ended
 }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -67,6 +69,30 @@ func TestDoctorOfStores(t *testing.T) {
 				t.Errorf("%q, exit code %d, want %q, %d\n%s\n%s", got, code, tt.found, tt.code, fine, errs)
 			}
 		})
+	}
+}
+
+// TestDoctorEndsChildren covers a command that does not pass the signal on to its child, as "go run".
+func TestDoctorEndsChildren(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	command, pids := filepath.Join(dir, "command"), filepath.Join(dir, "pids")
+	script := fmt.Sprintf("#!/bin/sh\ntrap : INT\n%s \"$@\" & echo $! >>%s\nwait; wait\n", everything, pids)
+	if err := os.WriteFile(command, []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
+	found, fine, errs, _ := codes(t, "--", command, "--store", "memory:")
+	if !slices.Contains(found, "restart") {
+		t.Errorf("%v\n%s%s", found, fine, errs)
+	}
+	text, err := os.ReadFile(pids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pid := range strings.FieldsSeq(string(text)) {
+		if exec.CommandContext(t.Context(), "kill", "-0", pid).Run() == nil {
+			t.Errorf("process %s still runs", pid)
+		}
 	}
 }
 
