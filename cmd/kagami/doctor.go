@@ -151,7 +151,7 @@ func (p *diagnosis) examine(ctx context.Context) {
 			p.finds("warnings", "%v", strictly(doc, true))
 		}
 	}
-	if !p.store(ctx, program) {
+	if !p.settings(ctx, program) {
 		return
 	}
 	p.speak(ctx, func() (client.Target, error) {

@@ -17,18 +17,28 @@ import (
 	"time"
 )
 
-// store checks the store that the program of the server is configured with: whether the program can
-// open it, and whether a session survives a restart. It reports whether the server can be checked
-// further.
-func (p *diagnosis) store(ctx context.Context, program *exec.Cmd) bool {
-	words := append([]string{program.Path}, program.Args[1:]...)
-	address := storeOf(program.Args[1:], append(os.Environ(), p.cli.serverEnv...))
-	if address == "" {
+// settings checks how the program of the server is configured: whether it serves stdio, and its
+// store. It reports whether the server can be checked further.
+func (p *diagnosis) settings(ctx context.Context, program *exec.Cmd) bool {
+	args, environment := program.Args[1:], append(os.Environ(), p.cli.serverEnv...)
+	address := settingOf("http", args, environment)
+	store := settingOf("store", args, environment)
+	if address == "" && store == "" {
 		return true
 	}
 	if _, err := p.cli.ownReport(ctx, program); err != nil {
 		return true // the flag or the variable may belong to a program without package serve
 	}
+	if address != "" && !slices.Contains(args, "--stdio") {
+		p.finds("start", "it serves HTTP on %s and not stdio: start it and check its URL, or remove --http (KAGAMI_HTTP)", address)
+		return false
+	}
+	return store == "" || p.store(ctx, append([]string{program.Path}, args...), store)
+}
+
+// store checks whether the program can open its store, and whether a session survives a restart. It
+// reports whether the server can be checked further.
+func (p *diagnosis) store(ctx context.Context, words []string, address string) bool {
 	first, err := p.serve(ctx, words)
 	if err != nil {
 		inMemory, other := p.serve(ctx, append(words, "--store", "memory:"))
@@ -74,13 +84,13 @@ func (p *diagnosis) survives(ctx context.Context, second *diagnosis, id string) 
 	}
 }
 
-// storeOf returns the URL of the store that package serve takes from the arguments and the
+// settingOf returns the value of a flag that package serve takes from the arguments and the
 // environment, or "".
-func storeOf(args, environment []string) string {
+func settingOf(name string, args, environment []string) string {
 	for i, arg := range args {
-		name, value, inline := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		given, value, inline := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		switch {
-		case name != "store" || !strings.HasPrefix(arg, "-"):
+		case given != name || !strings.HasPrefix(arg, "-"):
 		case inline:
 			return value
 		case i+1 < len(args):
@@ -88,7 +98,7 @@ func storeOf(args, environment []string) string {
 		}
 	}
 	for _, pair := range slices.Backward(environment) { // the last one counts
-		if value, ok := strings.CutPrefix(pair, "KAGAMI_STORE="); ok {
+		if value, ok := strings.CutPrefix(pair, "KAGAMI_"+strings.ToUpper(name)+"="); ok {
 			return value
 		}
 	}

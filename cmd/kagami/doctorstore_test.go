@@ -59,11 +59,17 @@ func TestDoctorOfStores(t *testing.T) {
 		"Redis that is gone":  {"redis://127.0.0.1:1/0", "store", "", 1, nil},
 		"no directory":        {"file:/no/such/directory/kept.db", "store", "", 1, nil},
 		"another cause":       {"memory:", "start", "", 1, []string{"--page=256.0.0.1:80"}},
+		"HTTP without stdio":  {"memory:", "start", "", 1, []string{"--http", "127.0.0.1:0"}},
+		"HTTP and stdio":      {"memory:", "restart", "the program opens its store", 0, []string{"--stdio", "--http", "127.0.0.1:0"}},
 		"memory":              {"memory:", "restart", "the program opens its store", 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			began := time.Now()
 			found, fine, errs, code := codes(t, append([]string{"--", everything, "--store", tt.store}, tt.flags...)...)
+			if took := time.Since(began); took > patience {
+				t.Errorf("doctor took %s", took)
+			}
 			found = slices.DeleteFunc(found, func(c string) bool { return c == "clients" })
 			if got := strings.Join(found, " "); got != tt.found || code != tt.code || !strings.Contains(fine, tt.fine) {
 				t.Errorf("%q, exit code %d, want %q, %d\n%s\n%s", got, code, tt.found, tt.code, fine, errs)
@@ -109,18 +115,18 @@ func TestDoctorOfDriver(t *testing.T) {
 	}
 }
 
-func TestStoreOf(t *testing.T) {
+func TestSettingOf(t *testing.T) {
 	t.Parallel()
 	environment := []string{"KAGAMI_STORE=memory:", "HOME=/", "KAGAMI_STORE=file:b"}
 	for args, want := range map[string]string{
 		"": "file:b", "--store": "file:b", "store file:a": "file:b", "--stores file:a": "file:b",
 		"--store file:a": "file:a", "-store=file:a": "file:a", "--http :8080 --store redis://h/0 --page": "redis://h/0",
 	} {
-		if got := storeOf(strings.Fields(args), environment); got != want {
+		if got := settingOf("store", strings.Fields(args), environment); got != want {
 			t.Errorf("%s: %q, want %q", args, got, want)
 		}
 	}
-	if got := storeOf(nil, nil); got != "" {
+	if got := settingOf("store", nil, nil); got != "" {
 		t.Errorf("without a store: %q", got)
 	}
 }
