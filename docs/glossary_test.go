@@ -83,7 +83,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// unused reports the terms of a table for which used returns false.
+// unused reports the terms of a table that used rejects.
 func unused(t *testing.T, table string, used func(term string) bool) {
 	t.Helper()
 	rows := glossaryRow.FindAllStringSubmatch(table, -1)

@@ -11,7 +11,7 @@ import (
 // does not serve clients. It returns an error if the store belongs to this process alone.
 func (s *Server) Worker() (transport.Transport, error) {
 	if s.sessions == nil && s.changes == nil {
-		return nil, errors.New("a worker needs the store in which servers leave their tasks: add framework.WithStore")
+		return nil, errors.New("a worker needs the store of the servers whose tasks it runs: add framework.WithStore")
 	}
 	return idle{}, nil
 }

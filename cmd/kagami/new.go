@@ -52,8 +52,8 @@ Dockerfile, a compose file, configuration for clients and CI, and notes for peop
 models that work on it. Without flags, kagami asks in the terminal what the module needs.
 
 Kagami has not been released yet. The module therefore uses a clone on this machine, with a
-"replace" line in go.mod. This is the clone of --kagami, or else the one from which this
-program was built.`,
+"replace" line in go.mod. This is the clone of --kagami, or else the clone that this
+program was built in.`,
 		Example: `  kagami new notes
   kagami new notes --http --auth --module example.com/team/notes`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -143,7 +143,7 @@ func (s *settings) run(ctx context.Context, app *framework.App, f *flags) error 
 func (s *settings) work(ctx context.Context, server *framework.Server) error {
 	worker, err := server.Worker()
 	if err != nil {
-		return usagef("--worker needs the store in which servers leave their tasks: --store redis://HOST:PORT/DB")
+		return usagef("--worker needs the store of the servers whose tasks it runs: --store redis://HOST:PORT/DB")
 	}
 	_, _ = fmt.Fprintf(s.errs, "%s runs the tasks of its store\n", programName())
 	return server.Serve(ctx, worker)

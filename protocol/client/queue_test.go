@@ -94,7 +94,7 @@ func TestOneByOne(t *testing.T) {
 	}
 }
 
-// TestQuestionNumber: the numbers are those of the server's order, in whichever order handlers run.
+// TestQuestionNumber: questions are numbered as the server asks them, and handlers run in any order.
 func TestQuestionNumber(t *testing.T) {
 	t.Parallel()
 	for name, script := range questionScripts() {

@@ -87,8 +87,8 @@ func (w *worker) end() {
 	}
 }
 
-// next serves one request, which must begin within wait. It returns false if there is none, or if
-// it was the last.
+// next serves one request that begins within wait. It returns false if no request begins, or if the
+// connection ends with it.
 func (w *worker) next(wait time.Duration) (goesOn bool) {
 	w.expire(wait)
 	w.timed = true

@@ -167,7 +167,7 @@ func wcOthers(n int, sevens string) []costly {
 	}
 }
 
-// wcNumbers is a list of n numbers, the last of which are the same.
+// wcNumbers is a list of n numbers; the last ones are the same.
 func wcNumbers(n, twice int) string {
 	items := make([]string, n)
 	for i := range items {

@@ -74,7 +74,7 @@ func (p *Page) connected(ctx context.Context) (*session, error) {
 }
 
 // replaced returns the connection that was made in place of s, for example because the user has chosen
-// another revision while s was in use. It returns nil if there is none.
+// another revision while s was in use. It returns nil if s was not replaced.
 func (p *Page) replaced(s *session) *session {
 	p.connecting.Lock() // a new connection may be in the making
 	defer p.connecting.Unlock()

@@ -94,7 +94,7 @@ const maxFindings = 64
 // maxRepaired is how many pointers of repaired values a Report lists.
 const maxRepaired = 64
 
-// maxPaths bounds the paths of findings in bytes, and those of repaired values: a caller's key may be long, and
+// maxPaths bounds the paths of findings and of repaired values in bytes: a caller's key may be long, and
 // be in all of them.
 const maxPaths = 32 << 10
 

@@ -7,7 +7,7 @@
 //
 // # Reading order
 //
-//   - what a plan is and does, and in which order Compile works: plan.go
+//   - what a plan is and does, and the order of Compile: plan.go
 //   - from a type to a tree of nodes, one for each type: compile.go, hooks.go (types with a schema of
 //     their own), union.go, enum.go, form.go (what forms and texts can carry), graph.go (walks over the
 //     tree)

@@ -56,7 +56,7 @@ func TestCompareNumbers(t *testing.T) {
 	}
 }
 
-// TestKeywords: the order in which keywords are set does not matter, and a bound only becomes narrower.
+// TestKeywords: the order of keywords does not matter, and a bound only becomes narrower.
 func TestKeywords(t *testing.T) {
 	t.Parallel()
 	k := schema.Typed("integer")

@@ -264,7 +264,7 @@ func (f *Feed) Push(frame []byte) {
 	f.kick()
 }
 
-// take returns the next frame to send, or nil if there is none. The caller holds f.mu.
+// take returns the next frame to send, or nil if the feed is empty. The caller holds f.mu.
 func (f *Feed) take() ([]byte, error) {
 	if f.stopped || !f.pending() {
 		return nil, nil
