@@ -57,7 +57,7 @@ function List({ rows, route }) {
 // misfits says how many findings there are.
 const misfits = offers => {
   const n = offers ? offers.fits.length + offers.tools.reduce((sum, t) => sum + t.fits.length, 0) : 0;
-  return n ? `${n} notes` : '';
+  return n ? `${n} ${n === 1 ? 'note' : 'notes'}` : '';
 };
 
 export function Rail() {
