@@ -300,9 +300,9 @@ func TestAllocations(t *testing.T) {
 		host *answering
 		most float64
 	}{
-		"handshake": {&answering{frame: []byte(benchedAnswer)}, 5},
-		"modern":    {&answering{frame: []byte(benchedAnswer), modern: true}, 5},
-		"long":      {&answering{frame: make([]byte, 256<<10), modern: true}, 6},
+		"handshake": {&answering{frame: []byte(benchedAnswer)}, 4},
+		"modern":    {&answering{frame: []byte(benchedAnswer), modern: true}, 4},
+		"long":      {&answering{frame: make([]byte, 256<<10), modern: true}, 5},
 	} {
 		s := newBenchServer(t, c.host)
 		call := benchRequest("application/json, text/event-stream", s.session(t))

@@ -92,6 +92,9 @@ func (w *worker) Hijack(ctx context.Context, stream *streamable.Stream) {
 	})
 }
 
+// NetConn returns the connection of the listener, or the TLS connection on it, as tls.Conn does.
+func (c *conn) NetConn() net.Conn { return c.Conn }
+
 // Close ends the connection. A handler of the program may call it too.
 func (c *conn) Close() error {
 	c.closed.Do(c.server.open.Done)

@@ -64,16 +64,18 @@ func text(addr net.Addr) string {
 	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()).String()
 }
 
-// under returns conn if it is in a set, or the connection that conn wraps (TLS); otherwise nil.
+// under returns the connection of a set that conn is, or that conn wraps, as TLS does; otherwise nil.
 func under(conn net.Conn) *tracked {
-	if t, ok := conn.(*tracked); ok {
-		return t
+	for {
+		if t, ok := conn.(*tracked); ok {
+			return t
+		}
+		over, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			return nil
+		}
+		conn = over.NetConn()
 	}
-	if over, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		t, _ := over.NetConn().(*tracked)
-		return t
-	}
-	return nil
 }
 
 // While the server closes, new requests are refused with 503, and the client can send them

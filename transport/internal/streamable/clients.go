@@ -21,8 +21,11 @@ type Proxies struct {
 // Each proxy appends the address of its own client. The last address that is not a trusted proxy is
 // the client's. The client may have forged the addresses before it.
 func (p *Proxies) client(remote string, f transport.Fields) string {
+	if p.Header == "" {
+		return remote
+	}
 	from, err := netip.ParseAddrPort(remote)
-	if p.Header == "" || err != nil || !p.trusts(from.Addr()) {
+	if err != nil || !p.trusts(from.Addr()) {
 		return remote
 	}
 	var hops []string
