@@ -24,7 +24,7 @@ func settingsTable() []setting {
 		{name: "allow-origin", value: " URL", text: "page that may call the server over HTTP; several with commas"},
 		{name: "tls-cert", value: " FILE", text: "certificate for HTTPS, as PEM"},
 		{name: "tls-key", value: " FILE", text: "its private key, as PEM"},
-		{name: "session-idle", value: " TIME", text: "end a session that nobody has used for this long, such as 30m"},
+		{name: "session-idle", value: " TIME", text: "end a session after this long without a request, such as 30m"},
 		{name: "body-limit", value: " SIZE", text: "largest request over HTTP, such as 8MB"},
 		{name: "page", value: "[=:PORT]", text: "serve a page to look into the server, for a browser on this machine"},
 		{name: "store", value: " URL", text: "keep tasks, sessions and streams beyond this process: file:PATH, or\nredis://HOST:PORT/DB for several processes, or memory:"},

@@ -36,8 +36,8 @@ type graph struct {
 	Replaced []*replacement `group:"kagami.replaced"`
 }
 
-// App starts the program without serving and stops it at the end of the test. A program
-// that does not start or stop fails the test, and so does a [Replace] that nobody uses.
+// App starts the program without serving and stops it at the end of the test. The test fails if
+// the program does not start or stop, or if no constructor takes the value of a [Replace].
 func App(t testing.TB, opts ...fx.Option) *framework.App {
 	t.Helper()
 	var got graph
@@ -78,9 +78,8 @@ type replacement struct {
 	used bool // fx asked for it
 }
 
-// Replace replaces a dependency; one that nobody uses fails the test. The constructor of
-// what is replaced does not run. T is the type that constructors take, which may be an
-// interface.
+// Replace replaces the value of type T, which may be an interface. Its own constructor does not
+// run. If no constructor takes a T, the test fails.
 func Replace[T any](v T) fx.Option {
 	what, at := reflect.TypeFor[T]().String(), callsite.Caller(1)
 	tag := `name:"` + rand.Text() + `"` // each Replace knows its own
