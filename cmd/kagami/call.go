@@ -113,7 +113,7 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 	}
 	err = a.suggestAnswers(err, c.Revision())
 	if err != nil && !listed { // the tool may be hidden: keep the server's error
-		return errors.Join(err, &unlistedError{unlisted("tool", name, names)})
+		return errors.Join(err, &unlistedError{unlisted(err, "tool", name, names)})
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -257,7 +258,10 @@ func TestNearest(t *testing.T) {
 			t.Errorf("nearest(%q) = %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	if got := unlisted("tool", "forcast", names); !strings.Contains(got, "Did you mean forecast? It lists: forecast, compare") {
+	if got := unlisted(errors.New("no such tool"), "tool", "forcast", names); !strings.Contains(got, "Did you mean forecast? It lists: forecast, compare") {
 		t.Errorf("unlisted: %s", got)
+	}
+	if got := unlisted(errors.New(`unknown tool. Did you mean "forecast"?`), "tool", "forcast", names); strings.Contains(got, "Did you mean") {
+		t.Errorf("unlisted repeats what the server says: %s", got)
 	}
 }

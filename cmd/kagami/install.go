@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -211,7 +212,7 @@ func (a *cli) registration(ctx context.Context, f *installFlags, server []string
 		if a.bearer != "" {
 			r.Header["Authorization"] = "Bearer " + a.bearer
 		}
-		return r, r.named("server")
+		return r, r.named(cmp.Or(a.serverName, "server"))
 	}
 	if len(a.headers) > 0 || a.bearer != "" {
 		return nil, usagef("--header and --bearer are for servers at a URL")
@@ -225,7 +226,7 @@ func (a *cli) registration(ctx context.Context, f *installFlags, server []string
 		command = []string{binary}
 	}
 	r.Command, r.Args = command[0], command[1:]
-	return r, r.named(strings.TrimSuffix(filepath.Base(r.Command), ".exe"))
+	return r, r.named(cmp.Or(a.serverName, strings.TrimSuffix(filepath.Base(r.Command), ".exe")))
 }
 
 // named sets the name of the server to name if it has no name, and checks it.

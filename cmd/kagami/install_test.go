@@ -223,7 +223,7 @@ func TestChangedMeanwhile(t *testing.T) {
 func discovers(t *testing.T, dirs directories) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	project := `{"mcpServers":{"mine":{"command":"` + everything + `","args":["--stdio"],"env":{"KAGAMI_LOG_LEVEL":"error"}},"old":{"command":"/another"}}}`
+	project := `{"mcpServers":{"mine":{"command":"` + everything + `","args":["--stdio"],"env":{"KAGAMI_LOG_LEVEL":"error"}},"far":{"url":"https://mcp.example.com/mcp"},"old":{"command":"/another"}}}`
 	if err := os.WriteFile("mcp.json", []byte(project), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -232,6 +232,11 @@ func discovers(t *testing.T, dirs directories) {
 	}
 	if out, errs, code := kagami(t, "install", "mine", "--name", "other", "--client", "cursor", "--print"); code != 0 || !strings.Contains(out, everything) || !strings.Contains(out, `"KAGAMI_LOG_LEVEL": "error"`) {
 		t.Errorf("from one file into another: exit code %d\n%s%s", code, out, errs)
+	}
+	for _, name := range []string{"mine", "far"} { // the entry keeps the name
+		if out, errs, code := kagami(t, "install", name, "--client", "cursor", "--print"); code != 0 || !strings.Contains(out, `"`+name+`": {`) {
+			t.Errorf("%s under its name: exit code %d\n%s%s", name, code, out, errs)
+		}
 	}
 	other := strings.ReplaceAll(project, "/another", "/no/such")
 	if err := os.WriteFile("mcp.json", []byte(strings.Replace(other, `"/no/such"`, `"/no/such","env":{"X":"y"}`, 1)), 0o600); err != nil {
@@ -247,7 +252,7 @@ func discovers(t *testing.T, dirs directories) {
 		t.Errorf("two of one name: exit code %d\n%s", code, errs)
 	}
 	out, _, code := kagami(t, "discover")
-	if code != 0 || !strings.HasPrefix(out, "mcp.json         mine ") || strings.Count(out, " old") != 9 {
+	if code != 0 || !strings.Contains(out, "mcp.json         mine ") || strings.Count(out, " old") != 9 {
 		t.Errorf("discover: exit code %d\n%s", code, out)
 	}
 	cursor, err := clientNamed("cursor")

@@ -32,6 +32,7 @@ func (a *cli) lookUp(name string) ([]string, error) {
 			return nil, usagef("%q names different servers in %s and %s: give the command line or URL", name, first.file, other.file)
 		}
 	}
+	a.serverName = name
 	for variable, value := range first.entry.Env {
 		a.serverEnv = append(a.serverEnv, variable+"="+value)
 	}

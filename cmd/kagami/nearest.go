@@ -9,11 +9,12 @@ import (
 // maxNames is the maximum number of names in a message.
 const maxNames = 20
 
-// unlisted returns the message that the server does not list a component. The message names similar
-// components, and the listed ones.
-func unlisted(kind, name string, names []string) string {
+// unlisted returns the message that the server does not list a component, to be printed after the
+// server's own answer. The message names similar components, unless the answer does, and the listed
+// ones.
+func unlisted(answer error, kind, name string, names []string) string {
 	text := fmt.Sprintf("the server lists no %s %q.", kind, name)
-	if near := nearest(name, names); len(near) > 0 {
+	if near := nearest(name, names); len(near) > 0 && !strings.Contains(answer.Error(), "Did you mean") {
 		text += " Did you mean " + strings.Join(near, " or ") + "?"
 	}
 	if len(names) == 0 {

@@ -34,7 +34,8 @@ type cli struct {
 	browse func(ctx context.Context, url string) error // opens a page; nil: use the browser of the system
 	limit  *limit                                      // time limit of the open session
 
-	serverEnv []string // environment from the configuration of a server that was given by name
+	serverName string   // the name, if the server was given by one
+	serverEnv  []string // environment from the configuration of a server that was given by name
 
 	tasks  taskFlags // flags of call
 	output string    // --output of call

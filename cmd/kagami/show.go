@@ -147,7 +147,7 @@ func (a *cli) unlistedPrompt(ctx context.Context, c *client.Client, name string,
 		}
 		names[i] = p.Name
 	}
-	return errors.Join(err, &unlistedError{unlisted("prompt", name, names)})
+	return errors.Join(err, &unlistedError{unlisted(err, "prompt", name, names)})
 }
 
 // raw sends a request and prints the raw result.

@@ -68,7 +68,7 @@ func (x *exchange) modeByServer(ctx context.Context, p *protocol.CallToolParams,
 	case rule.When != nil && !rule.When(ctx, p.Arguments):
 		return inline, nil
 	case !x.call.Capabilities().Tasks && rule.Required:
-		return inline, needsTasks("the tool " + strconv.Quote(p.Name) + " runs as a task only")
+		return inline, needsTasks("the tool " + strconv.Quote(p.Name) + " runs only as a task")
 	case !x.call.Capabilities().Tasks:
 		return inline, nil
 	case rule.AfterDetach || p.Inputs.State != nil || p.Inputs.Responses != nil:
