@@ -54,7 +54,8 @@ func (p *diagnosis) store(ctx context.Context, words []string, address string) b
 	p.persistence(ctx, address)
 	id := first.hello.header.Get("Mcp-Session-Id")
 	if id == "" {
-		return true // the server wants a login
+		p.fine("a restart was not tried, because the server wants a login over HTTP")
+		return true
 	}
 	second, err := p.serve(ctx, words)
 	if err != nil {

@@ -42,6 +42,9 @@ func TestNew(t *testing.T) {
 			}
 			noLeftovers(t, dir)
 			useNew(t, dir)
+			if strings.HasPrefix(flags, "--http --auth") { // a program of serve.Main
+				diagnoseNew(t, dir)
+			}
 		})
 	}
 }
@@ -74,6 +77,21 @@ func noLeftovers(t *testing.T, dir string) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// diagnoseNew checks that doctor says what it could not try behind the login.
+func diagnoseNew(t *testing.T, dir string) {
+	t.Helper()
+	program := filepath.Join(dir, "notes.bin")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const login = "a restart was not tried, because the server wants a login over HTTP"
+	if out, errs, code := kagami(t, "doctor", "--", program, "--store", "memory:"); code != 0 || !strings.Contains(out, login) {
+		t.Errorf("doctor: exit code %d\n%s%s", code, out, errs)
 	}
 }
 
