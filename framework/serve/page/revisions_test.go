@@ -41,6 +41,7 @@ func TestSpeaks(t *testing.T) {
 	type about struct {
 		Revision string
 		Speaks   map[string]bool
+		State    struct{ Name, Reason string }
 	}
 	var own, foreign about
 	opened(t, page.Options{Host: host(t)}).ask(http.MethodGet, "/api/server", "", &own)
@@ -58,8 +59,13 @@ func TestSpeaks(t *testing.T) {
 	foreign = about{}
 	b.ask(http.MethodPost, "/api/connect", `{"revision":"2024-11-05"}`, &foreign)
 	want["2024-11-05"] = false
-	if foreign.Revision != "" || !maps.Equal(foreign.Speaks, want) {
+	if foreign.Revision != "" || !maps.Equal(foreign.Speaks, want) || foreign.State.Name != "refused" || foreign.State.Reason != "2024-11-05" {
 		t.Errorf("after 2024-11-05: %+v", foreign)
+	}
+	foreign = about{}
+	b.ask(http.MethodPost, "/api/connect", `{"revision":""}`, &foreign)
+	if foreign.Revision != "2025-06-18" || foreign.State.Name != "connected" {
+		t.Errorf("after the choice of the server: %+v", foreign)
 	}
 	foreign = about{}
 	b.ask(http.MethodPost, "/api/connect", `{"revision":"2025-06-18"}`, &foreign)

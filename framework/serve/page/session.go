@@ -32,15 +32,16 @@ const (
 	stateIdle       = "idle" // no browser has opened the page yet, or the connection was unused
 	stateConnecting = "connecting"
 	stateConnected  = "connected"
-	stateLost       = "lost"  // the page tries to reach the server again
-	stateEnded      = "ended" // the program has ended; the user may start it again
-	stateLogin      = "login" // the server requires a token
+	stateLost       = "lost"    // the page tries to reach the server again
+	stateEnded      = "ended"   // the program has ended; the user may start it again
+	stateLogin      = "login"   // the server requires a token
+	stateRefused    = "refused" // the server does not speak the revision that the user has chosen
 )
 
 // state is the state of the connection, for the browser.
 type state struct {
 	Name   string   `json:"name"`
-	Reason string   `json:"reason,omitempty"`
+	Reason string   `json:"reason,omitempty"` // the revision of stateRefused; else an error
 	Stderr []string `json:"stderr,omitempty"` // the last lines of a program that has ended
 }
 
@@ -265,6 +266,9 @@ func (p *Page) failed(s *session, err error) {
 func (p *Page) failure(s *session, err error) state {
 	if refused, ok := errors.AsType[*client.HTTPError](err); ok && refused.Status == http.StatusUnauthorized {
 		return state{Name: stateLogin, Reason: refused.Error()}
+	}
+	if s.chosen != "" && s.refused(err) {
+		return state{Name: stateRefused, Reason: s.chosen}
 	}
 	if p.options.Command != nil {
 		ended := state{Name: stateEnded, Reason: err.Error()}

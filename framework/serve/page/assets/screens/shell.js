@@ -16,11 +16,11 @@ export const themes = {
   },
 };
 
-const words = { connected: 'connected', connecting: 'connecting', lost: 'lost', ended: 'ended', login: 'needs a login', idle: 'not connected', saved: 'a saved session' };
+const words = { connected: 'connected', connecting: 'connecting', lost: 'lost', ended: 'ended', login: 'needs a login', refused: 'revision refused', idle: 'not connected', saved: 'a saved session' };
 
 export function Bar() {
   const s = useStore(), a = s.about;
-  const dot = s.down ? 'off' : { connected: '', connecting: 'wait', lost: 'off', ended: 'off', login: 'off', idle: 'idle', saved: 'idle' }[s.state.name];
+  const dot = s.down ? 'off' : { connected: '', connecting: 'wait', lost: 'off', ended: 'off', login: 'off', refused: 'off', idle: 'idle', saved: 'idle' }[s.state.name];
   return html`<header class="bar"><button class="icon only-s" aria-label="What the server offers" aria-expanded=${String(Boolean(s.rail))} onClick=${() => change({ rail: !s.rail })}><svg viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true"><path d="M2 4.5h12M2 8h12M2 11.5h12"/></svg></button>
     <a class="mark" href="#/"><${Mark}/><span>${seen(a?.title || a?.name || 'Kagami')}</span></a>${a?.name && html`<span class="at">${seen(a.name)} ${seen(a.version)}</span>`}
     <span class="live" role="status"><i class=${'dot ' + dot}></i><span class="txt">${s.down ? 'the page has lost its program' : words[s.state.name]}${a && s.state.name === 'connected' ? ' ' + ({ memory: 'in memory', HTTP: 'over HTTP', stdio: 'on stdio' })[a.carrier] : ''}</span></span>
@@ -91,6 +91,7 @@ export function Banner() {
     case 'lost': return html`<div class="banner" role="alert"><b>The connection is lost.</b><span class="wrapped">${seen(s.state.reason ?? '')}</span><button class="btn" onClick=${() => connect({})}>Try now</button></div>`;
     case 'ended': return html`<div class="banner" role="alert"><b>The server has ended.</b><span class="wrapped">${seen(s.state.reason ?? '')}</span><button class="btn" onClick=${() => connect({})}>Start again</button>
       ${s.state.stderr?.some(Boolean) && html`<pre class="code wrap" tabindex="0">${seen(s.state.stderr.join('\n'))}</pre>`}</div>`;
+    case 'refused': return html`<div class="banner" role="alert"><b>The server does not speak ${s.state.reason}.</b><span>Choose another revision, or let the server choose.</span><button class="btn" onClick=${() => connect({ revision: '' })}>Let the server choose</button></div>`;
     case 'saved': return html`<div class="banner calm"><b>This session was saved at ${seen(s.state.reason ?? '')}.</b><span>There is no server to call.</span></div>`;
     case 'login': return html`<form class="banner w" onSubmit=${e => { e.preventDefault(); connect({ bearer: token }); setToken(''); }}><b>The server wants a token.</b><span class="wrapped">${seen(s.state.reason ?? '')}</span>
       <label class="row">Token <input class="in" type="password" autocomplete="off" value=${token} onInput=${e => setToken(e.target.value)}/></label><button class="btn p">Use it</button></form>`;
