@@ -1,0 +1,167 @@
+package oauth_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+)
+
+// TestScopeOptions checks which scopes are requested, and whether a refresh token is asked for.
+func TestScopeOptions(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		opts      []oauth.Option
+		requested string
+		renewable bool
+	}{
+		"default": {nil, "orders:read offline_access", true},
+		"more":    {[]oauth.Option{oauth.Scopes("orders:write")}, "orders:read orders:write offline_access", true},
+		"fewer": {
+			[]oauth.Option{oauth.Scopes("profile"), oauth.Narrow(func(server string, scopes []string) []string {
+				if !strings.HasSuffix(server, "/mcp") || !slices.Equal(scopes, []string{"orders:read", "profile"}) {
+					t.Errorf("Narrow gets %s, %q", server, scopes)
+				}
+				return scopes[:1]
+			})}, "orders:read offline_access", true,
+		},
+		"without refresh": {[]oauth.Option{oauth.Offline(false)}, "orders:read", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, u := open(t), &user{}
+			f := flow(t, append(tt.opts, u.browser(t))...)
+			call(t, mustConnect(t, f, s.url), "hours", "ann")
+			for _, r := range s.issuer.Log() {
+				if r.Path == "/authorize" && r.Form.Get("scope") != tt.requested {
+					t.Errorf("requested %q; want %q", r.Form.Get("scope"), tt.requested)
+				}
+				if r.Path == "/register" && strings.Contains(r.Form.Get("metadata"), "refresh_token") != tt.renewable {
+					t.Errorf("registered as %s", r.Form.Get("metadata"))
+				}
+			}
+			if s.issuer.Requests("/authorize") != 1 || s.issuer.Requests("/register") != 1 {
+				t.Errorf("%d visits, %d registrations", s.issuer.Requests("/authorize"), s.issuer.Requests("/register"))
+			}
+		})
+	}
+}
+
+func TestNoRegistration(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	_, err := connect(t, flow(t, u.browser(t), oauth.NoRegistration()), s.url)
+	if !errors.Is(err, oauth.ErrNoWay) || s.issuer.Requests("/register") != 0 || u.seen() != 0 {
+		t.Errorf("%v, %d registrations, %d pages", err, s.issuer.Requests("/register"), u.seen())
+	}
+}
+
+// TestChoose checks the choice between the authorization servers that the server names.
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	s := script(t, map[string]string{
+		"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL/one","URL/two"]}`,
+		asPath + "/one": asAt("/one"), asPath + "/two": asAt("/two"),
+	})
+	no := errors.New("neither")
+	for name, tt := range map[string]struct {
+		choose func(ctx context.Context, server string, issuers []string) (string, error)
+		issuer string
+		err    error
+	}{
+		"the first by default": {nil, "/one", nil},
+		"the second": {func(_ context.Context, server string, issuers []string) (string, error) {
+			if server != s.URL+"/mcp" || len(issuers) != 2 {
+				t.Errorf("Choose gets %s, %q", server, issuers)
+			}
+			return issuers[1], nil
+		}, "/two", nil},
+		"an error":    {func(context.Context, string, []string) (string, error) { return "", no }, "", no},
+		"another one": {func(context.Context, string, []string) (string, error) { return "https://evil.example", nil }, "", oauth.ErrIssuer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var opts []oauth.Option
+			if tt.choose != nil {
+				opts = append(opts, oauth.Choose(tt.choose))
+			}
+			in, err := flow(t, opts...).Inspect(t.Context(), s.URL+"/mcp")
+			if !errors.Is(err, tt.err) {
+				t.Fatalf("%v; want %v", err, tt.err)
+			}
+			if tt.err == nil && in.Issuer != s.URL+tt.issuer {
+				t.Errorf("chose %s", in.Issuer)
+			}
+		})
+	}
+}
+
+// TestPlain checks that http is refused for hosts that are not loopback, unless they are named.
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	s := script(t, map[string]string{
+		"/mcp": "401|challenge Bearer", prmPath: `{"resource":"http://shop.example/mcp","authorization_servers":["http://login.example:81"]}`,
+		asPath: strings.ReplaceAll(fmt.Sprintf(as, "http://login.example:81"), "URL", "http://login.example:81"),
+	})
+	proxy, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	through := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyURL(proxy)}}
+	for name, tt := range map[string]struct {
+		hosts []string
+		err   error
+	}{
+		"neither":             {nil, oauth.ErrUnsafeURL},
+		"one of the two":      {[]string{"shop.example"}, oauth.ErrUnsafeURL},
+		"by name":             {[]string{"shop.example", "login.example"}, nil},
+		"by name and port":    {[]string{"shop.example", "login.example:81"}, nil},
+		"by another port":     {[]string{"shop.example", "login.example:82"}, oauth.ErrUnsafeURL},
+		"by a part of a name": {[]string{"shop.example", "example"}, oauth.ErrUnsafeURL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in, err := flow(t, oauth.HTTPClient(through), oauth.Plain(tt.hosts...)).Inspect(t.Context(), "http://shop.example/mcp")
+			if !errors.Is(err, tt.err) || tt.err == nil && in.Issuer != "http://login.example:81" {
+				t.Errorf("%+v, %v; want %v", in, err, tt.err)
+			}
+		})
+	}
+}
+
+// TestPage checks that the program writes the last page, without anything of the request.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	for want, verdict := range map[string]error{"Done.": nil, "Not done: no": errors.New("no")} {
+		l := oauth.Listener(oauth.Page(func(w io.Writer, err error) {
+			if err != nil {
+				_, _ = fmt.Fprintf(w, "Not done: %v", err)
+				return
+			}
+			_, _ = io.WriteString(w, "Done.")
+		}))
+		callback, err := l.Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		answered := make(chan error, 1)
+		go func() {
+			_, err := l.Receive(t.Context(), "right")
+			l.Answer(verdict)
+			answered <- err
+		}()
+		if _, page := fetch(t, http.MethodGet, callback+"?state=right&code=x", ""); !strings.HasSuffix(page, " "+want) {
+			t.Errorf("the page is %q; want %q", page, want)
+		}
+		if err := errors.Join(<-answered, l.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
