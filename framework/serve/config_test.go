@@ -28,10 +28,16 @@ var update = flag.Bool("update-docs", false, "write the table in docs/config.md 
 // overHTTP serves an app until the test ends, and returns where it listens and what it has printed.
 func overHTTP(t *testing.T, app *framework.App, args ...string) (address string, printed func() string) {
 	t.Helper()
+	return withOptions(t, app, nil, args...)
+}
+
+// withOptions is like overHTTP, with options of the program.
+func withOptions(t *testing.T, app *framework.App, opts []serve.Option, args ...string) (address string, printed func() string) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var errs spoken
 	done := make(chan error, 1)
-	go func() { done <- serve.Run(ctx, app, args, serve.Streams(nil, nil, &errs)) }()
+	go func() { done <- serve.Run(ctx, app, args, append(opts, serve.Streams(nil, nil, &errs))...) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {

@@ -107,3 +107,36 @@ func TestWrongAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestLandingOptions checks what a browser gets at the root.
+func TestLandingOptions(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		opts   []serve.Option
+		status int
+		text   string
+	}{
+		"default": {nil, http.StatusOK, "A server for AI assistants."},
+		"a text":  {[]serve.Option{serve.Landing("Prices of <our> shop.")}, http.StatusOK, "Prices of &lt;our&gt; shop."},
+		"off":     {[]serve.Option{serve.NoLanding()}, http.StatusNotFound, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address, _ := withOptions(t, greeter(), tt.opts, "--http", "127.0.0.1:0")
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept", "text/html")
+			answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = answer.Body.Close() }()
+			body, err := io.ReadAll(answer.Body)
+			if err != nil || answer.StatusCode != tt.status || !strings.Contains(string(body), tt.text) || tt.text == "" && strings.Contains(string(body), "<html") {
+				t.Errorf("%d, %v: %s", answer.StatusCode, err, body)
+			}
+		})
+	}
+}
