@@ -33,7 +33,7 @@ var apiGroups = []struct {
 	{"Middleware", []string{"middleware", "middleware/auth", "middleware/authserver", "middleware/prometheus"}},
 	{"Tests", []string{"testkit", "framework/mcpfx/mcpfxtest", "testkit/storetest", "testkit/transporttest"}},
 	{"Clients", []string{"protocol/client", "protocol/client/oauth"}},
-	{"Tools around a server", []string{"framework/serve/inspect", "framework/serve/page", "framework/serve/record", "framework/serve/surface", "framework/serve/surface/contract", "framework/serve/surface/profile"}},
+	{"Tools around a server", []string{"framework/serve/clients", "framework/serve/inspect", "framework/serve/page", "framework/serve/record", "framework/serve/surface", "framework/serve/surface/contract", "framework/serve/surface/profile"}},
 	{"Types and contracts", []string{"protocol", "transport", "protocol/task", "protocol/session", "protocol/eventlog", "protocol/claim", "protocol/change"}},
 }
 

@@ -17,7 +17,7 @@ import (
 var plain = []string{
 	"transport", "protocol/engine", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext",
 	"protocol/rounds", "framework/store", "framework/serve/page", "framework/serve/surface",
-	"framework/serve/inspect", "framework/serve/record", "testkit/storetest", "testkit",
+	"framework/serve/clients", "framework/serve/inspect", "framework/serve/record", "testkit/storetest", "testkit",
 	"protocol/task", "protocol/session", "protocol/eventlog", "protocol/claim", "protocol/change",
 	"protocol/lazyctx", "protocol/client", "middleware", "cmd/kagami", "docs/code", "examples",
 }

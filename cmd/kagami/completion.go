@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kagami-mcp/kagami/framework/serve/clients"
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
@@ -80,7 +81,7 @@ func serverNames() []string {
 		return nil
 	}
 	var names []string
-	for _, c := range slices.Concat(projectFiles(), clientPrograms()) {
+	for _, c := range slices.Concat(projectFiles(), clients.All()) {
 		for _, one := range dirs.configured(&c) {
 			if one.Name != "" && one.Problem == "" {
 				names = append(names, one.Name)

@@ -12,18 +12,20 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/kagami-mcp/kagami/framework/serve/clients"
 )
 
 // configFile is a client's configuration file. Changes keep its comments and the order of its
 // members.
 type configFile struct {
-	client *clientProgram
+	client *clients.Program
 	path   string
 	read   []byte // content when it was read; nil: the file does not exist
 	text   []byte // read with the changes so far
 }
 
-func (d directories) open(c *clientProgram) (*configFile, error) {
+func (d directories) open(c *clients.Program) (*configFile, error) {
 	f := &configFile{client: c, path: d.file(c)}
 	text, err := os.ReadFile(f.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -36,7 +38,7 @@ func (d directories) open(c *clientProgram) (*configFile, error) {
 // servers returns the entries in the file by name.
 func (f *configFile) servers() (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
-	if f.client.member == "" || len(bytes.TrimSpace(f.text)) == 0 {
+	if f.client.Member == "" || len(bytes.TrimSpace(f.text)) == 0 {
 		return all, nil
 	}
 	standard, err := hujson.Standardize(bytes.Clone(f.text))
@@ -47,9 +49,9 @@ func (f *configFile) servers() (map[string]json.RawMessage, error) {
 	if err := json.Unmarshal(standard, &whole); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.path, err)
 	}
-	if member := whole[f.client.member]; len(member) > 0 {
+	if member := whole[f.client.Member]; len(member) > 0 {
 		if err := json.Unmarshal(member, &all); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", f.path, f.client.member, err)
+			return nil, fmt.Errorf("%s: %s: %w", f.path, f.client.Member, err)
 		}
 	}
 	return all, nil
@@ -58,7 +60,7 @@ func (f *configFile) servers() (map[string]json.RawMessage, error) {
 // holds reports whether the file has a server with this name. own reports whether its entry is the
 // one that kagami wrote.
 func (f *configFile) holds(name, written string) (there, own bool, err error) {
-	if f.client.member == "" {
+	if f.client.Member == "" {
 		for line := range strings.Lines(string(f.text)) {
 			line = strings.TrimSpace(line)
 			there = there || line == "[mcp_servers."+name+"]" || line == `[mcp_servers."`+name+`"]`
@@ -81,9 +83,9 @@ func compacted(text []byte) string {
 }
 
 // with returns the text of the file with one more entry, and the text of the entry.
-func (f *configFile) with(r *registration) (text []byte, entry string, err error) {
-	if f.client.member == "" {
-		entry = r.toml()
+func (f *configFile) with(r *clients.Server) (text []byte, entry string, err error) {
+	if f.client.Member == "" {
+		entry = r.TOML()
 		return append(bytes.Clone(f.text), entry...), entry, nil
 	}
 	tree, err := f.tree()
@@ -95,14 +97,14 @@ func (f *configFile) with(r *registration) (text []byte, entry string, err error
 		return nil, "", fmt.Errorf("%s does not contain a JSON object", f.path)
 	}
 	unit := indentOf(root)
-	if tree.Find("/"+f.client.member) == nil {
-		insert(root, f.client.member, hujson.Value{Value: &hujson.Object{}}, unit, 1)
+	if tree.Find("/"+f.client.Member) == nil {
+		insert(root, f.client.Member, hujson.Value{Value: &hujson.Object{}}, unit, 1)
 	}
-	servers, ok := tree.Find("/" + f.client.member).Value.(*hujson.Object)
+	servers, ok := tree.Find("/" + f.client.Member).Value.(*hujson.Object)
 	if !ok {
-		return nil, "", fmt.Errorf("%s: %s is not a JSON object", f.path, f.client.member)
+		return nil, "", fmt.Errorf("%s: %s is not a JSON object", f.path, f.client.Member)
 	}
-	value, err := json.MarshalIndent(f.client.entry(r), strings.Repeat(unit, 2), unit)
+	value, err := json.MarshalIndent(f.client.Entry(r), strings.Repeat(unit, 2), unit)
 	if err != nil {
 		return nil, "", err
 	}
@@ -142,14 +144,14 @@ func insert(o *hujson.Object, name string, value hujson.Value, unit string, dept
 // without returns the text of the file without an entry. The argument entry is the text that kagami
 // wrote.
 func (f *configFile) without(name, entry string) ([]byte, error) {
-	if f.client.member == "" {
+	if f.client.Member == "" {
 		return bytes.Replace(f.text, []byte(entry), nil, 1), nil
 	}
 	tree, err := f.tree()
 	if err != nil {
 		return nil, err
 	}
-	if found := tree.Find("/" + f.client.member); found != nil {
+	if found := tree.Find("/" + f.client.Member); found != nil {
 		if servers, ok := found.Value.(*hujson.Object); ok {
 			remove(servers, name)
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/framework/serve/clients"
 )
 
 func (a *cli) clientsCommand() *cobra.Command {
@@ -21,18 +23,18 @@ func (a *cli) clientsCommand() *cobra.Command {
 			if len(args) > 0 {
 				return usagef("unexpected argument %q", args[0])
 			}
-			return a.listServers(clientPrograms())
+			return a.listServers(clients.All())
 		},
 	}
 }
 
 // projectFiles returns the configuration files of a project, relative to the working directory.
-func projectFiles() []clientProgram {
-	var all []clientProgram
+func projectFiles() []clients.Program {
+	var all []clients.Program
 	for _, path := range []string{"mcp.json", ".mcp.json", ".cursor/mcp.json"} {
-		all = append(all, clientProgram{name: path, member: "mcpServers", paths: map[string]string{"": path}})
+		all = append(all, clients.Program{Name: path, Member: "mcpServers", Paths: map[string]string{"": path}})
 	}
-	return append(all, clientProgram{name: ".vscode/mcp.json", member: "servers", paths: map[string]string{"": ".vscode/mcp.json"}})
+	return append(all, clients.Program{Name: ".vscode/mcp.json", Member: "servers", Paths: map[string]string{"": ".vscode/mcp.json"}})
 }
 
 func (a *cli) discoverCommand() *cobra.Command {
@@ -46,7 +48,7 @@ directory. Every command accepts such a name as SERVER.`,
 			if len(args) > 0 {
 				return usagef("unexpected argument %q", args[0])
 			}
-			return a.listServers(slices.Concat(projectFiles(), clientPrograms()))
+			return a.listServers(slices.Concat(projectFiles(), clients.All()))
 		},
 	}
 }
@@ -62,27 +64,27 @@ type configuredServer struct {
 
 // configured returns the servers in the configuration of one client. For Codex, whose file is TOML,
 // it returns only the names.
-func (d directories) configured(c *clientProgram) []configuredServer {
+func (d directories) configured(c *clients.Program) []configuredServer {
 	file, err := d.open(c)
 	if err != nil {
-		return []configuredServer{{Client: c.name, File: d.file(c), Problem: err.Error()}}
+		return []configuredServer{{Client: c.Name, File: d.file(c), Problem: err.Error()}}
 	}
-	if c.member == "" {
+	if c.Member == "" {
 		var found []configuredServer
 		for line := range strings.Lines(string(file.text)) {
 			if name, ok := strings.CutPrefix(strings.TrimSpace(line), "[mcp_servers."); ok && strings.HasSuffix(name, "]") && !strings.Contains(name, ".") {
-				found = append(found, configuredServer{Client: c.name, File: file.path, Name: strings.Trim(strings.TrimSuffix(name, "]"), `"`)})
+				found = append(found, configuredServer{Client: c.Name, File: file.path, Name: strings.Trim(strings.TrimSuffix(name, "]"), `"`)})
 			}
 		}
 		return found
 	}
 	servers, err := file.servers()
 	if err != nil {
-		return []configuredServer{{Client: c.name, File: file.path, Problem: err.Error()}}
+		return []configuredServer{{Client: c.Name, File: file.path, Problem: err.Error()}}
 	}
 	var found []configuredServer
 	for name, entry := range servers {
-		one := configuredServer{Client: c.name, File: file.path, Name: name}
+		one := configuredServer{Client: c.Name, File: file.path, Name: name}
 		one.Runs, one.Problem = judged(entry)
 		found = append(found, one)
 	}
@@ -92,11 +94,11 @@ func (d directories) configured(c *clientProgram) []configuredServer {
 
 // judged returns what an entry runs, and why it cannot be started.
 func judged(raw json.RawMessage) (runs, problem string) {
-	var e clientEntry
+	var e clients.Entry
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return "", "the entry does not have the members of a server"
 	}
-	if url := e.url(); url != "" {
+	if url := e.Address(); url != "" {
 		return url, ""
 	}
 	if e.Command == "" {
@@ -108,11 +110,11 @@ func judged(raw json.RawMessage) (runs, problem string) {
 			problem = e.Command + " cannot be executed"
 		}
 	}
-	return strings.Join(e.words(), " "), problem
+	return strings.Join(e.Words(), " "), problem
 }
 
 // listServers prints the servers in these configurations.
-func (a *cli) listServers(files []clientProgram) error {
+func (a *cli) listServers(files []clients.Program) error {
 	dirs, err := userDirectories()
 	if err != nil {
 		return err

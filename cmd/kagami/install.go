@@ -14,13 +14,15 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/framework/serve/clients"
 )
 
 // installFlags are the flags of install and uninstall.
 type installFlags struct {
 	client, name string
 	env          []string
-	login        clientLogin
+	login        clients.Login
 	print, yes   bool
 }
 
@@ -97,10 +99,7 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 	if err != nil {
 		return err
 	}
-	if r.URL != "" && !client.remote {
-		return usagef("%s does not read URLs from its file: add %s in its settings, under Connectors", client.name, r.URL)
-	}
-	if err := client.canLogIn(r); err != nil {
+	if err := fits(client, r); err != nil {
 		return err
 	}
 	file, err := dirs.open(client)
@@ -108,10 +107,11 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 		return err
 	}
 	if f.print {
-		return a.printEntry(client, r)
+		_, err := fmt.Fprint(a.out, client.Text(r))
+		return err
 	}
 	known := dirs.installed()
-	written := known[client.name][r.Name]
+	written := known[client.Name][r.Name]
 	there, own, err := file.holds(r.Name, written)
 	switch {
 	case err != nil:
@@ -130,28 +130,30 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 	if err := a.confirm(f, file, text); err != nil {
 		return err
 	}
-	if err := errors.Join(file.write(text), known.keep(dirs, client.name, r.Name, entry)); err != nil {
+	if err := errors.Join(file.write(text), known.keep(dirs, client.Name, r.Name, entry)); err != nil {
 		return err
 	}
-	if _, err = fmt.Fprintf(a.out, "%s now has the server %s. Restart the client.\n", client.name, r.Name); err != nil || r.URL == "" || r.Header["Authorization"] != "" {
+	if _, err = fmt.Fprintf(a.out, "%s now has the server %s. Restart the client.\n", client.Name, r.Name); err != nil || r.URL == "" || r.Header["Authorization"] != "" {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "If the server wants a login: %s.\n", strings.ReplaceAll(client.logsIn, "NAME", r.Name))
+	_, err = fmt.Fprintf(a.out, "If the server wants a login: %s.\n", strings.ReplaceAll(client.LogsIn, "NAME", r.Name))
 	return err
 }
 
-// canLogIn returns an error if the client's configuration cannot contain the settings for its
-// login.
-func (c *clientProgram) canLogIn(r *registration) error {
+// fits returns an error if the client's configuration cannot contain the server, or the settings for
+// its login.
+func fits(c *clients.Program, r *clients.Server) error {
 	switch l := &r.Login; {
-	case !l.given():
+	case r.URL != "" && !c.Remote:
+		return usagef("%s does not read URLs from its file: add %s in its settings, under Connectors", c.Name, r.URL)
+	case !l.Given():
 		return nil
 	case r.URL == "":
 		return usagef("--client-id, --scope and --callback-port are for servers at a URL")
-	case !c.told:
-		return usagef("%s has no login settings in its file: it registers itself", c.name)
-	case l.Port != 0 && c.name != "claude-code":
-		return usagef("--callback-port: %s chooses the port itself", c.name)
+	case !c.Logins:
+		return usagef("%s has no login settings in its file: it registers itself", c.Name)
+	case l.Port != 0 && c.Name != "claude-code":
+		return usagef("--callback-port: %s chooses the port itself", c.Name)
 	}
 	return nil
 }
@@ -170,7 +172,7 @@ func (a *cli) uninstall(f *installFlags) error {
 		return err
 	}
 	known := dirs.installed()
-	written := known[client.name][f.name]
+	written := known[client.Name][f.name]
 	there, own, err := file.holds(f.name, written)
 	switch {
 	case err != nil:
@@ -187,12 +189,12 @@ func (a *cli) uninstall(f *installFlags) error {
 	if err := a.confirm(f, file, text); err != nil {
 		return err
 	}
-	return errors.Join(file.write(text), known.keep(dirs, client.name, f.name, ""))
+	return errors.Join(file.write(text), known.keep(dirs, client.Name, f.name, ""))
 }
 
 // registration returns the description of the server for a client.
-func (a *cli) registration(ctx context.Context, f *installFlags, server []string, dirs directories) (*registration, error) {
-	r := &registration{Name: f.name, Env: map[string]string{}, Header: map[string]string{}, Login: f.login}
+func (a *cli) registration(ctx context.Context, f *installFlags, server []string, dirs directories) (*clients.Server, error) {
+	r := &clients.Server{Name: f.name, Env: map[string]string{}, Header: map[string]string{}, Login: f.login}
 	for _, pair := range slices.Concat(a.serverEnv, f.env) { // serverEnv comes from the entry of a server that was given by name
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
@@ -212,7 +214,7 @@ func (a *cli) registration(ctx context.Context, f *installFlags, server []string
 		if a.bearer != "" {
 			r.Header["Authorization"] = "Bearer " + a.bearer
 		}
-		return r, r.named(cmp.Or(a.serverName, "server"))
+		return r, named(r, cmp.Or(a.serverName, "server"))
 	}
 	if len(a.headers) > 0 || a.bearer != "" {
 		return nil, usagef("--header and --bearer are for servers at a URL")
@@ -226,11 +228,11 @@ func (a *cli) registration(ctx context.Context, f *installFlags, server []string
 		command = []string{binary}
 	}
 	r.Command, r.Args = command[0], command[1:]
-	return r, r.named(cmp.Or(a.serverName, strings.TrimSuffix(filepath.Base(r.Command), ".exe")))
+	return r, named(r, cmp.Or(a.serverName, strings.TrimSuffix(filepath.Base(r.Command), ".exe")))
 }
 
-// named sets the name of the server to name if it has no name, and checks it.
-func (r *registration) named(name string) error {
+// named sets the name of a server that has none, and checks it.
+func named(r *clients.Server, name string) error {
 	if r.Name == "" {
 		r.Name = name
 	}
@@ -264,18 +266,6 @@ func (a *cli) kept(ctx context.Context, pkg string, dirs directories) (string, e
 		return "", err
 	}
 	return place, os.Rename(next, place)
-}
-
-// printEntry prints the entry that install would write.
-func (a *cli) printEntry(client *clientProgram, r *registration) error {
-	if client.member == "" {
-		_, err := fmt.Fprint(a.out, strings.TrimLeft(r.toml(), "\n"))
-		return err
-	}
-	out := json.NewEncoder(a.out)
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	return out.Encode(map[string]any{client.member: map[string]any{r.Name: client.entry(r)}})
 }
 
 // confirm shows the change, and asks whether to make it.

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/kagami-mcp/kagami/framework/serve/clients"
 )
 
 // TestClientFiles checks where each client has its file on each system.
@@ -41,53 +43,6 @@ func TestClientFiles(t *testing.T) {
 	}
 }
 
-// TestEntries checks how each client writes a program and a URL.
-func TestEntries(t *testing.T) {
-	t.Parallel()
-	program := &registration{Name: "n", Command: "/bin/n", Args: []string{"-x"}, Env: map[string]string{"K": "v"}}
-	remote := &registration{Name: "n", URL: "https://example.com/mcp", Header: map[string]string{"X": "y"}}
-	for name, want := range map[string][2]string{
-		"cursor":   {`{"command":"/bin/n","args":["-x"],"env":{"K":"v"}}`, `{"url":"https://example.com/mcp","headers":{"X":"y"}}`},
-		"vscode":   {`{"type":"stdio","command":"/bin/n","args":["-x"],"env":{"K":"v"}}`, `{"type":"http","url":"https://example.com/mcp","headers":{"X":"y"}}`},
-		"gemini":   {`{"command":"/bin/n","args":["-x"],"env":{"K":"v"}}`, `{"httpUrl":"https://example.com/mcp","headers":{"X":"y"}}`},
-		"windsurf": {`{"command":"/bin/n","args":["-x"],"env":{"K":"v"}}`, `{"serverUrl":"https://example.com/mcp","headers":{"X":"y"}}`},
-	} {
-		c, err := clientNamed(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, r := range []*registration{program, remote} {
-			if got, err := json.Marshal(c.entry(r)); string(got) != want[i] || err != nil {
-				t.Errorf("%s: %s, %v, want %s", name, got, err, want[i])
-			}
-		}
-	}
-	remote = &registration{Name: "n", URL: "https://example.com/mcp", Login: clientLogin{ClientID: "id", Scopes: []string{"a", "b"}, Port: 8085}}
-	for name, want := range map[string]string{
-		"claude-code": `{"type":"http","url":"https://example.com/mcp","oauth":{"clientId":"id","callbackPort":8085,"scopes":"a b"}}`,
-		"cursor":      `{"url":"https://example.com/mcp","auth":{"CLIENT_ID":"id","scopes":["a","b"]}}`,
-		"gemini":      `{"httpUrl":"https://example.com/mcp","oauth":{"enabled":true,"clientId":"id","scopes":["a","b"]}}`,
-	} {
-		c, err := clientNamed(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := json.Marshal(c.entry(remote)); string(got) != want || err != nil {
-			t.Errorf("a login of %s: %s, %v, want %s", name, got, err, want)
-		}
-	}
-	if got, want := remote.toml(), "\n[mcp_servers.n]\nurl = \"https://example.com/mcp\"\nscopes = [\"a\",\"b\"]\noauth = { client_id = \"id\" }\n"; got != want {
-		t.Errorf("%s", got)
-	}
-	remote = &registration{Name: "n", URL: "https://example.com/mcp", Header: map[string]string{"X": "y"}}
-	if got, want := program.toml(), "\n[mcp_servers.n]\ncommand = \"/bin/n\"\nargs = [\"-x\"]\nenv = { \"K\" = \"v\" }\n"; got != want {
-		t.Errorf("%s", got)
-	}
-	if got, want := remote.toml(), "\n[mcp_servers.n]\nurl = \"https://example.com/mcp\"\nhttp_headers = { \"X\" = \"y\" }\n"; got != want {
-		t.Errorf("%s", got)
-	}
-}
-
 // TestInstall installs a server in the file of each client, installs it again with another
 // environment, and uninstalls it. All other content of the file, also comments, must stay the same.
 func TestInstall(t *testing.T) {
@@ -110,9 +65,9 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range clientPrograms() {
-		before := "{\n    // my servers\n    \"other\": [1, 2],\n    \"" + c.member + "\": {\n        \"old\": { \"command\": \"/no/such\" }, // keep\n        // last words\n    },\n}\n"
-		if c.member == "" {
+	for _, c := range clients.All() {
+		before := "{\n    // my servers\n    \"other\": [1, 2],\n    \"" + c.Member + "\": {\n        \"old\": { \"command\": \"/no/such\" }, // keep\n        // last words\n    },\n}\n"
+		if c.Member == "" {
 			before = "model = \"x\" # mine\n\n[mcp_servers.old]\ncommand = \"/no/such\"\n"
 		}
 		path := dirs.file(&c)
@@ -129,35 +84,35 @@ func TestInstall(t *testing.T) {
 			}
 			return string(text)
 		}
-		install := []string{"install", "--client", c.name, "--name", "notes", "--cmd", everything + " --stdio"}
+		install := []string{"install", "--client", c.Name, "--name", "notes", "--cmd", everything + " --stdio"}
 		if _, errs, code := kagami(t, install...); code != 2 || !strings.Contains(errs, "give --yes") || read() != before {
-			t.Errorf("%s, without --yes: exit code %d\n%s", c.name, code, errs)
+			t.Errorf("%s, without --yes: exit code %d\n%s", c.Name, code, errs)
 		}
 		out, errs, code := kagami(t, append(install, "--yes")...)
-		if code != 0 || !strings.Contains(out, c.name+" now has the server notes.") || !strings.Contains(errs, "+ ") {
-			t.Errorf("%s: exit code %d\n%s%s", c.name, code, out, errs)
+		if code != 0 || !strings.Contains(out, c.Name+" now has the server notes.") || !strings.Contains(errs, "+ ") {
+			t.Errorf("%s: exit code %d\n%s%s", c.Name, code, out, errs)
 		}
-		if text := read(); !strings.Contains(text, everything) || c.member != "" && (!strings.Contains(text, "// last words") || !strings.Contains(text, "// keep")) {
-			t.Errorf("%s:\n%s", c.name, text)
+		if text := read(); !strings.Contains(text, everything) || c.Member != "" && (!strings.Contains(text, "// last words") || !strings.Contains(text, "// keep")) {
+			t.Errorf("%s:\n%s", c.Name, text)
 		}
 		if _, errs, code := kagami(t, append(install, "--yes", "--env", "K=v")...); code != 0 || strings.Count(read(), `"K"`) != 1 || strings.Count(read(), everything) != 1 {
-			t.Errorf("%s, again: exit code %d\n%s%s", c.name, code, errs, read())
+			t.Errorf("%s, again: exit code %d\n%s%s", c.Name, code, errs, read())
 		}
-		if _, errs, code := kagami(t, "install", "--client", c.name, "--name", "old", "--yes", "--", everything); code != 1 || !strings.Contains(errs, "kagami did not write") {
-			t.Errorf("%s, over another: exit code %d\n%s", c.name, code, errs)
+		if _, errs, code := kagami(t, "install", "--client", c.Name, "--name", "old", "--yes", "--", everything); code != 1 || !strings.Contains(errs, "kagami did not write") {
+			t.Errorf("%s, over another: exit code %d\n%s", c.Name, code, errs)
 		}
-		if _, errs, code := kagami(t, "uninstall", "old", "--client", c.name, "--yes"); code != 1 || !strings.Contains(errs, "kagami did not write") {
-			t.Errorf("%s, of another: exit code %d\n%s", c.name, code, errs)
+		if _, errs, code := kagami(t, "uninstall", "old", "--client", c.Name, "--yes"); code != 1 || !strings.Contains(errs, "kagami did not write") {
+			t.Errorf("%s, of another: exit code %d\n%s", c.Name, code, errs)
 		}
-		if out, errs, code := kagami(t, "uninstall", "notes", "--client", c.name, "--yes"); code != 0 || read() != before {
-			t.Errorf("%s, out again: exit code %d\n%s%s\n%s\nwant\n%s", c.name, code, out, errs, read(), before)
+		if out, errs, code := kagami(t, "uninstall", "notes", "--client", c.Name, "--yes"); code != 0 || read() != before {
+			t.Errorf("%s, out again: exit code %d\n%s%s\n%s\nwant\n%s", c.Name, code, out, errs, read(), before)
 		}
-		if _, _, code := kagami(t, "uninstall", "notes", "--client", c.name, "--yes"); code != 7 {
-			t.Errorf("%s, twice: exit code %d", c.name, code)
+		if _, _, code := kagami(t, "uninstall", "notes", "--client", c.Name, "--yes"); code != 7 {
+			t.Errorf("%s, twice: exit code %d", c.Name, code)
 		}
 		installLogin(t, &c, read)
 		if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
-			t.Errorf("%s: the file is %v, %v", c.name, info, err)
+			t.Errorf("%s: the file is %v, %v", c.Name, info, err)
 		}
 	}
 	discovers(t, dirs)
@@ -172,29 +127,29 @@ func TestInstall(t *testing.T) {
 }
 
 // installLogin installs and uninstalls a server that wants a login.
-func installLogin(t *testing.T, c *clientProgram, read func() string) {
+func installLogin(t *testing.T, c *clients.Program, read func() string) {
 	t.Helper()
 	before := read()
-	url := []string{"install", "https://mcp.example.com/mcp", "--client", c.name, "--name", "shop", "--yes"}
-	if !c.remote {
+	url := []string{"install", "https://mcp.example.com/mcp", "--client", c.Name, "--name", "shop", "--yes"}
+	if !c.Remote {
 		if _, errs, code := kagami(t, url...); code != 2 || !strings.Contains(errs, "Connectors") {
-			t.Errorf("%s, a URL: exit code %d\n%s", c.name, code, errs)
+			t.Errorf("%s, a URL: exit code %d\n%s", c.Name, code, errs)
 		}
 		return
 	}
 	out, errs, code := kagami(t, url...)
 	if code != 0 || !strings.Contains(out, "If the server wants a login: ") || !strings.Contains(out, "shop") || strings.Contains(out, "NAME") {
-		t.Errorf("%s, a URL: exit code %d\n%s%s", c.name, code, out, errs)
+		t.Errorf("%s, a URL: exit code %d\n%s%s", c.Name, code, out, errs)
 	}
 	out, errs, code = kagami(t, append(url, "--client-id", "by-hand", "--scope", "orders:read")...)
-	if told := strings.Contains(read(), "by-hand") && strings.Contains(read(), "orders:read"); told != c.told || (code == 0) != c.told {
-		t.Errorf("%s, a login: exit code %d\n%s%s%s", c.name, code, out, errs, read())
+	if told := strings.Contains(read(), "by-hand") && strings.Contains(read(), "orders:read"); told != c.Logins || (code == 0) != c.Logins {
+		t.Errorf("%s, a login: exit code %d\n%s%s%s", c.Name, code, out, errs, read())
 	}
-	if _, errs, code := kagami(t, "uninstall", "shop", "--client", c.name, "--yes"); code != 0 || read() != before {
-		t.Errorf("%s, out again: exit code %d\n%s%s", c.name, code, errs, read())
+	if _, errs, code := kagami(t, "uninstall", "shop", "--client", c.Name, "--yes"); code != 0 || read() != before {
+		t.Errorf("%s, out again: exit code %d\n%s%s", c.Name, code, errs, read())
 	}
-	if _, _, code := kagami(t, "install", everything, "--client", c.name, "--scope", "x", "--yes"); code != 2 {
-		t.Errorf("%s, a login of a program: exit code %d", c.name, code)
+	if _, _, code := kagami(t, "install", everything, "--client", c.Name, "--scope", "x", "--yes"); code != 2 {
+		t.Errorf("%s, a login of a program: exit code %d", c.Name, code)
 	}
 }
 

@@ -6,12 +6,14 @@ import (
 	"os/exec"
 	"reflect"
 	"slices"
+
+	"github.com/kagami-mcp/kagami/framework/serve/clients"
 )
 
 // namedServer is a server that was found by name, and the configuration file that has it.
 type namedServer struct {
 	file  string
-	entry clientEntry
+	entry clients.Entry
 }
 
 // lookUp replaces the name of a server by the command line or URL in a configuration. It leaves
@@ -39,7 +41,7 @@ func (a *cli) lookUp(name string) ([]string, error) {
 	for field, value := range first.entry.Headers {
 		a.headers = append(a.headers, field+": "+value)
 	}
-	return first.entry.words(), nil
+	return first.entry.Words(), nil
 }
 
 // serversNamed finds a name in all configurations. It skips files that cannot be read; the command
@@ -50,7 +52,7 @@ func serversNamed(name string) []namedServer {
 		return nil
 	}
 	var found []namedServer
-	for _, c := range slices.Concat(projectFiles(), clientPrograms()) {
+	for _, c := range slices.Concat(projectFiles(), clients.All()) {
 		file, err := dirs.open(&c)
 		if err != nil {
 			continue
@@ -60,7 +62,7 @@ func serversNamed(name string) []namedServer {
 			continue
 		}
 		one := namedServer{file: file.path}
-		if json.Unmarshal(servers[name], &one.entry) == nil && one.entry.words()[0] != "" {
+		if json.Unmarshal(servers[name], &one.entry) == nil && one.entry.Words()[0] != "" {
 			found = append(found, one)
 		}
 	}

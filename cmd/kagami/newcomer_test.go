@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/serve/clients"
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
@@ -66,12 +67,12 @@ func TestNewcomer(t *testing.T) {
 	n.runs("notes", "ok", "go", "test", "./...")
 	n.develops()
 	server := n.builds()
-	for i, c := range clientPrograms() {
+	for i, c := range clients.All() {
 		what := server
 		if i == 0 {
 			what = "." // the package is built
 		}
-		n.runs("notes", "", "kagami", "install", what, "--client", c.name, "--name", "notes"+strconv.Itoa(i), "--yes")
+		n.runs("notes", "", "kagami", "install", what, "--client", c.Name, "--name", "notes"+strconv.Itoa(i), "--yes")
 	}
 	n.runs("", "Buy tea", "kagami", "call", "notes0", "add_note", "text=Buy tea") // by its name
 	n.runs("notes", "no client refuses or changes anything", "kagami", "inspect", ".", "--profile", "all", "--strict")

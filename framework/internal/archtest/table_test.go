@@ -107,8 +107,9 @@ var table = []rule{
 		"framework", "framework/internal/sigpipe", "framework/serve/page", "framework/serve/surface", "framework/store", "framework/store/memory", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
 	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
 	{prefix: "framework/internal/effectlog"},
+	{prefix: "framework/serve/clients"},
 	{prefix: "framework/serve/page", internal: []string{
-		"framework/internal/effectlog", "framework/serve/surface/profile",
+		"framework/internal/effectlog", "framework/serve/clients", "framework/serve/surface/profile",
 		"framework/internal/binding", "framework/internal/secretname", "framework/serve/record", "framework/serve/surface", "protocol", "protocol/client", "protocol/dialect", "protocol/jsontext", "transport",
 	}},
 	{prefix: "framework/serve/surface", internal: []string{"protocol", "protocol/dialect", "protocol/client", "protocol/jsontext"}},
@@ -152,7 +153,7 @@ var table = []rule{
 	{prefix: "cmd/kagami/internal/login", internal: []string{"protocol/client/oauth"}},
 	{prefix: "cmd/kagami/internal/bridge", internal: []string{"protocol", "protocol/jsontext"}},
 	{prefix: "cmd/kagami", internal: []string{
-		"cmd/kagami/internal/bridge", "cmd/kagami/internal/conform", "cmd/kagami/internal/login", "framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "framework/serve/surface/profile",
+		"cmd/kagami/internal/bridge", "cmd/kagami/internal/conform", "cmd/kagami/internal/login", "framework/serve/clients", "framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "framework/serve/surface/profile",
 		"protocol", "protocol/client", "protocol/client/oauth", "protocol/jsontext", "transport", "transport/stdio",
 	}, external: []string{"github.com/fsnotify/fsnotify", "github.com/spf13/cobra", "github.com/tailscale/hujson", "golang.org/x/sys"}},
 	{prefix: "docs"},

@@ -35,6 +35,7 @@ func (p *Page) routes(own bool) http.Handler {
 	api := map[string]func(http.ResponseWriter, *http.Request) error{
 		"GET /api/server":               p.getServer,
 		"GET /api/offers":               p.getOffers,
+		"GET /api/connectors":           p.getConnectors,
 		"POST /api/connect":             p.postConnect,
 		"GET /api/calls":                p.getCalls,
 		"POST /api/calls":               p.postCall,
