@@ -14,14 +14,14 @@ import (
 	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
-// UnixTransport is a carrier made of another one: many connections over a Unix
-// socket, each framed like stdio (2026-07-28 basic/transports: custom transports).
+// UnixTransport serves many connections over a Unix socket, each framed as on
+// stdio (2026-07-28 basic/transports: custom transports).
 type UnixTransport struct {
 	Listener net.Listener
 	Options  []stdio.Option // of each connection
 }
 
-// Serve accepts connections until ctx ends, and waits for those it has.
+// Serve accepts connections until ctx ends, and then waits until all have ended.
 func (u UnixTransport) Serve(ctx context.Context, host transport.Host) error {
 	stop := context.AfterFunc(ctx, func() { _ = u.Listener.Close() })
 	defer stop()
