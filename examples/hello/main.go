@@ -17,7 +17,7 @@ func Hello(_ context.Context, in Input) (string, error) {
 
 func newApp() *framework.App {
 	return framework.New("hello", "1.0.0").Add(
-		framework.Tool("hello", Hello, framework.Describe("Greet somebody.")),
+		framework.Tool("hello", Hello, framework.Describe("Greet a person by name.")),
 	)
 }
 

@@ -15,7 +15,7 @@ type Product struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
 	Price int64  `json:"price" doc:"in cents"`
-	Stock int    `json:"stock" doc:"pieces left"`
+	Stock int    `json:"stock" doc:"pieces in stock"`
 }
 
 func (p *Product) columns() []any { return []any{&p.SKU, &p.Name, &p.About, &p.Price, &p.Stock} }
@@ -44,7 +44,7 @@ func (c *Catalog) Components() []framework.Component {
 // SearchIn is the input of the tool search_products.
 type SearchIn struct {
 	Words string `json:"words" doc:"what to look for" validate:"min=2,max=100"`
-	Limit int    `json:"limit" doc:"how many at most" default:"10" validate:"min=1,max=50"`
+	Limit int    `json:"limit" doc:"maximum number of products" default:"10" validate:"min=1,max=50"`
 }
 
 // Search implements the tool search_products.

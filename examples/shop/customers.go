@@ -74,7 +74,7 @@ func (c *Customers) find(ctx context.Context, id int64) (Customer, error) {
 	var found Customer
 	err := c.db.QueryRowContext(ctx, selectCustomers+`WHERE id = ?`, id).Scan(found.columns()...)
 	if errors.Is(err, sql.ErrNoRows) {
-		return found, framework.NotFoundf("there is no customer %d; find_customer knows their numbers", id)
+		return found, framework.NotFoundf("there is no customer %d; find_customer returns the numbers", id)
 	}
 	if err != nil {
 		return found, fmt.Errorf("reading customer %d: %w", id, err)

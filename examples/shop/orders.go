@@ -19,7 +19,7 @@ type Order struct {
 	Total    int64  `json:"total" doc:"in cents"`
 	Receipt  string `json:"receipt"`
 	Status   string `json:"status" validate:"oneof=unpaid placed cancelled"`
-	Placed   string `json:"placed" doc:"when, as RFC 3339"`
+	Placed   string `json:"placed" doc:"time of the order, as RFC 3339"`
 }
 
 func (o *Order) columns() []any {
@@ -52,7 +52,7 @@ func (o *Orders) Components() []framework.Component {
 			framework.Describe("Order a product for a customer and charge the customer's card. The user is asked first."),
 			framework.Destructive(false), framework.OpenWorld(true)),
 		framework.Tool("cancel_order", o.Cancel,
-			framework.Describe("Cancel an order and refund it. The user is asked first; there is no way back."),
+			framework.Describe("Cancel an order and refund it. The user is asked first. This cannot be undone."),
 			framework.Destructive(true), framework.Idempotent(), framework.OpenWorld(true)),
 		framework.Tool("sales_report", o.Report,
 			framework.Describe("Add up what was sold, product by product. May take a while."),
@@ -66,8 +66,8 @@ func (o *Orders) Components() []framework.Component {
 // PlaceIn is the input of the tool place_order.
 type PlaceIn struct {
 	Customer int64  `json:"customer" doc:"number of the customer" validate:"min=1"`
-	SKU      string `json:"sku" doc:"what to order" validate:"min=1,max=40"`
-	Quantity int    `json:"quantity" doc:"how many" default:"1" validate:"min=1,max=100"`
+	SKU      string `json:"sku" doc:"SKU of the product" validate:"min=1,max=40"`
+	Quantity int    `json:"quantity" doc:"number of pieces" default:"1" validate:"min=1,max=100"`
 }
 
 // offer is what the user has to confirm.
@@ -94,7 +94,7 @@ func (o *Orders) Place(ctx context.Context, in PlaceIn) (Order, error) {
 		return Order{}, err
 	}
 	if !sure {
-		return Order{}, framework.UserErrorf("The user does not want this order. Nothing was charged.")
+		return Order{}, framework.UserErrorf("The user refused this order. Nothing was charged.")
 	}
 	order, err := framework.Once(ctx, "reserve", func(ctx context.Context) (Order, error) {
 		return o.reserve(ctx, framework.IdempotencyKey(ctx), in, offer.Total)
@@ -151,7 +151,7 @@ func (o *Orders) reserve(ctx context.Context, key string, in PlaceIn, total int6
 		return Order{}, err
 	}
 	if n == 0 {
-		return Order{}, framework.UserErrorf("There are no %d × %s left by now. Nothing was charged.", in.Quantity, in.SKU)
+		return Order{}, framework.UserErrorf("%d × %s are no longer in stock. Nothing was charged.", in.Quantity, in.SKU)
 	}
 	err = tx.QueryRowContext(ctx,
 		`INSERT INTO orders (once, customer, sku, quantity, total, receipt, status, placed) VALUES (?, ?, ?, ?, ?, '', 'unpaid', ?) `+returnOrder,
@@ -186,7 +186,7 @@ type OrderRef struct {
 
 // Cancellation is the form that the user fills in.
 type Cancellation struct {
-	Confirm bool   `json:"confirm" doc:"yes, cancel it and give the money back"`
+	Confirm bool   `json:"confirm" doc:"cancel the order and refund the money"`
 	Reason  string `json:"reason" doc:"why" default:"changed mind" validate:"oneof='changed mind' 'wrong product' 'too late'"`
 }
 
@@ -202,7 +202,7 @@ func (o *Orders) Cancel(ctx context.Context, in OrderRef) (Order, error) {
 		return Order{}, err
 	}
 	if !form.Confirm {
-		return Order{}, framework.UserErrorf("The user keeps the order.")
+		return Order{}, framework.UserErrorf("The user decided to keep the order.")
 	}
 	framework.Log(ctx).Info("cancelling an order: " + form.Reason)
 	_, err = framework.Once(ctx, "refund", func(ctx context.Context) (struct{}, error) {

@@ -68,7 +68,7 @@ func shop(t testing.TB, b *bank, opts ...fx.Option) *framework.App {
 		fx.Options(opts...))
 }
 
-func TestAnOrderAndItsEnd(t *testing.T) {
+func TestPlaceAndCancel(t *testing.T) {
 	var b *bank
 	app := func(t testing.TB) *framework.App {
 		b = newBank()
@@ -105,7 +105,7 @@ func TestAnOrderAndItsEnd(t *testing.T) {
 	})
 }
 
-func TestNothingIsChargedUnasked(t *testing.T) {
+func TestNoChargeWithoutConsent(t *testing.T) {
 	var b *bank
 	app := func(t testing.TB) *framework.App {
 		b = newBank()
@@ -113,7 +113,7 @@ func TestNothingIsChargedUnasked(t *testing.T) {
 	}
 	testkit.BothEras(t, app, func(t *testing.T, s *testkit.Session) {
 		s.OnElicit("Charge Ada Lovelace", false)
-		s.CallRaw("place_order", `{"customer":1,"sku":"sencha"}`).IsError().Mentions("does not want")
+		s.CallRaw("place_order", `{"customer":1,"sku":"sencha"}`).IsError().Mentions("The user refused")
 		s.OnElicit("Charge Ada Lovelace", testkit.Decline)
 		s.CallRaw("place_order", `{"customer":1,"sku":"sencha"}`).IsError().Mentions("declined")
 		s.OnElicit("Charge Alan Turing", true)
@@ -129,7 +129,7 @@ func TestNothingIsChargedUnasked(t *testing.T) {
 	})
 }
 
-func TestReading(t *testing.T) {
+func TestResourcesAndPrompt(t *testing.T) {
 	testkit.AllRevisions(t, func(t testing.TB) *framework.App { return shop(t, newBank()) }, func(t *testing.T, s *testkit.Session) {
 		found, err := testkit.CallAs[[]Product](s, "search_products", SearchIn{Words: "green tea", Limit: 10})
 		if err != nil || len(found) != 2 || found[0].SKU != "gyokuro" {
@@ -153,7 +153,7 @@ func TestReading(t *testing.T) {
 }
 
 // Another customer buys the last kettle while this user thinks, so this user does not pay.
-func TestSoldWhileAsked(t *testing.T) {
+func TestSoldDuringQuestion(t *testing.T) {
 	var db *sql.DB
 	var b *bank
 	app := func(t testing.TB) *framework.App {
@@ -167,7 +167,7 @@ func TestSoldWhileAsked(t *testing.T) {
 			}
 			return true
 		})
-		s.CallRaw("place_order", `{"customer":1,"sku":"kettle","quantity":2}`).IsError().Mentions("no 2 × kettle left", "Nothing was charged")
+		s.CallRaw("place_order", `{"customer":1,"sku":"kettle","quantity":2}`).IsError().Mentions("no longer in stock", "Nothing was charged")
 		if len(b.charged) != 0 {
 			t.Errorf("charged %v", b.charged)
 		}
@@ -207,7 +207,7 @@ func TestCrashes(t *testing.T) {
 }
 
 // A cancellation that stops after the refund can be repeated, and subscribers are notified.
-func TestCancelAgain(t *testing.T) {
+func TestRepeatedCancel(t *testing.T) {
 	var db *sql.DB
 	b := newBank()
 	s := testkit.New(t, shop(t, b, fx.Populate(&db)))
@@ -263,7 +263,7 @@ func TestJournal(t *testing.T) {
 }
 
 // An order succeeds even if the journal cannot be written.
-func TestNoJournal(t *testing.T) {
+func TestJournalFails(t *testing.T) {
 	var db *sql.DB
 	s := testkit.New(t, shop(t, newBank(), fx.Populate(&db)))
 	if _, err := db.ExecContext(t.Context(), `DROP TABLE journal`); err != nil {

@@ -49,7 +49,7 @@ type CompareIn struct {
 
 // Comparison is the result of the tool compare.
 type Comparison struct {
-	Warmest string `json:"warmest" doc:"city with the highest average"`
+	Warmest string `json:"warmest" doc:"city with the highest average temperature"`
 	Driest  string `json:"driest" doc:"city with the lowest chance of rain"`
 	Cities  []Mean `json:"cities" doc:"in the order given"`
 }

@@ -209,7 +209,7 @@ func TestLogFlags(t *testing.T) {
 		return errs.String()
 	}
 	own := func() *framework.App {
-		return framework.New("own", "1", framework.WithLogger(zap.NewNop())).Add(framework.Tool("hello", hello, framework.Describe("Greet somebody.")))
+		return framework.New("own", "1", framework.WithLogger(zap.NewNop())).Add(framework.Tool("hello", hello, framework.Describe("Greet a person by name.")))
 	}
 	for name, c := range map[string]struct {
 		app       *framework.App

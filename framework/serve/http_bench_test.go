@@ -63,7 +63,7 @@ func benchSite(b testing.TB, c faultCarrier, tools int) *faultSite {
 // benchTools makes it n tools, add among them: add itself only adds.
 func benchTools(app *framework.App, n int) *framework.App {
 	for i := range n - 4 {
-		app.Add(framework.Tool(fmt.Sprintf("tool%d", i), hello, framework.Describe("Greet somebody.")))
+		app.Add(framework.Tool(fmt.Sprintf("tool%d", i), hello, framework.Describe("Greet a person by name.")))
 	}
 	return app
 }

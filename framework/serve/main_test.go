@@ -130,7 +130,7 @@ func within[T any](t *testing.T, c <-chan T) T {
 
 func greeter() *framework.App {
 	return framework.New("greeter", "1.2.3", framework.WithInstructions("Greets.")).Add(
-		framework.Tool("hello", hello, framework.Describe("Greet somebody."), framework.ReadOnly()),
+		framework.Tool("hello", hello, framework.Describe("Greet a person by name."), framework.ReadOnly()),
 		framework.Tool("noisy", noisy, framework.Describe("Prints to stdout.")),
 		framework.Tool("nap", nap, framework.Describe("Takes its time.")),
 		framework.Resource("greet://all", func(context.Context) ([]string, error) { return []string{"hello"}, nil },

@@ -138,7 +138,7 @@ func TestInspect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"greeter 1.2.3", "Greets.", "hello (read-only)", "Greet somebody.", "who to greet", "one of happy, sad", `default "happy"`, "greet://all"} {
+	for _, want := range []string{"greeter 1.2.3", "Greets.", "hello (read-only)", "Greet a person by name.", "who to greet", "one of happy, sad", `default "happy"`, "greet://all"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("--inspect does not mention %q:\n%s", want, out)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve"
 )
 
-// RoomIn is the input of a tool.
+// RoomIn is the input of the tools book, compare and advise.
 type RoomIn struct {
 	Hotel string `json:"hotel" doc:"name of the hotel"`
 }
@@ -69,7 +69,7 @@ type PriceIn struct {
 // price is a tool of the server. Advise also gives it to the client's model.
 var price = framework.Tool("price", func(_ context.Context, in PriceIn) (int, error) {
 	return map[string]int{"single": 80, "double": 120}[in.Room], nil
-}, framework.Describe("Say what a night costs."), framework.ReadOnly())
+}, framework.Describe("Return the price of a night."), framework.ReadOnly())
 
 // Advise lets the client's model look up prices before it answers.
 func Advise(ctx context.Context, in RoomIn) (string, error) {

@@ -21,7 +21,7 @@ func weather(t *testing.T) *framework.Server {
 	s, err := framework.New("weather", "1.0.0").Add(
 		framework.Tool("forecast", func(_ context.Context, in cityIn) (Forecast, error) {
 			if in.City == "Rome" {
-				return Forecast{}, framework.UserErrorf("nobody knows")
+				return Forecast{}, framework.UserErrorf("there is no forecast")
 			}
 			return Forecast{Days: []string{"rain", "sun"}}, nil
 		}),
@@ -60,7 +60,7 @@ func TestUse(t *testing.T) {
 		failed            bool
 	}{
 		{"forecast", `{"city":"Oslo"}`, "rain", false},
-		{"forecast", `{"city":"Rome"}`, "nobody knows", true},
+		{"forecast", `{"city":"Rome"}`, "there is no forecast", true},
 		{"forecast", `{"city":"Paris"}`, "Try", true},
 		{"forcast", `{}`, "forcast", true},
 		{"travel", `{}`, "to Oslo", false},
@@ -85,7 +85,7 @@ func TestDays(t *testing.T) {
 	if days, err := a.Days(t.Context(), "Oslo"); err != nil || !slices.Equal(days, []string{"rain", "sun"}) {
 		t.Errorf("%q, %v", days, err)
 	}
-	if _, err := a.Days(t.Context(), "Rome"); err == nil || !strings.Contains(err.Error(), "nobody knows") {
+	if _, err := a.Days(t.Context(), "Rome"); err == nil || !strings.Contains(err.Error(), "there is no forecast") {
 		t.Error(err)
 	}
 }

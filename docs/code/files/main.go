@@ -107,11 +107,11 @@ type BundleIn struct {
 func NewApp() *framework.App {
 	files := &Files{data: map[string][]byte{}}
 	return framework.New("files", "1.0.0").Add(
-		framework.Tool("save", files.Save, framework.Describe("Keep a file")),
-		framework.Tool("list", files.List, framework.Describe("List the files"), framework.ReadOnly()),
-		framework.Tool("bundle", files.Bundle, framework.Describe("Send a file along"), framework.ReadOnly()),
-		framework.Tool("crop", Crop, framework.Describe("Return the left half of a picture"), framework.ReadOnly()),
-		framework.ResourceTemplate("file:///{name}", files.Read, framework.Describe("A file"),
+		framework.Tool("save", files.Save, framework.Describe("Save a file.")),
+		framework.Tool("list", files.List, framework.Describe("List the files."), framework.ReadOnly()),
+		framework.Tool("bundle", files.Bundle, framework.Describe("Return a file with the result."), framework.ReadOnly()),
+		framework.Tool("crop", Crop, framework.Describe("Return the left half of a picture."), framework.ReadOnly()),
+		framework.ResourceTemplate("file:///{name}", files.Read, framework.Describe("A saved file."),
 			framework.Complete("name", func(ctx context.Context, prefix string, _ map[string]string) ([]string, error) {
 				all, err := files.List(ctx, struct{}{})
 				return slices.DeleteFunc(all.Names, func(name string) bool { return !strings.HasPrefix(name, prefix) }), err

@@ -33,7 +33,7 @@ func NewNotes(db *Database) *Notes { return &Notes{db} }
 // Components returns the tools of the provider.
 func (n *Notes) Components() []framework.Component {
 	return []framework.Component{
-		framework.Tool("add_note", n.Add, framework.Describe("Keep a note")),
+		framework.Tool("add_note", n.Add, framework.Describe("Save a note.")),
 	}
 }
 

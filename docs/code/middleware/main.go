@@ -28,10 +28,10 @@ func NewApp(s *Shop, audit io.Writer, opts ...framework.AppOption) *framework.Ap
 		Tenant(s.Tenants),
 		Approve(),
 	).Add(
-		framework.Tool("price", s.Price, framework.Describe("Say the price."), framework.ReadOnly(), framework.Idempotent()),
-		framework.Tool("refund", s.Refund, framework.Describe("Pay an order back."), framework.Destructive(true)),
+		framework.Tool("price", s.Price, framework.Describe("Return the price of a product."), framework.ReadOnly(), framework.Idempotent()),
+		framework.Tool("refund", s.Refund, framework.Describe("Refund an order."), framework.Destructive(true)),
 		framework.Group("reports",
-			framework.Tool("year", s.Year, framework.Describe("Report the year."), framework.ReadOnly(),
+			framework.Tool("year", s.Year, framework.Describe("Report the sales of the year."), framework.ReadOnly(),
 				framework.With(middleware.Timeout(5*time.Second))),
 		).With(framework.With(middleware.RateLimit(perTool))),
 	)
@@ -78,10 +78,10 @@ func (s *Shop) Price(_ context.Context, in PriceIn) (int, error) {
 // RefundIn is the input of the tool refund.
 type RefundIn struct {
 	Order string `json:"order" doc:"number of the order"`
-	Email string `json:"email" doc:"of the customer" validate:"email"`
+	Email string `json:"email" doc:"email address of the customer" validate:"email"`
 }
 
-// Refund pays an order back.
+// Refund refunds an order.
 func (s *Shop) Refund(ctx context.Context, in RefundIn) (string, error) {
 	return "Refunded " + in.Order + " of " + TenantFrom(ctx) + ".", nil
 }

@@ -69,7 +69,7 @@ func TestChain(t *testing.T) {
 		s.OnElicit("Really refund?", true)
 		s.CallRaw("refund", refund).OK().Mentions("Refunded 7 of acme.")
 		s.OnElicit("Really refund?", false)
-		s.CallRaw("refund", refund).IsError().Mentions("does not want it")
+		s.CallRaw("refund", refund).IsError().Mentions("refused")
 		s.CallRaw("price", `{"name":"tea"}`).OK().Mentions("450")
 		s.CallRaw("reports_year", `{}`).OK()
 		got := audit.take(t)
@@ -128,8 +128,8 @@ func TestHide(t *testing.T) {
 		return tool.Name == "refund" && framework.CallerLite(ctx).Principal.Subject == "guest"
 	}
 	app := framework.New("shop", "1.0.0").Use(Hide(guests)...).Add(
-		framework.Tool("price", shop().Price, framework.Describe("Say the price.")),
-		framework.Tool("refund", shop().Refund, framework.Describe("Pay an order back.")))
+		framework.Tool("price", shop().Price, framework.Describe("Return the price of a product.")),
+		framework.Tool("refund", shop().Refund, framework.Describe("Refund an order.")))
 	testkit.AllRevisions(t, app, func(t *testing.T, s *testkit.Session) {
 		if len(s.Tools()) != 1 {
 			t.Errorf("%+v", s.Tools())

@@ -50,7 +50,7 @@ func Approve() framework.Middleware {
 				return nil, err
 			}
 			if !sure {
-				return nil, framework.UserErrorf("The user does not want it.")
+				return nil, framework.UserErrorf("The user refused.")
 			}
 			return next(ctx, call)
 		}))

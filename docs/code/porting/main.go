@@ -120,7 +120,7 @@ func NewApp(n Notes, observe func(string, time.Duration)) *framework.App {
 		framework.Tool("search", n.Search, framework.Describe("Find notes."), framework.ReadOnly()),
 		framework.Tool("remove", n.Remove, framework.Describe("Remove a note."), framework.Destructive(true)),
 		framework.Tool("index", n.Index, framework.Describe("List the notes."), framework.ReadOnly()),
-		framework.Tool("forward", Forward, framework.Describe("Hand on."), framework.InputSchema(rawSchema)),
+		framework.Tool("forward", Forward, framework.Describe("Forward the arguments."), framework.InputSchema(rawSchema)),
 		framework.ResourceTemplate("notes://{name}", n.Read,
 			framework.Describe("A note."), framework.MIME("text/plain"), framework.Complete("name", n.Complete)),
 		framework.Prompt("review", n.Review, framework.Describe("Review a note.")),

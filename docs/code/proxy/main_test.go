@@ -71,7 +71,7 @@ func TestProxy(t *testing.T) {
 }
 
 // A server without resources may refuse to list them.
-func TestNothingElse(t *testing.T) {
+func TestProxyWithoutResources(t *testing.T) {
 	testkit.BothEras(t, func(t testing.TB) *framework.App {
 		s, err := framework.New("other", "1.0.0").Add(
 			framework.Tool("say", func(context.Context, struct{}) (string, error) { return "hello", nil }),

@@ -59,7 +59,7 @@ func (n *Notes) completeName(_ context.Context, prefix string, _ map[string]stri
 // WriteIn is the input of the tool write.
 type WriteIn struct {
 	Name string `json:"name" doc:"name of the note" validate:"min=1"`
-	Text string `json:"text" doc:"what it says"`
+	Text string `json:"text" doc:"text of the note"`
 }
 
 // Write changes a note and notifies its subscribers.

@@ -32,7 +32,7 @@ func TestNotes(t *testing.T) {
 }
 
 // Handlers run concurrently: the race detector checks them.
-func TestTogether(t *testing.T) {
+func TestConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	c, err := client.Connect(t.Context(), client.InMemory(testkit.New(t, NewApp).Server()))
 	if err != nil {

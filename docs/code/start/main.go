@@ -11,7 +11,7 @@ import (
 // GreetIn is the input of the tool greet.
 type GreetIn struct {
 	Name  string `json:"name" doc:"who to greet" validate:"min=1,max=40"`
-	Shout bool   `json:"shout,omitempty" doc:"say it loudly"`
+	Shout bool   `json:"shout,omitempty" doc:"in capital letters"`
 }
 
 // Greet is a plain Go function, without any protocol.
@@ -26,7 +26,7 @@ func Greet(_ context.Context, in GreetIn) (string, error) {
 func NewApp() *framework.App {
 	return framework.New("start", "1.0.0").Add(
 		framework.Tool("greet", Greet,
-			framework.Describe("Greet somebody by name."), framework.ReadOnly()),
+			framework.Describe("Greet a person by name."), framework.ReadOnly()),
 	)
 }
 

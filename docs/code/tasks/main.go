@@ -12,7 +12,7 @@ import (
 	_ "github.com/kagami-mcp/kagami/framework/store/redisstore" // --store redis://HOST:PORT/DB
 )
 
-// FilmIn is the input of a tool.
+// FilmIn is the input of the tools film and remaster.
 type FilmIn struct {
 	Title  string `json:"title" doc:"title of the film"`
 	Scenes int    `json:"scenes,omitempty" doc:"how many scenes it has" default:"3" validate:"min=1,max=500"`

@@ -26,7 +26,7 @@ type FindOut struct {
 
 // BookIn is the input of the tool book.
 type BookIn struct {
-	Room string `json:"room" doc:"what find has found"`
+	Room string `json:"room" doc:"room that the tool find returned"`
 }
 
 // CleanIn is the input of the tool clean.
@@ -57,7 +57,7 @@ func NewHotel(charge func(ctx context.Context, key, room string) error) *Hotel {
 		framework.Task(framework.TaskOptional, framework.TTL(time.Hour)))
 	h.Clean = framework.Tool("clean", h.clean, framework.Describe("Clean a floor. Takes three hours."),
 		framework.Task(framework.TaskOptional, framework.TTL(24*time.Hour)))
-	h.Advise = framework.Tool("advise", h.advise, framework.Describe("Say what to see."), framework.ReadOnly())
+	h.Advise = framework.Tool("advise", h.advise, framework.Describe("Suggest what to see in a city."), framework.ReadOnly())
 	return h
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/inmem"
 )
 
-func TestTheRest(t *testing.T) {
+func TestReadGetAndList(t *testing.T) {
 	testkit.AllRevisions(t, newApp, func(t *testing.T, s *testkit.Session) {
 		s.Read("hotel://menu").OK().Mentions("fish")
 		s.Get("welcome", map[string]string{"city": "Rome"}).OK().Mentions("from Rome")
@@ -53,7 +53,7 @@ func TestModel(t *testing.T) {
 	s.CallRaw("advise", `{"city":"Oslo"}`).IsError()
 }
 
-func TestNews(t *testing.T) {
+func TestNotifications(t *testing.T) {
 	testkit.AllCarriers(t, newApp, func(t *testing.T, s *testkit.Session) {
 		s.LogLevel("info")
 		s.CallRaw("clean", `{"floor":2}`).OK()
@@ -106,7 +106,7 @@ func TestReplay(t *testing.T) {
 	testkit.Replay(t, newApp, path)
 }
 
-func TestWho(t *testing.T) {
+func TestCaller(t *testing.T) {
 	s := testkit.New(t, guarded, testkit.User("bob"))
 	s.CallRaw("close", "").IsError()
 	s.As("ada", "rooms:write").CallRaw("close", "").OK().Mentions("by ada")

@@ -54,7 +54,7 @@ func NewBoard() *framework.App {
 	shop := &Shop{orders: map[string]Order{"a1": {ID: "a1", Cents: 1999, Status: "open"}}}
 	return framework.New("board", "1.0.0", framework.WithExtension(uiExtension, nil)).Use(hidePageTools).Add(
 		framework.Resource(boardURI, Board,
-			framework.Describe("The orders, to look at."), framework.MIME(uiType)),
+			framework.Describe("A page that shows the orders."), framework.MIME(uiType)),
 		framework.Tool("show_orders", shop.Find,
 			framework.Describe("Show the orders to the user."), framework.ReadOnly(),
 			framework.Meta("ui", map[string]any{"resourceUri": boardURI})),

@@ -9,7 +9,7 @@ import (
 
 func TestLookup(t *testing.T) {
 	app := framework.New("lookup", "1.0.0").Add(
-		framework.Tool("lookup", Lookup, framework.Describe("Look something up.")),
+		framework.Tool("lookup", Lookup, framework.Describe("Look up words.")),
 		framework.Tool("search", Lookup, framework.Describe("Deprecated: use lookup."), framework.Hidden()))
 	testkit.AllRevisions(t, app, func(t *testing.T, s *testkit.Session) {
 		for _, tool := range []string{"lookup", "search"} {

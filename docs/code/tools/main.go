@@ -16,7 +16,7 @@ import (
 type Order struct {
 	ID     string `json:"id" doc:"order number"`
 	Cents  int64  `json:"cents" doc:"total in cents"`
-	Status string `json:"status" doc:"where it stands"`
+	Status string `json:"status" doc:"status of the order"`
 }
 
 // Shop has state and methods, like any Go type. Handlers run concurrently, so mu guards the shared

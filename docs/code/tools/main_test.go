@@ -33,7 +33,7 @@ func TestShop(t *testing.T) {
 }
 
 // Handlers run concurrently: the race detector checks them.
-func TestTogether(t *testing.T) {
+func TestConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	shop := &Shop{orders: map[string]Order{"a1": {ID: "a1", Status: "open"}}}
 	var shipped atomic.Int64
@@ -54,7 +54,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-func TestTypesOfOthers(t *testing.T) {
+func TestTypesOfOtherPackages(t *testing.T) {
 	watch := framework.Tool("watch", Watch, framework.Describe("Watch the log."))
 	s := testkit.New(t, framework.New("log", "1.0.0", framework.WithStrict()).Add(watch))
 	s.CallRaw("watch", `{"least":"WARN"}`).OK().Mentions("from WARN to ERROR")

@@ -17,7 +17,7 @@ func (Severity) JSONSchema() *jsonschema.Schema {
 
 // WatchIn has types of another package.
 type WatchIn struct {
-	Least Severity   `json:"least" doc:"what is worth a message"`
+	Least Severity   `json:"least" doc:"lowest level to show"`
 	Most  slog.Level `json:"most" jsonschema:"type=string,pattern=^[A-Z]+$" default:"ERROR"`
 }
 

@@ -148,7 +148,7 @@ func TestLogging(t *testing.T) {
 }
 
 // 2026-07-28 basic/utilities/logging: a client that has not asked for log messages gets none.
-func TestNoLogsUnasked(t *testing.T) {
+func TestNoLogsWithoutRequest(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, New, testkit.At(protocol.Rev20260728))
 	s.CallRaw("test_logging_tool", "{}").OK()

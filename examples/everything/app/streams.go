@@ -12,9 +12,9 @@ import (
 func streamTools() []framework.Component {
 	return []framework.Component{
 		framework.Tool("test_reconnection", reconnection,
-			framework.Describe("Lets go of its stream before it answers: the client comes back for the result."), framework.ReadOnly()),
+			framework.Describe("Releases its stream before it answers. The client reconnects for the result."), framework.ReadOnly()),
 		framework.Tool("test_streaming_elicitation", streamingElicitation,
-			framework.Describe("Reports progress, then asks the user, where that is possible."), framework.ReadOnly()),
+			framework.Describe("Reports progress, then asks the user if possible."), framework.ReadOnly()),
 	}
 }
 

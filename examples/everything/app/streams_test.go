@@ -13,7 +13,7 @@ import (
 )
 
 // Without HTTP no stream can be released, so the result is simply sent.
-func TestReconnectionElsewhere(t *testing.T) {
+func TestReconnectionWithoutHTTP(t *testing.T) {
 	testkit.AllRevisions(t, New, func(_ *testing.T, s *testkit.Session) {
 		s.CallRaw("test_reconnection", "{}").OK().Mentions("Reconnection test completed successfully")
 	})

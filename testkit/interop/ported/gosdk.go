@@ -21,7 +21,7 @@ func GoSDK(n Notes, observe func(call string, took time.Duration)) *mcp.Server {
 	mcp.AddTool(s, &mcp.Tool{Name: "search", Description: "Find notes.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, n.sdkSearch)
 	mcp.AddTool(s, &mcp.Tool{Name: "remove", Description: "Remove a note.", Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes}}, n.sdkRemove)
 	mcp.AddTool(s, &mcp.Tool{Name: "index", Description: "List the notes.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, n.sdkIndex)
-	s.AddTool(&mcp.Tool{Name: "forward", Description: "Hand on.", InputSchema: json.RawMessage(rawSchema)}, sdkForward)
+	s.AddTool(&mcp.Tool{Name: "forward", Description: "Forward the arguments.", InputSchema: json.RawMessage(rawSchema)}, sdkForward)
 	s.AddResourceTemplate(&mcp.ResourceTemplate{Name: "note", Description: "A note.", URITemplate: "notes://{name}", MIMEType: "text/plain"}, n.sdkRead)
 	s.AddPrompt(&mcp.Prompt{
 		Name: "review", Description: "Review a note.",

@@ -29,7 +29,7 @@ func MCPGo(n Notes, observe func(call string, took time.Duration)) *server.MCPSe
 		mcp.WithString("name", mcp.Required(), mcp.Description("name of the note")),
 	), n.mcpGoRemove)
 	s.AddTool(mcp.NewTool("index", mcp.WithDescription("List the notes."), mcp.WithReadOnlyHintAnnotation(true)), n.mcpGoIndex)
-	s.AddTool(mcp.NewToolWithRawSchema("forward", "Hand on.", json.RawMessage(rawSchema)), mcpGoForward)
+	s.AddTool(mcp.NewToolWithRawSchema("forward", "Forward the arguments.", json.RawMessage(rawSchema)), mcpGoForward)
 	s.AddResourceTemplate(mcp.NewResourceTemplate("notes://{name}", "note",
 		mcp.WithTemplateDescription("A note."), mcp.WithTemplateMIMEType("text/plain")), n.mcpGoRead)
 	s.AddPrompt(mcp.NewPrompt("review", mcp.WithPromptDescription("Review a note."),
