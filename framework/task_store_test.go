@@ -128,7 +128,7 @@ func TestTasksOfAFullStore(t *testing.T) {
 		if n := tries.Load(); n < 30 || n > 90 {
 			t.Errorf("the store was asked %d times in ten minutes", n)
 		}
-		if n := logs.Len(); n != 1 || !strings.Contains(fmt.Sprint(logs.All()[0].ContextMap()["error"]), "no room") {
+		if n := logs.Len(); n != 1 || !strings.Contains(fmt.Sprint(logs.All()[0].ContextMap()["error"]), "no space") {
 			t.Errorf("the log has %v", logs.All())
 		}
 		room.Store(true)
@@ -269,7 +269,7 @@ func TestTasksLeaveRoomForOthers(t *testing.T) {
 		for ; made < 100 && last.Error == nil; made++ {
 			last = loud.call("tools/call", large)
 		}
-		if last.code(-32603).mentions("no room", "try again"); made < 4 {
+		if last.code(-32603).mentions("no space", "try again"); made < 4 {
 			t.Errorf("after %d tasks", made)
 		}
 		other.call("tools/call", large).ok()

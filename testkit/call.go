@@ -39,12 +39,12 @@ func nameOf[In, Out any](s *Session, tool *framework.ToolOf[In, Out]) string {
 	if tool == nil {
 		s.t.Fatalf("testkit: %v", errNoTool)
 	}
-	name, ok := s.site.server.NameOf(tool)
+	name, ok := s.testServer.server.NameOf(tool)
 	if c := s.chaos.Load(); !ok && c != nil && c.latest.Load() != nil {
 		name, ok = c.latest.Load().NameOf(tool)
 	}
 	if !ok {
-		s.t.Fatalf("testkit: the server does not have the tool %q%s", tool.Name(), namesake(s.site.server, tool.Name()))
+		s.t.Fatalf("testkit: the server does not have the tool %q%s", tool.Name(), namesake(s.testServer.server, tool.Name()))
 	}
 	return name
 }

@@ -49,7 +49,7 @@ func (s *Session) Chaos() {
 	if !s.config.dialect.InputRounds() {
 		return
 	}
-	if s.site.source == nil {
+	if s.testServer.source == nil {
 		s.t.Fatalf("testkit: Chaos needs a function that makes an app for each round: give New that instead of an *App")
 	}
 	s.chaos.Store(&chaos{s: s, secret: []byte(rand.Text())})
@@ -143,13 +143,13 @@ func (c *chaos) run(ctx context.Context, method string, params json.RawMessage, 
 	s := c.s
 	s.t.Helper()
 	st := &stage{after: after}
-	server, err := s.site.source().BuildForTest(&testhook.Hooks{
-		Logger: s.site.journal.logger(), Secret: c.secret, Claims: c.claims, Differs: s.site.differs, Performed: st.performed, Now: s.site.now,
+	server, err := s.testServer.source().BuildForTest(&testhook.Hooks{
+		Logger: s.testServer.journal.logger(), Secret: c.secret, Claims: c.claims, Differs: s.testServer.differs, Performed: st.performed, Now: s.testServer.now,
 	})
 	if err != nil {
 		s.t.Fatalf("testkit: a fresh app does not build: %v", err)
 	}
-	defer s.site.shutdown(s.t, server)
+	defer s.testServer.shutdown(s.t, server)
 	if err := server.Start(ctx); err != nil {
 		s.t.Fatalf("testkit: a fresh server does not start: %v", err)
 	}

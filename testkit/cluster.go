@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// cluster is the store that the servers of a site share. Each server uses it through a node of its
+// cluster is the store that the servers of a testServer share. Each server uses it through a node of its
 // own, which can die as a process does. lapse and abandon add the tasks of a dead worker to left,
 // and the next Take of such a task removes it. mu guards left.
 type cluster struct {
@@ -108,7 +108,7 @@ func (n *node) Tasks() task.Store {
 	if n.c.queue() == nil {
 		return n.c.tasks
 	}
-	return &mortal{n.c.tasks, n.c.queue(), n}
+	return &killableStore{n.c.tasks, n.c.queue(), n}
 }
 
 // crash ends the worker. Nothing that the worker does from now on reaches the store. The contexts

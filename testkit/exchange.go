@@ -23,7 +23,7 @@ type exchange struct {
 	size    int // of all texts
 	dropped int // number of dropped frames; the oldest are dropped first
 
-	speaker *atomic.Pointer[exchange] // of the site: the exchange that sent last
+	speaker *atomic.Pointer[exchange] // of the testServer: the exchange that sent last
 }
 
 // frame is one JSON text.

@@ -46,11 +46,11 @@ func (s *Session) fits(d *dialect.Dialect, name string, result *protocol.CallToo
 	if result.IsError || !d.StructuredContent() {
 		return
 	}
-	schema, err := listedOutput(s.site.server, d, name)
+	schema, err := listedOutput(s.testServer.server, d, name)
 	if err != nil || schema == nil {
 		return // the tool was removed meanwhile, or promises nothing
 	}
-	check, err := s.site.outputs.check(schema)
+	check, err := s.testServer.outputs.check(schema)
 	if err == nil {
 		err = check(result.Structured)
 	}

@@ -99,7 +99,7 @@ func (s *Session) writeGolden(kind protocol.ListKind, base, own string, got []by
 	if s.config.dialect != newest() {
 		c := s.config
 		c.dialect = newest()
-		common = open(s.t, s.site, c).listed(kind)
+		common = open(s.t, s.testServer, c).listed(kind)
 	}
 	err := errors.Join(os.MkdirAll(filepath.Dir(base), 0o755), os.WriteFile(base, common, 0o644))
 	if bytes.Equal(got, common) {

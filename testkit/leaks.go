@@ -24,13 +24,13 @@ const leakLabel = "testkit"
 // it. It shows which tool has left a goroutine behind, even if the stack contains only libraries.
 const callLabel = "testkit.call"
 
-// labeled runs fn. The goroutines that fn starts have the label of the site.
-func (st *site) labeled(t testing.TB, fn func() error) error {
+// labeled runs fn. The goroutines that fn starts have the label of the testServer.
+func (st *testServer) labeled(t testing.TB, fn func() error) error {
 	return st.owned(t.Context(), nil, fn)
 }
 
 // owned is like labeled, for work on one frame.
-func (st *site) owned(ctx context.Context, sent []byte, fn func() error) (err error) {
+func (st *testServer) owned(ctx context.Context, sent []byte, fn func() error) (err error) {
 	labels := pprof.Labels(leakLabel, st.name())
 	if text, ok := (frame{sent: true, text: sent}).request(); ok {
 		labels = pprof.Labels(leakLabel, st.name(), callLabel, text)
@@ -39,8 +39,8 @@ func (st *site) owned(ctx context.Context, sent []byte, fn func() error) (err er
 	return err
 }
 
-// name returns a name that no other site has.
-func (st *site) name() string { return fmt.Sprintf("%p", st) }
+// name returns a name that no other testServer has.
+func (st *testServer) name() string { return fmt.Sprintf("%p", st) }
 
 // Patience of the check. Goroutines that were cancelled may take a while to end. The check looks at
 // least leakLooks times, because goroutines do not end while a busy machine does not run the
@@ -52,7 +52,7 @@ const (
 
 // watchGoroutines fails the test if goroutines outlive its sessions. It must be called before
 // any other t.Cleanup, so that it checks last.
-func (st *site) watchGoroutines(t testing.TB, allowed []string) {
+func (st *testServer) watchGoroutines(t testing.TB, allowed []string) {
 	t.Helper()
 	t.Cleanup(func() {
 		t.Helper()
@@ -103,7 +103,7 @@ type group struct {
 	stack string // one line for each call, the innermost first
 }
 
-// goroutinesOf returns the goroutines with the label of a site.
+// goroutinesOf returns the goroutines with the label of a testServer.
 func goroutinesOf(name string) []group {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {

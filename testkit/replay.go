@@ -39,7 +39,7 @@ func replay[A AppSource](t testing.TB, app A, path string) {
 		return
 	}
 	c := newConfig(nil)
-	st := newSite(t, app, c)
+	st := newTestServer(t, app, c)
 	ctx := t.Context()
 	if who := caller(head); who != nil {
 		ctx = transport.WithPrincipal(ctx, expanded(st.server, who))

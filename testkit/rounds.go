@@ -70,11 +70,11 @@ func (r *Rounds) send(params json.RawMessage) {
 	if how.user != nil {
 		c := s.config
 		c.principal = how.user
-		s = open(s.t, s.site, c)
+		s = open(s.t, s.testServer, c)
 	}
 	if how.expire {
-		s.site.skew.Store(math.MaxInt64 / 2)
-		defer s.site.skew.Store(0)
+		s.testServer.skew.Store(math.MaxInt64 / 2)
+		defer s.testServer.skew.Store(0)
 	}
 	ctx, cancel := s.bounded()
 	defer cancel()

@@ -75,7 +75,7 @@ var errScript = errors.New("testkit: the script has no answer")
 // unexpected records a failure in a goroutine of the client. The test fails at the place where its
 // own goroutine waits, because that is the line to look at.
 func (s *Session) unexpected(format string, args ...any) error {
-	s.site.fault.note(fmt.Sprintf(format, args...) + "\nsent: " + s.wire.exchange.lastSent())
+	s.testServer.fault.note(fmt.Sprintf(format, args...) + "\nsent: " + s.wire.exchange.lastSent())
 	s.record.wake()
 	return errScript
 }
@@ -84,7 +84,7 @@ func (s *Session) unexpected(format string, args ...any) error {
 // a handler did not repeat its questions and effects.
 func (s *Session) asked() {
 	s.t.Helper()
-	if fault := s.site.fault.take(); fault != "" {
+	if fault := s.testServer.fault.take(); fault != "" {
 		s.t.Fatalf("testkit: %s", fault)
 	}
 }
@@ -93,7 +93,7 @@ func (s *Session) asked() {
 // such questions.
 func (s *Session) unmet() {
 	s.t.Helper()
-	if fault := s.site.fault.take(); fault != "" {
+	if fault := s.testServer.fault.take(); fault != "" {
 		s.t.Errorf("testkit: %s", fault) // noted after the last wait
 	}
 	if s.endedEarly() {

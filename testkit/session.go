@@ -20,15 +20,15 @@ type AppSource interface {
 
 // Session is one client.
 type Session struct {
-	t      testing.TB
-	ctx    context.Context //nolint:containedctx // of the test
-	config config
-	site   *site
-	client *client.Client
-	wire   *tap
-	record notices
-	script script
-	chaos  atomic.Pointer[chaos] // nil: calls are made as they are
+	t          testing.TB
+	ctx        context.Context //nolint:containedctx // of the test
+	config     config
+	testServer *testServer
+	client     *client.Client
+	wire       *tap
+	record     notices
+	script     script
+	chaos      atomic.Pointer[chaos] // nil: calls are made as they are
 }
 
 // New opens an in-memory session at the newest revision. The server is built and started for it;
@@ -43,11 +43,11 @@ func New[A AppSource](t testing.TB, app A, opts ...Option) *Session {
 		t.Fatalf("testkit: an Option is nil: remove it")
 	}
 	c := newConfig(opts)
-	return open(t, newSite(t, app, c), c)
+	return open(t, newTestServer(t, app, c), c)
 }
 
 // open connects one client.
-func open(t testing.TB, st *site, c config) *Session {
+func open(t testing.TB, st *testServer, c config) *Session {
 	t.Helper()
 	if name := c.unknown(); name != "" {
 		t.Fatalf("testkit: Without an unknown capability: %s", name)
@@ -58,7 +58,7 @@ func open(t testing.TB, st *site, c config) *Session {
 	if c.timeout <= 0 {
 		t.Fatalf("testkit: Timeout(%v): want more than nothing", c.timeout)
 	}
-	s := &Session{t: t, ctx: t.Context(), config: c, site: st, wire: &tap{&exchange{speaker: &st.speaker}, c.faults.fresh(), st.owned}}
+	s := &Session{t: t, ctx: t.Context(), config: c, testServer: st, wire: &tap{&exchange{speaker: &st.speaker}, c.faults.fresh(), st.owned}}
 	if c.principal != nil {
 		s.ctx = transport.WithPrincipal(s.ctx, expanded(st.server, c.principal))
 	}
@@ -100,7 +100,7 @@ func expanded(server *framework.Server, p *framework.Principal) *framework.Princ
 func (s *Session) connect(ctx context.Context, server *framework.Server) (*client.Client, func() error, error) {
 	var l *line
 	var c *client.Client
-	err := s.site.labeled(s.t, func() (err error) {
+	err := s.testServer.labeled(s.t, func() (err error) {
 		if l, err = s.config.carrier.open(s.ctx, server, s.wire); err == nil {
 			c, err = client.Connect(ctx, l.target, s.clientOptions()...)
 		}
@@ -177,14 +177,14 @@ func (s *Session) As(subject string, scopes ...string) *Session {
 	s.t.Helper()
 	c := s.config
 	c.principal = &framework.Principal{Subject: subject, Scopes: scopes}
-	return open(s.t, s.site, c)
+	return open(s.t, s.testServer, c)
 }
 
 // Revision returns the revision of the session.
 func (s *Session) Revision() protocol.Revision { return s.config.dialect.Revision() }
 
 // Server returns the server under test.
-func (s *Session) Server() *framework.Server { return s.site.server }
+func (s *Session) Server() *framework.Server { return s.testServer.server }
 
 // Context returns the context of the test, with the session's principal.
 func (s *Session) Context() context.Context { return s.ctx }

@@ -208,12 +208,12 @@ func (t *Task[Out]) Cancel() {
 // session a [Store] with claims.
 func (t *Task[Out]) Crash() {
 	t.s.t.Helper()
-	t.s.site.crash(t.s.t)
+	t.s.testServer.crash(t.s.t)
 }
 
 // Resume continues after [Task.Crash]. Another server is built from the app, on the same store, and
 // the leases of the dead worker have expired.
 func (t *Task[Out]) Resume() {
 	t.s.t.Helper()
-	t.s.site.resume(t.s.t)
+	t.s.testServer.resume(t.s.t)
 }

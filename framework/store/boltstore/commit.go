@@ -37,13 +37,13 @@ type write struct {
 	run   func(t *txn) error
 	moves []move
 	err   error
-	turn  chan bool // true if this writer must lead; false if its write is done
+	lead  chan bool // true if this writer must lead; false if its write is done
 }
 
 // write runs run in a transaction and returns after the commit. It has no context, because a commit
 // cannot be interrupted.
 func (f *file) write(run func(t *txn) error) error {
-	w := &write{run: run, turn: make(chan bool, 1)}
+	w := &write{run: run, lead: make(chan bool, 1)}
 	f.mu.Lock()
 	if err := f.fault; err != nil {
 		f.mu.Unlock()
@@ -55,7 +55,7 @@ func (f *file) write(run func(t *txn) error) error {
 	first := !f.led
 	f.led = true
 	f.mu.Unlock()
-	if first || <-w.turn {
+	if first || <-w.lead {
 		f.lead()
 	}
 	return w.err
@@ -72,14 +72,14 @@ func (f *file) lead() {
 
 	f.commit(together)
 	for _, w := range together {
-		w.turn <- false
+		w.lead <- false
 	}
 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(together) // the written data may be large, and f.waiting has the same array
 	if f.led = len(f.waiting) > 0; f.led {
-		f.waiting[0].turn <- true
+		f.waiting[0].lead <- true
 	}
 }
 

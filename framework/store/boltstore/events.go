@@ -12,8 +12,8 @@ import (
 // Buckets of the events, in a file of their own. Each comment gives key and value.
 const (
 	streamsName = "streams"         // name: the stream, see stream
-	keptName    = "streams.kept"    // size and turn: name; streams that have events
-	emptiedName = "streams.emptied" // turn: name; streams that lost their events to the total bound
+	keptName    = "streams.kept"    // size and order: name; streams that have events
+	emptiedName = "streams.emptied" // order: name; streams that lost their events to the total bound
 	framesName  = "frames"          // number of a stream: bucket of its frames by number
 )
 
@@ -37,7 +37,7 @@ type events struct {
 type stream struct {
 	name    []byte
 	number  uint64 // no other stream ever has it
-	turn    uint64 // the stream without a new event for the longest time has the lowest
+	order   uint64 // the stream without a new event for the longest time has the lowest
 	first   uint64 // number of the oldest kept event; of the next event if none is kept
 	last    uint64
 	bytes   int // size of all frames
@@ -53,14 +53,14 @@ func findStream(streams bucket, key []byte) *stream {
 		return nil
 	}
 	return &stream{
-		name: key, number: numberOf(row), turn: numberOf(row[8:]), first: numberOf(row[16:]), last: numberOf(row[24:]),
+		name: key, number: numberOf(row), order: numberOf(row[8:]), first: numberOf(row[16:]), last: numberOf(row[24:]),
 		bytes: int(numberOf(row[32:])), emptied: row[40] == 1,
 	}
 }
 
 func (s *stream) row() []byte {
 	dst := make([]byte, 0, 5*8+1)
-	for _, n := range []uint64{s.number, s.turn, s.first, s.last, uint64(s.bytes)} {
+	for _, n := range []uint64{s.number, s.order, s.first, s.last, uint64(s.bytes)} {
 		dst = appendNumber(dst, n)
 	}
 	if s.emptied {
@@ -92,8 +92,8 @@ func (e *events) Append(_ context.Context, name string, frame []byte) (seq uint6
 		} else {
 			x.push(s, frame)
 		}
-		x.place(s)
-		x.makeRoom()
+		x.enqueue(s)
+		x.makeSpace()
 		x.save()
 		return nil
 	})

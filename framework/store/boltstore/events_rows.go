@@ -33,7 +33,7 @@ func (x *eventRows) save() {
 }
 
 // take returns the stream with the name and takes it out of its queue. If there is none, it creates
-// one. The caller calls place afterwards.
+// one. The caller calls enqueue afterwards.
 func (x *eventRows) take(key []byte) *stream {
 	if s := findStream(x.streams, key); s != nil {
 		x.remove(s)
@@ -46,16 +46,16 @@ func (x *eventRows) take(key []byte) *stream {
 	return s
 }
 
-// place puts a stream that take has returned at the end of its queue.
-func (x *eventRows) place(s *stream) {
+// enqueue puts a stream that take has returned at the end of its queue.
+func (x *eventRows) enqueue(s *stream) {
 	x.counts.bytes += s.cost()
 	if s.emptied = s.count() == 0; s.emptied {
-		s.turn = x.emptied.next()
-		x.emptied.put(appendNumber(nil, s.turn), s.name)
+		s.order = x.emptied.next()
+		x.emptied.put(appendNumber(nil, s.order), s.name)
 		x.counts.gone++
 		x.counts.goneSize += s.cost()
 	} else {
-		s.turn = x.kept.next()
+		s.order = x.kept.next()
 		x.kept.put(s.keptKey(), s.name)
 		x.sums[s.size()] += s.cost()
 	}
@@ -66,7 +66,7 @@ func (x *eventRows) place(s *stream) {
 func (x *eventRows) remove(s *stream) {
 	x.counts.bytes -= s.cost()
 	if s.emptied {
-		x.emptied.remove(appendNumber(nil, s.turn))
+		x.emptied.remove(appendNumber(nil, s.order))
 		x.counts.gone--
 		x.counts.goneSize -= s.cost()
 		return
@@ -101,8 +101,8 @@ func (x *eventRows) framesOf(s *stream) bucket {
 	return bucket{x.t, x.frames.Bucket(appendNumber(nil, s.number))}
 }
 
-// makeRoom evicts streams until the bounds are met. It terminates, because each step frees space.
-func (x *eventRows) makeRoom() {
+// makeSpace evicts streams until the bounds are met. It terminates, because each step frees space.
+func (x *eventRows) makeSpace() {
 	for x.counts.bytes > x.most.eventsInFile {
 		if size := x.sums.largest(); x.sums[size] > 0 {
 			_, name := x.kept.b.Cursor().Seek([]byte{byte(size)})
@@ -126,7 +126,7 @@ func (x *eventRows) forgetOldest() {
 func (x *eventRows) empty(s *stream) {
 	x.remove(s)
 	x.drain(s)
-	x.place(s)
+	x.enqueue(s)
 }
 
 // drain removes the frames of a stream that is not in a queue.

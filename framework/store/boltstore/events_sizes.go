@@ -10,7 +10,7 @@ func (s *stream) size() int { return (bits.Len64(uint64(s.cost())) - 1) / 2 }
 // keptKey returns the key of a stream in the bucket of kept streams. Streams of a size class are
 // together; the stream without a new event for the longest time is first.
 func (s *stream) keptKey() []byte {
-	return appendNumber(append(make([]byte, 0, 9), byte(s.size())), s.turn)
+	return appendNumber(append(make([]byte, 0, 9), byte(s.size())), s.order)
 }
 
 // sums holds the total size of the streams that have events, by size class.

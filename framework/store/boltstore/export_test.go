@@ -48,7 +48,7 @@ func verifyTasks(t *txn, most taskBounds) error {
 	x, want := tasksIn(t, most), counts{}
 	mortal, weights, open := 0, map[string]uint64{}, map[string][2]int{}
 	err := x.rows.b.ForEach(func(key, row []byte) error {
-		k := openKept(string(key[1:]), row)
+		k := openTaskEntry(string(key[1:]), row)
 		want.rows++
 		want.bytes += k.cost()
 		if k.end != never {
@@ -70,7 +70,7 @@ func verifyTasks(t *txn, most taskBounds) error {
 		if k.state != stateWorking && x.wasTaken(k.id) {
 			return errors.New("one does not work and is taken")
 		}
-		if !bytes.Equal(x.owners.get(ownerKey(k.owner, k.number)), k.placeInList()) {
+		if !bytes.Equal(x.owners.get(ownerKey(k.owner, k.number)), k.listEntry()) {
 			return errors.New("one is not in its owner's list")
 		}
 		_, err := k.parse()
@@ -113,7 +113,7 @@ func verifyEvents(t *txn, most *settings) error {
 		want.bytes += s.cost()
 		turn := x.kept.get(s.keptKey())
 		if s.emptied {
-			turn = x.emptied.get(appendNumber(nil, s.turn))
+			turn = x.emptied.get(appendNumber(nil, s.order))
 			want.gone++
 			want.goneSize += s.cost()
 		} else {
@@ -180,7 +180,7 @@ func Downgrade(path string, to byte) error {
 func downgradeTasks(t *txn, to byte) error {
 	x := tasksIn(t, taskBounds{})
 	err := x.rows.b.ForEach(func(key, row []byte) error {
-		k := openKept(string(key[1:]), row)
+		k := openTaskEntry(string(key[1:]), row)
 		if to > 1 {
 			return nil
 		}
@@ -208,7 +208,7 @@ func downgradeEvents(tx *bbolt.Tx) error {
 	t.bucket(countsName).remove([]byte(keptName))
 	err := x.streams.b.ForEach(func(key, _ []byte) error {
 		if s := findStream(x.streams, key); !s.emptied {
-			t.bucket(keptName).put(appendNumber(nil, s.turn), bytes.Clone(key))
+			t.bucket(keptName).put(appendNumber(nil, s.order), bytes.Clone(key))
 		}
 		return nil
 	})

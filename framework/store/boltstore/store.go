@@ -30,7 +30,7 @@ var (
 	// ErrFull is returned if there is no space for a task and no other task may be evicted. The
 	// error also matches task.ErrFull. For sessions and claims, the errors are session.ErrFull and
 	// claim.ErrFull.
-	ErrFull = errors.New("boltstore: no room")
+	ErrFull = errors.New("boltstore: no space")
 )
 
 // Store holds the state of a server in a file. Open returns one. A Store is safe for concurrent
@@ -72,13 +72,13 @@ func Open(path string, opts ...Option) (*Store, error) {
 }
 
 func newStore(main, logged *file, set *settings) *Store {
-	line := newLine(set.leaseLife)
+	line := newTaskQueue(set.leaseLife)
 	main.moved = line.apply
 	s := &Store{main: main, logged: logged, changes: memory.New().Changes(), closing: make(chan struct{})}
 	s.sessions = sessions{main, newTable(sessionsName, set.sessionRecords, set.sessionBytes, session.ErrFull), rand.Text()}
 	s.claims = claims{main, newTable(claimsName, set.claimEntries, set.claimBytes, claim.ErrFull)}
 	s.claims.table.spare = set.claimBytes / 4 // for the marks that prevent an action from happening twice
-	s.tasks = tasks{file: main, line: line, most: taskBounds{set.taskRecords, set.taskBytes}, closed: s.closing}
+	s.tasks = tasks{file: main, queue: line, most: taskBounds{set.taskRecords, set.taskBytes}, closed: s.closing}
 	s.events = events{logged, set}
 	s.close = sync.OnceValue(func() error {
 		close(s.closing)
@@ -155,7 +155,7 @@ func (s *Store) recover() error {
 			}
 		}
 	}
-	return s.tasks.lineUp()
+	return s.tasks.enqueueWorking()
 }
 
 func (s *sessions) sweep() (more bool, err error) { return s.table.sweep(s.file) }

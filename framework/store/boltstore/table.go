@@ -98,7 +98,7 @@ func (r *rows) put(key []byte, end int64, value []byte) error {
 	if len(value) > smallValue {
 		most -= r.table.spare
 	}
-	if err := r.makeRoom(more, size, most); err != nil {
+	if err := r.makeSpace(more, size, most); err != nil {
 		return err
 	}
 	if before != nil {
@@ -113,8 +113,8 @@ func (r *rows) put(key []byte, end int64, value []byte) error {
 	return nil
 }
 
-// makeRoom drops expired rows until the additional rows and bytes fit.
-func (r *rows) makeRoom(more, size, most int) error {
+// makeSpace drops expired rows until the additional rows and bytes fit.
+func (r *rows) makeSpace(more, size, most int) error {
 	for more > 0 && r.counts.rows+more > r.table.rows || size > 0 && r.counts.bytes+size > most {
 		if !r.dropExpired() {
 			return fmt.Errorf("boltstore: %w: %d %s in %d bytes are held, %d bytes more are needed",

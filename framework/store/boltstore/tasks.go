@@ -9,11 +9,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// tasks is the task.Store and the task.Queue. The file has the records; line has the queue and the
+// tasks is the task.Store and the task.Queue. The file has the records; queue has the order and the
 // leases in memory.
 type tasks struct {
 	file   *file
-	line   *line
+	queue  *taskQueue
 	most   taskBounds
 	closed <-chan struct{}
 }
@@ -50,7 +50,7 @@ func (s *tasks) Create(_ context.Context, r task.Record) error {
 			x.drop(k)
 		}
 		k := newKept(&r)
-		if err := x.makeRoom(x.needs(nil, k)); err != nil {
+		if err := x.makeSpace(x.spaceFor(nil, k)); err != nil {
 			return err
 		}
 		x.insert(k)
@@ -89,7 +89,7 @@ func (s *tasks) Update(_ context.Context, r task.Record) error {
 		next.Owner, next.Created = stored.Owner, stored.Created
 		next.Version++
 		n := newKept(&next)
-		if err := x.makeRoom(x.needs(k, n)); err != nil {
+		if err := x.makeSpace(x.spaceFor(k, n)); err != nil {
 			return err
 		}
 		x.replace(k, n)
@@ -171,9 +171,9 @@ func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 		if err := ctx.Err(); err != nil {
 			return task.Lease{}, err
 		}
-		p, wait := s.line.next()
+		p, wait := s.queue.next()
 		if p == nil {
-			if err := s.line.await(ctx, wait, s.closed); err != nil {
+			if err := s.queue.await(ctx, wait, s.closed); err != nil {
 				return task.Lease{}, err
 			}
 			continue
@@ -183,14 +183,14 @@ func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 		case err == nil:
 			return lease, nil
 		case !errors.Is(err, errNotWorking):
-			s.line.giveBack(p)
+			s.queue.giveBack(p)
 			return task.Lease{}, err
 		}
 	}
 }
 
 func (s *tasks) lease(id string) (task.Lease, error) {
-	l := task.Lease{Task: id, Token: rand.Text(), Life: s.line.life}
+	l := task.Lease{Task: id, Token: rand.Text(), Life: s.queue.life}
 	err := s.write(func(x *taskRows) error {
 		k := x.get(id)
 		if k == nil || k.state != stateWorking || !k.alive(x.t.now) {
@@ -211,7 +211,7 @@ func (s *tasks) Renew(_ context.Context, l task.Lease) error {
 	if err := s.working(l.Task); err != nil {
 		return err
 	}
-	if !s.line.renew(l.Task, l.Token) {
+	if !s.queue.renew(l.Task, l.Token) {
 		return fmt.Errorf("boltstore: %w", task.ErrLost)
 	}
 	return nil
@@ -230,11 +230,11 @@ func (s *tasks) working(id string) error {
 
 // Release returns after the change is on the disk. If the lease is lost, it does nothing.
 func (s *tasks) Release(_ context.Context, l task.Lease) error {
-	if !s.line.holds(l.Task, l.Token) { // most tasks have ended by now, so there is nothing to write
+	if !s.queue.holds(l.Task, l.Token) { // most tasks have ended by now, so there is nothing to write
 		return nil
 	}
 	return s.write(func(x *taskRows) error {
-		if !s.line.holds(l.Task, l.Token) {
+		if !s.queue.holds(l.Task, l.Token) {
 			return nil
 		}
 		x.untake(l.Task)

@@ -13,9 +13,9 @@ import (
 // Buckets of the tasks. Each comment gives key and value. A key that is an ID begins with a letter,
 // because a key must not be empty.
 const (
-	tasksName  = "tasks"       // ID: the row, see kept
+	tasksName  = "tasks"       // ID: the row, see taskEntry
 	endsName   = "tasks.ends"  // expiry, ID: nothing; tasks that expire
-	ownersName = "tasks.owner" // owner, number: place; in the order of creation
+	ownersName = "tasks.owner" // owner, number: entry in the list; in the order of creation
 	overName   = "tasks.over"  // owner, number of the end: ID; terminal tasks
 	sharesName = "tasks.share" // owner: weight of its terminal tasks, if it has any
 	ranksName  = "tasks.rank"  // weight in tasks.share, owner: nothing
@@ -49,15 +49,15 @@ func tasksIn(t *txn, most taskBounds) *taskRows {
 func taskKey(id string) []byte { return append([]byte{'t'}, id...) }
 
 // get returns the task, even if it has expired, or nil if there is none.
-func (x *taskRows) get(id string) *kept {
+func (x *taskRows) get(id string) *taskEntry {
 	row := x.rows.get(taskKey(id))
 	if row == nil {
 		return nil
 	}
-	return openKept(id, row)
+	return openTaskEntry(id, row)
 }
 
-func (x *taskRows) find(id string) (*kept, error) {
+func (x *taskRows) find(id string) (*taskEntry, error) {
 	k := x.get(id)
 	if k == nil || !k.alive(x.t.now) {
 		return nil, fmt.Errorf("boltstore: %w", task.ErrNotFound)
@@ -70,9 +70,9 @@ func (x *taskRows) move(kind moveKind, id, token string) {
 }
 
 // insert stores a new task. The caller has made space for it.
-func (x *taskRows) insert(k *kept) {
+func (x *taskRows) insert(k *taskEntry) {
 	k.number = x.rows.next()
-	x.place(k)
+	x.reindex(k)
 	if k.end != never {
 		x.ends.put(endKey(k.end, taskKey(k.id)), nil)
 	}
@@ -83,7 +83,7 @@ func (x *taskRows) insert(k *kept) {
 }
 
 // replace stores another record for the same task.
-func (x *taskRows) replace(old, k *kept) {
+func (x *taskRows) replace(old, k *taskEntry) {
 	k.number = old.number
 	x.count(old, -1)
 	if k.end != old.end {
@@ -99,7 +99,7 @@ func (x *taskRows) replace(old, k *kept) {
 			k.over = 0
 		}
 	}
-	x.place(k)
+	x.reindex(k)
 	switch was, is := old.state == stateWorking, k.state == stateWorking; {
 	case was && !is:
 		x.untake(k.id)
@@ -109,19 +109,19 @@ func (x *taskRows) replace(old, k *kept) {
 	}
 }
 
-// place writes the row and its entries in the other buckets, and adds its size to the totals.
-func (x *taskRows) place(k *kept) {
+// reindex writes the row and its entries in the other buckets, and adds its size to the totals.
+func (x *taskRows) reindex(k *taskEntry) {
 	if k.state == stateOver && k.over == 0 {
 		k.over = x.over.next()
 		x.over.put(ownerKey(k.owner, k.over), taskKey(k.id))
 	}
 	x.rows.put(taskKey(k.id), k.row())
-	x.owners.put(ownerKey(k.owner, k.number), k.placeInList())
+	x.owners.put(ownerKey(k.owner, k.number), k.listEntry())
 	x.count(k, 1)
 }
 
 // count adds the task's size to the totals, multiplied by sign.
-func (x *taskRows) count(k *kept, sign int) {
+func (x *taskRows) count(k *taskEntry, sign int) {
 	x.counts.bytes += sign * k.cost()
 	if k.state != stateOver {
 		x.countOpen(ownerPrefix(k.owner), sign, sign*k.cost())
@@ -132,7 +132,7 @@ func (x *taskRows) count(k *kept, sign int) {
 	x.weigh(ownerPrefix(k.owner), sign*(k.cost()+taskWeight))
 }
 
-func (x *taskRows) removeEnd(k *kept) {
+func (x *taskRows) removeEnd(k *taskEntry) {
 	if k.end != never {
 		x.ends.remove(endKey(k.end, taskKey(k.id)))
 	}
@@ -147,7 +147,7 @@ func (x *taskRows) untake(id string) {
 }
 
 // drop removes a task and leaves a trace of it.
-func (x *taskRows) drop(k *kept) {
+func (x *taskRows) drop(k *taskEntry) {
 	owner := bytes.Clone(k.owner)
 	x.count(k, -1)
 	x.counts.rows--
@@ -174,7 +174,7 @@ func (x *taskRows) dropExpired() bool {
 
 // must returns a row that another bucket refers to. If the row is missing, the file is damaged:
 // must panics, and the panic fails the transaction.
-func (x *taskRows) must(key []byte) *kept {
+func (x *taskRows) must(key []byte) *taskEntry {
 	id := string(key[1:])
 	k := x.get(id)
 	if k == nil {
@@ -218,9 +218,9 @@ func (x *taskRows) number(owner, id string) (n uint64, ok bool) {
 	return 0, false
 }
 
-// lineUp puts the working tasks into the queue, in the order of creation. It is called before Open
+// enqueueWorking puts the working tasks into the queue, in the order of creation. It is called before Open
 // returns the store.
-func (s *tasks) lineUp() error {
+func (s *tasks) enqueueWorking() error {
 	type spot struct {
 		number uint64
 		id     string
@@ -241,6 +241,6 @@ func (s *tasks) lineUp() error {
 	for i, w := range working {
 		moves[i] = move{comes, w.id, ""}
 	}
-	s.line.apply(moves)
+	s.queue.apply(moves)
 	return err
 }

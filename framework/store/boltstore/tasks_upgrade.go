@@ -12,7 +12,7 @@ func upgradeTasks(t *txn) {
 	x.counts = counts{rows: was.rows, bytes: was.goneSize, gone: was.gone, goneSize: was.goneSize}
 	c := x.rows.b.Cursor()
 	for key, row := c.First(); key != nil; key, row = c.Next() {
-		k := openKept(string(key[1:]), row)
+		k := openTaskEntry(string(key[1:]), row)
 		if k.state == stateOver {
 			x.over.put(ownerKey(k.owner, k.over), taskKey(k.id))
 		}

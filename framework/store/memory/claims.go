@@ -19,7 +19,7 @@ type claims struct {
 	bounds bounds
 
 	mu sync.Mutex // guards all below
-	shelf[claimKey, *held]
+	ttlTable[claimKey, *claimEntry]
 }
 
 // Claim copies the value before it stores it, and returns a copy.
@@ -56,12 +56,12 @@ func (c *claims) Swap(_ context.Context, key string, old, value []byte, life tim
 		return false, nil
 	}
 	more := len(value) - len(h.value)
-	if err := c.claimRoom(0, more, len(value), now); err != nil {
+	if err := c.makeSpaceFor(0, more, len(value), now); err != nil {
 		return false, err
 	}
 	c.bytes += more
 	h.value = value
-	c.ends.set(h, now.Add(life))
+	c.expiry.set(h, now.Add(life))
 	return true, nil
 }
 
@@ -120,9 +120,9 @@ func checkLife(life time.Duration) error {
 
 // keep stores value without a copy, but copies the key, which may be a substring of a larger
 // string. The caller holds c.mu.
-func (c *claims) keep(key claimKey, value []byte, now time.Time, life time.Duration) (*held, error) {
-	h := &held{key: key, value: value, mortal: mortal{end: now.Add(life)}}
-	if err := c.claimRoom(1, h.cost(), len(value), now); err != nil {
+func (c *claims) keep(key claimKey, value []byte, now time.Time, life time.Duration) (*claimEntry, error) {
+	h := &claimEntry{key: key, value: value, expiring: expiring{end: now.Add(life)}}
+	if err := c.makeSpaceFor(1, h.cost(), len(value), now); err != nil {
 		return nil, err
 	}
 	h.key.name = strings.Clone(key.name)
@@ -135,12 +135,12 @@ func (c *claims) keep(key claimKey, value []byte, now time.Time, life time.Durat
 // that prevent an action from happening twice.
 const smallValue = 1 << 10
 
-func (c *claims) claimRoom(entries, bytes, value int, now time.Time) error {
+func (c *claims) makeSpaceFor(entries, bytes, value int, now time.Time) error {
 	most := c.bounds.claimBytes
 	if value > smallValue && bytes > 0 {
 		most -= most / 4
 	}
-	if !c.makeRoom(entries, bytes, c.bounds.claimEntries, most, now) {
+	if !c.makeSpace(entries, bytes, c.bounds.claimEntries, most, now) {
 		return fmt.Errorf("%w (%w): %d claims in %d bytes are held, %d bytes more are needed", ErrFull, claim.ErrFull, len(c.held), c.bytes, bytes)
 	}
 	return nil

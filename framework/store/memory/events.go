@@ -16,7 +16,7 @@ const numbersShare = 8
 
 // events is the eventlog.Store. A stream is in exactly one queue. If it has events, it is in the
 // queue of its size class (kept); otherwise it is in emptied. Append moves it to the end of its
-// queue. makeRoom first takes the events of streams in kept, which moves them to emptied. Then it
+// queue. makeSpace first takes the events of streams in kept, which moves them to emptied. Then it
 // forgets streams in emptied.
 //
 // mu guards everything. It is held for a few steps and not for the copy of a frame. Two cores that
@@ -44,8 +44,8 @@ func (e *events) Append(_ context.Context, name string, frame []byte) (uint64, e
 	} else {
 		s.push(frame, &e.bounds)
 	}
-	e.place(s, before)
-	e.makeRoom()
+	e.enqueue(s, before)
+	e.makeSpace()
 	return s.last, nil
 }
 
@@ -79,14 +79,14 @@ func (e *events) stream(name string) *stream {
 		}
 		s = &stream{name: name}
 		e.streams[name] = s
-		e.place(s, 0)
+		e.enqueue(s, 0)
 	}
 	return s
 }
 
-// place moves a stream to the end of its queue. before is the cost that its present queue has
+// enqueue moves a stream to the end of its queue. before is the cost that its present queue has
 // counted for it, or 0 for a new stream.
-func (e *events) place(s *stream, before int) {
+func (e *events) enqueue(s *stream, before int) {
 	to, cost := &e.emptied, s.cost()
 	if s.count > 0 {
 		to = &e.kept[sizeOf(cost)]
@@ -105,8 +105,8 @@ func (e *events) place(s *stream, before int) {
 	to.push(s)
 }
 
-// makeRoom evicts streams until the bounds are met. It terminates, because each step frees memory.
-func (e *events) makeRoom() {
+// makeSpace evicts streams until the bounds are met. It terminates, because each step frees memory.
+func (e *events) makeSpace() {
 	for e.bytes > e.bounds.totalBytes {
 		if oldest := e.largest().first; oldest != nil {
 			e.empty(oldest)
@@ -137,7 +137,7 @@ func (e *events) largest() *queue {
 func (e *events) empty(s *stream) {
 	before := s.cost()
 	s.empty()
-	e.place(s, before)
+	e.enqueue(s, before)
 }
 
 func (e *events) forget(s *stream) {

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// placed is an element of a heap. The heap reports the element's index to it, so that the element
+// heapItem is an element of a heap. The heap reports the element's index to it, so that the element
 // can be moved and removed.
-type placed[T any] interface {
+type heapItem[T any] interface {
 	before(other T) bool
-	moved(place int) // -1 if it has left the heap
+	moved(index int) // -1 if it has left the heap
 }
 
 // heapOf implements heap.Interface. The element that is before all others has index 0.
-type heapOf[T placed[T]] []T
+type heapOf[T heapItem[T]] []T
 
 // Len is part of heap.Interface.
 func (h heapOf[T]) Len() int { return len(h) }
@@ -45,47 +45,47 @@ func (h *heapOf[T]) Pop() any {
 	return item
 }
 
-// mortal is embedded in items that expire. It has the time of expiry and the index in the expiry
+// expiring is embedded in items that expire. It has the time of expiry and the index in the expiry
 // heap.
-type mortal struct {
+type expiring struct {
 	end   time.Time // zero for never
-	place int       // index + 1; 0 if not in the heap
+	index int       // index + 1; 0 if not in the heap
 }
 
-func (m *mortal) alive(now time.Time) bool { return m.end.IsZero() || now.Before(m.end) }
+func (m *expiring) alive(now time.Time) bool { return m.end.IsZero() || now.Before(m.end) }
 
-func (m *mortal) moved(place int) { m.place = place + 1 }
+func (m *expiring) moved(index int) { m.index = index + 1 }
 
-func (m *mortal) life() *mortal { return m }
+func (m *expiring) life() *expiring { return m }
 
-// ending is an element with an embedded mortal.
-type ending[T any] interface {
-	placed[T]
-	life() *mortal
+// expiringItem is an element with an embedded expiring.
+type expiringItem[T any] interface {
+	heapItem[T]
+	life() *expiring
 }
 
-// ends is the heap of all items that expire.
-type ends[T ending[T]] struct{ heap heapOf[T] }
+// expiryHeap has all items that expire.
+type expiryHeap[T expiringItem[T]] struct{ heap heapOf[T] }
 
 // set sets the time at which item expires; zero means never.
-func (e *ends[T]) set(item T, end time.Time) {
+func (e *expiryHeap[T]) set(item T, end time.Time) {
 	m := item.life()
 	m.end = end
-	switch in, should := m.place > 0, !end.IsZero(); {
+	switch in, should := m.index > 0, !end.IsZero(); {
 	case in && should:
-		heap.Fix(&e.heap, m.place-1)
+		heap.Fix(&e.heap, m.index-1)
 	case in:
-		heap.Remove(&e.heap, m.place-1)
+		heap.Remove(&e.heap, m.index-1)
 	case should:
 		heap.Push(&e.heap, item)
 	}
 }
 
 // remove removes item from the heap, if it is there.
-func (e *ends[T]) remove(item T) { e.set(item, time.Time{}) }
+func (e *expiryHeap[T]) remove(item T) { e.set(item, time.Time{}) }
 
 // expired returns the item that expired first. If none has expired, ok is false.
-func (e *ends[T]) expired(now time.Time) (item T, ok bool) {
+func (e *expiryHeap[T]) expired(now time.Time) (item T, ok bool) {
 	if len(e.heap) == 0 || e.heap[0].life().alive(now) {
 		return item, false
 	}

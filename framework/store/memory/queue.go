@@ -35,17 +35,17 @@ func (s *tasks) take(w *waiter) (lease task.Lease, wait time.Duration, ok bool) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	t := s.line.first()
+	t := s.queue.first()
 	for t != nil && !t.task.alive(now) {
 		s.forget(t.task)
-		t = s.line.first()
+		t = s.queue.first()
 	}
 	if t == nil || t.due.After(now) {
-		return task.Lease{}, s.line.wait(w, t, now), false
+		return task.Lease{}, s.queue.wait(w, t, now), false
 	}
 	again := t.lease != 0
-	s.line.lend(t, now.Add(s.bounds.leaseLife))
-	s.line.quit(w)
+	s.queue.lend(t, now.Add(s.bounds.leaseLife))
+	s.queue.quit(w)
 	return task.Lease{
 		Task: t.task.record.ID, Token: t.token(), Life: s.bounds.leaseLife, Again: again,
 	}, 0, true
@@ -54,7 +54,7 @@ func (s *tasks) take(w *waiter) (lease task.Lease, wait time.Duration, ok bool) 
 func (s *tasks) giveUp(w *waiter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.line.quit(w)
+	s.queue.quit(w)
 }
 
 // Renew also succeeds after the lease has expired, as long as no other worker has taken the task.
@@ -66,7 +66,7 @@ func (s *tasks) Renew(_ context.Context, l task.Lease) error {
 	if t == nil {
 		return fmt.Errorf("memory: %w", task.ErrLost)
 	}
-	s.line.renew(t, now.Add(s.bounds.leaseLife))
+	s.queue.renew(t, now.Add(s.bounds.leaseLife))
 	return nil
 }
 
@@ -76,19 +76,19 @@ func (s *tasks) Release(_ context.Context, l task.Lease) error {
 	defer s.mu.Unlock()
 	now := s.now()
 	if t := s.leased(l, now); t != nil {
-		s.line.giveBack(t, now)
+		s.queue.giveBack(t, now)
 	}
 	return nil
 }
 
 // leased returns the queue entry for the lease, or nil if the lease is lost. The caller holds s.mu.
-func (s *tasks) leased(l task.Lease, now time.Time) *turn {
+func (s *tasks) leased(l task.Lease, now time.Time) *queueEntry {
 	h := s.find(l.Task, now)
-	if h == nil || h.turn.lease == 0 || h.turn.token() != l.Token {
+	if h == nil || h.queued.lease == 0 || h.queued.token() != l.Token {
 		return nil
 	}
-	return &h.turn
+	return &h.queued
 }
 
 // token returns the text that identifies the lease.
-func (t *turn) token() string { return strconv.FormatUint(t.lease, 10) }
+func (t *queueEntry) token() string { return strconv.FormatUint(t.lease, 10) }

@@ -22,20 +22,20 @@ type sessions struct {
 	bounds bounds
 
 	mu sync.Mutex // guards all below
-	shelf[string, *heldSession]
+	ttlTable[string, *sessionEntry]
 }
 
 // heldSession is a session in the table. It expires by the monotonic clock.
-type heldSession struct {
-	mortal
+type sessionEntry struct {
+	expiring
 	record session.Record // Data is replaced, never changed in place
 }
 
-func (h *heldSession) before(other *heldSession) bool { return h.end.Before(other.end) }
+func (h *sessionEntry) before(other *sessionEntry) bool { return h.end.Before(other.end) }
 
-func (h *heldSession) name() string { return h.record.ID }
+func (h *sessionEntry) name() string { return h.record.ID }
 
-func (h *heldSession) cost() int {
+func (h *sessionEntry) cost() int {
 	return sessionCost + len(h.record.ID) + len(h.record.Principal) + len(h.record.Data)
 }
 
@@ -58,7 +58,7 @@ func (s *sessions) Create(_ context.Context, r session.Record) error {
 	if _, ok := s.find(r.ID, now); ok {
 		return fmt.Errorf("memory: %w", session.ErrExists)
 	}
-	h := &heldSession{record: r, mortal: mortal{end: until(r.Expires, now)}}
+	h := &sessionEntry{record: r, expiring: expiring{end: until(r.Expires, now)}}
 	if err := s.sessionRoom(1, h.cost(), now); err != nil {
 		return err
 	}
@@ -127,13 +127,13 @@ func (s *sessions) Delete(_ context.Context, id string) error {
 	return nil
 }
 
-func (s *sessions) expire(h *heldSession, expires, now time.Time) {
+func (s *sessions) expire(h *sessionEntry, expires, now time.Time) {
 	h.record.Expires = expires.Round(0)
-	s.ends.set(h, until(expires.Round(0), now))
+	s.expiry.set(h, until(expires.Round(0), now))
 }
 
 func (s *sessions) sessionRoom(records, bytes int, now time.Time) error {
-	if !s.makeRoom(records, bytes, s.bounds.sessionRecords, s.bounds.sessionBytes, now) {
+	if !s.makeSpace(records, bytes, s.bounds.sessionRecords, s.bounds.sessionBytes, now) {
 		return fmt.Errorf("%w (%w): %d sessions in %d bytes are held, %d bytes more are needed", ErrFull, session.ErrFull, len(s.held), s.bytes, bytes)
 	}
 	return nil

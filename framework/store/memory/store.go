@@ -13,7 +13,7 @@ import (
 
 // ErrFull is returned if there is no space for a claim, a session or a task. Existing items are not
 // evicted for it, because each of them is in use.
-var ErrFull = errors.New("memory: no room")
+var ErrFull = errors.New("memory: no space")
 
 // Store holds the state of a server. A server without another store has its own Store with the
 // default bounds. A Store is safe for concurrent use. Create it with New or Sized.

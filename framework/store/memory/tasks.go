@@ -17,16 +17,16 @@ import (
 // place. Therefore it can be copied after mu is released.
 //
 // insert, replace and forget change a task and all its indexes together. The indexes are the expiry
-// heap (ends), the queue of working tasks (line), the owner's tasks, and the totals. A task that
+// heap (ends), the queue of working tasks (queue), the owner's tasks, and the totals. A task that
 // forget removes leaves a trace in gone, so that a list can continue after it.
 type tasks struct {
 	bounds bounds
 
 	mu     sync.Mutex // guards all below
-	held   map[string]*heldTask
+	held   map[string]*taskEntry
 	owners map[string]*taskOwner
-	ends   ends[*heldTask]
-	line   line
+	ends   expiryHeap[*taskEntry]
+	queue  taskQueue
 	over   heapOf[*taskOwner] // owners with terminal tasks; the owner with the most of them is first
 	gone   goneTasks
 	last   uint64 // number of the newest record
@@ -45,8 +45,8 @@ func (s *tasks) Create(_ context.Context, r task.Record) error {
 	if s.find(r.ID, now) != nil {
 		return fmt.Errorf("memory: %w", task.ErrExists)
 	}
-	h := &heldTask{record: &r, born: now.Add(-now.Round(0).Sub(r.Created))}
-	if err := s.makeRoom(s.needs(nil, &r), now); err != nil {
+	h := &taskEntry{record: &r, born: now.Add(-now.Round(0).Sub(r.Created))}
+	if err := s.makeSpace(s.spaceFor(nil, &r), now); err != nil {
 		return err
 	}
 	s.insert(h, now)
@@ -88,7 +88,7 @@ func (s *tasks) Update(_ context.Context, r task.Record) error {
 	}
 	r.ID, r.Owner, r.Created = h.record.ID, h.record.Owner, h.record.Created
 	r.Version++
-	if err := s.makeRoom(s.needs(h, &r), now); err != nil {
+	if err := s.makeSpace(s.spaceFor(h, &r), now); err != nil {
 		return err
 	}
 	s.replace(h, &r, now)
@@ -127,12 +127,12 @@ func (s *tasks) list(owner, after string, limit int) []*task.Record {
 		return nil
 	}
 	var out []*task.Record
-	for _, place := range o.after(number) {
+	for _, e := range o.after(number) {
 		if len(out) >= limit {
 			break
 		}
-		if place.task != nil && place.task.alive(now) {
-			out = append(out, place.task.record)
+		if e.task != nil && e.task.alive(now) {
+			out = append(out, e.task.record)
 		}
 	}
 	return out
@@ -207,7 +207,7 @@ func (s *tasks) dropExpired(now time.Time) bool {
 }
 
 // find returns the task, or nil. It removes the task if it has expired, and returns nil.
-func (s *tasks) find(id string, now time.Time) *heldTask {
+func (s *tasks) find(id string, now time.Time) *taskEntry {
 	h := s.held[id]
 	if h == nil || h.alive(now) {
 		return h
@@ -217,9 +217,9 @@ func (s *tasks) find(id string, now time.Time) *heldTask {
 }
 
 // insert stores a new task. The caller has made space for it.
-func (s *tasks) insert(h *heldTask, now time.Time) {
+func (s *tasks) insert(h *taskEntry, now time.Time) {
 	if s.held == nil {
-		s.held, s.owners = make(map[string]*heldTask), make(map[string]*taskOwner)
+		s.held, s.owners = make(map[string]*taskEntry), make(map[string]*taskOwner)
 	}
 	r := h.record
 	o := s.owners[r.Owner]
@@ -233,24 +233,24 @@ func (s *tasks) insert(h *heldTask, now time.Time) {
 	h.number = s.last
 	s.held[r.ID] = h
 	o.add(h)
-	s.place(h, now)
+	s.reindex(h, now)
 }
 
 // replace stores another record for the same task.
-func (s *tasks) replace(h *heldTask, r *task.Record, now time.Time) {
+func (s *tasks) replace(h *taskEntry, r *task.Record, now time.Time) {
 	s.count(h, -1)
 	h.record = r
-	s.place(h, now)
+	s.reindex(h, now)
 }
 
-// place updates the indexes for the task's status: the expiry heap, the queue of working tasks, and
+// reindex updates the indexes for the task's status: the expiry heap, the queue of working tasks, and
 // its owner's list of terminal tasks. It also adds the task to the totals.
-func (s *tasks) place(h *heldTask, now time.Time) {
+func (s *tasks) reindex(h *taskEntry, now time.Time) {
 	s.ends.set(h, h.expires())
 	if h.record.Status == protocol.TaskWorking {
-		s.line.enter(h, now)
+		s.queue.enter(h, now)
 	} else {
-		s.line.leave(h)
+		s.queue.leave(h)
 	}
 	o := s.owners[h.record.Owner]
 	switch terminal := h.record.Terminal(); {
@@ -264,7 +264,7 @@ func (s *tasks) place(h *heldTask, now time.Time) {
 }
 
 // count adds the task's size to the totals, multiplied by sign.
-func (s *tasks) count(h *heldTask, sign int) {
+func (s *tasks) count(h *taskEntry, sign int) {
 	s.bytes += sign * h.cost()
 	o := s.owners[h.record.Owner]
 	if h.over == nil {
@@ -285,10 +285,10 @@ func (s *tasks) count(h *heldTask, sign int) {
 }
 
 // forget removes a task and leaves a trace of it.
-func (s *tasks) forget(h *heldTask) {
+func (s *tasks) forget(h *taskEntry) {
 	r := h.record
 	s.ends.remove(h)
-	s.line.leave(h)
+	s.queue.leave(h)
 	s.count(h, -1)
 	delete(s.held, r.ID)
 	o := s.owners[r.Owner]

@@ -13,15 +13,15 @@ func (g *goneTask) cost() int { return goneCost + len(g.id) + len(g.owner) }
 
 // goneTasks holds the traces, at most one per ID.
 type goneTasks struct {
-	places map[string]*list.Element
-	order  list.List // elements are *goneTask, oldest first
-	bytes  int
+	entries map[string]*list.Element
+	order   list.List // elements are *goneTask, oldest first
+	bytes   int
 }
 
 func (g *goneTasks) len() int { return g.order.Len() }
 
 func (g *goneTasks) find(id string) *goneTask {
-	e := g.places[id]
+	e := g.entries[id]
 	if e == nil {
 		return nil
 	}
@@ -31,13 +31,13 @@ func (g *goneTasks) find(id string) *goneTask {
 // add adds a trace and returns by how many bytes the traces have grown.
 func (g *goneTasks) add(t goneTask) int {
 	before := g.bytes
-	if e := g.places[t.id]; e != nil {
+	if e := g.entries[t.id]; e != nil {
 		g.remove(e)
 	}
-	if g.places == nil {
-		g.places = make(map[string]*list.Element)
+	if g.entries == nil {
+		g.entries = make(map[string]*list.Element)
 	}
-	g.places[t.id] = g.order.PushBack(&t)
+	g.entries[t.id] = g.order.PushBack(&t)
 	g.bytes += t.cost()
 	return g.bytes - before
 }
@@ -48,7 +48,7 @@ func (g *goneTasks) dropOldest() int { return g.remove(g.order.Front()) }
 
 func (g *goneTasks) remove(e *list.Element) int {
 	t := g.order.Remove(e).(*goneTask)
-	delete(g.places, t.id)
+	delete(g.entries, t.id)
 	g.bytes -= t.cost()
 	return t.cost()
 }

@@ -32,7 +32,7 @@ func (c *changes) Publish(ctx context.Context, message []byte) error {
 	}
 	node, err := c.node(ctx)
 	if err == nil {
-		err = (once{node}).do(ctx, "publish", c.store.channel(), c.store.box.seal(message, c.place())).Err()
+		err = (once{node}).do(ctx, "publish", c.store.channel(), c.store.box.seal(message, c.binding())).Err()
 	}
 	if err != nil {
 		return failed("publishing", err)
@@ -40,9 +40,9 @@ func (c *changes) Publish(ctx context.Context, message []byte) error {
 	return nil
 }
 
-// place returns the additional data that binds a sealed message to this channel, so that it cannot
+// binding returns the additional data that binds a sealed message to this channel, so that it cannot
 // be opened elsewhere.
-func (c *changes) place() []byte { return place("message", c.store.channel()) }
+func (c *changes) binding() []byte { return binding("message", c.store.channel()) }
 
 // node returns the client for the node that carries all messages. A Cluster accepts a message at
 // any node and passes it on to all others. It keeps no order then, and a node may receive the
@@ -136,7 +136,7 @@ func (c *changes) receive(ctx context.Context, box *inbox) (subscribed bool) {
 // that already has a newer key. take then reports a loss, so that the subscriber reads everything
 // again.
 func (c *changes) take(box *inbox, payload string) {
-	message, err := c.store.box.open(payload, c.place())
+	message, err := c.store.box.open(payload, c.binding())
 	if err != nil {
 		box.lost()
 		return

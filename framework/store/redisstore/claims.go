@@ -33,7 +33,7 @@ var (
 // values, so equal values must be stored as equal bytes.
 type claims struct{ store *Store }
 
-func claimPlace(name string) []byte { return place("claim", name) }
+func claimBinding(name string) []byte { return binding("claim", name) }
 
 // Claim copies the value.
 func (c *claims) Claim(ctx context.Context, key string, value []byte, life time.Duration) ([]byte, bool, error) {
@@ -41,7 +41,7 @@ func (c *claims) Claim(ctx context.Context, key string, value []byte, life time.
 	if err := checkLife(life); err != nil {
 		return nil, false, err
 	}
-	where := claimPlace(key)
+	where := claimBinding(key)
 	reply, err := c.store.run(ctx, claimClaim, []string{c.store.claimKey(key)}, c.store.box.same(value, where)[0], millis(life)).Slice()
 	if err != nil {
 		return nil, false, c.failed(doing, err)
@@ -62,7 +62,7 @@ func (c *claims) Swap(ctx context.Context, key string, old, value []byte, life t
 	if err := checkLife(life); err != nil {
 		return false, err
 	}
-	where := claimPlace(key)
+	where := claimBinding(key)
 	args := []any{c.store.box.same(value, where)[0], millis(life)}
 	for _, held := range c.store.box.same(old, where) {
 		args = append(args, held)
@@ -87,7 +87,7 @@ func (c *claims) Get(ctx context.Context, key string) ([]byte, error) {
 	if err != nil {
 		return nil, failed(doing, err)
 	}
-	value, err := c.store.box.open(held, claimPlace(key))
+	value, err := c.store.box.open(held, claimBinding(key))
 	if err != nil {
 		return nil, failed(doing, err)
 	}
@@ -98,7 +98,7 @@ func (c *claims) Get(ctx context.Context, key string) ([]byte, error) {
 func (c *claims) Delete(ctx context.Context, key string, old []byte) error {
 	var args []any
 	if old != nil {
-		for _, held := range c.store.box.same(old, claimPlace(key)) {
+		for _, held := range c.store.box.same(old, claimBinding(key)) {
 			args = append(args, held)
 		}
 	}

@@ -30,11 +30,11 @@ type events struct {
 	bounds eventBounds
 }
 
-func streamPlace(name string) []byte { return place("event", name) }
+func streamBinding(name string) []byte { return binding("event", name) }
 
 // Append copies the frame.
 func (e *events) Append(ctx context.Context, stream string, frame []byte) (uint64, error) {
-	kept := e.store.box.seal(frame, streamPlace(stream))
+	kept := e.store.box.seal(frame, streamBinding(stream))
 	seq, err := e.store.run(ctx, eventAppend, e.store.streamKeys(stream),
 		kept, len(frame), len(kept)-len(frame), e.bounds.events, e.bounds.bytes, millis(e.bounds.ttl), millis(e.bounds.ttl+numberLife)).Uint64()
 	if err != nil {
@@ -56,7 +56,7 @@ func (e *events) After(ctx context.Context, stream string, seq uint64) ([]eventl
 	if len(frames) == 0 {
 		return nil, nil
 	}
-	out, where := make([]eventlog.Event, len(frames)), streamPlace(stream)
+	out, where := make([]eventlog.Event, len(frames)), streamBinding(stream)
 	for i, kept := range frames {
 		held, _ := text(kept)
 		frame, err := e.store.box.open(held, where)

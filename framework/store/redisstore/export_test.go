@@ -14,15 +14,15 @@ func NewBox(keys ...[]byte) (Box, error) {
 }
 
 func (b Box) Seal(value []byte, kind string, names ...string) []byte {
-	return b.box.seal(value, place(kind, names...))
+	return b.box.seal(value, binding(kind, names...))
 }
 
 func (b Box) Same(value []byte, kind string, names ...string) [][]byte {
-	return b.box.same(value, place(kind, names...))
+	return b.box.same(value, binding(kind, names...))
 }
 
 func (b Box) Open(kept, kind string, names ...string) ([]byte, error) {
-	return b.box.open(kept, place(kind, names...))
+	return b.box.open(kept, binding(kind, names...))
 }
 
 func Stamp(t time.Time) string { return stamp(t) }

@@ -41,15 +41,15 @@ func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	if s.store.fault != nil {
 		return task.Lease{}, s.store.fault
 	}
-	t, err := s.line.wait(ctx)
+	t, err := s.takes.wait(ctx)
 	if err != nil {
 		return task.Lease{}, err
 	}
 	return s.lease(t), nil
 }
 
-// turn is an entry of the stream that Redis has delivered to this store.
-type turn struct {
+// delivery is an entry of the stream that Redis has delivered to this store.
+type delivery struct {
 	task  string
 	entry string
 	count int64 // number of deliveries
@@ -57,11 +57,11 @@ type turn struct {
 
 // lease returns the lease for an entry. No two leases of a task have the same token: the count
 // differs even if the same store takes the task again.
-func (s *tasks) lease(t turn) task.Lease {
+func (s *tasks) lease(t delivery) task.Lease {
 	return task.Lease{
 		Task:  t.task,
-		Token: t.entry + " " + strconv.FormatInt(t.count, 10) + " " + s.line.consumer,
-		Life:  s.line.life,
+		Token: t.entry + " " + strconv.FormatInt(t.count, 10) + " " + s.takes.consumer,
+		Life:  s.takes.life,
 		Again: t.count > 1,
 	}
 }
@@ -80,7 +80,7 @@ func (s *tasks) Renew(ctx context.Context, l task.Lease) error {
 
 // Release needs no round trip if this store has seen the entry end.
 func (s *tasks) Release(ctx context.Context, l task.Lease) error {
-	if entry, _, _ := strings.Cut(l.Token, " "); s.line.isOver(entry) {
+	if entry, _, _ := strings.Cut(l.Token, " "); s.takes.isOver(entry) {
 		return nil
 	}
 	if _, err := s.held(ctx, queueRelease, l); err != nil {

@@ -71,9 +71,9 @@ func newBoxKey(secret []byte) (boxKey, error) {
 	return boxKey{id: all[2*each:], aead: aead, mac: all[each : 2*each]}, nil
 }
 
-// place returns the additional data that binds a sealed value to its place, so that it cannot be
+// binding returns the additional data that binds a sealed value to its key, so that it cannot be
 // opened elsewhere.
-func place(kind string, names ...string) []byte {
+func binding(kind string, names ...string) []byte {
 	where := []byte(kind)
 	for _, name := range names {
 		where = binary.AppendUvarint(where, uint64(len(name)))
@@ -102,7 +102,7 @@ func (k *boxKey) seal(nonce, value, where []byte) []byte {
 
 // same returns all forms that a value may be stored in, for values that Redis must compare. There
 // is one form for each key, and the form of the first key is first. The nonce is a digest of the
-// value. A reader of the form can detect that the same value comes back to the same place, and
+// value. A reader of the form can detect that the same value comes back to the same key, and
 // nothing else.
 func (b box) same(value, where []byte) [][]byte {
 	if len(b) == 0 {

@@ -26,7 +26,7 @@ var (
 // sessions is the session.Store. There is a hash for each session, which Redis expires.
 type sessions struct{ store *Store }
 
-func sessionPlace(id, principal string) []byte { return place("session", id, principal) }
+func sessionBinding(id, principal string) []byte { return binding("session", id, principal) }
 
 // expiry returns the time of expiry as a stamp, and in milliseconds for Redis. Both are "" if t is
 // zero, which means never.
@@ -40,7 +40,7 @@ func expiry(t time.Time) (exact, ms string) {
 // Create copies the record.
 func (s *sessions) Create(ctx context.Context, r session.Record) error {
 	exact, ms := expiry(r.Expires)
-	data := s.store.box.seal(r.Data, sessionPlace(r.ID, r.Principal))
+	data := s.store.box.seal(r.Data, sessionBinding(r.ID, r.Principal))
 	made, err := s.store.run(ctx, sessionCreate, []string{s.store.sessionKey(r.ID)}, r.Principal, exact, ms, data).Int()
 	switch {
 	case err != nil:
@@ -75,7 +75,7 @@ func (s *sessions) Get(ctx context.Context, id string) (session.Record, error) {
 	if r.Expires, err = parseStamp(exact); err != nil {
 		return session.Record{}, failed(doing, err)
 	}
-	if r.Data, err = s.store.box.open(data, sessionPlace(id, r.Principal)); err != nil {
+	if r.Data, err = s.store.box.open(data, sessionBinding(id, r.Principal)); err != nil {
 		return session.Record{}, failed(doing, err)
 	}
 	return r, nil
@@ -102,7 +102,7 @@ func (s *sessions) Update(ctx context.Context, r session.Record) error {
 
 func (s *sessions) update(ctx context.Context, r *session.Record) (any, error) {
 	exact, ms := expiry(r.Expires)
-	data := s.store.box.seal(r.Data, sessionPlace(r.ID, r.Principal))
+	data := s.store.box.seal(r.Data, sessionBinding(r.ID, r.Principal))
 	return s.store.run(ctx, sessionUpdate, []string{s.store.sessionKey(r.ID)}, r.Version, r.Principal, exact, ms, data).Result()
 }
 

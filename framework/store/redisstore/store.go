@@ -153,7 +153,7 @@ func (s *Store) Close() error {
 		(*cancel)(ErrClosed)
 	}
 	s.mu.Unlock()
-	s.tasks.line.close()
+	s.tasks.takes.close()
 	s.all.Wait()
 	if before || !s.owned {
 		return nil

@@ -38,11 +38,11 @@ var (
 type tasks struct {
 	store *Store
 	most  taskBounds
-	line  line
+	takes takeQueue
 }
 
 func newTasks(s *Store, o options) tasks {
-	return tasks{store: s, most: o.tasks, line: newLine(s, o)}
+	return tasks{store: s, most: o.tasks, takes: newTakeQueue(s, o)}
 }
 
 // run runs a script on the keys of a record.
@@ -50,7 +50,7 @@ func (s *tasks) run(ctx context.Context, what script, key string, args ...any) *
 	return s.store.run(ctx, what, []string{key}, append([]any{s.store.taskBase()}, args...)...)
 }
 
-func taskPlace(id, owner string) []byte { return place("task", id, owner) }
+func taskBinding(id, owner string) []byte { return binding("task", id, owner) }
 
 // flags returns the facts about a status that the scripts need.
 func flags(r *task.Record) (working, live string) {
@@ -68,7 +68,7 @@ func (s *tasks) Create(ctx context.Context, r task.Record) error {
 		expires = max(unixMillis(end), 1)
 	}
 	working, live := flags(&r)
-	data := s.store.box.seal(record.AppendTask(nil, &r), taskPlace(r.ID, r.Owner))
+	data := s.store.box.seal(record.AppendTask(nil, &r), taskBinding(r.ID, r.Owner))
 	made, err := s.run(ctx, taskCreate, s.store.recordKey(r.ID),
 		r.ID, r.Owner, working, live, expires, stamp(r.Created), unixMillis(r.Created), data, s.most.ended, s.most.endedBytes, s.most.liveBytes).Int()
 	switch {
@@ -111,7 +111,7 @@ func (s *tasks) parse(id, owner string, fields []any) (task.Record, error) {
 	version, _ := text(fields[0])
 	created, _ := text(fields[1])
 	kept, _ := text(fields[2])
-	data, err := s.store.box.open(kept, taskPlace(id, owner))
+	data, err := s.store.box.open(kept, taskBinding(id, owner))
 	if err != nil {
 		return task.Record{}, err
 	}
@@ -148,7 +148,7 @@ func (s *tasks) Update(ctx context.Context, r task.Record) error {
 		return errFull
 	}
 	if over, _ := text(reply); over != "" {
-		s.line.over(over)
+		s.takes.over(over)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (s *tasks) update(ctx context.Context, r *task.Record) (any, error) {
 		ttl = millis(r.TTL)
 	}
 	working, live := flags(r)
-	data := s.store.box.seal(record.AppendTask(nil, r), taskPlace(r.ID, r.Owner))
+	data := s.store.box.seal(record.AppendTask(nil, r), taskBinding(r.ID, r.Owner))
 	grown := s.most.liveBytes + s.most.liveBytes/2
 	return s.run(ctx, taskUpdate, s.store.recordKey(r.ID),
 		r.ID, r.Version, r.Owner, working, live, ttl, data, s.most.ended, s.most.endedBytes, grown).Result()

@@ -28,7 +28,7 @@ func (s *Error) Unwrap() error { return s.err }
 // Public returns the text for the client.
 func (s *Error) Public() string {
 	if errors.Is(s.err, task.ErrFull) || errors.Is(s.err, claim.ErrFull) {
-		return "the server has no room for this now: try again later"
+		return "the server has no space for this now: try again later"
 	}
 	return "the server cannot reach its store now: try again"
 }

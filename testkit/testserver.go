@@ -14,9 +14,9 @@ import (
 	"github.com/kagami-mcp/kagami/framework/testhook"
 )
 
-// site is a server under test, with everything needed to make more servers like it. crash ends the
+// testServer is a server under test, with everything needed to make more servers like it. crash ends the
 // last of workers and resume appends one; mu guards workers.
-type site struct {
+type testServer struct {
 	server  *framework.Server
 	app     *framework.App
 	source  func() *framework.App // returns a fresh app each time; nil if there is only one app
@@ -31,11 +31,11 @@ type site struct {
 	workers []*node    // dead workers, and last the worker that runs tasks; nil if tasks are in the app's own store
 }
 
-// newSite builds and starts a server that ends with the test.
-func newSite[A AppSource](t testing.TB, source A, c config) *site {
+// newTestServer builds and starts a server that ends with the test.
+func newTestServer[A AppSource](t testing.TB, source A, c config) *testServer {
 	t.Helper()
 	app, fresh := appOf(t, source)
-	st := &site{app: app, source: fresh, skew: &atomic.Int64{}, timeout: c.timeout, journal: newJournal(t)}
+	st := &testServer{app: app, source: fresh, skew: &atomic.Int64{}, timeout: c.timeout, journal: newJournal(t)}
 	st.watchGoroutines(t, c.leaks)
 	if err := st.labeled(t, func() error { return st.open(t, c.store) }); err != nil {
 		t.Fatalf("testkit: %v", err)
@@ -45,7 +45,7 @@ func newSite[A AppSource](t testing.TB, source A, c config) *site {
 
 // open builds and starts the server. Its tasks are in a store that outlives a worker, unless the
 // app has a store of its own.
-func (st *site) open(t testing.TB, store framework.Store) (err error) {
+func (st *testServer) open(t testing.TB, store framework.Store) (err error) {
 	join := func() *node {
 		worker := newCluster(store).join(t.Context())
 		t.Cleanup(worker.kill)
@@ -69,7 +69,7 @@ func on(app *framework.App, store framework.Store) *framework.App {
 }
 
 // build returns a new server. store makes the store if the app has none.
-func (st *site) build(app *framework.App, store func() testhook.Store) (*framework.Server, error) {
+func (st *testServer) build(app *framework.App, store func() testhook.Store) (*framework.Server, error) {
 	server, err := app.BuildForTest(&testhook.Hooks{
 		Logger:  st.journal.logger(),
 		Store:   store,
@@ -83,9 +83,9 @@ func (st *site) build(app *framework.App, store func() testhook.Store) (*framewo
 }
 
 // now returns the time of the servers' clock.
-func (st *site) now() time.Time { return time.Now().Add(time.Duration(st.skew.Load())) }
+func (st *testServer) now() time.Time { return time.Now().Add(time.Duration(st.skew.Load())) }
 
-func (st *site) start(t testing.TB, server *framework.Server) error {
+func (st *testServer) start(t testing.TB, server *framework.Server) error {
 	if err := server.Start(asWorker(t.Context())); err != nil {
 		return fmt.Errorf("the server does not start: %w", err)
 	}
@@ -97,7 +97,7 @@ func (st *site) start(t testing.TB, server *framework.Server) error {
 }
 
 // worker returns the node of the latest worker, which may be dead.
-func (st *site) worker(t testing.TB, what string) *node {
+func (st *testServer) worker(t testing.TB, what string) *node {
 	t.Helper()
 	if len(st.workers) == 0 {
 		t.Fatalf("testkit: %s needs the testkit's own store, and the app has another: give the session Store(...), which wins over it", what)
@@ -110,7 +110,7 @@ func (st *site) worker(t testing.TB, what string) *node {
 }
 
 // crash ends the worker, and waits a moment for its handlers to end.
-func (st *site) crash(t testing.TB) {
+func (st *testServer) crash(t testing.TB) {
 	t.Helper()
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -128,7 +128,7 @@ func (st *site) crash(t testing.TB) {
 }
 
 // resume starts another worker.
-func (st *site) resume(t testing.TB) {
+func (st *testServer) resume(t testing.TB) {
 	t.Helper()
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -159,7 +159,7 @@ func (st *site) resume(t testing.TB) {
 }
 
 // shutdown ends a server. If it does not end, the failure shows the handlers that still run.
-func (st *site) shutdown(t testing.TB, server *framework.Server) {
+func (st *testServer) shutdown(t testing.TB, server *framework.Server) {
 	t.Helper()
 	if err := shutdown(t, server, st.timeout); err != nil {
 		t.Errorf("testkit: the server does not shut down: %v%s", err, atWork(goroutinesOf(st.name())))
@@ -183,7 +183,7 @@ func shutdown(t testing.TB, server *framework.Server, patience time.Duration) (e
 
 // differs records that a handler did not repeat its questions and effects when it ran again with
 // the same answers.
-func (st *site) differs(what string) {
+func (st *testServer) differs(what string) {
 	fault := strings.TrimRight(what, "\n")
 	if who := st.speaker.Load(); who != nil {
 		fault += "\nsent: " + who.lastSent()

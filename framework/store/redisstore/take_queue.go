@@ -25,13 +25,13 @@ const (
 	mostOver = 1024
 )
 
-// line is the queue of this store's waiting Takes. While there are any, one goroutine (the reader)
+// takeQueue has this store's waiting Takes. While there are any, one goroutine (the reader)
 // reads entries for all of them, never more than there are Takes.
 //
 // enter adds a Take and starts the reader if none runs (reading). wanted clears reading when no
 // Take waits, and the reader then ends. Each Take receives exactly one answer, unless it leaves
 // first. mu guards the fields below it, except the fields of the reader.
-type line struct {
+type takeQueue struct {
 	store    *Store
 	consumer string
 	life     time.Duration // life of a lease
@@ -51,35 +51,35 @@ type line struct {
 
 // answer is the result for a waiting Take.
 type answer struct {
-	turn turn
-	err  error
+	delivery delivery
+	err      error
 }
 
-func newLine(s *Store, o options) line {
-	return line{store: s, consumer: rand.Text(), life: o.leaseLife, every: o.sweep, cursor: "0-0"}
+func newTakeQueue(s *Store, o options) takeQueue {
+	return takeQueue{store: s, consumer: rand.Text(), life: o.leaseLife, every: o.sweep, cursor: "0-0"}
 }
 
-// wait waits until the reader answers with one turn, or ctx ends.
-func (l *line) wait(ctx context.Context) (turn, error) {
+// wait waits until the reader answers with one delivery, or ctx ends.
+func (l *takeQueue) wait(ctx context.Context) (delivery, error) {
 	mine := make(chan answer, 1)
 	if err := l.enter(ctx, mine); err != nil {
-		return turn{}, err
+		return delivery{}, err
 	}
 	select {
 	case a := <-mine:
-		return a.turn, a.err
+		return a.delivery, a.err
 	case <-ctx.Done():
 	}
 	if l.leave(mine) {
-		return turn{}, ctx.Err()
+		return delivery{}, ctx.Err()
 	}
 	a := <-mine // the answer arrived at the same moment, and must not be lost
-	return a.turn, a.err
+	return a.delivery, a.err
 }
 
 // enter adds a waiting Take, and starts the reader if none runs. The reader does not use the
 // cancellation of the first Take's context, because it runs longer than this Take.
-func (l *line) enter(ctx context.Context, mine chan answer) error {
+func (l *takeQueue) enter(ctx context.Context, mine chan answer) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -101,7 +101,7 @@ func (l *line) enter(ctx context.Context, mine chan answer) error {
 }
 
 // leave removes a Take and reports whether it was still waiting.
-func (l *line) leave(mine chan answer) bool {
+func (l *takeQueue) leave(mine chan answer) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.Index(l.waiting, mine)
@@ -113,7 +113,7 @@ func (l *line) leave(mine chan answer) bool {
 }
 
 // close answers all waiting Takes with ErrClosed. The reader ends with the store's context.
-func (l *line) close() {
+func (l *takeQueue) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
@@ -125,7 +125,7 @@ func (l *line) close() {
 
 // wanted returns how many entries to read, which is at most the number of waiting Takes. If it
 // returns 0, the reader counts as ended and must return.
-func (l *line) wanted() int {
+func (l *takeQueue) wanted() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reading = len(l.waiting) > 0
@@ -133,11 +133,11 @@ func (l *line) wanted() int {
 }
 
 // read reads until no Take waits.
-func (l *line) read(ctx context.Context) {
+func (l *takeQueue) read(ctx context.Context) {
 	for n := l.wanted(); n > 0; n = l.wanted() {
-		turns, err := l.next(ctx, n)
+		deliveries, err := l.next(ctx, n)
 		if noGroup(err) {
-			turns, err = nil, l.makeGroup(ctx)
+			deliveries, err = nil, l.makeGroup(ctx)
 		}
 		switch {
 		case err != nil && ctx.Err() != nil: // Close ended ctx, and answers the waiting Takes afterwards
@@ -147,7 +147,7 @@ func (l *line) read(ctx context.Context) {
 			l.fail(fmt.Errorf("redisstore: taking a task: %w", err))
 			continue
 		}
-		for _, t := range l.hand(turns) {
+		for _, t := range l.hand(deliveries) {
 			l.giveBack(ctx, t)
 		}
 	}
@@ -155,19 +155,19 @@ func (l *line) read(ctx context.Context) {
 
 // hand passes the entries to the Takes that have waited longest. It returns the entries without
 // a Take.
-func (l *line) hand(turns []turn) []turn {
+func (l *takeQueue) hand(deliveries []delivery) []delivery {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := min(len(turns), len(l.waiting))
+	n := min(len(deliveries), len(l.waiting))
 	for i, w := range l.waiting[:n] {
-		w <- answer{turn: turns[i]}
+		w <- answer{delivery: deliveries[i]}
 	}
 	l.waiting = slices.Delete(l.waiting, 0, n)
-	return turns[n:]
+	return deliveries[n:]
 }
 
 // fail answers all waiting Takes with an error.
-func (l *line) fail(err error) {
+func (l *takeQueue) fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.waiting {
@@ -178,13 +178,13 @@ func (l *line) fail(err error) {
 
 // giveBack releases an entry if its Take does not wait any more. If that fails, the task comes back
 // when its lease expires.
-func (l *line) giveBack(ctx context.Context, t turn) {
+func (l *takeQueue) giveBack(ctx context.Context, t delivery) {
 	tasks := &l.store.tasks
 	_ = tasks.Release(context.WithoutCancel(ctx), tasks.lease(t))
 }
 
 // over records that an entry has ended. Only the latest are kept; for others, Release asks Redis.
-func (l *line) over(entry string) {
+func (l *takeQueue) over(entry string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.ended) == mostOver {
@@ -195,7 +195,7 @@ func (l *line) over(entry string) {
 
 // isOver reports whether over recorded the entry, and forgets it, because it is asked only once per
 // entry.
-func (l *line) isOver(entry string) bool {
+func (l *takeQueue) isOver(entry string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.Index(l.ended, entry)
@@ -207,10 +207,10 @@ func (l *line) isOver(entry string) bool {
 }
 
 // next reads up to n entries. If there are none, it waits up to slice.
-func (l *line) next(ctx context.Context, n int) ([]turn, error) {
-	turns, again, err := l.take(ctx, n)
-	if err != nil || again || len(turns) > 0 {
-		return turns, err
+func (l *takeQueue) next(ctx context.Context, n int) ([]delivery, error) {
+	deliveries, again, err := l.take(ctx, n)
+	if err != nil || again || len(deliveries) > 0 {
+		return deliveries, err
 	}
 	if err := l.reap(ctx); err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (l *line) next(ctx context.Context, n int) ([]turn, error) {
 }
 
 // take reads entries without waiting. again reports that there may be more.
-func (l *line) take(ctx context.Context, n int) (turns []turn, again bool, err error) {
+func (l *takeQueue) take(ctx context.Context, n int) (deliveries []delivery, again bool, err error) {
 	idle := int64(0)
 	if time.Since(l.swept) >= l.every {
 		idle = millis(l.life)
@@ -236,18 +236,18 @@ func (l *line) take(ctx context.Context, n int) (turns []turn, again bool, err e
 	}
 	again = again || reply[1] == int64(1)
 	for f := reply[2:]; len(f) >= 3; f = f[3:] {
-		t := turn{}
+		t := delivery{}
 		t.task, _ = text(f[0])
 		t.entry, _ = text(f[1])
 		t.count, _ = f[2].(int64)
-		turns = append(turns, t)
+		deliveries = append(deliveries, t)
 	}
-	return turns, again, nil
+	return deliveries, again, nil
 }
 
 // await waits for new entries, until the next search for expired leases is due. An entry may
 // already have ended when it is read.
-func (l *line) await(ctx context.Context, n int) ([]turn, error) {
+func (l *takeQueue) await(ctx context.Context, n int) ([]delivery, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -265,26 +265,26 @@ func (l *line) await(ctx context.Context, n int) ([]turn, error) {
 	case len(streams) == 0:
 		return nil, nil
 	}
-	var turns []turn
+	var deliveries []delivery
 	for _, m := range streams[0].Messages {
 		id, _ := m.Values["i"].(string)
-		turns = append(turns, turn{task: id, entry: m.ID, count: 1})
+		deliveries = append(deliveries, delivery{task: id, entry: m.ID, count: 1})
 	}
-	return l.accept(ctx, turns)
+	return l.accept(ctx, deliveries)
 }
 
 // accept drops entries that have ended.
-func (l *line) accept(ctx context.Context, turns []turn) ([]turn, error) {
+func (l *takeQueue) accept(ctx context.Context, deliveries []delivery) ([]delivery, error) {
 	var args []any
-	for _, t := range turns {
+	for _, t := range deliveries {
 		args = append(args, t.task, t.entry)
 	}
 	ok, err := l.store.tasks.run(ctx, queueAccept, l.store.lineKey(), args...).Int64Slice()
 	if err != nil {
 		return nil, err
 	}
-	var out []turn
-	for i, t := range turns {
+	var out []delivery
+	for i, t := range deliveries {
 		if ok[i] == 1 {
 			out = append(out, t)
 		}
@@ -294,7 +294,7 @@ func (l *line) accept(ctx context.Context, turns []turn) ([]turn, error) {
 
 // makeGroup makes the consumer group, and the stream if it does not exist. The group begins at the
 // first entry, because existing entries belong to tasks that were already accepted.
-func (l *line) makeGroup(ctx context.Context) error {
+func (l *takeQueue) makeGroup(ctx context.Context) error {
 	err := once{l.store.client}.do(ctx, "xgroup", "create", l.store.lineKey(), group, "0", "mkstream").Err()
 	if err != nil && !redis.HasErrorPrefix(err, "BUSYGROUP") {
 		return err
@@ -303,7 +303,7 @@ func (l *line) makeGroup(ctx context.Context) error {
 }
 
 // reap deletes consumers of ended processes, at most once per reapEvery.
-func (l *line) reap(ctx context.Context) error {
+func (l *takeQueue) reap(ctx context.Context) error {
 	if time.Since(l.reaped) < reapEvery {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// line is the queue of all working tasks: those that wait for a worker and those leased to one. The
+// taskQueue has all working tasks: those that wait for a worker and those leased to one. The
 // file records which tasks are working, and which have been taken. The order and the leases are
 // only in memory, because workers end with the process.
 //
@@ -15,20 +15,20 @@ import (
 // commit and its apply, the queue may contain a task that is not working any more; Take therefore
 // checks the file. next removes an entry from both lists, until a commit leases it or giveBack puts
 // it in front again.
-type line struct {
+type taskQueue struct {
 	life time.Duration
 	// ready has an element when a task can be taken and no waiting Take has been woken for it.
 	ready chan struct{}
 
 	mu      sync.Mutex // guards all below
-	places  map[string]*place
-	waiting list.List // elements are *place; the task that has waited longest is first
-	leased  list.List // elements are *place; the lease that ends first is first, because all have the same life
+	entries map[string]*queueEntry
+	waiting list.List // elements are *queueEntry; the task that has waited longest is first
+	leased  list.List // elements are *queueEntry; the lease that ends first is first, because all have the same life
 }
 
-// place is one task's entry in the queue. It is in waiting or in leased; while a worker takes the
+// queueEntry is one task's entry in the queue. It is in waiting or in leased; while a worker takes the
 // task, it is in neither.
-type place struct {
+type queueEntry struct {
 	id    string
 	token string    // token of the lease, kept after its end until another worker takes the task
 	end   time.Time // end of the lease
@@ -36,7 +36,7 @@ type place struct {
 	at    *list.Element
 }
 
-// move is the effect of a commit on the queue. A transaction records it, and line.apply carries it
+// move is the effect of a commit on the queue. A transaction records it, and taskQueue.apply carries it
 // out after the commit.
 type move struct {
 	kind  moveKind
@@ -53,19 +53,19 @@ const (
 	back                   // the task was given back by the holder of token
 )
 
-func newLine(life time.Duration) *line {
-	return &line{life: life, ready: make(chan struct{}, 1), places: make(map[string]*place)}
+func newTaskQueue(life time.Duration) *taskQueue {
+	return &taskQueue{life: life, ready: make(chan struct{}, 1), entries: make(map[string]*queueEntry)}
 }
 
 // apply changes the queue after a commit. It must be called in the order of commits.
-func (l *line) apply(moves []move) {
+func (l *taskQueue) apply(moves []move) {
 	if len(moves) == 0 {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, m := range moves {
-		p := l.places[m.id]
+		p := l.entries[m.id]
 		switch {
 		case m.kind == leaves:
 			l.forget(p)
@@ -83,51 +83,51 @@ func (l *line) apply(moves []move) {
 }
 
 // enter returns the task's entry. If there is none, it creates one.
-func (l *line) enter(id string) *place {
-	p := l.places[id]
+func (l *taskQueue) enter(id string) *queueEntry {
+	p := l.entries[id]
 	if p == nil {
-		p = &place{id: id}
-		l.places[id] = p
+		p = &queueEntry{id: id}
+		l.entries[id] = p
 	}
 	return p
 }
 
 // wait puts the task at the end of the waiting tasks.
-func (l *line) wait(p *place) {
+func (l *taskQueue) wait(p *queueEntry) {
 	p.put(&l.waiting)
 	l.tell()
 }
 
 // tell wakes one waiting Take.
-func (l *line) tell() {
+func (l *taskQueue) tell() {
 	select {
 	case l.ready <- struct{}{}:
 	default: // one is awake already
 	}
 }
 
-func (p *place) put(in *list.List) {
+func (p *queueEntry) put(in *list.List) {
 	p.remove()
 	p.list, p.at = in, in.PushBack(p)
 }
 
-func (p *place) remove() {
+func (p *queueEntry) remove() {
 	if p.list != nil {
 		p.list.Remove(p.at)
 		p.list, p.at = nil, nil
 	}
 }
 
-func (l *line) forget(p *place) {
+func (l *taskQueue) forget(p *queueEntry) {
 	if p != nil {
 		p.remove()
-		delete(l.places, p.id)
+		delete(l.entries, p.id)
 	}
 }
 
 // next returns the task that has waited longest. The caller must lease it or give it back. If no
 // task waits, next returns how long that remains so without further commits.
-func (l *line) next() (p *place, wait time.Duration) {
+func (l *taskQueue) next() (p *queueEntry, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if wait = l.lapse(); wait == 0 {
@@ -137,7 +137,7 @@ func (l *line) next() (p *place, wait time.Duration) {
 	if first == nil {
 		return nil, wait
 	}
-	p = first.Value.(*place)
+	p = first.Value.(*queueEntry)
 	p.remove()
 	p.token = ""
 	if l.waiting.Len() > 0 {
@@ -148,14 +148,14 @@ func (l *line) next() (p *place, wait time.Duration) {
 
 // lapse moves tasks whose lease has expired to the waiting tasks. It returns the time until the
 // next lease ends, or 0 without leases. The caller holds mu.
-func (l *line) lapse() time.Duration {
+func (l *taskQueue) lapse() time.Duration {
 	now := time.Now()
 	for {
 		first := l.leased.Front()
 		if first == nil {
 			return 0
 		}
-		p := first.Value.(*place)
+		p := first.Value.(*queueEntry)
 		if left := p.end.Sub(now); left > 0 {
 			return left
 		}
@@ -164,29 +164,29 @@ func (l *line) lapse() time.Duration {
 }
 
 // giveBack puts a task that could not be leased in front again, unless it is in a list by now.
-func (l *line) giveBack(p *place) {
+func (l *taskQueue) giveBack(p *queueEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.places[p.id] == p && p.list == nil {
+	if l.entries[p.id] == p && p.list == nil {
 		p.list, p.at = &l.waiting, l.waiting.PushFront(p)
 		l.tell()
 	}
 }
 
 // holds reports whether token is the latest lease of the task.
-func (l *line) holds(id, token string) bool {
+func (l *taskQueue) holds(id, token string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := l.places[id]
+	p := l.entries[id]
 	return p != nil && token != "" && p.token == token
 }
 
 // renew restarts the life of a lease. If the lease has expired but no other worker has taken the
 // task, renew also succeeds, because the worker has lost nothing.
-func (l *line) renew(id, token string) bool {
+func (l *taskQueue) renew(id, token string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := l.places[id]
+	p := l.entries[id]
 	if p == nil || token == "" || p.token != token {
 		return false
 	}
@@ -197,7 +197,7 @@ func (l *line) renew(id, token string) bool {
 
 // await returns when there may be a task, after d at the latest. d is at most the life of a lease,
 // so that a lease that begins meanwhile cannot expire unnoticed.
-func (l *line) await(ctx context.Context, d time.Duration, closed <-chan struct{}) error {
+func (l *taskQueue) await(ctx context.Context, d time.Duration, closed <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -7,16 +7,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// need is the space that a new record needs, or the growth of a record that replaces another.
-type need struct {
+// spaceNeeded is the space that a new record needs, or the growth of a record that replaces another.
+type spaceNeeded struct {
 	records, bytes int
 	open           int        // growth of the owner's unfinished tasks in bytes; 0 or less if the new record is terminal
 	owner          *taskOwner // nil if the owner has no tasks yet
-	keep           *heldTask  // the task to replace, which must not be dropped; nil for a new record
+	keep           *taskEntry // the task to replace, which must not be dropped; nil for a new record
 }
 
-func (s *tasks) needs(old *heldTask, r *task.Record) need {
-	n := need{bytes: recordCost(r), owner: s.owners[r.Owner], keep: old}
+func (s *tasks) spaceFor(old *taskEntry, r *task.Record) spaceNeeded {
+	n := spaceNeeded{bytes: recordCost(r), owner: s.owners[r.Owner], keep: old}
 	if !r.Terminal() {
 		n.open = n.bytes
 	}
@@ -31,9 +31,9 @@ func (s *tasks) needs(old *heldTask, r *task.Record) need {
 	return n
 }
 
-// makeRoom evicts tasks until the need is met. If that is not possible, it drops only expired tasks
+// makeSpace evicts tasks until the need is met. If that is not possible, it drops only expired tasks
 // and returns an error.
-func (s *tasks) makeRoom(n need, now time.Time) error {
+func (s *tasks) makeSpace(n spaceNeeded, now time.Time) error {
 	for !s.fits(n.records, n.bytes) || !s.fair(n) {
 		if s.dropExpired(now) { // never n.keep, which has not expired
 			continue
@@ -51,7 +51,7 @@ func (s *tasks) fits(records, bytes int) bool {
 // the quota is as much as all unfinished tasks leave free. A single owner can thus use half of the
 // space, the next owner half of the rest, and so on. For a task that grows, the quota is three
 // quarters of the space, because the task was already accepted.
-func (s *tasks) fair(n need) bool {
+func (s *tasks) fair(n spaceNeeded) bool {
 	own := n.open
 	if n.owner != nil {
 		own += n.owner.open
@@ -65,7 +65,7 @@ func (s *tasks) fair(n need) bool {
 
 // push evicts terminal tasks of the owner that has the most of them; the task that ended first goes
 // first. It terminates, because each step removes a record or a trace.
-func (s *tasks) push(n need) error {
+func (s *tasks) push(n spaceNeeded) error {
 	if n.keep != nil && n.keep.over != nil {
 		n.bytes += n.keep.cost()
 		s.count(n.keep, -1)

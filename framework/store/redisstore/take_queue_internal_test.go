@@ -6,14 +6,14 @@ import (
 	"testing/synctest"
 )
 
-// TestTurnAtTheLastMoment: if a Take stops waiting while it receives a turn, it returns the turn
-// or the line gives the turn back. The turn is never lost.
-func TestTurnAtTheLastMoment(t *testing.T) {
+// TestDeliveryAtTheLastMoment: if a Take stops waiting while it receives a delivery, it returns it
+// or the queue gives the delivery back. The delivery is never lost.
+func TestDeliveryAtTheLastMoment(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		lost, late := 0, 0
 		for range 2000 {
-			l := &line{reading: true} // which this test is
+			l := &takeQueue{reading: true} // which this test is
 			ctx, cancel := context.WithCancel(t.Context())
 			taken := make(chan bool, 1)
 			go func() {
@@ -22,7 +22,7 @@ func TestTurnAtTheLastMoment(t *testing.T) {
 			}()
 			synctest.Wait()
 			cancel()
-			left := l.hand([]turn{{task: "a"}})
+			left := l.hand([]delivery{{task: "a"}})
 			switch got := <-taken; {
 			case got && len(left) == 0:
 				late++
@@ -31,10 +31,10 @@ func TestTurnAtTheLastMoment(t *testing.T) {
 			}
 		}
 		if lost > 0 {
-			t.Errorf("%d turns were lost, or were two Takes'", lost)
+			t.Errorf("%d deliveries were lost, or were two Takes'", lost)
 		}
 		if late == 0 {
-			t.Error("no turn arrived in that moment: nothing was tested")
+			t.Error("no delivery arrived in that moment: nothing was tested")
 		}
 	})
 }

@@ -45,16 +45,16 @@ func (x *taskRows) openOf(owner []byte) (records, bytes int) {
 	return int(numberOf(data)), int(numberOf(data[8:]))
 }
 
-// need is the space that a new row needs, or the growth of a row that replaces another.
-type need struct {
+// spaceNeeded is the space that a new row needs, or the growth of a row that replaces another.
+type spaceNeeded struct {
 	records, bytes int
-	open           int    // growth of the owner's unfinished tasks in bytes; 0 or less if the new row is terminal
-	owner          []byte // with its length in front
-	keep           *kept  // the task to replace, which must not be dropped; nil for a new row
+	open           int        // growth of the owner's unfinished tasks in bytes; 0 or less if the new row is terminal
+	owner          []byte     // with its length in front
+	keep           *taskEntry // the task to replace, which must not be dropped; nil for a new row
 }
 
-func (x *taskRows) needs(old, k *kept) need {
-	n := need{bytes: k.cost(), owner: ownerPrefix(k.owner), keep: old}
+func (x *taskRows) spaceFor(old, k *taskEntry) spaceNeeded {
+	n := spaceNeeded{bytes: k.cost(), owner: ownerPrefix(k.owner), keep: old}
 	if k.state != stateOver {
 		n.open = n.bytes
 	}
@@ -69,9 +69,9 @@ func (x *taskRows) needs(old, k *kept) need {
 	return n
 }
 
-// makeRoom evicts tasks until the need is met. If that is not possible, it drops only expired tasks
+// makeSpace evicts tasks until the need is met. If that is not possible, it drops only expired tasks
 // and returns an error.
-func (x *taskRows) makeRoom(n need) error {
+func (x *taskRows) makeSpace(n spaceNeeded) error {
 	for !x.fits(n.records, n.bytes) || !x.fair(n) {
 		if x.dropExpired() { // never n.keep, which has not expired
 			continue
@@ -91,7 +91,7 @@ func (x *taskRows) fits(records, bytes int) bool {
 // the quota is as much as all unfinished tasks leave free. A single owner can thus use half of the
 // space, the next owner half of the rest, and so on. For a task that grows, the quota is three
 // quarters of the space, because the task was already accepted.
-func (x *taskRows) fair(n need) bool {
+func (x *taskRows) fair(n spaceNeeded) bool {
 	if n.open <= 0 {
 		return true
 	}
@@ -105,7 +105,7 @@ func (x *taskRows) fair(n need) bool {
 
 // push evicts terminal tasks of the owner that has the most of them; the task that ended first goes
 // first. It terminates, because each step removes a record or a trace.
-func (x *taskRows) push(n need) error {
+func (x *taskRows) push(n spaceNeeded) error {
 	if n.keep != nil && n.keep.state == stateOver {
 		n.bytes += n.keep.cost()
 		x.count(n.keep, -1)
@@ -129,7 +129,7 @@ func (x *taskRows) push(n need) error {
 // firstOver returns the task to evict. It belongs to the owner with the greatest weight of terminal
 // tasks, and is the owner's task that ended first. It is never keep, which has no weight then.
 // There must be such a task.
-func (x *taskRows) firstOver(keep *kept) *kept {
+func (x *taskRows) firstOver(keep *taskEntry) *taskEntry {
 	rank, _ := x.ranks.b.Cursor().Last()
 	c := x.over.b.Cursor()
 	_, id := c.Seek(rank[8:])

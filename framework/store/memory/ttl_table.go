@@ -7,23 +7,23 @@ import "time"
 // small, so that no operation has to drop everything that expired in a quiet hour.
 const sweep = 8
 
-// shelved is an item of a shelf.
-type shelved[K comparable, T any] interface {
-	ending[T]
+// ttlItem is an item of a ttlTable.
+type ttlItem[K comparable, T any] interface {
+	expiringItem[T]
 	name() K
 	cost() int
 }
 
-// shelf is a table of items with a lifetime and a bounded size. An item is not evicted before its
-// time. The owner's mutex guards the shelf. The caller passes a time that never decreases.
-type shelf[K comparable, T shelved[K, T]] struct {
-	held  map[K]T
-	ends  ends[T]
-	bytes int // total size, bookkeeping included
+// ttlTable is a table of items with a lifetime and a bounded size. An item is not evicted before its
+// time. The owner's mutex guards the table. The caller passes a time that never decreases.
+type ttlTable[K comparable, T ttlItem[K, T]] struct {
+	held   map[K]T
+	expiry expiryHeap[T]
+	bytes  int // total size, bookkeeping included
 }
 
 // now returns the current time, and removes up to sweep expired items.
-func (s *shelf[K, T]) now() time.Time {
+func (s *ttlTable[K, T]) now() time.Time {
 	now := time.Now()
 	for range sweep {
 		if !s.dropExpired(now) {
@@ -34,8 +34,8 @@ func (s *shelf[K, T]) now() time.Time {
 }
 
 // dropExpired removes the item that expired first. If no item has expired, it returns false.
-func (s *shelf[K, T]) dropExpired(now time.Time) bool {
-	item, ok := s.ends.expired(now)
+func (s *ttlTable[K, T]) dropExpired(now time.Time) bool {
+	item, ok := s.expiry.expired(now)
 	if ok {
 		s.forget(item)
 	}
@@ -44,7 +44,7 @@ func (s *shelf[K, T]) dropExpired(now time.Time) bool {
 
 // find returns the item for key. Expired items may still be in the table; find removes them and
 // does not return them.
-func (s *shelf[K, T]) find(key K, now time.Time) (T, bool) {
+func (s *ttlTable[K, T]) find(key K, now time.Time) (T, bool) {
 	item, ok := s.held[key]
 	if !ok || item.life().alive(now) {
 		return item, ok
@@ -54,9 +54,9 @@ func (s *shelf[K, T]) find(key K, now time.Time) (T, bool) {
 	return none, false
 }
 
-// makeRoom drops expired items until the new ones fit. If they do not fit even then, it returns
+// makeSpace drops expired items until the new ones fit. If they do not fit even then, it returns
 // false.
-func (s *shelf[K, T]) makeRoom(items, bytes, mostItems, mostBytes int, now time.Time) bool {
+func (s *ttlTable[K, T]) makeSpace(items, bytes, mostItems, mostBytes int, now time.Time) bool {
 	for len(s.held)+items > mostItems || s.bytes+bytes > mostBytes {
 		if !s.dropExpired(now) {
 			return false
@@ -66,17 +66,17 @@ func (s *shelf[K, T]) makeRoom(items, bytes, mostItems, mostBytes int, now time.
 }
 
 // insert adds a new item. The caller has checked that it fits.
-func (s *shelf[K, T]) insert(item T) {
+func (s *ttlTable[K, T]) insert(item T) {
 	if s.held == nil {
 		s.held = make(map[K]T)
 	}
 	s.held[item.name()] = item
 	s.bytes += item.cost()
-	s.ends.set(item, item.life().end)
+	s.expiry.set(item, item.life().end)
 }
 
-func (s *shelf[K, T]) forget(item T) {
-	s.ends.remove(item)
+func (s *ttlTable[K, T]) forget(item T) {
+	s.expiry.remove(item)
 	delete(s.held, item.name())
 	s.bytes -= item.cost()
 }

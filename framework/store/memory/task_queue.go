@@ -7,84 +7,84 @@ import (
 	"time"
 )
 
-// line is the queue of all working tasks: those that wait for a worker and those leased to one.
+// taskQueue has all working tasks: those that wait for a worker and those leased to one.
 // They are in one heap, ordered by due. A task can be taken when its due time has come.
 //
 // Calls of Take that found no task wait in a list. Only the first of them has a timer. Each caller
 // that leaves the list wakes the next one. The owner's mutex (tasks.mu) guards the queue.
-type line struct {
-	turns   heapOf[*turn]
+type taskQueue struct {
+	entries heapOf[*queueEntry]
 	waiters list.List // elements are *waiter
 	last    uint64    // last number that next returned
 }
 
-// turn is a task's entry in the queue. It exists as long as the task is working. enter adds it
+// queueEntry is a task's entry in the queue. It exists as long as the task is working. enter adds it
 // without a lease. lend leases it to a worker and moves its due time to the end of the lease.
 // giveBack ends the lease, and leave removes the entry. tasks.mu guards all of it.
-type turn struct {
-	task   *heldTask
+type queueEntry struct {
+	task   *taskEntry
 	due    time.Time // it can be taken after this time: its arrival, or the end of its lease
 	number uint64    // order of entries with the same due time
 	lease  uint64    // number of the lease; 0 if it was never taken, or was given back
-	place  int       // index in line.turns + 1; 0 if not in the queue
+	index  int       // index in taskQueue.entries + 1; 0 if not in the queue
 }
 
-func (t *turn) before(other *turn) bool {
+func (t *queueEntry) before(other *queueEntry) bool {
 	if t.due.Equal(other.due) {
 		return t.number < other.number
 	}
 	return t.due.Before(other.due)
 }
 
-func (t *turn) moved(place int) { t.place = place + 1 }
+func (t *queueEntry) moved(index int) { t.index = index + 1 }
 
 // first returns the entry that can be taken first, now or later. If the queue is empty, it returns
 // nil.
-func (l *line) first() *turn {
-	if len(l.turns) == 0 {
+func (l *taskQueue) first() *queueEntry {
+	if len(l.entries) == 0 {
 		return nil
 	}
-	return l.turns[0]
+	return l.entries[0]
 }
 
 // next returns a number that it has not returned before.
-func (l *line) next() uint64 {
+func (l *taskQueue) next() uint64 {
 	l.last++
 	return l.last
 }
 
 // enter adds a task to the queue, unless it is already there.
-func (l *line) enter(h *heldTask, now time.Time) {
-	if h.turn.place > 0 {
+func (l *taskQueue) enter(h *taskEntry, now time.Time) {
+	if h.queued.index > 0 {
 		return
 	}
-	h.turn = turn{task: h, due: now, number: l.next()}
-	heap.Push(&l.turns, &h.turn)
+	h.queued = queueEntry{task: h, due: now, number: l.next()}
+	heap.Push(&l.entries, &h.queued)
 	l.rouse()
 }
 
 // leave removes a task from the queue, which also ends its lease.
-func (l *line) leave(h *heldTask) {
-	if h.turn.place > 0 {
-		heap.Remove(&l.turns, h.turn.place-1)
-		h.turn = turn{}
+func (l *taskQueue) leave(h *taskEntry) {
+	if h.queued.index > 0 {
+		heap.Remove(&l.entries, h.queued.index-1)
+		h.queued = queueEntry{}
 	}
 }
 
 // lend leases the task under a number that no other lease has.
-func (l *line) lend(t *turn, until time.Time) {
+func (l *taskQueue) lend(t *queueEntry, until time.Time) {
 	t.lease = l.next()
 	t.number = t.lease
 	l.renew(t, until)
 }
 
-func (l *line) renew(t *turn, until time.Time) {
+func (l *taskQueue) renew(t *queueEntry, until time.Time) {
 	t.due = until
-	heap.Fix(&l.turns, t.place-1)
+	heap.Fix(&l.entries, t.index-1)
 }
 
 // giveBack ends the lease as if the task had never been taken.
-func (l *line) giveBack(t *turn, now time.Time) {
+func (l *taskQueue) giveBack(t *queueEntry, now time.Time) {
 	t.lease, t.number = 0, l.next()
 	l.renew(t, now)
 	l.rouse()
@@ -92,34 +92,34 @@ func (l *line) giveBack(t *turn, now time.Time) {
 
 // waiter is a call of Take that has not found a task.
 type waiter struct {
-	wake  chan struct{} // has an element if it must check the queue again
-	place *list.Element // element of line.waiters; nil if not in it
+	wake    chan struct{} // has an element if it must check the queue again
+	element *list.Element // element of taskQueue.waiters; nil if not in it
 }
 
 // wait adds w to the end of the list, unless it is already there, and returns how long it may
 // sleep. Only the first waiter needs to know when the first lease ends. For the others, and if the
 // queue is empty, wait returns 0: they sleep until they are woken.
-func (l *line) wait(w *waiter, first *turn, now time.Time) time.Duration {
-	if w.place == nil {
-		w.place = l.waiters.PushBack(w)
+func (l *taskQueue) wait(w *waiter, first *queueEntry, now time.Time) time.Duration {
+	if w.element == nil {
+		w.element = l.waiters.PushBack(w)
 	}
-	if first == nil || l.waiters.Front() != w.place {
+	if first == nil || l.waiters.Front() != w.element {
 		return 0
 	}
 	return first.due.Sub(now)
 }
 
 // quit removes w and wakes the next waiter, which may now be the first and need the timer.
-func (l *line) quit(w *waiter) {
-	if w.place != nil {
-		l.waiters.Remove(w.place)
-		w.place = nil
+func (l *taskQueue) quit(w *waiter) {
+	if w.element != nil {
+		l.waiters.Remove(w.element)
+		w.element = nil
 		l.rouse()
 	}
 }
 
 // rouse wakes the waiter that has waited longest.
-func (l *line) rouse() {
+func (l *taskQueue) rouse() {
 	first := l.waiters.Front()
 	if first == nil {
 		return

@@ -29,9 +29,9 @@ func stateOf(r *task.Record) state {
 	}
 }
 
-// kept is the row of a task. It has the fields that the store reads without parsing the record, and
+// taskEntry is the row of a task. It has the fields that the store reads without parsing the record, and
 // the record. ID and owner are left out of the record.
-type kept struct {
+type taskEntry struct {
 	id     string
 	end    int64
 	number uint64 // grows in the order of creation
@@ -48,8 +48,8 @@ const keptHead = 8 + 8 + 8 + 1 + 2
 // bbolt uses.
 const taskCost = 256
 
-func newKept(r *task.Record) *kept {
-	k := &kept{id: r.ID, end: never, state: stateOf(r), owner: []byte(r.Owner)}
+func newKept(r *task.Record) *taskEntry {
+	k := &taskEntry{id: r.ID, end: never, state: stateOf(r), owner: []byte(r.Owner)}
 	if e := r.Expires(); !e.IsZero() {
 		k.end = nanos(e)
 	}
@@ -60,15 +60,15 @@ func newKept(r *task.Record) *kept {
 }
 
 // openKept parses a row without copying its bytes.
-func openKept(id string, row []byte) *kept {
+func openTaskEntry(id string, row []byte) *taskEntry {
 	owner := keptHead + int(binary.BigEndian.Uint16(row[25:]))
-	return &kept{
+	return &taskEntry{
 		id: id, end: endOf(row), number: numberOf(row[8:]), over: numberOf(row[16:]), state: state(row[24]),
 		owner: row[keptHead:owner], record: row[owner:],
 	}
 }
 
-func (k *kept) row() []byte {
+func (k *taskEntry) row() []byte {
 	dst := make([]byte, 0, keptHead+len(k.owner)+len(k.record))
 	dst = appendNumber(appendNumber(appendEnd(dst, k.end), k.number), k.over)
 	dst = append(dst, byte(k.state))
@@ -76,7 +76,7 @@ func (k *kept) row() []byte {
 	return append(append(dst, k.owner...), k.record...)
 }
 
-func (k *kept) parse() (task.Record, error) {
+func (k *taskEntry) parse() (task.Record, error) {
 	r, err := record.ParseTask(k.record)
 	if err != nil {
 		return task.Record{}, fmt.Errorf("%w: %w: %w", ErrDamaged, task.ErrUnreadable, err)
@@ -85,14 +85,14 @@ func (k *kept) parse() (task.Record, error) {
 	return r, nil
 }
 
-func (k *kept) alive(now int64) bool { return now < k.end }
+func (k *taskEntry) alive(now int64) bool { return now < k.end }
 
 // cost returns the size of a task. It counts ID and owner three times, because three buckets
 // contain them.
-func (k *kept) cost() int { return taskCost + 3*len(k.id) + 3*len(k.owner) + len(k.record) }
+func (k *taskEntry) cost() int { return taskCost + 3*len(k.id) + 3*len(k.owner) + len(k.record) }
 
 // placeInList returns the value that the owner's list has for the task.
-func (k *kept) placeInList() []byte {
+func (k *taskEntry) listEntry() []byte {
 	return append(appendEnd([]byte{byte(k.state)}, k.end), k.id...)
 }
 

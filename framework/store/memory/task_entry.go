@@ -22,27 +22,27 @@ const (
 // the average size of a task under the default bounds.
 const taskWeight = 256 << 20 / 100_000
 
-// heldTask is a task in the store.
-type heldTask struct {
-	mortal
-	turn   turn
+// taskEntry is a task in the store.
+type taskEntry struct {
+	expiring
+	queued queueEntry
 	record *task.Record  // replaced, never changed in place
 	number uint64        // grows in the order of creation
 	born   time.Time     // Created, on the monotonic clock
 	over   *list.Element // element of taskOwner.over; nil if the task is not terminal
 }
 
-func (h *heldTask) before(other *heldTask) bool { return h.end.Before(other.end) }
+func (h *taskEntry) before(other *taskEntry) bool { return h.end.Before(other.end) }
 
 // expires returns the time at which the task expires; zero means never.
-func (h *heldTask) expires() time.Time {
+func (h *taskEntry) expires() time.Time {
 	if ttl := h.record.TTL; ttl > 0 {
 		return h.born.Add(ttl)
 	}
 	return time.Time{}
 }
 
-func (h *heldTask) cost() int { return recordCost(h.record) }
+func (h *taskEntry) cost() int { return recordCost(h.record) }
 
 // recordCost returns the size of a record. It includes the owner's name, although all tasks of an
 // owner share the string.
@@ -57,65 +57,65 @@ func recordCost(r *task.Record) int {
 // taskOwner has the entries of its tasks in the order of creation. Entries of removed tasks stay
 // until they are the majority.
 type taskOwner struct {
-	name   string
-	places []taskPlace
-	live   int
-	open   int       // size of the tasks that are not terminal
-	over   list.List // elements are terminal *heldTask; the task that ended first is at the front
-	weight int       // weight of the terminal tasks; 0 if there are none
-	rank   int       // index in tasks.over + 1; 0 if not in it
+	name    string
+	entries []ownerEntry
+	live    int
+	open    int       // size of the tasks that are not terminal
+	over    list.List // elements are terminal *taskEntry; the task that ended first is at the front
+	weight  int       // weight of the terminal tasks; 0 if there are none
+	rank    int       // index in tasks.over + 1; 0 if not in it
 }
 
 func (o *taskOwner) before(other *taskOwner) bool { return o.weight > other.weight }
 
-func (o *taskOwner) moved(place int) { o.rank = place + 1 }
+func (o *taskOwner) moved(index int) { o.rank = index + 1 }
 
 // firstOver returns the terminal task that ended first, other than keep. There must be one.
-func (o *taskOwner) firstOver(keep *heldTask) *heldTask {
+func (o *taskOwner) firstOver(keep *taskEntry) *taskEntry {
 	first := o.over.Front()
-	if first.Value.(*heldTask) == keep {
+	if first.Value.(*taskEntry) == keep {
 		first = first.Next()
 	}
-	return first.Value.(*heldTask)
+	return first.Value.(*taskEntry)
 }
 
-type taskPlace struct {
+type ownerEntry struct {
 	number uint64
-	task   *heldTask // nil if removed
+	task   *taskEntry // nil if removed
 }
 
-func (o *taskOwner) add(h *heldTask) {
-	o.places = append(o.places, taskPlace{h.number, h})
+func (o *taskOwner) add(h *taskEntry) {
+	o.entries = append(o.entries, ownerEntry{h.number, h})
 	o.live++
 }
 
 // after returns the entries after the number.
-func (o *taskOwner) after(number uint64) []taskPlace {
+func (o *taskOwner) after(number uint64) []ownerEntry {
 	i, found := o.find(number)
 	if found {
 		i++
 	}
-	return o.places[i:]
+	return o.entries[i:]
 }
 
 func (o *taskOwner) find(number uint64) (int, bool) {
-	return slices.BinarySearchFunc(o.places, number, func(p taskPlace, n uint64) int { return cmp.Compare(p.number, n) })
+	return slices.BinarySearchFunc(o.entries, number, func(p ownerEntry, n uint64) int { return cmp.Compare(p.number, n) })
 }
 
 // remove marks an entry as removed. Apart from the search, it takes amortized constant time.
 func (o *taskOwner) remove(number uint64) {
 	if i, found := o.find(number); found {
-		o.places[i].task = nil
+		o.entries[i].task = nil
 		o.live--
 	}
-	if len(o.places) <= 2*o.live+8 {
+	if len(o.entries) <= 2*o.live+8 {
 		return
 	}
-	kept := make([]taskPlace, 0, o.live+o.live/4)
-	for _, p := range o.places {
+	kept := make([]ownerEntry, 0, o.live+o.live/4)
+	for _, p := range o.entries {
 		if p.task != nil {
 			kept = append(kept, p)
 		}
 	}
-	o.places = kept
+	o.entries = kept
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// mortal is the task store and queue of one node. Its worker can die, and operations of a dead
+// killableStore is the task store and queue of one node. Its worker can die, and operations of a dead
 // worker then have no effect on the store.
-type mortal struct {
+type killableStore struct {
 	task.Store
 	queue task.Queue
 	n     *node
 }
 
 // Get returns ErrNotFound to a dead worker.
-func (m *mortal) Get(ctx context.Context, id string) (task.Record, error) {
+func (m *killableStore) Get(ctx context.Context, id string) (task.Record, error) {
 	if m.n.sightless(ctx) {
 		return task.Record{}, task.ErrNotFound
 	}
@@ -24,7 +24,7 @@ func (m *mortal) Get(ctx context.Context, id string) (task.Record, error) {
 }
 
 // Update changes nothing for a dead worker.
-func (m *mortal) Update(ctx context.Context, r task.Record) error {
+func (m *killableStore) Update(ctx context.Context, r task.Record) error {
 	if m.n.dead(ctx) {
 		return task.ErrNotFound
 	}
@@ -32,7 +32,7 @@ func (m *mortal) Update(ctx context.Context, r task.Record) error {
 }
 
 // Take waits until ctx ends if the worker is dead.
-func (m *mortal) Take(ctx context.Context) (task.Lease, error) {
+func (m *killableStore) Take(ctx context.Context) (task.Lease, error) {
 	alive, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(m.n.life, cancel)()
@@ -51,7 +51,7 @@ func (m *mortal) Take(ctx context.Context) (task.Lease, error) {
 }
 
 // hold registers the lease, if the worker is alive.
-func (m *mortal) hold(lease *task.Lease) bool {
+func (m *killableStore) hold(lease *task.Lease) bool {
 	m.n.mu.Lock()
 	defer m.n.mu.Unlock()
 	if m.n.life.Err() != nil {
@@ -69,7 +69,7 @@ func (m *mortal) hold(lease *task.Lease) bool {
 
 // abandon releases a lease that a dead worker has just received, and keeps its Again for the next
 // worker.
-func (m *mortal) abandon(ctx context.Context, lease task.Lease) error {
+func (m *killableStore) abandon(ctx context.Context, lease task.Lease) error {
 	c := m.n.c
 	if lease.Again {
 		c.mu.Lock()
@@ -80,7 +80,7 @@ func (m *mortal) abandon(ctx context.Context, lease task.Lease) error {
 }
 
 // Renew returns ErrLost if the worker is dead.
-func (m *mortal) Renew(ctx context.Context, l task.Lease) error {
+func (m *killableStore) Renew(ctx context.Context, l task.Lease) error {
 	if m.n.life.Err() != nil {
 		return task.ErrLost
 	}
@@ -88,7 +88,7 @@ func (m *mortal) Renew(ctx context.Context, l task.Lease) error {
 }
 
 // Release does nothing if the worker is dead: the lease expires.
-func (m *mortal) Release(ctx context.Context, l task.Lease) error {
+func (m *killableStore) Release(ctx context.Context, l task.Lease) error {
 	defer m.n.running.Done()
 	m.n.mu.Lock()
 	alive := m.n.life.Err() == nil
