@@ -23,7 +23,7 @@ import (
 // An AppOption configures New. The interface is sealed. Build reports a fault for an option that is
 // nil or has a value that is not allowed. If an option is given more than once, the last one takes
 // effect, except for these: WithAuth may be given only once; WithExtension, OneOf and Validation
-// add up.
+// accumulate.
 type AppOption interface{ appOption() }
 
 // appOption is the implementation of AppOption. apply returns the fault of its value, or "".

@@ -103,17 +103,17 @@ type Result struct {
 // Next is the rest of the chain, for the typed adapters such as OnToolCall.
 type Next[R any] = func(ctx context.Context, call *Call) (R, error)
 
-// OnToolCall returns a middleware for tools/call. Other calls do not pass it.
+// OnToolCall returns a middleware for tools/call. Other calls skip it.
 func OnToolCall(name string, fn func(ctx context.Context, call *Call, next Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error)) Middleware {
 	return adapter(name, kindTool, fn)
 }
 
-// OnRead returns a middleware for resources/read. Other calls do not pass it.
+// OnRead returns a middleware for resources/read. Other calls skip it.
 func OnRead(name string, fn func(ctx context.Context, call *Call, next Next[*protocol.ReadResourceResult]) (*protocol.ReadResourceResult, error)) Middleware {
 	return adapter(name, kindsRead, fn)
 }
 
-// OnPrompt returns a middleware for prompts/get. Other calls do not pass it.
+// OnPrompt returns a middleware for prompts/get. Other calls skip it.
 func OnPrompt(name string, fn func(ctx context.Context, call *Call, next Next[*protocol.GetPromptResult]) (*protocol.GetPromptResult, error)) Middleware {
 	return adapter(name, kindPrompt, fn)
 }

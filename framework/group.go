@@ -37,7 +37,7 @@ func (s *Set) report(f Fault) {
 func (*Set) component() {}
 
 // With applies options to every member that they fit. A member's own option takes precedence,
-// except that With(Middleware) and Scopes add up. With changes the set and returns it.
+// except that With(Middleware) and Scopes accumulate. With changes the set and returns it.
 func (s *Set) With(opts ...Option) *Set {
 	s.opts = append(s.opts, opts...)
 	return s

@@ -16,8 +16,8 @@ import (
 
 // Option configures a component. Other packages cannot implement it. Build reports an option that
 // is nil, does not fit the kind of component, or has an invalid value. If an option is given twice,
-// the last one counts. With, Scopes and Exclude add up instead, and so do Meta and Complete for
-// different names.
+// the last one counts. With, Scopes and Exclude accumulate instead, and so do Meta and Complete
+// for different names.
 type Option interface{ option() }
 
 // componentOption is an Option. It fits the kinds in fits. apply sets the value, and returns a

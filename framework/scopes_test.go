@@ -141,7 +141,7 @@ func TestListsAndCallsAgree(t *testing.T) {
 			app.Add(k.component(id, framework.Scopes(set...)))
 		}
 	}
-	// Scopes of the group and its members add up.
+	// Scopes of the group and its members accumulate.
 	need["grouped"] = []string{"alpha", "gamma"}
 	for name, k := range kinds {
 		if name == "tool" || name == "prompt" { // whose names a group would change

@@ -19,14 +19,16 @@ import (
 // Server is a built app. It is safe for concurrent use. Most methods of the zero Server, which
 // ServerFrom returns outside a handler, do nothing or return an error.
 //
-// A Server is used once. start runs the OnStart functions and starts the engine, under the lock
-// starting; after that, started is set. Shutdown or the end of Serve stops the engine (stopped
-// reports this), and then stop runs the OnStop functions. A stopped server cannot start again.
-//
-// Serve holds carrying while its transports run, so Shutdown waits for them by acquiring it. The
-// components change only under changing; readers use the current snapshot of registry and do not
-// wait.
+// A Server is used once: after Shutdown or the end of Serve, it cannot start again.
 type Server struct {
+	// start runs the OnStart functions and starts the engine, under the lock starting; after that,
+	// started is set. Shutdown or the end of Serve stops the engine (stopped reports this), and then
+	// stop runs the OnStop functions.
+	//
+	// Serve holds carrying while its transports run, so Shutdown waits for them by acquiring it. The
+	// components change only under changing; readers use the current snapshot of registry and do not
+	// wait.
+
 	name     string // name of the app
 	cfg      appConfig
 	chain    []Middleware
@@ -356,8 +358,9 @@ func (s *Server) adopt(link *transport.Connection) error {
 	return nil
 }
 
-// ResourceUpdated notifies subscribers of the resource, and those of its parents. If the
-// resource has Scopes, the latter are told only of the parent they watch. It never blocks.
+// ResourceUpdated notifies subscribers of the resource, and subscribers of its parents. If the
+// resource has Scopes, subscribers of a parent receive only the parent's URI. ResourceUpdated never
+// blocks.
 func (s *Server) ResourceUpdated(_ context.Context, uri string) {
 	if s.engine != nil {
 		s.engine.Updated(uri)

@@ -15,7 +15,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
-// Store returns the stores of a server, one per method. If a method returns nil, the server uses
+// Store provides the stores of a server, one per method. If a method returns nil, the server uses
 // the memory of this process instead. Packages store/memory, boltstore and redisstore implement
 // Store.
 //

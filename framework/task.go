@@ -12,8 +12,9 @@ import (
 // TaskMode decides whether a call may or must become a task.
 type TaskMode int
 
-// The two modes. If the client cannot have a task, or does not want one, TaskOptional runs the call
-// in its request and TaskRequired refuses it.
+// The modes of Task. If the client does not support tasks, or requests none, TaskOptional runs the
+// call in its request, and TaskRequired refuses it. On revisions without tasks, both run the call in
+// its request.
 const (
 	TaskOptional TaskMode = iota + 1
 	TaskRequired

@@ -14,7 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 )
 
-// LogOption configures Logging. Sealed.
+// LogOption configures Logging. Other packages cannot implement it.
 type LogOption interface{ logOption() }
 
 type logOption func(*logging)

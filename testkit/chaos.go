@@ -34,9 +34,9 @@ const (
 // Chaos makes every later call run with fresh state each round, each round twice, and a crash after
 // each Once.
 //
-// It needs a function that makes apps. Each execution has a server of its own, which shares only
-// the secret of the states with the others. The first execution of a round ends right after its
-// first effect, the next one after the second, and so on. Each ends as by a crash: nothing of it is
+// The session needs an AppSource that is a function. Each execution has a server of its own, which
+// shares only the secret of the states with the others. The first execution of a round ends right
+// after its first effect, the next one after the second, and so on. Each ends as by a crash: nothing of it is
 // kept. The first execution without a further effect to crash after is sent once more, and the call
 // continues with that answer. If questions or effects differ between the two, the test fails.
 //

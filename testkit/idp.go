@@ -251,7 +251,7 @@ func (i *Issuer) Down(down bool) {
 	i.down = down
 }
 
-// Fetches counts how often the keys were handed out.
+// Fetches returns how often the keys were fetched.
 func (i *Issuer) Fetches() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()

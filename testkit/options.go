@@ -16,7 +16,7 @@ import (
 // enough to report a hanging call before the test binary is killed.
 const defaultTimeout = 30 * time.Second
 
-// Option configures a session. Sealed.
+// Option configures a session. Other packages cannot implement it.
 type Option interface{ option(c *config) }
 
 type optionFunc func(*config)

@@ -21,7 +21,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
-// Option configures Module. Sealed.
+// Option configures Module. Other packages cannot implement it.
 type Option interface{ option(m *module) }
 
 // module holds the options of Module.

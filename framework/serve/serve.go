@@ -33,9 +33,9 @@ const (
 // If the reader of the log has gone, writing to it does not kill the program by SIGPIPE; the
 // program shuts down in order when its client ends.
 //
-// Unless GOGC or GOMEMLIMIT is set in the environment, the heap may grow to 32 MB before it is
-// collected. This costs a small server that much memory under load, and saves a fifth of its CPU
-// time (ADR 16).
+// Unless GOGC or GOMEMLIMIT is set in the environment, the heap may grow to 16 MB before it is
+// collected, which saves CPU time under load. A program that becomes idle returns unused memory to
+// the operating system (ADR 16).
 func Main(app *framework.App, opts ...Option) {
 	os.Exit(program(app, os.Args[1:], opts))
 }
@@ -163,7 +163,7 @@ func ExitCode(err error) int {
 	return exitFailure
 }
 
-// Option configures Main and Run. Sealed.
+// Option configures Main and Run. Other packages cannot implement it.
 type Option interface{ option(*settings) }
 
 type optionFunc func(*settings)
@@ -176,7 +176,7 @@ func HTTP(opts ...fiberhttp.Option) Option {
 }
 
 // Landing sets the text about the server on the landing page. A browser gets this page from --http,
-// at / and at the endpoint. It does not list what the server offers, because anybody can read it.
+// at / and at the endpoint. It does not list what the server offers, because anyone can read it.
 func Landing(text string) Option { return HTTP(fiberhttp.Landing(text)) }
 
 // NoLanding disables the landing page.

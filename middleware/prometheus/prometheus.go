@@ -42,7 +42,7 @@ type Metrics struct {
 	registry *prometheus.Registry
 }
 
-// Option configures New. Sealed.
+// Option configures New. Other packages cannot implement it.
 type Option interface{ option(c *config) }
 
 type optionFunc func(*config)

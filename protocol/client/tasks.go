@@ -43,13 +43,12 @@ func OnTask(fn func(protocol.Task)) CallOption {
 
 // Task is a call that may outlive its request, in either design of tasks (2025-11-25
 // basic/utilities/tasks; the extension io.modelcontextprotocol/tasks on 2026-07-28). It is safe for
-// concurrent use.
-//
-// If the server answers at once, outcome holds the result, and the Task is over and has no id.
-// Otherwise last is the newest known state, and taken has the questions that a Wait of this Task is
-// answering or has answered. Both are guarded by mu. The other fields do not change after CallTask
-// or Client.Task.
+// concurrent use. If the server answers at once, the Task is over and has no id.
 type Task struct {
+	// outcome holds the result if the server answered at once. Otherwise last is the newest known
+	// state, and taken has the questions that a Wait of this Task is answering or has answered. The
+	// fields above mu do not change after CallTask or Client.Task.
+
 	c         *Client
 	id        string
 	outcome   json.RawMessage // result of a call that was answered at once; otherwise nil

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Option configures a suite. Sealed.
+// Option configures a suite. Other packages cannot implement it.
 type Option func(*settings)
 
 type settings struct {

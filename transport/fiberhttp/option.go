@@ -211,7 +211,7 @@ func Route(pattern string, h http.Handler) Option {
 
 // Landing sets a sentence or two about the server for the landing page. A browser gets this page at
 // the root of New and at the endpoint. The page also has the server's title, its address, and how
-// clients connect. Anybody can read it, so it lists nothing that the server offers.
+// clients connect. Anyone can read it, so it lists nothing that the server offers.
 func Landing(text string) Option {
 	return optionFunc(func(c *config) { c.Landing.Text = text })
 }

@@ -2,7 +2,7 @@ package boltstore
 
 import "time"
 
-// Option configures Open. Sealed.
+// Option configures Open. Other packages cannot implement it.
 type Option func(*settings)
 
 // settings holds the options of a store. The numbers are maximums.

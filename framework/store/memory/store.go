@@ -25,7 +25,7 @@ type Store struct {
 	changes  changes
 }
 
-// Option sets a bound of a Store. Sealed.
+// Option sets a bound of a Store. Other packages cannot implement it.
 type Option func(*bounds)
 
 // bounds holds the bounds of all stores.

@@ -2,7 +2,7 @@ package redisstore
 
 import "time"
 
-// Option configures a Store. Sealed.
+// Option configures a Store. Other packages cannot implement it.
 type Option func(*options)
 
 type options struct {
