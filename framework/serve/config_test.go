@@ -239,7 +239,10 @@ func TestConfigGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, flags, _ := strings.Cut(out, "a flag wins):\n")
+	_, flags, found := strings.Cut(out, "a flag takes precedence):\n")
+	if !found {
+		t.Fatalf("the help has no list of flags:\n%s", out)
+	}
 	table := "```text\n" + flags + "```\n"
 	guide := filepath.Join("..", "..", "docs", "config.md")
 	text, err := os.ReadFile(guide)

@@ -23,17 +23,17 @@ func settingsTable() []setting {
 		{name: "allow-host", value: " NAME", text: "name under which clients reach the server over HTTP, besides\nlocalhost; several with commas"},
 		{name: "allow-origin", value: " URL", text: "page that may call the server over HTTP; several with commas"},
 		{name: "tls-cert", value: " FILE", text: "certificate for HTTPS, as PEM"},
-		{name: "tls-key", value: " FILE", text: "its private key, as PEM"},
+		{name: "tls-key", value: " FILE", text: "private key of the certificate, as PEM"},
 		{name: "session-idle", value: " TIME", text: "end a session after this long without a request, such as 30m"},
 		{name: "body-limit", value: " SIZE", text: "largest request over HTTP, such as 8MB"},
-		{name: "page", value: "[=:PORT]", text: "serve a page to look into the server, for a browser on this machine"},
-		{name: "store", value: " URL", text: "keep tasks, sessions and streams beyond this process: file:PATH, or\nredis://HOST:PORT/DB for several processes, or memory:"},
-		{name: "worker", text: "run tasks of the store and serve no client"},
+		{name: "page", value: "[=:PORT]", text: "serve a page for a browser on this machine, to inspect the server"},
+		{name: "store", value: " URL", text: "where to keep tasks, sessions and streams: file:PATH, or\nredis://HOST:PORT/DB for several processes, or memory:"},
+		{name: "worker", text: "only run tasks of the store, without serving clients"},
 		{name: "log-level", value: " LEVEL", text: "log from this level on: debug, info, warn or error"},
 		{name: "log-format", value: " FORMAT", text: "json or console; the default is console on a terminal"},
 		{name: "inspect", value: "[=json]", text: "print what the server offers, and exit"},
 		{name: "strict", text: "exit with 1 if there are warnings, after --inspect or instead of\nserving"},
-		{name: "health", text: "ask the server that listens at --http whether it is ready, and exit", alone: true},
+		{name: "health", text: "check whether the server at --http is ready, and exit", alone: true},
 		{name: "version", text: "print name and version, and exit", alone: true},
 		{name: "help", text: "print this, and exit", alone: true},
 	}
@@ -84,9 +84,9 @@ func (s *settings) help() error {
 	var text strings.Builder
 	_, _ = fmt.Fprintf(&text, `Usage: %s [flags]
 
-An MCP server. Without flags it speaks the Model Context Protocol on stdin and stdout.
+An MCP server. Without flags it serves the Model Context Protocol on stdin and stdout.
 
-Flags (in brackets the environment variable that stands for one; a flag wins):
+Flags (in brackets the environment variable; a flag takes precedence):
 `, programName())
 	for _, one := range settingsTable() {
 		words := strings.ReplaceAll(one.text, "\n", "\n"+strings.Repeat(" ", 23))

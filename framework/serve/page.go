@@ -69,7 +69,7 @@ func (p *paged) show(ctx context.Context, host transport.Host) error {
 		return err
 	}
 	return shown.Serve(ctx, p.flags.page.addr, func(address string) {
-		_, _ = fmt.Fprintf(p.settings.errs, "%s shows itself in a browser, once within 10 minutes, at\n  %s\n", programName(), address)
+		_, _ = fmt.Fprintf(p.settings.errs, "%s serves its page at this address, which works once, within 10 minutes:\n  %s\n", programName(), address)
 	})
 }
 

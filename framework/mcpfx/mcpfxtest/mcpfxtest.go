@@ -78,8 +78,9 @@ type replacement struct {
 	used bool // fx asked for it
 }
 
-// Replace replaces the value of type T, which may be an interface. Its own constructor does not
-// run. If no constructor takes a T, the test fails.
+// Replace replaces a dependency with v. The constructor of the replaced dependency does not run. T
+// is the type that constructors take, which may be an interface. The test fails if no constructor
+// takes a T.
 func Replace[T any](v T) fx.Option {
 	what, at := reflect.TypeFor[T]().String(), callsite.Caller(1)
 	tag := `name:"` + rand.Text() + `"` // each Replace knows its own
