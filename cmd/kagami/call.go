@@ -40,7 +40,7 @@ several, each file after the first gets a number: shot.png, shot-2.png. If there
 ` + taskHelp,
 		Example: `  kagami call ./examples/weather forecast city=Kyoto days=2
   kagami call ./examples/weather forecast '{"city":"Kyoto"}' --json
-  kagami call ./examples/files save name=notes.txt data=@notes.txt
+  kagami call http://localhost:8080/mcp save name=notes.txt data=@notes.txt
   kagami call compare cities=Kyoto,Oslo -- ./weather --stdio
   kagami call http://localhost:8080/mcp book --answers answers.json
   kagami call http://localhost:8080/mcp render scene=7 --task --detach`,

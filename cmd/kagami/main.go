@@ -65,7 +65,7 @@ func (a *cli) run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	root.SetOut(a.out)
 	root.SetErr(a.errs)
-	err := root.ExecuteContext(ctx)
+	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		err = out.err
 	}
@@ -82,7 +82,7 @@ func (a *cli) run(ctx context.Context, args []string) int {
 		_, _ = fmt.Fprintln(errs, onTerminal(err.Error()))
 	case exitContract: // the changes were printed to stdout
 	case exitUsage:
-		_, _ = fmt.Fprintf(errs, "%s %s\nTry: kagami --help\n", name, onTerminal(err.Error()))
+		_, _ = fmt.Fprintf(errs, "%s %s\nTry: %s --help\n", name, onTerminal(err.Error()), command.CommandPath())
 	default:
 		_, _ = fmt.Fprintf(errs, "%s %s\n", name, onTerminal(failure(err)))
 	}

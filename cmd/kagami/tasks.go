@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -53,11 +54,15 @@ func (a *cli) taskListCommand() *cobra.Command {
 }
 
 func (a *cli) listTasks(ctx context.Context, c *client.Client) error {
-	all := []shownTask{}
+	all, some := []shownTask{}, false
 	for t, err := range c.Tasks(ctx) {
+		if errors.Is(err, client.ErrNoTasks) && c.Revision() != protocol.Rev20251125.String() {
+			return fmt.Errorf("%w\nOnly 2025-11-25 has a list of tasks: try --revision 2025-11-25.", err) //nolint:revive,staticcheck // full sentences for a person
+		}
 		if err != nil {
 			return err
 		}
+		some = true
 		if a.json {
 			all = append(all, taskJSON(&t))
 			continue
@@ -68,6 +73,10 @@ func (a *cli) listTasks(ctx context.Context, c *client.Client) error {
 	}
 	if a.json {
 		return writeJSON(a.out, map[string]any{"tasks": all})
+	}
+	if !some {
+		_, err := fmt.Fprintln(a.out, "The server lists no task of yours.")
+		return err
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func TestNoTasks(t *testing.T) {
 	}{
 		"old":           {[]string{"call", everything, "slow_compute", "seconds=0", "--task", "--detach", "--revision", "2025-06-18"}, 0, "Computed  in 0 s.\n", "answered at once, without a task (revision 2025-06-18)"},
 		"no task tool":  {[]string{"call", everything, "greet", "name=Ann", "--task"}, 0, "Hello, Ann!\n", "answered at once"},
-		"list":          {[]string{"tasks", "list", everything}, 1, "", "the server has no tasks to list, at revision 2026-07-28"},
+		"list":          {[]string{"tasks", "list", everything}, 1, "", "the server has no tasks to list, at revision 2026-07-28\nOnly 2025-11-25 has a list of tasks: try --revision 2025-11-25.\n"},
 		"list, old":     {[]string{"tasks", "list", everything, "--revision", "2025-06-18"}, 1, "", "no tasks to list, at revision 2025-06-18"},
 		"get, old":      {[]string{"tasks", "get", everything, "x", "--revision", "2025-06-18"}, 1, "", "the server has no tasks, at revision 2025-06-18"},
 		"get unknown":   {[]string{"tasks", "get", everything, "x"}, 7, "", "the server has no such task"},
