@@ -70,11 +70,9 @@ func (b *bearer) refusal(err error) *transport.AuthError {
 		return b.complete(told)
 	}
 	unauthorized := func(code, description string) *transport.AuthError {
-		e := &transport.AuthError{Status: http.StatusUnauthorized, Challenge: b.challenge(b.required, code, description), Err: err}
-		if b.nonces != nil {
-			e.Nonce = b.nonces.Now()
+		return &transport.AuthError{
+			Status: http.StatusUnauthorized, Challenge: b.challenge(b.required, code, description), Nonce: b.Nonce(), Err: err,
 		}
-		return e
 	}
 	if errors.Is(err, proof.ErrNonce) {
 		return unauthorized("use_dpop_nonce", "the proof needs the nonce of DPoP-Nonce")

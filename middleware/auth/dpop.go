@@ -31,8 +31,9 @@ func DPoP() Option {
 // DPoPNonces makes [DPoP] require a nonce of this server in each proof (RFC 9449 §9). A client then
 // cannot make proofs ahead, such as a thief who can use its key only for a moment. A nonce changes
 // each minute and is valid for five. A proof without one is answered with 401, the error
-// use_dpop_nonce and a new nonce in DPoP-Nonce, and the client tries again. Clients without support
-// for nonces are refused, so the default is not to require them.
+// use_dpop_nonce and a new nonce in DPoP-Nonce, and the client tries again. Successful answers also
+// have the current nonce, so that a client that sends requests is not refused again. Clients without
+// support for nonces are refused, so the default is not to require them.
 //
 // key has 32 bytes, and is the same in all processes behind one URL. A nil key is replaced by a
 // random one, for a single process. Nothing is stored.
@@ -50,6 +51,15 @@ func DPoPNonces(key []byte) Option {
 }
 
 const nonceKey = 32 // bytes
+
+// Nonce returns the value of DPoP-Nonce for successful answers, as [transport.Authenticator] says.
+// Without DPoPNonces it is "".
+func (b *bearer) Nonce() string {
+	if b.nonces == nil {
+		return ""
+	}
+	return b.nonces.Now()
+}
 
 var errBound = &rejection{told: "the token is bound to a key, and proofs are not taken here"}
 

@@ -257,7 +257,7 @@ func TestDPoPOverHTTP(t *testing.T) {
 	})
 }
 
-// Both carriers send the nonce.
+// Both carriers send the nonce, with refusals and with successful answers.
 func TestDPoPNoncesOverHTTP(t *testing.T) {
 	t.Parallel()
 	idp, me := testkit.IdP(t), newProver(t)
@@ -272,8 +272,20 @@ func TestDPoPNoncesOverHTTP(t *testing.T) {
 		}
 		c["nonce"], c["jti"] = nonce, rand.Text()
 		got = s.whoami(t, "Authorization", "DPoP "+token, "DPoP", me.prove(t, c, nil))
-		if got.status != 200 || !strings.Contains(got.body, "alice of") {
-			t.Errorf("%d %s %s", got.status, got.challenge(), got.body)
+		if got.status != 200 || !strings.Contains(got.body, "alice of") || len(got.header.Values("DPoP-Nonce")) != 1 {
+			t.Errorf("%d %s %s %v", got.status, got.challenge(), got.body, got.header)
+		}
+		nonce = got.header.Get("DPoP-Nonce") // a successful answer has the next one (RFC 9449 §8.2)
+		c["nonce"], c["jti"] = nonce, rand.Text()
+		if got = s.whoami(t, "Authorization", "DPoP "+token, "DPoP", me.prove(t, c, nil)); got.status != 200 {
+			t.Errorf("with the nonce of an answer: %d %s", got.status, got.challenge())
+		}
+	})
+	plain := auth.Bearer(&auth.JWT{Issuer: idp.URL()}, auth.Resource(resource), auth.DPoP())
+	overHTTP(t, plain, func(t *testing.T, s *site) {
+		got := s.whoami(t, "Authorization", "DPoP "+token, "DPoP", me.prove(t, me.claims(token), nil))
+		if got.status != 200 || got.header.Get("DPoP-Nonce") != "" {
+			t.Errorf("without the option: %d %v", got.status, got.header)
 		}
 	})
 }

@@ -2,10 +2,14 @@ package oauth_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
@@ -93,5 +97,33 @@ func TestDPoPByTheServersClock(t *testing.T) {
 	}
 	if n := s.issuer.Requests("/token"); n != 2 {
 		t.Errorf("%d token requests", n)
+	}
+}
+
+// The nonce of a successful answer is in the next proof (RFC 9449 §8.2), so that no request is refused.
+func TestDPoPNonceOfASuccess(t *testing.T) {
+	t.Parallel()
+	s := open(t, auth.DPoP())
+	c := mustConnect(t, flow(t, (&user{}).browser(t), oauth.DPoP(nil, true)), s.url)
+	call(t, c, "hours", "ann")
+	var seen []string
+	s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPost {
+			return false
+		}
+		claims := jwt.MapClaims{}
+		if _, _, err := jwt.NewParser().ParseUnverified(r.Header.Get("DPoP"), claims); err != nil {
+			t.Errorf("the proof: %v", err)
+		}
+		nonce, _ := claims["nonce"].(string)
+		seen = append(seen, nonce)
+		w.Header().Set("DPoP-Nonce", fmt.Sprintf("nonce %d", len(seen)))
+		return false
+	})
+	for range 3 {
+		call(t, c, "hours", "ann")
+	}
+	if want := []string{"", "nonce 1", "nonce 2"}; !slices.Equal(seen, want) {
+		t.Errorf("nonces %q, want %q", seen, want)
 	}
 }

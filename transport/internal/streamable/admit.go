@@ -102,10 +102,13 @@ func (a *Admitter) Admit(ctx context.Context, r *Request, methods string) (Admis
 	if refused != nil {
 		return admission, refused
 	}
-	admission.common = common
 	admission.ctx, refused = a.authenticate(ctx, r)
 	if refused != nil {
 		return admission, refused.with(common)
+	}
+	admission.common = common
+	if nonce := a.nonce(); nonce != "" {
+		admission.common = append(common, Field{"DPoP-Nonce", nonce})
 	}
 	admission.who = principalKey(admission.ctx)
 	return admission, nil
@@ -234,6 +237,15 @@ func (a *Admitter) authenticate(ctx context.Context, r *Request) (context.Contex
 		fields = append(fields, Field{"DPoP-Nonce", refused.Nonce})
 	}
 	return ctx, refuse(status, http.StatusText(status), fields...)
+}
+
+// nonce returns the nonce that the client uses in its next proofs (RFC 9449 §8.2). It is "" if the
+// host's authenticator requires none.
+func (a *Admitter) nonce() string {
+	if n, ok := a.offered.Authenticator.(interface{ Nonce() string }); ok {
+		return n.Nonce()
+	}
+	return ""
 }
 
 // unauthorized returns the status and the challenge of the reply for err, an error of an
