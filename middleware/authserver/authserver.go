@@ -43,6 +43,7 @@ type Server struct {
 
 	sealer     *sealer
 	proofs     *proof.Checker
+	nonces     *proof.Nonces // nil if proofs need no nonce
 	registered table[clientRecord]
 	index      table[clientIndex]
 	visits     table[visit]
@@ -104,6 +105,9 @@ func (s *Server) prepare() {
 	}
 	for i := range s.assertions {
 		s.assertions[i].prepare(s.issuer)
+	}
+	if s.nonceKey != nil {
+		s.nonces = proof.NewNonces(s.nonceKey)
 	}
 	if s.pages == nil {
 		s.pages = plain{}

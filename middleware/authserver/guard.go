@@ -33,6 +33,9 @@ func (s *Server) Guard(resource string, opts ...auth.Option) transport.Authentic
 	if s.dpop {
 		own = append(own, auth.DPoP())
 	}
+	if s.nonceKey != nil {
+		own = append(own, auth.DPoPNonces(s.nonceKey)) // clients keep one nonce for an origin, so this key must be the same
+	}
 	return auth.Bearer(v, append(own, opts...)...)
 }
 

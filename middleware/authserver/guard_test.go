@@ -20,7 +20,10 @@ import (
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/middleware/authserver"
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 	"github.com/kagami-mcp/kagami/protocol/session"
+	"github.com/kagami-mcp/kagami/testkit"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -226,7 +229,68 @@ func TestDPoP(t *testing.T) {
 	}
 }
 
-func proof(t *testing.T, key crypto.Signer, method, url, token string) string {
+// With DPoPNonces the token endpoint and the guard require a nonce, and name it: in the refusal and in
+// successful answers. A proof without one does not use up the code.
+func TestDPoPNonces(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil, authserver.RequireDPoP(), authserver.DPoPNonces(bytes.Repeat([]byte{3}, 32)))
+	id, key := s.register(plainClient), newKey(t)
+	code := s.browser().code(s.ask(id), "ann")
+	form := encoded([]string{"grant_type", "authorization_code", "client_id", id, "code", code, "code_verifier", verifier, "redirect_uri", callback})
+	a := s.post("/token", form, "DPoP", proof(t, key, "POST", s.issuer+"/token", ""))
+	nonce := a.header.Get("DPoP-Nonce")
+	if a.status != http.StatusBadRequest || a.text(t, "error") != "use_dpop_nonce" || nonce == "" {
+		t.Fatalf("without a nonce: %d %s %v", a.status, a.body, a.header)
+	}
+	if !strings.Contains(a.header.Get("Access-Control-Expose-Headers"), "DPoP-Nonce") {
+		t.Error("a page of another origin cannot read the nonce")
+	}
+	for name, wrong := range map[string]string{"forged": nonce[:len(nonce)-4] + "AAAA", "of others": "nonce"} {
+		if a := s.post("/token", form, "DPoP", proof(t, key, "POST", s.issuer+"/token", "", "nonce", wrong)); a.text(t, "error") != "use_dpop_nonce" {
+			t.Errorf("%s: %s", name, a.body)
+		}
+	}
+	a = s.post("/token", form, "DPoP", proof(t, key, "POST", s.issuer+"/token", "", "nonce", nonce))
+	if a.status != http.StatusOK || a.header.Get("DPoP-Nonce") == "" {
+		t.Fatalf("with the nonce: %d %s %v", a.status, a.body, a.header)
+	}
+	access, nonce := a.text(t, "access_token"), a.header.Get("DPoP-Nonce")
+	ctx := transport.WithTarget(t.Context(), transport.Target{Method: "POST", URL: "/mcp"})
+	for name, tt := range map[string]struct {
+		nonce string
+		taken bool
+	}{"the nonce of the token endpoint": {nonce, true}, "none": {"", false}} {
+		_, err := s.guard.Authenticate(ctx, http.Header{"Authorization": {"DPoP " + access}, "Dpop": {proof(t, key, "POST", s.resource, access, "nonce", tt.nonce)}})
+		if err == nil != tt.taken {
+			t.Errorf("%s at the guard: %v", name, err)
+		}
+	}
+}
+
+// Our client is refused for want of a nonce once, at its first token request. After that it uses the
+// nonce of successful answers, at the token endpoint and at the guard.
+func TestDPoPNonces_OurClient(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil, authserver.RequireDPoP(), authserver.DPoPNonces(nil), authserver.Lives(authserver.Lifetimes{Access: time.Second}))
+	login := oauth.Client(oauth.Keep(oauth.Memory()), oauth.Browser(testkit.Browse(t, "ann")), oauth.DPoP(nil, true))
+	c, err := client.Connect(t.Context(), client.HTTP(s.resource, login))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	for range 3 {
+		if who, err := client.Call[string](t.Context(), c, "whoami", nil); err != nil || who != "ann" {
+			t.Fatalf("%q, %v", who, err)
+		}
+		time.Sleep(1100 * time.Millisecond) // the next call renews the token
+	}
+	if refused, renewed := s.happened(authserver.TokenRefused), s.happened(authserver.Refreshed); refused != 1 || renewed < 2 {
+		t.Errorf("%d refusals, %d renewals, want 1 and at least 2: %+v", refused, renewed, s.events)
+	}
+}
+
+// proof makes a proof for a request. claims are further names and values.
+func proof(t *testing.T, key crypto.Signer, method, url, token string, claims ...string) string {
 	t.Helper()
 	var set struct {
 		Keys []map[string]any `json:"keys"`
@@ -234,11 +298,14 @@ func proof(t *testing.T, key crypto.Signer, method, url, token string) string {
 	if err := json.Unmarshal(keySet(t, key.Public()), &set); err != nil {
 		t.Fatal(err)
 	}
-	claims := jwt.MapClaims{"htm": method, "htu": url, "iat": time.Now().Unix(), "jti": rand.Text()}
+	all := jwt.MapClaims{"htm": method, "htu": url, "iat": time.Now().Unix(), "jti": rand.Text()}
 	if token != "" {
-		claims["ath"] = authserver.ChallengeOf(token) // the same digest
+		all["ath"] = authserver.ChallengeOf(token) // the same digest
 	}
-	return signed(t, jwt.SigningMethodES256, key, claims, map[string]any{"typ": "dpop+jwt", "jwk": set.Keys[0]})
+	for i := 0; i < len(claims); i += 2 {
+		all[claims[i]] = claims[i+1]
+	}
+	return signed(t, jwt.SigningMethodES256, key, all, map[string]any{"typ": "dpop+jwt", "jwk": set.Keys[0]})
 }
 
 // spy is a store that keeps all that was ever written.
@@ -322,7 +389,7 @@ func TestNew_Faults(t *testing.T) {
 	_, err := authserver.New("http://as.example/", own, nil,
 		authserver.Grace(time.Hour), authserver.Scopes(authserver.Scope{Name: "two words"}), authserver.Resource("mcp"), authserver.Seal([]byte("short")),
 		authserver.Lives(authserver.Lifetimes{Code: time.Hour, Access: time.Millisecond}), authserver.KeysFrom(authserver.Rotating(time.Second)),
-		authserver.Admission(authserver.Policy{Schemes: []string{"javascript"}}), authserver.Limit(-1, 0, 0, nil),
+		authserver.Admission(authserver.Policy{Schemes: []string{"javascript"}}), authserver.Limit(-1, 0, 0, nil), authserver.DPoPNonces([]byte("short")),
 		authserver.Clients(authserver.Client{ID: "a"}, authserver.Client{ID: "a", RedirectURIs: []string{"http://x/"}, Method: "magic"}),
 		authserver.Assertions(authserver.AssertionIssuer{Issuer: "x"}),
 	)
@@ -330,7 +397,7 @@ func TestNew_Faults(t *testing.T) {
 		t.Fatal("no fault")
 	}
 	for _, want := range []string{
-		"option 1 is nil", "must be https", "slash", "Grace", "two words", "mcp", "bytes instead of 32", "at least a second", "10 minutes", "at least an hour",
+		"option 1 is nil", "DPoPNonces: the key has 5 bytes", "RequireDPoP", "must be https", "slash", "Grace", "two words", "mcp", "bytes instead of 32", "at least a second", "10 minutes", "at least an hour",
 		"javascript", "negative", "twice", "no redirect URI", "http://x/", "magic", "Assertions",
 	} {
 		if !strings.Contains(err.Error(), want) {

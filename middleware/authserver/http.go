@@ -119,6 +119,7 @@ func (s *Server) public(mux *http.ServeMux, pattern string, h handler) {
 	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
 		head.Set("Access-Control-Allow-Origin", "*")
+		head.Set("Access-Control-Expose-Headers", "DPoP-Nonce, Retry-After, WWW-Authenticate")
 		head.Set("Cache-Control", "no-store")
 		head.Set("X-Content-Type-Options", "nosniff")
 		if err := h(w, r); err != nil {

@@ -37,6 +37,7 @@ type config struct {
 	credentials bool
 	assertions  []AssertionIssuer
 	dpop        bool
+	nonceKey    []byte // of DPoPNonces; nil: proofs need no nonce
 	clients     []Client
 	policy      Policy
 	fetcher     Fetcher // of what clients name that registered themselves
@@ -112,6 +113,22 @@ func ClientCredentialsGrant() Option { return optionFunc(func(c *config) { c.cre
 // proofs. Without it, tokens are bearer tokens, and proofs are ignored.
 func RequireDPoP() Option { return optionFunc(func(c *config) { c.dpop = true }) }
 
+// DPoPNonces makes [RequireDPoP] require a nonce of this server in each proof (RFC 9449 §8). A client
+// then cannot make proofs ahead. The token endpoint answers a proof without a nonce with the error
+// use_dpop_nonce and a nonce in DPoP-Nonce, and the client tries again. Later answers have the
+// current nonce. Guard requires nonces in the same way, see [auth.DPoPNonces].
+//
+// key has 32 bytes, and is the same in all processes behind one URL. A nil key is replaced by a
+// random one, for a single process.
+func DPoPNonces(key []byte) Option {
+	return optionFunc(func(c *config) {
+		if key == nil {
+			key = randomBytes(nonceKey)
+		}
+		c.nonceKey = slices.Concat([]byte{}, key)
+	})
+}
+
 // Look replaces the pages. The default pages are plain, in English, German or French, as the
 // browser prefers.
 func Look(p Pages) Option { return optionFunc(func(c *config) { c.pages = p }) }
@@ -130,6 +147,7 @@ func Protect(mw func(http.Handler) http.Handler) Option {
 }
 
 const (
+	nonceKey        = 32 // bytes
 	defaultGrace    = 10 * time.Second
 	longestGrace    = 5 * time.Minute
 	defaultClients  = 10_000
@@ -184,6 +202,8 @@ func (c *config) faults() (faults []error) {
 	fault(min(l.Code, l.Access, l.Refresh, l.Grant, l.Visit, l.Client) < time.Second, "Lives: a lifetime is at least a second")
 	fault(l.Code > 10*time.Minute, "Lives: a code lives for at most 10 minutes (RFC 6749 §4.1.2)")
 	fault(c.grace < 0 || c.grace > longestGrace, "Grace: want 0 to 5 minutes")
+	fault(c.nonceKey != nil && len(c.nonceKey) != nonceKey, "DPoPNonces: the key has %d bytes instead of %d", len(c.nonceKey), nonceKey)
+	fault(c.nonceKey != nil && !c.dpop, "DPoPNonces: it is for RequireDPoP")
 	fault(len(c.seals) == 0, "Seal: it is required with a Store")
 	fault(slices.Min(c.limits[:]) < 0, "Limit: a limit is not negative")
 	fault(c.policy.MaxClients < 0, "Admission: MaxClients is not negative")

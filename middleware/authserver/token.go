@@ -38,6 +38,9 @@ func (s *Server) handleToken(w http.ResponseWriter, r *http.Request) error {
 	}
 	t := &tokenRequest{http: r, form: f, client: c}
 	if s.dpop {
+		if s.nonces != nil {
+			w.Header().Set("DPoP-Nonce", s.nonces.Now())
+		}
 		if t.key, err = s.proven(r); err != nil {
 			return err
 		}
@@ -81,9 +84,12 @@ func (s *Server) proven(r *http.Request) (thumbprint string, err error) {
 	if err != nil {
 		return "", err
 	}
-	thumbprint, err = s.proofs.Check(r.Header.Values("DPoP"), proof.Wanted{Method: r.Method, URLs: []*url.URL{at}})
+	thumbprint, err = s.proofs.Check(r.Header.Values("DPoP"), proof.Wanted{Method: r.Method, URLs: []*url.URL{at}, Nonces: s.nonces})
 	if wrong, ok := errors.AsType[*proof.Error](err); ok {
 		return "", refusedBy("invalid_dpop_proof", "DPoP: "+wrong.Reason+".", err)
+	}
+	if errors.Is(err, proof.ErrNonce) {
+		return "", refusedBy("use_dpop_nonce", "The proof needs the nonce of DPoP-Nonce.", err)
 	}
 	if errors.Is(err, proof.ErrFull) {
 		return "", refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "Try again later.", err)
