@@ -53,6 +53,7 @@ type Server struct {
 	documents  documents
 	keySets    keySets
 	counters   [places]counter
+	open       openVisits
 	alive      liveness
 
 	mu        sync.Mutex // guards all below

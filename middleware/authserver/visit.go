@@ -63,6 +63,11 @@ func (s *Server) handleAuthorize(w http.ResponseWriter, r *http.Request) error {
 	if err := s.used(ctx, req.client, time.Time{}); err != nil {
 		return err
 	}
+	if dropped := s.open.add(s.remote(r), v.ID, v.Until, time.Now()); dropped != "" {
+		if err := s.visits.delete(ctx, dropped); err != nil {
+			return err
+		}
+	}
 	if err := s.visits.create(ctx, v.ID, v, v.Until); err != nil {
 		return err
 	}
