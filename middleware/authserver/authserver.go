@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/middleware/auth"
@@ -54,6 +55,7 @@ type Server struct {
 	keySets    keySets
 	counters   [places]counter
 	open       openVisits
+	keysAsked  atomic.Int64 // when refreshKeys last asked, in nanoseconds since 1970
 	alive      liveness
 
 	mu        sync.Mutex // guards all below
@@ -116,6 +118,7 @@ func (s *Server) prepare() {
 	if k, ok := s.keys.(*rotating); ok {
 		k.rings, k.sealer, k.life = table[ring]{"keys", s.store}, s.sealer, s.lives.Access
 		k.made = func(ctx context.Context, id string) { s.tell(ctx, Event{Kind: KeyRotated, Reason: id}) }
+		k.gone = s.forgetKeys
 	}
 }
 

@@ -43,9 +43,8 @@ func (s *Server) Guard(resource string, opts ...auth.Option) transport.Authentic
 // challenges and metadata.
 func (s *Server) Verifier(resource string) auth.Verifier {
 	s.addResource(resource)
-	signed := s.signed(resource)
 	return auth.VerifierFunc(func(ctx context.Context, token string) (*transport.Principal, error) {
-		p, err := signed.Verify(ctx, token)
+		p, err := s.signed(ctx, resource).Verify(ctx, token)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +56,8 @@ func (s *Server) Verifier(resource string) auth.Verifier {
 }
 
 // signed returns the verifier for tokens that this server has signed for a resource.
-func (s *Server) signed(resource string) *auth.JWT {
+func (s *Server) signed(ctx context.Context, resource string) *auth.JWT {
+	s.refreshKeys(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.verifiers[resource]
@@ -69,6 +69,14 @@ func (s *Server) signed(resource string) *auth.JWT {
 		s.verifiers[resource] = v
 	}
 	return v
+}
+
+// forgetKeys makes verifiers fetch the keys again. They would otherwise use a key that is not in the
+// store any longer for up to ten minutes.
+func (s *Server) forgetKeys() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.verifiers)
 }
 
 // inProcess answers the request for the keys, so that the guard does not need the network.
@@ -93,7 +101,7 @@ func (s *Server) verifyOwn(ctx context.Context, token string) (*transport.Princi
 	if _, _, err := jwt.NewParser().ParseUnverified(token, &c); err != nil || len(c.Audience) != 1 || !s.hasResource(c.Audience[0]) {
 		return nil, nil //nolint:nilerr // what is no token is not valid
 	}
-	p, err := s.signed(c.Audience[0]).Verify(ctx, token)
+	p, err := s.signed(ctx, c.Audience[0]).Verify(ctx, token)
 	if errors.Is(err, auth.ErrUnavailable) {
 		return nil, err
 	}

@@ -144,6 +144,62 @@ func TestKeys_Rotate(t *testing.T) {
 	})
 }
 
+// ReplaceKeys ends the tokens of all keys, here at once and in a process that only verifies within a
+// minute. Tokens by a refresh are taken.
+func TestKeys_Replace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := memory.New().Sessions()
+		made := func() *authserver.Server {
+			s, err := authserver.New("https://as.example", authserver.Own(noUsers{}), authserver.Store(store), authserver.Seal(bytes.Repeat([]byte{1}, 32)),
+				authserver.Clients(robotWithSecret()), authserver.ClientCredentialsGrant(), authserver.Resource("https://r.example"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		s, twin := made(), made()
+		here, there := s.Verifier("https://r.example"), twin.Verifier("https://r.example")
+		token := func() string {
+			return (&answer{body: served(t, s.Handler(), "/token", encoded([]string{"grant_type", "client_credentials", "client_id", "conf:1", "client_secret", "s3cret:& "}))}).text(t, "access_token")
+		}
+		taken := func(v auth.Verifier, token string) bool {
+			_, err := v.Verify(t.Context(), token)
+			return err == nil
+		}
+		old := token()
+		if !taken(here, old) || !taken(there, old) {
+			t.Fatal("the first token is not taken")
+		}
+		time.Sleep(time.Second)
+		if err := s.ReplaceKeys(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		fresh := token()
+		if taken(here, old) || !taken(here, fresh) {
+			t.Errorf("here: the old token %t, a new one %t", taken(here, old), taken(here, fresh))
+		}
+		time.Sleep(65 * time.Second)
+		if taken(there, old) || !taken(there, fresh) {
+			t.Errorf("in the other process: the old token %t, a new one %t", taken(there, old), taken(there, fresh))
+		}
+		if names := keyNames(t, twin.Handler()); len(names) != 1 || names[0] != headerOf(t, fresh)["kid"] {
+			t.Errorf("published: %v", names)
+		}
+		time.Sleep(30 * 24 * time.Hour) // Rotating goes on
+		if later := token(); !taken(here, later) || headerOf(t, later)["kid"] == headerOf(t, fresh)["kid"] {
+			t.Error("no new key after its time")
+		}
+	})
+	fixed, err := authserver.New("https://as.example", authserver.Own(noUsers{}), authserver.KeysFrom(authserver.SigningKeys(newKey(t))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fixed.ReplaceKeys(t.Context()); err == nil || !strings.Contains(err.Error(), "Rotating") {
+		t.Errorf("keys of the program: %v", err)
+	}
+}
+
 func keyNames(t *testing.T, h http.Handler) (names []string) {
 	t.Helper()
 	w := httptest.NewRecorder()

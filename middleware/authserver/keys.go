@@ -57,8 +57,9 @@ func Rotating(every time.Duration) Keys { return &rotating{every: every} }
 
 const (
 	publishedBefore = 24 * time.Hour
-	ringFresh       = time.Minute // how long a process uses the keys that it has read
-	shortestKey     = time.Hour   // shortest interval of Rotating
+	ringFresh       = time.Minute     // how long a process uses the keys that it has read
+	ringAsked       = 5 * time.Second // how often calls of guards ask whether the keys are still fresh
+	shortestKey     = time.Hour       // shortest interval of Rotating
 
 	minRSA, maxRSA = 2048, 8192 // bits of a client's key
 	maxExponent    = 1<<24 + 1
@@ -77,14 +78,15 @@ type ringKey struct {
 	NotAfter  time.Time `json:"notAfter"`
 }
 
-// rotating holds the keys in the store. New sets life, rings, sealer and made before the first use.
-// Public reads and makes keys with mu held.
+// rotating holds the keys in the store. New sets life, rings, sealer, made and gone before the first
+// use. Public reads and makes keys with mu held.
 type rotating struct {
 	every  time.Duration
 	life   time.Duration // of an access token
 	rings  table[ring]
 	sealer *sealer
 	made   func(ctx context.Context, id string) // reports a new key
+	gone   func()                               // reports that a key is not in the store any longer
 
 	mu   sync.Mutex // guards all below
 	keys []Key
@@ -119,9 +121,73 @@ func (k *rotating) Public(ctx context.Context) ([]Key, error) {
 		if err != nil {
 			return nil, err
 		}
-		k.keys, k.read = keys, now
+		k.keep(keys, now)
 	}
 	return k.keys, nil
+}
+
+// keep replaces the keys that were read before.
+func (k *rotating) keep(keys []Key, now time.Time) {
+	for _, old := range k.keys {
+		if !slices.ContainsFunc(keys, func(key Key) bool { return key.ID == old.ID }) {
+			k.gone()
+			break
+		}
+	}
+	k.keys, k.read = keys, now
+}
+
+// replace puts one new key in place of all keys in the store.
+func (k *rotating) replace(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	key, err := k.make(now)
+	if err != nil {
+		return err
+	}
+	fresh := ring{[]ringKey{key}}
+	err = k.rings.change(ctx, "", func(r *ring) (time.Time, error) {
+		*r = fresh
+		return time.Time{}, nil
+	})
+	if err != nil {
+		return err
+	}
+	k.made(ctx, key.ID)
+	keys, err := k.open(fresh)
+	if err != nil {
+		return err
+	}
+	k.keep(keys, now)
+	return nil
+}
+
+// ReplaceKeys replaces all keys of [Rotating] by a new one at once, because one may be stolen.
+// Rotating itself needs no call. Access tokens of the old keys end, and clients get others by a
+// refresh; grants and logins stay. Guards of this process refuse the old tokens at once. Guards of
+// other processes that share the store do so within some 65 seconds; until then such a process may also
+// sign with an old key. Other resource servers follow when they fetch the keys again.
+func (s *Server) ReplaceKeys(ctx context.Context) error {
+	k, ok := s.keys.(*rotating)
+	if !ok {
+		return errors.New("authserver: ReplaceKeys: the keys are not from Rotating: replace them where the program keeps them")
+	}
+	return k.replace(ctx)
+}
+
+// refreshKeys reads the keys of Rotating if that is due, so that a process that only verifies tokens
+// also finds out about ReplaceKeys. While the store fails, the keys that were read before count, and
+// not every call waits for the store.
+func (s *Server) refreshKeys(ctx context.Context) {
+	k, ok := s.keys.(*rotating)
+	if !ok {
+		return
+	}
+	last, now := s.keysAsked.Load(), time.Now().UnixNano()
+	if now-last >= int64(ringAsked) && s.keysAsked.CompareAndSwap(last, now) {
+		_, _ = k.Public(ctx)
+	}
 }
 
 // turn drops old keys and makes new ones, in the store.
