@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"maps"
 	"net/http"
@@ -40,6 +41,7 @@ const (
 	NoRefresh      Fault = "there are no refresh tokens"
 	Nonces         Fault = "DPoP proofs need a nonce"
 	ClockAhead     Fault = "its clock is an hour ahead"
+	Asks           Fault = "the user agrees on a page, and not at once"
 )
 
 // IssuerRequest is a request that reached an Issuer.
@@ -57,6 +59,7 @@ type logins struct {
 	clients  map[string]oauthClient
 	codes    map[string]oauthGrant
 	grants   map[string]oauthGrant // by refresh token
+	named    map[string]oauthGrant // by ID token
 	requests []IssuerRequest
 	nonce    string
 }
@@ -73,7 +76,7 @@ type oauthGrant struct {
 func newLogins() logins {
 	return logins{
 		user: "ann", life: time.Hour, faults: map[Fault]bool{}, clients: map[string]oauthClient{},
-		codes: map[string]oauthGrant{}, grants: map[string]oauthGrant{}, nonce: rand.Text(),
+		codes: map[string]oauthGrant{}, grants: map[string]oauthGrant{}, named: map[string]oauthGrant{}, nonce: rand.Text(),
 	}
 }
 
@@ -163,7 +166,7 @@ func (i *Issuer) note(r IssuerRequest) {
 func (i *Issuer) loginMetadata(document map[string]any) {
 	maps.Copy(document, map[string]any{
 		"authorization_endpoint": i.url + "/authorize", "token_endpoint": i.url + "/token", "revocation_endpoint": i.url + "/revoke",
-		"grant_types_supported":                 []string{"authorization_code", "refresh_token", "client_credentials"},
+		"grant_types_supported":                 []string{"authorization_code", "refresh_token", "client_credentials", "urn:ietf:params:oauth:grant-type:token-exchange"},
 		"token_endpoint_auth_methods_supported": []string{"none", "client_secret_basic", "client_secret_post"},
 		"dpop_signing_alg_values_supported":     []string{"ES256"},
 		"scopes_supported":                      []string{"offline_access"},
@@ -232,6 +235,10 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unknown client, redirect URI or method", http.StatusBadRequest)
 		return
 	}
+	if i.has(Asks) && q.Get("agreed") == "" {
+		askPage(w, user, q)
+		return
+	}
 	answer := url.Values{"state": {q.Get("state")}}
 	if !i.has(OmitIss) && !i.has(NoIss) {
 		answer.Set("iss", i.url)
@@ -264,7 +271,41 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, redirect+"?"+answer.Encode(), http.StatusFound)
 }
 
+// askPage shows the page of the fault Asks. Its form sends the authorization request again.
+func askPage(w http.ResponseWriter, user string, q url.Values) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = io.WriteString(w, `<!doctype html><html lang="en"><head><title>Log in</title><link rel="icon" href="data:,"/></head><body><h1>Company login</h1><form action="/authorize" method="get">`)
+	for name := range q {
+		_, _ = fmt.Fprintf(w, `<input type="hidden" name="%s" value="%s"/>`, html.EscapeString(name), html.EscapeString(q.Get(name)))
+	}
+	_, _ = fmt.Fprintf(w, `<button name="agreed" value="yes">Continue as %s</button></form></body></html>`, html.EscapeString(user))
+}
+
+// exchange answers with an ID-JAG for an ID token of this issuer (extension
+// io.modelcontextprotocol/enterprise-managed-authorization). The client has the same ID at the other
+// authorization server.
+func (i *Issuer) exchange(w http.ResponseWriter, id string, f url.Values) {
+	i.mu.Lock()
+	g, known := i.logins.named[f.Get("subject_token")]
+	i.mu.Unlock()
+	if !known || g.client != id || f.Get("subject_token_type") != "urn:ietf:params:oauth:token-type:id_token" || f.Get("requested_token_type") != typeIDJAG {
+		refuse(w, http.StatusBadRequest, "invalid_request", "the ID token is not known, or of another client or type")
+		return
+	}
+	now := time.Now()
+	reply(w, map[string]any{
+		"access_token": i.sign("oauth-id-jag+jwt", map[string]any{
+			"iss": i.url, "sub": g.subject, "aud": f.Get("audience"), "resource": f.Get("resource"), "client_id": id, "scope": f.Get("scope"),
+			"iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "jti": rand.Text(),
+		}),
+		"issued_token_type": typeIDJAG, "token_type": "N_A", "expires_in": 60, "scope": f.Get("scope"),
+	})
+}
+
+const typeIDJAG = "urn:ietf:params:oauth:token-type:id-jag"
+
 // token answers requests to the token endpoint: for a code, a refresh token, or client credentials.
+// It also exchanges ID tokens.
 func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	f := r.PostForm
 	if i.has(TokenDown) {
@@ -281,6 +322,10 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("DPoP-Nonce", i.currentNonce())
 		w.Header().Set("Date", i.clock().UTC().Format(http.TimeFormat))
 		refuse(w, http.StatusBadRequest, code, err.Error())
+		return
+	}
+	if f.Get("grant_type") == "urn:ietf:params:oauth:grant-type:token-exchange" {
+		i.exchange(w, id, f)
 		return
 	}
 	g, fault := i.redeem(id, f)
@@ -356,10 +401,16 @@ func (i *Issuer) identify(g oauthGrant, now time.Time) string {
 	if i.has(WrongNonce) {
 		g.nonce = rand.Text()
 	}
-	return i.sign("JWT", map[string]any{
-		"iss": i.url, "sub": g.subject, "aud": g.client, "nonce": g.nonce, "name": g.subject, "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(),
+	token := i.sign("JWT", map[string]any{
+		"iss": i.url, "sub": g.subject, "aud": g.client, "nonce": g.nonce, "name": g.subject, "iat": now.Unix(), "exp": now.Add(identityLife).Unix(),
 	})
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.logins.named[token] = g
+	return token
 }
+
+const identityLife = 5 * time.Minute // of an ID token
 
 // authenticated returns the client of a request, with its secret checked.
 func (i *Issuer) authenticated(r *http.Request) (id string, ok bool) {

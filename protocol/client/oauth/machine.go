@@ -8,6 +8,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 )
 
 // machine obtains tokens from the server's authorization server without the user. needsClient
@@ -109,23 +112,22 @@ func (*enterprise) extension() string {
 }
 
 func (m *enterprise) form(ctx context.Context, s *site, w *web, f *found, scopes []string) (url.Values, error) {
+	w = w.of(m.Issuer) // the caller has named it, so it may be in a private network although the server is public
 	provider, err := m.provider(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	identity, kind, err := m.identity(ctx, s, w, provider)
+	subject, err := m.identity(ctx, s, w, provider)
 	if err != nil {
 		return nil, err
 	}
-	form := url.Values{
-		"grant_type": {grantExchange}, "requested_token_type": {typeIDJAG},
-		"audience": {f.issuer.Issuer}, "resource": {f.resource},
-		"subject_token": {identity}, "subject_token_type": {kind},
+	t, err := m.exchange(ctx, s, w, provider, f, subject, scopes)
+	if code := codeOf(err); subject.kept && (code == "invalid_request" || code == "invalid_grant") { // RFC 8693 §2.2.2
+		if subject, err = m.loginAtProvider(ctx, s, w, provider); err != nil {
+			return nil, err
+		}
+		t, err = m.exchange(ctx, s, w, provider, f, subject, scopes)
 	}
-	if len(scopes) > 0 {
-		form.Set("scope", strings.Join(scopes, " "))
-	}
-	t, err := w.token(ctx, &endpoint{*provider, m.Credentials, nil, &s.nonces}, form)
 	if err != nil {
 		return nil, s.refusal(stepToken, m.Issuer, err)
 	}
@@ -133,6 +135,25 @@ func (m *enterprise) form(ctx context.Context, s *site, w *web, f *found, scopes
 		return nil, &Error{Step: stepToken, Server: s.server, Issuer: m.Issuer, Err: ErrDenied, Text: "the identity provider issued a token of the type " + cleaned(t.Issued)}
 	}
 	return url.Values{"grant_type": {grantAssertion}, "assertion": {t.Access}}, nil
+}
+
+// subject is a user's identity assertion.
+type subject struct {
+	text, kind string
+	kept       bool // from an earlier login, so that the identity provider may have ended it
+}
+
+// exchange requests an ID-JAG for the server's authorization server (RFC 8693 §2.1).
+func (m *enterprise) exchange(ctx context.Context, s *site, w *web, provider *issuerMetadata, f *found, of subject, scopes []string) (*tokenAnswer, error) {
+	form := url.Values{
+		"grant_type": {grantExchange}, "requested_token_type": {typeIDJAG},
+		"audience": {f.issuer.Issuer}, "resource": {f.resource},
+		"subject_token": {of.text}, "subject_token_type": {of.kind},
+	}
+	if len(scopes) > 0 {
+		form.Set("scope", strings.Join(scopes, " "))
+	}
+	return w.token(ctx, &endpoint{*provider, m.Credentials, nil, &s.nonces}, form)
 }
 
 // provider returns the metadata of the identity provider.
@@ -149,42 +170,46 @@ func (m *enterprise) provider(ctx context.Context, w *web) (*issuerMetadata, err
 
 // identity returns the user's identity assertion from the caller. Otherwise it returns the ID token
 // of a login, which is kept under the identity provider's name.
-func (m *enterprise) identity(ctx context.Context, s *site, w *web, provider *issuerMetadata) (text, kind string, err error) {
+func (m *enterprise) identity(ctx context.Context, s *site, w *web, provider *issuerMetadata) (subject, error) {
 	if m.Identity != nil {
-		text, kind, err = m.Identity(ctx)
+		text, kind, err := m.Identity(ctx)
 		if err != nil {
-			return "", "", because(ErrLogin, err)
+			return subject{}, because(ErrLogin, err)
 		}
-		return text, kind, nil
+		return subject{text, kind, false}, nil
 	}
-	key := Key{Kind: Tokens, Issuer: m.Issuer, Profile: s.flow.config.profile}
-	kept, err := s.flow.read(ctx, key)
+	kept, err := s.flow.read(ctx, m.key(s))
 	if err != nil {
-		return "", "", err
+		return subject{}, err
 	}
 	if kept != nil && !kept.expired(kept.early) && kept.ID != "" {
-		return kept.ID, typeIDToken, nil
+		return subject{kept.ID, typeIDToken, true}, nil
 	}
-	text, err = m.loginAtProvider(ctx, s, w, provider, key)
-	return text, typeIDToken, err
+	return m.loginAtProvider(ctx, s, w, provider)
 }
 
-func (m *enterprise) loginAtProvider(ctx context.Context, s *site, w *web, provider *issuerMetadata, key Key) (string, error) {
+// key returns the key of the ID token in the store.
+func (m *enterprise) key(s *site) Key {
+	return Key{Kind: Tokens, Issuer: m.Issuer, Profile: s.flow.config.profile}
+}
+
+// loginAtProvider lets the user log in, and keeps the ID token.
+func (m *enterprise) loginAtProvider(ctx context.Context, s *site, w *web, provider *issuerMetadata) (subject, error) {
 	f := &found{issuer: *provider}
 	if provider.Authorization == "" {
 		meta, err := w.issuerMetadata(ctx, m.Issuer)
 		if err != nil {
-			return "", &Error{Step: stepIssuer, Server: w.server, Issuer: m.Issuer, Err: err}
+			return subject{}, &Error{Step: stepIssuer, Server: w.server, Issuer: m.Issuer, Err: err}
 		}
 		f.issuer = meta
 	}
 	if err := w.provesPKCE(f); err != nil {
-		return "", err
+		return subject{}, err
 	}
 	recv := s.flow.config.receiver
 	redirect, err := recv.Open(ctx)
 	if err != nil {
-		return "", because(ErrLogin, err)
+		return subject{}, because(ErrLogin, err)
 	}
 	defer func() { _ = recv.Close() }()
 	id := identity{m.Credentials, ByHand}
@@ -194,18 +219,30 @@ func (m *enterprise) loginAtProvider(ctx context.Context, s *site, w *web, provi
 		err = &Error{Step: stepToken, Server: s.server, Issuer: m.Issuer, Err: ErrDenied, Text: "the identity provider gave no ID token"}
 	}
 	if err != nil {
-		return "", s.refusal(stepToken, m.Issuer, err)
+		return subject{}, s.refusal(stepToken, m.Issuer, err)
 	}
 	g := grant{Server: m.Issuer, ClientID: m.Credentials.ID, Known: ByHand, ID: t.ID, Scheme: "Bearer", Issuer: f.issuer}
 	g.dated(t)
-	version, err := load(ctx, s.flow.config.store, key, &grant{})
+	if end := expiryOf(t.ID); !end.IsZero() { // expires_in is for the access token, which is not kept
+		g.Expires = end
+	}
+	version, err := load(ctx, s.flow.config.store, m.key(s), &grant{})
 	if err == nil {
-		_, err = save(ctx, s.flow.config.store, key, version, g)
+		_, err = save(ctx, s.flow.config.store, m.key(s), version, g)
 	}
 	if err != nil && !isConflict(err) {
-		return "", err
+		return subject{}, err
 	}
-	return t.ID, nil
+	return subject{t.ID, typeIDToken, false}, nil
+}
+
+// expiryOf returns the expiry of a JWT, which is not verified. If it has none, expiryOf returns zero.
+func expiryOf(token string) time.Time {
+	var claims jwt.RegisteredClaims
+	if _, _, err := jwt.NewParser().ParseUnverified(token, &claims); err != nil || claims.ExpiresAt == nil {
+		return time.Time{}
+	}
+	return claims.ExpiresAt.UTC()
 }
 
 // byMachine obtains a token without the user. Errors are final.

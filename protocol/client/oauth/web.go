@@ -45,6 +45,13 @@ func newWeb(f *Flow, base *http.Client, server string) *web {
 	return &web{flow: f, base: base, server: server}
 }
 
+// of returns a web for requests to a server that the caller has named.
+func (w *web) of(server string) *web {
+	other := newWeb(w.flow, w.base, server)
+	other.steps = w.steps
+	return other
+}
+
 // note adds a step.
 func (w *web) note(s Step) {
 	if w.steps != nil {

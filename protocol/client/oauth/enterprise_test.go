@@ -1,0 +1,142 @@
+package oauth_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+// organization is an identity provider, and a server whose authorization server takes its ID-JAGs.
+type organization struct {
+	idp    *testkit.Issuer
+	server *scripted
+}
+
+func newOrganization(t *testing.T) *organization {
+	t.Helper()
+	o := &organization{idp: testkit.IdP(t)}
+	o.idp.Client("agent", "s3cret")
+	o.server = script(t, map[string]string{
+		"/mcp": `401|challenge Bearer resource_metadata="URL/prm"`,
+		"/prm": `{"resource":"URL/mcp","authorization_servers":["URL"]}`,
+		"/.well-known/oauth-authorization-server": `{"issuer":"URL","authorization_endpoint":"URL/authorize","token_endpoint":"URL/token",` +
+			`"code_challenge_methods_supported":["S256"],"grant_types_supported":["urn:ietf:params:oauth:grant-type:jwt-bearer"]}`,
+		"/token": `{"access_token":"access","token_type":"Bearer","expires_in":3600}`,
+	})
+	return o
+}
+
+func (o *organization) options(more ...oauth.Option) []oauth.Option {
+	return append([]oauth.Option{
+		oauth.Registered(oauth.Credentials{ID: "agent", Secret: "s3cret"}),
+		oauth.EnterpriseManaged(oauth.Enterprise{Issuer: o.idp.URL(), Credentials: oauth.Credentials{ID: "agent", Secret: "s3cret"}}),
+	}, more...)
+}
+
+// The user logs in at the identity provider once. Its ID token is exchanged for each server, until it
+// expires or the identity provider refuses it; then the user logs in again.
+func TestEnterpriseManaged(t *testing.T) {
+	t.Parallel()
+	o, u, store := newOrganization(t), &user{}, oauth.Memory()
+	login := func(want int) {
+		t.Helper()
+		f := flow(t, o.options(u.browser(t), oauth.Keep(store))...)
+		if _, err := f.Login(t.Context(), o.server.URL+"/mcp"); err != nil {
+			t.Fatal(err)
+		}
+		if n := u.seen(); n != want {
+			t.Errorf("%d pages, want %d", n, want)
+		}
+	}
+	login(1)
+	login(1)
+	for _, r := range o.server.requests() {
+		if strings.Contains(r, "/authorize") {
+			t.Error("the browser was at the server's authorization server")
+		}
+	}
+	if n := o.idp.Requests("/token", "urn:ietf:params:oauth:grant-type:token-exchange"); n != 2 {
+		t.Errorf("%d exchanges, want 2", n)
+	}
+	key := oauth.Key{Kind: oauth.Tokens, Issuer: o.idp.URL()}
+	kept := func() (oauth.Record, map[string]any) {
+		t.Helper()
+		r, err := store.Get(t.Context(), key)
+		var content map[string]any
+		if err == nil {
+			err = json.Unmarshal(r.Data, &content)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, content
+	}
+	r, content := kept()
+	end, err := time.Parse(time.RFC3339, content["expires"].(string))
+	if err != nil || time.Until(end) > 10*time.Minute { // the access token beside it lives for an hour
+		t.Errorf("kept until %v (%v), longer than the ID token is valid", end, err)
+	}
+	for name, id := range content {
+		if text, ok := id.(string); ok && strings.Count(text, ".") == 2 && strings.HasPrefix(text, "eyJ") {
+			content[name] = o.idp.Sign(map[string]any{"sub": "ann"}) // unknown to the identity provider
+		}
+	}
+	if r.Data, err = json.Marshal(content); err == nil {
+		_, err = store.Put(t.Context(), r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	login(2)
+}
+
+// The user says no at the identity provider, or it is away: the error names it.
+func TestEnterpriseManagedRefused(t *testing.T) {
+	t.Parallel()
+	for fault, want := range map[testkit.Fault]string{testkit.Denies: "access_denied", testkit.TokenDown: "503", testkit.NoPKCE: "S256"} {
+		o := newOrganization(t)
+		o.idp.Fault(fault)
+		f := flow(t, o.options((&user{}).browser(t))...)
+		_, err := f.Login(t.Context(), o.server.URL+"/mcp")
+		if err == nil || !strings.Contains(err.Error(), o.idp.URL()) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", fault, err, want)
+		}
+	}
+}
+
+// The identity provider of an organization may be in its own network although the server is public: the
+// program has named it, and not the server.
+func TestEnterpriseManagedInside(t *testing.T) {
+	t.Parallel()
+	o := newOrganization(t)
+	place := o.server.Listener.Addr().String()
+	o.server.Server.URL = "http://shop.example"
+	o.server.set(map[string]string{
+		"/mcp": `401|challenge Bearer resource_metadata="URL/prm"`,
+		"/prm": `{"resource":"URL/mcp","authorization_servers":["URL"]}`,
+		"/.well-known/oauth-authorization-server": `{"issuer":"URL","authorization_endpoint":"URL/authorize","token_endpoint":"URL/token","code_challenge_methods_supported":["S256"]}`,
+	})
+	dial := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if address != "shop.example:80" {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}
+		conn, err := new(net.Dialer).DialContext(ctx, network, place)
+		return publicConn{conn}, err
+	}}
+	f := flow(t, o.options((&user{}).browser(t), oauth.HTTPClient(&http.Client{Transport: dial}), oauth.Plain("shop.example"))...)
+	if _, err := f.Login(t.Context(), "http://shop.example/mcp"); err != nil {
+		t.Error(err)
+	}
+}
+
+// publicConn is a connection to a public address.
+type publicConn struct{ net.Conn }
+
+func (publicConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(8, 8, 8, 8), Port: 80} }
