@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -133,7 +132,7 @@ func (a *cli) authLogin(ctx context.Context, server string, f *loginFlags) error
 	}
 	g, err := flow.Login(ctx, server, f.scopes...)
 	if err != nil {
-		return err
+		return &authError{err, "login", server}
 	}
 	if a.json {
 		return writeJSON(a.out, g)
@@ -348,6 +347,7 @@ func (a *cli) authLogout(ctx context.Context, server string, forget bool) error 
 	if forget {
 		opts = append(opts, oauth.Forget())
 	}
+	before, unknown := flow.Grants(ctx) // fails if a record of any server cannot be read
 	err = flow.Logout(ctx, server, opts...)
 	if forget {
 		err = errors.Join(err, login.Forget(ctx, login.Store(), server, a.accountName()))
@@ -355,7 +355,11 @@ func (a *cli) authLogout(ctx context.Context, server string, forget bool) error 
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "Logged out of %s.\n", onTerminal(server))
+	done := "Logged out of %s.\n"
+	if after, failed := flow.Grants(ctx); errors.Join(unknown, failed) == nil && len(after) == len(before) {
+		done = "There was no login at %s.\n"
+	}
+	_, err = fmt.Fprintf(a.out, done, onTerminal(server))
 	return err
 }
 
@@ -373,7 +377,7 @@ command never logs in.`,
 			}
 			t, err := flow.Token(ctx, server)
 			if err != nil {
-				return err
+				return &authError{err, "token", server}
 			}
 			if a.json {
 				return writeJSON(a.out, map[string]any{"token": t.Value, "scheme": t.Scheme, "expires": t.Expires, "scopes": t.Scopes})
@@ -399,7 +403,7 @@ func (a *cli) authStatusCommand() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return writeJSON(a.out, map[string]any{"logins": slices.Concat([]oauth.Grant{}, grants)})
+				return writeJSON(a.out, map[string]any{"logins": append([]oauth.Grant{}, grants...)})
 			}
 			if len(grants) == 0 {
 				_, err = fmt.Fprintln(a.out, "There is no login.")
@@ -429,6 +433,9 @@ means that a login would fail.`,
 				return err
 			}
 			in, failed := flow.Inspect(ctx, server)
+			if failed != nil {
+				failed = &authError{failed, "debug", server}
+			}
 			if a.json {
 				return errors.Join(writeJSON(a.out, in), failed)
 			}

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"net"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -167,6 +170,66 @@ func TestAuthSettings(t *testing.T) {
 		if _, errs, code := kagami(t, strings.Fields(args)...); code != 2 || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d\n%s", args, code, errs)
 		}
+	}
+}
+
+// Advice names the server, and is never the command that was just run. What went wrong names the right
+// server.
+func TestAuthAdvice(t *testing.T) {
+	ownTokens(t)
+	url, issuer := guarded(t)
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for args, tt := range map[string]struct{ want, never string }{
+		"auth token " + url:                             {"kagami auth login " + url, "auth login URL"},
+		"auth logout " + url:                            {"", "Logged out"},
+		"auth debug " + closed.URL:                      {"oauth: unavailable: Post", "authorization server"},
+		"auth login " + closed.URL:                      {"oauth: unavailable: Post", "authorization server"},
+		"auth debug " + strings.TrimSuffix(url, "/mcp"): {"The server calls itself " + url, "auth debug"},
+		"auth login " + strings.TrimSuffix(url, "/mcp"): {"kagami auth debug " + strings.TrimSuffix(url, "/mcp"), "auth debug URL"},
+	} {
+		out, errs, _ := kagami(t, strings.Fields(args)...)
+		if !strings.Contains(errs, tt.want) || strings.Contains(out+errs, tt.never) {
+			t.Errorf("%s: want %q and not %q\n%s%s", args, tt.want, tt.never, out, errs)
+		}
+	}
+	if out, _, code := kagami(t, "auth", "status", "--json"); code != 0 || strings.Join(strings.Fields(out), "") != `{"logins":[]}` {
+		t.Errorf("no logins: exit code %d\n%s", code, out)
+	}
+	if n := issuer.Requests("/revoke"); n != 0 {
+		t.Errorf("%d revocations", n)
+	}
+}
+
+// A login on a port that another program uses says so, and not to log in.
+func TestAuthPortTaken(t *testing.T) {
+	ownTokens(t)
+	url, _ := guarded(t)
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, errs, code := withBrowser(t, "auth", "login", url, "--callback-port", port)
+	if code != 3 || !strings.Contains(errs, "another program uses the port") || strings.Contains(errs, "Log in with") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+// An interrupt during a login is named as such.
+func TestAuthInterrupted(t *testing.T) {
+	ownTokens(t)
+	url, _ := guarded(t)
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { interrupt(errors.New("interrupt signal received")) })
+	var out, errs shared
+	a := &cli{out: &out, errs: &errs, browse: func(context.Context, string) error { return errors.New("no browser") }}
+	if code := a.run(ctx, []string{"auth", "login", url}); code != 130 || !strings.HasSuffix(errs.String(), "kagami: interrupt signal received\n") {
+		t.Errorf("exit code %d\n%s", code, errs.String())
 	}
 }
 

@@ -66,6 +66,7 @@ func (a *cli) run(ctx context.Context, args []string) int {
 	root.SetOut(a.out)
 	root.SetErr(a.errs)
 	command, err := root.ExecuteContextC(ctx)
+	err = cause(ctx, err)
 	if err == nil {
 		err = out.err
 	}
@@ -119,10 +120,8 @@ func remedy(err error) string {
 	switch {
 	case isHTTP && status.Status == http.StatusUnauthorized:
 		return told(status) + "\nThe server wants a valid token: log in (kagami auth login), give --bearer TOKEN or set " + bearerEnv + "."
-	case errors.Is(err, oauth.ErrLogin):
-		return "\nLog in with: kagami auth login URL"
-	case isLogin(err):
-		return "\nTo see each step, run: kagami auth debug URL\nIf you have a token, give it with --bearer or " + bearerEnv + "."
+	case errors.Is(err, oauth.ErrLogin), isLogin(err):
+		return loginRemedy(err)
 	case isHTTP && status.Challenge != "":
 		return told(status)
 	case errors.Is(err, client.ErrTaskGone):
@@ -140,6 +139,32 @@ func remedy(err error) string {
 		_, _ = fmt.Fprintf(&text, "\n  %s (%s)", page.URL, onOneLine(page.Message))
 	}
 	return text.String()
+}
+
+// authError is the error of a command of "kagami auth", whose advice must not be the command itself.
+type authError struct {
+	error
+	command, server string
+}
+
+func (e *authError) Unwrap() error { return e.error }
+
+// loginRemedy returns what the user can do about a login that is needed or has failed.
+func loginRemedy(err error) string {
+	server, command := "URL", ""
+	if e, ok := errors.AsType[*oauth.Error](err); ok && e.Server != "" {
+		server = onOneLine(e.Server)
+	}
+	if e, ok := errors.AsType[*authError](err); ok {
+		command, server = e.command, onOneLine(e.server)
+	}
+	switch needed := errors.Is(err, oauth.ErrLogin); {
+	case command == "debug", command == "login" && needed:
+		return ""
+	case needed:
+		return "\nLog in with: kagami auth login " + server
+	}
+	return "\nTo see each step, run: kagami auth debug " + server + "\nIf you have a token, give it with --bearer or " + bearerEnv + "."
 }
 
 // told returns the server's explanation of a refusal. It leaves out the scopes, because the error

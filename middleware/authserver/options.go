@@ -125,7 +125,7 @@ func DPoPNonces(key []byte) Option {
 		if key == nil {
 			key = randomBytes(nonceKey)
 		}
-		c.nonceKey = slices.Concat([]byte{}, key)
+		c.nonceKey = append([]byte{}, key...) // not nil, so that an empty key is a fault
 	})
 }
 

@@ -18,7 +18,7 @@ var (
 	ErrForeign     = errors.New("oauth: the credentials belong to another authorization server")
 	ErrScope       = errors.New("oauth: the server wants scopes that were refused")
 	ErrStore       = errors.New("oauth: the store cannot be used")
-	ErrUnavailable = errors.New("oauth: the authorization server cannot be reached") // nothing is deleted from the store
+	ErrUnavailable = errors.New("oauth: unavailable") // nothing is deleted from the store
 )
 
 // Error is the error of a flow. It contains the step that ended the flow, and a hint. It wraps one

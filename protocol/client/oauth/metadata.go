@@ -222,11 +222,23 @@ func (w *web) resourceMetadataAt(ctx context.Context, place, of string) (*resour
 		err := fmt.Errorf("%w: %s: got resource %q, want %s", ErrResource, place, cleaned(meta.Resource), w.server)
 		step.Verdict, step.Failed, step.Rule = err.Error(), true, ruleResource
 		w.note(step)
-		return nil, err
+		return nil, &Error{Step: stepResource, Server: w.server, Err: err, Hint: w.meant(meta.Resource)}
 	}
 	step.Verdict = fmt.Sprintf("the resource is %s, its authorization servers are %v", meta.Resource, meta.Issuers)
 	w.note(step)
 	return &meta, nil
+}
+
+// meant returns a hint if the user has probably mistaken the URL of the server: it has the host and
+// port of the resource, or both are names of this machine. It never sends the user elsewhere.
+func (w *web) meant(resource string) string {
+	asked, err := url.Parse(w.server)
+	named, failed := w.check(resource)
+	if err != nil || failed != nil || named.Port() != asked.Port() || named.Scheme != asked.Scheme ||
+		named.Hostname() != asked.Hostname() && !(isLoopback(named.Hostname()) && isLoopback(asked.Hostname())) {
+		return ""
+	}
+	return "The server calls itself " + cleaned(resource) + ". If you mean it, use exactly this URL."
 }
 
 // isAbsent reports whether there is no metadata at a URL, because the answer is 404 or 405, or a
