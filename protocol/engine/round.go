@@ -178,10 +178,11 @@ func (r *round) pending() bool {
 // journal returns the call's journal with its effects and open questions. It adds rounds to the
 // number of rounds.
 func (c *Call) journal(rounds int) *rounds.Journal {
+	effects := c.effects().All() // without r.mu, because Once asks for pending questions under the lock of the effects
 	r := c.round.Load()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	j := r.journal.Clone()
-	j.Effects, j.Open, j.Round = c.effects().All(), r.open, j.Round+rounds
+	j.Effects, j.Open, j.Round = effects, r.open, j.Round+rounds
 	return j
 }
