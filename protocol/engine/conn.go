@@ -115,8 +115,8 @@ func (e *Engine) connected(link *transport.Connection) *conn {
 func (e *Engine) drop(link *transport.Connection) {
 	known, _ := e.links.LoadAndDelete(link)
 	if c, ok := known.(*conn); ok {
-		e.unregister(c)
 		c.close()
+		e.unregister(c) // after close: from then on, begin registers no session
 	}
 }
 
@@ -157,8 +157,7 @@ func (c *conn) open(p *protocol.InitializeParams, raw []byte) (*session, bool) {
 		return nil, false
 	}
 	s := c.e.newSession(rand.Text(), p, raw)
-	c.session.Store(s)
-	c.e.register(c)
+	c.begin(s)
 	return s, true
 }
 
@@ -190,6 +189,17 @@ func (c *conn) assume(version string) {
 	if c.current() == nil {
 		c.session.Store(s)
 	}
+}
+
+// begin makes s the session of the connection. If the connection has ended, nothing else ends s any
+// more: begin then stops its feed, and does not register it. The caller holds c.mu.
+func (c *conn) begin(s *session) {
+	c.session.Store(s)
+	if c.gone {
+		s.feed.Stop()
+		return
+	}
+	c.e.register(c)
 }
 
 // register makes messages of other nodes find the session of a connection. The caller holds c.mu.

@@ -63,8 +63,7 @@ func (c *conn) takeOver(state []byte, version uint64) error {
 			return err
 		}
 		s.feed.Attach(c.link.Context(), c.link.Out)
-		c.session.Store(s)
-		c.e.register(c)
+		c.begin(s)
 	}
 	c.version = version
 	s.apply(&k)

@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"context"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// TestSessionAfterTheEnd: if a connection ends while its initialize is accepted, the engine does not
+// keep the session.
+func TestSessionAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	e := New(Config{Changes: memory.New().Changes()})
+	link := transport.ConnectionFrom(transport.Connect(context.WithoutCancel(t.Context()), transport.Peer{}))
+	c := e.connected(link)
+	opened := e.connected(transport.ConnectionFrom(transport.Connect(context.WithoutCancel(t.Context()), transport.Peer{})))
+	e.drop(link)
+	for _, c := range []*conn{c, opened} {
+		if _, fresh := c.open(&protocol.InitializeParams{}, nil); !fresh {
+			t.Fatal("the session was not opened")
+		}
+	}
+	c.current().feed.WatchAll([]string{"x://r"})
+	if e.feeds.UpdateAll() {
+		t.Error("the engine notifies a session whose connection has ended")
+	}
+	if id := c.current().id; e.connOf(id) != nil {
+		t.Error("the engine keeps the session of a connection that has ended")
+	}
+	if id := opened.current().id; e.connOf(id) != opened {
+		t.Error("the engine does not know an open session")
+	}
+	e.drop(opened.link)
+	if len(e.sessions) != 0 {
+		t.Errorf("%d sessions are kept, want none", len(e.sessions))
+	}
+}
