@@ -32,6 +32,10 @@ func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 
 // admit counts the exchange. While the server stops, admit refuses requests, but still accepts
 // notifications and responses, because running calls may need them.
+//
+// It is the last step of Accept. If it refuses x, it takes x out of flight again, and the caller
+// gets ErrShutdown. An exchange that it returns has been counted, and Serve must be called for it;
+// otherwise Shutdown waits forever. Only an uncounted exchange is an exception.
 func (e *Engine) admit(x *exchange) (transport.Exchange, error) {
 	if x.run != nil && e.running.Closed() {
 		x.uncounted = true
@@ -58,6 +62,8 @@ func salvaged(frame []byte) jsonrpc.ID {
 	return id
 }
 
+// unreadable returns the error response for a frame that the scanner refuses. Its text names the
+// reason, but repeats nothing of the frame.
 func unreadable(err error) *jsonrpc.Error {
 	if limit, ok := errors.AsType[*jsontext.LimitError](err); ok {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "frame refused: " + limit.Reason}
@@ -69,6 +75,10 @@ func unreadable(err error) *jsonrpc.Error {
 }
 
 // accept decodes one message.
+//
+// It returns an exchange even if the message is refused; the refusal is then its answer. The
+// exchange refers to the memory of frame, which belongs to the engine. A request that is not
+// refused is registered when accept returns. The conn of the exchange is never nil.
 func (a *arrival) accept(frame jsontext.Object) *exchange {
 	msg, fault := jsonrpc.DecodeObject(frame, dialect.MethodName)
 	switch {
@@ -172,6 +182,9 @@ func (a *arrival) classify(x *exchange, b *requestParams) *protocol.Fault {
 }
 
 // session finds the session that a request belongs to.
+//
+// It sets x.conn, x.session and x.dialect. A session may end at any time after that; the request is
+// then served to its end, and can no longer reach the client outside its response.
 func (a *arrival) session(x *exchange) *protocol.Fault {
 	if a.posted() {
 		return a.find(x)
@@ -190,6 +203,9 @@ func (a *arrival) session(x *exchange) *protocol.Fault {
 
 // classifyModern checks a request that names its revision, in the order that the official suite
 // expects: missing _meta members, then the version, then the method.
+//
+// After a fault, x is not registered. x.dialect is set in any case, because the fault is encoded in
+// it.
 func (c *conn) classifyModern(x *exchange, b *requestParams, version string) *protocol.Fault {
 	d, known := dialect.PerRequest(version)
 	if !known {
@@ -281,6 +297,10 @@ func (c *conn) inSession(x *exchange, b *requestParams) *protocol.Fault {
 
 // prepare decodes a request in its dialect, and registers it. mirrored is the name in the header that
 // repeats the name in the body; see header.Name.
+//
+// The snapshot is taken once and kept, so that the whole call sees one state of the catalog.
+// register comes last, because nothing takes a refused request out of flight. A listen request must
+// be registered before its feed: unregister removes both.
 func (c *conn) prepare(x *exchange, b *requestParams, meta Meta, mirrored string) *protocol.Fault {
 	x.snapshot = c.e.cfg.Catalog.Snapshot()
 	if fault := x.served(); fault != nil {

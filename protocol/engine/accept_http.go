@@ -29,6 +29,9 @@ func (a *arrival) agree(x *exchange, b *requestParams) *protocol.Fault {
 // find finds the session that a posted frame names (2025-03-26 basic/transports "Session
 // Management"). If the request does not name a session, the fault is sent as 400. If the session is
 // unknown, it is sent as 404.
+//
+// The session is in use until the carrier has finished the request. It sets x.conn, also if it
+// returns a fault because the session has ended.
 func (a *arrival) find(x *exchange) *protocol.Fault {
 	if fault := a.version.Handshake(); fault != nil {
 		return fault

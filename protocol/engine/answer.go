@@ -13,6 +13,10 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
+// answer sends the result, or err as a result or an error. It is called once for each request, in
+// the goroutine of Serve, after the handler has returned. The buffer of the answer is given back
+// when Send has returned, because an Outbound does not keep a frame. The outcome is recorded before
+// it is sent (see settled), so that a client which has the answer cannot make the call run again.
 func (x *exchange) answer(ctx context.Context, result protocol.Result, err error) error {
 	if earlier, ok := errors.AsType[*roundstore.Outcome](err); ok {
 		return x.repeat(ctx, earlier)
@@ -104,6 +108,10 @@ func (x *exchange) forbid(ctx context.Context, refused *transport.AuthError) err
 
 // finish closes the call and sends answer, unless the call was abandoned. It frees the id before
 // that, because the client may use the id again as soon as it has the answer.
+//
+// close waits for frames that goroutines of the handler are writing. After it, no other frame of
+// the call can be sent, so the answer needs no lock. If finish sends nothing, its error is nil: the
+// client does not wait for an answer any more.
 func (x *exchange) finish(ctx context.Context, answer transport.Frame) error {
 	if x.abandoned.Load() || !x.close() {
 		return nil
@@ -116,6 +124,9 @@ func (x *exchange) finish(ctx context.Context, answer transport.Frame) error {
 }
 
 // unopen removes the session if the exchange is an initialize that is answered with an error.
+//
+// It must be called before finish. The requests that wait for the session are released by over,
+// after the answer.
 func (x *exchange) unopen() {
 	if x.registered && x.method == protocol.MethodInitialize {
 		x.conn.unopen(x.session)
@@ -144,6 +155,10 @@ func (x *exchange) sendErrorAfter(ctx context.Context, wire *jsonrpc.Error, afte
 // settled records the answer of the exchange. It does not record an answer that another execution
 // might not give: of a cancelled call, an internal error, a busy server (429 and 503), or a client
 // without a capability.
+//
+// Only the goroutine of Serve calls it, and x.record is written by Call.Begin in the handler before
+// that. It takes the record out of x, so further calls do nothing. An answer that is not recorded
+// releases the claim, and the same round may run again.
 func (x *exchange) settled(ctx context.Context, result []byte, wire *jsonrpc.Error) {
 	r := x.record
 	if r == nil {

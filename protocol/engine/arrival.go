@@ -20,6 +20,9 @@ type arrival struct {
 	batched bool                // the frame is a member of a batch
 }
 
+// arrival returns the arrival of a frame with the context ctx. For a connected frame it also
+// applies what other nodes have changed in the session. It makes the conn at the first frame of a
+// connection.
 func (e *Engine) arrival(ctx context.Context) arrival {
 	request := transport.RequestFrom(ctx)
 	if request != nil && request.Sessions != nil {

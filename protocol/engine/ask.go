@@ -27,6 +27,10 @@ func (x *exchange) read(method string, msg jsonrpc.Message) (protocol.Result, er
 }
 
 // put sends a request to the client, waits for the answer, and returns it undecoded.
+//
+// The wait belongs to the calling goroutine. endAsk removes the ask on every way out, so that a
+// late answer is dropped. The message that put returns refers to the frame of the
+// answer, which belongs to the engine.
 func (x *exchange) put(
 	ctx context.Context, p protocol.Params, meta *protocol.RequestMeta, progress func(protocol.Progress), t *wait.Order,
 ) (jsonrpc.Message, error) {
@@ -71,6 +75,10 @@ func (s *session) settled(ctx context.Context) error {
 	return nil
 }
 
+// sendAsk writes the request to the client, after the requests that precede it in a.turn. It waits
+// for its turn before it takes sending, because the goroutine before it needs sending, too. It
+// returns ErrCannotAsk if the call is closed or abandoned or has no stream. Pass is called in any
+// case, so that an error does not stop the requests that follow.
 func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta *protocol.RequestMeta) error {
 	meta.Extra = traceContext(x.call.Meta.Raw)
 	if a.progress != nil {
@@ -96,6 +104,9 @@ func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta 
 
 // wait waits for the answer to a. If ctx or AskTimeout ends the wait, it sends the client
 // notifications/cancelled.
+//
+// The channels of a are never closed. Each of them may have a value when wait returns; it is
+// garbage with a.
 func (x *exchange) wait(ctx context.Context, a *ask) (jsonrpc.Message, error) {
 	timeout := x.conn.e.cfg.AskTimeout
 	timer := time.NewTimer(timeout)
@@ -125,6 +136,9 @@ func (x *exchange) wait(ctx context.Context, a *ask) (jsonrpc.Message, error) {
 }
 
 // withdraw sends the client notifications/cancelled for a.
+//
+// It sends without sending, because the call may already be closed while one of its questions is
+// open. The carrier keeps frames of one Outbound apart.
 func (x *exchange) withdraw(ctx context.Context, a *ask, reason string) {
 	frame, err := feed.Notification(x.dialect, &protocol.CancelledParams{ID: a.id, Reason: reason}, &protocol.RequestMeta{RelatedTask: a.task})
 	if err == nil {
@@ -149,6 +163,8 @@ func (c *conn) progressed(x *exchange, p *protocol.ProgressParams) step {
 
 // advanced resets the timeout of the wait and passes the progress on. It runs in the goroutine that
 // serves the notification.
+//
+// It calls the user's function and must not be called under conn.mu.
 func (a *ask) advanced(p *protocol.ProgressParams) {
 	if a.progress == nil {
 		return

@@ -15,6 +15,9 @@ import (
 
 // batch is an array of messages (2025-03-26 only). Its members run concurrently. Their answers are
 // sent as one array when all have ended. Notifications and requests to the client are sent at once.
+//
+// A batch is counted once (enter), and its members are not: they all end before Serve of the batch
+// returns. conn is the connection of the session; the members share it.
 type batch struct {
 	conn      *conn
 	members   []*exchange
@@ -24,6 +27,8 @@ type batch struct {
 var errNoBatches = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not part of this revision"}
 
 // batch accepts a batch. The connection of a posted one is the connection of its session.
+//
+// If the engine is closed, it takes the members that were registered out of flight again.
 func (a *arrival) batch(frame []byte) (transport.Exchange, error) {
 	if a.posted() {
 		if refused := a.findForBatch(); refused != nil {
@@ -111,6 +116,9 @@ func (b *batch) isNeeded() bool {
 }
 
 // Serve runs the members and sends their answers.
+//
+// It starts a goroutine for each member, and waits for all of them. A panic in a member is
+// recovered there; see exchange.serve.
 func (b *batch) Serve(ctx context.Context, out transport.Outbound) error {
 	if !b.uncounted {
 		defer b.conn.e.leave(b.conn)
@@ -138,6 +146,10 @@ func (b *batch) Plan() transport.Plan {
 // collector is the Outbound of the members of a batch. It keeps their answers for flush, and sends
 // all other frames at once. That includes frames that a call sends after its answer was kept, such as
 // the cancellation of a question.
+//
+// Members call Send concurrently. An answer is copied into answers under mu, because the member's
+// buffer is reused when its Send returns. Other frames do not take mu, so a slow client delays no
+// answer. flush is called after the last member has ended.
 type collector struct {
 	next transport.Outbound
 

@@ -23,6 +23,12 @@ import (
 // Call is one request in progress, as handlers see it. All methods but Lend and Lent are safe for
 // concurrent use. They may still be called after the call has been answered, and then send nothing on
 // its stream.
+//
+// The exchange or the execution owns a Call, and its fields without atomics are set before the
+// handler runs. Only lent changes later, in the goroutine of the handler. round and once are made
+// by the first goroutine that needs them (CompareAndSwap), and crashed keeps its first error.
+// returned is set after the handler has returned: a question of a goroutine that it has left behind
+// then fails.
 type Call struct {
 	Params  protocol.Params
 	Dialect *dialect.Dialect
@@ -58,6 +64,10 @@ var noMeta = Meta{RequestMeta: dialect.NoMeta}
 
 // resumed is the state and the answers that a client sent with a further round of a call, and the
 // result of claiming that round.
+//
+// begun makes goroutines of the handler that call Begin wait for the first of them, which may be
+// waiting for the store or for another execution. earlier is atomic, because Pending and the
+// goroutine of Serve read it without begun.
 type resumed struct {
 	claim   func(ctx context.Context) error
 	begun   sync.Once
@@ -82,6 +92,8 @@ func From(ctx context.Context) *Call {
 }
 
 // from returns the request that the call came in.
+//
+// It must not be called if c.out is nil.
 func (c *Call) from() *origin { return c.out.source() }
 
 // ID returns the id of the logical call. It is the same in every round, and unique in this engine.
@@ -226,6 +238,9 @@ func (c *Call) Once(ctx context.Context, key string, effect func(context.Context
 
 // effects returns the effects of the call. They are allocated at the first use, or by the execution of
 // a task.
+//
+// In rounds their total size is bounded by the limit of a journal. In tasks the store bounds the
+// record instead.
 func (c *Call) effects() *replay.Effects {
 	if f := c.once.Load(); f != nil {
 		return f
@@ -257,6 +272,9 @@ func (c *Call) reported(key string, effect func(context.Context) ([]byte, error)
 }
 
 // crash returns the error that ended the execution early, or nil.
+//
+// It is read after the handler has returned. The error takes precedence over the result and over
+// pending questions.
 func (c *Call) crash() error {
 	if err := c.crashed.Load(); err != nil {
 		return *err
@@ -316,6 +334,8 @@ func (c *Call) WillRetry() bool { return c.out.willRetry() }
 
 // guarded runs the handler and returns a panic as an error. Pending questions then take precedence
 // over the panic, as they do over any result.
+//
+// It does not recover runtime.Goexit: the caller must handle that, as rescue and job.run do.
 func guarded(ctx context.Context, h Handler, c *Call) (result protocol.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {

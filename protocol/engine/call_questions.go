@@ -35,6 +35,8 @@ func (c *Call) Ask(ctx context.Context, p protocol.Params, progress func(protoco
 	return c.askInTurn(ctx, p, progress, nil)
 }
 
+// askInTurn is Ask with the position of the request among several; t may be nil. If it does not
+// send, the caller must still call t.Pass, which wait.InOrder does.
 func (c *Call) askInTurn(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *wait.Order) (protocol.Result, error) {
 	if !c.Dialect.ServerRequests() || !c.canAsk(p) {
 		return nil, ErrCannotAsk

@@ -24,6 +24,14 @@ import (
 //
 // Locks are taken in the order job.telling, job.mu, conn.mu, the locks of
 // package feed, Engine.mu.
+//
+// Engine.links owns the conn of a connection until drop. A posted exchange without a session owns
+// its conn, whose memory is part of the exchange. It is therefore never kept beyond the exchange:
+// newJob replaces it by Engine.noConn.
+//
+// The owner of an entry in calls, listens or asks is the exchange or the wait that has added it. It
+// removes the entry itself. A goroutine that finds an exchange under mu may call end or abandon on
+// it after it has released mu. abandon needs mu again, so it must not be called with mu.
 type conn struct {
 	e     *Engine
 	link  *transport.Connection // nil: the carrier does not distinguish connections
@@ -48,6 +56,11 @@ type conn struct {
 }
 
 // session is a handshake session. It is immutable except for its atomics, latches and locks.
+//
+// It belongs to the conn that has opened or restored it. A second session with the same id may
+// exist, in the job of a task that was taken from the queue; that one is not registered, and its
+// feed is never attached. level is written by setLevel and by changes of other nodes, and read by
+// every log message, without a lock. altering is taken before the lock of the feed.
 type session struct {
 	*clientprofile.Profile
 	id       string
@@ -71,6 +84,8 @@ func (s *session) logLevel() protocol.Level {
 }
 
 // begin is called when the client has sent notifications/initialized, here or to another node.
+//
+// It may be called under conn.mu, and more than once.
 func (s *session) begin() {
 	s.ready.Release()
 	s.feed.Start()
@@ -101,6 +116,8 @@ func (c *conn) kept() transport.SessionState {
 // session.
 func (c *conn) fleeting() bool { return c.link != nil && c.link.OneRequest }
 
+// connected returns the conn of link, and makes it at the first call. Concurrent first calls get
+// the same conn, and only one of them registers drop.
 func (e *Engine) connected(link *transport.Connection) *conn {
 	known, ok := e.links.Load(link)
 	if !ok {
@@ -112,6 +129,9 @@ func (e *Engine) connected(link *transport.Connection) *conn {
 	return c
 }
 
+// drop is called once, in a goroutine of its own, when the connection has ended. Exchanges of the
+// connection may still be in flight, and a frame may even be accepted later. Because of gone,
+// neither can ask the client, and a session that opens later is not registered.
 func (e *Engine) drop(link *transport.Connection) {
 	known, _ := e.links.LoadAndDelete(link)
 	if c, ok := known.(*conn); ok {
@@ -122,6 +142,9 @@ func (e *Engine) drop(link *transport.Connection) {
 
 // close ends everything that waits for the client and would not end by itself: requests to the
 // client, and feeds. Calls in flight end by their own contexts.
+//
+// It takes the requests to the client out of asks under mu, and sends the failures without mu.
+// Afterwards no other goroutine can send to their channels, so each failure has room.
 func (c *conn) close() {
 	c.mu.Lock()
 	c.gone = true
@@ -163,6 +186,9 @@ func (c *conn) open(p *protocol.InitializeParams, raw []byte) (*session, bool) {
 
 // unopen reverses open, for an initialize that is answered with an error. Requests that wait for the
 // session are refused, and the client may try again.
+//
+// It stops the feed under mu, in the order of locks. A request that has already found s goes on to
+// await, which refuses it.
 func (c *conn) unopen(s *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,6 +206,9 @@ func (c *conn) unopen(s *session) {
 
 // assume makes a session for a request that comes without a handshake. The client's capabilities are
 // unknown, so the server cannot ask it anything or send it log messages.
+//
+// Its session has no id, so it is not registered and no other node learns of it. If two frames of
+// the connection assume a session at the same time, the second session is dropped.
 func (c *conn) assume(version string) {
 	s := c.e.newSession("", &protocol.InitializeParams{Version: dialect.Sessionless(version).String()}, nil)
 	s.opened.Release()
@@ -216,6 +245,9 @@ func (e *Engine) register(c *conn) {
 }
 
 // unregister reverses register.
+//
+// The caller may hold c.mu, but need not. It removes only an entry of c: another conn may already
+// serve the same session.
 func (e *Engine) unregister(c *conn) {
 	s := c.current()
 	if s == nil || !e.shares() {
@@ -229,6 +261,8 @@ func (e *Engine) unregister(c *conn) {
 }
 
 // sessionOf returns a session that is served here, or nil.
+//
+// The session may have ended when sessionOf returns. Its feed then drops what it gets.
 func (e *Engine) sessionOf(id string) *session {
 	if c := e.connOf(id); c != nil {
 		return c.current()
@@ -267,6 +301,10 @@ func (c *conn) register(x *exchange) *protocol.Fault {
 
 // unregister takes a request out of flight. Further calls have no effect, because the id may then
 // belong to another request.
+//
+// It must not be called with conn.mu. The Serve of x and a cancellation may call it at the same
+// time; the swap of x.unregistered decides which of them acts. A listen request also leaves the
+// index of what feeds watch, under the lock of its feed.
 func (c *conn) unregister(x *exchange) {
 	if x.unregistered.Swap(true) {
 		return
@@ -284,6 +322,8 @@ func (c *conn) unregister(x *exchange) {
 	}
 }
 
+// call returns the request in flight with the id, or nil. It may be answered at any time after
+// that.
 func (c *conn) call(id jsonrpc.ID) *exchange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -307,6 +347,8 @@ func (c *conn) count() int {
 	return len(c.calls)
 }
 
+// listen registers the feed of a listen request, which unregister removes. If the connection has
+// ended, close has already stopped all feeds, so listen stops this one.
 func (c *conn) listen(x *exchange, f *feed.Feed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -320,6 +362,9 @@ func (c *conn) listen(x *exchange, f *feed.Feed) {
 }
 
 // appendFeeds appends the feeds of the session and of all listen streams to all.
+//
+// The caller calls methods of the feeds without c.mu. A feed that was stopped in between ignores
+// them.
 func (c *conn) appendFeeds(all []*feed.Feed) []*feed.Feed {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,6 +14,10 @@ import (
 // under conn.mu, and send it an answer, a failure or a signal. Each channel has room for one value.
 // Before an answer or a failure is sent, the sender removes the ask from conn.asks, so that these
 // sends do not block.
+//
+// The goroutine in exchange.wait owns an ask and is the only receiver. close, deliver and
+// lookForAnswers are the senders. alive, look and the channels of serverRequest are signals: they
+// are sent with wait.Signal, which drops a second signal, so a sender may hold conn.mu.
 type ask struct {
 	id       jsonrpc.ID
 	answer   chan jsonrpc.Message // 1-buffered: deliver does not block
@@ -26,6 +30,8 @@ type ask struct {
 	errand   *serverRequest // set if the request became a task of the client; guarded by conn.mu
 }
 
+// deliver passes the answer on. Only the caller that has removed the ask from conn.asks may call
+// it, so it is called once and does not block.
 func (a *ask) deliver(msg jsonrpc.Message) { a.answer <- msg }
 
 // askBase returns a random start for the ids of this node's requests in a session that several nodes
@@ -58,6 +64,7 @@ func (c *conn) newAsk(progress func(protocol.Progress)) (*ask, error) {
 	return a, nil
 }
 
+// endAsk removes a. It may be called if a was already removed, by deliver or by close.
 func (c *conn) endAsk(a *ask) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

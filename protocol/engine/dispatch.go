@@ -14,6 +14,10 @@ import (
 )
 
 // dispatch runs a request. Add a case here for each new method of the specification.
+//
+// It runs in the goroutine of Serve, without a lock, and recovers panics of everything below it.
+// The result belongs to the caller, which encodes it before the handler's buffer (Call.Lend) is
+// given back.
 func (x *exchange) dispatch(ctx context.Context) (result protocol.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -48,6 +52,8 @@ func (x *exchange) dispatch(ctx context.Context) (result protocol.Result, err er
 }
 
 // invoke runs the handler of a tool call, a read, a prompt or a custom method.
+//
+// The handler comes from the snapshot that Accept took, even if the catalog has changed since.
 func (x *exchange) invoke(ctx context.Context, p protocol.Params) (protocol.Result, error) {
 	h, err := x.snapshot.Find(ctx, x.call, p)
 	if err != nil {
@@ -69,6 +75,8 @@ func (x *exchange) invoke(ctx context.Context, p protocol.Params) (protocol.Resu
 
 // initialize answers the request that has opened the session. If other nodes can serve the session,
 // initialize stores it before the client gets the answer.
+//
+// If it fails, sendError calls unopen, and the session is gone before the client has the error.
 func (x *exchange) initialize(ctx context.Context) (protocol.Result, error) {
 	if x.conn.kept() != nil {
 		if err := x.conn.alter(ctx, x.session, func(*keptSession) {}); err != nil {
@@ -93,6 +101,9 @@ func (x *exchange) initialize(ctx context.Context) (protocol.Result, error) {
 
 // attachFeed connects the session's feed to the client. The feed sends notifications that do not
 // belong to a request, such as list_changed.
+//
+// From then on the goroutine of the feed may send, but not before the client has sent
+// notifications/initialized.
 func (x *exchange) attachFeed(ctx context.Context) {
 	out := x.out
 	ctx = context.WithoutCancel(ctx)

@@ -22,6 +22,11 @@ import (
 // afterwards inside. From then on no goroutine or exchange is added while Shutdown waits. Only running
 // exchanges, which Shutdown waits for first, still add goroutines of tasks. If handlers still run
 // after the grace period, Shutdown closes abandoned.
+//
+// The maps and sets have locks of their own: mu guards sessions alone, and is the last lock that is
+// taken together with conn.mu. links needs no lock: connected adds a connection with its first
+// frame, and drop removes it when the connection has ended. buffers and outlines are pools. Whoever
+// takes from them gives back, in the same function or as Call.Lend describes.
 type Engine struct {
 	cfg        Config
 	serverInfo map[*dialect.Dialect][]byte // the name and version of the server, as each dialect writes it in every result
@@ -60,6 +65,11 @@ type Engine struct {
 
 // nodes has the goroutines that exchange messages with the other nodes. They run from Start to the end
 // of Shutdown.
+//
+// Start holds mu while it starts the goroutines, and stopNodes takes it to read stop. A concurrent
+// Shutdown therefore waits for all goroutines of Start or for none. running is not Engine.running,
+// because these goroutines must outlive the last exchange and the last task, which still send
+// messages.
 type nodes struct {
 	running   sync.WaitGroup
 	listening atomic.Bool // the bus has called receive with nil for the first time
@@ -72,6 +82,10 @@ type nodes struct {
 func (e *Engine) shares() bool { return e.cfg.Queue != nil || e.cfg.Changes != nil }
 
 // failed reports an error whose text clients do not see. c may be nil.
+//
+// It calls user code (Config.Failed), and therefore must not be called with a lock that
+// Config.Failed could need: conn.mu, round.mu, exchange.sending. The lock exchange.reporting may be
+// held, because Config.Failed reports no progress.
 func (e *Engine) failed(ctx context.Context, c *Call, err error) {
 	if e.cfg.Failed != nil {
 		e.cfg.Failed(ctx, c, err)

@@ -24,6 +24,14 @@ import (
 // written under the read lock of sending, and only while the exchange is neither closed nor
 // abandoned. close takes the write lock, so that it waits for them: the answer follows everything
 // that was sent before it.
+//
+// Accept writes the fields without a lock of their own before it returns, and Serve writes out,
+// record, created and own while it alone owns the exchange. Other goroutines reach an exchange in
+// two ways only. Goroutines of the handler use the methods of outlet. A cancellation or Shutdown
+// finds it in conn.calls, and calls abandon or end.
+//
+// unregistered and abandoned are atomics, because they are decided by whichever comes first: the
+// answer, or the cancellation. life has its own lock, which is taken last.
 type exchange struct {
 	origin
 
@@ -87,12 +95,15 @@ func (x *exchange) Value(key any) any {
 	return nil
 }
 
+// newCall returns the call of the exchange, which is in the memory of the exchange. A handler that
+// keeps its Call therefore keeps the exchange and its frame.
 func (x *exchange) newCall(p protocol.Params, m Meta) *Call {
 	c := &x.own
 	c.Params, c.Dialect, c.Meta, c.out, c.number = p, x.dialect, m, x, x.conn.e.calls.Add(1)
 	return c
 }
 
+// register puts x in flight. After a fault it is not in flight, and nothing has to be undone.
 func (x *exchange) register() *protocol.Fault {
 	fault := x.conn.register(x)
 	x.registered = fault == nil
@@ -127,6 +138,9 @@ func (x *exchange) notify(ctx context.Context, p protocol.Params) {
 
 // progress implements outlet. It does not allocate, because handlers may report in a loop: it copies
 // the parameters into the pooled buffer.
+//
+// The buffer belongs to this function until sendNotice has returned. reporting is held during the
+// Send. Otherwise two goroutines could check their reports in one order and send them in the other.
 func (x *exchange) progress(ctx context.Context, token jsonrpc.ID, done, total float64, message string) {
 	x.reporting.Lock()
 	defer x.reporting.Unlock()
@@ -144,6 +158,9 @@ func (x *exchange) progress(ctx context.Context, token jsonrpc.ID, done, total f
 	x.sendNotice(ctx, room, &room.Report)
 }
 
+// sendNotice encodes p into room and sends it, unless the call is closed or abandoned. The caller
+// owns room. Several goroutines may hold the read lock at once: the Outbound orders their frames.
+// If the client does not read, close waits for this Send, and with it the answer.
 func (x *exchange) sendNotice(ctx context.Context, room *framebuf.Buffer, p protocol.Params) {
 	var err error
 	if room.B, err = feed.AppendNotification(room.B, x.dialect, p, nil); err != nil {
@@ -167,6 +184,8 @@ func (x *exchange) once(ctx context.Context, c *Call, key string, effect func(co
 }
 
 // lend implements outlet. Executions that check the replay do not get the buffer.
+//
+// handle gives the buffer back after the answer was sent.
 func (x *exchange) lend(c *Call) *framebuf.Buffer {
 	if c != &x.own {
 		return nil
@@ -180,6 +199,10 @@ func (x *exchange) end(cause error) { x.life.End(cause) }
 
 // abandon ends the call after the client has cancelled it, and sends nothing more for it (2026-07-28
 // basic/transports/stdio: MUST NOT send any further message; earlier revisions: SHOULD NOT respond).
+//
+// It runs in the goroutine that serves the cancellation, or in a goroutine of its own if another
+// node has received it. It blocks until frames of the call were written. The goroutine of Serve
+// then finds the call closed, and sends no answer.
 func (x *exchange) abandon(cause error) {
 	x.abandoned.Store(true) // before the context ends, because the handler may then answer at once
 	x.end(cause)
@@ -188,6 +211,9 @@ func (x *exchange) abandon(cause error) {
 }
 
 // close makes the call send nothing more. It returns false if the call was closed before.
+//
+// The caller must not hold the read lock. It returns true for one caller only, which may send the
+// answer.
 func (x *exchange) close() bool {
 	x.sending.Lock()
 	defer x.sending.Unlock()

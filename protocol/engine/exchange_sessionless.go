@@ -26,6 +26,8 @@ func (e *Engine) newSessionless() *sessionless {
 // allocation.
 type sessionlessSet struct{ parts [16]part }
 
+// A conn is linked from add to remove, and place tells remove which part has it. No other lock is
+// taken under mu.
 type part struct {
 	mu    sync.Mutex // guards first, and prev and next of the elements
 	first *conn
@@ -38,6 +40,7 @@ type place struct {
 	prev, next *conn
 }
 
+// add links c into one of the parts.
 func (l *sessionlessSet) add(c *conn) {
 	p := &l.parts[rand.IntN(len(l.parts))] //nolint:gosec // for even load, not for security
 	p.mu.Lock()
@@ -49,6 +52,8 @@ func (l *sessionlessSet) add(c *conn) {
 	p.first = c
 }
 
+// remove reverses add. c.place.in is read without the lock, because only the exchange that has
+// called add calls remove.
 func (l *sessionlessSet) remove(c *conn) {
 	p := c.place.in
 	p.mu.Lock()
@@ -65,6 +70,9 @@ func (l *sessionlessSet) remove(c *conn) {
 }
 
 // appendTo appends the connections of all exchanges to all.
+//
+// An exchange may end after that. Its conn remains valid memory, and its feeds ignore further
+// changes.
 func (l *sessionlessSet) appendTo(all []*conn) []*conn {
 	for i := range l.parts {
 		p := &l.parts[i]
@@ -101,6 +109,8 @@ func (e *Engine) leave(c *conn) {
 	e.inside.Leave()
 }
 
+// connections returns the conns of all connections and of all sessionless exchanges. Ones that
+// begin meanwhile may be missing.
 func (e *Engine) connections() []*conn {
 	var all []*conn
 	for _, c := range e.links.Range {
@@ -111,6 +121,8 @@ func (e *Engine) connections() []*conn {
 	return e.sessionless.appendTo(all)
 }
 
+// eachFeed calls do for the feeds of all connections. It holds no lock during do, so that do may
+// take the lock of the feed.
 func (e *Engine) eachFeed(do func(*feed.Feed)) {
 	var feeds []*feed.Feed
 	for _, c := range e.connections() {

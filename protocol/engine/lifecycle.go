@@ -69,6 +69,8 @@ func New(cfg Config) *Engine {
 
 // compose builds the frame-level chain. The end of the chain finds the exchange in the context that
 // exchange.serve passed to the first middleware.
+//
+// It is called once, in New. The chain is shared by all exchanges and has no state.
 func compose(frames []transport.Middleware) transport.Next {
 	next := func(ctx context.Context, _ []byte, out transport.Outbound) error {
 		x, ok := ctx.Value(exchangeKey{}).(*exchange)
@@ -117,6 +119,12 @@ const stopGrace = 2 * time.Second
 // Shutdown refuses new requests, ends listen streams with their result, and waits for calls and tasks
 // in flight. When ctx ends, Shutdown cancels them and waits for their handlers for two more seconds.
 // If it had to cancel calls, it returns the error of ctx.
+//
+// The order matters. running is closed first, so that no goroutine begins that this Shutdown would
+// not wait for. inside is closed next, so that every exchange is either counted or refused. Feeds
+// are stopped after that, which ends the listen requests. The context of tasks ends when their
+// exchanges have ended or the time is over, and the goroutines of nodes last, because all others
+// still send messages.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.running.Close()
 	e.inside.Close()
@@ -163,6 +171,8 @@ func (e *Engine) stopNodes() {
 	e.nodes.running.Wait()
 }
 
+// cancelCalls ends the contexts of all requests in flight, without conn.mu. The requests are
+// answered when their handlers return.
 func (c *conn) cancelCalls(cause error) {
 	c.mu.Lock()
 	calls := slices.Collect(maps.Values(c.calls))
@@ -175,6 +185,7 @@ func (c *conn) cancelCalls(cause error) {
 	}
 }
 
+// endListens stops the feeds of listen requests, which then end with their result.
 func (c *conn) endListens() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

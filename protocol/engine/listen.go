@@ -15,6 +15,11 @@ import (
 //
 // Accept has registered the feed, so that it collects all changes that later frames cause. listen
 // starts the feed after the acknowledgement, so that no change is sent before it.
+//
+// The feed belongs to the exchange, but Shutdown, an expired token or the end of the connection may
+// stop it at any time. Until Start nothing else sends on x.out, and after Settle nothing does: the
+// acknowledgement is the first frame, and the result the last. Shutdown may have stopped all feeds
+// before this one was registered, so listen checks running after Start.
 func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protocol.Result, error) {
 	f := x.feed
 	defer f.Stop()
@@ -88,6 +93,7 @@ func (x *exchange) honored(ctx context.Context, want protocol.SubscriptionFilter
 	return got
 }
 
+// acknowledge sends the filter that the feed now has. It must be called before Start.
 func (x *exchange) acknowledge(ctx context.Context, f *feed.Feed) error {
 	frame, err := feed.Notification(x.dialect,
 		&protocol.AcknowledgedParams{Filter: f.Filter()}, &protocol.RequestMeta{SubscriptionID: x.id})

@@ -17,6 +17,9 @@ const lookPause = 3 * time.Second
 
 // forward returns the step that sends a client's notification to the other nodes, because it refers
 // to a request that does not run here.
+//
+// The step only queues the message, and never blocks. It does nothing if the session is not shared,
+// or if the frame itself came from another node, so that frames do not circulate.
 func (c *conn) forward(x *exchange) step {
 	s := c.current()
 	if s == nil || x.forwarded || s.shared == "" {
@@ -51,6 +54,8 @@ func (c *conn) leaveAnswer(ctx context.Context, id jsonrpc.ID, frame []byte) {
 const maxLeft = 64
 
 // leftAnswers counts the answers that a connection has stored.
+//
+// It is guarded by conn.mu.
 type leftAnswers struct {
 	since time.Time
 	count int
@@ -84,6 +89,8 @@ func (c *conn) mayBeLeft() bool {
 }
 
 // lookForAnswers makes all waits for answers check the store now, because messages were lost.
+//
+// It is called by the goroutine looking, which must not wait for the store for each of them.
 func (c *conn) lookForAnswers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,6 +100,10 @@ func (c *conn) lookForAnswers() {
 }
 
 // lookForAnswer delivers the answer to a that another node has stored, if there is one.
+//
+// Only the goroutine that waits for a calls it. The answer arrives in a.answer, so the caller
+// returns to its select. If the message with the answer has arrived meanwhile, deliver finds no ask
+// and drops this copy.
 func (c *conn) lookForAnswer(ctx context.Context, a *ask) {
 	s := c.current()
 	if s == nil || !c.mayBeLeft() {

@@ -32,6 +32,10 @@ func (e *Engine) Updated(uri string) {
 
 // receive handles a message of the bus, in the goroutine of Subscribe. A nil message means that
 // messages may have been lost. receive must not block.
+//
+// It runs in one goroutine, so messages of one node are handled in the order of the bus. It may
+// take conn.mu and the locks of feeds, but reads no store: what needs the store goes to changes,
+// and the goroutine looking does it.
 func (e *Engine) receive(message []byte) {
 	if message == nil {
 		e.changes.All(e.nodes.listening.Swap(true)) // at the first call, clients cannot have missed an update
@@ -79,6 +83,9 @@ func (e *Engine) ElicitationComplete(id string) {
 
 // notifyElicitationComplete notifies the client if this node asked it. It uses a goroutine, because
 // sending may block.
+//
+// The goroutine ends after PublishTimeout at the latest, if the Outbound respects its context.
+// Shutdown waits for it.
 func (e *Engine) notifyElicitationComplete(id string) {
 	if e.cfg.ElicitationComplete == nil {
 		return
@@ -108,6 +115,9 @@ func (e *Engine) echoed(n *nodebus.Message) {
 }
 
 // delivered handles a frame that the client of a session has sent to another node.
+//
+// The frame belongs to the engine. A request is ignored, because the node that has received it
+// serves it.
 func (e *Engine) delivered(session string, frame []byte) {
 	c := e.connOf(session)
 	msg, fault := jsonrpc.Decode(frame)
@@ -127,6 +137,9 @@ func (e *Engine) delivered(session string, frame []byte) {
 // forwarded runs the step of a notification that another node has received. A cancellation runs in a
 // goroutine of its own: it waits for frames of the call that are being written, and the goroutine of
 // the bus must not block.
+//
+// While the engine closes, a cancellation runs in the goroutine of the bus after all. It then waits
+// only for frames that Shutdown waits for, too.
 func (e *Engine) forwarded(x *exchange, do step) {
 	run := func() {
 		ctx := context.Background() //nolint:forbidigo // what is forwarded answers nothing
@@ -148,6 +161,8 @@ func (e *Engine) forwarded(x *exchange, do step) {
 
 // looking is the goroutine that reads changed tasks. It reads them one after the other, so that a
 // client never receives an older state of a task after a newer one.
+//
+// It owns what Next has taken. If the store is slow, changes are merged in the meantime, by task.
 func (e *Engine) looking(ctx context.Context) {
 	for {
 		changed, ok := e.changes.Next(ctx)
@@ -172,6 +187,8 @@ const resyncPause = time.Second
 
 // everything adds all tasks of this node to dirty, because messages were lost. It also makes all
 // waits for answers check the store.
+//
+// It takes each lock for itself, one after the other.
 func (e *Engine) everything(dirty map[string]bool) map[string]bool {
 	if dirty == nil {
 		dirty = make(map[string]bool)

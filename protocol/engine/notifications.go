@@ -12,6 +12,9 @@ import (
 
 // notified returns the step of a notification. Unknown, malformed and misplaced notifications do
 // nothing, because they are never answered.
+//
+// It runs in Accept and must not block. What it does itself takes effect before later frames of the
+// connection are accepted. The step may block.
 func (c *conn) notified(x *exchange, params []byte) step {
 	s := c.current()
 	if s != nil {
@@ -55,6 +58,8 @@ func (c *conn) cancelled(x *exchange, p *protocol.CancelledParams) step {
 	}
 }
 
+// initialized returns the step of notifications/initialized. The step stores the state for other
+// nodes; nothing waits for it.
 func (c *conn) initialized(s *session) step {
 	if s == nil {
 		return ignore
@@ -71,6 +76,10 @@ func (c *conn) initialized(s *session) step {
 	}
 }
 
+// rootsChanged returns the step of notifications/roots/list_changed. Config.RootsChanged has been
+// called when rootsChanged returns, so that a later request of the connection asks for the new
+// roots. The user's function runs in the step, with a call that has no request of its own, and
+// rescue recovers its panic.
 func (c *conn) rootsChanged(x *exchange, s *session) step {
 	if s != nil && c.e.cfg.RootsChanged != nil {
 		c.e.cfg.RootsChanged(s.id)

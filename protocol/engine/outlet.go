@@ -17,6 +17,10 @@ import (
 // two implementations. The exchange of a request sends to the client until the request has been
 // answered. The execution of a task sends to the session that created the task, if it is served here.
 // All methods but lend are safe for concurrent use.
+//
+// An outlet outlives the handler, because goroutines of the handler may keep the Call. After the
+// end of the call, notify and progress drop what they get, ask fails, and end does nothing. The methods that send or
+// perform an effect must not be called under round.mu. end may, and so may the methods of runInfo.
 type outlet interface {
 	runInfo
 

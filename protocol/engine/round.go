@@ -20,6 +20,12 @@ import (
 //
 // The round is open while the handler runs. Goroutines of the handler look up and register questions
 // under mu. end sets over under mu, and from then on questions fail with ErrCannotAsk.
+//
+// mu is taken while the lock of the call's effects is held (Effects.Run asks for pending
+// questions). Nothing under mu may therefore take that lock: read the effects before mu.
+// Config.Failed is not called under mu either, because it may log to the call. After the handler
+// has returned and end was called, the goroutine of Serve or of the task reads journal, filed and
+// open without mu.
 type round struct {
 	call   *Call
 	cancel func(cause error) // of the handler's context
@@ -47,6 +53,9 @@ func (c *Call) newRound(j *rounds.Journal) *round {
 }
 
 // take moves the answers to open questions into the journal. It ignores other answers.
+//
+// It is called before the handler runs, so it needs no lock. If an answer is invalid, the call is
+// refused, and the journal is not used.
 func (r *round) take(responses map[string]json.RawMessage) error {
 	for _, q := range r.journal.Open {
 		raw, ok := responses[q.Key]
@@ -66,6 +75,8 @@ var methodOf = [...]string{
 	rounds.Elicit: protocol.MethodElicit, rounds.Sample: protocol.MethodCreateMessage, rounds.Roots: protocol.MethodListRoots,
 }
 
+// decode returns the result in an answer to a question of the kind. If the client has answered with
+// an error, decode returns it. It needs no lock.
 func (r *round) decode(key string, kind rounds.Kind, raw []byte) (protocol.Result, error) {
 	if err := taskrecord.Refused(r.call.Dialect, raw); err != nil {
 		return nil, err
@@ -78,6 +89,9 @@ func (r *round) decode(key string, kind rounds.Kind, raw []byte) (protocol.Resul
 }
 
 // questions returns the answers that the journal has, and registers the other questions together.
+//
+// Several goroutines of the handler may call it. The questions of one call are looked up or
+// registered together, so no other goroutine's question comes between them.
 func (r *round) questions(all []Question) []Reply {
 	replies, changed := r.replies(all)
 	for _, key := range changed {
@@ -161,6 +175,9 @@ func kindOf(p protocol.Params) rounds.Kind {
 }
 
 // end closes the round. It returns true if questions are pending.
+//
+// It is called once, when the handler has returned. Goroutines that the handler has left behind may
+// still ask, and get ErrCannotAsk.
 func (r *round) end() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,6 +186,8 @@ func (r *round) end() bool {
 }
 
 // pending reports whether questions are registered.
+//
+// It may be called under the lock of the effects.
 func (r *round) pending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,6 +196,8 @@ func (r *round) pending() bool {
 
 // journal returns the call's journal with its effects and open questions. It adds rounds to the
 // number of rounds.
+//
+// The call must have a round. The journal is a copy that belongs to the caller.
 func (c *Call) journal(rounds int) *rounds.Journal {
 	effects := c.effects().All() // without r.mu, because Once asks for pending questions under the lock of the effects
 	r := c.round.Load()

@@ -13,6 +13,11 @@ const replayPatience = 5 * time.Second
 
 // checkReplay runs the handler again, without new effects and questions to the client, and compares
 // the two runs. It reports a difference to Config.Failed.
+//
+// It is called after the handler has returned and first has ended. The second run has a Call, a
+// round and effects of its own, and shares only immutable values and the outlet with the first. If
+// it does not end in time, its goroutine goes on without an owner. Its call is silent, so it cannot
+// send anything.
 func (c *Call) checkReplay(ctx context.Context, h Handler, first *round) {
 	probe := &Call{
 		Params: c.Params, Dialect: c.Dialect, Meta: c.Meta, Round: c.Round,
@@ -50,6 +55,8 @@ func (c *Call) checkReplay(ctx context.Context, h Handler, first *round) {
 }
 
 // actions returns the questions that were registered.
+//
+// The handler may still have goroutines, so actions takes mu.
 func (r *round) actions() []replay.Action {
 	r.mu.Lock()
 	defer r.mu.Unlock()

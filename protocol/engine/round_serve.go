@@ -14,6 +14,8 @@ import (
 )
 
 // wanting returns the name and arguments of a request that has inputs.
+//
+// For other requests both are empty.
 func wanting(p protocol.Params) (name string, arguments []byte) {
 	switch p := p.(type) {
 	case *protocol.CallToolParams:
@@ -29,6 +31,11 @@ func wanting(p protocol.Params) (name string, arguments []byte) {
 
 // inRounds runs a handler that may ask. Pending questions take precedence over the result of the
 // handler. A call without questions has no overhead here.
+//
+// It runs in the goroutine of Serve. The order of the checks after the handler matters: a recorded
+// outcome, a crash, pending questions, a detached call, and then the result. Effects that
+// goroutines of the handler still perform belong to this round, so inRounds waits for them (Finish)
+// before it reads the effects.
 func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (protocol.Result, error) {
 	in := inputs(p)
 	if in == nil {
@@ -67,6 +74,9 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 }
 
 // detach turns the call into a task, which starts with the call's answers and effects.
+//
+// The handler has returned. The context of the request has ended with ErrPending, so the task is
+// created without its cancellation.
 func (x *exchange) detach(ctx context.Context, h Handler, p protocol.Params, r *round) (protocol.Result, error) {
 	call, ok := p.(*protocol.CallToolParams)
 	if !ok {
@@ -118,6 +128,9 @@ func (x *exchange) resume(ctx context.Context, in *protocol.Inputs, bind func() 
 
 // inputRequired returns the result that asks the pending questions, with the encrypted journal as
 // state.
+//
+// The round has ended, so the journal and the questions belong to the caller, and r.mu is not
+// needed.
 func (x *exchange) inputRequired(ctx context.Context, r *round, binding []byte) (protocol.Result, error) {
 	e := x.conn.e
 	j := r.journal
@@ -134,6 +147,9 @@ func (x *exchange) inputRequired(ctx context.Context, r *round, binding []byte) 
 }
 
 // claimRound claims the round that the request continues; see roundstore.Store.Claim.
+//
+// It runs under resumed.begun, and may wait for an execution of the same round on another node.
+// x.record belongs to the goroutine of Serve afterwards, which settles it.
 func (x *exchange) claimRound(ctx context.Context, in *protocol.Inputs) (err error) {
 	if in.State != nil {
 		x.record, err = x.conn.e.rounds.Claim(ctx, x.outlive(ctx), *in.State, in.Responses)

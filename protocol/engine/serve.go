@@ -16,6 +16,9 @@ func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
 	return x.serve(ctx, out)
 }
 
+// serve runs the exchange to its end. A batch calls it for its members, which are not counted.
+// returned is false if the goroutine ends by a panic or by runtime.Goexit; rescue then answers.
+// over is deferred after rescue and runs before it, so the context has ended when rescue answers.
 func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error) {
 	returned := false
 	defer func() { x.rescue(ctx, out, recover(), returned, &err) }()
@@ -37,6 +40,8 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 }
 
 // stopped answers a request if frame middleware returned err instead of calling next.
+//
+// It does nothing for notifications and responses, and if next was called.
 func (x *exchange) stopped(ctx context.Context, out transport.Outbound, err error) error {
 	if err == nil || x.out != nil || !x.registered && x.refuse == nil {
 		return err
@@ -49,6 +54,9 @@ func (x *exchange) stopped(ctx context.Context, out transport.Outbound, err erro
 
 // over ends a request: it ends the context, releases requests that wait for initialize, and takes the
 // request out of flight.
+//
+// It runs once for each registered request, also after a panic. unregister has no effect if the
+// answer or a cancellation has already taken the request out of flight.
 func (x *exchange) over() {
 	x.life.End(nil)
 	if x.method == protocol.MethodInitialize {
@@ -59,6 +67,10 @@ func (x *exchange) over() {
 
 // rescue recovers panics of frame middleware and of OnRootsChanged, and handles handlers that end
 // their goroutine, as t.FailNow does. A request still gets an answer.
+//
+// It must be called by a deferred function, with the result of recover. After a Goexit the
+// goroutine goes on ending, but the answer has been sent. out may be nil for a forwarded
+// notification, which has no answer.
 func (x *exchange) rescue(ctx context.Context, out transport.Outbound, v any, returned bool, err *error) {
 	switch {
 	case v == nil && returned:
@@ -77,6 +89,10 @@ func (x *exchange) rescue(ctx context.Context, out transport.Outbound, v any, re
 	*err = x.sendError(ctx, x.wireError(ctx, x.call, panicked))
 }
 
+// handle is the end of the frame-level chain, in the goroutine of Serve or of a middleware. It sets
+// x.out, which shows stopped that the chain has reached its end. The handler's buffer is given back
+// after the answer: the result may still refer to it during Send. If the handler has ended its
+// goroutine, the buffer is left to the garbage collector.
 func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	x.out = out
 	switch {
@@ -103,6 +119,9 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 
 // launch starts the task that the call became. It is called after the answer with the task's id was
 // sent.
+//
+// The goroutine owns the job from then on. createTask has counted it in running. If the answer
+// could not be sent, the task runs all the same, because the client may have seen its id.
 func (x *exchange) launch() {
 	if x.created != nil {
 		go x.created.work()
@@ -111,6 +130,8 @@ func (x *exchange) launch() {
 
 // await waits until the initialize of the session has been answered, so that a client that does not
 // wait gets the answers in order. If initialize was answered with an error, await returns a fault.
+//
+// It returns nil if ctx ends first. The handler then runs with a context that has ended.
 func (x *exchange) await(ctx context.Context) *protocol.Fault {
 	if x.session == nil || x.method == protocol.MethodInitialize {
 		return nil

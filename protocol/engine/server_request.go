@@ -24,12 +24,16 @@ const (
 const createGrace = time.Second
 
 // serverRequest is a request of the server that the client may turn into a task (2025-11-25
-// basic/utilities/tasks, with the server as the requestor). A person may take hours to answer, and no
-// request stays open meanwhile.
+// basic/utilities/tasks, with the server as the requestor). A person may take hours to answer, and
+// no request stays open meanwhile.
 //
 // The goroutine of the asking handler sends the request (create), polls the task (follow), and gets
-// its result. Goroutines that serve the client's notifications call told, under conn.mu. Before
+// its result. Goroutines that serve the client's notifications call updated, under conn.mu. Before
 // follow has registered the task's id, such notifications are kept in conn.expected.
+//
+// The asking goroutine owns the value. Other goroutines reach it through conn.asks or conn.expected
+// only, and only under conn.mu. They signal due and over, reset patience, and set missed. None of
+// these blocks. patience ends the context of askAsTask; it is stopped when askAsTask returns.
 type serverRequest struct {
 	x        *exchange
 	method   string
@@ -78,6 +82,8 @@ func (x *exchange) wish(ctx context.Context) *protocol.TaskRequest {
 
 // askAsTask is like ask, for an augmented request. The client may still answer it directly, without a
 // task.
+//
+// On every way out, the request is neither in conn.asks nor in conn.expected any more.
 func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *wait.Order) (protocol.Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -118,6 +124,8 @@ func (e *serverRequest) watching(progress func(protocol.Progress)) func(protocol
 	}
 }
 
+// alive counts a sign of life of the client. It may be called under conn.mu, and after patience has
+// ended the wait.
 func (e *serverRequest) alive() { e.patience.Reset(e.x.conn.e.cfg.AskTimeout) }
 
 // create sends the request and waits for the answer, a result or a task. When ctx ends, create waits
@@ -139,6 +147,9 @@ func (e *serverRequest) create(ctx context.Context, p protocol.Params) (jsonrpc.
 }
 
 // follow waits for the outcome of the task. If ctx ends first, follow cancels the task.
+//
+// It fails with errGone if the connection has ended. The task is then not cancelled, because it
+// cannot be reached.
 func (e *serverRequest) follow(ctx context.Context, t protocol.Task) (protocol.Result, error) {
 	if err := e.x.conn.follow(e, t.ID); err != nil {
 		return nil, err
@@ -196,6 +207,8 @@ func (e *serverRequest) look(ctx context.Context, id string) (protocol.Task, err
 
 // fetch sends tasks/result, whose answer is the answer to the original request. The specification
 // does not define the answer for a cancelled task. fetch treats an error as the refusal of the user.
+//
+// It returns ErrNoAnswer if the client has not answered for AskTimeout.
 func (e *serverRequest) fetch(ctx context.Context, t protocol.Task) (protocol.Result, error) {
 	msg, err := e.x.put(ctx, &protocol.TaskResultParams{ID: t.ID}, &protocol.RequestMeta{}, nil, nil)
 	if err != nil {
@@ -249,6 +262,9 @@ func (e *serverRequest) sleep(ctx context.Context, d time.Duration, news <-chan 
 }
 
 // cancel sends tasks/cancel, and does not wait for the answer.
+//
+// It is registered like any request, so that the client's answer is not taken for another one.
+// Errors are ignored.
 func (e *serverRequest) cancel(ctx context.Context) {
 	x := e.x
 	if !x.call.Capabilities().TaskCancel {
@@ -269,6 +285,9 @@ func (e *serverRequest) cancel(ctx context.Context) {
 
 // follow registers the answered request again, now with the id of its task. Progress and
 // notifications of the task must find it, and it must fail when the connection ends.
+//
+// It takes e's channels into use again: deliver has removed the ask from conn.asks when the answer
+// came. A failure can therefore still be sent to it exactly once.
 func (c *conn) follow(e *serverRequest, id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -367,6 +386,8 @@ func (c *conn) taskUpdated(x *exchange, t *protocol.Task) step {
 
 // updateTask passes the notification to the request that follows the task. If no request here follows
 // it, updateTask keeps the notification and returns false.
+//
+// It takes conn.mu, and only signals while it holds it.
 func (c *conn) updateTask(t *protocol.Task) (found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

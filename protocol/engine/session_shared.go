@@ -15,6 +15,10 @@ import (
 )
 
 // keptSession is the stored state of a session, which every node that serves it needs.
+//
+// The store decides which of two changes comes first, and counts versions. A node applies a state
+// only if its version is newer than conn.version, so states may arrive in any order: by a frame of
+// the session, or by a message of the bus.
 type keptSession struct {
 	ID    string          `json:"id"`
 	Init  json.RawMessage `json:"init,omitempty"` // the parameters of initialize, as received
@@ -35,6 +39,10 @@ func (e *Engine) connection(link *transport.Connection) *conn {
 
 // sync applies changes that other nodes have made in the session since the last frame. If another
 // node has opened the session, sync opens it here.
+//
+// The state is loaded without conn.mu, because the carrier has a lock of its own. A state that
+// another goroutine has applied meanwhile is newer, and takeOver ignores this one. Accept calls
+// sync, so it must not block: Load returns what the carrier has read before.
 func (c *conn) sync() {
 	kept := c.kept()
 	if kept == nil {
@@ -46,6 +54,8 @@ func (c *conn) sync() {
 }
 
 // takeOver applies a newer state to the session. If there is no session, takeOver opens it.
+//
+// If the state cannot be read, version is not recorded, and the next frame tries again.
 func (c *conn) takeOver(state []byte, version uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,6 +86,9 @@ func (c *conn) takeOver(state []byte, version uint64) error {
 func (e *Engine) Adopt(link *transport.Connection) { e.connection(link) }
 
 // restored makes a session from the parameters of an initialize that another node has answered.
+//
+// The session is not registered, and its feed is not attached. The caller does both, or keeps the
+// session for a task only.
 func (e *Engine) restored(k *keptSession) (*session, error) {
 	p, fault := dialect.Handshake("").DecodeParams(protocol.MethodInitialize, k.Init)
 	if fault != nil {
@@ -88,6 +101,8 @@ func (e *Engine) restored(k *keptSession) (*session, error) {
 }
 
 // apply applies a stored state to the session.
+//
+// It may be called under conn.mu. It takes the lock of the feed.
 func (s *session) apply(k *keptSession) {
 	if k.Level != "" {
 		s.level.Store(&k.Level)
@@ -100,6 +115,11 @@ func (s *session) apply(k *keptSession) {
 
 // alter changes the stored state of the session, and then the state of this node. If the state is not
 // stored, alter changes only this node's.
+//
+// It must not be called with conn.mu, because Update reads and writes the store. change may be
+// called several times, if another node changes the state at the same time, and must only change
+// its argument. If alter returns an error, the state of this node is unchanged; the stored state
+// may have changed.
 func (c *conn) alter(ctx context.Context, s *session, change func(*keptSession)) error {
 	kept := c.kept()
 	if kept == nil {
@@ -150,6 +170,9 @@ func (c *conn) broadcastKept(ctx context.Context, id string) {
 }
 
 // learn applies a newer state that another node has sent.
+//
+// The goroutine of the bus calls it. It never opens a session, because the message lacks the
+// parameters of initialize.
 func (c *conn) learn(state []byte, version uint64) {
 	var k keptSession
 	if json.Unmarshal(state, &k) != nil {
@@ -176,6 +199,9 @@ func (c *conn) background(ctx context.Context, err error) {
 
 // notifySession sends one notification to the client of a session at once, before the pending changes
 // of its feed.
+//
+// It may block in Send. A task calls it with job.telling read-locked. It takes the locks of the
+// feed, of the node and Engine.mu one after the other.
 func (e *Engine) notifySession(ctx context.Context, s *session, p protocol.Params, m *protocol.RequestMeta) error {
 	out, live := s.feed.Outbound()
 	if s.shared == "" && !live {

@@ -23,6 +23,9 @@ const maxMissed = 10
 // awaitTask waits until the task has ended, and answers like the original call (2025-11-25
 // basic/utilities/tasks). Meanwhile it asks the client the task's questions, on its own stream.
 // Cancelling this request does not affect the task.
+//
+// The task is watched from before the first read until the return. Only in between may Next, Claim
+// and Release be called for it.
 func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, error) {
 	watches := &x.conn.e.watches
 	watches.Watch(id)
@@ -83,6 +86,9 @@ func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-ch
 // inquire asks the client the open questions that it can answer and that no other request here has
 // asked. It returns false if there are none. If they cannot be asked, it returns an error. While they
 // are open, a second goroutine watches the task, and withdraws them when the task has ended.
+//
+// Each question that Claim returns is released once, by stillOpen or by inquireOne. The watching
+// goroutine has ended when inquire returns.
 func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 	if x.conn.e.stopped.Load() {
 		return false, ErrShutdown
@@ -159,6 +165,9 @@ func protocolFault(err error) bool {
 }
 
 // inquireOne asks the client one question and stores the answer in the task, even if it is an error.
+//
+// It releases the claim in any case, also if the client could not be asked. The answer is stored
+// without the cancellation of the request, because the client will not send it again.
 func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question, t *wait.Order) error {
 	defer x.conn.e.watches.Release(id, q.Key)
 	_, params, err := taskrecord.ReadQuestion(q, x.dialect)

@@ -98,6 +98,9 @@ func (x *exchange) owner(ctx context.Context) string {
 
 // createTask stores the task before the client gets its id. Without a queue, this node runs it after
 // the answer has been sent (see exchange.launch).
+//
+// The job is registered before the client can name the task, so that an early cancellation finds
+// it. It has no goroutine until launch. journal belongs to createTask.
 func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallToolParams, journal *rounds.Journal) (protocol.Result, error) {
 	e := x.conn.e
 	r, err := x.newTask(ctx, policy(h), p, journal)
@@ -120,6 +123,8 @@ func (x *exchange) createTask(ctx context.Context, h Handler, p *protocol.CallTo
 	return &protocol.CreateTaskResult{Task: taskrecord.TaskOf(r), ImmediateResponse: policy(h).Immediate}, nil
 }
 
+// newTask returns the record of a new task, which is not stored yet. It does not refer to the
+// memory of the frame.
 func (x *exchange) newTask(ctx context.Context, rule *TaskPolicy, p *protocol.CallToolParams, journal *rounds.Journal) (*task.Record, error) {
 	e := x.conn.e
 	now := e.cfg.Now().Round(0).UTC()
@@ -158,6 +163,9 @@ func (e *Engine) lifeOf(rule *TaskPolicy, wish *protocol.TaskRequest) time.Durat
 
 // taskRoom returns an error if the owner has too many tasks. All callers without an owner count
 // together.
+//
+// Counting and creating are two steps. Concurrent creations may therefore exceed the limit by their
+// number.
 func (e *Engine) taskRoom(ctx context.Context, owner string) error {
 	most := e.cfg.TaskLimits.PerOwner
 	if owner == "" {

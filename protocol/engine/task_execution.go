@@ -22,6 +22,11 @@ import (
 )
 
 // execution is one run of a task's handler. It is the outlet of its call.
+//
+// The goroutine of the task makes one for each run, and drops it when the run has ended. The
+// handler's goroutines may keep it: over and Record.Runs then make its effects and notifications
+// fail. reporting is taken before job.telling and job.mu, and is held during the Send, as in
+// exchange.
 type execution struct {
 	*job
 	cancel context.CancelCauseFunc // of the context of the run
@@ -33,6 +38,8 @@ type execution struct {
 var _ outlet = (*execution)(nil)
 
 // unstarted returns an execution without a handler, for calls that are looked up or reported.
+//
+// Its end does nothing.
 func (j *job) unstarted(runs int) *execution {
 	return &execution{job: j, cancel: func(error) {}, began: runs}
 }
@@ -49,6 +56,9 @@ func (r *execution) willRetry() bool { return r.began < r.policy.Retries }
 // notify implements outlet. It sends the notification to the session that created the task, if there
 // is one. 2026-07-28 has no such notifications, because listen streams must not carry them
 // (SEP-2663).
+//
+// telling is read-locked during the Send. If the client does not read, the end of the task waits
+// for it.
 func (r *execution) notify(ctx context.Context, p protocol.Params) {
 	r.telling.RLock()
 	defer r.telling.RUnlock()
@@ -135,6 +145,9 @@ func (r *execution) ask(context.Context, protocol.Params, func(protocol.Progress
 }
 
 // once implements outlet. The effect is in the record of the task before the handler continues.
+//
+// Several goroutines of the handler may call it. It holds no lock while the effect runs or the
+// record is written.
 func (r *execution) once(ctx context.Context, c *Call, key string, effect func(context.Context) ([]byte, error)) ([]byte, error) {
 	if err := r.own(); err != nil {
 		return nil, err
@@ -158,6 +171,8 @@ const (
 )
 
 // call returns the call that the handler gets.
+//
+// journal belongs to the call from then on.
 func (r *execution) call(params protocol.Params, meta Meta, journal *rounds.Journal) *Call {
 	c := &Call{
 		Params: params, Dialect: r.from.dialect, Meta: meta, Round: journal.Round,
@@ -172,6 +187,8 @@ func (r *execution) call(params protocol.Params, meta Meta, journal *rounds.Jour
 }
 
 // settle records the outcome of the handler. It returns true if the handler must run again.
+//
+// Only the goroutine of the task calls it, after the handler has returned.
 func (r *execution) settle(ctx context.Context, c *Call, result protocol.Result, err error) (again bool) {
 	if err == nil {
 		r.complete(ctx, result)
@@ -234,6 +251,10 @@ func (r *execution) retry(ctx context.Context, c *Call, cause error) bool {
 }
 
 // suspend changes the status of the task to input_required. The result of the handler is ignored.
+//
+// The client may answer as soon as the record is written. The task may then run again, here in
+// another goroutine or on another node, while suspend returns. Nothing after change may use the
+// round or the record.
 func (r *execution) suspend(ctx context.Context, c *Call, returned error) {
 	if panicked := (*PanicError)(nil); errors.As(returned, &panicked) {
 		r.e.failed(ctx, c, returned)
@@ -262,6 +283,9 @@ func (r *execution) suspend(ctx context.Context, c *Call, returned error) {
 // room, the handler continues: the effects are written when it asks, runs again, or performs another
 // effect. If they exceed the limit of a record, the task fails and keep returns the error, because
 // they could never be stored, and another worker would repeat them.
+//
+// Goroutines that keep at the same time do not lose effects: each attempt makes the journal again,
+// after it has read the record.
 func (r *execution) keep(ctx context.Context, c *Call) error {
 	if !c.effects().Unkept() {
 		return nil
@@ -294,6 +318,7 @@ func (j *job) fail(ctx context.Context, runs int, err error) {
 	j.report(ctx, failed)
 }
 
+// endBy writes err into the record as the end of the task. It returns the error of change.
 func (j *job) endBy(ctx context.Context, runs int, err error) error {
 	c := j.unstarted(runs).call(&protocol.CallToolParams{}, noMeta, &rounds.Journal{})
 	wire := j.from.wireError(ctx, c, err)

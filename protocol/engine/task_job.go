@@ -25,6 +25,15 @@ import (
 // queue it stays registered while the task waits. With a queue, it lasts until serveLease returns.
 // When the task ends, update sets over under telling, so that nothing is sent for the task
 // afterwards.
+//
+// Its owner is the goroutine that runs the handler: work or serveLease. h, policy, from, lease and
+// runs are written before the job is registered, or by that goroutine. Requests and messages of
+// other nodes find the job in Engine.jobs. They may only end it (finish), publish for it, or update
+// its record.
+//
+// telling is held while the record is written as ended. job.mu is taken by publish, which takes the
+// lock of the session's feed under it. Neither of the two locks is taken under the other, and
+// jobs.mu is taken alone.
 type job struct {
 	e      *Engine
 	id     string
@@ -52,6 +61,8 @@ type job struct {
 }
 
 // jobs is the set of tasks of this process that have not ended.
+//
+// Functions copy what they need and release mu before they take a lock of a job.
 type jobs struct {
 	mu   sync.Mutex // guards byID
 	byID map[string]*job
@@ -61,6 +72,8 @@ var errExpired = errors.New("engine: the task has expired")
 
 // newJob makes and registers the job of a new task. Because the request ends soon, the job must not
 // refer to it or to the carrier's buffer. Only the values of its context are kept.
+//
+// The caller has counted the job in running, and must start work or call running.Done.
 func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Record) *job {
 	ctx, cancel := context.WithCancelCause(x.outlive(ctx))
 	j := &job{
@@ -76,6 +89,9 @@ func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Rec
 }
 
 // live registers the job. If ttl is not 0, the job expires after ttl.
+//
+// The timer runs expire in a goroutine of its own. finish stops it. If finish came first, the timer
+// still runs, and expire finds the task ended.
 func (j *job) live(ttl time.Duration) {
 	s := &j.e.jobs
 	s.mu.Lock()
@@ -94,6 +110,8 @@ func (j *job) live(ttl time.Duration) {
 	}
 }
 
+// job returns the job of a task, or nil. Methods that a nil job supports say so. The job may be
+// finished at any time after that, which its methods tolerate.
 func (e *Engine) job(id string) *job {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
@@ -101,6 +119,9 @@ func (e *Engine) job(id string) *job {
 }
 
 // stopJobs ends the contexts of all tasks. It does not change their records.
+//
+// It sets stopped before it reads the jobs. A job that is registered later sees stopped and ends
+// itself. Requests that watch a task are woken, so that they stop asking the client its questions.
 func (e *Engine) stopJobs(cause error) {
 	e.stopped.Store(true)
 	e.jobs.mu.Lock()
@@ -131,6 +152,9 @@ func (j *job) left(r *task.Record) time.Duration {
 
 // expire is called by the timer when the TTL has passed. Most stores have dropped the record by then.
 // If the store's clock was set back, the record and the task live on.
+//
+// The timer's goroutine is counted while it uses the store. After Shutdown has begun, expire only
+// ends the job, and leaves the record to the store.
 func (j *job) expire() {
 	if !j.e.running.Begin() {
 		j.finish(errExpired)
@@ -154,6 +178,9 @@ func (j *job) expire() {
 
 // finish ends the job: it ends the handler's context and wakes requests that wait for the task. It
 // may be called more than once.
+//
+// It takes jobs.mu and job.mu one after the other. A job with the same id that was registered later
+// is left alone.
 func (j *job) finish(cause error) {
 	j.cancel(cause)
 	s := &j.e.jobs
@@ -202,6 +229,10 @@ func (j *job) own() error {
 // change applies the event that decide returns for the record's current state. If the record was
 // changed concurrently, change starts again. It returns the error of decide, of task.Next or of the
 // store.
+//
+// It must be called without a lock: decide, the store and the publication take their own. decide
+// may be called several times, with a new record each time, and must have no effects. With a nil
+// error, the change is stored and published, and a task that has ended has no job any more.
 func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record) (task.Event, error)) (task.Record, error) {
 	j := e.job(id)
 	for {
@@ -230,6 +261,9 @@ func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record
 
 // update writes the record. If the task ends, update holds telling, so that nothing is sent for the
 // task afterwards.
+//
+// It waits for notifications that are being sent. over is set before telling is released, so a
+// notification either precedes the end of the task or is dropped.
 func (e *Engine) update(ctx context.Context, j *job, next task.Record) error {
 	if j == nil || !next.Terminal() {
 		return e.cfg.Tasks.Update(ctx, next)
@@ -242,6 +276,10 @@ func (e *Engine) update(ctx context.Context, j *job, next task.Record) error {
 }
 
 // happened publishes a change, and ends the job if the task has ended.
+//
+// It runs in the goroutine that has changed the record, without a lock. If nodes share tasks, only
+// the goroutine looking publishes, because only it keeps the order of versions. Without other
+// nodes, publish compares versions under job.mu.
 func (e *Engine) happened(j *job, before, after *task.Record) {
 	visible := before.Status != after.Status || before.Message != after.Message || len(before.Questions) != len(after.Questions)
 	switch {
@@ -276,6 +314,9 @@ func (j *job) endIfOver(r *task.Record) {
 
 // publish notifies the session that created the task (2025-11-25) and the listen streams that named
 // it (2026-07-28), in the order of versions.
+//
+// It holds job.mu while it puts the state into the feeds, so that two changes cannot be put in the
+// wrong order. Feeds only collect, and send in their own goroutines.
 func (e *Engine) publish(j *job, r *task.Record) {
 	if j != nil {
 		j.mu.Lock()
@@ -291,6 +332,8 @@ func (e *Engine) publish(j *job, r *task.Record) {
 	e.publishToListeners(r)
 }
 
+// publishToListeners puts the state into the feeds of listen streams that named the task. It may be
+// called under job.mu.
 func (e *Engine) publishToListeners(r *task.Record) {
 	e.feeds.TaskChanged(r.ID, func(d *dialect.Dialect) (protocol.Params, error) {
 		t, err := taskrecord.Detailed(r, d)
@@ -376,6 +419,9 @@ func (j *job) apply(ctx context.Context, runs int, event task.Event) error {
 //
 // A store may be full for hours. After some attempts change reports that. Only the end of a task
 // waits that long, not the effects and progress of a running task.
+//
+// event is called for each attempt. It may block for as long as the store is unavailable, so no
+// lock may be held. It returns early if the job's context ends.
 func (j *job) change(ctx context.Context, runs int, event func(*task.Record) task.Event) error {
 	ctx = context.WithoutCancel(ctx)
 	begun := time.Now()
@@ -420,6 +466,8 @@ func tooMuch(err error) bool { return errors.Is(err, task.ErrLimit) || errors.Is
 
 // report reports errors of the store to Config.Failed. It ignores errors because the task has ended
 // or is gone. If another worker has the task (errLost), it ends this execution.
+//
+// err may be nil.
 func (j *job) report(ctx context.Context, err error) {
 	if errors.Is(err, errLost) {
 		j.cancel(errLost)

@@ -161,6 +161,10 @@ func (x *exchange) updateTask(ctx context.Context, p *protocol.UpdateTaskParams)
 
 // answerTask moves answers into the journal of the task. After the last answer the task runs again.
 // Answers that arrive too late have no effect.
+//
+// Two clients may answer at the same time. Both answers are kept, because change starts again after
+// a conflict; of two answers to the same question the first counts. Only the caller whose answer
+// was the last open one resumes the task.
 func (e *Engine) answerTask(ctx context.Context, id string, answers map[string][]byte) error {
 	next, err := e.change(ctx, id, func(r *task.Record) (task.Event, error) {
 		journal, err := rounds.Parse(r.Journal)
@@ -213,6 +217,9 @@ func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, ov
 
 // sendOver sends the final state of tasks that have ended. It reads them one by one, because all
 // results together might need too much memory.
+//
+// It runs before feed.Start, in the goroutine of the listen request, so nothing else is sent
+// meanwhile.
 func (x *exchange) sendOver(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		if _, ended := x.feed.Ended(); ended || x.conn.e.running.Closed() {

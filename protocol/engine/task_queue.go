@@ -26,6 +26,11 @@ const (
 
 // taking is the goroutine that takes tasks from the queue and starts a goroutine for each. At most
 // TaskLimits.Workers run at once. It ends when the engine closes.
+//
+// places is a semaphore. The loop puts an element in before it takes a lease, and the goroutine of
+// the lease takes one out when it ends, also by runtime.Goexit. ctx ends in stopNodes, after all
+// tasks; Closing ends the loop as soon as Shutdown begins. A lease that arrives after that is given
+// back at once.
 func (e *Engine) taking(ctx context.Context) {
 	places := make(chan struct{}, e.cfg.TaskLimits.Workers)
 	for {
@@ -58,6 +63,9 @@ func (e *Engine) taking(ctx context.Context) {
 }
 
 // take waits for a task, until the engine closes.
+//
+// Its goroutine ends with it. A lease that the queue grants although ctx has just ended is
+// returned.
 func (e *Engine) take(ctx context.Context) (task.Lease, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -74,6 +82,11 @@ func (e *Engine) take(ctx context.Context) (task.Lease, error) {
 }
 
 // serveLease runs a task until it has ended, waits for answers, or another worker has it.
+//
+// The lease belongs to this goroutine until giveBack. The deferred calls run in this order: renew
+// is stopped, renew has ended, the job is finished, and the lease is given back. A job whose lease
+// is lost writes nothing any more, because its runs are no longer the record's. The process may die
+// at any point: the lease then expires, and the queue marks the next one as Again.
 func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	defer e.giveBack(ctx, lease)
 	began := time.Now()
@@ -114,6 +127,8 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 // takeOver increments the runs of a task whose previous worker is gone. If that worker is still
 // alive, its writes are refused from now on. takeOver returns false if the task has lost too many
 // workers, and has failed, or if the store returned an error.
+//
+// It is called before the first run, by the goroutine of the lease.
 func (j *job) takeOver(r *task.Record) bool {
 	most := j.policy.Deaths
 	if most == 0 {
@@ -131,6 +146,10 @@ func (j *job) takeOver(r *task.Record) bool {
 
 // renew keeps the lease while the task runs here. If the store is unavailable, renew tries again as
 // long as no other worker can have the task.
+//
+// It shares only sure with the goroutine of the lease, under job.mu. began is read before the
+// request to the store, so that this node never believes longer than the store that it has the
+// lease. If the lease is lost, renew ends the job's context and returns.
 func (j *job) renew(ctx context.Context, lease task.Lease) {
 	tick := time.NewTicker(max(lease.Life/3, time.Millisecond))
 	defer tick.Stop()
@@ -165,6 +184,8 @@ func (j *job) renewOnce(ctx context.Context, lease task.Lease) error {
 }
 
 // giveBack ends the lease. If the task is still working, another worker can take it at once.
+//
+// The store ignores a lease that another worker has taken over.
 func (e *Engine) giveBack(ctx context.Context, lease task.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nodebus.PublishTimeout)
 	defer cancel()

@@ -70,6 +70,10 @@ func (j *job) read(r *task.Record) (protocol.Params, Meta, error) {
 
 // jobOf makes a job from a record of any node. Of the request's context, only the principal is
 // restored. If jobOf returns an error, the job can only fail.
+//
+// The job is not registered, and has no timer. The caller must end its context. It never has the
+// conn of a client: a session that is served here is found by its id when there is something to
+// send.
 func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 	call, err := taskrecord.ReadCall(r)
 	j := &job{
@@ -104,6 +108,9 @@ func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 
 // find looks up the handler as the original caller. A tool that this caller cannot see any more is
 // not run.
+//
+// It writes h and policy, before the job is registered. If it returns an error, h may be nil, and
+// only fail may be called.
 func (j *job) find(ctx context.Context, r *task.Record) error {
 	params, meta, err := j.read(r)
 	if err != nil {

@@ -11,6 +11,9 @@ import (
 
 // work is the goroutine of a task without a queue. It runs the handler until the task has ended or
 // waits for answers. The caller has added it to Engine.running.
+//
+// It owns the job while it runs. When run has suspended the task, an answer may start the next work
+// before this one has returned. That is safe, because this one does not use the job any more.
 func (j *job) work() {
 	defer j.e.running.Done()
 	for j.run() {
@@ -20,6 +23,9 @@ func (j *job) work() {
 // resume runs a task that has all its answers. With a queue it does nothing, because the store has
 // put the task back into the queue. A job that still exists here belongs to the worker that asked,
 // which ends soon.
+//
+// It counts the goroutine before it starts it. While the engine closes, the task stays as it is,
+// with its answers in the record.
 func (e *Engine) resume(id string) {
 	if e.cfg.Queue != nil {
 		return
@@ -31,6 +37,9 @@ func (e *Engine) resume(id string) {
 
 // run executes the handler once, from the start, with the journal. It returns true if the handler
 // must run again at once.
+//
+// One goroutine at a time runs a job. The deferred function runs last: if the handler has ended the
+// goroutine, the task fails, and the deferred functions of the caller clean up.
 func (j *job) run() bool {
 	r, err := j.e.cfg.Tasks.Get(j.ctx, j.id)
 	if err != nil || r.Status != protocol.TaskWorking {
