@@ -16,6 +16,11 @@ import (
 const maxQuestions = 64
 
 // questionTable holds the requests of the server that are in progress, by id.
+//
+// The reader adds an entry (begin) and may cancel it (withdraw). The goroutine of the question
+// removes it (end), in any case. The context of an entry ends by withdraw, by end, or with the
+// link. An id is free again only after the answer was written, so a server that reuses an id too
+// early is refused.
 type questionTable struct {
 	mu     sync.Mutex // guards the fields below
 	cancel map[string]context.CancelFunc
@@ -38,6 +43,8 @@ func (t *questionTable) begin(ctx context.Context, id jsonrpc.ID) (context.Conte
 	return ctx, nil
 }
 
+// end cancels the context of a request and forgets it. Only the goroutine that answers the request
+// calls it, once.
 func (t *questionTable) end(id jsonrpc.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,6 +63,9 @@ func (t *questionTable) withdraw(id jsonrpc.ID) {
 
 // request handles a request of the server. On a revision without such requests it drops the
 // request, because the revision also forbids answering it (2026-07-28 basic/transports/stdio).
+//
+// The reader calls it. It starts the goroutine that owns the question from then on. If the client
+// is closing, spawn does not start it, and the entry in the table ends with the link.
 func (c *Client) request(msg jsonrpc.Message) {
 	d := c.dialect.Load()
 	if d != nil && !d.ServerRequests() {
@@ -95,6 +105,10 @@ func (c *Client) refuse(frame []byte) {
 
 // reply answers a request of the server, even if the handler ends its goroutine, as t.FailNow does.
 // Otherwise the server would wait forever. A withdrawn question is not answered.
+//
+// The deferred function decides by the context, once, whether the answer is sent. It ends the entry
+// after the Send. If the question has become a task, the same goroutine then runs the handler, and
+// keeps the place of the question until the handler has returned.
 func (c *Client) reply(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Message) {
 	frame := jsonrpc.AppendError(nil, msg.ID, &jsonrpc.Error{
 		Code: jsonrpc.CodeInternal, Message: "the client's handler did not return",
@@ -122,6 +136,8 @@ func (c *Client) reply(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Mess
 	frame = jsonrpc.AppendResult(nil, msg.ID, result)
 }
 
+// wireError returns the error that the server receives for err. Texts of handlers stay here, unless
+// they are errors of the protocol or describe the server's own form.
 func wireError(d *dialect.Dialect, err error) *jsonrpc.Error {
 	if errors.Is(err, ErrRejected) {
 		err = protocol.Faultf(protocol.FaultRejected, "The user rejected the request.")
@@ -165,10 +181,13 @@ func (c *Client) result(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Mes
 	return raw, nil, err
 }
 
+// unknown returns the fault for a method that the client does not serve.
 func unknown(method string) error {
 	return protocol.Faultf(protocol.FaultMethodNotFound, "the client does not support %s", method)
 }
 
+// handle waits for the turn of the question and runs its handler, in the calling goroutine. If ctx
+// ends before the turn, it returns the cause, and the handler does not run.
 func (c *Client) handle(ctx context.Context, params protocol.Params) (protocol.Result, error) {
 	if err := inTurn(ctx); err != nil {
 		return nil, err
@@ -184,6 +203,8 @@ func (c *Client) handle(ctx context.Context, params protocol.Params) (protocol.R
 	return nil, unknown(params.Method())
 }
 
+// elicit asks the function of Approve and then the handler of OnElicit. A refusal by Approve is an
+// answer, not an error.
 func (c *Client) elicit(ctx context.Context, p *protocol.ElicitParams) (protocol.Result, error) {
 	if c.config.elicit == nil {
 		return nil, unknown(p.Method())
@@ -246,6 +267,8 @@ func (c *Client) filledIn(schema []byte, answer map[string]any) (json.RawMessage
 	return content, nil
 }
 
+// sample asks the function of Approve and then the handler of OnSample. A refusal by Approve is an
+// error that wraps ErrRejected.
 func (c *Client) sample(ctx context.Context, p *protocol.CreateMessageParams) (protocol.Result, error) {
 	if c.config.sample == nil {
 		return nil, unknown(p.Method())
@@ -270,6 +293,7 @@ func (c *Client) sample(ctx context.Context, p *protocol.CreateMessageParams) (p
 	}, nil
 }
 
+// listRoots is like sample, for the handler of OnRoots.
 func (c *Client) listRoots(ctx context.Context, p *protocol.ListRootsParams) (protocol.Result, error) {
 	if c.config.roots == nil {
 		return nil, unknown(p.Method())

@@ -71,6 +71,10 @@ func (b bearer) Do(c *http.Client, _ *url.URL, r *http.Request) (*http.Response,
 }
 
 // send sends a request with the credentials of the connection.
+//
+// The caller owns the response and must close its body. While no revision is agreed, authorizing
+// counts requests from the first byte of the server's answer until the authorizer returns; heard
+// makes sure that each request is counted once, whichever of the two comes first.
 func (c *httpConn) send(r *http.Request) (*http.Response, error) {
 	if c.options.authorizer == nil {
 		return c.client.Do(r)
@@ -97,6 +101,9 @@ func (c *httpConn) send(r *http.Request) (*http.Response, error) {
 
 // patient returns a context that ends when the server has not answered for d. While the authorizer
 // works on an answer, the server counts as having answered. c may be nil.
+//
+// Its goroutine ends with the returned context, which the caller must cancel. It looks once in each
+// d, so after the work of the authorizer the wait may last up to d longer.
 func (c *httpConn) patient(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if c == nil || c.options.authorizer == nil {
 		return context.WithTimeout(ctx, d)

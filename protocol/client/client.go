@@ -127,6 +127,9 @@ type how struct {
 
 // do sends one request and returns its raw result. If an HTTP server refused the request for a
 // reason that remedy can remove, do sends it once more, with a new id.
+//
+// It runs in the goroutine of the caller and holds no lock while it waits. The result refers to the
+// frame of the answer, which belongs to the caller from then on.
 func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (json.RawMessage, error) {
 	if h.nilOption {
 		return nil, errors.New("client: an option of the call is nil")
@@ -145,6 +148,10 @@ func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, 
 	return c.attempt(ctx, d, p, h)
 }
 
+// attempt sends the request once, under a new id. The progress function is registered before the
+// frame is sent, and removed before attempt returns, unless the call may become a task: h.wish then
+// owns the removal. If ctx ends first, the waiter has been removed when giveUp runs, so a late
+// answer is dropped.
 func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (json.RawMessage, error) {
 	id, m := c.link.nextID(), c.meta(d, h.tasks || isTaskMethod(p.Method()))
 	if h.progress != nil {
@@ -189,6 +196,7 @@ func refusal(d *dialect.Dialect, got answer) error {
 	return &refusedError{error: err, status: got.status, anonymous: got.msg.ID.IsZero()}
 }
 
+// appendRequest encodes a request frame. An error means that p cannot be encoded in this revision.
 func appendRequest(d *dialect.Dialect, id jsonrpc.ID, p protocol.Params, m *protocol.RequestMeta) ([]byte, error) {
 	params, err := d.AppendParams(nil, p, m)
 	if err != nil {
@@ -207,6 +215,7 @@ func ask[R protocol.Result](ctx context.Context, c *Client, p protocol.Params, h
 	return resultAs[R](p.Method(), result)
 }
 
+// decodeResult is like decode, and also checks the type of the result.
 func decodeResult[R protocol.Result](d *dialect.Dialect, method string, raw []byte) (R, error) {
 	result, err := decode(d, method, raw)
 	if err != nil {
@@ -226,6 +235,8 @@ func decode(d *dialect.Dialect, method string, raw []byte) (protocol.Result, err
 	return result, nil
 }
 
+// resultAs returns result as an R, or an error if the server has answered with another kind of
+// result.
 func resultAs[R protocol.Result](method string, result protocol.Result) (R, error) {
 	r, ok := result.(R)
 	if !ok {
@@ -234,6 +245,8 @@ func resultAs[R protocol.Result](method string, result protocol.Result) (R, erro
 	return r, nil
 }
 
+// notify sends a notification. It returns when the transport has accepted the frame; over HTTP,
+// when the server has.
 func (c *Client) notify(ctx context.Context, d *dialect.Dialect, p protocol.Params) error {
 	params, err := d.AppendParams(nil, p, nil)
 	if err != nil {
@@ -262,6 +275,9 @@ func (c *Client) giveUp(d *dialect.Dialect, id jsonrpc.ID, h how) {
 //
 // Over HTTP of 2026-07-28, closing the response is the cancellation. On earlier revisions it is
 // not, so the response is closed only after the notification (basic/transports).
+//
+// The goroutine goes on after courtesy, for at most farewell, and Close waits for it. told is
+// closed by it alone.
 func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID) {
 	if c.http != nil && d.CancelByClose() {
 		c.http.abandon(id)

@@ -71,6 +71,9 @@ func given(to Target, opts []Option) (config, error) {
 	return c, nil
 }
 
+// newClient returns a client whose goroutines have not begun. It owns conn and cancel from then on:
+// link.close closes the one and calls the other. The functions of the link are set before start,
+// because the reader uses them without a lock.
 func newClient(life context.Context, cancel context.CancelFunc, conn transport.Conn, settings config) *Client {
 	c := &Client{config: settings}
 	h, overHTTP := conn.(*httpConn)
@@ -89,6 +92,9 @@ func newClient(life context.Context, cancel context.CancelFunc, conn transport.C
 }
 
 // negotiate finds a revision that both sides know, and settles on it.
+//
+// It runs in the goroutine of Connect, before the Client is returned. Meanwhile the reader already
+// handles requests and notifications of the server. That is why dialect is atomic.
 func (c *Client) negotiate(ctx context.Context) error {
 	modern, legacy := c.config.newest(withoutHandshake), c.config.newest(withHandshake)
 	if modern != nil {
@@ -224,6 +230,8 @@ func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 	return err
 }
 
+// initialize sends the request and returns its result, undecoded. A renewal calls it, too, with the
+// agreed dialect.
 func (c *Client) initialize(ctx context.Context, d *dialect.Dialect) ([]byte, error) {
 	c.dialect.Store(d) // before the request, because the server may already send a ping
 	return c.do(ctx, d, &protocol.InitializeParams{
@@ -231,6 +239,8 @@ func (c *Client) initialize(ctx context.Context, d *dialect.Dialect) ([]byte, er
 	}, how{quiet: true})
 }
 
+// settle ends the negotiation. It is called once, before Connect returns, and writes the fields
+// that are read without a lock afterwards.
 func (c *Client) settle(d *dialect.Dialect, server protocol.Implementation, can protocol.ServerCapabilities, instructions string) {
 	c.server, c.capabilities, c.instructions = server, can, instructions
 	if c.config.level != "" {

@@ -28,6 +28,13 @@ var errFlooded = fmt.Errorf("client: a handler made a call while %d notification
 //
 // While the queue is full, the reader waits, and calls that handlers are making cannot get their
 // answers. setFull and calling therefore cancel those calls. full and calls are guarded by mu.
+//
+// waiting is incremented by the reader before it sends, and decremented by run after the handler. A
+// barrier is therefore needed only if it is not 0. current changes in run alone; await reads it, so
+// that settle can recognize a call that the running handler may have made. ctx is the same for all
+// handlers.
+//
+// mu is not held while a handler runs, nor during a send to queue.
 type dispatcher struct {
 	queue   chan func(context.Context) // closed by the reader
 	waiting atomic.Int64               // number of queued or running handlers
@@ -43,6 +50,7 @@ type dispatcher struct {
 
 type insideKey struct{}
 
+// init must be called before the goroutines of the link start.
 func (d *dispatcher) init(l *link) {
 	d.queue = make(chan func(context.Context), queueSize)
 	d.stopped = make(chan struct{})
@@ -52,6 +60,8 @@ func (d *dispatcher) init(l *link) {
 
 // run is the dispatcher goroutine. When the connection is lost, it still handles the notifications
 // that arrived before.
+//
+// After stop it only empties the queue, so that the reader never stays blocked in push.
 func (d *dispatcher) run() {
 	var number uint64
 	for work := range d.queue {
@@ -69,6 +79,8 @@ func (d *dispatcher) run() {
 }
 
 // push queues work. It blocks while the queue is full. Only the reader calls it.
+//
+// After stop it may drop work.
 func (d *dispatcher) push(work func(context.Context)) {
 	d.waiting.Add(1)
 	select {
@@ -140,6 +152,9 @@ func (d *dispatcher) barrier() <-chan struct{} {
 // settle waits for a barrier. A call made by a handler does not wait, because the barrier comes
 // after that handler. If the context does not show the caller, the running handler may have made
 // the call; then the wait is limited to patience.
+//
+// It returns nil if the dispatcher was stopped: the answer is complete, only the handlers did not
+// run.
 func (d *dispatcher) settle(ctx context.Context, w *waiter, barrier <-chan struct{}) error {
 	if barrier == nil || ctx.Value(insideKey{}) == d {
 		return nil

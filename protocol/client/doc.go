@@ -97,3 +97,68 @@
 // HTTP. It does not validate against schemas other than the schemas of forms. It does not repeat a call
 // after HTTPError.RetryAfter; only streams that are opened again wait that long.
 package client
+
+// The rest of this file is for those who change the package.
+//
+// # Goroutines
+//
+// link.spawn starts all goroutines of a Client, and link.close waits for them:
+//
+//   - the reader (link.read), from Connect until the connection ends
+//   - the dispatcher (dispatcher.run), which calls the handlers of notifications, from Connect
+//     until the reader has ended and its queue is empty
+//   - one for each question of the server (Client.reply, Client.answer), until its handler has
+//     returned
+//   - one for each subscription (keepStream, or the goroutine of openSession), until its context or
+//     the connection ends
+//   - short ones: a cancellation, the tasks/result of a Wait, a renewal of the session
+//
+// Over HTTP the connection has goroutines of its own, which httpConn.spawn starts and
+// httpConn.Close waits for: one for each POST that must be answered, one for the stream of
+// unsolicited messages, and one for the stream of HTTP+SSE. All other work happens in the
+// goroutines of the callers.
+//
+// The reader must not wait for a caller, nor for a handler of a question: it alone reads the
+// answers for which both may be waiting. It waits for the dispatcher only if 1024 notifications are
+// queued. Calls of a running handler are then cancelled, because their answers cannot be read. Over
+// HTTP the reader may also wait, with a time limit, for the POST of an answer that refuses a
+// question.
+//
+// # Hand-overs
+//
+// A frame that Read returns belongs to the link. Messages, answers and notifications refer to its
+// memory. A frame that is written stays with the caller: httpConn copies it, because its POST
+// outlives Write.
+//
+// A waiter has one owner, the goroutine of its call. The goroutine that removes it from
+// link.pending under link.mu sends its one answer, without blocking, because the channel has room
+// for it. An answer carries the barrier of the notifications that arrived before it. The caller
+// waits for that barrier (dispatcher.settle), not the reader.
+//
+// A question belongs to the goroutine that runs its handler. With OneByOne its place in the queue
+// is taken by the reader, in the order of arrival, and given back by that goroutine.
+//
+// # Locks
+//
+// Each table has a mutex of its own, is used in short steps, and is released before any I/O, any
+// callback and any wait. Two locks are taken together only in this order:
+//
+//   - watchTable.turn, and then, one at a time, all others: it is held during a request, and is the
+//     only lock that is
+//   - renewals.mu, link.mu
+//   - renewals.mu, httpConn.mu
+//   - watchTable.mu, updates.mu
+//
+// A renewal of the session runs while other goroutines hold watchTable.turn: their subscribe
+// request may be the one that waits for the renewal. It must therefore never take turn.
+//
+// # Panics and ends
+//
+// A panic of a handler is not recovered, and ends the program. A handler of a question that ends
+// its goroutine (runtime.Goexit) is answered with an error. A handler of notifications must not do
+// that: it would end the dispatcher, and calls would wait for their barriers until their contexts
+// end.
+//
+// When the connection is lost, link.fail sets the error and ends all calls. Goroutines of questions
+// end with link.life, which only Close ends. Close has this order: fail, stop the dispatcher, close
+// the connection, end link.life, and wait for all goroutines. A second Close waits, too.

@@ -35,6 +35,15 @@ const (
 // mu guards the state of the connection. post sets session after initialize, and a failed renewal
 // resets it. agree sets agreed after the handshake. findEndpoint sets endpoint, which switches to
 // HTTP+SSE for good. Close sets closed, after which spawn does not start goroutines.
+//
+// The goroutines of POSTs and streams share queue, with one reader. A full queue blocks them, and
+// with them their streams, until Read is called or their contexts end. running has the cancel
+// function of each POST, from Write until its goroutine ends; the functions may be called under mu.
+// mu is not held during a request. group is used under mu only, and closed is set before Wait, so
+// no goroutine is added while Close waits.
+//
+// client is a copy of the caller's client with a CheckRedirect of its own. gone is set before the
+// first request.
 type httpConn struct {
 	options httpOptions
 	client  http.Client
@@ -65,6 +74,7 @@ type arrival struct {
 	err   error
 }
 
+// dialHTTP sends nothing. ctx is the life of the connection, not of the dial.
 func dialHTTP(ctx context.Context, address string, o httpOptions) (*httpConn, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -133,6 +143,8 @@ func (c *httpConn) Read(ctx context.Context) ([]byte, error) {
 }
 
 // push queues a frame or an error for Read. It returns false if ctx or the connection ends first.
+//
+// It may block. No lock may be held.
 func (c *httpConn) push(ctx context.Context, a arrival) bool {
 	select {
 	case c.queue <- a:
@@ -191,6 +203,8 @@ func (c *httpConn) spawn(fn func()) bool {
 	return true
 }
 
+// file lets abandon cancel the request with these ids. It is called before the goroutine of the
+// request starts, which calls unfile at its end.
 func (c *httpConn) file(ids []jsonrpc.ID, stop context.CancelFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,6 +213,7 @@ func (c *httpConn) file(ids []jsonrpc.ID, stop context.CancelFunc) {
 	}
 }
 
+// unfile reverses file.
 func (c *httpConn) unfile(ids []jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,6 +224,8 @@ func (c *httpConn) unfile(ids []jsonrpc.ID) {
 
 // abandon closes the response to a request. On 2026-07-28 this cancels the request
 // (basic/transports/streamable-http "Cancellation").
+//
+// The goroutine of the POST then ends, and pushes nothing more. Unknown ids are ignored.
 func (c *httpConn) abandon(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,12 +234,16 @@ func (c *httpConn) abandon(id jsonrpc.ID) {
 	}
 }
 
+// sessionID returns the id of the current session, or "". Another goroutine may replace the session
+// at any time.
 func (c *httpConn) sessionID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.session
 }
 
+// setSession sets the session id that later requests send. Requests in progress keep the id that
+// they were made with.
 func (c *httpConn) setSession(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -255,6 +276,8 @@ func (c *httpConn) Close() error {
 
 // endSession sends DELETE for the session. Errors are ignored, because the server may answer 405 or
 // be gone (2025-11-25 basic/transports "Session Management").
+//
+// It is called by Close, after all goroutines have ended.
 func (c *httpConn) endSession() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), deleteTimeout)
 	defer cancel()

@@ -34,6 +34,8 @@ type outgoing struct {
 	waiting []jsonrpc.ID     // ids of requests without an answer so far; a zero id means a frame that cannot be decoded
 }
 
+// understand copies the frame, because the caller keeps it. The goroutine of the POST owns the
+// result.
 func understand(frame []byte) *outgoing {
 	o := &outgoing{frame: bytes.Clone(frame)}
 	if jsontext.Check(o.frame, jsontext.Limits{}) == nil {
@@ -174,6 +176,9 @@ const maxMirrored = 10_000
 
 // mirrorTable holds the arguments that must be repeated in header fields, by tool. Results of
 // tools/list fill it.
+//
+// Goroutines of POSTs fill and read it concurrently. The slices in by are never changed after they
+// were stored.
 type mirrorTable struct {
 	mu sync.Mutex // guards the fields below
 	by map[string][]dialect.Mirror

@@ -17,6 +17,7 @@ import (
 // This file implements HTTP+SSE, the binding of 2024-11-05 (basic/transports). One stream carries
 // all messages of the server, and its first event contains the URL for POST.
 
+// oldBinding reports whether the connection uses HTTP+SSE. It never changes back.
 func (c *httpConn) oldBinding() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -25,6 +26,9 @@ func (c *httpConn) oldBinding() bool {
 
 // fallBack opens the stream and waits for the endpoint event (2025-11-25 basic/transports
 // "Backwards Compatibility").
+//
+// The goroutine of the stream goes on after that, until the connection ends. If fallBack fails, it
+// ends the goroutine. found has room for one result, so the goroutine does not wait for fallBack.
 func (c *httpConn) fallBack(ctx context.Context, patience time.Duration) error {
 	life, cancel := context.WithCancel(c.ctx)
 	found := make(chan error, 1)
@@ -52,6 +56,8 @@ func (c *httpConn) fallBack(ctx context.Context, patience time.Duration) error {
 }
 
 // oldStream reads the stream. When the stream ends, the connection ends.
+//
+// It sends to found once.
 func (c *httpConn) oldStream(ctx context.Context, found chan<- error) {
 	resp, err := c.get(ctx, "")
 	if err != nil {

@@ -16,6 +16,9 @@ import (
 
 // call posts a frame that must be answered, and queues the answer. For each request of the frame
 // without an answer, it queues an error.
+//
+// It is the goroutine of a POST and owns o. Each id in o.waiting gets one arrival, unless the
+// connection or ctx ends first.
 func (c *httpConn) call(ctx context.Context, stop context.CancelFunc, o *outgoing) {
 	ids := o.waiting
 	defer c.unfile(ids)
@@ -28,6 +31,8 @@ func (c *httpConn) call(ctx context.Context, stop context.CancelFunc, o *outgoin
 	}
 }
 
+// converse sends the frame, and queues what the response contains. The ids that remain in o.waiting
+// have no answer. It closes the body of the response.
 func (c *httpConn) converse(ctx context.Context, stop context.CancelFunc, o *outgoing) error {
 	resp, session, err := c.post(ctx, o)
 	if err != nil {
@@ -49,6 +54,9 @@ func (c *httpConn) converse(ctx context.Context, stop context.CancelFunc, o *out
 }
 
 // tell posts a frame that does not expect an answer.
+//
+// It runs in the goroutine of the caller of Write. After notifications/initialized it also opens
+// the stream of unsolicited messages, and waits for it for a moment.
 func (c *httpConn) tell(ctx context.Context, o *outgoing) error {
 	resp, session, err := c.post(ctx, o)
 	if err != nil {
@@ -65,6 +73,9 @@ func (c *httpConn) tell(ctx context.Context, o *outgoing) error {
 }
 
 // post sends a frame. session is the session id that the request has named.
+//
+// The caller closes the body of resp. After initialize the new session id is set before post
+// returns, so that the next request names it.
 func (c *httpConn) post(ctx context.Context, o *outgoing) (resp *http.Response, session string, err error) {
 	req, err := c.request(ctx, http.MethodPost, o)
 	if err != nil {
@@ -87,6 +98,7 @@ func (c *httpConn) post(ctx context.Context, o *outgoing) (resp *http.Response, 
 
 func accepted(resp *http.Response) bool { return resp.StatusCode/100 == 2 }
 
+// isStream reports whether the body of the response is an event stream.
 func isStream(resp *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	return kind == typeStream
@@ -103,6 +115,7 @@ func discard(resp *http.Response) {
 	_ = resp.Body.Close()
 }
 
+// readText returns the beginning of a body, for an error text.
 func readText(body io.Reader) []byte {
 	text, _ := io.ReadAll(io.LimitReader(body, maxErrorText)) // keep what could be read
 	return text

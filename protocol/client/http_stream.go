@@ -43,6 +43,8 @@ const (
 )
 
 // cursor is a position in a stream. The stream can be resumed from there.
+//
+// One goroutine at a time owns a cursor. It is not reset when a stream is opened again.
 type cursor struct {
 	id     string
 	retry  time.Duration
@@ -82,6 +84,8 @@ func (s *cursor) wait(ctx context.Context, failures int, last error) error {
 
 // events queues the messages of a stream until the stream ends, and returns how it ended; io.EOF is
 // a clean end. Shortly after the last answer to o, it calls stop.
+//
+// The timer that calls stop is stopped when events returns. The caller closes body.
 func (c *httpConn) events(ctx context.Context, stop context.CancelFunc, o *outgoing, s *cursor, body io.Reader) error {
 	s.opened = true
 	r := sse.NewReader(body, maxBody)
@@ -123,6 +127,8 @@ func (c *httpConn) events(ctx context.Context, stop context.CancelFunc, o *outgo
 // follow reads the answer from a stream. If the stream ends early, follow resumes it, provided that
 // the revision allows this and the events have ids. It never sends the call again, because the call
 // may have had an effect.
+//
+// It runs in the goroutine of the POST. With a nil error, o.waiting is empty.
 func (c *httpConn) follow(ctx context.Context, stop context.CancelFunc, o *outgoing, body io.Reader) error {
 	s := &cursor{retry: defaultRetry}
 	err := c.events(ctx, stop, o, s, body)
@@ -158,6 +164,8 @@ func streamError(err error) error {
 
 // resumable reports whether the stream of o may be resumed. It depends on the agreed revision;
 // before there is one, the frame belongs to a handshake.
+//
+// It takes mu, because a renewal may be in progress.
 func (c *httpConn) resumable(o *outgoing) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,6 +236,10 @@ func final(err error) bool {
 // listen opens the stream of unsolicited messages (2025-11-25 basic/transports "Listening for
 // Messages from the Server"). It ends the stream of an earlier session. A server without such a
 // stream is not an error. listen returns when the server has answered, or after standing.
+//
+// Only the goroutine that sends notifications/initialized calls it: of Connect, or of a renewal.
+// The goroutine that it starts owns its cursor, and ends with the connection, or when the next
+// listen replaces it. answered is called at most once and by that goroutine; it lets listen return.
 func (c *httpConn) listen(ctx context.Context) {
 	c.mu.Lock()
 	if c.listener != nil {

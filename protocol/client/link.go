@@ -32,6 +32,14 @@ func limits() jsontext.Limits { return jsontext.Limits{Depth: 512} }
 //
 // The link is open until fail sets err and closes lost, both under mu. After that, await fails.
 // close sets joined, under mu, after which spawn does not start goroutines.
+//
+// The reader is the only goroutine that calls Conn.Read, request, notice, answered and
+// dispatch.push. Write may be called by any goroutine, and Conn orders the writes. mu is never held
+// during Read, Write, or a function of the Client. Sends to the channel of a waiter happen under mu
+// in failPending; they do not block, because each waiter gets one answer at most.
+//
+// A panic in one of the goroutines ends the program. If the process of the server dies, Read fails,
+// and the reader ends all calls (fail) and itself.
 type link struct {
 	conn   transport.Conn
 	life   context.Context //nolint:containedctx // the link's own life, which no single call bounds
@@ -66,6 +74,9 @@ type link struct {
 }
 
 // waiter is a request that waits for its answer.
+//
+// The goroutine of the call owns it and is the only receiver. It is registered from await to take,
+// failPending or forget.
 type waiter struct {
 	id     jsonrpc.ID
 	answer chan answer // one, buffered
@@ -73,6 +84,8 @@ type waiter struct {
 }
 
 // answer is a response, or the reason why there is none.
+//
+// The receiver owns it, with the memory of frame.
 type answer struct {
 	msg     jsonrpc.Message
 	frame   []byte          // the whole frame that carried msg
@@ -92,6 +105,7 @@ func newLink(life context.Context, cancel context.CancelFunc, conn transport.Con
 	return l
 }
 
+// start starts the reader and the dispatcher. The functions that they call must have been set.
 func (l *link) start() {
 	l.spawn(l.read)
 	l.spawn(l.dispatch.run)
@@ -136,6 +150,8 @@ func (l *link) read() {
 	}
 }
 
+// show calls the function of OnFrame. It runs in the goroutine that reads or writes, without a
+// lock.
 func (l *link) show(ctx context.Context, f Frame) {
 	if l.seen != nil {
 		l.seen(ctx, f)
@@ -159,6 +175,9 @@ func (l *link) receive(frame []byte) {
 	}
 }
 
+// one handles one message of frame, in the reader. An answer without a waiter is dropped: its call
+// has ended. The barrier is made after the waiter was removed, and includes all notifications that
+// the reader has pushed.
 func (l *link) one(text, frame []byte) {
 	msg, fault := jsonrpc.Decode(text)
 	if fault != nil {
@@ -237,12 +256,15 @@ func (l *link) suspect() *waiter {
 	return nil
 }
 
+// forget drops a waiter whose call has ended. An answer may already be in its channel. It has no
+// effect if the waiter was removed before.
 func (l *link) forget(w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forgetLocked(w)
 }
 
+// forgetLocked is like forget. The caller holds l.mu.
 func (l *link) forgetLocked(w *waiter) {
 	if l.pending[w.id.Key()] == w {
 		delete(l.pending, w.id.Key())
@@ -256,6 +278,9 @@ func (l *link) forgetLocked(w *waiter) {
 }
 
 // await registers a waiter for the answer with this id.
+//
+// The caller must send the frame afterwards, or call forget. An error means that the connection has
+// ended, or that the id is in flight.
 func (l *link) await(id jsonrpc.ID) (*waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -274,6 +299,7 @@ func (l *link) awaitExchange(id jsonrpc.ID) (*waiter, error) {
 	return w, err
 }
 
+// awaitLocked is like await. The caller holds l.mu. A waiter with a zero id is not in pending.
 func (l *link) awaitLocked(id jsonrpc.ID) (*waiter, error) {
 	w := &waiter{id: id, answer: make(chan answer, 1), during: l.dispatch.current.Load()}
 	if l.err != nil {
@@ -289,6 +315,8 @@ func (l *link) awaitLocked(id jsonrpc.ID) (*waiter, error) {
 }
 
 // send writes one frame. If Write fails after ctx has ended, send returns the reason of that end.
+//
+// It must not be called while a mutex is held. frame stays with the caller.
 func (l *link) send(ctx context.Context, frame []byte) error {
 	l.show(ctx, Frame{Sent: true, Text: frame})
 	err := l.conn.Write(ctx, frame)
@@ -346,6 +374,8 @@ func (l *link) roundTrip(ctx context.Context, w *waiter, frame []byte) (answer, 
 	return l.wait(ctx, w)
 }
 
+// wait returns the answer to w after the handlers of all earlier notifications have returned; see
+// dispatcher.settle. If ctx ends first, it removes w.
 func (l *link) wait(ctx context.Context, w *waiter) (answer, error) {
 	var got answer
 	select {
@@ -379,6 +409,7 @@ func (l *link) fail(err error) {
 	l.failPending(err)
 }
 
+// failPending ends all calls in flight with err, and leaves the link open.
 func (l *link) failPending(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -402,6 +433,9 @@ func (l *link) failure() error {
 }
 
 // close closes the connection and waits for all goroutines. It may be called several times.
+//
+// Functions that spawn has started may still use the connection after conn.Close, and get errors.
+// Handlers must not call close, because it waits for them.
 func (l *link) close() error {
 	l.fail(ErrClosed)
 	l.dispatch.stop()

@@ -56,6 +56,7 @@ func (c *Client) Prompts(ctx context.Context) iter.Seq2[protocol.Prompt, error] 
 	})
 }
 
+// listing returns a function that makes the params of one page.
 func listing(kind protocol.ListKind) func(*string) protocol.Params {
 	return func(cursor *string) protocol.Params { return &protocol.ListParams{Kind: kind, Cursor: cursor} }
 }
@@ -101,6 +102,7 @@ type circle struct {
 	mark *string
 }
 
+// closes reports whether cursor has come before, and remembers it.
 func (c *circle) closes(cursor string) bool {
 	if c.mark != nil && *c.mark == cursor {
 		return true

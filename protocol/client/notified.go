@@ -12,6 +12,9 @@ import (
 // notice handles a notification of the server. It updates the client's own state at once, and
 // returns the call of the program's handlers for the dispatcher, or nil. Malformed notifications
 // reach only OnNotification.
+//
+// The reader calls it. State is updated in the reader, so that it is up to date for the next frame.
+// Handlers run later, in the dispatcher. Neither waits for the other.
 func (c *Client) notice(msg jsonrpc.Message) func(context.Context) {
 	var progress func()
 	if d := c.dialect.Load(); d != nil {
@@ -34,6 +37,8 @@ func (c *Client) notice(msg jsonrpc.Message) func(context.Context) {
 
 // own applies a notification to the client's own state. It returns the call of a progress handler
 // for the dispatcher, or nil.
+//
+// It must not block: it only takes the locks of the tables, one at a time.
 func (c *Client) own(d *dialect.Dialect, msg jsonrpc.Message) (progress func()) {
 	params, fault := d.DecodeParams(msg.Method, msg.Params)
 	if fault != nil {
@@ -57,6 +62,8 @@ func (c *Client) own(d *dialect.Dialect, msg jsonrpc.Message) (progress func()) 
 	return nil
 }
 
+// progressed finds the function that wants the report now, in the reader. The returned call runs in
+// the dispatcher. It checks over again, because the call may have ended since.
 func (c *Client) progressed(p *protocol.ProgressParams) func() {
 	want := c.progress.find(p.Token)
 	if want == nil {

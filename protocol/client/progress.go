@@ -11,6 +11,10 @@ import (
 // progressTable maps the token of a request, which is its id, to the function that wants its
 // progress. An entry is removed when the reader receives the answer, or when the task is over.
 // Later progress is ignored.
+//
+// The goroutine of a call adds and removes its entry. The reader finds it, and also removes it when
+// the answer arrives. over is set by the call: it keeps the dispatcher from calling fn for a report
+// that was queued before.
 type progressTable struct {
 	mu     sync.Mutex // guards the fields below
 	wanted map[string]*progressWish
@@ -24,6 +28,9 @@ type progressWish struct {
 
 // lastingWish ends the progress of a task. Its token is valid until the task is over (2025-11-25
 // basic/utilities/tasks "Task Progress Notifications").
+//
+// The attempts of one call replace each other's token. Task ends the last one. stop is called
+// without mu, because it takes the lock of the table.
 type lastingWish struct {
 	mu   sync.Mutex // guards the fields below
 	stop func()
@@ -47,6 +54,8 @@ func (l *lastingWish) end() {
 	}
 }
 
+// want adds an entry. The caller must call stop, which may be called more than once. A call of fn
+// may be in progress when stop returns.
 func (t *progressTable) want(token jsonrpc.ID, fn func(protocol.Progress), lasts bool) (stop func()) {
 	w := &progressWish{fn: fn, lasts: lasts}
 	t.mu.Lock()
@@ -61,6 +70,7 @@ func (t *progressTable) want(token jsonrpc.ID, fn func(protocol.Progress), lasts
 	}
 }
 
+// find returns the entry of the token, or nil.
 func (t *progressTable) find(token jsonrpc.ID) *progressWish {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -64,6 +64,8 @@ type receivedTask struct {
 }
 
 // add adds a task. It returns an error for the server if there are too many.
+//
+// From then on, the table may cancel n at any time.
 func (t *receivedTable) add(n *receivedTask) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,6 +101,8 @@ func (t *receivedTable) sweep(now time.Time) {
 	})
 }
 
+// forget ends the handler of a task and removes the task. It does not close over: a request that
+// waits for the task ends with its timer.
 func (t *receivedTable) forget(n *receivedTask) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,6 +125,9 @@ func (t *receivedTable) find(id string) (*receivedTask, task.Record, error) {
 }
 
 // change applies an event to the record, if task.Next allows it.
+//
+// The handler's goroutine and a cancellation may call it at the same time. The first terminal event
+// counts, and the second caller gets an error. over is therefore closed once.
 func (t *receivedTable) change(n *receivedTask, e task.Event) (task.Record, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,6 +164,9 @@ func (c *Client) wishFor(d *dialect.Dialect, p protocol.Params) *protocol.TaskRe
 
 // receive turns a question into a task. The task is in the table before the server receives the
 // answer. perform runs its handler after that.
+//
+// The task owns a timer until its context is cancelled, by change, by forget, by expiry or with the
+// link.
 func (c *Client) receive(p protocol.Params, wish *protocol.TaskRequest) (*receivedTask, protocol.Result, error) {
 	now, ttl := time.Now().Round(0).UTC(), receivedTTL
 	if wish.TTL != nil && *wish.TTL > 0 {
@@ -184,6 +194,9 @@ func taskOf(r *task.Record) protocol.Task {
 
 // perform runs the handler in the calling goroutine and stores the result in the task, even if the
 // handler ends its goroutine. It notifies the server, which then need not wait until its next poll.
+//
+// It has no lock while the handler runs. If the server has cancelled the task meanwhile, the result
+// is dropped.
 func (c *Client) perform(ctx context.Context, d *dialect.Dialect, n *receivedTask) {
 	e := failing(d, errors.New("the client's handler did not return"))
 	defer func() {

@@ -17,6 +17,11 @@ const renewTime = time.Minute
 
 // renewals makes calls with an ended session share the creation of a new one. renewal sets current,
 // under mu. Its goroutine sets err, resets current under mu, and then closes done.
+//
+// The goroutine of the renewal is started under mu, and the link is closed or open at that moment:
+// either the goroutine runs and closes done, or renewal closes it. Callers wait for done without
+// mu. The goroutine takes neither watchTable.turn nor mu while it talks to the server. Callers that
+// wait for it may hold turn.
 type renewals struct {
 	mu      sync.Mutex // guards the fields below
 	current *renewal
@@ -67,6 +72,9 @@ func (c *Client) renew(ctx context.Context, dead string) error {
 
 // renewal returns the renewal in progress, or starts one. If the dead session was already replaced,
 // it returns nil.
+//
+// It does not block, and holds renewals.mu while it takes the locks of the link and of the
+// connection.
 func (c *Client) renewal(dead string) *renewal {
 	t := &c.renewals
 	t.mu.Lock()
@@ -103,6 +111,9 @@ func (c *Client) renewLater(dead string) {
 
 // reinitialize opens a session and restores the state of the old one. It offers the agreed
 // revision, because calls in progress are encoded for it.
+//
+// Calls in progress go on. Those that name the old session fail, find the new session, and are sent
+// again once.
 func (c *Client) reinitialize(ctx context.Context) error {
 	d := c.dialect.Load()
 	raw, err := c.initialize(ctx, d)
@@ -120,6 +131,9 @@ func (c *Client) reinitialize(ctx context.Context) error {
 
 // restore sets the log level and the subscriptions in the new session. If the server now refuses a
 // subscription, only that subscription ends.
+//
+// It must not take watchTable.turn: a goroutine that holds it may be waiting for this renewal. A
+// subscribe request that is refused with the old session is sent again by its own call.
 func (c *Client) restore(ctx context.Context, d *dialect.Dialect) error {
 	if level := c.level.Load(); level != nil && c.capabilities.Logging {
 		if _, err := c.again(ctx, d, &protocol.SetLevelParams{Level: *level}); err != nil {
@@ -140,6 +154,8 @@ func (c *Client) restore(ctx context.Context, d *dialect.Dialect) error {
 	return nil
 }
 
+// again sends a request of a renewal. It does not start another renewal. refused is true if the
+// server has answered with an error; err is then nil.
 func (c *Client) again(ctx context.Context, d *dialect.Dialect, p protocol.Params) (refused bool, err error) {
 	_, err = c.do(ctx, d, p, how{once: true})
 	if _, refused := errors.AsType[*protocol.Error](err); refused {
@@ -157,6 +173,8 @@ func (t *watchTable) end(uri string) { t.each(uri, (*updates).end) }
 // missed notifies the watchers of a URI that updates may have been lost.
 func (t *watchTable) missed(uri string) { t.each(uri, (*updates).missed) }
 
+// each calls fn for the watchers of exactly this URI. fn runs under t.mu, and may take the lock of
+// the updates.
 func (t *watchTable) each(uri string, fn func(*updates)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,6 +185,7 @@ func (t *watchTable) each(uri string, fn func(*updates)) {
 	}
 }
 
+// uris returns a sorted copy of the URIs that are subscribed to.
 func (t *watchTable) uris() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

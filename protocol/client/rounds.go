@@ -124,6 +124,10 @@ func appendMember(object []byte, name string, value []byte) []byte {
 
 // fulfill answers all questions of a round concurrently, each in a goroutine of its own. The first
 // error ends the call; nothing is sent to the server.
+//
+// The goroutines of the handlers own their questions. answers has room for all of them, so none
+// waits for a caller that has given up. When fulfill returns, the contexts of handlers that still
+// run have ended. Close waits for them.
 func (c *Client) fulfill(ctx context.Context, d *dialect.Dialect, required *protocol.InputRequiredResult) (protocol.Inputs, error) {
 	in := protocol.Inputs{State: required.State}
 	if len(required.Requests) == 0 {
@@ -222,6 +226,8 @@ type roundAnswer struct {
 
 // answer runs the handler of a question and sends its answer to the channel. It also sends one if
 // the handler ends its goroutine, as t.FailNow does. Otherwise the caller would wait forever.
+//
+// It sends exactly once. to must have room for it.
 func (c *Client) answer(ctx context.Context, d *dialect.Dialect, q protocol.InputRequest, to chan<- roundAnswer) {
 	a := roundAnswer{key: q.Key, err: errors.New("the client's handler did not return")}
 	defer func() { to <- a }()
@@ -230,6 +236,8 @@ func (c *Client) answer(ctx context.Context, d *dialect.Dialect, q protocol.Inpu
 
 // answered runs the handler of a question and encodes its answer. If task is not empty, the answer
 // is marked as belonging to that task.
+//
+// answering counts the handler while it waits for its turn, too.
 func (c *Client) answered(ctx context.Context, d *dialect.Dialect, p protocol.Params, task string) ([]byte, error) {
 	c.answering.Add(1)
 	defer c.answering.Add(-1)
@@ -284,6 +292,9 @@ func (c *Client) rest(ctx context.Context, pause time.Duration) error {
 // rising filters the progress of one call over its rounds. A replayed handler reports progress that
 // it has reported before. rising drops it, so that progress increases for the caller (2026-07-28
 // basic/patterns/progress).
+//
+// take runs in the dispatcher, and again in the goroutine of the call. fn is called without mu. One
+// dispatcher calls take, so reports keep their order.
 type rising struct {
 	fn func(protocol.Progress)
 

@@ -15,6 +15,10 @@ import (
 )
 
 // streamTable holds the open listen streams by the id of their request.
+//
+// The goroutine that opens a stream adds it before it sends the request, so that the reader finds
+// it at the first notification. remove returns a stream to one caller only: that one may close
+// ended or cancel the request.
 type streamTable struct {
 	mu   sync.Mutex // guards the fields below
 	open map[string]*stream
@@ -30,6 +34,7 @@ type stream struct {
 	updates      *updates                         // nil if notifications are only for OnNotification
 }
 
+// add adds the stream of a request that is not sent yet.
 func (t *streamTable) add(w *waiter, u *updates) *stream {
 	s := &stream{waiter: w, acknowledged: make(chan protocol.SubscriptionFilter, 1), ended: make(chan struct{}), updates: u}
 	t.mu.Lock()
@@ -41,6 +46,7 @@ func (t *streamTable) add(w *waiter, u *updates) *stream {
 	return s
 }
 
+// remove removes and returns the stream, or returns nil if it was removed before.
 func (t *streamTable) remove(id jsonrpc.ID) *stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,6 +69,7 @@ func (t *streamTable) find(id jsonrpc.ID) *stream {
 	return t.open[id.Key()]
 }
 
+// acknowledge passes the filter to startStream. The reader calls it; it does not block.
 func (t *streamTable) acknowledge(id jsonrpc.ID, filter protocol.SubscriptionFilter) {
 	if s := t.find(id); s != nil {
 		select {
@@ -73,6 +80,8 @@ func (t *streamTable) acknowledge(id jsonrpc.ID, filter protocol.SubscriptionFil
 }
 
 // openStream opens a listen stream, and starts the goroutine that keeps it open.
+//
+// The goroutine owns the stream from then on, and ends the updates when it ends.
 func (c *Client) openStream(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) error {
 	s, err := c.startStream(ctx, d, f, u)
 	if err != nil {
@@ -85,6 +94,9 @@ func (c *Client) openStream(ctx context.Context, d *dialect.Dialect, f protocol.
 }
 
 // startStream sends subscriptions/listen and waits for the acknowledgement.
+//
+// After an error, the stream is closed and its waiter removed. With a nil error the caller owns
+// both.
 func (c *Client) startStream(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) (*stream, error) {
 	id := c.link.nextID()
 	frame, err := appendRequest(d, id, &protocol.ListenParams{Filter: f}, c.meta(d, len(f.Tasks) > 0))
@@ -213,6 +225,7 @@ func unwanted(err error) bool {
 	return refused || errors.Is(err, errUnheard)
 }
 
+// honored returns errUnheard if the server grants nothing of what was wanted.
 func honored(want, got protocol.SubscriptionFilter) error {
 	lists := want.Tools && got.Tools || want.Prompts && got.Prompts || want.Resources && got.Resources
 	nothing := !want.Tools && !want.Prompts && !want.Resources && len(want.URIs) == 0 && len(want.Tasks) == 0
@@ -222,11 +235,14 @@ func honored(want, got protocol.SubscriptionFilter) error {
 	return errUnheard
 }
 
+// shared reports whether the lists have an element in common.
 func shared(want, got []string) bool {
 	return slices.ContainsFunc(want, func(one string) bool { return slices.Contains(got, one) })
 }
 
 // closeStream removes a stream. If the stream was still open, it also cancels the request.
+//
+// It waits for the cancellation for at most courtesy.
 func (c *Client) closeStream(d *dialect.Dialect, s *stream) {
 	c.link.forget(s.waiter)
 	if c.streams.remove(s.waiter.id) != nil && c.link.failure() == nil {

@@ -102,6 +102,8 @@ func wishOf(ttl time.Duration) *protocol.TaskRequest {
 	return &protocol.TaskRequest{TTL: new(max(ttl.Milliseconds(), 1))}
 }
 
+// begin sets the fields that do not change later. It is called before any other goroutine has the
+// Task.
 func (t *Task) begin(result protocol.Result, raw json.RawMessage) error {
 	switch r := result.(type) {
 	case *protocol.CreateTaskResult:

@@ -14,6 +14,9 @@ const maxUpdates = 1024
 // updates holds the changes that a Subscribe has not yielded yet. Senders call offer and missed,
 // and end when no more changes come; the sequence calls next. On a nil *updates, missed and end do
 // nothing.
+//
+// The sender may be the reader, under watchTable.mu, so offer and end must not block. wake has room
+// for one signal. Several goroutines may range over the sequence: next passes the signal on.
 type updates struct {
 	uri string
 
@@ -54,6 +57,8 @@ func (u *updates) missed() {
 	}
 }
 
+// end makes next return false after the queued changes. The owner of the subscription calls it, and
+// also a renewal that lost the subscription.
 func (u *updates) end() {
 	if u == nil {
 		return
@@ -64,6 +69,7 @@ func (u *updates) end() {
 	u.signal()
 }
 
+// signal wakes one goroutine in next. It never blocks.
 func (u *updates) signal() {
 	select {
 	case u.wake <- struct{}{}:

@@ -79,6 +79,10 @@ func (t *Task) WaitRaw(ctx context.Context) (json.RawMessage, error) {
 
 // wait is the state of one Wait. Only the goroutine of Wait uses it. Handlers of questions run in
 // goroutines of their own, and send to answers.
+//
+// A handler owns its question from the spawn until it has sent to answers. When Wait returns, stop
+// cancels the handlers and releases the keys in Task.taken, but does not wait for the handlers:
+// Close does.
 type wait struct {
 	t      *Task
 	f      *follower
@@ -170,6 +174,9 @@ func (w *wait) core(ctx context.Context, now *protocol.DetailedTask) (raw json.R
 
 // fetch is like Task.fetch, but also reports changes of the task while it waits. It returns
 // errStalled if neither a question nor the result arrives although one of them is due.
+//
+// The goroutine writes raw and err before it closes done, and fetch reads them only after that.
+// fetch always waits for done. The end of ctx ends the request, and with it the goroutine.
 func (w *wait) fetch(ctx context.Context, now *protocol.DetailedTask) (raw json.RawMessage, err error) {
 	inner, giveUp := context.WithCancel(ctx)
 	defer giveUp()
@@ -216,6 +223,9 @@ func (w *wait) proceeds(ctx context.Context) bool {
 
 // extension starts the handlers of new questions. It withdraws questions that the server does not
 // list any more, because another client has answered them or they are not needed.
+//
+// unbind stops the function that waits for the end of the link. It is part of the cancel function
+// in open, which is called exactly once: by withdraw, by deliver or by stop.
 func (w *wait) extension(ctx context.Context, now *protocol.DetailedTask) error {
 	w.withdraw(now.Requests)
 	var mine []protocol.InputRequest
@@ -339,6 +349,7 @@ func (t *Task) take(key string) bool {
 	return true
 }
 
+// release lets another Wait answer the questions.
 func (t *Task) release(questions ...protocol.InputRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -348,6 +359,9 @@ func (t *Task) release(questions ...protocol.InputRequest) {
 }
 
 // followTable holds the Waits that want notifications about their task.
+//
+// The reader sends to news under mu, after it has emptied the channel. Because only it sends, the
+// send does not block.
 type followTable struct {
 	mu  sync.Mutex // guards the fields below
 	all []*follower

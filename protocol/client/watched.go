@@ -16,6 +16,10 @@ import (
 const farewell = 10 * time.Second
 
 // watchTable holds the subscriptions of a handshake session.
+//
+// turn is taken first, and mu only for the tables. The goroutine of a call takes turn with its
+// context, and gives it back before it returns. While a renewal is in progress, turn may be held
+// for a long time by a call that waits for it.
 type watchTable struct {
 	turn chan struct{} // a lock, as a channel with one element, held during a request: subscribe and unsubscribe must not overtake each other
 
@@ -26,6 +30,10 @@ type watchTable struct {
 
 // openSession subscribes to each URI of the filter. It starts the goroutine that unsubscribes when
 // ctx or the connection ends.
+//
+// The updates are added before the first request, so that no change is missed. If a request fails,
+// the URIs before it are given back in a goroutine of its own, because the caller's time may be
+// over.
 func (c *Client) openSession(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) error {
 	t := &c.watched
 	t.add(u)
@@ -51,6 +59,7 @@ func (c *Client) openSession(ctx context.Context, d *dialect.Dialect, f protocol
 	return nil
 }
 
+// watch subscribes to a URI and counts one watcher. After an error it has counted nothing.
 func (c *Client) watch(ctx context.Context, d *dialect.Dialect, uri string) error {
 	select {
 	case c.watched.turn <- struct{}{}:
@@ -83,6 +92,7 @@ func (c *Client) unwatch(d *dialect.Dialect, uris []string) {
 	}
 }
 
+// count adds to the number of watchers of a URI and returns the new number. The caller holds turn.
 func (t *watchTable) count(uri string, by int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,12 +115,14 @@ func (t *watchTable) add(u *updates) {
 	}
 }
 
+// drop removes u. It may be called if u was not added, and on nil.
 func (t *watchTable) drop(u *updates) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all = slices.DeleteFunc(t.all, func(v *updates) bool { return v == u })
 }
 
+// offer queues a change for all watchers that it concerns. The reader calls it.
 func (t *watchTable) offer(uri string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
