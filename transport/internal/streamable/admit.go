@@ -46,6 +46,10 @@ type BufferSource interface {
 
 // Admitter decides which requests are admitted, by Host, Origin and principal. Streamable HTTP and
 // HTTP+SSE share it. It is safe for concurrent use.
+//
+// cfg, origins and offered do not change after NewAdmitter. The other fields have locks or atomics
+// of their own, and none of these locks is held while another one is taken. host holds a copy,
+// because the carrier uses the memory of the request again.
 type Admitter struct {
 	cfg     Config
 	origins origins
@@ -122,6 +126,8 @@ func (a *Admitter) RefusedHost(host string) *Reply {
 	return a.refusals.refuse("host name", host, "AllowedHosts")
 }
 
+// hostAllowed reports whether clients may reach the server under host. Most requests have the same
+// Host, which costs one comparison.
 func (a *Admitter) hostAllowed(host string) bool {
 	if last := a.host.Load(); last != nil && *last == host {
 		return true
@@ -133,11 +139,13 @@ func (a *Admitter) hostAllowed(host string) bool {
 	return allowed
 }
 
+// remember makes host the cached one. If several goroutines do that at once, any of them wins.
 func (a *Admitter) remember(host string) {
 	own := strings.Clone(host) // host may be part of the request's memory, which must not be kept
 	a.host.Store(&own)
 }
 
+// hostListed is hostAllowed without the cache.
 func (a *Admitter) hostListed(host string) bool {
 	name := hostname(host)
 	if name == "" {
@@ -206,6 +214,7 @@ func mirrors(name string) bool {
 	return len(name) > prefix && strings.EqualFold(name[:prefix], dialect.MirrorPrefix) && token(name)
 }
 
+// token reports whether s is a token (RFC 9110 section 5.6.2), or empty.
 func token(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(",:;\"()<>@[]{}?=/\\", r) })
 }

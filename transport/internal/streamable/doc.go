@@ -53,4 +53,59 @@
 // half a second without work, and end when the host begins to stop. While streams are open, one
 // more goroutine serves all of them. With the first shared session it starts two more. Shutdown
 // waits for all goroutines.
+//
+// # Ownership and locks
+//
+// A request has one goroutine of its carrier, which is in PendingRequest.Serve until the response
+// is decided. With a Hijacker it also serves the exchange. Otherwise a goroutine of the worker pool
+// does, and the goroutine of the carrier waits. The endpoint has these other goroutines:
+//
+//   - one for all heartbeats, while streams are open (heartbeats.run), and short ones for single
+//     beats, which the end of a stream waits for
+//   - one for a stream whose events come in quick succession (stream.pour), until nothing is
+//     pending
+//   - one for the end of each connection that was carried with Begin (streamConn.close)
+//   - one for each stream that another node writes and Begin carries (follower.serve), until the
+//     stream or the connection ends
+//   - those of the node: its subscription and its periodic look (package cluster)
+//   - those of timers: a late response (responseTimers), an idle session (expiryQueue), an expired
+//     token
+//
+// A postedExchange holds everything of one POST: its session in use, its place among the client's
+// calls, and the stream of its response. Its serve gives all that back, in whatever goroutine it
+// runs. If the response stays open, the Stream has another use of the session and another count in
+// running. Its leave gives both back, once, when the connection has ended. A request that is
+// refused before the hand-over is released by run itself.
+//
+// The body of a POST belongs to the endpoint, and the answer to the goroutine that returns the
+// Reply. Memory of a BufferSource may be taken for an answer only until PendingRequest.Serve
+// returns: whole cuts the stream off from it.
+//
+// Locks are taken in these orders:
+//
+//   - Endpoint.mu, session.mu, expiryQueue.mu
+//   - stream.mu, session.mu
+//   - stream.mu, record.mu
+//   - record.changing, then session.mu or record.mu, one at a time
+//
+// A stream's lock is held while its frames are written to the log and to the connection. It
+// therefore blocks for as long as the client does not read, up to the limit of the carrier. No
+// other lock is held during I/O, except record.changing. Never take a stream's lock while you hold
+// the lock of the session, of the endpoint, of a queue, of the timers or of heartbeats. Functions
+// that end streams collect them under the lock and end them after it.
+//
+// heartbeats.mu, responseTimers' queue.mu, streamQuotas.mu, refusals.mu and sessionLife.mu are
+// taken last. The lock of a responseTimer's queue is held while its timers fire, and firing never
+// blocks.
+//
+// # Panics and crashes
+//
+// hostcall recovers panics of the host, and the request is answered with an internal error. A panic
+// of a store is recovered where a goroutine of the endpoint would otherwise end the program: in
+// serve, in pour, in beats, and at the end of a connection. runtime.Goexit in a handler ends the
+// goroutine of the request; deserted hands the connection over before that.
+//
+// If the process dies, its sessions remain in the shared store, and other nodes restore them. Its
+// streams remain in the log with their wills; see stream_will.go. Without a shared store, both are
+// gone.
 package streamable

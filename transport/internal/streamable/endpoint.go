@@ -26,6 +26,11 @@ var (
 //
 // mu guards the sessions that requests can find. keep and adopt add a session, and end removes it.
 // The other fields do not change or are safe for concurrent use.
+//
+// running counts each request in PendingRequest.Serve, each exchange that a worker serves, and each
+// open stream. Every TryAdd and Add has one Done. Shutdown waits for all of them before it ends the
+// sessions. life ends after the sessions, or when the time of Shutdown is over. following ends as
+// soon as Shutdown begins, because another node continues those streams.
 type Endpoint struct {
 	*Admitter
 	host   transport.Host
@@ -81,6 +86,9 @@ func (e *Endpoint) methods() string {
 }
 
 // joinNodes makes the endpoint a node if the host shares its sessions with other processes.
+//
+// It is called by New, before requests arrive. The node has no goroutine until the first shared
+// session.
 func (e *Endpoint) joinNodes() {
 	store := e.offered.Sessions
 	if store == nil {
@@ -177,6 +185,9 @@ const (
 // Serve answers the request. It blocks until the response is decided. The endpoint owns the body of
 // a POST from then on; for other methods body is nil. If the context of the request is cancelled,
 // the client has disconnected.
+//
+// Carriers call it once, in the goroutine that reads the connection. The count in running passes to
+// the stream if the reply is open.
 func (v *PendingRequest) Serve(body []byte) *Reply {
 	if v.e.Stops() || !v.e.running.TryAdd() {
 		if !v.goesOn(body) {
@@ -210,6 +221,7 @@ func (v *PendingRequest) goesOn(body []byte) bool {
 	return true
 }
 
+// serve dispatches by the method. The caller has counted the request.
 func (v *PendingRequest) serve(body []byte) *Reply {
 	v.id, v.ids = v.r.Fields.Value(headerSession)
 	switch v.r.Method {
@@ -244,6 +256,8 @@ func (e *Endpoint) all() []*session {
 	return slices.Collect(maps.Values(e.sessions))
 }
 
+// endSessions ends all sessions on this node, then the endpoint's context, the workers and the
+// node. Shared sessions stay in the store. It waits for the goroutines of the node.
 func (e *Endpoint) endSessions() {
 	for _, s := range e.all() {
 		e.end(s, ending{cause: errStopped, stays: s.record.made()})

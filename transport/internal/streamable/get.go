@@ -27,6 +27,8 @@ func (v *PendingRequest) get() *Reply {
 }
 
 // resume continues the stream that an event id identifies, on whichever node the stream is written.
+//
+// The session is in use by p until get returns; an open stream has a use of its own.
 func (v *PendingRequest) resume(s *session, id string, p *posting) *Reply {
 	if v.e.events == nil {
 		return nothingToResume()

@@ -16,6 +16,10 @@ import (
 // One goroutine (run) does this. The first stream that joins starts it; the last stream that leaves
 // waits for its end. mu guards the set of streams. A stream that take has returned stays valid
 // after the unlock, because its end waits for beats.
+//
+// No lock of a stream is taken under mu. run reads the set under mu, and calls beat and expire
+// after it, in goroutines of their own. A stream that joins when the last one is leaving starts a
+// new goroutine: quit and done belong to one goroutine each.
 type heartbeats struct {
 	every   time.Duration
 	closing <-chan struct{} // closed when the host begins to stop; may be nil
@@ -56,6 +60,9 @@ func (h *heartbeats) add(a *streamConn, until time.Time) {
 }
 
 // leave removes a stream, if it has joined. If it is the last one, leave waits for the goroutine.
+//
+// It must not be called with stream.mu, because the goroutine may first wait for beats, which take
+// that lock.
 func (h *heartbeats) leave(a *streamConn) {
 	h.mu.Lock()
 	if _, ok := h.streams[a]; !ok {
@@ -76,6 +83,7 @@ func (h *heartbeats) leave(a *streamConn) {
 	}
 }
 
+// run is the goroutine. It ends when quit is closed.
 func (h *heartbeats) run(quit, done chan struct{}) {
 	defer close(done)
 	beat := time.NewTicker(max(h.every/looks, 1))
@@ -143,6 +151,9 @@ const (
 )
 
 // each calls do, which may block, for all streams of take, each in a goroutine of its own.
+//
+// It does not wait for all of them. The WaitGroup beats of each stream does, at its end. A panic of
+// do is recovered.
 func each(all []*streamConn, do func(*streamConn)) {
 	for some := range slices.Chunk(all, together) {
 		ended := make(chan struct{}, len(some))

@@ -12,6 +12,10 @@ import (
 var errClientGone = errors.New("streamable: the client closed the stream")
 
 // posting is one POST. It is the transport.Sessions of its request.
+//
+// The goroutine of the request owns it until run hands the exchange over; after that, the goroutine
+// that serves the exchange does. call is atomic, because both may end the counting: the one when
+// the response becomes a stream, the other at the end of the exchange.
 type posting struct {
 	v       *PendingRequest
 	session *session // found or opened; in use until release
@@ -42,6 +46,8 @@ func (p *posting) Open() (*transport.Connection, error) {
 	return p.session.link, nil
 }
 
+// release gives back the calls and the session. It is called once, when the exchange has been
+// served or was refused.
 func (p *posting) release() {
 	p.uncount()
 	if p.session != nil {
@@ -50,6 +56,8 @@ func (p *posting) release() {
 }
 
 // uncount ends the counting of the calls. Further calls have no effect.
+//
+// It may be called by two goroutines at the same time.
 func (p *posting) uncount() {
 	if call := p.call.Swap(nil); call != nil {
 		call.leave(p.calls)
@@ -57,6 +65,8 @@ func (p *posting) uncount() {
 }
 
 // discard drops a session that was opened for a frame that the host did not accept.
+//
+// It must be called before keep, while no other request can find the session.
 func (p *posting) discard() {
 	if p.opened {
 		p.session.cancel(errSessionEnded)
@@ -96,6 +106,10 @@ func (p *posting) issued() []Field {
 }
 
 // open returns the reply that lets a carrier take the stream over.
+//
+// The caller must return the reply. leave keeps the session in use and the endpoint from stopping
+// until the carrier's connection has ended. It holds no memory of the request, which the carrier
+// uses again.
 func (v *PendingRequest) open(s *Stream, p *posting) *Reply {
 	e, session := v.e, p.session
 	if session != nil {

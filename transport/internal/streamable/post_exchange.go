@@ -12,6 +12,10 @@ import (
 
 // postedExchange is a POST and its exchange, in one allocation. It is not pooled, because handlers
 // may keep their contexts, which point into it.
+//
+// Accept has returned its exchange before any other goroutine sees it. After that, stream.mu guards
+// what the waiting goroutine and the serving one share. Contexts of handlers point into ctx, so the
+// whole value lives as long as one of them.
 type postedExchange struct {
 	posting
 	body    []byte
@@ -24,6 +28,9 @@ type postedExchange struct {
 // (see Hijacker), the calling goroutine serves the exchange. Otherwise a worker does, because the
 // exchange may outlive the request, and the calling goroutine waits until the response is decided.
 // call counts the n calls of the frame; it may be nil.
+//
+// handed tells who releases x: run itself, or serve. A panic of a store before the hand-over passes
+// through run, which releases x.
 func (v *PendingRequest) run(body []byte, call *streamQuota, n int) *Reply {
 	x := &postedExchange{posting: posting{v: v, calls: n}, body: body}
 	x.call.Store(call)
@@ -105,6 +112,10 @@ func (x *postedExchange) within(request context.Context) {
 
 // await starts the exchange and waits until its response is decided: one whole response, if the
 // answer is the first message and comes in time, or a stream that a carrier takes over.
+//
+// The timer belongs to await: it goes back to the pool after whole has cut the stream off from it.
+// If the client disconnects first, await returns a stream, and the carrier notices the end when it
+// writes.
 func (x *postedExchange) await() *Reply {
 	v, st := x.v, &x.stream
 	w := v.e.timers.add(nil)
@@ -124,6 +135,8 @@ func (x *postedExchange) await() *Reply {
 
 // lasting opens the stream of an exchange that waits for something to happen. It counts among the
 // client's streams, not among its calls.
+//
+// If there are too many streams, the exchange is cancelled by gone, and ends in its own goroutine.
 func (x *postedExchange) lasting() *Reply {
 	x.uncount()
 	if !x.v.e.enter(&x.v.owner) {
@@ -137,12 +150,17 @@ func (x *postedExchange) lasting() *Reply {
 }
 
 // apart serves an exchange after run has called running.Add for it.
+//
+// It is the function of the worker pool.
 func (x *postedExchange) apart() {
 	defer x.v.e.running.Done()
 	x.serve()
 }
 
 // serve serves the exchange to its end.
+//
+// The deferred calls run in this order: the context ends, the stream ends, a stopping endpoint
+// waits for the client, and the uses are given back. They also run after runtime.Goexit.
 func (x *postedExchange) serve() {
 	e := x.v.e
 	defer hostcall.Recover() // an event store may panic at the end of the stream
@@ -163,6 +181,8 @@ const farewell = 2 * time.Second
 
 // linger keeps the endpoint from stopping before a client that polls has fetched its answer. If
 // nodes share the log, the client can fetch the answer from another node.
+//
+// It polls, because it runs only while the endpoint stops.
 func (e *Endpoint) linger(st *stream) {
 	if e.node != nil || !e.Stops() || !st.waits() {
 		return

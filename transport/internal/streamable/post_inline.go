@@ -19,6 +19,11 @@ type Hijacker interface {
 // inline serves the exchange in the calling goroutine. If the exchange sends something before its
 // answer, takes longer than Config.StreamDelay, or ends the goroutine, the Hijacker hijacks the
 // connection.
+//
+// While the exchange runs, three goroutines may want the connection: this one with the answer, a
+// handler that sends first, and the timer. stream.mu decides: giveAway takes st.inline, and whole
+// clears it. Whoever comes second does nothing. hijacked is closed when the carrier has the
+// connection, and inline does not return before.
 func (x *postedExchange) inline() *Reply {
 	e, st := x.v.e, &x.stream
 	st.inline = x
@@ -43,6 +48,9 @@ func (x *postedExchange) inline() *Reply {
 }
 
 // overdue is called when the exchange has kept its goroutine for Config.StreamDelay.
+//
+// The timer calls it in a goroutine of its own. It may run after the exchange has ended, and then
+// does nothing.
 func (x *postedExchange) overdue() {
 	x.stream.mu.Lock()
 	defer x.stream.mu.Unlock()
@@ -60,6 +68,9 @@ func (x *postedExchange) deserted() {
 // giveAway lets the Hijacker hijack the connection, if the goroutine that reads the connection
 // serves the exchange and may still answer there. The caller holds st.mu, which is unlocked during
 // the hijack.
+//
+// It may be called more than once; only the first call hijacks. While st.mu is unlocked, the
+// exchange may send or end.
 func (st *stream) giveAway() {
 	x := st.inline
 	if x == nil {
@@ -72,6 +83,8 @@ func (st *stream) giveAway() {
 	x.give()
 }
 
+// give calls the Hijacker, which takes the connection over in its own way. It closes hijacked in
+// any case, so that inline does not wait forever.
 func (x *postedExchange) give() {
 	defer close(x.stream.hijacked)
 	defer hostcall.Recover()

@@ -9,6 +9,10 @@ import (
 
 // responseTimer limits the time until the response of one request is decided. Either the request
 // waits for wake, or its goroutine serves the exchange, and fire calls overdue.
+//
+// The goroutine of the request owns it from add to remove. queue.mu guards the links, late and
+// queued. inline is set before add queues the timer, and cleared after remove has unlinked it. wake
+// has room for one signal, which remove takes out, so that the next owner does not get it.
 type responseTimer struct {
 	in         *queue          // never changes
 	wake       chan struct{}   // 1-buffered
@@ -19,6 +23,8 @@ type responseTimer struct {
 }
 
 // fire ends the wait. It never blocks. Further calls have no effect.
+//
+// The stream calls it with stream.mu, and look with queue.mu.
 func (w *responseTimer) fire() {
 	if w.inline != nil {
 		go w.inline.overdue()
@@ -46,6 +52,9 @@ func (w *responseTimer) wait(ctx context.Context) {
 // responseTimers fires timers after limit. Each request needs one, so there are many queues with a
 // lock each. A timer always uses the same queue. Other processors seldom use that queue, because
 // the pool gives a processor the timers that it has put back itself.
+//
+// spare is a pool: a timer in it is in no queue and has no signal. next only spreads new timers
+// over the queues.
 type responseTimers struct {
 	limit time.Duration
 	began time.Time
@@ -57,6 +66,9 @@ type responseTimers struct {
 
 // queue is ordered by time, because all its timers have the same limit. One time.Timer serves them
 // all. Most requests are answered before it has to be set.
+//
+// look holds mu while it fires timers. fire starts a goroutine or sends a signal, and takes no
+// lock.
 type queue struct {
 	of *responseTimers
 
@@ -99,6 +111,7 @@ func (p *responseTimers) remove(w *responseTimer) {
 	p.spare.Put(w)
 }
 
+// add puts w at the end of the queue, and starts the timer if it does not run.
 func (q *queue) add(w *responseTimer) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -125,6 +138,8 @@ func (q *queue) set(after time.Duration) {
 	q.timer.Reset(after)
 }
 
+// After remove, look does not fire w. The caller must make sure that the stream does not, either;
+// see stream.whole.
 func (q *queue) remove(w *responseTimer) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -29,6 +29,10 @@ var (
 // release of the last use queues an idle session in young or expiring, by the time when it ends.
 // The timer of the queue calls look, which ends the session or queues it again. A session that is
 // used again stays in its queue, and look ignores it. end is final.
+//
+// mu is taken after Endpoint.mu and after the lock of a stream, and before expiryQueue.mu. It is
+// not held during I/O, and no stream is used under it. life, link, record and the first fields do
+// not change after the session can be found. open is an atomic, because each request changes it.
 type session struct {
 	e         *Endpoint
 	id        string
@@ -82,6 +86,8 @@ func (e *Endpoint) singleSession(ctx context.Context, r *Request) *session {
 	return s
 }
 
+// makeSession returns a session that no request can find, without a use. Its context must be ended
+// if it is not kept.
 func (e *Endpoint) makeSession(ctx context.Context, r *Request, id, opener string) *session {
 	s := &session{e: e, id: id, principal: principalKey(ctx), opener: opener}
 	s.life.Begin(e.life, nil)
@@ -112,6 +118,8 @@ func (s *session) enter(most int) bool {
 }
 
 // cancel ends the context of the session.
+//
+// It may be called under s.mu: functions that wait for the end run in goroutines of their own.
 func (s *session) cancel(cause error) { s.life.End(cause) }
 
 // standalone returns the stream for messages that do not belong to an exchange.
@@ -125,6 +133,9 @@ func (s *session) standalone() *stream {
 }
 
 // silence ends the standalone stream, even if it has not been made yet.
+//
+// It ends the stream after it has released s.mu, because finish takes the stream's lock and may
+// wait for a write.
 func (s *session) silence() {
 	s.mu.Lock()
 	s.silent = true
@@ -143,6 +154,8 @@ func (s *session) Send(ctx context.Context, frame transport.Frame) error {
 
 // keep lets other requests find a new session. The session begins with one use, for the request
 // that opened it.
+//
+// No other goroutine knows the session before, so most fields are set without a lock.
 func (e *Endpoint) keep(s *session, plan transport.Plan) {
 	s.mu.Lock()
 	s.polls = plan.Polls
@@ -176,6 +189,10 @@ const handshakeTime = time.Minute
 // room reports whether a client may open one more session. To make room it ends idle sessions that
 // this node can restore from their records. At MaxSessions it also ends another session; see
 // displace.
+//
+// It ends sessions without e.mu, and then looks again. Another request may have taken the room
+// meanwhile. The number of sessions may exceed the limit by the number of requests that open one at
+// the same time.
 func (e *Endpoint) room(opener string) bool {
 	for {
 		e.mu.Lock()
@@ -199,6 +216,8 @@ func (e *Endpoint) room(opener string) bool {
 // displace ends a session to make room for a new one. It chooses the oldest session whose client
 // has sent nothing after initialize, or else the session that has been idle for longest. It returns
 // false if the first few sessions of both queues are in use.
+//
+// It holds no lock while it ends the session. A session that is used in between stays.
 func (e *Endpoint) displace() bool {
 	const few = 64
 	for _, queue := range []*expiryQueue{&e.young, &e.expiring} {
@@ -235,6 +254,8 @@ func (s *session) givesWay(young bool) bool {
 }
 
 // enqueue queues an idle session by the time when it ends. The caller holds s.mu.
+//
+// The session must not be in a queue.
 func (s *session) enqueue() {
 	s.waits = &s.e.expiring
 	if !s.used {
@@ -250,6 +271,8 @@ func (e *Endpoint) roomFor(opener string) bool {
 }
 
 // forgetSession undoes keep or adopt: other requests do not find the session any more.
+//
+// It takes e.mu, and must not be called with s.mu. It does nothing if the session was replaced.
 func (e *Endpoint) forgetSession(s *session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -278,6 +301,9 @@ func (s *session) use() bool {
 }
 
 // release undoes use. The idle time begins with the last release.
+//
+// For each successful use there must be one release, in any goroutine. It may end the context of a
+// session for one request, but never ends a session that can be found: that is the work of look.
 func (s *session) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -302,6 +328,8 @@ func (s *session) release() {
 
 // look is called when the session was taken out of its queue. It ends a session that has been idle
 // for long enough, and queues another idle session again.
+//
+// It holds no lock when it ends the session; end checks the conditions again.
 func (s *session) look() {
 	s.mu.Lock()
 	if s.ended {
@@ -332,6 +360,9 @@ type ending struct {
 
 // end ends the session, if how allows it. It decides under the session's lock, which use also
 // takes. A session that a request has found therefore does not expire.
+//
+// Only the first call has an effect. It must be called without a lock. Streams are ended after s.mu
+// was released, and their frames may still be written until then.
 func (e *Endpoint) end(s *session, how ending) {
 	s.mu.Lock()
 	if s.ended || how.unused && s.uses > 0 || how.due && s.until > s.e.expiring.now() {
@@ -369,6 +400,8 @@ func (v *PendingRequest) named() (*session, error) {
 }
 
 // demanded returns the session of a GET or DELETE, in use until release, or a refusal.
+//
+// It stands for GET and DELETE what Find is for POST.
 func (v *PendingRequest) demanded() (*session, *Reply) {
 	s, err := v.named()
 	switch {

@@ -9,6 +9,9 @@ import (
 // sessionLife is the context of a session. AfterFunc registers a function here instead of waiting
 // for Done, which would cost a goroutine or an inner context. That is enough, because the endpoint
 // calls End for all sessions when the parent, the endpoint's context, ends.
+//
+// mu is taken after the context has ended or while it has not, so no function is lost: AfterFunc
+// sees the end, or End sees the function. mu is held only for the list.
 type sessionLife struct {
 	lazyctx.Context
 
@@ -48,6 +51,8 @@ func (l *sessionLife) AfterFunc(do func()) (stop func() bool) {
 }
 
 // remove removes a from the list. It returns false if a has run or was removed before.
+//
+// It is the stop function that AfterFunc returns.
 func (l *sessionLife) remove(a *after) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,6 +8,9 @@ import (
 // expiryQueue is a priority queue of idle sessions by the time at which they may expire, with one
 // timer for all. A session that is used again is not moved in the queue, because then every request
 // would need the queue's lock. Instead look looks at it too early, and queues it again.
+//
+// The callers of add and remove hold session.mu; look, next and first do not. Between next and
+// session.look, the session is in no queue, and its field due keeps release from queuing it twice.
 type expiryQueue struct {
 	began time.Time
 
@@ -45,6 +48,9 @@ func (d *expiryQueue) remove(s *session) {
 }
 
 // look is called by the timer. It calls look of each session that is due.
+//
+// It runs in the timer's goroutine, and holds no lock while it ends a session. wind sets the timer
+// again when nothing more is due.
 func (d *expiryQueue) look() {
 	for s := d.next(); s != nil; s = d.next() {
 		s.look()
@@ -66,6 +72,8 @@ func (d *expiryQueue) next() *session {
 
 // first removes the session that is due next from the queue and returns it, or nil if the queue is
 // empty.
+//
+// The caller must call givesWay, which clears due.
 func (d *expiryQueue) first() *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,6 +135,7 @@ func (d *expiryQueue) down(i int, one expiry) int {
 	}
 }
 
+// put stores an element at i. The caller holds d.mu.
 func (d *expiryQueue) put(i int, one expiry) {
 	d.queue[i] = one
 	one.s.queued = int32(i) + 1 //nolint:gosec // sessions are bounded

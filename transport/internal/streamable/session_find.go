@@ -12,6 +12,9 @@ import (
 )
 
 // find returns the session with the id if it belongs to this principal. The caller must release it.
+//
+// It reads the store without a lock. Between known and use, the session may expire on this node;
+// use decides that under session.mu.
 func (v *PendingRequest) find(id string) (*session, error) {
 	if v.e.node == nil {
 		s := v.owner.session
@@ -59,6 +62,8 @@ func (e *Endpoint) local(id string) *session {
 
 // known returns the session with the id, updated from the store, so that this request sees what
 // other nodes have changed. due reports whether the record must be touched.
+//
+// The session is not in use yet.
 func (v *PendingRequest) known(id string) (s *session, due bool, err error) {
 	e, principal := v.e, v.Principal()
 	s = e.local(id)
@@ -110,6 +115,8 @@ func (v *PendingRequest) restore(id string, kept port.Record) (*session, error) 
 
 // adopt lets other requests find a restored session. It returns s, or the session that a concurrent
 // request has restored first, or nil if there is no room.
+//
+// e.mu is released while another session is ended, so both checks are made again.
 func (e *Endpoint) adopt(s *session) *session {
 	e.node.Begin(e.life)
 	e.mu.Lock()
@@ -136,6 +143,9 @@ func (e *Endpoint) adopt(s *session) *session {
 // evictable returns an idle session that can be restored when it is needed again, and whose end
 // makes room for one more session of the client. If there is none, it returns nil. The caller holds
 // e.mu.
+//
+// It takes the lock of each session that it looks at. The session may be used again before the
+// caller ends it; end then does nothing.
 func (e *Endpoint) evictable(opener string) *session {
 	if e.node == nil {
 		return nil
@@ -157,6 +167,8 @@ func (s *session) idle() bool {
 }
 
 // receive handles a message of another node. It must not block.
+//
+// The end of a session may wait for its streams, so it runs in a goroutine of the node.
 func (e *Endpoint) receive(m cluster.Message) {
 	if m.Kind != cluster.Ended {
 		return

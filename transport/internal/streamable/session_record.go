@@ -28,6 +28,10 @@ type head struct {
 
 // record is a session's entry in the shared store, as this node last read it. The host's first
 // Update creates it in the store.
+//
+// changing makes updates of this node follow each other, and is the only lock that is held during
+// I/O on the store. mu is never held during I/O. Readers of other goroutines see the last state
+// that set has stored. Versions only grow.
 type record struct {
 	s   *session
 	key string
@@ -77,6 +81,8 @@ func (r *record) made() bool {
 const attempts = 32
 
 // update stores the result of change, which gets the newest record.
+//
+// change may be called several times. It must not call update or Update, because changing is held.
 func (r *record) update(ctx context.Context, change func(h *head, state []byte) []byte) error {
 	r.changing.Lock()
 	defer r.changing.Unlock()
@@ -103,6 +109,8 @@ func faster(err error) bool {
 }
 
 // write stores the result of change, which gets the record as this node knows it.
+//
+// The caller holds changing, but not mu.
 func (r *record) write(ctx context.Context, change func(h *head, state []byte) []byte) error {
 	r.mu.Lock()
 	h, state, version := r.head, bytes.Clone(r.state), r.version
@@ -146,6 +154,8 @@ func (r *record) see(kept port.Record) error {
 
 // set stores a newer version in r. It ignores an older one, which may have been read before this
 // node wrote a newer one.
+//
+// state belongs to the record from then on, and is never changed.
 func (r *record) set(h head, state []byte, version uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,6 +170,8 @@ func (r *record) set(h head, state []byte, version uint64) {
 
 // expires returns the time when the store may drop the record if it is not touched. That is a
 // quarter of SessionIdle after the session becomes due, because touch may come that late.
+//
+// It takes session.mu.
 func (s *session) expires() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

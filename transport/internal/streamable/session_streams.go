@@ -22,6 +22,8 @@ func (s *session) numbers() *numbered {
 
 // number returns a new number for a stream, for event ids and for the log. If nodes share a log,
 // the number is random, because counters of several nodes would collide.
+//
+// It takes session.mu, and may be called with stream.mu.
 func (s *session) number() uint64 {
 	if s.record != nil {
 		return numberOf(s.e.node.Mark)
@@ -62,6 +64,9 @@ func (s *session) prefix() string {
 }
 
 // remember makes a stream findable by its number, for resumption.
+//
+// A session that has ended keeps no stream, so nothing drops its events later. It may be called
+// with stream.mu.
 func (s *session) remember(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,6 +82,9 @@ func (s *session) remember(st *stream) {
 
 // retire is called when a stream has ended. The stream stays resumable until more than kept other
 // streams have ended after it.
+//
+// It is called with the lock of the stream that has ended, and takes session.mu. The events of the
+// oldest stream are dropped after session.mu was released, because that is I/O.
 func (s *session) retire(number uint64) {
 	s.mu.Lock()
 	n := s.numbers()
@@ -98,6 +106,8 @@ func (s *session) retire(number uint64) {
 }
 
 // stream returns the stream with the number, if this node writes it; otherwise nil.
+//
+// The stream may have ended.
 func (s *session) stream(number uint64) *stream {
 	if number == 0 {
 		return s.standalone()
@@ -146,6 +156,8 @@ func (st *stream) eventID(seq uint64) []byte {
 // primingID returns the id of a priming event, an event without data after which the client can
 // resume. On the standalone stream each connection gets such an event. A counter is appended there,
 // because event ids must be unique.
+//
+// The caller holds st.mu. primes takes session.mu.
 func (st *stream) primingID(after uint64) []byte {
 	id := st.eventID(after)
 	if st.standalone {
@@ -164,6 +176,8 @@ func (s *session) primes() uint64 {
 }
 
 // holds reports whether the log still has all events after the one numbered after.
+//
+// It reads the log with st.mu, so that no event is appended meanwhile.
 func (st *stream) holds(after uint64) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -186,6 +200,8 @@ func (st *stream) end(stays bool) {
 }
 
 // forget removes the stream's events from the log.
+//
+// It takes no lock, and may be called with the lock of another stream.
 func (st *stream) forget() {
 	if st.log != nil {
 		_ = st.log.Drop(context.WithoutCancel(st.session.ctx), st.key())

@@ -21,6 +21,9 @@ func (r *record) writerNode() string {
 
 // writtenElsewhere reports whether another node writes the standalone stream. It reads the
 // record. While the store is unavailable it relies on what it read last.
+//
+// It is called with stream.mu, once for each message of a standalone stream, and reads the store
+// each time.
 func (r *record) writtenElsewhere(ctx context.Context) bool {
 	if !r.made() {
 		return false
@@ -50,6 +53,9 @@ func (s *session) becomeWriter(ctx context.Context) *Reply {
 // claimWriter makes this node the writer. After the first Adopt, the host receives what other nodes
 // change in the session. The second Adopt shows the host what they changed before that. Nothing is
 // missed.
+//
+// It must be called without stream.mu. If it fails in the middle, this node may already be the
+// writer in the record; the client tries again, here or elsewhere.
 func (s *session) claimWriter(ctx context.Context) error {
 	adopt, r := s.e.offered.Adopt, s.record
 	if err := adopt(s.link); err != nil {
@@ -79,6 +85,9 @@ func (r *record) nameWriter(ctx context.Context) error {
 // catchUp finds the sequence number of a standalone stream that other nodes have written. It
 // appends an empty event, which clients do not see. Earlier events are replayed only to a client
 // that names one (Last-Event-ID).
+//
+// It holds stream.mu while it appends, so that no message gets an older number. record.mu is taken
+// inside, for a moment.
 func (st *stream) catchUp(ctx context.Context) error {
 	r := st.session.record
 	st.mu.Lock()

@@ -25,6 +25,9 @@ type Ender interface {
 }
 
 // put writes a part of an SSE stream, preceded by the header if it is the first.
+//
+// The caller holds stream.mu, or is pour while it runs, or follower.serve, which alone uses its
+// connection.
 func (a *streamConn) put(part []byte) error { return a.putPart(part, false) }
 
 // putPart is like put; last reports that nothing follows part.
@@ -48,6 +51,8 @@ func (a *streamConn) putPart(part []byte, last bool) error {
 }
 
 // write sends r as the whole response of the connection.
+//
+// The caller holds stream.mu.
 func (r *Reply) write(a *streamConn) error {
 	if err := a.sink.Open(r.Status, append(a.header, r.Header...), len(r.Body)); err != nil || len(r.Body) == 0 {
 		return err
@@ -57,6 +62,10 @@ func (r *Reply) write(a *streamConn) error {
 
 // attach makes a the stream's connection, and writes the events that the client has missed. It
 // returns false if nothing more is to be sent on a.
+//
+// It holds st.mu while it writes, so that no new event comes between the missed ones. If it returns
+// false, a is closed. settle runs after st.mu was released, and wakes a sender that waits for the
+// connection.
 func (st *stream) attach(a *streamConn, from position) bool {
 	defer st.settle()
 	st.mu.Lock()
@@ -89,6 +98,8 @@ func (st *stream) leaveOld() {
 
 // greet writes the header and a first event or comment if the client is waiting for them. It
 // prepares a priming event for a client that may poll.
+//
+// It returns false if the connection is broken. The caller holds st.mu.
 func (st *stream) greet(a *streamConn, from position) bool {
 	polls := st.sse && st.log != nil && st.plan.Polls
 	if st.standalone {
@@ -117,6 +128,9 @@ func (st *stream) greet(a *streamConn, from position) bool {
 }
 
 // replay writes the events of the log that the client has not seen.
+//
+// It returns false if the events cannot be read or written. The caller holds st.mu, and no
+// goroutine pours.
 func (st *stream) replay(a *streamConn, from position) bool {
 	if st.log == nil {
 		return st.unwritten(a)
@@ -163,6 +177,9 @@ func (st *stream) unwritten(a *streamConn) bool {
 
 // part detaches the connection after everything pending was written. If the stream has ended
 // without writing anything, part writes a response, because every request needs one.
+//
+// It is the last use of the sink. The caller has closed a, so no sender begins to write; part waits
+// for the one that is writing.
 func (st *stream) part(a *streamConn) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -187,12 +204,15 @@ func (st *stream) nothing() *Reply {
 	return &Reply{Status: http.StatusAccepted}
 }
 
+// writeAnswer writes the whole response and closes the connection. The caller holds st.mu.
 func (st *stream) writeAnswer(a *streamConn) error {
 	defer a.close()
 	a.committed = true
 	return st.answer.write(a)
 }
 
+// detachLocked closes a and takes it from the stream. The end of a runs elsewhere, because it needs
+// st.mu, which the caller holds.
 func (st *stream) detachLocked(a *streamConn) {
 	a.close()
 	if st.at == a {
@@ -201,6 +221,9 @@ func (st *stream) detachLocked(a *streamConn) {
 }
 
 // beat writes a comment, so that the client and proxies see that the stream is alive.
+//
+// It runs in a goroutine of its own, and may wait for a sender that holds st.mu. beating keeps
+// heartbeats from starting another one meanwhile.
 func (a *streamConn) beat() {
 	defer a.beating.Store(false)
 	st := a.st

@@ -31,6 +31,12 @@ var errEnded = errors.New("streamable: the stream has ended")
 // mu guards the state. It is held during I/O on the connection and the log, to keep the order of
 // the frames. Locks are taken in the order stream.mu, session.mu, expiryQueue.mu; record.mu is
 // taken after stream.mu.
+//
+// These functions unlock mu in between, so their callers must look at the state again:
+// awaitCarrier, leaveOld, room, drain, and giveAway with its callers stream and Release.
+//
+// A connection owns the sink. The stream only borrows it under mu, or in pour. When at changes, the
+// old connection is closed, and its end gives its uses back. life ends at most once.
 type stream struct {
 	admitter   *Admitter
 	session    *session // nil without a session
@@ -65,6 +71,8 @@ type stream struct {
 }
 
 // answering returns the response for the answer f, without its body.
+//
+// header is shared and is not modified.
 func answering(f *transport.Frame, status int, header []Field) Reply {
 	r := Reply{Status: status, Header: header}
 	if f.RetryAfter > 0 {
@@ -154,6 +162,8 @@ func (st *stream) waits() bool {
 }
 
 // respond ends the stream with answer as the whole response. The caller holds st.mu.
+//
+// If no connection has attached yet, the goroutine of the request gets the answer from whole.
 func (st *stream) respond() error {
 	st.ended = true
 	st.tell()
@@ -200,6 +210,9 @@ func (st *stream) awaitCarrier(ctx context.Context) {
 
 // event writes a frame to the log and to the connection, as far as the stream has them. The caller
 // holds st.mu.
+//
+// The sequence number is assigned by the log, under st.mu, so it has the order in which frames are
+// written.
 func (st *stream) event(frame []byte) error {
 	if st.standalone && st.session != nil && st.session.record.writtenElsewhere(st.session.ctx) {
 		if st.at != nil {
@@ -236,6 +249,8 @@ func (st *stream) unlogged(a *streamConn, frame []byte) error {
 }
 
 // tell fires the timer of the request whose response is now decided. The caller holds st.mu.
+//
+// After whole has been called, there is no timer any more.
 func (st *stream) tell() {
 	if st.timer != nil {
 		st.timer.fire()
@@ -244,6 +259,8 @@ func (st *stream) tell() {
 }
 
 // settle records that a carrier has attached or never will, and wakes awaitCarrier.
+//
+// It may be called more than once.
 func (st *stream) settle() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -295,6 +312,9 @@ func (st *stream) served() {
 }
 
 // endLocked is like finish, for a stream whose field ended may already be set. The caller holds st.mu.
+//
+// It closes the connection but does not wait for its end. mark and retire use the log and
+// session.mu.
 func (st *stream) endLocked() {
 	st.ended = true
 	st.tell()
@@ -310,6 +330,8 @@ func (st *stream) endLocked() {
 // gone is called when a connection has detached from the stream. If no other connection carries the
 // stream, the client is lost. On 2026-07-28 this cancels the call (basic/transports/streamable-http
 // "Cancellation").
+//
+// It must be called without st.mu, because the end of life may run functions that send.
 func (st *stream) gone(cause error) {
 	st.mu.Lock()
 	st.lost = st.at == nil && !st.ended

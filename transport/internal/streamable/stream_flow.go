@@ -18,6 +18,11 @@ import (
 // After a failed write the next Send returns the error.
 //
 // The mu of the stream guards the fields, except spare, which only the goroutine uses.
+//
+// While the goroutine runs, it owns the sink and the header state of its connection; stream.mu does
+// not protect them then. It takes buf under mu, and writes it without mu. Code that needs the sink
+// must call drain first, or do without the sink if pours returns true. If the write panics, failed
+// is already set, and poured detaches the connection.
 type flow struct {
 	buf   []byte // events to be written; empty between two writes
 	spare []byte // buffer of the previous write, for reuse
@@ -50,6 +55,9 @@ func (st *stream) flows() *flow {
 }
 
 // pass writes one event, or leaves it to the goroutine. The caller holds st.mu.
+//
+// frame is copied, so it may be reused when pass returns. If the goroutine takes over, its error is
+// returned by a later Send.
 func (st *stream) pass(a *streamConn, id []byte, seq uint64, frame []byte) error {
 	f := st.flows()
 	f.buf, f.seq = appendEvent(f.buf, id, frame), seq
@@ -68,6 +76,8 @@ func (st *stream) pass(a *streamConn, id []byte, seq uint64, frame []byte) error
 func (st *stream) pours() bool { return st.flow != nil && st.flow.to != nil }
 
 // hurried counts an event, and reports whether several have come in quick succession.
+//
+// The caller holds st.mu.
 func (f *flow) hurried() bool {
 	if time.Since(f.wrote) > hurry {
 		f.quick = 0
@@ -79,6 +89,8 @@ func (f *flow) hurried() bool {
 
 // write writes buf while holding st.mu; last reports that nothing follows. An error detaches the
 // connection.
+//
+// The goroutine must not run.
 func (st *stream) write(a *streamConn, last bool) error {
 	f := st.flow
 	part := f.buf
@@ -102,6 +114,9 @@ func (st *stream) written(a *streamConn, seq uint64, err error) error {
 }
 
 // pour is the goroutine. It writes until nothing is pending.
+//
+// pass starts it, with to already set, and poured is its last step under st.mu. It counts in
+// nothing: part waits for it with drain before the connection ends.
 func (st *stream) pour(a *streamConn) {
 	defer hostcall.Recover()
 	st.mu.Lock()
@@ -117,6 +132,8 @@ func (st *stream) pour(a *streamConn) {
 
 // apart is like write, but unlocks st.mu during the write, so that new events can be added to buf.
 // last reports that no event will follow. The caller holds st.mu.
+//
+// The two buffers change places: events that arrive during the write go to the other one.
 func (st *stream) apart(a *streamConn, last bool) error {
 	f := st.flow
 	part := f.buf
@@ -171,6 +188,8 @@ func (st *stream) drain() error {
 
 // rescue keeps the events that were not written to a connection that is being replaced, unless the
 // log has them. The caller holds st.mu.
+//
+// attach then writes them first; see unwritten.
 func (st *stream) rescue() {
 	if f := st.flow; f != nil && st.log == nil {
 		f.rest, f.buf = append(f.rest, f.buf...), f.buf[:0]

@@ -23,6 +23,9 @@ const (
 // writer marks the end in the log. A node that has died marks nothing. When the follower notices
 // that, it ends the stream itself; see conclude. Only one goroutine at a time uses a follower:
 // first the one of follow, then the one of serve.
+//
+// It has no lock. It shares the session, which its stream keeps in use, and nothing else with other
+// goroutines. If this process dies, the client resumes elsewhere after the last event that it has.
 type follower struct {
 	s     *session
 	mark  uint32 // mark of the node that writes
@@ -65,6 +68,8 @@ func (f *follower) complete() bool {
 }
 
 // look reads the events after f.after into f.news.
+//
+// The previous news must have been written.
 func (f *follower) look(ctx context.Context) (err error) {
 	f.news, err = f.s.e.events.After(ctx, f.key, f.after)
 	return err
@@ -91,6 +96,9 @@ func (f *follower) tell(a *streamConn) bool {
 }
 
 // serve writes the stream to a until the stream or ctx ends, or nothing more can be expected.
+//
+// It runs in the goroutine of Stream.Serve, or in one that Stream.Begin has started. It alone uses
+// a.
 func (f *follower) serve(ctx context.Context, a *streamConn) {
 	if a.put([]byte(comment)) != nil {
 		return

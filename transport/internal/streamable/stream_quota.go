@@ -26,6 +26,8 @@ func (o *quotaOwner) owner() string {
 }
 
 // enter counts one more open stream of o until leave. It returns false if o is at its limit.
+//
+// If it returns true, leave must be called once, with the same o.
 func (a *Admitter) enter(o *quotaOwner) bool {
 	if o.session != nil {
 		return o.session.enter(a.cfg.MaxStreams)
@@ -70,6 +72,9 @@ func (a *Admitter) leave(o quotaOwner) {
 // A client remains known after its last stream. When there are more than most clients, add forgets
 // those without a stream. It sets their count to forgotten, and only then removes them from known.
 // A request that still has such a quota sees that count, and calls add for a new one.
+//
+// mu is held while clients are added or forgotten, and no other lock is taken under it. Between
+// Load and the enter of a quota, the client may be forgotten; the final count shows that.
 type streamQuotas struct {
 	known sync.Map // of *streamQuota, by client
 
@@ -131,6 +136,9 @@ func (p *streamQuotas) forget() {
 }
 
 // streamQuota counts the open streams of one client.
+//
+// open is at least 0 until the client is forgotten, and is never changed after that. A quota that
+// counts a stream cannot be forgotten, so leave needs no check.
 type streamQuota struct {
 	open atomic.Int64
 	_    [56]byte // padding: one cache line per client

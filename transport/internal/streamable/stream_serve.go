@@ -11,6 +11,9 @@ import (
 )
 
 // Stream is an open response. A carrier must carry it exactly once, with Serve or with Begin.
+//
+// It belongs to the carrier. leave runs once, when the connection has ended; it gives back the use
+// of the session, the place in a quota, and the count in Endpoint.running.
 type Stream struct {
 	st     *stream
 	from   position
@@ -43,6 +46,8 @@ func (s *Stream) expiring(e *Admission) *Stream {
 }
 
 // holdsQuota returns the quota at the end of the stream; see Admitter.enter.
+//
+// It must be called before the carrier gets s.
 func (s *Stream) holdsQuota(g *Admitter, who quotaOwner) {
 	after := s.leave
 	s.leave = func() { g.leave(who); after() }
@@ -111,6 +116,8 @@ func (s *Stream) followed(ctx context.Context, sink Sink) {
 }
 
 // connect returns a connection of the stream to a carrier.
+//
+// The sink belongs to the connection until end has returned.
 func (s *Stream) connect(sink Sink) *streamConn {
 	return &streamConn{st: s.st, sink: sink, header: s.header, leave: s.leave}
 }
@@ -121,6 +128,10 @@ func (s *Stream) connect(sink Sink) *streamConn {
 // begin attaches it. close may be called by any goroutine, at any time: when the stream ends, a
 // write fails, the client disconnects or the token expires. After close, end runs once. It writes
 // what is pending, detaches the connection, and calls leave.
+//
+// closed decides which goroutine ends the connection. heartbeats counts in beats what it has taken,
+// under its lock, and end waits for that after leave, so no beat uses the sink afterwards. silent,
+// expiry and the set of streams belong to heartbeats.
 type streamConn struct {
 	st        *stream
 	sink      Sink
@@ -141,6 +152,8 @@ type streamConn struct {
 }
 
 // begin attaches the connection.
+//
+// The connection may be closed before begin returns. join then does not add it.
 func (a *streamConn) begin(s *Stream) {
 	if a.st.attach(a, s.from) {
 		a.st.admitter.heartbeats.join(a, s.until)
@@ -148,6 +161,9 @@ func (a *streamConn) begin(s *Stream) {
 }
 
 // close ends the connection: nothing more is sent on it. It does not block and needs no lock.
+//
+// It may be called with any lock. With Begin it starts the goroutine that ends the connection; with
+// Serve it wakes the goroutine in Serve.
 func (a *streamConn) close() {
 	if a.closed.Swap(true) {
 		return
@@ -165,6 +181,9 @@ func (a *streamConn) close() {
 
 // end detaches the connection after everything pending was written, and calls leave. It is called
 // once, after close.
+//
+// It takes the locks of heartbeats and of the stream, one after the other. The steps run in this
+// order: no more beats, pending frames, detach, the end of the call, and leave.
 func (a *streamConn) end() {
 	defer a.leave()
 	defer a.st.gone(errClientGone) // cancels nothing if the stream has ended, or another connection carries it

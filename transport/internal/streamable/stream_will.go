@@ -44,6 +44,8 @@ func (st *stream) begin() {
 }
 
 // will returns the content of the first event; it may be nil. The caller holds st.mu.
+//
+// After the exchange has been served, there is none.
 func (st *stream) will() []byte {
 	x, ok := st.exchange.(transport.Planned)
 	if !ok {
@@ -60,6 +62,9 @@ const markTime = 5 * time.Second
 
 // mark appends the empty event that ends the stream for followers on other nodes. The caller holds
 // st.mu.
+//
+// It is written even if the context of the session has ended, but waits at most markTime with the
+// lock.
 func (st *stream) mark() {
 	if !st.session.record.made() {
 		return
@@ -73,6 +78,8 @@ func (st *stream) mark() {
 // new events. If two followers do that at the same time, the first end counts. It appends nothing
 // if the stream has already ended, or if the will is also missing, because the log may have dropped
 // its oldest events.
+//
+// It takes no lock. The log orders concurrent ends.
 func (f *follower) conclude(ctx context.Context) error {
 	events := f.s.e.events
 	all, err := events.After(ctx, f.key, 0)
