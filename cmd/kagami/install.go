@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -127,6 +128,10 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 	if err != nil {
 		return err
 	}
+	if bytes.Equal(text, file.read) {
+		_, err := fmt.Fprintf(a.out, "%s already has the server %s. Restart the client.\n", client.Name, r.Name)
+		return err
+	}
 	if err := a.confirm(f, file, text); err != nil {
 		return err
 	}
@@ -189,7 +194,11 @@ func (a *cli) uninstall(f *installFlags) error {
 	if err := a.confirm(f, file, text); err != nil {
 		return err
 	}
-	return errors.Join(file.write(text), known.keep(dirs, client.Name, f.name, ""))
+	if err := errors.Join(file.write(text), known.keep(dirs, client.Name, f.name, "")); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.out, "%s no longer has the server %s. Restart the client.\n", client.Name, f.name)
+	return err
 }
 
 // registration returns the description of the server for a client.

@@ -95,6 +95,9 @@ func TestInstall(t *testing.T) {
 		if text := read(); !strings.Contains(text, everything) || c.Member != "" && (!strings.Contains(text, "// last words") || !strings.Contains(text, "// keep")) {
 			t.Errorf("%s:\n%s", c.Name, text)
 		}
+		if out, errs, code := kagami(t, install...); code != 0 || !strings.Contains(out, c.Name+" already has the server notes.") {
+			t.Errorf("%s, the same: exit code %d\n%s%s", c.Name, code, out, errs)
+		}
 		if _, errs, code := kagami(t, append(install, "--yes", "--env", "K=v")...); code != 0 || strings.Count(read(), `"K"`) != 1 || strings.Count(read(), everything) != 1 {
 			t.Errorf("%s, again: exit code %d\n%s%s", c.Name, code, errs, read())
 		}
@@ -104,7 +107,7 @@ func TestInstall(t *testing.T) {
 		if _, errs, code := kagami(t, "uninstall", "old", "--client", c.Name, "--yes"); code != 1 || !strings.Contains(errs, "kagami did not write") {
 			t.Errorf("%s, of another: exit code %d\n%s", c.Name, code, errs)
 		}
-		if out, errs, code := kagami(t, "uninstall", "notes", "--client", c.Name, "--yes"); code != 0 || read() != before {
+		if out, errs, code := kagami(t, "uninstall", "notes", "--client", c.Name, "--yes"); code != 0 || read() != before || !strings.Contains(out, c.Name+" no longer has the server notes.") {
 			t.Errorf("%s, out again: exit code %d\n%s%s\n%s\nwant\n%s", c.Name, code, out, errs, read(), before)
 		}
 		if _, _, code := kagami(t, "uninstall", "notes", "--client", c.Name, "--yes"); code != 7 {
@@ -216,6 +219,9 @@ func discovers(t *testing.T, dirs directories) {
 	}
 	if err := os.Remove("mcp.json"); err != nil {
 		t.Fatal(err)
+	}
+	if _, errs, code := kagami(t, "tools", "olld"); code != 4 || !strings.Contains(errs, "did you mean old?") {
+		t.Errorf("a mistake in the name: exit code %d\n%s", code, errs)
 	}
 	if _, errs, code := kagami(t, "tools", "old"); code != 4 || !strings.Contains(errs, "/no/such") {
 		t.Errorf("of %s: exit code %d\n%s", dirs.file(cursor), code, errs)

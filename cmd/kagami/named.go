@@ -2,10 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
-	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/serve/clients"
 )
@@ -30,7 +31,7 @@ func (a *cli) lookUp(name string) ([]string, error) {
 	}
 	first := found[0]
 	for _, other := range found[1:] {
-		if !reflect.DeepEqual(first.entry, other.entry) {
+		if !sameServer(&first.entry, &other.entry) {
 			return nil, usagef("%q names different servers in %s and %s: give the command line or URL", name, first.file, other.file)
 		}
 	}
@@ -42,6 +43,12 @@ func (a *cli) lookUp(name string) ([]string, error) {
 		a.headers = append(a.headers, field+": "+value)
 	}
 	return first.entry.Words(), nil
+}
+
+// sameServer reports whether two entries start the same program or reach the same URL in the same
+// way. The members in which clients differ, such as the type, do not count.
+func sameServer(e, other *clients.Entry) bool {
+	return slices.Equal(e.Words(), other.Words()) && maps.Equal(e.Env, other.Env) && maps.Equal(e.Headers, other.Headers)
 }
 
 // serversNamed finds a name in all configurations. It skips files that cannot be read; the command
@@ -67,4 +74,25 @@ func serversNamed(name string) []namedServer {
 		}
 	}
 	return found
+}
+
+// nearServers returns the question whether a name in a configuration was meant, or "".
+func nearServers(name string) string {
+	dirs, err := userDirectories()
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, c := range slices.Concat(projectFiles(), clients.All()) {
+		for _, one := range dirs.configured(&c) {
+			if one.Runs != "" && !slices.Contains(names, one.Name) {
+				names = append(names, one.Name)
+			}
+		}
+	}
+	near := nearest(name, names)
+	if len(near) == 0 {
+		return ""
+	}
+	return "\ndid you mean " + strings.Join(near, " or ") + "?"
 }

@@ -73,8 +73,10 @@ func TestNewcomer(t *testing.T) {
 			what = "." // the package is built
 		}
 		n.runs("notes", "", "kagami", "install", what, "--client", c.Name, "--name", "notes"+strconv.Itoa(i), "--yes")
+		n.runs("notes", "", "kagami", "install", server, "--client", c.Name, "--name", "shared", "--yes")
 	}
-	n.runs("", "Buy tea", "kagami", "call", "notes0", "add_note", "text=Buy tea") // by its name
+	n.runs("", "Buy milk", "kagami", "call", "shared", "add_note", "text=Buy milk") // all clients have the same server
+	n.runs("", "Buy tea", "kagami", "call", "notes0", "add_note", "text=Buy tea")   // by its name
 	n.runs("notes", "no client refuses or changes anything", "kagami", "inspect", ".", "--profile", "all", "--strict")
 	n.runs("notes", "ok    revisions 2024-11-05", "kagami", "doctor", ".")
 	n.runs("notes", "", "kagami", "diff", "mcp.lock", ".", "--allow", "additive")

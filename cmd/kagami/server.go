@@ -195,7 +195,7 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	cleanup = func() error { return os.RemoveAll(dir) }
 	binary, err := a.build(ctx, path, dir)
 	if err != nil && statErr != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%w\n%q is not a file and not a program in PATH, so kagami used it as the import path of a Go package", err, path)
+		err = fmt.Errorf("%w\n%q is not a file and not a program in PATH, so kagami used it as the import path of a Go package%s", err, path, nearServers(path))
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, cleanup())
