@@ -91,6 +91,9 @@ func (a *cli) begin(ctx context.Context, p *project, target string) error {
 	if err := p.source(); err != nil {
 		return err
 	}
+	if err := p.checkModule(ctx); err != nil {
+		return err
+	}
 	if in, ok := a.in.(*os.File); ok && p.interactive && isTerminal(in) {
 		if err := a.choose(p); err != nil {
 			return err
@@ -102,7 +105,10 @@ func (a *cli) begin(ctx context.Context, p *project, target string) error {
 	}
 	for name, text := range files {
 		path := filepath.Join(p.target, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, text, 0o644)); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
 			return err
 		}
 	}
@@ -110,6 +116,31 @@ func (a *cli) begin(ctx context.Context, p *project, target string) error {
 		return fmt.Errorf("the module in %s is not complete: %w", p.target, err)
 	}
 	return a.next(p)
+}
+
+// checkModule returns an error if go does not accept the path of the module. It is checked before
+// anything is written.
+func (p *project) checkModule(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "kagami-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	list := exec.CommandContext(ctx, "go", "list", "-e", "-find", "-f", "{{.Standard}}", "--", p.Module)
+	list.Dir = dir
+	standard, err := list.Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		return errors.New("there is no program go in PATH: install Go first")
+	}
+	if string(standard) != "false\n" { // a package of Go, or a word such as all
+		return usagef("go uses the name %s itself: choose a path with --module, such as example.com/%s", p.Module, p.Name)
+	}
+	start := exec.CommandContext(ctx, "go", "mod", "init", "--", p.Module)
+	start.Dir = dir
+	if out, err := start.CombinedOutput(); err != nil {
+		return usagef("--module: %s", strings.TrimPrefix(strings.TrimSpace(string(out)), "go: "))
+	}
+	return nil
 }
 
 // choose asks the user what the module needs.
@@ -232,7 +263,11 @@ func (a *cli) settle(ctx context.Context, p *project) error {
 	}
 	quiet := *a
 	quiet.errs = io.Discard
-	lock, err := quiet.lockOf(ctx, []string{p.target})
+	here, err := filepath.Abs(p.target) // a bare name could be a program in PATH, such as test
+	if err != nil {
+		return err
+	}
+	lock, err := quiet.lockOf(ctx, []string{here})
 	if err != nil {
 		return err
 	}
@@ -256,6 +291,6 @@ func (a *cli) next(p *project) error {
   go tool kagami page .
 
 AGENTS.md describes how to add a tool.
-`, p.Name, from, p.target)
+`, p.Name, from, shellWord(p.target))
 	return err
 }

@@ -113,7 +113,9 @@ func TestNewUsage(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"new": "want one NAME", "new a b": "want one NAME", "new Bad!": "is not a name for a server", "new ..": "is not a name for a server",
-		"new notes --kagami /none": "/none is not a clone of Kagami",
+		"new notes --kagami /none": "/none is not a clone of Kagami\nTry: kagami new --help",
+		"new all":                  "go uses the name all itself", "new context": "go uses the name context itself: choose a path with --module, such as example.com/context",
+		"new con": "--module: malformed module path", "new notes --module Ünï": "invalid char",
 	} {
 		out, errs, code := kagami(t, strings.Fields(args)...)
 		if code != 2 || out != "" || !strings.Contains(errs, want) {
@@ -122,6 +124,31 @@ func TestNewUsage(t *testing.T) {
 	}
 	if _, err := os.Stat("notes"); err == nil {
 		t.Error("something was written")
+	}
+}
+
+// TestNewBesideProgram checks that a module with the name of a program in PATH is not mistaken for
+// the program, and that its directory is quoted where the shell needs it.
+func TestNewBesideProgram(t *testing.T) {
+	inProcesses(t)
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if out, errs, code := kagami(t, "new", "test", "--kagami", root); code != 0 || !strings.Contains(out, "\n  cd test\n") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	target := filepath.Join("my servers", "notes")
+	if out, errs, code := kagami(t, "new", target, "--kagami", root); code != 0 || !strings.Contains(out, "\n  cd '"+target+"'\n") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	if _, errs, code := kagami(t, "new", filepath.Join("test", "go.mod", "notes"), "--kagami", root); code != 1 || strings.Count(errs, "\n") != 1 {
+		t.Errorf("below a file: exit code %d\n%s", code, errs)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, errs, code := kagami(t, "new", "other", "--kagami", root); code != 1 || !strings.Contains(errs, "no program go in PATH") {
+		t.Errorf("without go: exit code %d\n%s", code, errs)
 	}
 }
 
