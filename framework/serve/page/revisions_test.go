@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework/serve/page"
@@ -33,6 +34,26 @@ func oldServer(t *testing.T) string {
 	}))
 	t.Cleanup(web.Close)
 	return web.URL
+}
+
+// TestPageOfHTML checks that the page does not show the HTML of an address without an MCP server.
+func TestPageOfHTML(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		"<!DOCTYPE html><title>Shop</title>": "There is no MCP server at this address: it answers HTTP 404 with a page of HTML. The endpoint is usually at /mcp.",
+		"no <html> here":                     "no <html> here",
+	} {
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(body))
+		}))
+		t.Cleanup(web.Close)
+		var seen struct{ State struct{ Name, Reason string } }
+		opened(t, page.Options{URL: web.URL}).ask(http.MethodGet, "/api/server", "", &seen)
+		if seen.State.Name != "lost" || !strings.HasSuffix(seen.State.Reason, want) {
+			t.Errorf("%s: %+v", body, seen.State)
+		}
+	}
 }
 
 // TestSpeaks: a server in this process speaks all revisions. Another one shows by its answers which.

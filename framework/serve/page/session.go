@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -277,7 +278,21 @@ func (p *Page) failure(s *session, err error) state {
 		}
 		return ended
 	}
-	return state{Name: stateLost, Reason: err.Error()}
+	return state{Name: stateLost, Reason: unpaged(err)}
+}
+
+// unpaged returns the text of an error. If the server has answered with a page of HTML, the text is
+// that there is no MCP server.
+func unpaged(err error) string {
+	refused, ok := errors.AsType[*client.HTTPError](err)
+	if !ok {
+		return err.Error()
+	}
+	body := strings.ToLower(strings.TrimSpace(refused.Body))
+	if !strings.HasPrefix(body, "<!doctype") && !strings.HasPrefix(body, "<html") {
+		return err.Error()
+	}
+	return fmt.Sprintf("There is no MCP server at this address: it answers HTTP %d with a page of HTML. The endpoint is usually at /mcp.", refused.Status)
 }
 
 // seek starts a goroutine that looks for a lost server, unless one is running.
