@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"strings"
 	"sync/atomic"
@@ -41,6 +42,21 @@ func TestServerIsKilled(t *testing.T) {
 	b.sees(".live", "connected")
 	b.click("[data-call]", "Call")
 	b.sees("table.data", "summary")
+}
+
+// TestNoServer opens the page of an address and of a program that never answer: nothing was lost,
+// and nothing has ended.
+func TestNoServer(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	web.Close()
+	for want, o := range map[string]page.Options{
+		"The server cannot be reached.": {URL: web.URL},
+		"The server is not running.":    {Command: func(ctx context.Context) (*exec.Cmd, error) { return exec.CommandContext(ctx, "false"), nil }},
+	} {
+		b := newTab(t)
+		b.open(serve(t, o))
+		b.sees(".banner", want)
+	}
 }
 
 // TestServerIsLost is story 18 over HTTP: a call in flight may or may not have been done, nothing is

@@ -79,17 +79,18 @@ export function Rail() {
   return html`<nav class=${'rail' + (s.rail ? ' open' : '')} aria-label="What the server offers" onClick=${e => e.target.closest('a') && change({ rail: false })}>
     <div class="filter"><label class="vh" for="filter">Filter</label><input id="filter" type="search" placeholder="Filter" autocomplete="off" spellcheck=${false} value=${filter} onInput=${e => setFilter(e.target.value)}/><kbd aria-hidden="true">/</kbd></div>
     <${List} rows=${rows} route=${route}/>
-    <div class="foot">${[['Tasks', '#/tasks', tasks ? `${tasks} running` : 'none'], ['Wire', '#/wire', `${s.frames.length} frames`], ['Log', '#/log', s.logs.length ? `${s.logs.length}` : ''], ['Clients', '#/clients', misfits(s.offers)], ['Connect a client', '#/connect', '']].map(([name, href, note]) =>
+    <div class="foot">${[['Tasks', '#/tasks', tasks ? `${tasks} running` : 'none'], ['Wire', '#/wire', s.frames.length === 1 ? '1 frame' : `${s.frames.length} frames`], ['Log', '#/log', s.logs.length ? `${s.logs.length}` : ''], ['Clients', '#/clients', misfits(s.offers)], ['Connect a client', '#/connect', '']].map(([name, href, note]) =>
     html`<a class="it sans" href=${href} aria-current=${route === href ? 'page' : undefined}><b>${name}</b><i>${note}</i></a>`)}</div></nav>`;
 }
 
 export function Banner() {
   const s = useStore();
   const [token, setToken] = useState('');
+  const met = s.about?.name; // the server has answered since the page was opened
   if (s.down) return html`<div class="banner" role="alert"><b>The program that serves this page does not answer.</b><span>The page tries again. Calls in flight may or may not have been done.</span></div>`;
   switch (s.state.name) {
-    case 'lost': return html`<div class="banner" role="alert"><b>The connection is lost.</b><span class="wrapped">${seen(s.state.reason ?? '')}</span><button class="btn" onClick=${() => connect({})}>Try now</button></div>`;
-    case 'ended': return html`<div class="banner" role="alert"><b>The server has ended.</b><span class="wrapped">${seen(s.state.reason ?? '')}</span><button class="btn" onClick=${() => connect({})}>Start again</button>
+    case 'lost': return html`<div class="banner" role="alert"><b>${met ? 'The connection is lost.' : 'The server cannot be reached.'}</b><span class="wrapped">${seen(s.state.reason ?? '')}</span><button class="btn" onClick=${() => connect({})}>Try now</button></div>`;
+    case 'ended': return html`<div class="banner" role="alert"><b>${met ? 'The server has ended.' : 'The server is not running.'}</b><span class="wrapped">${seen(s.state.reason ?? '')}</span><button class="btn" onClick=${() => connect({})}>Start again</button>
       ${s.state.stderr?.some(Boolean) && html`<pre class="code wrap" tabindex="0">${seen(s.state.stderr.join('\n'))}</pre>`}</div>`;
     case 'refused': return html`<div class="banner" role="alert"><b>The server does not speak ${s.state.reason}.</b><span>Choose another revision, or let the server choose.</span><button class="btn" onClick=${() => connect({ revision: '' })}>Let the server choose</button></div>`;
     case 'saved': return html`<div class="banner calm"><b>This session was saved at ${seen(s.state.reason ?? '')}.</b><span>There is no server to call.</span></div>`;
