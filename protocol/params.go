@@ -106,6 +106,7 @@ type ListenParams struct{ Filter SubscriptionFilter }
 // argument. Either Prompt or Template is set.
 type CompleteParams struct {
 	Prompt   string // name of the prompt
+	Title    string // title of the prompt, for display (2025-06-18 on)
 	Template string // URI template, or URI, of the resource
 	Argument string
 	Value    string

@@ -190,6 +190,9 @@ func TestOtherCalls(t *testing.T) {
 				}
 				f.result(m, `{"resultType":"complete","messages":[{"role":"user","content":{"type":"text","text":"hi"}}]}`)
 				m = f.expect(protocol.MethodComplete)
+				if m.at("ref", "title") != `"P"` {
+					f.t.Errorf("frame %s", m.text)
+				}
 				f.result(m, `{"resultType":"complete","completion":{"values":["x"],"total":7,"hasMore":true}}`)
 				m = f.expect("example.com/custom")
 				if m.at("n") != "1" {
@@ -206,7 +209,7 @@ func TestOtherCalls(t *testing.T) {
 			if r, err := c.GetPrompt(ctx, "p", map[string]string{"k": "v"}); err != nil || r.Messages[0].Role != protocol.RoleUser {
 				t.Errorf("GetPrompt: %+v, %v", r, err)
 			}
-			done, err := c.Complete(ctx, &protocol.CompleteParams{Prompt: "p", Argument: "k", Value: "v"})
+			done, err := c.Complete(ctx, &protocol.CompleteParams{Prompt: "p", Title: "P", Argument: "k", Value: "v"})
 			if err != nil || done.Total != 7 || !done.HasMore || done.Values[0] != "x" {
 				t.Errorf("Complete: %+v, %v", done, err)
 			}

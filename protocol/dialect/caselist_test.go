@@ -138,7 +138,8 @@ func promptCases() []wireCase {
 			},
 		})},
 		{method: protocol.MethodComplete, params: asks(&protocol.CompleteParams{
-			Prompt: "code_review", Argument: "framework", Value: "fla", Context: map[string]string{"language": "python"},
+			Prompt: "code_review", Title: "Review code",
+			Argument: "framework", Value: "fla", Context: map[string]string{"language": "python"},
 		})},
 		{method: protocol.MethodComplete, variant: "resource", params: asks(&protocol.CompleteParams{
 			Template: "file:///{path}", Argument: "path", Value: "/proj",

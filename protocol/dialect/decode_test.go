@@ -48,6 +48,12 @@ func TestDecodeParamsRefuses(t *testing.T) {
 		{
 			[]protocol.Revision{revC, revD, revE},
 			"completion/complete",
+			`{"ref":{"type":"ref/prompt","name":"p","title":7},"argument":{"name":"a","value":""}}`,
+			"params.ref.title must be a string",
+		},
+		{
+			[]protocol.Revision{revC, revD, revE},
+			"completion/complete",
 			`{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""},"context":{"arguments":{"n":1}}}`,
 			"params.context.arguments.n must be a string",
 		},
@@ -125,6 +131,18 @@ func TestDecodeParamsAccepts(t *testing.T) {
 			"subscriptions/listen",
 			`{"notifications":{"toolsListChanged":false,"future":1,"promptsListChanged":true}}`,
 			&protocol.ListenParams{Filter: protocol.SubscriptionFilter{Prompts: true}},
+		},
+		{
+			[]protocol.Revision{revC, revD, revE},
+			"completion/complete",
+			`{"ref":{"type":"ref/prompt","name":"p","title":"P"},"argument":{"name":"a","value":""}}`,
+			&protocol.CompleteParams{Prompt: "p", Title: "P", Argument: "a"},
+		},
+		{
+			[]protocol.Revision{revA, revB},
+			"completion/complete",
+			`{"ref":{"type":"ref/prompt","name":"p","title":7},"argument":{"name":"a","value":""}}`,
+			&protocol.CompleteParams{Prompt: "p", Argument: "a"},
 		},
 		{
 			[]protocol.Revision{revA, revB},

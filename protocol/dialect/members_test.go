@@ -21,7 +21,6 @@ var deviations = map[string]string{
 	"ClientCapabilities.extensions": "extensions are also declared in initialize",
 	"ServerCapabilities.extensions": "extensions are also declared in initialize",
 	"SubscriptionFilter.taskIds":    "from the tasks extension",
-	"PromptReference.title":         "not in the model",
 }
 
 // accepted are the members that the schemas require and that decoding does not, with the reason.

@@ -142,6 +142,7 @@ var completeContextMembers = rows[protocol.CompleteParams](
 var promptRefMembers = rows[protocol.CompleteParams](
 	constant[protocol.CompleteParams]("type", "ref/prompt"),
 	required("name", str, func(p *protocol.CompleteParams) *string { return &p.Prompt }),
+	optional("title", str, func(p *protocol.CompleteParams) *string { return &p.Title }).only(titled),
 )
 
 var resourceRefMembers = rows[protocol.CompleteParams](
