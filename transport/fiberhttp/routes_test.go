@@ -1,11 +1,13 @@
 package fiberhttp_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -139,6 +141,58 @@ func TestRoute(t *testing.T) {
 			t.Errorf("too large in chunks: %d", got.status) // 418: the handler was told while it read
 		}
 	})
+}
+
+// TestNoRoute: a path without a handler is 404 before any of the body is sent, also if the client waits for
+// 100 Continue, and also if the program has handlers for other paths.
+func TestNoRoute(t *testing.T) {
+	t.Parallel()
+	carriers := map[string]func(told func(string)) transport.Transport{
+		"fiberhttp": func(told func(string)) transport.Transport {
+			return fiberhttp.New("127.0.0.1:0", fiberhttp.OnEndpoint(told))
+		},
+		"nethttp": func(told func(string)) transport.Transport {
+			return nethttp.New("127.0.0.1:0", nethttp.OnEndpoint(told))
+		},
+		"nethttp with a route": func(told func(string)) transport.Transport {
+			return nethttp.New("127.0.0.1:0", nethttp.OnEndpoint(told), nethttp.Route("/x", http.NotFoundHandler()))
+		},
+	}
+	for name, carrier := range carriers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := strings.TrimSuffix(strings.TrimPrefix(runs(t, greeting(t), carrier), "http://"), "/mcp")
+			for fields, want := range map[string]int{
+				"Content-Length: 50\r\nExpect: 100-continue": 404, "Content-Length: 3900000": 404, "Content-Length: 3900000\r\nExpect: 100-continue": 404,
+			} {
+				if strings.HasSuffix(name, "route") && strings.Contains(fields, "3900000") {
+					want = 413
+				}
+				if got := statusWithoutBody(t, address, fields); got != want {
+					t.Errorf("%q: %d, want %d", fields, got, want)
+				}
+			}
+		})
+	}
+}
+
+// statusWithoutBody returns the status of a POST whose body is not sent.
+func statusWithoutBody(t *testing.T, address, fields string) int {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_, _ = io.WriteString(conn, "POST /nothing HTTP/1.1\r\nHost: localhost\r\n"+fields+"\r\n\r\n")
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Errorf("%q: %v", fields, err)
+		return 0
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode
 }
 
 // What is wrong with a route ends Serve before it begins.

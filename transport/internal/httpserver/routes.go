@@ -39,31 +39,39 @@ func (c *Config) misrouted() (err error) {
 type Routes struct {
 	front *Endpoints
 	mux   *http.ServeMux
+	none  bool // the program has no handlers
 }
 
 // Routes returns the handlers of the program.
 func (f *Endpoints) Routes(c *Config) *Routes {
-	r := &Routes{f, http.NewServeMux()}
+	r := &Routes{f, http.NewServeMux(), len(c.Routes) == 0}
 	all := false
 	for _, route := range c.Routes {
 		r.mux.Handle(route.Pattern, route.Handler)
 		all = all || route.Pattern == "/"
 	}
 	if !all {
-		r.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-			reply(w, streamable.Refusal(http.StatusNotFound, "there is nothing here"))
-		})
+		r.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { reply(w, nothing()) })
 	}
 	return r
 }
 
+// nothing returns the reply for a path without a handler.
+func nothing() *streamable.Reply {
+	return streamable.Refusal(http.StatusNotFound, "there is nothing here")
+}
+
 // Refused checks the header of a request and returns the refusal, or nil. It checks the Host field,
-// and the length of the body; length is negative if it is not announced.
+// whether there are handlers at all, and the length of the body; length is negative if it is not
+// announced.
 func (r *Routes) Refused(host string, length int64) *streamable.Reply {
 	if refused := r.front.main.RefusedHost(host); refused != nil {
 		return refused
 	}
-	if length > MaxRouteBody {
+	switch {
+	case r.none:
+		return nothing()
+	case length > MaxRouteBody:
 		return streamable.TooLarge(MaxRouteBody)
 	}
 	return nil
@@ -84,8 +92,9 @@ func (r *Routes) ServeHTTP(w http.ResponseWriter, asked *http.Request) {
 		reply(w, refused)
 		return
 	}
-	asked.Body = http.MaxBytesReader(w, asked.Body, MaxRouteBody)
-	r.mux.ServeHTTP(w, asked)
+	bounded := *asked // net/http reads the rest of a replaced body, also if the client waits for 100 Continue
+	bounded.Body = http.MaxBytesReader(w, asked.Body, MaxRouteBody)
+	r.mux.ServeHTTP(w, &bounded)
 }
 
 // reply writes a reply that is not a stream.
