@@ -21,6 +21,7 @@ type claims struct {
 func valueKey(name string) []byte   { return append([]byte{'v'}, name...) }
 func counterKey(name string) []byte { return append([]byte{'c'}, name...) }
 
+// checkClaim returns an error if a claim must not be stored. It is called before the transaction.
 func checkClaim(key string, life time.Duration) error {
 	if life <= 0 {
 		return fmt.Errorf("boltstore: the lifetime of a claim is %v, want more than 0", life)

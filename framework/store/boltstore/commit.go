@@ -19,6 +19,10 @@ const mostTogether = 256
 //
 // A single writer therefore never waits for others, as it would in bbolt's own Batch. Many writers
 // share the disk's time, and there is no goroutine to end.
+//
+// writers counts the writers from before they queue until their commit, so that close can wait for
+// them. close sets fault first, under mu, and every writer reads it under mu before it counts
+// itself. No writer is therefore added while close waits. db and moved do not change after Open.
 type file struct {
 	db    *bbolt.DB
 	moved func([]move) // called in the order of commits with the moves of each write; may be nil
@@ -33,6 +37,10 @@ type file struct {
 // write is one waiting writer. The changes that run has made are committed even if run returns an
 // error, which only its caller receives. Therefore run must check first and write afterwards. It
 // may be called twice, in different transactions.
+//
+// Its writer owns it until it is in waiting; then the leader owns run, moves and err, until it
+// sends to turn. The channel has room for that one value, so the leader does not wait. The writer
+// reads err only after it has received, or has led itself.
 type write struct {
 	run   func(t *txn) error
 	moves []move
@@ -42,6 +50,9 @@ type write struct {
 
 // write runs run in a transaction and returns after the commit. It has no context, because a commit
 // cannot be interrupted.
+//
+// It must not be called inside a transaction. The error of run is returned as it is. After another
+// error nothing was stored.
 func (f *file) write(run func(t *txn) error) error {
 	w := &write{run: run, lead: make(chan bool, 1)}
 	f.mu.Lock()
@@ -63,6 +74,10 @@ func (f *file) write(run func(t *txn) error) error {
 
 // lead commits the waiting writes. The first one is the caller's own. Then it makes the first
 // writer that has arrived meanwhile the leader.
+//
+// Only one goroutine at a time is in lead: the one whose turn it is. mu is released during the
+// commit, so that other writers can queue. lead hands over at most once, to a writer that waits in
+// write.
 func (f *file) lead() {
 	f.mu.Lock()
 	n := min(len(f.waiting), mostTogether)
@@ -85,6 +100,8 @@ func (f *file) lead() {
 
 // commit tries all writes in one transaction. If that fails, it commits them one after the other,
 // so that no write fails because of another.
+//
+// Each of the writes has its err set when commit returns.
 func (f *file) commit(together []*write) {
 	err := f.try(together)
 	if err == nil {
@@ -101,6 +118,9 @@ func (f *file) commit(together []*write) {
 }
 
 // try commits all of the writes or none.
+//
+// Only the leader calls it. moved runs after the commit and without a lock of the file; the next
+// commit begins after it has returned.
 func (f *file) try(together []*write) error {
 	f.mu.Lock()
 	err := f.fault
@@ -120,6 +140,9 @@ func (f *file) try(together []*write) error {
 	return nil
 }
 
+// transact runs the writes in one transaction and commits it, unless they have changed nothing. A
+// panic rolls back and makes all later writes fail. The err and moves of the writes count only if
+// transact returns nil.
 func (f *file) transact(together []*write) (err error) {
 	tx, err := f.db.Begin(true)
 	if err != nil {
@@ -152,6 +175,8 @@ func (f *file) transact(together []*write) (err error) {
 // end commits. The commit may fail after bbolt has written the last page, because the page could
 // not be synced; bbolt continues nevertheless. The content of the disk is then unknown, so this
 // process must not write any more.
+//
+// It may take f.mu while bbolt's lock is free: Commit and rollback have released it.
 func (f *file) end(tx *bbolt.Tx) error {
 	id := tx.ID()
 	err := tx.Commit()
@@ -176,6 +201,9 @@ func rollback(tx *bbolt.Tx) {
 }
 
 // fail sets the reason why all writes fail. The first reason stays.
+//
+// It may be called inside a transaction. Writes that are already in waiting fail, too, unless err
+// is ErrClosed.
 func (f *file) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -185,6 +213,9 @@ func (f *file) fail(err error) {
 }
 
 // view runs read on the last committed state.
+//
+// read must not write, and must copy what it returns. view does not wait for writers. Its error is
+// the error of read, or ErrClosed, or ErrDamaged after a panic.
 func (f *file) view(read func(t *txn) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -203,6 +234,8 @@ func (f *file) view(read func(t *txn) error) (err error) {
 }
 
 // close makes further writes fail, waits for readers and writers, and closes the file.
+//
+// It may be called more than once.
 func (f *file) close() error {
 	f.fail(ErrClosed)
 	f.writers.Wait()

@@ -71,3 +71,40 @@
 //
 // The package does not share data with other processes; store/redisstore does.
 package boltstore
+
+// The rest of this file is for those who change the package.
+//
+// # Ownership and locks
+//
+// The package starts no goroutine. A write runs in the goroutine of its caller, or in the goroutine
+// of another caller that leads at that moment. Its function run must therefore not depend on a
+// goroutine, and must not call write or view: a second transaction in the leader would wait for
+// itself.
+//
+// Each of the two files has one writer at a time, and any number of readers. bbolt's own lock is
+// held from the beginning of a transaction to its end. These locks are taken in this order:
+//
+//   - bbolt's lock for writers, file.mu: a damaged page or a failed commit is recorded inside the
+//     transaction
+//   - bbolt's lock for writers, taskQueue.mu: Release looks at the lease inside its transaction
+//
+// Neither file.mu nor taskQueue.mu is held during I/O, and neither is taken under the other. The main
+// file may be written while the file of events is closed or opened (setMark), but a transaction of
+// one file never begins one of the other.
+//
+// Bytes that a bucket returns belong to bbolt until the transaction ends: copy what leaves it, and
+// copy a key before you remove its row. Bytes that are put into a bucket must not change before the
+// commit. The caller of a method is blocked until then, so its record may be put without a copy.
+//
+// # The queue
+//
+// The file has the truth about tasks; taskQueue has the order and the leases, in memory. A transaction
+// only notes moves. They are applied after its commit, in the order of commits, by the leader. The
+// queue may therefore be behind the file, so Take checks the file before it hands out a task.
+//
+// # Crashes
+//
+// A transaction is on the disk completely or not at all. After a restart, Open builds the queue
+// from the file. Leases are gone; the bucket tasks.taken tells the next worker that the task may
+// have run (Lease.Again). A panic of bbolt, for example because of a damaged page, is recovered:
+// the write or read returns ErrDamaged, and all later writes of the file fail.

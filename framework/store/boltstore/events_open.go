@@ -15,6 +15,9 @@ import (
 // Therefore the main file, which is synced, contains a mark with the boot ID of the machine while
 // events may not be on the disk. If the machine has restarted since the mark was set, the events
 // are deleted. Clients that resume a stream then receive eventlog.ErrExpired.
+//
+// The mark is written before the file is opened, and removed only after a sync. Whatever happens in
+// between, the next Open finds it.
 func openEvents(main *file, path string, set *settings) (*file, error) {
 	boot := bootID()
 	survived, err := main.mark()
@@ -49,6 +52,9 @@ func openEvents(main *file, path string, set *settings) (*file, error) {
 
 // closeEvents closes the file of the events after a sync, which makes the events as durable as all
 // other data.
+//
+// The main file must still be open. It waits for writers of events, so no event is written between
+// the sync and the close.
 func closeEvents(main, events *file) error {
 	events.fail(ErrClosed)
 	events.writers.Wait()
@@ -56,6 +62,8 @@ func closeEvents(main, events *file) error {
 }
 
 // settle syncs the events and then removes the mark from the main file.
+//
+// Nothing may write events meanwhile, unless they are synced.
 func (f *file) settle(main *file) error {
 	if err := f.db.Sync(); err != nil {
 		return fmt.Errorf("boltstore: syncing the events: %w", err)
@@ -74,6 +82,8 @@ func (f *file) mark() (boot []byte, err error) {
 }
 
 // setMark sets the mark. If boot is nil, it removes the mark.
+//
+// It returns after the mark is on the disk.
 func (f *file) setMark(boot []byte) error {
 	return f.write(func(t *txn) error {
 		about := t.bucket(aboutName)

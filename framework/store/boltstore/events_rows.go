@@ -8,6 +8,10 @@ import (
 
 // eventRows gives access to the events in a transaction. In counts, gone and goneSize count the
 // emptied streams; sums has the sizes of all other streams.
+//
+// It belongs to one transaction, in one goroutine. A stream that findStream returns has copied its
+// fields, except its name, which is the key of the caller. The row in the file is stale from remove
+// or take until place.
 type eventRows struct {
 	t           *txn
 	most        *settings
@@ -18,6 +22,7 @@ type eventRows struct {
 	frames                 *bbolt.Bucket
 }
 
+// eventsIn opens the events in a transaction. A writer calls save at the end.
 func eventsIn(t *txn, most *settings) *eventRows {
 	c, b := t.counts(streamsName), t.sums()
 	return &eventRows{
@@ -27,6 +32,7 @@ func eventsIn(t *txn, most *settings) *eventRows {
 	}
 }
 
+// save writes the totals, if they have changed. It is the last step of a transaction.
 func (x *eventRows) save() {
 	x.t.setCounts(streamsName, x.counts, x.was)
 	x.t.setSums(x.sums, x.were)
@@ -97,6 +103,8 @@ func (x *eventRows) skip(s *stream) {
 	s.last++
 }
 
+// framesOf returns the bucket of the stream's frames. It is not valid any more after drain or
+// removeFrames.
 func (x *eventRows) framesOf(s *stream) bucket {
 	return bucket{x.t, x.frames.Bucket(appendNumber(nil, s.number))}
 }
@@ -116,6 +124,7 @@ func (x *eventRows) makeSpace() {
 	}
 }
 
+// forgetOldest forgets the stream that lost its events first. There must be one.
 func (x *eventRows) forgetOldest() {
 	_, name := x.emptied.first()
 	x.forget(findStream(x.streams, bytes.Clone(name)))
@@ -137,11 +146,14 @@ func (x *eventRows) drain(s *stream) {
 	s.first, s.bytes = s.last+1, 0
 }
 
+// removeFrames deletes the bucket of the stream's frames. The caller makes a new one or forgets the
+// stream.
 func (x *eventRows) removeFrames(s *stream) {
 	x.t.wrote = true
 	x.t.check(x.frames.DeleteBucket(appendNumber(nil, s.number)))
 }
 
+// forget removes a stream that is in a queue, with its frames and its number.
 func (x *eventRows) forget(s *stream) {
 	x.remove(s)
 	x.removeFrames(s)

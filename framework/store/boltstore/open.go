@@ -50,6 +50,10 @@ func eventsKind() kind {
 }
 
 // openFile opens or creates a file that no other process has open, and checks it.
+//
+// The caller owns the file and closes it. After an error the file is closed and unlocked. inspect
+// opens the file on its own and closes it again, so another process may take the lock in between;
+// openBolt then returns ErrInUse.
 func openFile(path string, of kind, wait time.Duration, syncing bool) (*file, error) {
 	fresh, err := inspect(path, of, wait)
 	if err != nil {
@@ -90,6 +94,8 @@ func unmake(path string) {
 
 // openBolt opens a file. If bbolt panics because of the content, openBolt returns an error and the
 // file does not stay locked.
+//
+// SetPanicOnFault applies to the calling goroutine, and is restored at the end.
 func openBolt(path string, options *bbolt.Options) (db *bbolt.DB, err error) {
 	var opened *os.File
 	options.OpenFile = func(name string, flag int, mode os.FileMode) (*os.File, error) {
@@ -175,6 +181,7 @@ func examine(db *bbolt.DB, of kind, size int64) (err error) {
 	return known
 }
 
+// touch reads each key and value of b and of the buckets in it.
 func touch(b *bbolt.Bucket, left *int64) error {
 	return b.ForEach(func(k, v []byte) error {
 		if *left--; *left < 0 {

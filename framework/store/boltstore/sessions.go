@@ -41,6 +41,7 @@ func (s *sessions) Create(_ context.Context, r session.Record) error {
 	})
 }
 
+// putSession stores r, without its ID, in a transaction. It changes r.
 func putSession(rows *rows, key []byte, r *session.Record) error {
 	r.ID = ""
 	return rows.put(key, nanos(r.Expires), record.AppendSession(nil, r))
@@ -59,6 +60,8 @@ func (s *sessions) Get(_ context.Context, id string) (r session.Record, err erro
 	return r, nil
 }
 
+// findSession returns the session with the key, without its ID. The error is ErrNotFound or
+// ErrDamaged.
 func findSession(rows *rows, key []byte) (session.Record, error) {
 	value, there := rows.find(key)
 	if !there {
@@ -91,6 +94,8 @@ func (s *sessions) Touch(_ context.Context, id string, expires time.Time) error 
 	})
 }
 
+// change applies how to the stored session in one transaction. how may be called twice, with a
+// fresh copy each time; after its error nothing is stored.
 func (s *sessions) change(id string, how func(stored *session.Record) error) error {
 	key := sessionKey(id)
 	return s.table.write(s.file, func(rows *rows) error {

@@ -71,6 +71,8 @@ func Open(path string, opts ...Option) (*Store, error) {
 	return s, nil
 }
 
+// newStore makes a store of two open files, which belong to it from then on. moved is set before
+// the first write that has moves.
 func newStore(main, logged *file, set *settings) *Store {
 	line := newTaskQueue(set.leaseLife)
 	main.moved = line.apply
@@ -143,6 +145,8 @@ func (s *Store) Close() error { return s.close() }
 const atOnce = 1000
 
 // recover drops expired items and puts the working tasks into the queue.
+//
+// It runs before Open returns the store, in one goroutine.
 func (s *Store) recover() error {
 	for _, sweep := range []func() (more bool, err error){s.sessions.sweep, s.claims.sweep, s.tasks.sweep} {
 		for {

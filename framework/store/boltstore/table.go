@@ -28,6 +28,9 @@ func newTable(name string, rows, bytes int, full error) table {
 }
 
 // rows is a table in a transaction. A row is its time of expiry, followed by the value.
+//
+// It belongs to one transaction. A writer's counts are written back by table.write; a reader has
+// none.
 type rows struct {
 	table  *table
 	t      *txn
@@ -36,6 +39,7 @@ type rows struct {
 	counts counts
 }
 
+// in opens the table in a transaction, for reading.
 func (tb *table) in(t *txn) *rows {
 	return &rows{table: tb, t: t, rows: t.bucket(tb.name), ends: t.bucket(tb.namedEnds)}
 }
@@ -75,6 +79,8 @@ func (r *rows) dropExpired() bool {
 
 // find returns the value for the key. Expired rows may still be in the file; find does not return
 // them.
+//
+// value is valid as long as the transaction.
 func (r *rows) find(key []byte) (value []byte, there bool) {
 	row := r.rows.get(key)
 	if row == nil || endOf(row) <= r.t.now {
@@ -84,6 +90,9 @@ func (r *rows) find(key []byte) (value []byte, there bool) {
 }
 
 // put stores a value and replaces the previous value for the key.
+//
+// If there is no room, it returns the error full and has changed nothing but expired rows. value is
+// copied.
 func (r *rows) put(key []byte, end int64, value []byte) error {
 	before := r.rows.get(key)
 	if before != nil && endOf(before) <= r.t.now {
@@ -124,6 +133,7 @@ func (r *rows) makeSpace(more, size, most int) error {
 	return nil
 }
 
+// drop removes a row, if it is there. key must not be memory of the row.
 func (r *rows) drop(key []byte) {
 	row := r.rows.get(key)
 	if row == nil {
@@ -135,6 +145,7 @@ func (r *rows) drop(key []byte) {
 	r.rows.remove(key)
 }
 
+// removeEnd removes the entry of a row in the order of expiry, if it has one.
 func (r *rows) removeEnd(end int64, key []byte) {
 	if end != never {
 		r.ends.remove(endKey(end, key))

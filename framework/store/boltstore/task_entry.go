@@ -31,6 +31,9 @@ func stateOf(r *task.Record) state {
 
 // taskEntry is the row of a task. It has the fields that the store reads without parsing the record, and
 // the record. ID and owner are left out of the record.
+//
+// One that openKept returns refers to the memory of its row. It is valid until the transaction ends
+// or the row is written, whichever comes first.
 type taskEntry struct {
 	id     string
 	end    int64
@@ -48,6 +51,8 @@ const keptHead = 8 + 8 + 8 + 1 + 2
 // bbolt uses.
 const taskCost = 256
 
+// newKept returns the row for a record, with memory of its own. number and over are set when it is
+// stored.
 func newKept(r *task.Record) *taskEntry {
 	k := &taskEntry{id: r.ID, end: never, state: stateOf(r), owner: []byte(r.Owner)}
 	if e := r.Expires(); !e.IsZero() {
@@ -76,6 +81,7 @@ func (k *taskEntry) row() []byte {
 	return append(append(dst, k.owner...), k.record...)
 }
 
+// parse returns the record, as a copy.
 func (k *taskEntry) parse() (task.Record, error) {
 	r, err := record.ParseTask(k.record)
 	if err != nil {

@@ -15,6 +15,11 @@ import (
 // commit and its apply, the queue may contain a task that is not working any more; Take therefore
 // checks the file. next removes an entry from both lists, until a commit leases it or giveBack puts
 // it in front again.
+//
+// mu guards everything but ready, which has room for one signal. Functions that say "the caller
+// holds mu", and enter, wait, tell, forget and the methods of queueEntry, are used under mu only. mu is
+// never held during a transaction that begins under it. Only the leader of the main file calls
+// apply.
 type taskQueue struct {
 	life time.Duration
 	// ready has an element when a task can be taken and no waiting Take has been woken for it.
@@ -28,6 +33,10 @@ type taskQueue struct {
 
 // queueEntry is one task's entry in the queue. It is in waiting or in leased; while a worker takes the
 // task, it is in neither.
+//
+// taskQueue owns it. next gives it to the Take that leases it, as a reservation: no other Take gets the
+// task. The reservation ends with apply (taken or leaves) or with giveBack. Take reads only its id
+// without mu.
 type queueEntry struct {
 	id    string
 	token string    // token of the lease, kept after its end until another worker takes the task
@@ -38,6 +47,8 @@ type queueEntry struct {
 
 // move is the effect of a commit on the queue. A transaction records it, and taskQueue.apply carries it
 // out after the commit.
+//
+// It is a value. The transaction that noted it owns it until the commit.
 type move struct {
 	kind  moveKind
 	id    string
@@ -58,6 +69,8 @@ func newTaskQueue(life time.Duration) *taskQueue {
 }
 
 // apply changes the queue after a commit. It must be called in the order of commits.
+//
+// It must not be called before the commit, which may fail.
 func (l *taskQueue) apply(moves []move) {
 	if len(moves) == 0 {
 		return
@@ -118,6 +131,7 @@ func (p *queueEntry) remove() {
 	}
 }
 
+// forget removes a task from the queue. p may be nil.
 func (l *taskQueue) forget(p *queueEntry) {
 	if p != nil {
 		p.remove()
@@ -127,6 +141,8 @@ func (l *taskQueue) forget(p *queueEntry) {
 
 // next returns the task that has waited longest. The caller must lease it or give it back. If no
 // task waits, next returns how long that remains so without further commits.
+//
+// If more tasks wait, it wakes the next Take, because one signal may stand for several tasks.
 func (l *taskQueue) next() (p *queueEntry, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -164,6 +180,8 @@ func (l *taskQueue) lapse() time.Duration {
 }
 
 // giveBack puts a task that could not be leased in front again, unless it is in a list by now.
+//
+// A commit may have moved the task meanwhile. Its entry then stays where it is.
 func (l *taskQueue) giveBack(p *queueEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,6 +192,8 @@ func (l *taskQueue) giveBack(p *queueEntry) {
 }
 
 // holds reports whether token is the latest lease of the task.
+//
+// The answer may be out of date when holds returns. apply therefore compares the token again.
 func (l *taskQueue) holds(id, token string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,6 +11,8 @@ import (
 
 // tasks is the task.Store and the task.Queue. The file has the records; queue has the order and the
 // leases in memory.
+//
+// Its methods hold no lock of their own: the file orders the writes, and taskQueue has its mutex.
 type tasks struct {
 	file   *file
 	queue  *taskQueue
@@ -189,6 +191,9 @@ func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	}
 }
 
+// lease records in the file that the task was taken, and notes the lease for the queue. The caller
+// has reserved the task with next. After errNotWorking the queue has forgotten the task; after
+// another error the caller gives it back.
 func (s *tasks) lease(id string) (task.Lease, error) {
 	l := task.Lease{Task: id, Token: rand.Text(), Life: s.queue.life}
 	err := s.write(func(x *taskRows) error {

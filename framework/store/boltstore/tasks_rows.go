@@ -29,6 +29,9 @@ const (
 const goneShare = 8
 
 // taskRows gives access to the tasks in a transaction.
+//
+// It belongs to one transaction. Every change of a row goes through insert, replace or drop, which
+// keep the other buckets, the totals and the moves consistent.
 type taskRows struct {
 	t      *txn
 	most   taskBounds
@@ -37,6 +40,8 @@ type taskRows struct {
 	rows, ends, owners, over, shares, ranks, open, taken, gone, traces bucket
 }
 
+// tasksIn opens the tasks in a transaction. A writer writes counts back at the end; see
+// tasks.write.
 func tasksIn(t *txn, most taskBounds) *taskRows {
 	return &taskRows{
 		t: t, most: most, counts: t.counts(tasksName),
@@ -57,6 +62,7 @@ func (x *taskRows) get(id string) *taskEntry {
 	return openTaskEntry(id, row)
 }
 
+// find is like get, but returns ErrNotFound if there is no task or it has expired.
 func (x *taskRows) find(id string) (*taskEntry, error) {
 	k := x.get(id)
 	if k == nil || !k.alive(x.t.now) {
@@ -65,6 +71,7 @@ func (x *taskRows) find(id string) (*taskEntry, error) {
 	return k, nil
 }
 
+// move notes a move, for after the commit.
 func (x *taskRows) move(kind moveKind, id, token string) {
 	x.t.moves = append(x.t.moves, move{kind, id, token})
 }
@@ -83,6 +90,8 @@ func (x *taskRows) insert(k *taskEntry) {
 }
 
 // replace stores another record for the same task.
+//
+// old must not be used afterwards, because its row is overwritten.
 func (x *taskRows) replace(old, k *taskEntry) {
 	k.number = old.number
 	x.count(old, -1)
@@ -132,6 +141,7 @@ func (x *taskRows) count(k *taskEntry, sign int) {
 	x.weigh(ownerPrefix(k.owner), sign*(k.cost()+taskWeight))
 }
 
+// removeEnd removes the task from the order of expiry, if it expires.
 func (x *taskRows) removeEnd(k *taskEntry) {
 	if k.end != never {
 		x.ends.remove(endKey(k.end, taskKey(k.id)))
@@ -140,6 +150,7 @@ func (x *taskRows) removeEnd(k *taskEntry) {
 
 func (x *taskRows) wasTaken(id string) bool { return x.taken.get(taskKey(id)) != nil }
 
+// untake forgets that a worker has taken the task.
 func (x *taskRows) untake(id string) {
 	if x.wasTaken(id) {
 		x.taken.remove(taskKey(id))
@@ -147,6 +158,8 @@ func (x *taskRows) untake(id string) {
 }
 
 // drop removes a task and leaves a trace of it.
+//
+// k must not be used afterwards.
 func (x *taskRows) drop(k *taskEntry) {
 	owner := bytes.Clone(k.owner)
 	x.count(k, -1)

@@ -27,6 +27,9 @@ func checkName(what, name string) error {
 
 // txn is one transaction. err is the error of the first write that failed; if it is set, the
 // transaction must be rolled back.
+//
+// It is used by one goroutine, from the beginning of the transaction to its end. In a commit of
+// several writers it is the same for all, with a new now and new moves for each.
 type txn struct {
 	tx    *bbolt.Tx
 	now   int64
@@ -79,6 +82,8 @@ func (t *txn) empty(name string) {
 	}
 }
 
+// check notes the first error of a write. The functions that change buckets return no error: the
+// transaction fails at its end.
 func (t *txn) check(err error) {
 	if t.err == nil {
 		t.err = err
@@ -95,6 +100,7 @@ type counts struct {
 
 const countsName = "counts"
 
+// counts reads the totals of one kind of data. Missing ones are 0.
 func (t *txn) counts(port string) (c counts) {
 	data := t.bucket(countsName).get([]byte(port))
 	for i, field := range c.fields() {
