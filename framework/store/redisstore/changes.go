@@ -65,9 +65,11 @@ func (c *changes) Subscribe(ctx context.Context, fn func(message []byte)) error 
 	if err != nil {
 		return err
 	}
+	defer end() // after the reader has ended, because Close waits for end
+	ctx, cancel := context.WithCancel(ctx)
 	box, reader := newInbox(), sync.WaitGroup{}
 	defer reader.Wait()
-	defer end()
+	defer cancel()
 	reader.Go(func() { c.listen(ctx, box) })
 	for {
 		select {

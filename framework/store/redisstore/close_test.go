@@ -1,0 +1,44 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/kagami-mcp/kagami/framework/store/redisstore"
+)
+
+// TestCloseWaitsForSubscribers: Close returns after the goroutine that reads for a subscriber has ended,
+// so that a program may then close its client.
+func TestCloseWaitsForSubscribers(t *testing.T) {
+	t.Parallel()
+	dialing, refused := make(chan struct{}), make(chan struct{})
+	dials := sync.OnceFunc(func() { close(dialing) })
+	client := redis.NewClient(&redis.Options{MaxRetries: -1, DialerRetries: 1, Dialer: func(context.Context, string, string) (net.Conn, error) {
+		dials()
+		<-refused
+		return nil, errors.New("refused")
+	}})
+	defer func() { _ = client.Close() }()
+	s, ended, closed := redisstore.New(client), make(chan error, 1), make(chan error, 1)
+	go func() { ended <- s.Changes().Subscribe(t.Context(), func([]byte) {}) }()
+	<-dialing
+	go func() { closed <- s.Close() }()
+	select {
+	case <-closed:
+		t.Error("Close returned while a connection was being opened")
+	case <-time.After(200 * time.Millisecond):
+	}
+	close(refused)
+	if err := <-ended; !errors.Is(err, redisstore.ErrClosed) {
+		t.Errorf("Subscribe: %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
