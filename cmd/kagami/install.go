@@ -113,16 +113,8 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 	}
 	known := dirs.installed()
 	written := known[client.Name][r.Name]
-	there, own, err := file.holds(r.Name, written)
-	switch {
-	case err != nil:
+	if err := file.vacate(r.Name, written); err != nil {
 		return err
-	case there && !own:
-		return fmt.Errorf("%s has a server %q that kagami did not write: choose another --name", file.path, r.Name)
-	case there:
-		if file.text, err = file.without(r.Name, written); err != nil {
-			return err
-		}
 	}
 	text, entry, err := file.with(r)
 	if err != nil {
@@ -142,6 +134,19 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 		return err
 	}
 	_, err = fmt.Fprintf(a.out, "If the server wants a login: %s.\n", strings.ReplaceAll(client.LogsIn, "NAME", r.Name))
+	return err
+}
+
+// vacate removes the entry with this name, if kagami wrote it.
+func (f *configFile) vacate(name, written string) error {
+	there, own, err := f.holds(name, written)
+	switch {
+	case err != nil || !there:
+		return err
+	case !own:
+		return fmt.Errorf("%s has a server %q that kagami did not write: choose another --name", f.path, name)
+	}
+	f.text, err = f.without(name, written)
 	return err
 }
 

@@ -56,7 +56,7 @@ func (a *cli) taskListCommand() *cobra.Command {
 func (a *cli) listTasks(ctx context.Context, c *client.Client) error {
 	all, some := []shownTask{}, false
 	for t, err := range c.Tasks(ctx) {
-		if errors.Is(err, client.ErrNoTasks) && c.Revision() != protocol.Rev20251125.String() {
+		if errors.Is(err, client.ErrNoTasks) && a.revision == "" {
 			return fmt.Errorf("%w\nOnly 2025-11-25 has a list of tasks: try --revision 2025-11-25.", err) //nolint:revive,staticcheck // full sentences for a person
 		}
 		if err != nil {

@@ -30,8 +30,8 @@ func TestCloseWaitsForSubscribers(t *testing.T) {
 	<-dialing
 	go func() { closed <- s.Close() }()
 	select {
-	case <-closed:
-		t.Error("Close returned while a connection was being opened")
+	case err := <-closed:
+		t.Fatalf("Close returned while a connection was being opened: %v", err)
 	case <-time.After(200 * time.Millisecond):
 	}
 	close(refused)

@@ -117,7 +117,7 @@ func TestEnterpriseManagedInside(t *testing.T) {
 	t.Parallel()
 	o := newOrganization(t)
 	place := o.server.Listener.Addr().String()
-	o.server.Server.URL = "http://shop.example"
+	o.server.URL = "http://shop.example"
 	o.server.set(map[string]string{
 		"/mcp": `401|challenge Bearer resource_metadata="URL/prm"`,
 		"/prm": `{"resource":"URL/mcp","authorization_servers":["URL"]}`,

@@ -235,7 +235,7 @@ func (w *web) meant(resource string) string {
 	asked, err := url.Parse(w.server)
 	named, failed := w.check(resource)
 	if err != nil || failed != nil || named.Port() != asked.Port() || named.Scheme != asked.Scheme ||
-		named.Hostname() != asked.Hostname() && !(isLoopback(named.Hostname()) && isLoopback(asked.Hostname())) {
+		named.Hostname() != asked.Hostname() && (!isLoopback(named.Hostname()) || !isLoopback(asked.Hostname())) {
 		return ""
 	}
 	return "The server calls itself " + cleaned(resource) + ". If you mean it, use exactly this URL."
