@@ -46,7 +46,7 @@ func (a *cli) lookUp(name string) ([]string, error) {
 }
 
 // sameServer reports whether two entries start the same program or reach the same URL in the same
-// way. The members in which clients differ, such as the type, do not count.
+// way. Members that differ between clients, such as the type, do not count.
 func sameServer(e, other *clients.Entry) bool {
 	return slices.Equal(e.Words(), other.Words()) && maps.Equal(e.Env, other.Env) && maps.Equal(e.Headers, other.Headers)
 }

@@ -119,7 +119,7 @@ package client
 // goroutines of the callers.
 //
 // The reader must not wait for a caller, nor for a handler of a question: it alone reads the
-// answers for which both may be waiting. It waits for the dispatcher only if 1024 notifications are
+// answers that both may be waiting for. It waits for the dispatcher only if 1024 notifications are
 // queued. Calls of a running handler are then cancelled, because their answers cannot be read. Over
 // HTTP the reader may also wait, with a time limit, for the POST of an answer that refuses a
 // question.

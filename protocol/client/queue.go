@@ -16,9 +16,9 @@ func OneByOne() Option { return optionFunc(func(c *config) { c.oneByOne = true }
 // question gets a place when it arrives (Client.place). It waits until the place is the first
 // (inTurn), and leaves the queue when its handler has returned (leave).
 //
-// The reader adds the places of requests of the server, and callers add those of questions in
-// results. first is closed under mu, by call alone, so it is closed once. A place that was never
-// left blocks all later ones: whoever gets a place must call leave, also if the handler ends its
+// The reader adds the places of requests of the server, and callers add the places of questions
+// in results. first is closed under mu, by call alone, so it is closed once. A place that was never
+// left blocks all later ones: who gets a place must call leave, also if the handler ends its
 // goroutine.
 type queue struct {
 	mu     sync.Mutex // guards the fields below

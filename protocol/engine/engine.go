@@ -25,8 +25,8 @@ import (
 //
 // The maps and sets have locks of their own: mu guards sessions alone, and is the last lock that is
 // taken together with conn.mu. links needs no lock: connected adds a connection with its first
-// frame, and drop removes it when the connection has ended. buffers and outlines are pools. Whoever
-// takes from them gives back, in the same function or as Call.Lend describes.
+// frame, and drop removes it when the connection has ended. buffers and outlines are pools. A
+// function gives back what it takes from them, or Call.Lend describes who does.
 type Engine struct {
 	cfg        Config
 	serverInfo map[*dialect.Dialect][]byte // the name and version of the server, as each dialect writes it in every result

@@ -67,8 +67,8 @@
 //   - one for the end of each connection that was carried with Begin (streamConn.close)
 //   - one for each stream that another node writes and Begin carries (follower.serve), until the
 //     stream or the connection ends
-//   - those of the node: its subscription and its periodic look (package cluster)
-//   - those of timers: a late response (responseTimers), an idle session (expiryQueue), an expired
+//   - for the node: its subscription and its periodic look (package cluster)
+//   - for timers: a late response (responseTimers), an idle session (expiryQueue), an expired
 //     token
 //
 // A postedExchange holds everything of one POST: its session in use, its place among the client's

@@ -22,7 +22,7 @@ type Hijacker interface {
 //
 // While the exchange runs, three goroutines may want the connection: this one with the answer, a
 // handler that sends first, and the timer. stream.mu decides: giveAway takes st.inline, and whole
-// clears it. Whoever comes second does nothing. hijacked is closed when the carrier has the
+// clears it. The second of them does nothing. hijacked is closed when the carrier has the
 // connection, and inline does not return before.
 func (x *postedExchange) inline() *Reply {
 	e, st := x.v.e, &x.stream

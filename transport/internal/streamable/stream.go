@@ -211,8 +211,8 @@ func (st *stream) awaitCarrier(ctx context.Context) {
 // event writes a frame to the log and to the connection, as far as the stream has them. The caller
 // holds st.mu.
 //
-// The sequence number is assigned by the log, under st.mu, so it has the order in which frames are
-// written.
+// The sequence number is assigned by the log, under st.mu, so numbers have the order of
+// writing.
 func (st *stream) event(frame []byte) error {
 	if st.standalone && st.session != nil && st.session.record.writtenElsewhere(st.session.ctx) {
 		if st.at != nil {
