@@ -30,7 +30,7 @@ func NewApp(guard transport.Authenticator) *framework.App {
 	return framework.New("shop", "1.0.0", framework.WithAuth(guard)).Add(
 		framework.Tool("hours", Hours, framework.Describe("Opening hours."), framework.ReadOnly()),
 		framework.Tool("orders", Orders, framework.Describe("List the orders."), framework.ReadOnly(), framework.Scopes("orders:read")),
-		framework.Tool("refund", Refund, framework.Describe("Pay an order back."), framework.Scopes("orders:write")),
+		framework.Tool("refund", Refund, framework.Describe("Refund an order."), framework.Scopes("orders:write")),
 	)
 }
 
