@@ -20,6 +20,8 @@ const (
 )
 
 // changes is the change.Bus, on one channel.
+//
+// It has no state: each Subscribe has a connection, a goroutine and an inbox of its own.
 type changes struct{ store *Store }
 
 // Publish waits until Redis has the message, not until subscribers have it.
@@ -88,6 +90,8 @@ func (c *changes) Subscribe(ctx context.Context, fn func(message []byte)) error 
 }
 
 // listen connects again whenever the connection is lost, until ctx ends.
+//
+// It is the goroutine of a subscriber. It only fills box, and never waits for the subscriber.
 func (c *changes) listen(ctx context.Context, box *inbox) {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
 		if c.receive(ctx, box) {
@@ -97,6 +101,7 @@ func (c *changes) listen(ctx context.Context, box *inbox) {
 	}
 }
 
+// rest waits for d, or until ctx ends.
 func rest(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -107,6 +112,9 @@ func rest(ctx context.Context, d time.Duration) {
 }
 
 // receive reads from one connection until it breaks. It reports whether it had subscribed.
+//
+// The connection belongs to this call. It is closed when ctx ends, by another goroutine, and once
+// more at the end, which has no effect.
 func (c *changes) receive(ctx context.Context, box *inbox) (subscribed bool) {
 	conn := c.store.client.Subscribe(ctx, c.store.channel())
 	done := func() { _ = conn.Close() }
@@ -146,6 +154,7 @@ func (c *changes) take(box *inbox, payload string) {
 	box.put(message)
 }
 
+// isTimeout reports whether a read has ended without a message in its time.
 func isTimeout(err error) bool {
 	timeout := net.Error(nil)
 	return errors.As(err, &timeout) && timeout.Timeout()

@@ -124,6 +124,7 @@ func (c *claims) Add(ctx context.Context, key string, n int64, life time.Duratio
 	return total, nil
 }
 
+// checkLife returns an error for a lifetime that Redis would take for none, or for a deletion.
 func checkLife(life time.Duration) error {
 	if life <= 0 {
 		return fmt.Errorf("redisstore: the lifetime of a claim is %v, want more than 0", life)
@@ -131,6 +132,7 @@ func checkLife(life time.Duration) error {
 	return nil
 }
 
+// failed is like the function failed, and also matches claim.ErrFull if Redis has no memory left.
 func (c *claims) failed(doing string, err error) error {
 	if outOfMemory(err) {
 		return fmt.Errorf("redisstore: %s: %w: %w", doing, claim.ErrFull, err)

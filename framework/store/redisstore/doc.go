@@ -75,3 +75,32 @@
 // times are not sealed either. An attacker who can write to Redis cannot replace one record by
 // another or make up a message. The attacker can restore an older record.
 package redisstore
+
+// The rest of this file is for those who change the package.
+//
+// # Ownership and locks
+//
+// Redis has the state. A script runs there as one step, so no lock of this package orders changes,
+// and two Stores with one prefix need none between them. In this process there are only these
+// goroutines:
+//
+//   - the reader of the queue (takeQueue.read), while a Take waits. The first Take starts it, and it
+//     ends when no Take waits, or with Close.
+//   - the reader of a subscriber (changes.listen). Subscribe starts it, and waits for its end
+//     before it returns.
+//
+// Store.begin registers both kinds, and Close ends their contexts and waits for them. A call of
+// Take itself is not registered: takeQueue.close answers it.
+//
+// Locks are taken in the order takeQueue.mu, Store.mu: the first Take registers its reader while it
+// holds takeQueue.mu. inbox.mu is taken alone. No lock is held during a command, nor while the function
+// of a subscriber runs. A context is ended under Store.mu; functions that wait for its end run
+// elsewhere.
+//
+// A Take hands over a channel with space for one answer. While the channel is in takeQueue.waiting, the
+// goroutine that removes it under takeQueue.mu sends the answer, or leave removes it, and then there is
+// none. An entry that Redis has delivered belongs to the reader until hand gives it to a Take.
+// Entries without a Take are released again.
+//
+// If this process dies, its entries stay pending in Redis until their leases expire. If a command
+// fails, the change may have happened; once makes sure that it is never sent twice.

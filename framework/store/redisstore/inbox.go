@@ -11,6 +11,10 @@ const (
 // inbox is a queue between a connection and a subscriber, which may be slower. A nil message means
 // that messages were lost. put and lost add to the queue and set filled; the goroutine of Subscribe
 // waits for filled and takes.
+//
+// The reader of the connection calls put and lost, and Subscribe calls take. mu is held for a few
+// steps. A message belongs to the inbox until take has returned it. filled is a signal: it may be
+// set although the queue is empty, but never the other way round.
 type inbox struct {
 	filled chan struct{} // has an element if there may be something to take
 
@@ -22,6 +26,8 @@ type inbox struct {
 func newInbox() *inbox { return &inbox{filled: make(chan struct{}, 1)} }
 
 // put adds the message, or drops the whole queue if it is full.
+//
+// It never blocks. The message belongs to b from then on.
 func (b *inbox) put(message []byte) {
 	b.mu.Lock()
 	full := len(b.messages) >= inboxMessages || b.bytes+len(message) > inboxBytes
@@ -46,6 +52,7 @@ func (b *inbox) lost() {
 	b.fill()
 }
 
+// fill wakes the subscriber. It is called after mu was released.
 func (b *inbox) fill() {
 	select {
 	case b.filled <- struct{}{}:

@@ -48,7 +48,10 @@ func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	return s.lease(t), nil
 }
 
-// delivery is an entry of the stream that Redis has delivered to this store.
+// turn is an entry of the stream that Redis has delivered to this store.
+//
+// It is a value that one goroutine at a time owns: the reader, then the Take, then the worker as a
+// lease.
 type delivery struct {
 	task  string
 	entry string

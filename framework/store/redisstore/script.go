@@ -13,6 +13,8 @@ import (
 
 // script is a Lua script. Its hash is computed at its first run, because most programs that link
 // this package use no Redis.
+//
+// It is safe for concurrent use.
 type script func() *redis.Script
 
 func newScript(source string) script {
@@ -20,6 +22,9 @@ func newScript(source string) script {
 }
 
 // run runs a script, and never sends it twice.
+//
+// No lock may be held. If the options of the store are invalid, it sends nothing and returns their
+// error.
 func (s *Store) run(ctx context.Context, what script, keys []string, args ...any) *redis.Cmd {
 	if s.fault != nil {
 		cmd := redis.NewCmd(ctx)

@@ -30,6 +30,8 @@ const (
 )
 
 // box seals and opens values. Without keys it only marks them as plain.
+//
+// It does not change after New, and is used by all goroutines without a lock.
 type box []boxKey // the first one seals, and all open
 
 type boxKey struct {

@@ -102,6 +102,8 @@ func Open(ctx context.Context, address string, opts ...Option) (*Store, error) {
 
 // sane sets timeouts, so that a Redis that cannot be reached is an error. It also turns off
 // retries, because the store must not repeat a change, and notifications about maintenance.
+//
+// It keeps what the URL sets.
 func sane(o *redis.Options) {
 	for _, t := range []struct {
 		set   *time.Duration
@@ -165,6 +167,9 @@ func (s *Store) Close() error {
 }
 
 // begin registers an operation that takes long. Close cancels its context and waits for end.
+//
+// end must be called once, after all goroutines of the operation have ended. It takes s.mu. all.Add
+// runs under s.mu while the store is open, so Close cannot miss it.
 func (s *Store) begin(ctx context.Context) (_ context.Context, end func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()

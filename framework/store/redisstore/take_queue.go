@@ -31,6 +31,10 @@ const (
 // enter adds a Take and starts the reader if none runs (reading). wanted clears reading when no
 // Take waits, and the reader then ends. Each Take receives exactly one answer, unless it leaves
 // first. mu guards the fields below it, except the fields of the reader.
+//
+// mu is taken before Store.mu and is not held during a command. swept, cursor and reaped pass from
+// one reader to the next: a reader stops using them before wanted clears reading under mu, and the
+// next one starts after enter has set it under mu.
 type takeQueue struct {
 	store    *Store
 	consumer string
@@ -55,11 +59,16 @@ type answer struct {
 	err      error
 }
 
+// newLine returns a queue without a reader. Its consumer is new, so leases of an earlier Store of
+// this process are not its own.
+// wait waits until the reader answers with one turn, or ctx ends.
+//
+// It returns an entry even if ctx ends at the same moment; the caller must then release it or run
+// the task.
 func newTakeQueue(s *Store, o options) takeQueue {
 	return takeQueue{store: s, consumer: rand.Text(), life: o.leaseLife, every: o.sweep, cursor: "0-0"}
 }
 
-// wait waits until the reader answers with one delivery, or ctx ends.
 func (l *takeQueue) wait(ctx context.Context) (delivery, error) {
 	mine := make(chan answer, 1)
 	if err := l.enter(ctx, mine); err != nil {
@@ -79,6 +88,8 @@ func (l *takeQueue) wait(ctx context.Context) (delivery, error) {
 
 // enter adds a waiting Take, and starts the reader if none runs. The reader does not use the
 // cancellation of the first Take's context, because it runs longer than this Take.
+//
+// mine needs space for one answer. After an error mine is not in the queue.
 func (l *takeQueue) enter(ctx context.Context, mine chan answer) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,6 +124,9 @@ func (l *takeQueue) leave(mine chan answer) bool {
 }
 
 // close answers all waiting Takes with ErrClosed. The reader ends with the store's context.
+//
+// It is called once contexts have ended, so that enter starts no reader any more. A Take that comes
+// later gets ErrClosed from enter.
 func (l *takeQueue) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,6 +139,9 @@ func (l *takeQueue) close() {
 
 // wanted returns how many entries to read, which is at most the number of waiting Takes. If it
 // returns 0, the reader counts as ended and must return.
+//
+// Checking and clearing are one step under mu. A Take that comes afterwards therefore starts a new
+// reader.
 func (l *takeQueue) wanted() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,6 +150,9 @@ func (l *takeQueue) wanted() int {
 }
 
 // read reads until no Take waits.
+//
+// It is the goroutine of the reader. An error ends all Takes that wait, not the reader; the Takes
+// decide whether to come again.
 func (l *takeQueue) read(ctx context.Context) {
 	for n := l.wanted(); n > 0; n = l.wanted() {
 		deliveries, err := l.next(ctx, n)
@@ -155,6 +175,8 @@ func (l *takeQueue) read(ctx context.Context) {
 
 // hand passes the entries to the Takes that have waited longest. It returns the entries without
 // a Take.
+//
+// The sends do not block: each channel has space, and gets no second answer.
 func (l *takeQueue) hand(deliveries []delivery) []delivery {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,6 +229,8 @@ func (l *takeQueue) isOver(entry string) bool {
 }
 
 // next reads up to n entries. If there are none, it waits up to slice.
+//
+// Only the reader calls it. An empty result is not an error.
 func (l *takeQueue) next(ctx context.Context, n int) ([]delivery, error) {
 	deliveries, again, err := l.take(ctx, n)
 	if err != nil || again || len(deliveries) > 0 {
@@ -219,6 +243,8 @@ func (l *takeQueue) next(ctx context.Context, n int) ([]delivery, error) {
 }
 
 // take reads entries without waiting. again reports that there may be more.
+//
+// After an error, cursor and swept are unchanged, and the search continues there.
 func (l *takeQueue) take(ctx context.Context, n int) (deliveries []delivery, again bool, err error) {
 	idle := int64(0)
 	if time.Since(l.swept) >= l.every {

@@ -35,6 +35,8 @@ var (
 )
 
 // tasks is the task.Store and the task.Queue. lua/task.lua describes the stored keys.
+//
+// queue is a value with a mutex, so tasks must not be copied after New.
 type tasks struct {
 	store *Store
 	most  taskBounds
