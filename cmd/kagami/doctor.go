@@ -103,8 +103,8 @@ revisions, and what known clients refuse. docs/troubleshooting.md explains the c
 finding.
 
 If a program has a store, from --store or KAGAMI_STORE, doctor also checks that the program
-opens it, that a session survives a restart unless the server wants a login, and that Redis keeps
-what it has.
+opens it, and that Redis keeps what it has. If the server needs no login, doctor also checks that
+a session survives a restart.
 
 No tool is called. The exit code is 1 if clients cannot work with the server.`,
 		Example: `  kagami doctor ./examples/weather

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -67,12 +66,12 @@ func (a *cli) uninstallCommand() *cobra.Command {
 		Use:   "uninstall NAME --client CLIENT",
 		Short: "Uninstall a server from a client's configuration",
 		Long:  "Uninstall a server from a client's configuration. An entry stays if kagami did not write it, or if it was changed later.",
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("want the NAME of one server")
 			}
 			f.name = args[0]
-			return a.uninstall(f)
+			return a.uninstall(cmd.Context(), f)
 		},
 	}
 	f.common(cmd)
@@ -124,7 +123,7 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 		_, err := fmt.Fprintf(a.out, "%s already has the server %s. Restart the client.\n", client.Name, r.Name)
 		return err
 	}
-	if err := a.confirm(f, file, text); err != nil {
+	if err := a.confirm(ctx, f, file, text); err != nil {
 		return err
 	}
 	if err := errors.Join(file.write(text), known.keep(dirs, client.Name, r.Name, entry)); err != nil {
@@ -168,7 +167,7 @@ func fits(c *clients.Program, r *clients.Server) error {
 	return nil
 }
 
-func (a *cli) uninstall(f *installFlags) error {
+func (a *cli) uninstall(ctx context.Context, f *installFlags) error {
 	client, err := clientNamed(f.client)
 	if err != nil {
 		return err
@@ -196,7 +195,7 @@ func (a *cli) uninstall(f *installFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := a.confirm(f, file, text); err != nil {
+	if err := a.confirm(ctx, f, file, text); err != nil {
 		return err
 	}
 	if err := errors.Join(file.write(text), known.keep(dirs, client.Name, f.name, "")); err != nil {
@@ -283,7 +282,7 @@ func (a *cli) kept(ctx context.Context, pkg string, dirs directories) (string, e
 }
 
 // confirm shows the change, and asks whether to make it.
-func (a *cli) confirm(f *installFlags, file *configFile, text []byte) error {
+func (a *cli) confirm(ctx context.Context, f *installFlags, file *configFile, text []byte) error {
 	_, _ = fmt.Fprintf(a.errs, "%s:\n%s", file.path, changedLines(string(file.read), string(text)))
 	if f.yes {
 		return nil
@@ -292,9 +291,10 @@ func (a *cli) confirm(f *installFlags, file *configFile, text []byte) error {
 	if !ok || !isTerminal(in) {
 		return usagef("nothing was changed: there is no terminal to ask, so give --yes")
 	}
-	_, _ = fmt.Fprint(a.errs, "Write it? [y/N] ")
-	line, err := bufio.NewReader(in).ReadString('\n')
-	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
+	switch yes, err := newTerminal(in, a.errs).agreed(ctx, "Write it?"); {
+	case ctx.Err() != nil:
+		return err
+	case !yes:
 		return errors.New("nothing was changed")
 	}
 	return nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"embed"
@@ -95,7 +94,7 @@ func (a *cli) begin(ctx context.Context, p *project, target string) error {
 		return err
 	}
 	if in, ok := a.in.(*os.File); ok && p.interactive && isTerminal(in) {
-		if err := a.choose(p); err != nil {
+		if err := a.choose(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -144,8 +143,8 @@ func (p *project) checkModule(ctx context.Context) error {
 }
 
 // choose asks the user what the module needs.
-func (a *cli) choose(p *project) error {
-	in := bufio.NewReader(a.in)
+func (a *cli) choose(ctx context.Context, p *project) error {
+	t := newTerminal(a.in, a.errs)
 	for _, question := range []struct {
 		text string
 		into *bool
@@ -155,13 +154,11 @@ func (a *cli) choose(p *project) error {
 		{"Does a tool take long, so that clients may run it as a task?", &p.Task},
 		{"Do you build your programs with fx?", &p.FX},
 	} {
-		_, _ = fmt.Fprintf(a.errs, "%s [y/N] ", question.text)
-		line, err := in.ReadString('\n')
+		yes, err := t.agreed(ctx, question.text)
 		if err != nil {
 			return fmt.Errorf("reading the answer: %w", err)
 		}
-		answer := strings.ToLower(strings.TrimSpace(line))
-		*question.into = answer == "y" || answer == "yes"
+		*question.into = yes
 	}
 	return nil
 }

@@ -157,13 +157,13 @@ func TestNewAsks(t *testing.T) {
 	t.Parallel()
 	var asked strings.Builder
 	p := &project{}
-	if err := (&cli{in: strings.NewReader("y\n\nYES\nno\n"), errs: &asked}).choose(p); err != nil {
+	if err := (&cli{in: strings.NewReader("y\n\nYES\nno\n"), errs: &asked}).choose(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	if !p.HTTP || p.Auth || !p.Task || p.FX || strings.Count(asked.String(), "[y/N]") != 4 {
 		t.Errorf("%+v after\n%s", p, asked.String())
 	}
-	if err := (&cli{in: strings.NewReader("y\n"), errs: &asked}).choose(p); err == nil {
+	if err := (&cli{in: strings.NewReader("y\n"), errs: &asked}).choose(t.Context(), p); err == nil {
 		t.Error("the end of the input is an answer")
 	}
 }

@@ -239,14 +239,24 @@ func (p *answering) Write(text []byte) (int, error) {
 func TestTerminalIsLeft(t *testing.T) {
 	t.Parallel()
 	s := askServer(t, `{"a":`+askPage+`}`)
-	_, tty := pty(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	errs := &leaving{interrupt: cancel}
-	a := &cli{in: tty, out: &errs.shared, errs: errs}
-	began := time.Now()
-	if code := a.run(ctx, []string{"call", s.URL, "x"}); code != 130 || time.Since(began) > 45*time.Second {
-		t.Errorf("exit code %d after %s\n%s", code, time.Since(began), errs.String())
+	left := filepath.Join(t.TempDir(), "left")
+	for _, args := range [][]string{
+		{"call", s.URL, "x"},
+		{"new", left, "--kagami", filepath.Join("..", "..")},
+		{"install", "https://mcp.example.com/mcp", "--client", "cursor", "--name", "left"},
+	} {
+		_, tty := pty(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		errs := &leaving{interrupt: cancel}
+		a := &cli{in: tty, out: &errs.shared, errs: errs}
+		began := time.Now()
+		if code := a.run(ctx, args); code != 130 || ctx.Err() == nil || time.Since(began) > 45*time.Second {
+			t.Errorf("%s: exit code %d after %s\n%s", args[0], code, time.Since(began), errs.String())
+		}
+		cancel()
+	}
+	if _, err := os.Stat(left); err == nil {
+		t.Error("new has written something")
 	}
 }
 
@@ -257,7 +267,7 @@ type leaving struct {
 }
 
 func (l *leaving) Write(text []byte) (int, error) {
-	if bytes.HasSuffix(text, []byte("[y/n]: ")) {
+	if bytes.HasSuffix(text, []byte("[y/n]: ")) || bytes.HasSuffix(text, []byte("[y/N] ")) {
 		l.interrupt()
 	}
 	return l.shared.Write(text)

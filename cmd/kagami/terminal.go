@@ -38,9 +38,10 @@ func newTerminal(in io.Reader, out io.Writer) *terminal {
 
 func (t *terminal) say(format string, args ...any) { _, _ = fmt.Fprintf(t.out, format, args...) }
 
-// line returns the next line that the user types. A read from a terminal cannot be interrupted. If
-// the question is withdrawn, the read continues, and its line belongs to the next question.
-func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
+// read returns the next line that the user types, without the space around it. A read from a terminal
+// cannot be interrupted. If ctx ends first, the read continues, and its line belongs to the next
+// question. The error at the end of the input is errCancel.
+func (t *terminal) read(ctx context.Context, prompt string) (string, error) {
 	t.say("%s", prompt)
 	if !t.reading {
 		t.reading = true
@@ -54,20 +55,38 @@ func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
 	case got = <-t.lines:
 		t.reading = false
 	case <-ctx.Done():
-		t.say("\n(the question was withdrawn)\n")
+		t.say("\n")
 		return "", ctx.Err()
 	}
 	text := strings.TrimSpace(got.text)
-	switch {
-	case got.err != nil && text == "": // Ctrl-D, or the terminal is closed
+	if got.err != nil && text == "" { // Ctrl-D, or the terminal is closed
 		t.say("\n")
 		return "", errCancel
+	}
+	return text, nil
+}
+
+// line returns what the user types as an answer to a server.
+func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
+	text, err := t.read(ctx, prompt)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		t.say("(the question was withdrawn)\n")
+		return "", err
+	case err != nil:
+		return "", err
 	case text == "!cancel":
 		return "", errCancel
 	case text == "!decline":
 		return "", errDecline
 	}
 	return text, nil
+}
+
+// agreed asks the user a question of kagami itself. Only y and yes agree.
+func (t *terminal) agreed(ctx context.Context, question string) (bool, error) {
+	text, err := t.read(ctx, question+" [y/N] ")
+	return strings.EqualFold(text, "y") || strings.EqualFold(text, "yes"), err
 }
 
 func (t *terminal) elicit(ctx context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
-// TestClients checks whose sessions count together: those of an address, of the address that a trusted
-// proxy names, or of the key that the program gives. The rules themselves are tested in nethttp.
+// TestClients checks which sessions count together: the sessions of one address, of one address that a
+// trusted proxy names, or of one key that the program gives. The rules themselves are tested in nethttp.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	const requests, share = 12, 4 // of 16 sessions

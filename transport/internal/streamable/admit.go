@@ -47,13 +47,14 @@ type BufferSource interface {
 // Admitter decides which requests are admitted, by Host, Origin and principal. Streamable HTTP and
 // HTTP+SSE share it. It is safe for concurrent use.
 //
-// cfg, origins and offered do not change after NewAdmitter. The other fields have locks or atomics
+// cfg, origins, offered and nonces do not change after NewAdmitter. The other fields have locks or atomics
 // of their own, and none of these locks is held while another one is taken. host holds a copy,
 // because the carrier uses the memory of the request again.
 type Admitter struct {
 	cfg     Config
 	origins origins
-	offered transport.Services // services of the host; empty if it only has Accept
+	offered transport.Services          // services of the host; empty if it only has Accept
+	nonces  interface{ Nonce() string } // the authenticator, if it has nonces for answers; otherwise nil
 
 	quotas     streamQuotas // counts open streams; sessions count their own
 	callQuotas streamQuotas // counts running calls, with and without a session
@@ -69,6 +70,7 @@ func NewAdmitter(host transport.Host, cfg Config) *Admitter {
 	a := &Admitter{cfg: cfg.withDefaults()}
 	if server, ok := host.(transport.Server); ok {
 		a.offered = server.Services()
+		a.nonces, _ = a.offered.Authenticator.(interface{ Nonce() string })
 	}
 	a.origins = newOrigins(a.cfg.AllowedOrigins)
 	a.refusals.warn = a.offered.Warn
@@ -251,10 +253,10 @@ func (a *Admitter) authenticate(ctx context.Context, r *Request) (context.Contex
 // nonce returns the nonce that the client uses in its next proofs (RFC 9449 §8.2). It is "" if the
 // host's authenticator requires none.
 func (a *Admitter) nonce() string {
-	if n, ok := a.offered.Authenticator.(interface{ Nonce() string }); ok {
-		return n.Nonce()
+	if a.nonces == nil {
+		return ""
 	}
-	return ""
+	return a.nonces.Nonce()
 }
 
 // unauthorized returns the status and the challenge of the reply for err, an error of an

@@ -43,9 +43,8 @@ func (st *stream) begin() {
 	_, _ = st.log.Append(st.session.ctx, st.key(), st.will())
 }
 
-// will returns the content of the first event; it may be nil. The caller holds st.mu.
-//
-// After the exchange has been served, there is none.
+// will returns the content of the first event. It is nil if the exchange has none, or has been served.
+// The caller holds st.mu.
 func (st *stream) will() []byte {
 	x, ok := st.exchange.(transport.Planned)
 	if !ok {
