@@ -1,7 +1,13 @@
 package main
 
 import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/protocol/client"
@@ -55,9 +61,56 @@ func TestBroker(t *testing.T) {
 	}
 }
 
+// The server takes the tokens of another authorization server, where clients log in.
+func TestAuth(t *testing.T) {
+	t.Parallel()
+	idp := testkit.IdP(t)
+	p := startBy(t, func(address string) (string, []string) { return address, []string{"--auth", idp.URL()} })
+	c, _ := login(t, p.url)
+	if who, err := client.Call[Identity](t.Context(), c, "whoami", nil); err != nil || who.Subject != "ann" || who.Issuer != idp.URL() {
+		t.Errorf("%+v, %v", who, err)
+	}
+}
+
+// With a store, a login outlives the server.
+func TestAuthStore(t *testing.T) {
+	t.Setenv("SECURED_SEAL", base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	address, kept := freeAddress(t), oauth.Memory()
+	args := []string{"--own-auth", "--auth-store", "file:" + filepath.Join(t.TempDir(), "logins")}
+	var pages atomic.Int64
+	browse := testkit.Browse(t, "ann")
+	login := oauth.Client(oauth.Keep(kept), oauth.Browser(func(ctx context.Context, page string) error {
+		pages.Add(1)
+		return browse(ctx, page)
+	}))
+	for run := range 2 {
+		t.Run(fmt.Sprint("run ", run), func(t *testing.T) {
+			p, ok := startAt(t, address, address, args)
+			if !ok {
+				t.Skip("another process took the address")
+			}
+			c, err := client.Connect(t.Context(), client.HTTP(p.url, login))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = c.Close() }()
+			if who, err := client.Call[Identity](t.Context(), c, "whoami", nil); err != nil || who.Subject != "ann" || pages.Load() != 1 {
+				t.Errorf("%+v, %v after %d logins", who, err, pages.Load())
+			}
+		})
+	}
+}
+
 func TestChoose(t *testing.T) {
 	t.Parallel()
-	for _, wrong := range [][]string{{"--broker"}, {"--own-auth", "--broker=https://x.example"}} {
+	for _, wrong := range [][]string{
+		{"--broker"},
+		{"--own-auth", "--broker=https://x.example"},
+		{"--auth="},
+		{"--auth", "https://x.example", "--own-auth"},
+		{"--auth-store", "file:x"},
+		{"--auth-store", "file:x", "--auth", "https://x.example"},
+	} {
 		if _, _, err := choose(wrong); err == nil {
 			t.Errorf("%v is taken", wrong)
 		}
@@ -65,5 +118,16 @@ func TestChoose(t *testing.T) {
 	c, rest, err := choose([]string{"--http", ":1", "--broker=https://x.example", "-v"})
 	if err != nil || c.broker != "https://x.example" || !slices.Equal(rest, []string{"--http", ":1", "-v"}) {
 		t.Errorf("%+v %v %v", c, rest, err)
+	}
+}
+
+// A key that is missing or too short is refused before the server starts.
+func TestSeal(t *testing.T) {
+	for _, key := range []string{"", "c2hvcnQ=", "not base64"} {
+		t.Setenv("SECURED_SEAL", key)
+		_, err := choice{own: true, store: "file:" + filepath.Join(t.TempDir(), "logins")}.open(t.Context(), "http://127.0.0.1:1/mcp", "")
+		if err == nil || !strings.Contains(err.Error(), "SECURED_SEAL") {
+			t.Errorf("%q: %v", key, err)
+		}
 	}
 }

@@ -4,6 +4,7 @@
 //	go -C examples/secured run .                    tokens of a toy issuer, to be copied
 //	go -C examples/secured run . --own-auth         the server is its own authorization server
 //	go -C examples/secured run . --broker ISSUER    the server uses an OpenID provider
+//	go -C examples/secured run . --auth ISSUER      tokens of your own authorization server
 //
 // It prints commands to try it. Package serve has the other flags. Without flags the
 // program serves HTTP, because clients on stdio have no token. --http or SECURED_HTTP sets
@@ -14,8 +15,10 @@
 // http://127.0.0.1:8080/callback/provider. Set SECURED_CLIENT_ID and SECURED_CLIENT_SECRET
 // to its credentials.
 //
-// The program itself starts the toy issuer (issuer.go). With your own authorization
-// server, you need only its URL.
+// --own-auth and --broker lose all logins at a restart, unless --auth-store file:PATH keeps
+// them, encrypted with SECURED_SEAL (openssl rand -base64 32). --store keeps the sessions.
+//
+// Without these flags the program itself starts the toy issuer (issuer.go).
 package main
 
 import (
@@ -34,10 +37,15 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/serve"
+	_ "github.com/kagami-mcp/kagami/framework/store/boltstore"  // file:PATH
+	_ "github.com/kagami-mcp/kagami/framework/store/redisstore" // redis://HOST:PORT/DB
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
 func main() {
+	if slices.ContainsFunc(os.Args[1:], func(arg string) bool { return slices.Contains([]string{"-h", "-help", "--help"}, arg) }) {
+		fmt.Print(help)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, cmp.Or(os.Getenv("SECURED_HTTP"), "127.0.0.1:8080"), os.Args[1:], os.Stderr)
 	stop()
@@ -69,7 +77,7 @@ func run(ctx context.Context, address string, args []string, out io.Writer) erro
 		return err
 	}
 	at := "http://" + private.Addr().String()
-	door, err := chosen.open("http://"+address+"/mcp", at)
+	door, err := chosen.open(ctx, "http://"+address+"/mcp", at)
 	if err != nil {
 		return errors.Join(err, private.Close())
 	}
@@ -93,7 +101,7 @@ func run(ctx context.Context, address string, args []string, out io.Writer) erro
 
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	err = errors.Join(err, beside.Shutdown(last))
+	err = errors.Join(err, beside.Shutdown(last), door.end())
 	if failure := <-ended; !errors.Is(failure, http.ErrServerClosed) {
 		err = errors.Join(err, failure)
 	}
