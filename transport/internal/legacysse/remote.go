@@ -235,7 +235,7 @@ func (r *remote) read() {
 		if told && errors.Is(err, eventlog.ErrExpired) {
 			r.s.out.Finish() // a frame is lost, and the client must notice
 		}
-		if err != nil && !errors.Is(err, eventlog.ErrExpired) && r.later() {
+		if err != nil && !errors.Is(err, eventlog.ErrExpired) && r.later(told) {
 			continue
 		}
 		for _, event := range events {
@@ -245,9 +245,9 @@ func (r *remote) read() {
 	}
 }
 
-// later waits before another attempt, because the log is unavailable. It returns false if the
-// connection has ended.
-func (r *remote) later() bool {
+// later waits before another attempt, because the log is unavailable. told reports whether a message
+// had announced a frame before this attempt. later returns false if the connection has ended.
+func (r *remote) later(told bool) bool {
 	timer := time.NewTimer(retry)
 	defer timer.Stop()
 	select {
@@ -257,7 +257,7 @@ func (r *remote) later() bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.again, r.told = true, true
+	r.again, r.told = true, r.told || told
 	return true
 }
 

@@ -394,3 +394,41 @@ func TestMounted(t *testing.T) {
 		time.Sleep(time.Second) // what goes on is found when the bubble ends
 	})
 }
+
+// failing is a log that fails while it is away.
+type failing struct {
+	eventlog.Store
+	away atomic.Bool
+}
+
+func (f *failing) After(ctx context.Context, name string, seq uint64) ([]eventlog.Event, error) {
+	if f.away.Load() {
+		return nil, errors.New("away")
+	}
+	return f.Store.After(ctx, name, seq)
+}
+
+// A log that was away for a while ends no connection, unless a message has announced a frame that
+// the log does not have afterwards.
+func TestLogAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := memory.New()
+		log := &failing{Store: all.Events()}
+		e := legacysse.New(&server{hostFunc: echo, sessions: all.Sessions(), events: log, changes: all.Changes()}, streamable.Config{})
+		c := carried(t, ask(t, e, legacysse.Stream, "", "x:1", ""))
+		log.away.Store(true)
+		time.Sleep(90 * time.Second) // one look
+		log.away.Store(false)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		select {
+		case <-c.over:
+			t.Error("it ended although no frame was posted")
+		default:
+		}
+		c.leave()
+		<-c.over
+		stop(t, e)
+	})
+}
