@@ -432,3 +432,47 @@ func TestLogAway(t *testing.T) {
 		stop(t, e)
 	})
 }
+
+// slowHost accepts its first frame when the test lets it, and serves frames for a second each.
+type slowHost struct {
+	server
+	accept           chan struct{}
+	accepted, served atomic.Int32
+}
+
+func (h *slowHost) Accept(_ context.Context, frame []byte) (transport.Exchange, error) {
+	if h.accepted.Add(1) == 1 {
+		h.accept <- struct{}{}
+		<-h.accept
+	}
+	return exchange{func(context.Context, []byte, transport.Outbound) error {
+		time.Sleep(time.Second)
+		h.served.Add(1)
+		return nil
+	}, frame}, nil
+}
+
+// Shutdown waits for the exchange of a frame that was posted on another node, even if the client has
+// left in the meantime. A frame that is read later is not accepted.
+func TestPostedBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := memory.New()
+		h := &slowHost{server: server{sessions: all.Sessions(), events: all.Events(), changes: deaf{all.Changes()}}, accept: make(chan struct{})}
+		a, b := legacysse.New(h, streamable.Config{}), legacysse.New(h, streamable.Config{})
+		c := carried(t, ask(t, a, legacysse.Stream, "", "x:1", ""))
+		synctest.Wait()
+		for range 2 {
+			ask(t, b, legacysse.Messages, c.query, "x:2", "{}")
+		}
+		<-h.accept // the first, of two that were read together
+		c.leave()
+		<-c.over
+		go func() { h.accept <- struct{}{} }()
+		stop(t, a)
+		if accepted, served := h.accepted.Load(), h.served.Load(); accepted != 1 || served != 1 {
+			t.Errorf("%d frames were accepted, and %d exchanges have ended with Shutdown, want 1 and 1", accepted, served)
+		}
+		stop(t, b)
+	})
+}

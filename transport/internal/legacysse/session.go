@@ -38,6 +38,7 @@ type session struct {
 	mu      sync.Mutex // guards the fields below
 	running int        // exchanges that are running
 	closing bool       // the stream ends as soon as no exchange is running
+	left    bool       // the stream has ended, and no exchange begins any more
 }
 
 // newSession begins a connection. It returns false if there are too many.
@@ -74,6 +75,9 @@ func (s *session) leave() {
 	}
 	s.e.mu.Unlock()
 	s.cancel(errClientGone)
+	s.mu.Lock()
+	s.left = true
+	s.mu.Unlock()
 	s.unregister()
 }
 
@@ -88,8 +92,8 @@ func (s *session) close() {
 	}
 }
 
-// enter counts one more exchange, until exit is called. If the session has too many exchanges, ok
-// is false. For a frame that may hold a request, ok is also false if the client has too many calls
+// enter counts one more exchange, until exit is called. If the session has ended or has too many
+// exchanges, ok is false. For a frame that may hold a request, ok is also false if the client has too many calls
 // in all its sessions. Answers are not refused for that reason, because running calls wait for
 // them.
 func (s *session) enter(body []byte) (exit func(), ok bool) {
@@ -102,15 +106,18 @@ func (s *session) enter(body []byte) (exit func(), ok bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running >= most {
+	if s.left || s.running >= most {
 		leave()
 		return nil, false
 	}
 	s.running++
+	s.e.running.Add() // before leave gives back the count of the stream, so that Shutdown waits
 	return func() { leave(); s.exit() }, true
 }
 
+// exit undoes enter.
 func (s *session) exit() {
+	defer s.e.running.Done()
 	s.mu.Lock()
 	s.running--
 	over := s.closing && s.running == 0
@@ -123,7 +130,10 @@ func (s *session) exit() {
 // take passes a frame that was posted on this node to the host, and starts its exchange.
 func (s *session) take(v *PendingRequest, body []byte) *streamable.Reply {
 	exit, ok := s.enter(body)
-	if !ok {
+	switch {
+	case !ok && s.ctx.Err() != nil: // the stream has ended since it was found
+		return v.noSession()
+	case !ok:
 		return v.TooMany("too many calls at once")
 	}
 	ctx, end := s.within(v.Context(), &transport.Request{Fields: v.r.Fields, RemoteAddr: v.r.RemoteAddr})
@@ -141,9 +151,7 @@ func (s *session) start(ctx context.Context, body []byte, exit func()) bool {
 		exit()
 		return false
 	}
-	s.e.running.Add()
 	go func() {
-		defer s.e.running.Done()
 		defer exit()
 		if exchange == nil { // the host panicked
 			s.refuse(ctx, body)
