@@ -44,6 +44,9 @@ func (t *Counter) Done() {
 	}
 }
 
+// Closed reports whether Close was called.
+func (t *Counter) Closed() bool { return t.state.Load()&closed != 0 }
+
 // Idle reports whether nothing runs.
 func (t *Counter) Idle() bool { return t.state.Load()&^closed == 0 }
 

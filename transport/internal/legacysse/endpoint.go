@@ -145,6 +145,9 @@ func (v *PendingRequest) open() (reply *streamable.Reply) {
 			s.leave()
 		}
 	}()
+	if v.e.running.Closed() { // Shutdown may have ended the sessions before it could see this one
+		return v.ShuttingDown()
+	}
 	if s.register(v.Context()) != nil {
 		return v.Unavailable()
 	}

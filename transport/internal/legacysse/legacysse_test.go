@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -244,4 +245,28 @@ func TestCallsOfAClient(t *testing.T) {
 			t.Error("the calls have ended, and are counted still")
 		}
 	}
+}
+
+// A connection that is opened while the endpoint begins to stop is refused.
+func TestOpenedWhileStopping(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var e *legacysse.Endpoint
+		stopped := make(chan error, 1)
+		e = legacysse.New(hostFunc(echo), streamable.Config{ClientKey: func(string, transport.Fields) string {
+			go func() { stopped <- e.Shutdown(t.Context()) }()
+			synctest.Wait()
+			return "a"
+		}})
+		reply := ask(t, e, legacysse.Stream, "", "a:1", "")
+		if reply.Status != http.StatusServiceUnavailable {
+			t.Errorf("it was opened: %+v", reply)
+			gone, leave := context.WithCancel(t.Context())
+			leave()
+			reply.Stream.Serve(gone, &sink{parts: make(chan string, 64)})
+		}
+		if err := <-stopped; err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
 }
