@@ -180,15 +180,23 @@ func (e *Endpoint) Shutdown(ctx context.Context) error {
 	e.mu.Lock()
 	all := slices.Collect(maps.Values(e.sessions))
 	e.mu.Unlock()
-	for _, s := range all {
-		s.close()
-	}
+	e.each(all, (*session).close)
 	defer e.leaveNodes()
 	defer e.stop(errStopped)
 	return e.running.Drain(ctx, func() {
 		e.stop(errStopped)
-		for _, s := range all {
-			s.out.Finish()
-		}
+		e.each(all, func(s *session) { s.out.Finish() })
+	})
+}
+
+// each calls do for all sessions, and counts the calls. do may wait for a write to a client that
+// does not read. The other sessions, and Shutdown itself, must not wait for that client.
+func (e *Endpoint) each(all []*session, do func(*session)) {
+	for range all {
+		e.running.Add()
+	}
+	streamable.Each(all, func(s *session) {
+		defer e.running.Done()
+		do(s)
 	})
 }

@@ -62,6 +62,8 @@
 //
 //   - one for all heartbeats, while streams are open (heartbeats.run), and short ones for single
 //     beats, which the end of a stream waits for
+//   - one for the end of each session, during Shutdown, which may wait for a client that does not
+//     read
 //   - one for a stream whose events come in quick succession (stream.pour), until nothing is
 //     pending
 //   - one for the end of each connection that was carried with Begin (streamConn.close)

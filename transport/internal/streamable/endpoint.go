@@ -237,16 +237,28 @@ func (v *PendingRequest) serve(body []byte) *Reply {
 // Shutdown refuses new requests (503), ends the standalone streams, and waits for exchanges and for
 // the streams of their answers. When ctx ends, it cancels them and waits two more seconds. It ends
 // the sessions, except those that other nodes can serve.
+//
+// The end of a stream waits for a write to its client, which may not read. Other streams, and
+// Shutdown itself, must not wait for that client. Each session therefore ends in a goroutine of its own.
 func (e *Endpoint) Shutdown(ctx context.Context) error {
 	e.running.Close()
-	for _, s := range e.all() {
-		s.silence()
-	}
+	eachCounted(e.all(), e.running, (*session).silence)
 	if e.node != nil {
 		e.unfollow() // another node continues
 	}
-	defer e.endSessions()
+	defer e.endSessions(ctx)
 	return e.running.Drain(ctx, func() { e.stop(errStopped) })
+}
+
+// eachCounted is like Each, and counts the calls.
+func eachCounted(all []*session, running *inflight.Counter, do func(*session)) {
+	for range all {
+		running.Add()
+	}
+	Each(all, func(s *session) {
+		defer running.Done()
+		do(s)
+	})
 }
 
 // all returns the sessions that this node serves.
@@ -257,11 +269,14 @@ func (e *Endpoint) all() []*session {
 }
 
 // endSessions ends all sessions on this node, then the endpoint's context, the workers and the
-// node. Shared sessions stay in the store. It waits for the goroutines of the node.
-func (e *Endpoint) endSessions() {
-	for _, s := range e.all() {
+// node. Shared sessions stay in the store. It waits for the goroutines of the node, but not for long
+// for a client that does not read after ctx has ended.
+func (e *Endpoint) endSessions(ctx context.Context) {
+	ends := inflight.New()
+	eachCounted(e.all(), ends, func(s *session) {
 		e.end(s, ending{cause: errStopped, stays: s.record.made()})
-	}
+	})
+	_ = ends.Drain(ctx, func() {}) // Drain of running has returned the error of ctx
 	e.stop(errStopped)
 	e.workers.Stop()
 	if e.node != nil {

@@ -142,7 +142,7 @@ func (h *heartbeats) take(which func(*streamConn) bool) []*streamConn {
 	return all
 }
 
-// each starts at most together goroutines at once, and waits at most tolerance for them before it
+// Each starts at most together goroutines at once, and waits at most tolerance for them before it
 // starts more. Thousands of streams must not be woken at the same time, or wait for a client that
 // does not read.
 const (
@@ -150,19 +150,26 @@ const (
 	tolerance = 5 * time.Millisecond
 )
 
-// each calls do, which may block, for all streams of take, each in a goroutine of its own.
-//
-// It does not wait for all of them. The WaitGroup beats of each stream does, at its end. A panic of
-// do is recovered.
+// each calls do for all streams of take, with Each. At its end, a stream waits for the call (beats).
 func each(all []*streamConn, do func(*streamConn)) {
+	Each(all, func(a *streamConn) {
+		defer a.beats.Done()
+		do(a)
+	})
+}
+
+// Each calls do, which may wait for clients that do not read, for all elements. Each call has a
+// goroutine of its own, and its panic is recovered.
+//
+// Each does not wait until all calls have returned. The caller counts them if it must wait for them.
+func Each[T any](all []T, do func(T)) {
 	for some := range slices.Chunk(all, together) {
 		ended := make(chan struct{}, len(some))
-		for _, a := range some {
+		for _, element := range some {
 			go func() {
 				defer func() { ended <- struct{}{} }()
-				defer a.beats.Done()
 				defer hostcall.Recover()
-				do(a)
+				do(element)
 			}()
 		}
 		await(ended, len(some))

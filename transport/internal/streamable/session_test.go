@@ -524,3 +524,50 @@ func TestMadeUpSessions(t *testing.T) {
 		first.wait()
 	})
 }
+
+// deafSink is the response to a client that does not read.
+type deafSink struct{ blocked, cut chan struct{} }
+
+func (deafSink) Open(int, []streamable.Field, int) error { return nil }
+
+func (s deafSink) Write([]byte) error {
+	close(s.blocked)
+	<-s.cut
+	return errCut
+}
+
+// TestShutdownWithoutReader: a client that does not read does not keep Shutdown from cancelling calls.
+func TestShutdownWithoutReader(t *testing.T) {
+	t.Parallel()
+	began, cancelled := make(chan struct{}), make(chan struct{})
+	s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
+		close(began)
+		<-ctx.Done()
+		close(cancelled)
+		return http.StatusOK, `{"a":1}`
+	}}, streamable.Config{})
+	deaf, over := deafSink{make(chan struct{}), make(chan struct{})}, make(chan struct{})
+	reply := s.do(http.MethodGet, "")
+	go func() { defer close(over); reply.Stream.Serve(t.Context(), deaf) }()
+	<-deaf.blocked
+	answered := make(chan *streamable.Reply, 1)
+	go func() { answered <- s.do(http.MethodPost, "x") }()
+	<-began
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.e.Shutdown(ctx) }()
+	select {
+	case <-cancelled:
+	case <-time.After(10 * time.Second):
+		t.Error("Shutdown waits for the client that does not read")
+	}
+	close(deaf.cut)
+	<-over
+	if err := <-stopped; !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if r := <-answered; r.Stream != nil {
+		s.carry(r, -1).wait()
+	}
+}
