@@ -126,7 +126,7 @@ func (n *Node) looking(life context.Context, stop context.CancelFunc) {
 		case <-tick.C:
 		case <-n.lost:
 		case <-n.handlers.Closing:
-			n.linger(life)
+			n.linger(life, tick.C)
 			return
 		case <-life.Done():
 			return
@@ -136,18 +136,21 @@ func (n *Node) looking(life context.Context, stop context.CancelFunc) {
 }
 
 // linger keeps the node alive until nothing needs it: while calls of this node end, other
-// nodes wait for what they write, and only as long as the node lives.
-func (n *Node) linger(life context.Context) {
+// nodes wait for what they write, and only as long as the node lives. It goes on to call Look, because
+// the records of its sessions would expire while a call takes long.
+func (n *Node) linger(life context.Context, due <-chan time.Time) {
 	tick := time.NewTicker(rest)
 	defer tick.Stop()
 	for !n.handlers.Idle() {
 		select {
 		case <-tick.C:
+			continue
+		case <-due:
 		case <-n.lost:
-			n.handlers.Look(life)
 		case <-life.Done():
 			return
 		}
+		n.handlers.Look(life)
 	}
 }
 

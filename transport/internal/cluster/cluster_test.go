@@ -92,7 +92,7 @@ func TestNode(t *testing.T) {
 	})
 }
 
-// TestAlone: without a bus there is nobody to tell, and the store is looked after.
+// TestAlone: without a bus nothing is published, and Look is still called.
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,16 +110,18 @@ func TestAlone(t *testing.T) {
 	})
 }
 
-// TestHostStops: a node ends by itself when its host stops, as soon as nobody needs it.
+// TestHostStops: a node ends by itself when its host stops, as soon as no call needs it.
 func TestHostStops(t *testing.T) {
 	t.Parallel()
 	for _, needed := range []time.Duration{0, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			closing := make(chan struct{})
 			var busy, heard atomic.Bool
+			var looks atomic.Int32
 			busy.Store(needed > 0)
 			d := cluster.Handlers{
-				Period: time.Minute, Closing: closing, Receive: func(cluster.Message) { heard.Store(true) }, Look: func(context.Context) {},
+				Period: time.Minute, Closing: closing, Receive: func(cluster.Message) { heard.Store(true) },
+				Look: func(context.Context) { looks.Add(1) },
 				Idle: func() bool { return !busy.Load() },
 			}
 			b := &bus{messages: make(chan []byte, 8)}
@@ -132,6 +134,9 @@ func TestHostStops(t *testing.T) {
 			synctest.Wait()
 			if heard.Load() != (needed > 0) {
 				t.Errorf("heard %v when it was needed for %v", heard.Load(), needed)
+			}
+			if want := int32(needed / time.Minute); looks.Load() < want-1 { // the records of its sessions expire otherwise
+				t.Errorf("looked %d times in %v", looks.Load(), needed)
 			}
 			busy.Store(false)
 			time.Sleep(time.Second) // its goroutines have ended, or the bubble says so
