@@ -82,7 +82,7 @@ func TestRefusalIsRead(t *testing.T) {
 	t.Cleanup(stop)
 	for range 10 {
 		conn := dial()
-		if _, err := io.WriteString(conn, post("1.1", strings.Repeat(" ", 8<<20))); err != nil {
+		if _, err := io.WriteString(conn, post("1.1", strings.Repeat(" ", 2<<20))); err != nil {
 			t.Fatal(err)
 		}
 		if !expect(t, bufio.NewReader(conn), "the limit of 1000 bytes") {
