@@ -36,7 +36,7 @@ func TestEverydayTimes(t *testing.T) {
 	p := mustCompile(t, reflect.TypeFor[eTimes](), binding.Input, binding.Options{})
 	for _, text := range []string{
 		`"2027/05/16"`, `"16.5.2027"`, `"16.05.2027"`, `"May 16, 2027"`, `"16 May 2027"`, `"May 16th, 2027"`, `"16th of May 2027"`, `"Sunday, May 16 2027"`,
-		`"20270516"`, `"5/16/2027"`, `"16/5/2027"`, `"16-May-2027"`, `"2027-05-16 00:00"`, `"2027-05-16T00:00:00"`, `"2027-05-16 00:00:00 UTC"`,
+		`"20270516"`, `"5/16/2027"`, `"16/5/2027"`, `"16-May-2027"`, `"2027-05-16 00:00"`, `"2027-05-16T00:00:00"`, `"2027-05-16 00:00:00 UTC"`, `"2027-5-16"`, `"20270516T000000Z"`,
 		`"Sun, 16 May 2027 00:00:00 GMT"`, `"Sun May 16 00:00:00 2027"`, `"Sunday, 16-May-27 00:00:00 UTC"`, `"16 May 2027 at 12:00 am"`, `1810425600`, `"1810425600000"`,
 	} {
 		if got := refusal(t, p, `{"at":`+text+`}`); got.Try != `{"at":"2027-05-16T00:00:00Z"}` || got.Examples != nil {
@@ -64,12 +64,13 @@ func TestEverydayTimes(t *testing.T) {
 	for text, want := range map[string]string{
 		"1 hour": "1h", "5 minutes": "5m", "90 sec": "1m30s", "an hour": "1h", "half an hour": "30m", "1.5 hours": "1h30m", "2 days": "48h", "1 h 30 min": "1h30m",
 		"1 hour and 15 minutes": "1h15m", "PT1H30M": "1h30m", "P2DT1H": "49h", "0:05:00": "5m", "one week": "168h", "250 ms": "250ms", "10 Mins": "10m",
+		"an hour and a half": "1h30m", "2 days and a half": "60h",
 	} {
 		if got := refusal(t, p, fmt.Sprintf(`{"for":%q}`, text)); got.Try != fmt.Sprintf(`{"for":%q}`, want) {
 			t.Errorf("%s: %s, want %s", text, got.Try, want)
 		}
 	}
-	for _, text := range []string{"a month", "P1Y", "soon", "5 parsecs", "1 hour ago", "99999999999 weeks", "and 1 hour", strings.Repeat("1 hour ", 20)} {
+	for _, text := range []string{"a month", "P1Y", "soon", "5 parsecs", "1 hour ago", "99999999999 weeks", "and 1 hour", "a half", "an hour and a half past", strings.Repeat("1 hour ", 20)} {
 		if got := refusal(t, p, fmt.Sprintf(`{"for":%q}`, text)); got.Try != `{}` {
 			t.Errorf("%s: %s", text, got.Try)
 		}

@@ -104,10 +104,10 @@ func shapeOf(text string) byte {
 var everydayLayouts = func() map[byte][]string {
 	all := []string{"Jan 2 15:04:05 2006", "Jan 2 15:04:05Z07:00 2006"}
 	dates := []string{
-		time.DateOnly, "2006/1/2", "2006.1.2", "20060102", "2.1.2006", "2/1/2006", "1/2/2006", "2 January 2006", "2 Jan 2006", "January 2 2006",
+		"2006-1-2", "2006/1/2", "2006.1.2", "20060102", "2.1.2006", "2/1/2006", "1/2/2006", "2 January 2006", "2 Jan 2006", "January 2 2006",
 		"Jan 2 2006", "2-Jan-2006", "2-January-2006", "2-Jan-06",
 	}
-	clocks := []string{"", " 15:04", " 15:04:05", " 3:04 PM", " 3:04:05 PM", " 3 PM", "T15:04", "T15:04:05"}
+	clocks := []string{"", " 15:04", " 15:04:05", " 3:04 PM", " 3:04:05 PM", " 3 PM", "T15:04", "T15:04:05", "T150405"}
 	for _, date := range dates {
 		for _, clock := range clocks {
 			all = append(all, date+clock)
@@ -187,10 +187,14 @@ var countWord = map[string]float64{
 	"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "half": 0.5, "quarter": 0.25,
 }
 
-// wordDuration reads parts such as 1 hour, an hour, 90 min, half an hour.
+// wordDuration reads parts such as 1 hour, an hour, 90 min, half an hour, an hour and a half.
 func wordDuration(text string) (time.Duration, bool) {
-	total, some := 0.0, false
+	total, some, last := 0.0, false, time.Duration(0)
 	for text = strings.TrimSpace(splitUnits().ReplaceAllString(text, "$1 ")); text != ""; some = true {
+		if text == "a half" && some {
+			total += float64(last) / 2
+			break
+		}
 		part := durationPart().FindStringSubmatch(text)
 		if part == nil {
 			return 0, false
@@ -209,7 +213,7 @@ func wordDuration(text string) (time.Duration, bool) {
 			return 0, false
 		}
 		total += count * float64(unit)
-		text = text[len(part[0]):]
+		text, last = text[len(part[0]):], unit
 	}
 	if !some || math.Abs(total) >= math.MaxInt64 {
 		return 0, false
