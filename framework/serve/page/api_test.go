@@ -192,6 +192,9 @@ func TestFrames(t *testing.T) {
 	if !strings.Contains(whole, "•••") {
 		t.Error("no argument is masked")
 	}
+	if !strings.Contains(whole, `\"name\":\"kagami-page\",\"version\":\"devel\"`) {
+		t.Error("a page without a version names none to the server, which the protocol requires")
+	}
 }
 
 // TestOffers: what the lists have, and what changes.
@@ -369,9 +372,13 @@ func TestToken(t *testing.T) {
 	t.Parallel()
 	inner := nethttp.Handler(host(t))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer sesame" {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			w.WriteHeader(http.StatusUnauthorized)
+		if given := r.Header.Get("Authorization"); given != "Bearer sesame" {
+			challenge := "Bearer"
+			if given != "" {
+				challenge = `Bearer error="invalid_token", error_description="It has expired."`
+			}
+			w.Header().Set("WWW-Authenticate", challenge)
+			http.Error(w, `{"jsonrpc":"2.0"}`, http.StatusUnauthorized)
 			return
 		}
 		inner.ServeHTTP(w, r)
@@ -380,10 +387,13 @@ func TestToken(t *testing.T) {
 	b := opened(t, page.Options{URL: server.URL})
 	var about struct {
 		Name  string
-		State struct{ Name string }
+		State struct{ Name, Reason string }
 	}
-	if b.ask(http.MethodGet, "/api/server", "", &about); about.State.Name != "login" {
+	if b.ask(http.MethodGet, "/api/server", "", &about); about.State.Name != "login" || about.State.Reason != "It answers HTTP 401." {
 		t.Fatalf("without a token: %+v", about)
+	}
+	if b.ask(http.MethodPost, "/api/connect", `{"bearer":"old"}`, &about); about.State.Reason != "It refused the token that it got, with HTTP 401. It says: It has expired." {
+		t.Fatalf("with an old token: %+v", about)
 	}
 	if b.ask(http.MethodPost, "/api/connect", `{"bearer":"sesame"}`, &about); about.State.Name != "connected" || about.Name != "calc" {
 		t.Fatalf("with the token: %+v", about)

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -33,7 +34,7 @@ type Options struct {
 	Start  []string               // the program and its arguments, for a client's configuration; nil if unknown
 	Where  string                 // where the server runs, for people; by default the URL or the command line
 	Inside func() *surface.Inside // what only the server's own process knows; nil for a server in another process
-	Client string                 // version of the program, for the server's log
+	Client string                 // version of the program, for the server's log; by default "devel"
 }
 
 // Page shows one server. A Page is safe for concurrent use. The caller must call Close at the end.
@@ -98,6 +99,7 @@ func New(o Options) (*Page, error) {
 }
 
 func newPage(o Options) *Page {
+	o.Client = cmp.Or(o.Client, "devel") // the protocol requires a version
 	p := &Page{options: o, bearer: o.Bearer, level: "info", speaks: allSpoken(&o), guard: newGuard(), events: newEvents(), asked: newQuestions()}
 	p.files = newFiles()
 	p.wire = newWire(func(last int) { p.events.add("frames", map[string]any{"last": last}) })

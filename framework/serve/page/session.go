@@ -266,7 +266,7 @@ func (p *Page) failed(s *session, err error) {
 // failure returns the state after an error of the connection.
 func (p *Page) failure(s *session, err error) state {
 	if refused, ok := errors.AsType[*client.HTTPError](err); ok && refused.Status == http.StatusUnauthorized {
-		return state{Name: stateLogin, Reason: refused.Error()}
+		return state{Name: stateLogin, Reason: p.unauthorized(refused)}
 	}
 	if s.chosen != "" && s.refused(err) {
 		return state{Name: stateRefused, Reason: s.chosen}
@@ -279,6 +279,22 @@ func (p *Page) failure(s *session, err error) state {
 		return ended
 	}
 	return state{Name: stateLost, Reason: unpaged(err)}
+}
+
+// unauthorized says in words why the server requires a token. The body of the response is for
+// programs, so the text does not contain it.
+func (p *Page) unauthorized(refused *client.HTTPError) string {
+	p.mu.Lock()
+	given := p.bearer != ""
+	p.mu.Unlock()
+	text := fmt.Sprintf("It answers HTTP %d.", refused.Status)
+	if given {
+		text = fmt.Sprintf("It refused the token that it got, with HTTP %d.", refused.Status)
+	}
+	if why := refused.ChallengeParam("error_description"); why != "" {
+		text += " It says: " + why
+	}
+	return text
 }
 
 // unpaged returns the text of an error. If the server has answered with a page of HTML, the text is
