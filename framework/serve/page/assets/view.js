@@ -7,6 +7,9 @@ import { ask } from './api.js';
 
 export const Mark = () => html`<svg viewBox="0 0 100 100" aria-hidden="true"><path d=${mark}/></svg>`;
 
+// narrow reports whether the screen has one column; the style has the same width.
+export const narrow = () => matchMedia('(max-width:860px)').matches;
+
 // The keys of this system, as people know them.
 export const apple = /Mac|iPhone|iPad/.test(navigator.platform);
 export const modifier = apple ? '⌘' : 'Ctrl ';
@@ -113,7 +116,7 @@ function Scalar({ value }) {
   if (value instanceof Num || value instanceof Draft) return html`<span class="num">${value.text}</span>`;
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   const text = seen(value);
-  return text.length > 4000 ? html`<${Long} text=${text}/>` : html`<span class="wrapped">${text}</span>`;
+  return text.length > 4000 ? html`<${Long} text=${text}/>` : html`<span class=${text.length > 24 ? 'wrapped' : 'brief'}>${text}</span>`;
 }
 
 export function Long({ text }) {
@@ -124,7 +127,7 @@ export function Long({ text }) {
 function Members({ value, schema, depth }) {
   const entries = [...value], flat = entries.filter(([, v]) => isScalar(v)), deep = entries.filter(([, v]) => !isScalar(v));
   const of = name => schema?.get?.('properties')?.get?.(name);
-  return html`${flat.length > 0 && html`<dl class="kv">${flat.map(([k, v]) => html`<dt title=${of(k)?.get?.('description')}>${seen(k)}</dt><dd><${Scalar} value=${v}/></dd>`)}</dl>`}
+  return html`${flat.length > 0 && html`<dl class="kv">${flat.map(([k, v]) => html`<dt title=${of(k)?.get?.('description')}>${seen(k)}</dt><dd><${Scalar} value=${v}/>${v instanceof Num && html` <${Unit} of=${of(k)}/>`}</dd>`)}</dl>`}
     ${deep.map(([k, v]) => html`<${Deep} name=${k} value=${v} schema=${of(k)} depth=${depth}/>`)}`;
 }
 

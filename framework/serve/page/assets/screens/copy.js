@@ -18,8 +18,8 @@ export function CopySheet({ call }) {
   };
   return html`<${Dialog} label="Copy this call" kind="sheet" onClose=${() => change({ sheet: null })}>
     <div class="row"><h2>Copy this call</h2><button class="btn t end" onClick=${() => change({ sheet: null })}>Close <kbd>esc</kbd></button></div>
-    ${ways.map(([as, title, about]) => html`<section class="block"><div class="bh"><b>${title}</b><span>${about}</span><button class="btn t s end" onClick=${() => copy(texts[as] ?? '')}>Copy</button></div><pre class="code" tabindex="0" data-as=${as}>${texts[as] ?? ''}</pre></section>`)}
+    ${ways.map(([as, title, about]) => html`<section class="block"><div class="bh"><b>${title}</b><span>${about}</span><button class="btn t s end" onClick=${() => copy(texts[as] ?? '')}>Copy</button></div><pre class="code wrap" tabindex="0" data-as=${as}>${texts[as] ?? ''}</pre></section>`)}
     <section class="block"><div class="bh"><b>Record</b><span>the frames of this call, for testkit.Replay</span><button class="btn t s end" onClick=${download}>Download</button></div>
-      <pre class="code" tabindex="0" data-as="replay">${replay}</pre></section>
+      <pre class="code wrap" tabindex="0" data-as="replay">${replay}</pre></section>
     <p class="note">Tokens are never copied: <span class="mono">$KAGAMI_BEARER</span> stands in their place, and <span class="mono">$SECRET</span> for secret arguments.</p><//>`;
 }

@@ -44,7 +44,7 @@ function signature(offer) {
 function misfit(offer) {
   const of = level => [...new Set(offer.fits.filter(f => f.level === level).map(f => f.client))];
   const refused = of('refused'), changed = of('changed').filter(c => !refused.includes(c));
-  return html`${refused.length > 0 && html`<a class="bad" href="#/clients">! refused by ${refused.join(', ')}</a> `}${changed.length > 0 && html`<a href="#/clients">changed by ${changed.join(', ')}</a>`}`;
+  return html`${refused.length > 0 && html`<div><a class="bad" href="#/clients">! refused by ${refused.join(', ')}</a></div>`}${changed.length > 0 && html`<div><a href="#/clients">changed by ${changed.join(', ')}</a></div>`}`;
 }
 
 // Warnings are those of Build: what the server works with, and was most likely not meant.
@@ -62,7 +62,7 @@ function Tools({ tools, changed }) {
   const sorted = order === 'as listed' ? tools : [...tools].sort(orders[order]);
   return html`<div class="sect"><h2>Tools</h2><span class="f num">${tools.length}</span>
       ${tools.length > 3 && html`<label class="end">Order <select class="pick" onChange=${e => setOrder(e.target.value)}>${Object.keys(orders).map(o => html`<option selected=${o === order}>${o}</option>`)}</select></label>`}</div>
-    <div class="scroll"><table class="cat"><thead><tr><th scope="col">Tool</th><th scope="col">Traits</th>${fits && html`<th scope="col">Fits</th>`}<th scope="col" class="num">Tokens</th></tr></thead><tbody>
+    <div class="scroll out"><table class="cat"><thead><tr><th scope="col">Tool</th><th scope="col">Traits</th>${fits && html`<th scope="col">Fits</th>`}<th scope="col" class="num">Tokens</th></tr></thead><tbody>
     ${sorted.slice(0, n).map(t => html`<tr class=${changed?.includes(t.name) ? 'sel' : ''}><td><a class="sig" href=${toolHref(t.name)}><b>${seen(t.name)}</b><span>${signature(t)}</span></a><p>${seen(textOf(t, 'description') || textOf(t, 'title')).slice(0, 300)}</p></td>
       <td class="s q in-s">${traits(t).join(', ')}</td>${fits && html`<td class="s q in-s">${misfit(t)}</td>`}<td class="num s">${t.tokens}<svg class="meter" aria-hidden="true" viewBox="0 0 56 3"><rect width=${56 * t.tokens / most} height="3"/></svg></td></tr>`)}</tbody></table></div>
     ${n < tools.length && html`<button class="btn t" onClick=${() => setN(n + page)}>Show ${Math.min(page, tools.length - n)} of ${tools.length - n} more</button>`}`;
@@ -72,7 +72,7 @@ function Rows({ title, head, offers, href, label }) {
   const [n, setN] = useState(page);
   if (!offers.length) return null;
   return html`<div class="sect"><h2>${title}</h2><span class="f num">${offers.length}</span></div>
-    <div class="scroll"><table class="cat"><thead><tr>${head.map(h => html`<th scope="col">${h}</th>`)}</tr></thead><tbody>
+    <div class="scroll out"><table class="cat"><thead><tr>${head.map(h => html`<th scope="col">${h}</th>`)}</tr></thead><tbody>
     ${offers.slice(0, n).map(o => html`<tr><td><a class="sig" href=${href(o)}><b>${seen(o.name)}</b></a><p>${seen(textOf(o, 'description')).slice(0, 300)}</p></td>${label(o).map(x => html`<td class="s q in-s">${x}</td>`)}</tr>`)}</tbody></table></div>
     ${n < offers.length && html`<button class="btn t" onClick=${() => setN(n + page)}>Show more</button>`}`;
 }
@@ -94,8 +94,8 @@ export function Overview() {
     <ol class="revs" aria-label="Revisions of the protocol">${a.revisions.map(r => html`<li class=${r === a.revision ? 'on' : a.speaks && !a.speaks[r] ? 'no' : ''} aria-current=${r === a.revision ? 'true' : undefined}>
       <button class="plainbtn" onClick=${() => connect({ revision: r })}><code>${r}</code><small>${saysOf(a, r)}</small></button></li>`)}</ol></div>
     <dl class="dl"><dt>Runs</dt><dd><span class="mono wrapped">${a.where}</span>, ${a.carrier === 'memory' ? 'reached in memory' : 'over ' + a.carrier}</dd>
-      <dt>Can</dt><dd>${a.can.join(', ') || 'nothing that it names'}</dd>
-      <dt>Cost</dt><dd class="num">about ${cost} tokens for its tools in every conversation</dd>
+      ${a.name && html`<dt>Can</dt><dd>${a.can.join(', ') || 'nothing that it names'}</dd>
+      <dt>Cost</dt><dd class="num">about ${cost} tokens for its tools in every conversation</dd>`}
       ${a.inside && html`<dt>Inside</dt><dd>source lines and chains are shown</dd>`}</dl></div>
     ${s.changes && html`<p class="note">The lists have changed: <span class="mono">${s.changes.text}</span></p>`}
     ${s.failed && html`<p class="note bad wrapped">${seen(s.failed)}</p>`}

@@ -20,6 +20,7 @@ function Asked({ questions, tool }) {
   const box = useRef();
   const answers = useRef(new Map()).current; // by question: returns the body of its answer, or null if it has faults
   useLayoutEffect(() => {
+    box.current.scrollIntoView({ block: 'nearest' });
     (box.current.querySelector('.answer input, .answer textarea, .answer select') ?? box.current.querySelector('button'))?.focus();
     const title = document.title;
     document.title = '? ' + title;

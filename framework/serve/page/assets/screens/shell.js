@@ -51,7 +51,7 @@ function List({ rows, route }) {
   const pad = n => html`<svg class="gap" width="1" height=${n * rowHeight} aria-hidden="true"/>`;
   return html`<div class="list" onScroll=${e => rows.length > drawn && setTop(e.target.scrollTop)}>${from > 0 && pad(from)}
     ${part.map(r => r.heading ? html`<div class="group" role="heading" aria-level="2" key=${r.heading}><span>${r.heading}</span><span>${r.count}</span></div>`
-    : html`<a class=${'it' + (r.sans ? ' sans' : '')} key=${r.href} href=${r.href} aria-current=${route === r.href ? 'page' : undefined}><b title=${r.also ?? r.name}>${seen(r.name)}</b></a>`)}${rows.length > from + drawn && pad(rows.length - from - drawn)}</div>`;
+    : html`<a class=${'it' + (r.sans ? ' sans' : '')} key=${r.href} href=${r.href} aria-current=${route === r.href ? 'page' : undefined}><b title=${r.also ?? r.name}>${seen(r.name)}</b>${r.asks && html`<i class="acc">asks</i>`}</a>`)}${rows.length > from + drawn && pad(rows.length - from - drawn)}</div>`;
 }
 
 // misfits says how many findings there are.
@@ -66,6 +66,7 @@ export function Rail() {
   const route = s.route.split('?')[0];
   const wanted = filter.toLowerCase();
   const rows = [{ name: 'Overview', href: '#/', sans: true }];
+  const asking = new Set(s.questions.map(q => s.calls.find(c => c.id === q.call)?.name));
   let group = '';
   const all = places(s.offers).filter(p => !wanted || (p.name + ' ' + (p.also ?? '') + ' ' + p.title).toLowerCase().includes(wanted));
   for (const p of all) {
@@ -73,7 +74,7 @@ export function Rail() {
       group = p.group;
       rows.push({ heading: group, count: all.filter(x => x.group === group).length });
     }
-    rows.push(p);
+    rows.push({ ...p, asks: asking.has(p.also ?? p.name) });
   }
   const tasks = s.calls.filter(c => c.task && c.phase === 'sent').length;
   return html`<nav class=${'rail' + (s.rail ? ' open' : '')} aria-label="What the server offers" onClick=${e => e.target.closest('a') && change({ rail: false })}>
@@ -152,7 +153,7 @@ export function Palette() {
     <div class="pf"><span><kbd>↑</kbd> <kbd>↓</kbd> choose</span><span><kbd>↵</kbd> open</span><span><kbd>esc</kbd> close</span></div><//>`;
 }
 
-const all = [[modifier + 'K', 'go to or do'], ['/', 'filter the list'], ['j k', 'next, previous'], ['g o t w c', 'overview, tasks, wire, connect'], ['[ ]', 'left, right of the axis'], ['1 2 3', 'result, JSON, what a model reads'],
+const all = [[modifier + 'K', 'go to or do'], ['/', 'filter the list'], ['j k', 'next, previous'], ['g o t w l c', 'overview, tasks, wire, log, connect'], ['[ ]', 'left, right of the axis'], ['1 2 3', 'result, JSON, what a model reads'],
   [modifier + '↵', 'call, read, answer'], ['e', 'first field of the form'], ['r', 'again'], ['y', 'copy as'], ['w', 'frames of this call'], ['esc', 'stop the call, close, leave the field'], ['?', 'all keys']];
 
 export function Keys() {

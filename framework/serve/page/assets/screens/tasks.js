@@ -10,15 +10,18 @@ import { toolHref } from './overview.js';
 
 const rank = c => c.phase !== 'sent' ? 2 : c.task?.status === 'input_required' ? 0 : 1;
 
+// stateOf is the state of a call as a task has it.
+const stateOf = c => c.phase === 'sent' ? c.task.status : c.phase === 'error' || c.isError ? 'failed' : c.phase === 'result' ? 'completed' : c.phase;
+
 export function Tasks() {
   const s = useStore();
   const all = s.calls.filter(c => c.task).sort((a, b) => rank(a) - rank(b) || b.n - a.n);
   return html`<div class="pad"><h1>Tasks</h1>
     ${all.length === 0 && html`<div class="empty"><p>No call has become a task. ${s.about?.tasks ? 'Check "As a task" beside a tool.' : 'This server has no tasks at this revision.'}</p></div>`}
-    ${all.length > 0 && html`<table class="data"><thead><tr><th>Started</th><th>Tool</th><th>State</th><th>Message</th><th class="num">Time</th><th><span class="vh">Actions</span></th></tr></thead><tbody>
-    ${all.map(c => html`<tr><td class="num">${clock(c.at)}</td><td><a class="mono" href=${toolHref(c.name)}>${seen(c.name)}</a></td><td>${c.phase === 'sent' ? c.task.status : c.phase}</td>
-      <td class="wrapped">${seen(c.progress?.message ?? c.task.message ?? '')}${c.progress?.total ? ` ${c.progress.done} of ${c.progress.total}` : ''}</td><td class="num">${time(c.ms)}</td><td>${c.phase === 'sent' && html`<button class="btn t" onClick=${() => stop(c.id)}>Cancel</button>`}</td></tr>
-      ${s.questions.some(q => q.call === c.id) && html`<tr><td colspan="6"><${Questions} questions=${s.questions.filter(q => q.call === c.id)} tool=${c.name}/></td></tr>`}`)}</tbody></table>`}
+    ${all.length > 0 && html`<div class="scroll" tabindex="0" role="region" aria-label="Tasks of this page"><table class="data wide"><thead><tr><th scope="col">State</th><th scope="col">Tool</th><th scope="col" class="num">Started</th><th scope="col" class="num">Time</th><th scope="col">Message</th></tr></thead><tbody>
+    ${all.map(c => html`<tr><td>${stateOf(c)} ${c.phase === 'sent' && html`<button class="btn t s" onClick=${() => stop(c.id)}>Cancel</button>`}</td><td><a class="mono" href=${toolHref(c.name)}>${seen(c.name)}</a></td><td class="num">${clock(c.at)}</td><td class="num">${time(c.ms)}</td>
+      <td class="wrapped">${seen(c.progress?.message ?? c.task.message ?? '')}${c.progress?.total ? ` ${c.progress.done} of ${c.progress.total}` : ''}</td></tr>
+      ${s.questions.some(q => q.call === c.id) && html`<tr><td colspan="5"><${Questions} questions=${s.questions.filter(q => q.call === c.id)} tool=${c.name}/></td></tr>`}`)}</tbody></table></div>`}
     <${Listed} own=${all.map(c => c.task.id)}/></div>`;
 }
 

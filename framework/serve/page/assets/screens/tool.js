@@ -1,11 +1,11 @@
 // A tool or a prompt: left what you say, right what the server says.
-import { html, useState, useLayoutEffect, useMemo, useRef } from '../vendor/preact.js';
+import { html, useState, useEffect, useLayoutEffect, useMemo, useRef } from '../vendor/preact.js';
 import { parse, write, get, seen, drafts } from '../json.js';
 import { Form } from '../controls.js';
 import { first } from '../form.js';
 import { useStore, describe, textOf, call, toast, change, stop } from '../store.js';
 import { ask } from '../api.js';
-import { Code, Enter, Tabs, clock, time } from '../view.js';
+import { Code, Enter, Tabs, clock, narrow, time } from '../view.js';
 import * as sets from '../sets.js';
 import { Answer, Rounds, faultsOf } from './result.js';
 import { Questions } from './question.js';
@@ -109,7 +109,7 @@ function Screen({ kind, offer, given }) {
   const tryThis = args => {
     set(args);
     toast('Filled in: press Call');
-    requestAnimationFrame(() => document.querySelector('[data-call]')?.focus());
+    requestAnimationFrame(() => [...document.querySelectorAll('[data-call]')].find(b => b.offsetParent)?.focus());
   };
   const goTo = path => document.getElementById('f' + path.replace(/[^A-Za-z0-9]/g, '_'))?.focus();
   useLayoutEffect(() => { // with the drawing: a key that comes right after it must not meet the state of before
@@ -122,18 +122,23 @@ function Screen({ kind, offer, given }) {
     for (const kind of kinds) document.addEventListener(kind, keys);
     return () => { for (const kind of kinds) document.removeEventListener(kind, keys); };
   });
+  const server = useRef();
+  useEffect(() => { // the answer is below the form on a narrow screen, and may be above the window on any
+    if (chosen && !questions.length) server.current.scrollIntoView({ block: narrow() ? 'start' : 'nearest' });
+  }, [chosen, current?.phase, questions.length, s.results.get(current?.id)]);
+  const word = kind === 'prompts' ? 'Get' : armed ? 'Call: may destroy' : 'Call';
   const task = kind === 'tools' && s.about?.tasks && get(offer.listed, 'execution', 'taskSupport') !== 'forbidden';
   return html`<div class="mirror"><${Head} kind=${kind} offer=${offer}/>
     <section class="side" aria-label="What you say"><div class="cap"><b>You</b><${Tabs} names=${['Form', 'JSON']} at=${view} onChange=${i => { setView(i); setText(null); }} label="Input as"/></div>
       <form onSubmit=${e => { e.preventDefault(); send(latest.current); }} novalidate>
       ${view === 0 ? html`<${Form} schema=${schema} value=${value} onChange=${set} faults=${faults} complete=${complete}/>` : html`<${Raw} value=${value} text=${text} setText=${setText} onChange=${set}/>`}
       ${task && html`<label class="opt"><input type="checkbox" checked=${asTask} onChange=${e => setAsTask(e.target.checked)}/> As a task</label>`}
-      <div class="go"><button class="btn p hide-s" data-call type="submit">${kind === 'prompts' ? 'Get' : armed ? 'Call: may destroy' : 'Call'} <${Enter}/></button>
+      <div class="go"><button class="btn p hide-s" data-call type="submit">${word} <${Enter}/></button>
         <button class="btn t" type="button" onClick=${() => { setText(null); set(first(schema, schema) ?? new Map()); }}>Reset</button>
         ${current && html`<button class="btn t end" type="button" onClick=${() => change({ sheet: current.id })}>Copy as…</button>`}</div></form>
       <${Questions} questions=${questions} tool=${offer.name}/>
       <details class="schema"><summary class="s q">Schema and limits</summary><${Code} value=${schema} label="Input schema"/>${shape && html`<p class="s q">What it returns</p><${Code} value=${shape} label="Output schema"/>`}</details></section>
-    <section class="side" aria-label="What the server says" aria-live="polite"><div class="cap"><b>Server</b>${current && html`<span class="end s f">${current.revision}</span><a class="s" href=${'#/compare/' + current.id}>Compare revisions</a>`}</div>
+    <section class="side" aria-label="What the server says" aria-live="polite"><div class="cap" ref=${server}><b>Server</b>${current && html`<span class="end s f">${current.revision}</span><a class="s" href=${'#/compare/' + current.id}>Compare revisions</a>`}</div>
       ${current ? html`<${Answer} call=${current} schema=${shape} asked=${questions.length > 0} onTry=${tryThis} onGo=${goTo}/><${Rounds} rounds=${current.rounds} running=${current.phase === 'sent'}/><${Logs} call=${current} logs=${s.logs}/>` : html`<div class="empty"><h2>Nothing asked yet</h2><p>${shape ? 'The answer will have these members:' : 'The answer appears here.'}</p>
         <dl class="kv">${[...(get(shape, 'properties') ?? [])].slice(0, 12).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="q">${seen(String(get(v, 'description') ?? get(v, 'type') ?? ''))}</dd>`)}</dl></div>`}
       ${ofSet.length > 0 && html`<${OfSet} name=${s.set.name} calls=${ofSet} onUse=${args => { setText(null); tryThis(args); }}/>`}
@@ -145,7 +150,7 @@ function Screen({ kind, offer, given }) {
           else if (easy) await sendAgain(c, method, offer, setChosen);
           else toast('Filled in: press Call');
         }}/></section>
-    <div class="callbar only-s"><button class="btn p" onClick=${() => send(latest.current)}>${armed ? 'Call: may destroy' : 'Call'}</button></div></div>`;
+    ${questions.length === 0 && html`<div class="callbar only-s"><button class="btn p" data-call onClick=${() => send(latest.current)}>${word}</button></div>`}</div>`;
 }
 
 async function sendAgain(c, method, offer, setChosen) {

@@ -46,7 +46,7 @@ function Row({ frame: f, open, at }) {
       ${http?.status > 0 && html`<span class=${http.status >= 400 ? 'bad' : 'f'}>HTTP ${http.status}</span>`}<span class="f num end">${f.ms ? time(f.ms) + ', ' : ''}${f.bytes ? size(f.bytes) : ''}</span></button>
     ${isOpen && html`<div class="b">${http && html`<${Http} of=${http}/>`}${whole && html`<${Text} text=${whole.text}/>`}</div>`}</div>`;
   const mid = html`<div class="mid"><span>${at.toFixed(at < 100 ? 2 : 0)} s</span></div>`;
-  return f.sent ? html`${box}${mid}<div class="empty-r"></div>` : html`<div class="empty-l"></div>${mid}${box}`;
+  return html`<div class="ar">${f.sent ? html`${box}${mid}` : html`<div class="empty-l"></div>${mid}${box}`}</div>`;
 }
 
 const Fields = ({ of }) => Object.entries(of ?? {}).map(([k, v]) => html`<dt>${k}</dt><dd class="wrapped">${v.join(', ')}</dd>`);
@@ -62,5 +62,5 @@ export function Logs() {
   const s = useStore();
   return html`<div class="pad"><h1>Log</h1>${s.about?.can.includes('logging') && html`<label class="row">From level <select class="pick" onChange=${e => setLevel(e.target.value)}>${s.about.levels.map(l => html`<option selected=${l === s.about.level}>${l}</option>`)}</select></label>`}
     ${s.logs.length === 0 ? html`<div class="empty"><p>The server has logged nothing yet.</p></div>` : html`<button class="btn t" onClick=${() => change({ logs: [] })}>Clear</button>
-    <table class="data"><thead><tr><th>Time</th><th>Level</th><th>Logger</th><th>Data</th></tr></thead><tbody>${s.logs.slice(-200).map(l => html`<tr><td class="num">${new Date(l.at).toLocaleTimeString('en-GB')}</td><td>${seen(l.params?.level ?? '')}</td><td>${seen(l.params?.logger ?? '')}</td><td class="mono wrapped">${seen(typeof l.params?.data === 'string' ? l.params.data : JSON.stringify(l.params?.data))}</td></tr>`)}</tbody></table>`}</div>`;
+    <div class="scroll" tabindex="0" role="region" aria-label="Log messages"><table class="data"><thead><tr><th>Time</th><th>Level</th><th>Logger</th><th>Data</th></tr></thead><tbody>${s.logs.slice(-200).map(l => html`<tr><td class="num">${new Date(l.at).toLocaleTimeString('en-GB')}</td><td>${seen(l.params?.level ?? '')}</td><td>${seen(l.params?.logger ?? '')}</td><td class="mono wrapped">${seen(typeof l.params?.data === 'string' ? l.params.data : JSON.stringify(l.params?.data))}</td></tr>`)}</tbody></table></div>`}</div>`;
 }
