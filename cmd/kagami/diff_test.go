@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -82,6 +84,31 @@ func TestLockAndDiff(t *testing.T) {
 
 // TestListsAreRaw checks that --json shows what the server has sent, also members that no later
 // revision has.
+// A package is built once for a lock, although the lock is read at two revisions.
+func TestLockBuildsOnce(t *testing.T) {
+	program, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	log := filepath.Join(dir, "log")
+	script := fmt.Sprintf("#!/bin/sh\necho \"$1\" >>%s\nexec %s \"$@\"\n", log, program)
+	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	t.Setenv("TMPDIR", dir)
+	if out, errs, code := kagami(t, "lock", "../../examples/everything"); code != 0 || !strings.Contains(out, `"tasks": "required"`) {
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	if ran, err := os.ReadFile(log); err != nil || string(ran) != "build\n" {
+		t.Errorf("go ran with %q, %v", ran, err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "kagami-*")); err != nil || len(left) != 0 {
+		t.Errorf("programs are left: %v, %v", left, err)
+	}
+}
+
 func TestListsAreRaw(t *testing.T) {
 	t.Parallel()
 	out, errs, code := kagami(t, "tools", everything, "--json", "--revision", "2025-11-25")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -50,6 +51,7 @@ see: a component that needs scopes is missing if the token of --bearer lacks the
 // lockOf reads what a server offers. If the newest revision does not list whether tools support
 // tasks, lockOf reads that at an earlier revision.
 func (a *cli) lockOf(ctx context.Context, server []string) (*contract.Lock, error) {
+	defer a.buildOnce()()
 	var l *contract.Lock
 	err := a.session(ctx, server, func(ctx context.Context, c *client.Client) (err error) {
 		l, err = contract.Read(ctx, c)
@@ -68,4 +70,16 @@ func (a *cli) lockOf(ctx context.Context, server []string) (*contract.Lock, erro
 		return err
 	}, client.Revisions(contract.ListsTasks().Revision()))
 	return l, nil
+}
+
+// buildOnce makes all sessions until end use the same program of a Go package. end removes the
+// programs.
+func (a *cli) buildOnce() (end func()) {
+	a.built = map[string]string{}
+	return func() {
+		for _, binary := range a.built {
+			_ = os.RemoveAll(filepath.Dir(binary)) // the directory is temporary
+		}
+		a.built = nil
+	}
 }

@@ -34,8 +34,9 @@ type cli struct {
 	browse func(ctx context.Context, url string) error // opens a page; nil: use the browser of the system
 	limit  *limit                                      // time limit of the open session
 
-	serverName string   // the name, if the server was given by one
-	serverEnv  []string // environment from the configuration of a server that was given by name
+	built      map[string]string // programs of Go packages, for a command with several sessions; see buildOnce
+	serverName string            // the name, if the server was given by one
+	serverEnv  []string          // environment from the configuration of a server that was given by name
 
 	tasks  taskFlags // flags of call
 	output string    // --output of call

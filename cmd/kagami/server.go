@@ -129,7 +129,7 @@ func (a *cli) session(
 	opts = append(opts, client.Name("kagami", version()))
 	c, err := client.Connect(ctx, to, append(opts, questions.options(limit)...)...)
 	if err != nil {
-		why := noPage(server, cause(ctx, err))
+		why := inWords(server, noPage(server, cause(ctx, err)))
 		return &unreachedError{fmt.Errorf("connecting to %s: %w%s%s", strings.Join(server, " "), why, otherPath(server, err), a.log.unseen())}
 	}
 	err = cause(ctx, body(ctx, c))
@@ -182,6 +182,9 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 		}
 		return cmd, func() error { return nil }, nil
 	}
+	if binary := a.built[path]; binary != "" {
+		return exec.Command(binary), func() error { return nil }, nil //nolint:noctx // see above
+	}
 	if err := looksLikeURL(path); statErr != nil && err != nil {
 		return nil, nil, err
 	}
@@ -194,6 +197,10 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	}
 	cleanup = func() error { return os.RemoveAll(dir) }
 	binary, err := a.build(ctx, path, dir)
+	if err == nil && a.built != nil {
+		a.built[path] = binary
+		cleanup = func() error { return nil }
+	}
 	if err != nil && statErr != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w\n%q is not a file and not a program in PATH, so kagami used it as the import path of a Go package%s", err, path, nearServers(path))
 	}
