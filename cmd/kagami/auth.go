@@ -87,7 +87,8 @@ func (a *cli) authLoginCommand() *cobra.Command {
 The page of the authorization server opens in your browser. Without a browser, open the
 printed page on another machine. Then paste the last address that the other browser shows.
 
-The flags for the client are saved for this server, so later commands do not need them.`,
+If the login succeeds, the flags for the client are saved for this server, so later commands
+do not need them.`,
 		Example: `  kagami auth login https://mcp.example.com/mcp
   kagami auth login https://mcp.example.com/mcp --scope orders:write
   kagami auth login https://mcp.example.com/mcp --client-id my-app --callback-port 8085`,
@@ -126,13 +127,12 @@ func (a *cli) authLogin(ctx context.Context, server string, f *loginFlags) error
 	if err != nil {
 		return &usageError{err}
 	}
-	store := login.Store()
-	if err := login.Save(ctx, store, server, a.accountName(), f.Settings); err != nil {
-		return err
-	}
 	g, err := flow.Login(ctx, server, f.scopes...)
 	if err != nil {
-		return &authError{err, "login", server}
+		return &authError{err, "login", server} // and the settings of an earlier login stay
+	}
+	if err := login.Save(ctx, login.Store(), server, a.accountName(), f.Settings); err != nil {
+		return err
 	}
 	if a.json {
 		return writeJSON(a.out, g)
@@ -298,7 +298,11 @@ func (a *cli) authLogoutCommand() *cobra.Command {
 		Use:   "logout URL",
 		Short: "Revoke and forget a login",
 		Long: `Revoke and forget a login. The tokens are revoked if the authorization server supports it,
-and deleted on this machine in any case.`,
+and deleted on this machine in any case.
+
+With --forget, the flags that "auth login" saved and the registration of the client are
+deleted as well. With --all and --forget, no record of the account is left on this machine,
+also of servers without a login. Clients stay registered at their authorization servers.`,
 		Example: `  kagami auth logout https://mcp.example.com/mcp
   kagami auth logout --all --forget`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -315,7 +319,7 @@ and deleted on this machine in any case.`,
 			return a.authLogoutAll(cmd.Context(), forget)
 		},
 	}
-	cmd.Flags().BoolVar(&forget, "forget", false, "also forget the registration of the client")
+	cmd.Flags().BoolVar(&forget, "forget", false, "also delete the saved flags and the registration of the client")
 	cmd.Flags().BoolVar(&all, "all", false, "log out everywhere")
 	return cmd
 }
@@ -334,6 +338,9 @@ func (a *cli) authLogoutAll(ctx context.Context, forget bool) error {
 		if i == 0 || g.Server != grants[i-1].Server {
 			failed = errors.Join(failed, a.authLogout(ctx, g.Server, forget))
 		}
+	}
+	if forget {
+		failed = errors.Join(failed, login.ForgetAll(ctx, login.Store(), a.accountName()))
 	}
 	return failed
 }

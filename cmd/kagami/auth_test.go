@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/kagami-mcp/kagami/cmd/kagami/internal/login"
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/testkit"
@@ -95,6 +96,13 @@ func TestAuth(t *testing.T) {
 		t.Errorf("with the scope: exit code %d\n%s%s", code, out, errs)
 	}
 
+	// The flags and the registration of a second server stay after a logout, and without a login.
+	second, _ := guarded(t)
+	for _, args := range [][]string{{"auth", "login", second, "--callback-host", "localhost"}, {"auth", "logout", second}} {
+		if out, errs, code := withBrowser(t, args...); code != 0 {
+			t.Errorf("%s: exit code %d\n%s%s", args, code, out, errs)
+		}
+	}
 	if out, errs, code := kagami(t, "auth", "logout", "--all", "--forget"); code != 0 || out != "Logged out of "+url+".\n" {
 		t.Errorf("logout: exit code %d\n%s%s", code, out, errs)
 	}
@@ -142,6 +150,9 @@ func TestAuthSettings(t *testing.T) {
 	_, errs, code := withBrowser(t, "auth", "login", url, "--client-id", "by-hand")
 	if code != 3 || !strings.Contains(errs, "--assume-pkce "+issuer.URL()) {
 		t.Errorf("without S256: exit code %d\n%s", code, errs)
+	}
+	if saved, err := login.Load(t.Context(), login.Store(), url, ""); err != nil || saved.ClientID != "" {
+		t.Errorf("a login that failed has saved its flags: %+v, %v", saved, err)
 	}
 	t.Setenv("SECRET", "s3cret")
 	_, errs, code = withBrowser(t, "auth", "login", url, "--client-id", "by-hand", "--client-secret-env", "SECRET",

@@ -89,6 +89,27 @@ func Forget(ctx context.Context, store oauth.Store, server, account string) erro
 	return err
 }
 
+// ForgetAll removes all records of an account: settings, and what the flows have stored.
+func ForgetAll(ctx context.Context, store oauth.Store, account string) error {
+	keys, err := store.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if k.Profile != account {
+			continue
+		}
+		r, failed := store.Get(ctx, k)
+		if failed == nil {
+			failed = store.Delete(ctx, k, r.Version)
+		}
+		if failed != nil && !errors.Is(failed, oauth.ErrNotFound) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
 // Options returns the options of a flow for a server.
 func (s Settings) Options() []oauth.Option {
 	opts := []oauth.Option{oauth.Register(oauth.Metadata{Name: "Kagami", SoftwareID: "kagami"})}
