@@ -200,13 +200,13 @@ func discovers(t *testing.T, dirs directories) {
 	if err := os.WriteFile("mcp.json", []byte(strings.Replace(other, `"/no/such"`, `"/no/such","env":{"X":"y"}`, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := kagami(t, "tools", "old"); code != 2 || !strings.Contains(errs, "names different servers in ") {
+	if _, errs, code := kagami(t, "tools", "old"); code != 2 || !strings.Contains(errs, "\n  /no/such  (in mcp.json, with its environment)\n  /no/such  (in ") {
 		t.Errorf("two with other variables: exit code %d\n%s", code, errs)
 	}
 	if err := os.WriteFile("mcp.json", []byte(project), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := kagami(t, "tools", "old"); code != 2 || !strings.Contains(errs, "names different servers in mcp.json and ") {
+	if _, errs, code := kagami(t, "tools", "old"); code != 2 || !strings.Contains(errs, "\"old\" names different servers. Give one of them in place of the name:\n  /another  (in mcp.json)\n  /no/such  (in "+dirs.home) {
 		t.Errorf("two of one name: exit code %d\n%s", code, errs)
 	}
 	out, _, code := kagami(t, "discover")

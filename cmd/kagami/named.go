@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -29,10 +30,10 @@ func (a *cli) lookUp(name string) ([]string, error) {
 	if len(found) == 0 {
 		return []string{name}, nil
 	}
-	first := found[0]
+	first := &found[0]
 	for _, other := range found[1:] {
 		if !sameServer(&first.entry, &other.entry) {
-			return nil, usagef("%q names different servers in %s and %s: give the command line or URL", name, first.file, other.file)
+			return nil, usagef("%q names different servers. Give one of them in place of the name:%s", name, candidates(found))
 		}
 	}
 	a.serverName = name
@@ -43,6 +44,35 @@ func (a *cli) lookUp(name string) ([]string, error) {
 		a.headers = append(a.headers, field+": "+value)
 	}
 	return first.entry.Words(), nil
+}
+
+// candidates lists how to give each of the servers, without duplicates, and which file has it.
+func candidates(found []namedServer) string {
+	var text strings.Builder
+	for i, one := range found {
+		if slices.ContainsFunc(found[:i], func(before namedServer) bool { return sameServer(&before.entry, &one.entry) }) {
+			continue
+		}
+		give := one.entry.Words()[0]
+		if words := one.entry.Words(); len(words) == 1 && !isURL(give) {
+			give = shellWord(give)
+		} else if len(words) > 1 {
+			words = slices.Clone(words)
+			for i, word := range words {
+				words[i] = shellWord(word)
+			}
+			give = "--cmd " + shellWord(strings.Join(words, " "))
+		}
+		also := ""
+		switch {
+		case len(one.entry.Env) > 0:
+			also = ", with its environment"
+		case len(one.entry.Headers) > 0:
+			also = ", with its header fields"
+		}
+		fmt.Fprintf(&text, "\n  %s  (in %s%s)", onTerminal(give), one.file, also)
+	}
+	return text.String()
 }
 
 // sameServer reports whether two entries start the same program or reach the same URL in the same
