@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"go/format"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -277,17 +279,23 @@ func (a *cli) settle(ctx context.Context, p *project) error {
 
 // next prints what was done, and what to do next.
 func (a *cli) next(p *project) error {
+	steps := []string{"cd " + shellWord(p.target), "go test ./...", "go tool kagami page ."}
+	if a.json {
+		files := slices.Sorted(maps.Keys(generated))
+		return writeJSON(a.out, map[string]any{
+			"name": p.Name, "module": p.Module, "directory": p.target, "kagami": cmp.Or(p.Dir, p.Version),
+			"files": append(files, "go.sum", "mcp.lock"), "next": steps,
+		})
+	}
 	from := ""
 	if p.Dir != "" {
 		from = fmt.Sprintf("\nIt uses the clone of Kagami in %s (see go.mod).\n", p.Dir)
 	}
 	_, err := fmt.Fprintf(a.out, `%s is ready.
 %s
-  cd %s
-  go test ./...
-  go tool kagami page .
+  %s
 
 AGENTS.md describes how to add a tool.
-`, p.Name, from, shellWord(p.target))
+`, p.Name, from, strings.Join(steps, "\n  "))
 	return err
 }

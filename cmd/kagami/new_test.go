@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -41,6 +42,7 @@ func TestNew(t *testing.T) {
 				t.Errorf("mcp.lock: %v\n%s", err, lock)
 			}
 			noLeftovers(t, dir)
+			alignedComments(t, dir)
 			useNew(t, dir)
 			if strings.HasPrefix(flags, "--http --auth") { // a program of serve.Main
 				diagnoseNew(t, dir)
@@ -106,6 +108,47 @@ func useNew(t *testing.T, dir string) {
 	}
 	if _, errs, code := kagami(t, "new", dir); code != 1 || !strings.Contains(errs, "is not empty") {
 		t.Errorf("again: exit code %d\n%s", code, errs)
+	}
+}
+
+// alignedComments checks that the comments of a block of commands in the README are in one column.
+func alignedComments(t *testing.T, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range strings.Split(string(text), "```sh\n")[1:] {
+		column := -1
+		for line := range strings.Lines(block[:strings.Index(block, "```")]) {
+			at := strings.Index(line, " # ")
+			if at >= 0 && column >= 0 && at != column {
+				t.Errorf("the comments are not aligned:\n%s", block)
+			}
+			column = max(column, at)
+		}
+	}
+}
+
+// With --json, the output is one object: what was made, where, and the next commands.
+func TestNewJSON(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "notes")
+	out, errs, code := kagami(t, "new", dir, "--http", "--json", "--module", "example.com/notes", "--kagami", filepath.Join("..", ".."))
+	var made struct {
+		Name, Module, Directory, Kagami string
+		Files, Next                     []string
+	}
+	if err := json.Unmarshal([]byte(out), &made); err != nil || code != 0 {
+		t.Fatalf("exit code %d, %v\n%s%s", code, err, out, errs)
+	}
+	if made.Name != "notes" || made.Module != "example.com/notes" || made.Directory != dir || made.Kagami == "" || len(made.Next) != 3 || made.Next[0] != "cd "+dir {
+		t.Errorf("got %+v", made)
+	}
+	for _, file := range made.Files {
+		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
