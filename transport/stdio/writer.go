@@ -239,13 +239,14 @@ func (w *frameWriter) close(d time.Duration) {
 		}
 	}
 	w.mu.Lock()
-	w.epoch = time.Time{} // frames that are sent from now on are not held back
+	w.epoch, w.held = time.Time{}, false // frames that are sent from now on are not held back
+	rest := !w.writing && len(w.line) > 0
 	w.mu.Unlock()
-	if w.pending.Load() {
+	if rest {
 		flushed := make(chan struct{})
 		go func() {
 			defer close(flushed)
-			w.flushBurst()
+			w.flush()
 		}()
 		wait(flushed)
 	}
