@@ -72,3 +72,47 @@
 // The package does not interpret frames, keeps no session, and logs nothing except panics; see
 // [OnPanic].
 package stdio
+
+// The rest of this file is for those who change the package.
+//
+// # Ownership and locks
+//
+// A server's connection (serving) has these goroutines:
+//
+//   - the caller of Serve, in run. It waits for the end of the input, of ctx or of writing, and then
+//     for the exchanges.
+//   - the leader, which reads and accepts frames. It ends with the input, or at its first look after
+//     the connection has ended. A Read that cannot be interrupted outlives Serve.
+//   - a leader that was relieved. It ends with the exchange or the Write that took too long.
+//   - the workers of the pool, each with one exchange. They end when they are idle, or after Stop.
+//   - short ones of timers: relieve, which may become the leader, and flushBurst.
+//
+// The leader owns the reader and the fields of turns. Ownership passes by one step: relieve changes
+// number from busy to the next turn, and the old leader sees that in back. A leader is busy only while
+// it serves or writes. Until back it uses neither the reader nor the fields, except the timer, so
+// whichever of the two steps comes first decides, and no lock is needed.
+//
+// A slot is a token in the channel slots. The leader takes it before it accepts a frame. It keeps the
+// slot for the exchanges that it serves itself, hands it to the worker with the exchange (serveApart),
+// or gives it back (drop). drain takes all slots, and does not give them back: when it has all, no
+// exchange runs and none begins.
+//
+// frameWriter.mu is the only lock. It is held for the copy of a frame, and not during a Write nor a
+// call of the host. The goroutine that sets writing owns line until written has run, even if Write
+// panics. A waiting Send owns its ticket's frame: once withdraw has returned, the writer does not read
+// it. Each ticket receives at most one value on wake, which has space for it, so no sender of a value
+// waits.
+//
+// Serve closes nothing but a reader that it has to end. gone, eof and the client's closed are each
+// closed once: by the first error or close, by the leader, and by Close.
+//
+// A client's connection (conn) has the goroutine pump, which owns its reader, and one for each Write
+// with a context that can end. pump hands frames over on frames, one at a time. After Close it drops
+// them, until the closed stream ends its Read. Close waits for it for at most settle. A process of Dial
+// has one more goroutine, which waits for the process to exit.
+//
+// # Panics and crashes
+//
+// A panic of the host is recovered and answered. If the host ends the goroutine (runtime.Goexit), a
+// new leader takes its place, with its slot, unless that has happened already; a worker gives its slot
+// back. If a Write panics or ends the goroutine, the connection ends for all other Sends.
