@@ -9,6 +9,20 @@
 //
 // A Node is safe for concurrent use. Its goroutines run from Begin to End, or until the host stops
 // and no call needs them.
+//
+// # Ownership and locks
+//
+// A node has three goroutines: looking calls Look, living renews the record of the node, and the
+// third is in Subscribe and calls Receive. looking ends the context of the others when it ends. Go
+// starts further ones. Only Receive, Look and what they have started may call it: running is then not 0,
+// so End cannot miss the new goroutine.
+//
+// Node.mu makes Begin and End exclude each other. It is held while goroutines start, and not while
+// they run, so a handler may call Begin. A handler must not call End, which waits for it. A message of
+// the bus is decoded and not kept.
+//
+// If the process dies, its record expires after lifeAfter. Until the first renewal has succeeded,
+// other nodes take this node for dead.
 package cluster
 
 import (
@@ -79,7 +93,8 @@ func New(store session.Store, bus change.Bus, d Handlers) *Node {
 	return &Node{ID: rand.Text(), Mark: newMark(), Sessions: store, bus: bus, handlers: d, lost: make(chan struct{}, 1)}
 }
 
-// Begin starts the goroutines, once; they end with life, or by End.
+// Begin starts the goroutines, once; they end with life, or by End. It does not wait for the store or
+// the bus.
 func (n *Node) Begin(life context.Context) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -98,10 +113,12 @@ func (n *Node) Begin(life context.Context) {
 	}
 }
 
-// Go runs fn in a goroutine. End waits for it. Receive and Look use it for what takes long.
+// Go runs fn in a goroutine. End waits for it. Receive and Look use it for what takes long; other
+// goroutines must not call it, because End may have returned.
 func (n *Node) Go(fn func()) { n.running.Go(fn) }
 
-// End stops the goroutines and waits for them.
+// End stops the goroutines and waits for them. Only the first call ends the node, and further calls
+// wait as well.
 func (n *Node) End() {
 	n.mu.Lock()
 	n.over = true

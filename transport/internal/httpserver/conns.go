@@ -14,6 +14,9 @@ import (
 
 // conns is the set of the connections of a stand-alone server, so that the server can close them.
 // Write on such a connection fails if the client does not read.
+//
+// It does not own the connections. The goroutine that serves a connection closes it; shutdown also does,
+// from another goroutine, and the server's Read or Write then fails.
 type conns struct {
 	timeout time.Duration
 
@@ -214,6 +217,10 @@ func passing(err error) bool {
 }
 
 // tracked is a connection in a set.
+//
+// The goroutine that serves the connection sets the atomic fields, and shutdown reads them. asked is set
+// after answering, so a connection with its first request never counts as idle. parts and whole belong
+// to the goroutine that is writing; the carriers write from one goroutine at a time.
 type tracked struct {
 	net.Conn
 	conns     *conns
@@ -244,6 +251,8 @@ func (t *tracked) together(head, p []byte) (int, error) {
 }
 
 // Close removes the connection from the set and closes it.
+//
+// It may block for the time of lingering, so it is called without a lock. shutdown does not use it.
 func (t *tracked) Close() error {
 	t.drop()
 	if t.unread.Load() {

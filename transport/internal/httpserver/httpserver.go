@@ -1,6 +1,24 @@
 // Package httpserver has what the HTTP carriers share, except for the rules of MCP: their settings,
 // the endpoints of their URLs, and the shutdown of a stand-alone server. A carrier reads a request
 // into a [Request], calls an [Endpoint], and writes the reply.
+//
+// # Ownership and locks
+//
+// run.serve is the goroutine of a stand-alone server, and waits for all others: the one that accepts
+// (Server.Serve), and during the shutdown the one in Server.Shutdown and a few that end a context. The
+// goroutines of connections belong to the Server.
+//
+// The shutdown has this order. The endpoints end first, while the listener still accepts, so that
+// clients of other calls get 503. Then the listener is closed. When Server.Serve has returned, conns has
+// every connection that was accepted, and closes them, idle ones first. Endpoints.Shutdown must return
+// even if clients do not read, because only the closing of their connections ends a Write to them.
+//
+// conns.mu is the only lock. It guards the set of connections, and nothing else is done while it is
+// held: connections are collected under it, and closed after it. A connection is in the set from
+// Accept until its first Close.
+//
+// A reply with a body from Memory owns the buffer until the carrier has written it. After Put the
+// buffer belongs to the pool; with the race detector its bytes are overwritten.
 package httpserver
 
 import (

@@ -45,6 +45,8 @@ func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, bu
 }
 
 // run is one run of a stand-alone server.
+//
+// serve alone uses it. ended belongs to the goroutine that accepts until served is closed.
 type run struct {
 	*Config
 	endpoints *Endpoints

@@ -25,6 +25,32 @@
 // transport, without the header fields of Streamable HTTP. A session ends with its stream, and a
 // stream cannot be resumed.
 //
-// An Endpoint is safe for concurrent use. It starts goroutines only for exchanges, and two more
-// with the first shared connection. Shutdown waits for all of them.
+// An Endpoint is safe for concurrent use. It starts goroutines for exchanges, for the end of
+// connections during Shutdown, and for the node: three with the first shared connection, and one while
+// it reads the inbox of a connection. Shutdown waits for all of them. After its context has ended, it
+// waits two more seconds for exchanges.
+//
+// # Ownership and locks
+//
+// Endpoint.running counts each request, each exchange, and each stream. A GET hands its count to the
+// stream: leave gives it back, or open if there is no session. enter counts an exchange before
+// leave gives back the count of the stream, so the count never reaches 0 in between.
+//
+// The body of a POST belongs to the endpoint, and then to the host. A frame that was posted on
+// another node is copied before, because the event log shares its memory.
+//
+// A session owns its context, its stream and its record in the store. newSession registers it, and
+// leave, which runs once, takes all of that back: when the stream has ended, or at once if none was
+// opened. The goroutine that reads the inbox owns remote.taken; wake hands that on to the next one,
+// under remote.mu.
+//
+// Locks are taken in these orders:
+//
+//   - session.accepting, alone, during Host.Accept, which does not run user code
+//   - session.mu, then the lock of the quota of calls
+//   - Endpoint.mu and remote.mu, each alone
+//
+// Except for session.accepting, no lock is held during I/O or a call of the host. The lock of a stream
+// is held while its frames are written, so Finish and Send may wait for the client. They are called
+// without a lock.
 package legacysse

@@ -47,6 +47,9 @@ type Request struct {
 }
 
 // Endpoint is a pair of URLs of HTTP+SSE, or one URL with both roles.
+//
+// mu guards the connections that requests and messages of nodes can find. newSession and register add
+// one, and leave removes it. The other fields do not change, or are safe for concurrent use.
 type Endpoint struct {
 	*streamable.Admitter
 	host    transport.Host
@@ -134,6 +137,8 @@ func (v *PendingRequest) noSession() *streamable.Reply {
 }
 
 // open begins a connection. The end of its stream calls running.Done for the request.
+//
+// Until the stream has a carrier, open owns the session, also if the store panics.
 func (v *PendingRequest) open() (reply *streamable.Reply) {
 	s, ok := v.e.newSession(v)
 	if !ok {

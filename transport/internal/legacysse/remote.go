@@ -90,7 +90,10 @@ func (e *Endpoint) look(ctx context.Context) {
 //
 // At most one goroutine (read) reads the inbox, so that the frames keep their order. wake starts
 // it, or sets again if it is already running. It ends when more finds again unset or gone set.
-// unregister sets gone.
+// unregister sets gone. more decides and clears reading in one step, so no wake is lost.
+//
+// The goroutine belongs to the node, whose End waits for it. It calls the host without mu. While the
+// log is unavailable, it waits in later, at most until the context of the connection ends.
 type remote struct {
 	s   *session
 	key string

@@ -21,8 +21,12 @@ const most = 1024
 // session is one connection. It lasts as long as its stream.
 //
 // mu guards the number of running exchanges. enter and exit change it. close sets closing; from
-// then on the stream ends when the number is 0, by close itself or by the last exit. leave is
-// called when the stream has ended, and ends the session.
+// then on the stream ends when the number is 0, by close itself or by the last exit. Both may end it,
+// and the second time has no effect. leave is called once, when the stream has ended, and ends the
+// session. An exchange that still runs then has a cancelled context, and its frames are dropped.
+//
+// The fields above mu do not change after newSession. accepting keeps the order of frames of one
+// node: with several posts at a time, the order is the order in which they get the lock.
 type session struct {
 	e         *Endpoint
 	id        string
@@ -66,6 +70,9 @@ func (e *Endpoint) newSession(v *PendingRequest) (*session, bool) {
 }
 
 // leave ends the connection, because its stream has ended.
+//
+// It first makes sure that no request finds the session and no exchange begins. The commands to
+// the store come last, without a lock. Shutdown waits for them.
 func (s *session) leave() {
 	defer s.e.running.Done()
 	s.e.mu.Lock()

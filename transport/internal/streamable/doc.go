@@ -51,8 +51,8 @@
 //
 // An Endpoint is safe for concurrent use. It starts goroutines for requests, which stay for at most
 // half a second without work, and end when the host begins to stop. While streams are open, one
-// more goroutine serves all of them. With the first shared session it starts two more. Shutdown
-// waits for all goroutines.
+// more goroutine serves all of them. With the first shared session the node starts two more, or three
+// if there is a bus. Shutdown waits for all goroutines.
 //
 // # Ownership and locks
 //
