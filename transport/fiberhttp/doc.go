@@ -35,3 +35,38 @@
 //
 // [framework.Server.Shutdown]: https://pkg.go.dev/github.com/kagami-mcp/kagami/framework#Server.Shutdown
 package fiberhttp
+
+// The rest of this file is for those who change the package.
+//
+// # Ownership and locks
+//
+// A server of New has one goroutine that accepts, and one of its pool for each connection. That one
+// reads a request, runs the handler, and writes the response. If the response becomes a stream, Hijack
+// hands the connection to the line: another goroutine of the pool watches it, and senders write to it,
+// each in its own goroutine and under the lock of the stream. The first goroutine does not touch
+// the connection again. When the stream is over, the second one goes on with the next request.
+//
+// Hijack may run in any goroutine while the handler still runs, and the goroutine in the handler waits
+// for its end before it looks at the worker (streamable closes hijacked). This orders the fields of the
+// worker without a lock.
+//
+// server.open counts connections: Serve adds one, and the first Close of the conn gives it back. Every
+// way out closes the conn: the worker's end, unless the connection was hijacked; the goroutine of a
+// hijacked connection; or the handler of the program that has hijacked it.
+//
+// The memory of a request is borrowed from fasthttp until the handler has returned. readRequest copies
+// what may be kept. The memory of an answer (Buffer) belongs to the endpoint until Serve returns its
+// reply, and then to the worker, which writes it before it uses it again. A worker that may still be
+// used by a handler is not put back into the pool (returned).
+//
+// borrowed.mu is the only lock. It is held while a value is looked up in the context of fasthttp, which
+// runs code of middleware, so that the end of the request waits for it. It is taken last.
+//
+// A mounted endpoint has no goroutine of its own for a request. After Hijack, fasthttp runs one for the
+// connection, which is the line's. If fasthttp drops the Hijack, a timer ends the stream.
+//
+// # Panics and crashes
+//
+// carrier.serve recovers a panic and answers with 500. If a handler ends the goroutine
+// (runtime.Goexit), worker.end closes the connection, and the pool starts another goroutine when it
+// needs one.

@@ -16,6 +16,9 @@ import (
 )
 
 // sink writes an HTTP/1 response to a connection. It has a buffer only while it writes.
+//
+// The endpoint calls it from one goroutine at a time, so it needs no lock. keeps and modern do not
+// change. After an error it writes nothing more, because a part of a chunk may have been sent.
 type sink struct {
 	conn      net.Conn
 	timeout   time.Duration

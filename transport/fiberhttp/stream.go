@@ -58,6 +58,10 @@ func (noConn) Write([]byte) error { return net.ErrClosed }
 
 // line is a connection while it carries a stream. One goroutine (wait) reads the connection, to notice
 // when the client disconnects. Senders write in their own goroutines.
+//
+// The sink belongs to the stream until over, which runs once, in a goroutine of the stream. read and
+// early belong to the goroutine in wait. wait reads opened and failed only after over: carried waits
+// for that. wait then owns the connection.
 type line struct {
 	sink
 	gone    func()         // notifies the stream that the client has disconnected
