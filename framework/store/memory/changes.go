@@ -23,6 +23,10 @@ type changes struct {
 
 // subscriber is one call of Subscribe. Its wake has an element after each change of the queue. If
 // the queue overflows, add drops it and sets lost; next then returns nil before further messages.
+//
+// It belongs to the goroutine in Subscribe, which removes it from the set at its end, also if fn panics.
+// add never waits for that goroutine, so a slow fn delays no Publish. A message is shared by all queues
+// and must not be changed.
 type subscriber struct {
 	wake  chan struct{} // has an element if Subscribe must check the queue
 	queue [][]byte      // each message is shared with the other subscribers

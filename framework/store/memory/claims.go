@@ -31,6 +31,8 @@ func (c *claims) Claim(_ context.Context, key string, value []byte, life time.Du
 	return bytes.Clone(there), mine, err
 }
 
+// claim stores value if there is no claim, and takes it over. Otherwise it returns the stored value,
+// which the caller must copy.
 func (c *claims) claim(key claimKey, value []byte, life time.Duration) ([]byte, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,6 +137,7 @@ func (c *claims) keep(key claimKey, value []byte, now time.Time, life time.Durat
 // that prevent an action from happening twice.
 const smallValue = 1 << 10
 
+// makeSpaceFor makes space as makeSpace does, or returns ErrFull. The caller holds c.mu.
 func (c *claims) makeSpaceFor(entries, bytes, value int, now time.Time) error {
 	most := c.bounds.claimBytes
 	if value > smallValue && bytes > 0 {

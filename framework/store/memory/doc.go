@@ -41,3 +41,26 @@
 // and with other callers. They are read-only, and remain valid after the store has removed them. A
 // returned claim, session or task is a copy.
 package memory
+
+// The rest of this file is for those who change the package.
+//
+// # Ownership and locks
+//
+// Each kind of data (events, claims, sessions, tasks, changes) has one mutex, which guards all of that
+// kind. They are independent: no operation holds two of them. The package calls no code of others
+// while it holds one. Subscribe calls fn without a lock.
+//
+// What is stored is copied on the way in, before the lock is taken. A stored frame, value or record is
+// replaced and never changed in place, so a reader takes the slice under the lock and copies it, or
+// shares it, after the unlock. Only the bookkeeping is changed in place: indexes, sizes, ends.
+//
+// An index and what it counts change together, in insert, forget and the functions between. bytes of a
+// kind is the sum of cost over what it holds, and cost must return the same value at insert and at
+// forget, or the sum drifts. So code that changes a length also changes bytes.
+//
+// There are no goroutines. A call of Take or Subscribe sleeps in its caller's goroutine, on a channel
+// with space for one element that is never closed. The element is a hint: its receiver looks
+// again under the lock, so a hint too many does no harm. To lose none, a waiter of Take that leaves the
+// list, with or without a task, passes the hint on (taskQueue.quit).
+//
+// All state is lost if the process dies.

@@ -25,7 +25,7 @@ type sessions struct {
 	ttlTable[string, *sessionEntry]
 }
 
-// heldSession is a session in the table. It expires by the monotonic clock.
+// sessionEntry is a session in the table. It expires by the monotonic clock.
 type sessionEntry struct {
 	expiring
 	record session.Record // Data is replaced, never changed in place
@@ -127,11 +127,13 @@ func (s *sessions) Delete(_ context.Context, id string) error {
 	return nil
 }
 
+// expire sets the end of a session. The caller holds s.mu.
 func (s *sessions) expire(h *sessionEntry, expires, now time.Time) {
 	h.record.Expires = expires.Round(0)
 	s.expiry.set(h, until(expires.Round(0), now))
 }
 
+// sessionRoom makes space as makeSpace does, or returns ErrFull. The caller holds s.mu.
 func (s *sessions) sessionRoom(records, bytes int, now time.Time) error {
 	if !s.makeSpace(records, bytes, s.bounds.sessionRecords, s.bounds.sessionBytes, now) {
 		return fmt.Errorf("%w (%w): %d sessions in %d bytes are held, %d bytes more are needed", ErrFull, session.ErrFull, len(s.held), s.bytes, bytes)

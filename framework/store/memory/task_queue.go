@@ -12,6 +12,12 @@ import (
 //
 // Calls of Take that found no task wait in a list. Only the first of them has a timer. Each caller
 // that leaves the list wakes the next one. The owner's mutex (tasks.mu) guards the queue.
+//
+// A Take that finds a task at once passes those that wait. The first waiter was woken for that task,
+// finds it leased, and waits with a timer for the end of the lease. So there is always a waiter that
+// has looked since the last change of the first entry, or has an element in its wake. A change that
+// only makes the first entry later (lend, renew, leave) wakes no waiter: the timer fires too early, and
+// the waiter sets it again.
 type taskQueue struct {
 	entries heapOf[*queueEntry]
 	waiters list.List // elements are *waiter
