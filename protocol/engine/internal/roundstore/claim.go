@@ -49,14 +49,20 @@ const (
 
 // Claim is the claim of one execution. timer renews the lease; keep sets it and stop clears it, under
 // mu.
+//
+// The execution owns the claim until Settle, which is called once. While the timer is set, or its
+// function (renew) runs, renewing counts it, and stop waits for that. So the store is not used after
+// stop. mu is not held while the store is used. If the process dies, the lease expires after leaseLife,
+// and another execution may claim the state.
 type Claim struct {
 	s      *Store
 	key    string
 	lease  []byte
 	digest [32]byte
 
-	mu    sync.Mutex // guards timer
-	timer *time.Timer
+	mu       sync.Mutex  // guards timer
+	timer    *time.Timer // nil after stop
+	renewing sync.WaitGroup
 }
 
 // Outcome is the outcome of an execution. As an error, it is the recorded outcome of an earlier
@@ -132,21 +138,31 @@ func digestOf(responses map[string]json.RawMessage) [32]byte {
 func (r *Claim) keep(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.timer = time.AfterFunc(leaseRenew, func() {
-		held, err := r.s.cfg.Claims.Swap(ctx, r.key, r.lease, r.lease, leaseLife)
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if (held || err != nil) && r.timer != nil {
-			r.timer.Reset(leaseRenew)
-		}
-	})
+	r.renewing.Add(1)
+	r.timer = time.AfterFunc(leaseRenew, func() { r.renew(ctx) })
 }
 
-func (r *Claim) stop() {
+// renew renews the lease once, and sets the timer for the next time.
+func (r *Claim) renew(ctx context.Context) {
+	defer r.renewing.Done()
+	held, err := r.s.cfg.Claims.Swap(ctx, r.key, r.lease, r.lease, leaseLife)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.timer.Stop()
+	if (held || err != nil) && r.timer != nil {
+		r.renewing.Add(1)
+		r.timer.Reset(leaseRenew)
+	}
+}
+
+// stop ends the renewal, and waits for one that is running.
+func (r *Claim) stop() {
+	r.mu.Lock()
+	if r.timer.Stop() {
+		r.renewing.Done()
+	}
 	r.timer = nil
+	r.mu.Unlock()
+	r.renewing.Wait()
 }
 
 // Settle records the outcome. If outcome is nil, it releases the claim for another attempt. If the

@@ -1,10 +1,13 @@
 package roundstore_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/store/memory"
@@ -97,4 +100,43 @@ func TestClaims(t *testing.T) {
 	if c, err := newStore(t, nil, time.Now).Claim(ctx, ctx, "state", nil); c != nil || err != nil {
 		t.Errorf("without a claim store: %v, %v", c, err)
 	}
+}
+
+// slowClaims is a store whose renewals take a second.
+type slowClaims struct {
+	claim.Store
+	renewing atomic.Int32
+}
+
+func (s *slowClaims) Swap(ctx context.Context, key string, old, value []byte, life time.Duration) (bool, error) {
+	if bytes.Equal(old, value) {
+		s.renewing.Add(1)
+		defer s.renewing.Add(-1)
+		time.Sleep(time.Second)
+	}
+	return s.Store.Swap(ctx, key, old, value, life)
+}
+
+// TestRenewalEnds: when Settle has returned, nothing renews the lease any more, so the store may be
+// closed.
+func TestRenewalEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		claims := &slowClaims{Store: memory.New().Claims()}
+		s := newStore(t, claims, time.Now)
+		c, err := s.Claim(t.Context(), t.Context(), "state", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(35*time.Second + time.Second/2)
+		for claims.renewing.Load() == 0 {
+			time.Sleep(time.Second / 4)
+		}
+		if err := c.Settle(t.Context(), t.Context(), &roundstore.Outcome{Result: []byte(`{}`)}); err != nil {
+			t.Error(err)
+		}
+		if claims.renewing.Load() != 0 {
+			t.Error("a renewal uses the store after Settle")
+		}
+	})
 }
