@@ -59,6 +59,9 @@ func lends(client *protocol.Implementation, can *protocol.ClientCapabilities) bo
 // Metas caches the decoded _meta of requests of 2026-07-28, because most clients send the same in all
 // requests. A text is cached when it arrives for the second time, because a _meta with a trace or a
 // token never repeats. It is safe for concurrent use, without a lock.
+//
+// A place belongs to no goroutine. If two store different texts at once, one of them is lost, and is
+// decoded again. last and known of a place may belong to different texts for the same reason.
 type Metas struct {
 	seed  maphash.Seed
 	last  [maxProfiles]atomic.Uint64             // hashes of the texts decoded last, by hash

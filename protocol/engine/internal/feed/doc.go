@@ -10,5 +10,20 @@
 //	f.Start()           // sends from now on
 //	hub.Updated(uri)    // to all feeds that watch it
 //
-// Locks are taken in the order Feed.mu, topics.mu. Nothing is sent under a lock.
+// # Ownership and locks
+//
+// Locks are taken in the order Feed.mu, topics.mu, and in the order Feed.mu, then the lock of the Group.
+// Nothing is sent under a lock, and the function secret is called without one. The two indexes of the
+// hub are never locked together.
+//
+// A change first looks the feeds up in an index and notifies them after that, without its lock. A feed
+// may have stopped watching in between, so it looks again under Feed.mu (has). The filter and the index
+// change together under Feed.mu, so a feed that watches a name in its filter is in the index, until
+// Stop or Leave.
+//
+// Changes that wait belong to the backlog, and the goroutine drain owns what take has returned. There
+// is at most one drain for a feed: kick sets draining, and drain clears it in the step in which it finds
+// nothing pending, so no change is left behind. If the client does not read, drain waits in Send, and
+// changes are merged meanwhile. Stop does not interrupt it; the carrier or the context of the stream
+// ends the Send.
 package feed

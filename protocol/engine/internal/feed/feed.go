@@ -100,7 +100,8 @@ func (f *Feed) Leave() {
 	f.forget()
 }
 
-// forget removes the feed from the topics. Only Narrow and WatchAll add it again. The caller holds f.mu.
+// forget removes the feed from the topics. Only Narrow and WatchAll add it again, and not after Stop.
+// The caller holds f.mu.
 func (f *Feed) forget() {
 	f.hub.resources.replace(f, f.filter.URIs, nil)
 	f.hub.tasks.replace(f, f.filter.Tasks, nil)

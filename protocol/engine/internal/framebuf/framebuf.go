@@ -21,6 +21,9 @@ type Buffer struct {
 
 // Pool is a pool of buffers. With the race detector on, a buffer is overwritten when it comes
 // back, so that tests detect an Outbound that has kept a frame.
+//
+// The goroutine that takes a buffer owns it until Give, which comes after the Send of its bytes has
+// returned, or has panicked. A buffer that is not given back is left to the garbage collector.
 type Pool struct{ pool sync.Pool }
 
 // Take returns an empty buffer.

@@ -26,6 +26,11 @@ const PublishTimeout = 5 * time.Second
 
 // Node is this process as a sender on the bus. Broadcast adds to the outbox under mu, and the
 // goroutine Run takes from it. The channel out wakes Run.
+//
+// Broadcast never waits for the bus, so it may be called with any lock but Run's. When the outbox
+// overflows or a message was refused, gap is set, and the next message that Run takes announces the
+// loss. If that one is refused too, gap is set again. After the end of its context, Run takes what is
+// left once, and each message may take PublishTimeout. Messages that are queued later are not sent.
 type Node struct {
 	id     string
 	bus    change.Bus                           // nil: there are no other nodes

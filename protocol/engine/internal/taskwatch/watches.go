@@ -11,6 +11,10 @@ import (
 // Watches is the set of tasks that requests (tasks/result) wait for. A task is in byID as long as at
 // least one request watches it. Each change closes the channel of the task and makes a new one, under
 // mu.
+//
+// A request owns one count in waiting, from Watch to Unwatch, and the questions that Claim has returned,
+// until Release. It must release them before Unwatch. It calls Next before it reads the record, so
+// that it does not miss a change that comes while it reads. mu is taken last and is held for a few steps.
 type Watches struct {
 	mu   sync.Mutex // guards byID and its elements
 	byID map[string]*watch
