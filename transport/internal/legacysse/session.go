@@ -25,8 +25,8 @@ const most = 1024
 // and the second time has no effect. leave is called once, when the stream has ended, and ends the
 // session. An exchange that still runs then has a cancelled context, and its frames are dropped.
 //
-// The fields above mu do not change after newSession. accepting keeps the order of frames of one
-// node: with several posts at a time, the order is the order in which they get the lock.
+// The fields above mu do not change after newSession. accepting keeps the order of frames: of
+// several posts at a time, the first one to get the lock is first.
 type session struct {
 	e         *Endpoint
 	id        string

@@ -22,8 +22,8 @@
 // Stop or Leave.
 //
 // Changes that wait belong to the backlog, and the goroutine drain owns what take has returned. There
-// is at most one drain for a feed: kick sets draining, and drain clears it in the step in which it finds
-// nothing pending, so no change is left behind. If the client does not read, drain waits in Send, and
+// is at most one drain for a feed: kick sets draining. drain clears it when it finds nothing
+// pending, under the same lock, so no change is left behind. If the client does not read, drain waits in Send, and
 // changes are merged meanwhile. Stop does not interrupt it; the carrier or the context of the stream
 // ends the Send.
 package feed
