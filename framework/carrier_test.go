@@ -11,7 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// door lets nobody in.
+// door is an authenticator that refuses every caller.
 type door struct{}
 
 func (door) Authenticate(context.Context, http.Header) (*transport.Principal, error) {

@@ -213,7 +213,7 @@ func TestNameOf(t *testing.T) {
 	}
 }
 
-// A handle that nobody has made says so.
+// An empty handle returns an error that says so.
 func TestHandleOfNothing(t *testing.T) {
 	t.Parallel()
 	var tool framework.ToolOf[struct{}, string]

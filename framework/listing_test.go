@@ -187,7 +187,7 @@ func TestListWithoutChoices(t *testing.T) {
 	}
 }
 
-// TestNothingToChoose: nobody could answer.
+// TestNothingToChoose: a question without choices is an error, because it cannot be answered.
 func TestNothingToChoose(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]func(ctx context.Context) error{

@@ -293,7 +293,7 @@ func TestNodesProgressAfterEnd(t *testing.T) {
 	})
 }
 
-// 9. answers that nobody has asked for fill the claims
+// 9. answers without a question fill the claims
 func TestNodesAnswersFillTheClaims(t *testing.T) {
 	store := memory.Sized(memory.ClaimEntries(100))
 	app := quiet(framework.WithStore(store))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestNodesFloodOfOneClient: what one client sends for nobody does not push out what the
-// nodes tell each other for the clients of others.
+// TestNodesFloodOfOneClient: frames of one client without a receiver do not displace messages between
+// the nodes for other clients.
 func TestNodesFloodOfOneClient(t *testing.T) {
 	for what, flood := range map[string]struct {
 		frames int

@@ -381,7 +381,7 @@ func TestClientTaskHasNews(t *testing.T) {
 		if got := h.got("tasks/get"); !slices.Equal(got, []time.Duration{3000e6, 9500e6, 9750e6, 10000e6}) {
 			t.Errorf("looked at %v", got)
 		}
-		p.status("completed") // of what nobody follows any more
+		p.status("completed") // of a task that is not followed any more
 	})
 }
 
@@ -472,7 +472,7 @@ func TestClientTaskIsUnknown(t *testing.T) {
 	})
 }
 
-// TestClientTaskVanishes: nobody waits for a client that is gone.
+// TestClientTaskVanishes: a call does not wait for a client that is gone.
 func TestClientTaskVanishes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var hangUp context.CancelFunc

@@ -408,7 +408,7 @@ func TestMiddlewareAndRounds(t *testing.T) {
 	approving := framework.OnToolCall("approving", func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
 		if _, err := framework.Elicit[bool](ctx, "may it?", framework.Key("approval")); errors.Is(err, framework.ErrDeclined) {
 			return nil, err
-		} // and goes on, also while nobody has answered
+		} // and goes on, even before there is an answer
 		return next(ctx, call)
 	})
 	counting := framework.OncePerCall(framework.Middleware{Name: "counting", Wrap: func(next framework.Handler) framework.Handler {

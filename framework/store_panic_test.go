@@ -17,7 +17,7 @@ import (
 )
 
 // TestStoreThatPanics: for a minute the store panics wherever the goroutines of tasks and of nodes
-// ask it. Nobody is told but the log, with a stack, and all tasks are completed afterwards.
+// use it. Only the log reports that, with a stack, and all tasks are completed afterwards.
 func TestStoreThatPanics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var broken atomic.Bool

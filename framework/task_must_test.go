@@ -16,7 +16,7 @@ import (
 )
 
 // TestCoreTasksMust holds each MUST of 2025-11-25 basic/utilities/tasks. What is not
-// here is not ours: cursors are the client's to treat as opaque, we list nobody's tasks.
+// here does not apply: clients treat cursors as opaque, and tasks without an owner are not listed.
 func TestCoreTasksMust(t *testing.T) {
 	t.Parallel()
 	for who, rules := range map[string]map[string]func(*testing.T){

@@ -246,8 +246,8 @@ func TestTasksProgressGoesOn(t *testing.T) {
 	})
 }
 
-// TestTasksLeaveRoomForOthers: who has large tasks that wait is refused more of them, and
-// nobody else. One that runs, and has more to keep than there is room for, ends all the same.
+// TestTasksLeaveRoomForOthers: a caller with large tasks that wait cannot create more of them, and
+// other callers can. A running task with more to keep than there is space still ends.
 func TestTasksLeaveRoomForOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		begin, gate, effects := make(chan struct{}), make(chan struct{}), new(atomic.Int32)

@@ -14,7 +14,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// Scopes that nobody could have: a warning at Build, an error where strangers are served.
+// Scopes without an authenticator, which no caller could have, are a warning at Build, and an error if
+// callers without a login are served.
 func TestScopesWithoutAuthenticator(t *testing.T) {
 	t.Parallel()
 	scoped := framework.Tool("t", none, framework.Describe("x"), framework.Scopes("a"))
@@ -40,7 +41,7 @@ func TestScopesWithoutAuthenticator(t *testing.T) {
 	}
 }
 
-// unready is a door that knows that nobody has a key.
+// unready is a door that reports that it can admit no caller.
 type unready struct{ door }
 
 func (unready) Ready() error { return errors.New("no issuer") }

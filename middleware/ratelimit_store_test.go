@@ -90,8 +90,8 @@ func TestRateLimitHurry(t *testing.T) {
 	})
 }
 
-// While the store does not answer it is asked once a second, and nobody else waits for it;
-// when it is back, it counts again.
+// While the store does not answer, one call a second asks it, and no other call waits for it. When it
+// is back, it counts again.
 func TestRateLimitStoreStuck(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -36,7 +36,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// TestBuiltOnce: building an app is seen by nobody more often than it is served.
+// TestBuiltOnce: an app is built as often as it is served, and no more.
 func TestBuiltOnce(t *testing.T) {
 	t.Parallel()
 	wrapped := 0

@@ -8,8 +8,8 @@ import (
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
-// TestStories: straight-line code asks on every revision over every carrier with one
-// result, or is told that nobody can be asked. Each effect happens once.
+// TestStories: straight-line code asks on every revision over every carrier with the same result, or
+// gets an error because the client cannot be asked. Each effect happens once.
 func TestStories(t *testing.T) {
 	t.Parallel()
 	for _, st := range stories() {
@@ -35,8 +35,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// unsupported: where nobody can be asked the handler gets ErrUnsupported, and does
-// with it what it likes.
+// unsupported: if the client cannot be asked, the handler gets ErrUnsupported and decides what to do.
 func (st *story) unsupported(t *testing.T, s *testkit.Session, w *world) {
 	t.Helper()
 	if st.without == "?" { // one of the questions can be asked: it is

@@ -61,7 +61,7 @@ type story struct {
 	kind    string // "" a tool, "prompt", "resource"
 	opts    []testkit.Option
 	own     bool   // the app has a model
-	without string // what the text is where nobody can be asked; "": an unhandled ErrUnsupported
+	without string // the text if the client cannot be asked; empty: an unhandled ErrUnsupported
 }
 
 // need is what the client must be able to do; later ones are of later revisions.

@@ -247,7 +247,7 @@ func TestTaskIsAnswered(t *testing.T) {
 	})
 }
 
-// The store of the app stays, and then nobody can take its worker's place.
+// The store of the app stays, and no other worker can then take the place of its worker.
 func TestTaskFailures(t *testing.T) {
 	t.Parallel()
 	start := func(t testing.TB, opts ...testkit.Option) *testkit.Task[filmOut] {

@@ -33,7 +33,7 @@ import (
 type flaky struct {
 	*memory.Store
 	on                     atomic.Bool
-	still                  chan struct{} // who uses it waits until this is closed; nil: nobody waits
+	still                  chan struct{} // calls wait until this is closed; nil: they do not wait
 	uses, failures, stalls atomic.Int64
 }
 

@@ -31,7 +31,7 @@ type balancer struct {
 	answers int        // to questions of a node that serves
 	crossed int        // those that went to another one
 	cuts    int
-	retried int // requests that nobody took, and that another node got
+	retried int // requests that no node had read, and that another node got
 	broken  []string
 }
 
@@ -80,7 +80,7 @@ func balance(t testing.TB, addrs map[string]string) *balancer {
 	return b
 }
 
-// trying sends a request to a node, and once more to another one if nobody has taken it.
+// trying sends a request to a node, and to another one if the first has not accepted it.
 type trying struct {
 	b       *balancer
 	carrier http.RoundTripper
@@ -96,8 +96,8 @@ func (c trying) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	to := c.b.pick(r.Method, body)
 	resp, err := c.send(r, body, to)
-	// A reset is how the system refuses what waited to be accepted when the listener
-	// closed: nobody has read it.
+	// The system resets connections that wait to be accepted when the listener closes. Their requests
+	// were not read.
 	refused := errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) ||
 		err == nil && resp.StatusCode == http.StatusServiceUnavailable
 	if !refused || len(c.b.nodes) == 1 {
@@ -161,7 +161,7 @@ func (b *balancer) pick(method string, body []byte) *backend {
 		b.crossed++
 		return b.other(n)
 	}
-	return to // a worker asked, which serves nobody
+	return to // a worker asked, which serves no clients
 }
 
 // spared is the first bytes of a stream: before 2025-11-25 a client cannot come back to

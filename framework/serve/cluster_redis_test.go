@@ -168,8 +168,8 @@ func TestClusterRedisRestarts(t *testing.T) {
 	s.finish(t)
 }
 
-// TestClusterRedisPauses: while Redis answers nothing, what needs it fails, the rest goes
-// on, and nobody hoards.
+// TestClusterRedisPauses: while Redis does not answer, calls that need it fail, other calls go on, and
+// no memory piles up.
 func TestClusterRedisPauses(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, "", 2, 1)

@@ -52,7 +52,7 @@ func TestClusterResume(t *testing.T) {
 }
 
 // TestClusterRollingRestart: nodes that are replaced one after the other cost no call;
-// what nobody has taken is sent to another node once.
+// a request that no node has read is sent to another node, once.
 func TestClusterRollingRestart(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, patient, 3, 1, "LONG_WORKERS=4")

@@ -164,8 +164,8 @@ func (p *process) stop() {
 // fixedAddrs are those that fixedAddr has given away, of processes that may be away.
 var fixedAddrs sync.Map
 
-// fixedAddr is one that nobody listens on, and that no connection and no other test takes
-// while its process is away.
+// fixedAddr returns an address without a listener. No connection and no other test takes it while its
+// process is away.
 func fixedAddr(t testing.TB) string {
 	t.Helper()
 	for range 100 {

@@ -81,7 +81,7 @@ type load struct {
 	cut  sync.Map // of int to string: what came in place of an answer
 }
 
-// caller calls until nobody takes a connection any more.
+// caller calls until connections are refused.
 func (l *load) caller(s *faultSite, e faultEra, number int) {
 	var w *faultWire
 	defer func() {

@@ -19,8 +19,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// TestHTTPManyStreams: 2,000 open streams hold nobody up, and all of them hear of a
-// change.
+// TestHTTPManyStreams: 2,000 open streams do not delay other calls, and all of them receive a change.
 func TestHTTPManyStreams(t *testing.T) {
 	const streams, callers, calls = 2000, 64, 25
 	if testing.Short() {
@@ -145,7 +144,7 @@ func (w *faultWire) keptSum(id int) bool {
 }
 
 // TestHTTPNeverReads: a client that asks for a stream of 64 MB and reads none of it is
-// dropped; its handler ends, and nobody else waits.
+// dropped. Its handler ends, and other clients do not wait.
 func TestHTTPNeverReads(t *testing.T) {
 	onFaultCarriers(t, func(t *testing.T, c faultCarrier) {
 		const timeout = 300 * time.Millisecond

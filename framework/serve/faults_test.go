@@ -192,8 +192,8 @@ func (c *cutConn) Write(p []byte) (int, error) {
 	return n, errCut
 }
 
-// TestHTTPCutAnswer: an answer that breaks off after any of its bytes hurts nobody
-// else, and where it can be resumed nothing is lost or doubled.
+// TestHTTPCutAnswer: an answer that breaks off after any of its bytes affects no other call. If it can
+// be resumed, nothing is lost or doubled.
 func TestHTTPCutAnswer(t *testing.T) {
 	onFaultCarriers(t, func(t *testing.T, c faultCarrier) {
 		l := &cutListener{Listener: faultListener(t)}

@@ -32,8 +32,8 @@ func TestIdleSessionsAreSmall(t *testing.T) {
 }
 
 // BenchmarkHTTPIdle: what waits takes memory: sessions, and streams beyond their session.
-// The client's own part, that of as many connections that nobody accepts, is taken off,
-// and what a kept connection of the same server takes is beside it.
+// The client's own part is subtracted: the memory of as many connections that are not accepted. The
+// memory of a kept connection of the same server is reported beside it.
 //
 //	go test -run '^$' -bench HTTPIdle -benchtime 1x ./framework/serve
 func BenchmarkHTTPIdle(b *testing.B) {

@@ -75,7 +75,7 @@ const stopped = "SERVE_TEST_STOPPED"
 // orderly logs, as programs do, before it does what has to be done in the end.
 func orderly() *framework.App {
 	return greeter().OnStop(func(context.Context, *framework.Server) error {
-		_, _ = fmt.Fprintln(os.Stderr, "stopping") // perhaps nobody reads it
+		_, _ = fmt.Fprintln(os.Stderr, "stopping") // the reader may be gone
 		_, _ = fmt.Println("stopping")
 		return os.WriteFile(os.Getenv(stopped), []byte("in order"), 0o600)
 	})

@@ -223,7 +223,7 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// A verifier that knows nobody has not said that the token has expired.
+// The error of a verifier that returns no principal does not say that the token has expired.
 func TestFromEnvOfNobody(t *testing.T) {
 	t.Setenv("KAGAMI_TEST_TOKEN", "key")
 	nobody := auth.VerifierFunc(func(context.Context, string) (*transport.Principal, error) { return nil, nil })

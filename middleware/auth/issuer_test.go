@@ -408,7 +408,7 @@ func TestWithdrawnKeys(t *testing.T) {
 				good(t, v, token)
 				i.change(func() { i.serve = func(*http.Request) (int, string) { return 200, set } })
 				time.Sleep(9 * time.Minute)
-				good(t, v, token) // nobody has fetched
+				good(t, v, token) // the keys were not fetched again
 				bad(t, v, stranger.token(t, "k2"), false)
 				bad(t, v, token, false)
 				for range 5 {

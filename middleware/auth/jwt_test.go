@@ -17,7 +17,7 @@ import (
 	"github.com/kagami-mcp/kagami/middleware/auth"
 )
 
-// Keys of all kinds, beside some that nobody can use.
+// Keys of all kinds, beside some that cannot be used.
 func TestAlgorithms(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t, "ec")

@@ -13,7 +13,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// What is not set up verifies nothing, lets nobody in, and says so before it is served.
+// A verifier that is not set up admits no caller, and reports that before the server serves.
 func TestFaultySetup(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t, "k1")
@@ -93,7 +93,7 @@ func TestReadySetup(t *testing.T) {
 	}
 }
 
-// TestForgottenSetup: what serves, and yet lets nobody in or shows nobody the login, is a warning of
+// TestForgottenSetup: a setup that serves, but admits no caller or names no login, is a warning of
 // Build, and an error under WithStrict.
 func TestForgottenSetup(t *testing.T) {
 	t.Parallel()

@@ -323,8 +323,8 @@ func (g *gitHub) start(t *testing.T) authserver.Provider {
 	}
 }
 
-// An error of the provider with status 200 is the error it names: a bad code lets nobody in, a bad
-// refresh token ends the grant, and a fault of this program's registration ends nothing.
+// An error of the provider with status 200 counts as the error that it names. A bad code admits no
+// user, a bad refresh token ends the grant, and a fault of this program's registration ends nothing.
 func TestBroker_ErrorsWithStatus200(t *testing.T) {
 	t.Parallel()
 	hub := &gitHub{}

@@ -261,7 +261,7 @@ func newOld(t testing.TB, endpoint string) (*old, string) {
 	return o, s.URL + "/sse"
 }
 
-// What a notification is accepted with is of no interest: nobody waits for it.
+// The client does not wait for the body of the response to a notification.
 func TestHTTPAcceptedWithABodyThatDoesNotCome(t *testing.T) {
 	t.Parallel()
 	s := open(t, "2025-11-25", func(v *visit) bool {

@@ -503,7 +503,7 @@ func TestHTTPCloseIsBounded(t *testing.T) {
 	}
 }
 
-// Close ends calls, streams and a queue that nobody reads.
+// Close ends calls, streams and a queue without a reader.
 func TestHTTPCloseEndsEverything(t *testing.T) {
 	t.Parallel()
 	for _, era := range eras() {

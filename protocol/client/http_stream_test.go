@@ -279,7 +279,7 @@ func TestHTTPCancels(t *testing.T) {
 	}
 }
 
-// The end of the response is how the server hears that nobody watches any more.
+// The end of the response shows the server that the client does not watch any more.
 func TestHTTPListenStream(t *testing.T) {
 	t.Parallel()
 	closed := make(chan bool, 1)

@@ -155,7 +155,7 @@ func TestHandlersCallInAFlood(t *testing.T) {
 						f.notify(protocol.NotificationMessage, `{"level":"info","data":1}`)
 					}
 					m := f.next()
-					for m.Method != protocol.MethodCallTool { // it is told that nobody waits any more
+					for m.Method != protocol.MethodCallTool { // a cancellation
 						m = f.next()
 					}
 					f.result(m, `{"resultType":"complete","content":[]}`)

@@ -543,7 +543,7 @@ func TestTasksOverHTTP(t *testing.T) {
 			if _, err := task.Wait(t.Context()); !errors.Is(err, client.ErrTaskCancelled) {
 				t.Errorf("Wait: %v", err)
 			}
-			// Another client finds the task where nobody is known, but not another session's.
+			// Another client finds the task if callers have no principal, but not the task of another session.
 			other := reach(t, target, only(t, revision))
 			_, err := other.Task(task.ID()).Get(t.Context())
 			if (err == nil) != (revision == "2026-07-28") || err != nil && !errors.Is(err, client.ErrTaskGone) {

@@ -264,8 +264,8 @@ func TestDecodeResult(t *testing.T) {
 	}
 }
 
-// A member that came later is, to an earlier revision, an unknown one: its type
-// is nobody's business, and its value is not in the model.
+// For an earlier revision, a later member is an unknown one. Its type is not checked, and its value is
+// not in the model.
 func TestLaterMembersAreIgnored(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -364,7 +364,7 @@ func TestHintsAreBetweenZeroAndOne(t *testing.T) {
 	}
 }
 
-// lastModified is a string to the schema; an odd one says nothing but harms nobody.
+// lastModified is a string in the schema. A malformed one is ignored.
 func TestLastModified(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -134,7 +134,7 @@ func TestLogLevels(t *testing.T) {
 	p := connect(t, newEngine(t, catalog{"talk": talk}))
 	p.initialize("2025-06-18", `{}`)
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"talk"}}`
-	shows(t, p.ask(call), `done`) // nobody asked for logs
+	shows(t, p.ask(call), `done`) // the client did not ask for logs
 	p.ask(`{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"warning"}}`)
 	shows(t, p.ask(call), `"error"`, `notifications/message`)
 	shows(t, p.next(), `done`)

@@ -14,8 +14,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// One client that never reads among 200 makes nobody else wait: each change reaches the
-// others before the next happens, and what the one has missed is merged.
+// One client that never reads, among 200, does not make the others wait. Each change reaches them
+// before the next happens, and the changes that the one has missed are merged.
 func TestStuckAmongMany(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -210,8 +210,8 @@ func (*full) Claim(context.Context, string, []byte, time.Duration) ([]byte, bool
 	return nil, false, fmt.Errorf("no room: %w", claim.ErrFull)
 }
 
-// TestOutcomesAreBounded: a large result is not kept, only that it was given; and a
-// store that is full hinders nobody.
+// TestOutcomesAreBounded: of a large result only the mark is kept. A full store keeps no call from
+// running.
 func TestOutcomesAreBounded(t *testing.T) {
 	t.Parallel()
 	h := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
@@ -251,7 +251,7 @@ func (c *tight) Swap(ctx context.Context, key string, old, value []byte, life ti
 }
 
 // TestNoRoomForOutcome: a store that has no room for the answer still knows that the state
-// was answered, so that nobody spends it twice.
+// was answered, so that it is not used twice.
 func TestNoRoomForOutcome(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -184,8 +184,8 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// TestGathered: all in one round; of partial answers the rest is asked again, what
-// nobody asked is ignored, and the answers may come without state.
+// TestGathered: all questions are asked in one round. After partial answers the rest is asked again,
+// answers without a question are ignored, and the answers may come without state.
 func TestGathered(t *testing.T) {
 	t.Parallel()
 	h := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {

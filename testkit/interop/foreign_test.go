@@ -309,7 +309,7 @@ func (v *visit) cancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) && !v.loses { // it may be done before it says anything
 		t.Fatalf("a cancelled call: %v", err)
 	}
-	if v.own && (v.sessions || v.Revision() == modern) { // else nobody remembers the call
+	if v.own && (v.sessions || v.Revision() == modern) { // otherwise the server does not remember the call
 		within(t, "the cancellation of the handler", func() bool { return v.cancelled(t) > before })
 	}
 }

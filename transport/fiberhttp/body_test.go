@@ -84,8 +84,8 @@ func head(fields ...string) string {
 	return strings.Join(all, "\r\n") + "\r\n\r\n"
 }
 
-// TestJudgedByTheHeader sends headers and no byte of the body: what is refused is refused at once,
-// and nobody who would be refused is told to go on.
+// TestJudgedByTheHeader sends headers and no byte of the body. A refusal comes at once, and not after
+// 100 Continue.
 func TestJudgedByTheHeader(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, l net.Listener) {

@@ -126,7 +126,7 @@ func TestDrained(t *testing.T) {
 	}
 }
 
-// TestBackpressure runs in a bubble, where it can be seen that nobody moves.
+// TestBackpressure runs in a bubble, where a test can see that all goroutines wait.
 func TestBackpressure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestBackpressure(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := sent.Load(); n != 1024 {
-			t.Errorf("%d frames were sent while nobody read, want 1024", n)
+			t.Errorf("%d frames were sent while the client did not read, want 1024", n)
 		}
 		if _, err := conn.Read(t.Context()); err != nil {
 			t.Fatal(err)

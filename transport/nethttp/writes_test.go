@@ -19,7 +19,7 @@ import (
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
-// pipes is a listener without a socket, and without a buffer that would take what nobody reads.
+// pipes is a listener without a socket, and without a buffer for bytes that the client does not read.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -76,7 +76,7 @@ func TestSlowReader(t *testing.T) {
 	const timeout = time.Second
 	want := strings.Repeat("x", 6<<20)
 	overPipes(t, func(host *transporttest.Scripted) *http.Server {
-		return &http.Server{Handler: nethttp.Handler( //nolint:gosec // nobody attacks it
+		return &http.Server{Handler: nethttp.Handler( //nolint:gosec // only the test connects
 			host, nethttp.WriteTimeout(timeout), nethttp.BodyLimit(64<<20))}
 	}, func(t *testing.T, client *http.Client, _ *transporttest.Scripted) {
 		answer := post(t.Context(), t, client, "http://localhost/", transporttest.Frame("echo", `"`+want+`"`))
@@ -123,7 +123,8 @@ func TestServerTimeoutsOfSilence(t *testing.T) {
 }
 
 // Timeouts, of the handler and of the program's server, are of requests and of single writes: a
-// stream outlives them. One that nobody reads is given up, and what comes next is served.
+// stream outlives them. A stream that its client does not read is given up, and the next request is
+// served.
 func TestTimeoutsOfStreams(t *testing.T) {
 	t.Parallel()
 	overPipes(t, func(host *transporttest.Scripted) *http.Server {
@@ -154,7 +155,7 @@ func TestSSE(t *testing.T) {
 	overPipes(t, func(host *transporttest.Scripted) *http.Server {
 		mux := http.NewServeMux()
 		mux.Handle("/old/", http.StripPrefix("/old", nethttp.SSE(host, nethttp.ReadTimeout(time.Second))))
-		return &http.Server{Handler: mux} //nolint:gosec // nobody attacks it
+		return &http.Server{Handler: mux} //nolint:gosec // only the test connects
 	}, func(t *testing.T, client *http.Client, _ *transporttest.Scripted) {
 		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/old/x", nil)
 		stream, err := client.Do(r)

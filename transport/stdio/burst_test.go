@@ -214,7 +214,7 @@ func TestBurstIsNotHeldForLong(t *testing.T) {
 // outOf is what belongs to no exchange of the connection of ctx.
 func outOf(ctx context.Context) transport.Outbound { return transport.ConnectionFrom(ctx).Out }
 
-// TestBurstOfNoExchange: nobody ends it but the clock, whatever is served meanwhile.
+// TestBurstOfNoExchange: only the timer ends it, even if calls are served meanwhile.
 func TestBurstOfNoExchange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -359,7 +359,7 @@ func TestBurstToWhoDoesNotRead(t *testing.T) {
 		time.Sleep(24 * time.Hour) // would take long if a timer ticked
 		synctest.Wait()
 		if sent > 2*burstStart+2*(16<<10)/len(`{"method":"x"}`) {
-			t.Errorf("%d reports were taken although nobody reads", sent)
+			t.Errorf("%d reports were taken although the client does not read", sent)
 		}
 		_ = p.clientIn.(io.Closer).Close()
 		if err := <-served; err != nil {

@@ -265,8 +265,8 @@ func TestConnTooLong(t *testing.T) {
 	}
 }
 
-// TestConnWriteEndsWithItsContext: a server that does not read holds up nobody whose time
-// is over, and what was begun comes whole when it reads again.
+// TestConnWriteEndsWithItsContext: a server that does not read delays no Write beyond its context. A
+// frame that was begun arrives whole when the server reads again.
 func TestConnWriteEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

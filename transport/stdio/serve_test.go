@@ -133,8 +133,7 @@ func TestNothingAcceptedAfterTheEnd(t *testing.T) {
 type onlyReader struct{ io.Reader }
 
 // TestNothingAcceptedFromLeftBehind: an exchange that Serve has left behind gives
-// its slot back when nobody serves any more. It is done many times because select
-// would take either.
+// its slot back when Serve has ended. It is done many times because select would take either.
 func TestNothingAcceptedFromLeftBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -343,7 +342,7 @@ func TestWriteFailureEndsServe(t *testing.T) {
 					t.Errorf("Serve: %v, want %v", err, test.want)
 				}
 				if d := time.Since(start); d != 0 {
-					t.Errorf("the end took %v although nobody reads", d)
+					t.Errorf("the end took %v although the client does not read", d)
 				}
 				if cause := <-causes; cause == nil {
 					t.Error("the other exchange was not cancelled")

@@ -333,7 +333,7 @@ func TestTakeOverAtTheEnd(t *testing.T) {
 				if _, err := io.WriteString(w, "{}\n"); err != nil {
 					t.Fatal(err)
 				}
-				<-begun // and nobody has taken over yet
+				<-begun // and no other goroutine has taken over yet
 				start := time.Now()
 				if test.endCtx {
 					cancel()
@@ -438,7 +438,7 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 				time.Sleep(24 * time.Hour) // would take long if a timer ticked
 				// What is held back and what waits for its turn.
 				if n := accepted.Load(); n > most+16<<10/size+1 {
-					t.Errorf("%d exchanges have begun although nobody reads", n)
+					t.Errorf("%d exchanges have begun although the client does not read", n)
 				}
 				lines := bufio.NewScanner(p.clientIn)
 				n := 0

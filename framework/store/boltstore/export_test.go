@@ -149,7 +149,7 @@ func verifyFrames(x *eventRows, s *stream) error {
 	return err
 }
 
-// edit is for a file that nobody has open.
+// edit changes a file that no store has open.
 func edit(path string, how func(tx *bbolt.Tx) error) error {
 	db, err := bbolt.Open(path, 0o600, nil)
 	if err != nil {

@@ -128,7 +128,7 @@ func TestSubscriberEnds(t *testing.T) {
 	})
 }
 
-// Nothing is allocated for messages that nobody hears.
+// A message without a subscriber allocates nothing.
 func TestPublishToNobody(t *testing.T) {
 	b, m := memory.New().Changes(), []byte("message")
 	got := testing.AllocsPerRun(100, func() {

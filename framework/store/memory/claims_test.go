@@ -168,8 +168,8 @@ func TestCounterOverflow(t *testing.T) {
 	}
 }
 
-// What has expired goes also if nobody asks for it, and room is not needed. Not in
-// parallel: it measures the heap.
+// Expired claims are removed even if no call asks for them and no space is needed. The test is not
+// parallel, because it measures the heap.
 func TestExpiredGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, before := memory.New().Claims(), heap()

@@ -85,7 +85,7 @@ func TestLeaseLifeIsExact(t *testing.T) {
 	}
 }
 
-// A worker that was away is lucky if nobody else has come.
+// A worker can renew an expired lease if no other worker has taken the task.
 func TestRenewAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -217,7 +217,7 @@ type modelTurn struct {
 	id     string
 	due    time.Time
 	number int
-	token  string // "": nobody has it
+	token  string // empty: no worker has the task
 }
 
 func (m *queueModel) next() int {
@@ -287,7 +287,7 @@ func (m *queueModel) take() {
 	for i := range m.turns {
 		u := &m.turns[i]
 		if u.due.After(now) || err != nil && u.due.Equal(now) {
-			continue // or it ran out when nobody waited any more
+			continue // or it expired when no call waited any more
 		}
 		if first == nil || u.due.Before(first.due) || u.due.Equal(first.due) && u.number < first.number {
 			first = u

@@ -183,8 +183,8 @@ func TestManySessionsEnd(t *testing.T) {
 	})
 }
 
-// What has expired goes also if nobody asks for it, and room is not needed. Not in
-// parallel: it measures the heap.
+// Expired sessions are removed even if no call asks for them and no space is needed. The test is not
+// parallel, because it measures the heap.
 func TestSessionsExpireInTheQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, before := memory.New().Sessions(), heap()

@@ -164,7 +164,7 @@ func listen(t *testing.T, s *redisstore.Store) (nils chan struct{}) {
 	return nils
 }
 
-// TestRestart: Redis is killed and comes back with what it had. Nobody else restarts.
+// TestRestart: Redis is killed and comes back with its data. No other program restarts.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	server := redisserver.Start(t)

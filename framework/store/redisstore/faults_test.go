@@ -53,7 +53,7 @@ func (f *faults) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		}
 		f.n.Add(1)
 		if rand.IntN(2) == 0 {
-			_ = next(ctx, cmd) // it is done, and nobody is told
+			_ = next(ctx, cmd) // the command has run, and its result is lost
 		}
 		cmd.SetErr(errFault)
 		return errFault

@@ -30,7 +30,7 @@ func TestBeside(t *testing.T) {
 
 func TestSecure(t *testing.T) {
 	t.Parallel()
-	own := &tls.Config{NextProtos: []string{"h2"}} //nolint:gosec // nobody connects
+	own := &tls.Config{NextProtos: []string{"h2"}} //nolint:gosec // no client connects
 	c := httpserver.Config{TLS: own}
 	if got := c.Secure("http/1.1"); len(got.NextProtos) != 1 || got.NextProtos[0] != "http/1.1" || own.NextProtos[0] != "h2" {
 		t.Errorf("protocols %v, and the program's are %v", got.NextProtos, own.NextProtos)
@@ -45,7 +45,7 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	type config = streamable.Config
 	for want, c := range map[string]httpserver.Config{
-		"TLS":                                  {TLS: &tls.Config{}}, //nolint:gosec // nobody connects
+		"TLS":                                  {TLS: &tls.Config{}}, //nolint:gosec // no client connects
 		`"*" is not an origin`:                 {Config: config{AllowedOrigins: []string{"https://a.example", "*"}}},
 		`"a.example" is not an origin`:         {Config: config{AllowedOrigins: []string{"a.example"}}},
 		`"https://*.example" is not an origin`: {Config: config{AllowedOrigins: []string{"https://*.example"}}},

@@ -177,7 +177,7 @@ type deaf struct{ change.Bus }
 
 func (d deaf) Publish(context.Context, []byte) error { return errors.New("away") }
 
-// TestLostMessage: a frame of which nobody was told is taken all the same, once.
+// TestLostMessage: a frame without a message is still taken, once.
 func TestLostMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -362,8 +362,8 @@ func (stopping) Accept(context.Context, []byte) (transport.Exchange, error) {
 	return nil, errors.New("no more")
 }
 
-// TestMounted: while the host stops, what a call has asked for is taken from other nodes;
-// then everything ends, also where nobody shuts the endpoint down.
+// TestMounted: while the host stops, answers to the questions of a call are taken from other nodes.
+// Then everything ends, even if the endpoint is not shut down.
 func TestMounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -267,8 +267,8 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
-// TestFailedDelete: a session that could not be deleted is still there, for another attempt,
-// and is forgotten when nobody uses it.
+// TestFailedDelete: a session that could not be deleted is still there, for another attempt, and is
+// forgotten when it is idle.
 func TestFailedDelete(t *testing.T) {
 	t.Parallel()
 	for _, again := range []bool{true, false} {
@@ -517,8 +517,8 @@ func TestNodeStops(t *testing.T) {
 	}
 }
 
-// TestMounted: a host that stops ends what its endpoint has begun, also where nobody
-// shuts that down.
+// TestMounted: a host that stops ends what its endpoint has begun, even if the endpoint is not shut
+// down.
 func TestMounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,9 +16,8 @@ import (
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
 
-// TestIdleWorkersEnd: one goroutine serves what comes one after the other, and an endpoint
-// that nobody uses has none, also if nobody shuts it down: what is left makes the bubble
-// fail.
+// TestIdleWorkersEnd: one goroutine serves requests that come one after the other. An idle endpoint has
+// none, even without Shutdown; the bubble fails if one is left.
 func TestIdleWorkersEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

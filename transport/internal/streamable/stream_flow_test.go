@@ -126,8 +126,8 @@ const single = 9
 // settle lets all go on that can, for less time than makes events come without hurry.
 func settle() { time.Sleep(2 * time.Microsecond) }
 
-// TestFlood: what comes in a hurry is written together, all of it, in order, the answer
-// last and at the end of the last write; and no write is waited for that nobody needs.
+// TestFlood: events in quick succession are written together, all of them, in order. The answer is at
+// the end of the last write, and Send does not wait for a write without need.
 func TestFlood(t *testing.T) {
 	t.Parallel()
 	for name, plan := range map[string]transport.Plan{"modern": modern, "resumable": resumable, "polling": polling} {

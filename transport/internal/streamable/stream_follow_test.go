@@ -223,7 +223,7 @@ func TestHome(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", step, got, want)
 			}
 		}
-		tell("1") // a is the home, and nobody listens
+		tell("1") // a is the home, and no client listens
 		ofA := p.a.carry(p.a.do(http.MethodGet, ""), -1)
 		tell("2")
 		expect(ofA, "at the first node", "1", "2")
@@ -235,7 +235,7 @@ func TestHome(t *testing.T) {
 		seen := ofB.events()
 		ofB.cancel()
 		ofB.wait()
-		tell("4") // b is the home, and nobody listens
+		tell("4") // b is the home, and no client listens
 
 		again := p.a.carry(p.a.do(http.MethodGet, "", "Last-Event-ID: "+seen[len(seen)-1].id), -1)
 		tell("5")

@@ -86,8 +86,8 @@ func TestOnlyWhoIsNotNeededEnds(t *testing.T) {
 	})
 }
 
-// TestEachErrandHasAGoroutine: nobody waits for another errand, such as one that it makes
-// itself, and each is done once.
+// TestEachErrandHasAGoroutine: an item does not wait for another one, such as one that it adds itself,
+// and each is served once.
 func TestEachErrandHasAGoroutine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(*testing.T) {
