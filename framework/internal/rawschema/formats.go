@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"sync"
 	"time"
@@ -23,19 +24,41 @@ var formats = map[string]func(string) bool{
 	"uri":                   func(s string) bool { u, err := parseURI(s); return err == nil && u.IsAbs() },
 	"uri-reference":         func(s string) bool { _, err := parseURI(s); return err == nil },
 	"uuid":                  matches(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`),
-	"json-pointer":          matches(`^(/([^~/]|~[01])*)*$`),
-	"relative-json-pointer": matches(`^(0|[1-9][0-9]*)(#|(/([^~/]|~[01])*)*)$`),
-	"regex":                 func(s string) bool { _, err := regexp.Compile(s); return err == nil },
+	"json-pointer":          isPointer,
+	"relative-json-pointer": isRelativePointer,
+	"regex":                 isRegex,
+}
+
+// The bounds are in bytes. Reading a longer text takes long for its size: a regular expression costs
+// up to 20 µs for each byte.
+const (
+	longestEmail = 320
+	longestTime  = 64
+	longestRegex = 4 << 10
+)
+
+func isRegex(s string) bool {
+	if len(s) > longestRegex {
+		return false
+	}
+	_, err := syntax.Parse(s, syntax.Perl)
+	return err == nil
 }
 
 func isTime(layout string) func(string) bool {
 	return func(s string) bool {
+		if len(s) > longestTime {
+			return false
+		}
 		_, err := time.Parse(layout, strings.ToUpper(s))
 		return err == nil
 	}
 }
 
 func isEmail(s string) bool {
+	if len(s) > longestEmail {
+		return false
+	}
 	a, err := mail.ParseAddress(s)
 	return err == nil && a.Address == s
 }
@@ -54,6 +77,28 @@ func isHostname(s string) bool {
 		}
 	}
 	return true
+}
+
+// isPointer is RFC 6901 3: ~ stands before 0 or 1 only.
+func isPointer(s string) bool {
+	if s != "" && s[0] != '/' {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] == '~' && (i+1 == len(s) || s[i+1] != '0' && s[i+1] != '1') {
+			return false
+		}
+	}
+	return true
+}
+
+// isRelativePointer is a number of levels, and # or a pointer from there.
+func isRelativePointer(s string) bool {
+	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
+	if digits == 0 || digits > 1 && s[0] == '0' {
+		return false
+	}
+	return s[digits:] == "#" || isPointer(s[digits:])
 }
 
 // parseURI is stricter than net/url, which accepts characters that RFC 3986 wants escaped.

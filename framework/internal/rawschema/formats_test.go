@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework/internal/rawschema"
 )
@@ -27,8 +28,8 @@ func TestFormats(t *testing.T) {
 		"uri":                   {"https://example.com/a?b#c urn:isbn:0", "/a example.com https://a|b"},
 		"uri-reference":         {"/a #b ../c https://example.com", `a\b %zz`},
 		"uuid":                  {"f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "f81d4fae7dec11d0a76500a0c91e6bf6"},
-		"json-pointer":          {"/a/b~0~1 /", "a /a~2"},
-		"relative-json-pointer": {"0 1/a 2#", "/a 01 -1"},
+		"json-pointer":          {"/a/b~0~1 / //", "a /a~2 /~ a~0"},
+		"relative-json-pointer": {"0 1/a 2# 10 0/", "/a 01 -1 # 1a 1#/ 1/~ 00 1~0"},
 		"regex":                 {"^a+$", "("},
 		"unheard-of":            {"anything", ""},
 	} {
@@ -48,6 +49,25 @@ func TestFormats(t *testing.T) {
 		}
 		if !s.Accepts([]byte("7")) {
 			t.Errorf("%s is about more than texts", format)
+		}
+	}
+}
+
+// TestFormatsOnMegabytes: what is too long for a format is refused before it is parsed. A regular
+// expression of 4 MB took 5 to 20 seconds.
+func TestFormatsOnMegabytes(t *testing.T) {
+	t.Parallel()
+	for format, unit := range map[string]string{
+		"regex": "(", "email": `(a|b)*`, "date-time": "é", "json-pointer": "/~0", "relative-json-pointer": "1/~0", "uuid": "0", "hostname": "a.",
+	} {
+		s, err := rawschema.Compile([]byte(`{"$schema":"http://json-schema.org/draft-07/schema#","format":"` + format + `"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		s.Accepts(quoted(strings.Repeat(unit, 4_000_000/len(unit))))
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("%s took %v", format, took)
 		}
 	}
 }
