@@ -138,3 +138,46 @@ func TestLongTextsOfFormats(t *testing.T) {
 		}
 	}
 }
+
+// TestFormatsOnMegabytes: the time for a text of megabytes does not depend on the format, wherever
+// the format stands. Validator's own expressions take 0.2 to 2 seconds for each of these.
+func TestFormatsOnMegabytes(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes it slow")
+	}
+	const size = 3_900_000
+	text := func(unit, end string) string { return strings.Repeat(unit, size/len(unit)) + end }
+	quote := func(s string) string { return `"` + s + `"` }
+	for _, tt := range []struct {
+		of   reflect.Type
+		tag  string
+		args string
+	}{
+		{reflect.TypeFor[string](), "html_encoded", quote(text("a", ""))},
+		{reflect.TypeFor[string](), "base64", quote(text("QUJD", ""))},
+		{reflect.TypeFor[string](), "base32", quote(text("A", "!"))},
+		{reflect.TypeFor[string](), "jwt", quote("a." + text("a", ".a"))},
+		{reflect.TypeFor[string](), "hexadecimal", quote(text("1", "!"))},
+		{reflect.TypeFor[string](), "url_encoded", quote(text("%41", "!"))},
+		{reflect.TypeFor[string](), "datauri", quote("data:text/plain," + text("QUJD", ""))},
+		{reflect.TypeFor[string](), "mongodb_connection_string", quote("mongodb://" + text("a,", ""))},
+		{reflect.TypeFor[string](), "origin", quote("https://" + text("a.", "!"))},
+		{reflect.TypeFor[string](), "email|jwt", quote(text("* ", "!"))},
+		{reflect.TypeFor[string](), "hostname|url", quote(text("a.", "!"))},
+		{reflect.TypeFor[map[string]int](), "dive,keys,hostname,endkeys", "{" + quote(text("a.", "!")) + ":1}"},
+		{reflect.TypeFor[any](), "hostname", quote(text("a.", "!"))},
+	} {
+		owner := reflect.StructOf([]reflect.StructField{{Name: "A", Type: tt.of, Tag: reflect.StructTag(fmt.Sprintf(`json:"a" validate:%q`, tt.tag))}})
+		plan := mustCompile(t, owner, binding.Input, binding.Options{})
+		least := time.Hour
+		for range 3 {
+			began := time.Now()
+			// Only the time matters: some of the texts are values of the format.
+			_, _ = plan.Decode(context.Background(), []byte(`{"a":`+tt.args+`}`), reflect.New(owner).Elem())
+			least = min(least, time.Since(began))
+		}
+		if least > 150*time.Millisecond {
+			t.Errorf("%s on %s took %v", tt.tag, tt.of, least)
+		}
+	}
+}

@@ -51,9 +51,9 @@ func (c *compiler) compileRules(p *Plan) {
 	if len(c.opts.Checks) > 0 {
 		c.rules.Validator() // reports those that cannot be registered
 	}
-	checks, structs := c.opts.Checks, c.structs
+	checks, long, structs := c.opts.Checks, c.rules.Long, c.structs
 	p.rules = sync.OnceValue(func() *validator.Validate {
-		v, _ := rules.NewValidator(checks)
+		v, _ := rules.NewValidator(checks, long)
 		done := map[reflect.Type]bool{}
 		for _, s := range structs {
 			rules.RegisterRules(v, s.t, done)

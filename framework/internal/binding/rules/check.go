@@ -87,10 +87,19 @@ func checkOf(checks []Check, tag string) *Check {
 	return &checks[i]
 }
 
-// NewValidator is a validator with the application's own rules. One that has a problem is left
-// out; using it is a fault then.
-func NewValidator(checks []Check) (*validator.Validate, error) {
+// NewValidator is a validator with the application's own rules, and with functions of this package for
+// long texts; long are the formats that refuse such a text by themselves. A rule that has a problem is left out;
+// using it is a fault then.
+func NewValidator(checks []Check, long map[string]bool) (*validator.Validate, error) {
 	v := validator.New(validator.WithRequiredStructEnabled())
+	if err := scanInstead(v); err != nil {
+		return v, err
+	}
+	for tag := range long {
+		if err := refuseLong(v, tag); err != nil {
+			return v, err
+		}
+	}
 	for _, k := range checks {
 		if k.Problem() != "" {
 			continue
@@ -109,7 +118,7 @@ func NewValidator(checks []Check) (*validator.Validate, error) {
 // takes time.
 func (c *Compiler) Validator() *validator.Validate {
 	if c.judge == nil {
-		v, err := NewValidator(c.Checks)
+		v, err := NewValidator(c.Checks, c.Long)
 		if err != nil {
 			c.Fault("", err.Error(), "Use another name")
 		}

@@ -25,3 +25,12 @@ func ForbiddenTags() []string { return slices.Sorted(maps.Keys(forbidden)) }
 
 // Sentences are the words of rules without keywords, by tag.
 func Sentences() map[string]string { return maps.Clone(sentences) }
+
+// ReadOnce reports whether a text of any length costs little: the rule has a bound, or a function of
+// this package.
+func ReadOnce(tag string) bool { return longest[tag] > 0 || scans[tag] != nil }
+
+// Formats are the rules with a format or a pattern, by tag.
+func Formats() []string {
+	return slices.Concat(slices.Collect(maps.Keys(formats)), slices.Collect(maps.Keys(schema.Patterns)))
+}

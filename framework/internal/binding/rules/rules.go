@@ -106,6 +106,7 @@ var ruleAliases = map[string]string{
 type Compiler struct {
 	*report.Faults
 	Checks []Check             // tags of the application's own
+	Long   map[string]bool     // formats that must refuse long texts by themselves; see [NewValidator]
 	judge  *validator.Validate // for single values; nil until it is needed
 }
 
@@ -122,6 +123,7 @@ func (c *Compiler) Read(tag string, t, owner reflect.Type, v Value) *Constraints
 	}
 	c.attach(out)
 	out.limit()
+	c.refuseLong(out, t, false)
 	if !c.lint(out, t, owner) {
 		return nil
 	}

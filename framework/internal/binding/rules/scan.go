@@ -1,0 +1,175 @@
+package rules
+
+import (
+	"reflect"
+	"strings"
+	"unicode"
+
+	"github.com/go-playground/validator/v10"
+)
+
+// scans judge formats that have no bound. Validator has a regular expression for each, which
+// takes up to a second for a text of a megabyte. These functions read the text once, and their
+// verdict is the same for every text.
+var scans = map[string]func(string) bool{
+	"alpha": func(s string) bool { return s != "" && allBytes(s, isLetter) },
+	"alphaspace": func(s string) bool {
+		return s != "" && allBytes(s, func(c byte) bool { return c == ' ' || isLetter(c) })
+	},
+	"alphanum": func(s string) bool { return s != "" && allBytes(s, isAlphanumeric) },
+	"alphanumspace": func(s string) bool {
+		return s != "" && allBytes(s, func(c byte) bool { return c == ' ' || isAlphanumeric(c) })
+	},
+	"alphaunicode": func(s string) bool { return s != "" && allRunes(s, unicode.IsLetter) },
+	"alphanumunicode": func(s string) bool {
+		return s != "" && allRunes(s, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsNumber(c) })
+	},
+	"ascii":        func(s string) bool { return allBytes(s, func(c byte) bool { return c < 0x80 }) },
+	"printascii":   func(s string) bool { return allBytes(s, func(c byte) bool { return ' ' <= c && c <= '~' }) },
+	"multibyte":    func(s string) bool { return s == "" || !allBytes(s, func(c byte) bool { return c < 0x80 }) },
+	"hexadecimal":  scanHexadecimal,
+	"base32":       scanBase32,
+	"base64":       func(s string) bool { return scanBase64(s, '+', '/') },
+	"base64url":    func(s string) bool { return scanBase64(s, '-', '_') },
+	"base64rawurl": scanBase64RawURL,
+	"datauri":      scanDataURI,
+	"jwt":          scanJWT,
+	"html":         scanHTML,
+	"html_encoded": scanHTMLEncoded,
+	"url_encoded":  scanURLEncoded,
+}
+
+// scanInstead makes v use scans for texts.
+func scanInstead(v *validator.Validate) error {
+	for tag, scan := range scans {
+		err := v.RegisterValidation(tag, func(fl validator.FieldLevel) bool {
+			if fl.Field().Kind() != reflect.String {
+				return builtIn(fl, tag)
+			}
+			return scan(fl.Field().String())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func allBytes(s string, ok func(byte) bool) bool {
+	for i := range len(s) {
+		if !ok(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func allRunes(s string, ok func(rune) bool) bool {
+	for _, c := range s {
+		if !ok(c) {
+			return false
+		}
+	}
+	return true
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isAlphanumeric(c byte) bool { return isLetter(c) || isDigit(c) }
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+func isBase64URL(c byte) bool { return isAlphanumeric(c) || c == '-' || c == '_' }
+
+func scanHexadecimal(s string) bool {
+	if digits, ok := strings.CutPrefix(s, "0x"); ok {
+		s = digits
+	} else if digits, ok := strings.CutPrefix(s, "0X"); ok {
+		s = digits
+	}
+	return s != "" && allBytes(s, isHex)
+}
+
+func scanBase32(s string) bool {
+	digits := strings.TrimRight(s, "=")
+	switch len(s) - len(digits) {
+	case 0, 1, 3, 4, 6:
+		return s != "" && len(s)%8 == 0 && allBytes(digits, func(c byte) bool { return 'A' <= c && c <= 'Z' || '2' <= c && c <= '7' })
+	}
+	return false
+}
+
+func scanBase64(s string, char62, char63 byte) bool {
+	digits := strings.TrimRight(s, "=")
+	return s != "" && len(s)%4 == 0 && len(s)-len(digits) <= 2 &&
+		allBytes(digits, func(c byte) bool { return isAlphanumeric(c) || c == char62 || c == char63 })
+}
+
+func scanBase64RawURL(s string) bool {
+	return s != "" && len(s)%4 != 1 && allBytes(s, isBase64URL)
+}
+
+// scanDataURI looks at the beginning only, as validator does: the media type may be missing, and
+// what follows it is not judged.
+func scanDataURI(s string) bool {
+	head, data, found := strings.Cut(s, ",")
+	return found && strings.HasPrefix(head, "data:") && scanBase64(data, '+', '/')
+}
+
+func scanJWT(s string) bool {
+	header, rest, _ := strings.Cut(s, ".")
+	claims, signature, found := strings.Cut(rest, ".")
+	return found && header != "" && claims != "" && allBytes(header, isBase64URL) && allBytes(claims, isBase64URL) && allBytes(signature, isBase64URL)
+}
+
+// scanHTML looks for a tag that begins and ends on one line.
+func scanHTML(s string) bool {
+	open := false
+	for i := range len(s) {
+		switch s[i] {
+		case '\n':
+			open = false
+		case '<':
+			name := strings.TrimPrefix(s[i+1:], "/")
+			open = open || name != "" && isLetter(name[0])
+		case '>':
+			if open {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func scanHTMLEncoded(s string) bool {
+	for i := range len(s) {
+		if s[i] == '&' && isEntity(s[i+1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isEntity(s string) bool {
+	if digits, ok := strings.CutPrefix(s, "#"); ok {
+		return twoHex(strings.TrimPrefix(digits, "x"))
+	}
+	return strings.HasPrefix(s, "gt") || strings.HasPrefix(s, "lt") || strings.HasPrefix(s, "quot") || strings.HasPrefix(s, "amp")
+}
+
+func scanURLEncoded(s string) bool {
+	for {
+		_, rest, found := strings.Cut(s, "%")
+		if !found {
+			return true
+		}
+		if !twoHex(rest) {
+			return false
+		}
+		s = rest[2:]
+	}
+}
+
+func twoHex(s string) bool { return len(s) >= 2 && isHex(s[0]) && isHex(s[1]) }
