@@ -156,3 +156,34 @@ func TestSlashesInURIs(t *testing.T) {
 		}
 	})
 }
+
+// TestTemplatesInNormalForm: clients normalize a URI before they send it. The answer has the URI that
+// was asked for.
+func TestTemplatesInNormalForm(t *testing.T) {
+	t.Parallel()
+	var app []framework.Component
+	for _, template := range []string{"notes://menü/{x}", "https://Example.com/p/{x}", "HTTP://b.example/~u/{x}", "https://{x}/h", "https://c.example:443/{x}", "https://root.example{?x}", "https://segments.example{/x}", "https://Host.{x}/"} {
+		app = append(app, ofMap(template).component)
+	}
+	s := build(t, quiet().Add(app...))
+	allRevisions(t, func(t *testing.T, rev protocol.Revision) {
+		p := dial(t, s, rev)
+		for uri, x := range map[string]string{
+			"notes://men%C3%BC/1": "1", "NOTES://men%c3%bc/1": "1",
+			"https://example.com/p/1": "1", "HTTPS://EXAMPLE.COM:443/%70/A%2eb": "A.b",
+			"http://b.example/%7Eu/1": "1", "http://b.example:80/~u/1": "1",
+			"HTTPS://d.example/h":       "d.example",
+			"https://c.example/1":       "1",
+			"https://root.example/?x=1": "1", "https://segments.example/1": "1", "HTTPS://Segments.example/1": "1",
+			"https://host.example/": "example",
+		} {
+			r := p.read(uri).ok()
+			if got := fmt.Sprint(r.field("contents.0.text")); got != `{"x":"`+x+`"}` || r.field("contents.0.uri") != uri {
+				t.Errorf("%s: got %s of %v", uri, got, r.field("contents.0.uri"))
+			}
+		}
+		for _, uri := range []string{"https://EXAMPLE.com/p/%2e%2e", "https://EXAMPLE.com/p/a%2fb", "https://EXAMPLE.com/q/1", "https://example.com.evil/p/1"} {
+			p.read(uri).mentions("not found")
+		}
+	})
+}

@@ -163,12 +163,12 @@ func (s *Snapshot) resource(ctx context.Context, c *engine.Call, uri string) (*E
 	if hidden != nil && hidden.VisibleTo(who) {
 		return hidden, hidden.Handler, nil
 	}
-	for e := range s.templates.of(uri) {
+	for e, spelling := range s.templates.spellings(uri) {
 		visible := e.VisibleTo(who)
 		if !visible && (hidden != nil || s.cfg.Forbidden == nil) {
 			continue
 		}
-		h, err := e.Match(uri)
+		h, err := e.Match(spelling)
 		switch {
 		case err != nil && visible:
 			return nil, nil, notFound(uri) // an unsafe URI is not served by a less strict template, either
@@ -196,8 +196,8 @@ func (s *Snapshot) secret(uri string) bool {
 		return false
 	}
 	found := e != nil
-	for t := range s.templates.of(uri) {
-		if h, err := t.Match(uri); h == nil || err != nil {
+	for t, spelling := range s.templates.spellings(uri) {
+		if h, err := t.Match(spelling); h == nil || err != nil {
 			continue
 		}
 		if t.open() {

@@ -5,11 +5,22 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/kagami-mcp/kagami/protocol"
 )
 
 // templates finds the templates that may match a URI, by the literal text that their URIs begin
 // with. It looks only at those that fit, however many there are.
-type templates struct{ prefixes []prefixed } // sorted
+type templates struct {
+	prefixes []prefixed // sorted
+	spelled  []spelled  // the most specific first
+}
+
+// spelled is a template with its prefix in normal form.
+type spelled struct {
+	*Entry
+	prefix string
+}
 
 // prefixed are the templates of one prefix.
 type prefixed struct {
@@ -27,10 +38,11 @@ type ranked struct {
 func indexed(entries []*Entry) templates {
 	slices.SortStableFunc(entries, func(a, b *Entry) int { return cmp.Compare(b.Specificity, a.Specificity) })
 	byPrefix := make(map[string][]ranked)
+	var t templates
 	for rank, e := range entries {
 		byPrefix[e.Prefix] = append(byPrefix[e.Prefix], ranked{e, rank})
+		t.spelled = append(t.spelled, spelled{e, normalPrefix(e)})
 	}
-	var t templates
 	for prefix, group := range byPrefix {
 		t.prefixes = append(t.prefixes, prefixed{prefix: prefix, entries: group})
 	}
@@ -68,6 +80,41 @@ func (t *templates) of(uri string) iter.Seq[*Entry] {
 			}
 		}
 	}
+}
+
+// spellings yields the templates that may be the template of the URI, each with the spelling that
+// it matches: first those whose prefix the URI has, then those whose prefix in normal form begins the
+// URI in normal form (RFC 3986 section 6.2). Clients normalize URIs: a client reads https://Example.com/{id}
+// as https://example.com/7.
+func (t *templates) spellings(uri string) iter.Seq2[*Entry, string] {
+	return func(yield func(*Entry, string) bool) {
+		for e := range t.of(uri) {
+			if !yield(e, uri) {
+				return
+			}
+		}
+		normal := protocol.NormalURI(uri)
+		for _, s := range t.spelled {
+			rest, ok := strings.CutPrefix(normal, s.prefix)
+			if spelling := s.Prefix + rest; ok && spelling != uri && !yield(s.Entry, spelling) {
+				return
+			}
+		}
+	}
+}
+
+// normalPrefix returns the prefix of a template in normal form. If a variable may continue the
+// authority, only the letters of the prefix are normalized.
+func normalPrefix(e *Entry) string {
+	_, rest, _ := strings.Cut(e.Prefix, "://")
+	next, _ := strings.CutPrefix(e.Key, e.Prefix)
+	switch whole := strings.Contains(rest, "/"); {
+	case whole, rest != "" && (strings.HasPrefix(next, "{?") || strings.HasPrefix(next, "{#")):
+		return protocol.NormalURI(e.Prefix)
+	case rest != "" && strings.HasPrefix(next, "{/"): // the slash belongs to the variable
+		return strings.TrimSuffix(protocol.NormalURI(e.Prefix), "/")
+	}
+	return strings.ToLower(e.Prefix)
 }
 
 // first removes the most specific entry from the groups, and returns it; nil if they are empty.
