@@ -93,10 +93,17 @@ func TestArgumentsInAText(t *testing.T) {
 			}
 			return next(ctx, call)
 		}
-		s := build(t, quiet().Use(framework.OnToolCall("looks", step)).Add(framework.Tool("search", search)))
+		s := build(t, quiet().Use(framework.OnToolCall("looks", step)).Add(framework.Tool("search", search), framework.Tool("bare", none)))
 		got := dial(t, s, rev).tool("search", `"{\"query\":\"go\",\"limit\":\"7\"}"`).tool()
 		if got.IsError || fmt.Sprint(got.Meta["kagami/repaired"]) != "[ /limit]" {
 			t.Errorf("%+v", got)
+		}
+		for _, nothing := range []string{`""`, `" \n"`, `"null"`} {
+			got := dial(t, s, rev).tool("bare", nothing).tool()
+			if got.IsError || fmt.Sprint(got.Meta["kagami/repaired"]) != "[]" {
+				t.Errorf("%s: %+v", nothing, got)
+			}
+			dial(t, s, rev).tool("search", nothing).mentions("/query", "missing")
 		}
 		for _, bad := range []string{`"text"`, `"[]"`, `"{\"query\":"`, `"\"{}\""`, `7`} {
 			dial(t, s, rev).tool("search", bad).code(protocol.CodeInvalidParams)

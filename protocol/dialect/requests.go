@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -56,7 +57,8 @@ var callToolMembers = rows[protocol.CallToolParams](
 	optional("task", taskRequest, func(p *protocol.CallToolParams) **protocol.TaskRequest { return &p.Task }).only(coreTasks),
 )
 
-// arguments are the arguments of a tool. Decoding also accepts a string that contains the object.
+// arguments are the arguments of a tool. Decoding also accepts a string that contains the object, and a
+// string that contains nothing or null: models write that for a tool without arguments.
 var arguments = kind[protocol.CallToolParams]{
 	read: readArguments,
 	write: func(d *Dialect, dst []byte, p *protocol.CallToolParams) ([]byte, error) {
@@ -69,8 +71,12 @@ var arguments = kind[protocol.CallToolParams]{
 }
 
 func readArguments(d *Dialect, p *protocol.CallToolParams, v []byte) *fail {
-	if text, ok := jsontext.String(v); ok && jsontext.KindOf([]byte(text)) == jsontext.KindObject &&
-		jsontext.Check([]byte(text), jsontext.DefaultLimits()) == nil {
+	text, quoted := jsontext.String(v)
+	switch {
+	case !quoted:
+	case strings.TrimSpace(text) == "" || strings.TrimSpace(text) == "null":
+		v, p.Quoted = []byte("{}"), true
+	case jsontext.KindOf([]byte(text)) == jsontext.KindObject && jsontext.Check([]byte(text), jsontext.DefaultLimits()) == nil:
 		v, p.Quoted = []byte(text), true
 	}
 	return readObject(d, &p.Arguments, v)
