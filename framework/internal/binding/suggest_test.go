@@ -37,7 +37,7 @@ func TestEverydayTimes(t *testing.T) {
 	for _, text := range []string{
 		`"2027/05/16"`, `"16.5.2027"`, `"16.05.2027"`, `"May 16, 2027"`, `"16 May 2027"`, `"May 16th, 2027"`, `"16th of May 2027"`, `"Sunday, May 16 2027"`,
 		`"20270516"`, `"5/16/2027"`, `"16/5/2027"`, `"16-May-2027"`, `"2027-05-16 00:00"`, `"2027-05-16T00:00:00"`, `"2027-05-16 00:00:00 UTC"`, `"2027-5-16"`, `"20270516T000000Z"`,
-		`"Sun, 16 May 2027 00:00:00 GMT"`, `"Sun May 16 00:00:00 2027"`, `"Sunday, 16-May-27 00:00:00 UTC"`, `"16 May 2027 at 12:00 am"`, `1810425600`, `"1810425600000"`,
+		`"Sun, 16 May 2027 00:00:00 GMT"`, `"Sun May 16 00:00:00 2027"`, `"Sunday, 16-May-27 00:00:00 UTC"`, `"16 May 2027 at 12:00 am"`, `"the 16th of May, 2027"`, `"2027 May 16"`, `"16-05-2027"`, `"05-16-2027"`, `1810425600`, `"1810425600000"`,
 	} {
 		if got := refusal(t, p, `{"at":`+text+`}`); got.Try != `{"at":"2027-05-16T00:00:00Z"}` || got.Examples != nil {
 			t.Errorf("%s: %s, examples %q", text, got.Try, got.Examples)
@@ -51,12 +51,13 @@ func TestEverydayTimes(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`"2027-05-16 14:30"`: "2027-05-16T14:30:00Z", `"May 16, 2027 2:30 pm"`: "2027-05-16T14:30:00Z", `"2027-05-16 14:30:00 +02:00"`: "2027-05-16T14:30:00+02:00",
+		`"Sept 16, 2027"`: "2027-09-16T00:00:00Z", `"16 sept. 2027 14:30"`: "2027-09-16T14:30:00Z", `"Jan. 5, 2027"`: "2027-01-05T00:00:00Z",
 	} {
 		if got := refusal(t, p, `{"at":`+text+`}`); got.Try != fmt.Sprintf(`{"at":%q}`, want) {
 			t.Errorf("%s: %s", text, got.Try)
 		}
 	}
-	for _, text := range []string{`"5/6/2027"`, `"32.5.2027"`, `"tomorrow"`, `"2027-02-30"`, `12`, `"2027"`} {
+	for _, text := range []string{`"5/6/2027"`, `"05-06-2027"`, `"32.5.2027"`, `"tomorrow"`, `"2027-02-30"`, `12`, `"2027"`} {
 		if got := refusal(t, p, `{"at":`+text+`}`); got.Try != `{}` {
 			t.Errorf("%s: %s", text, got.Try)
 		}
@@ -64,13 +65,13 @@ func TestEverydayTimes(t *testing.T) {
 	for text, want := range map[string]string{
 		"1 hour": "1h", "5 minutes": "5m", "90 sec": "1m30s", "an hour": "1h", "half an hour": "30m", "1.5 hours": "1h30m", "2 days": "48h", "1 h 30 min": "1h30m",
 		"1 hour and 15 minutes": "1h15m", "PT1H30M": "1h30m", "P2DT1H": "49h", "0:05:00": "5m", "one week": "168h", "250 ms": "250ms", "10 Mins": "10m",
-		"an hour and a half": "1h30m", "2 days and a half": "60h",
+		"an hour and a half": "1h30m", "2 days and a half": "60h", "30 min.": "30m", "1 hr. 5 min.": "1h5m", "90 seconds.": "1m30s", "one and a half hours": "1h30m", "2 and a half days": "60h", "10 microseconds": "10µs",
 	} {
 		if got := refusal(t, p, fmt.Sprintf(`{"for":%q}`, text)); got.Try != fmt.Sprintf(`{"for":%q}`, want) {
 			t.Errorf("%s: %s, want %s", text, got.Try, want)
 		}
 	}
-	for _, text := range []string{"a month", "P1Y", "soon", "5 parsecs", "1 hour ago", "99999999999 weeks", "and 1 hour", "a half", "an hour and a half past", strings.Repeat("1 hour ", 20)} {
+	for _, text := range []string{"a month", "P1Y", "soon", "5 parsecs", "1 hour ago", "99999999999 weeks", "and 1 hour", "a half", "an hour and a half past", "1 hour 1 hour", "5 min 5 minutes", "half a minute and a half", "1 hour and a half day", strings.Repeat("1 hour ", 20)} {
 		if got := refusal(t, p, fmt.Sprintf(`{"for":%q}`, text)); got.Try != `{}` {
 			t.Errorf("%s: %s", text, got.Try)
 		}

@@ -64,6 +64,7 @@ func momentOf(value []byte) (when time.Time, ok bool) {
 		return when, false
 	}
 	text = timeNoise().ReplaceAllString(text, "$1 ")
+	text = shortMonth().ReplaceAllString(text, "$1$2")
 	text = strings.Join(strings.Fields(meridiem().ReplaceAllStringFunc(text, func(m string) string { return " " + strings.ToUpper(strings.TrimSpace(m)) })), " ")
 	text = zulu().ReplaceAllString(text, "Z")
 	for _, layout := range everydayLayouts[shapeOf(text)] {
@@ -76,14 +77,17 @@ func momentOf(value []byte) (when time.Time, ok bool) {
 
 // ambiguous reports whether the day could be the month.
 func ambiguous(layout string, when time.Time) bool {
-	return (strings.Contains(layout, "1/2/") || strings.Contains(layout, "2/1/")) && when.Day() <= 12 && when.Day() != int(when.Month())
+	dayOrMonth := slices.ContainsFunc([]string{"1/2/", "2/1/", "1-2-", "2-1-"}, func(start string) bool { return strings.HasPrefix(layout, start) })
+	return dayOrMonth && when.Day() <= 12 && when.Day() != int(when.Month())
 }
 
 var (
-	// timeNoise are ordinals, the names of days, commas, and words between the date and the time.
-	timeNoise = lazily(`(?i)([0-9])(?:st|nd|rd|th)\b|\b(?:mon|tue|tues|wednes|wed|thu|thurs|fri|satur|sat|sun)(?:day)?\b\.?|,|\bat\b|\bof\b`)
-	meridiem  = lazily(`(?i)\s*[ap]m\b`)
-	zulu      = lazily(`(?i)\s*\b(?:utc|gmt|z)$`)
+	// timeNoise are ordinals, the names of days, commas, articles, and words between the date and the time.
+	timeNoise = lazily(`(?i)([0-9])(?:st|nd|rd|th)\b|\b(?:mon|tue|tues|wednes|wed|thu|thurs|fri|satur|sat|sun)(?:day)?\b\.?|,|\bat\b|\bof\b|\bthe\b`)
+	// shortMonth is a month cut short, also as Sept, with the period that some write after it.
+	shortMonth = lazily(`(?i)\b(?:(sep)t|(jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec))\b\.?`)
+	meridiem   = lazily(`(?i)\s*[ap]m\b`)
+	zulu       = lazily(`(?i)\s*\b(?:utc|gmt|z)$`)
 )
 
 // shapeOf returns the first byte that is not a digit, and 'a' for all letters. A text is compared only with the
@@ -105,7 +109,7 @@ var everydayLayouts = func() map[byte][]string {
 	all := []string{"Jan 2 15:04:05 2006", "Jan 2 15:04:05Z07:00 2006"}
 	dates := []string{
 		"2006-1-2", "2006/1/2", "2006.1.2", "20060102", "2.1.2006", "2/1/2006", "1/2/2006", "2 January 2006", "2 Jan 2006", "January 2 2006",
-		"Jan 2 2006", "2-Jan-2006", "2-January-2006", "2-Jan-06",
+		"Jan 2 2006", "2-Jan-2006", "2-January-2006", "2-Jan-06", "2-1-2006", "1-2-2006", "2006 January 2", "2006 Jan 2",
 	}
 	clocks := []string{"", " 15:04", " 15:04:05", " 3:04 PM", " 3:04:05 PM", " 3 PM", "T15:04", "T15:04:05", "T150405"}
 	for _, date := range dates {
@@ -175,6 +179,7 @@ func isoDuration(text string) (time.Duration, bool) {
 var durationPart = lazily(`^(?:(half|quarter)(?: an?| of an?)?|([0-9]+(?:\.[0-9]+)?)|([a-z]+)\b)\s*([a-z]+)\.?(?:\s*(?:,|and|&)\s*|\s+|$)`)
 
 var durationUnits = map[string]time.Duration{
+	"us": time.Microsecond, "microsecond": time.Microsecond,
 	"ms": time.Millisecond, "msec": time.Millisecond, "millisecond": time.Millisecond,
 	"s": time.Second, "sec": time.Second, "second": time.Second,
 	"m": time.Minute, "min": time.Minute, "minute": time.Minute,
@@ -187,12 +192,15 @@ var countWord = map[string]float64{
 	"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "half": 0.5, "quarter": 0.25,
 }
 
-// wordDuration reads parts such as 1 hour, an hour, 90 min, half an hour, an hour and a half.
+// wordDuration reads parts such as 1 hour, an hour, 90 min., half an hour, an hour and a half, one and a half
+// hours. A unit that comes twice, as in "1 hour 1 hour", has no reading.
 func wordDuration(text string) (time.Duration, bool) {
-	total, some, last := 0.0, false, time.Duration(0)
-	for text = strings.TrimSpace(splitUnits().ReplaceAllString(text, "$1 ")); text != ""; some = true {
-		if text == "a half" && some {
-			total += float64(last) / 2
+	var total, half float64
+	var seen []time.Duration
+	text = halfBeforeUnit().ReplaceAllString(text, "$1 $2 and a half")
+	for text = strings.TrimSpace(splitUnits().ReplaceAllString(text, "$1 ")); text != ""; {
+		if text == "a half" && half > 0 {
+			total += half
 			break
 		}
 		part := durationPart().FindStringSubmatch(text)
@@ -209,17 +217,23 @@ func wordDuration(text string) (time.Duration, bool) {
 		if !named {
 			unit, named = durationUnits[strings.TrimSuffix(part[4], "s")]
 		}
-		if !known || !named {
+		if !known || !named || slices.Contains(seen, unit) {
 			return 0, false
 		}
-		total += count * float64(unit)
-		text, last = text[len(part[0]):], unit
+		total, half = total+count*float64(unit), 0
+		if count >= 1 {
+			half = float64(unit) / 2
+		}
+		text, seen = text[len(part[0]):], append(seen, unit)
 	}
-	if !some || math.Abs(total) >= math.MaxInt64 {
+	if len(seen) == 0 || math.Abs(total) >= math.MaxInt64 {
 		return 0, false
 	}
 	return time.Duration(math.Round(total)), true
 }
 
-// splitUnits separates 1h30m.
-var splitUnits = lazily(`([0-9]\s*[a-z]+)`)
+// splitUnits separates 1h30m, and halfBeforeUnit finds "one and a half hours".
+var (
+	splitUnits     = lazily(`([0-9]\s*[a-z]+\.?)`)
+	halfBeforeUnit = lazily(`\b([a-z]+|[0-9]+) and a half ([a-z]+)\b`)
+)
