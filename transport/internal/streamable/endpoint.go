@@ -236,7 +236,8 @@ func (v *PendingRequest) serve(body []byte) *Reply {
 
 // Shutdown refuses new requests (503), ends the standalone streams, and waits for exchanges and for
 // the streams of their answers. When ctx ends, it cancels them and waits two more seconds. It ends
-// the sessions, except those that other nodes can serve.
+// the sessions, except those that other nodes can serve. For clients that do not read their
+// streams, this takes two more seconds.
 //
 // The end of a stream waits for a write to its client, which may not read. Other streams, and
 // Shutdown itself, must not wait for that client. Each session therefore ends in a goroutine of its own.
