@@ -106,6 +106,9 @@ func TestWhatIsTried(t *testing.T) {
 		examples  []string
 	}{
 		{`{"query":"a","field":["rating"]}`, `{"query":"a","field":"rating"}`, nil},
+		{`{"query":"a","field":"not rating"}`, `{"query":"a"}`, nil},
+		{`{"query":"a","field":"rating,price"}`, `{"query":"a"}`, nil},
+		{`{"query":"a","field":"rating (descending)"}`, `{"query":"a","field":"rating"}`, nil},
 		{`{"Query":"tea"}`, `{"query":"tea"}`, nil},
 		{`{"search_query":"tea"}`, `{"query":"tea"}`, nil},
 		{`{"query":"tea","mail":"a@b.org"}`, `{"query":"tea","email":"a@b.org"}`, nil},

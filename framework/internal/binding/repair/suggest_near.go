@@ -310,21 +310,36 @@ func nearEnum(enum, value []byte) []byte {
 		names = append(names, name)
 		byName[name] = item
 	}
-	if best := spelling.Close(sent, names); best != "" {
-		return byName[best]
+	said := saidNames(sent, names)
+	best := spelling.Close(sent, names)
+	switch {
+	case len(said) > 1 && (best == "" || slices.Contains(said, best)): // one of several
+		return nil
+	case best == "" && len(said) == 1:
+		best = said[0]
 	}
-	var said []byte
-	for _, word := range spelling.WordsOf(report.Clip(sent, spelling.MaxGuess)) {
-		for _, name := range names {
-			if strings.EqualFold(name, word) {
-				if said != nil {
-					return nil
-				}
-				said = byName[name]
-			}
+	if best == "" || negated(sent) && !negated(best) {
+		return nil
+	}
+	return byName[best]
+}
+
+// saidNames are the names that are words of a text.
+func saidNames(text string, names []string) (said []string) {
+	for _, word := range spelling.WordsOf(report.Clip(text, spelling.MaxGuess)) {
+		i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, word) })
+		if i >= 0 && !slices.Contains(said, names[i]) {
+			said = append(said, names[i])
 		}
 	}
 	return said
+}
+
+// negated reports whether a text says what is not wanted.
+func negated(text string) bool {
+	return slices.ContainsFunc(spelling.WordsOf(report.Clip(text, spelling.MaxGuess)), func(word string) bool {
+		return slices.Contains([]string{"not", "no", "non", "never", "except", "without"}, word)
+	})
 }
 
 // lazily compiles a regular expression when it is first used: programs start without the ones that
