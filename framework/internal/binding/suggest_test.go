@@ -120,6 +120,10 @@ func TestWhatIsTried(t *testing.T) {
 		{`{"query":"tea","lines":[{"title":"cup","count":2}]}`, `{"query":"tea","lines":[{"count":2,"name":"cup"}]}`, nil},
 		{`{"query":"tea","lines":[{"count":2}]}`, `{"query":"tea","lines":[{"count":2,"name":"text"}]}`, []string{"/lines/0/name"}},
 		{`{"query":"tea","lines":{"name":"cup","count":2}}`, `{"query":"tea","lines":[{"name":"cup","count":2}]}`, nil},
+		{`{"arguments":{"query":"tea","small":5}}`, `{"query":"tea","small":5}`, nil},
+		{`{"Params":{"search_query":"tea","small":"300"}}`, `{"small":127,"query":"tea"}`, nil},
+		{`{"input":"{\"query\":\"tea\"}"}`, `{"query":"tea"}`, nil},
+		{`{"arguments":{"small":5}}`, `{"small":5,"query":"text"}`, []string{"/query"}},
 		{`{}`, `{"query":"text"}`, []string{"/query"}},
 		{`{"query":"tea","from":"room-5"}`, `{"query":"tea","from":5}`, nil},
 		{`{"from":"4 days","query":{"text":"tea"}}`, `{"from":4,"query":"tea"}`, nil},
@@ -174,6 +178,7 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 		for _, call := range []string{
 			`{"user":"ada","limit":"x","pasword":"hunter2"}`,
 			`{"limit":"x","passwd":"hunter2"}`,
+			`{"arguments":{"user":"ada","limit":"x","password":"hunter2"}}`, `{"params":"{\"user\":\"ada\",\"pasword\":\"hunter2\"}"}`,
 			`{"limit":"x","usr":"hunter2"}`,
 			`{"user":"ada","limit":"x","more":{"password":"hunter2"}}`,
 			`{"user":"ada","limit":"x","more":"hunter2"}`,

@@ -56,6 +56,16 @@ func (p guesser) correct(ctx context.Context, raw []byte, found []plan.Finding) 
 	if len(raw) > maxTryInput || p.ShowsSecret(raw) || strangers(found) > plan.MaxGuesses {
 		return "", nil
 	}
+	if inner := wrapped(raw, found); inner != nil {
+		if p.ShowsSecret(inner) {
+			return "", nil
+		}
+		next, err := p.Retry(ctx, inner)
+		if err == nil {
+			return string(jsontext.Compact(nil, inner)), nil
+		}
+		raw, found = inner, next
+	}
 	a := &attempt{plan: p, raw: raw, times: map[string]int{}}
 	for range maxRounds {
 		if len(found) == 0 {
@@ -73,6 +83,31 @@ func (p guesser) correct(ctx context.Context, raw []byte, found []plan.Finding) 
 		found = next
 	}
 	return "", nil
+}
+
+// wrappers are names that a model puts around the arguments.
+var wrappers = []string{"arguments", "args", "params", "parameters", "input", "payload", "body", "request"}
+
+// wrapped is the object, or the object in a text, that is the only member of the call, if the member does not
+// exist and has the name of a wrapper. Otherwise wrapped returns nil.
+func wrapped(raw []byte, found []plan.Finding) []byte {
+	member, ok := onlyPart(raw)
+	if !ok || jsontext.KindOf(raw) != jsontext.KindObject {
+		return nil
+	}
+	unknown := slices.ContainsFunc(found, func(f plan.Finding) bool {
+		return f.Rule == report.RuleUnknown && slices.Contains(wrappers, strings.ToLower(strings.TrimPrefix(f.Path, "/")))
+	})
+	if !unknown {
+		return nil
+	}
+	if inner, ok := jsonedit.Unquoted(member, jsontext.KindObject); ok {
+		return inner
+	}
+	if jsontext.KindOf(member) != jsontext.KindObject {
+		return nil
+	}
+	return member
 }
 
 // strangers counts the members that do not exist.
