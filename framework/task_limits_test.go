@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
 )
@@ -113,14 +115,19 @@ func TestTasksPerCaller(t *testing.T) {
 	}
 }
 
-// TestPageOfTasks: tasks/list has pages of the size that WithPageSize says, as all lists have.
+// TestPageOfTasks: tasks/list has pages of the size that WithPageSize says, as all lists have. Another
+// app refuses the cursor, even if it has the same secret.
 func TestPageOfTasks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := dial(t, build(t, quiet(framework.WithPageSize(2)).Add(framework.Tool("job", working,
-			framework.Describe("d"), framework.Task(framework.TaskOptional)))), core)
-		for range 3 {
-			p.start("job", `{}`, `{}`)
+		open := func(name string) *peer {
+			p := dial(t, build(t, framework.New(name, "1", framework.WithLogger(zap.NewNop()), framework.WithPageSize(2), framework.WithStateSecrets([]byte("a secret that both have"))).
+				Add(framework.Tool("job", working, framework.Describe("d"), framework.Task(framework.TaskOptional)))), core, as(&framework.Principal{Subject: "ann"}))
+			for range 3 {
+				p.start("job", `{}`, `{}`)
+			}
+			return p
 		}
+		p := open("one")
 		first := p.call("tasks/list", `{}`)
 		next, _ := first.field("nextCursor").(string)
 		second := p.call("tasks/list", fmt.Sprintf(`{"cursor":%q}`, next))
@@ -129,5 +136,6 @@ func TestPageOfTasks(t *testing.T) {
 				t.Errorf("page %d has %v", i+1, page)
 			}
 		}
+		open("two").call("tasks/list", fmt.Sprintf(`{"cursor":%q}`, next)).code(-32602)
 	})
 }
