@@ -14,8 +14,8 @@
 // # Framing
 //
 // A frame is one line (2026-07-28 basic/transports/stdio). LF ends a line. A CR before it is
-// dropped, and empty lines are ignored. The rest of the input before its end is a frame even
-// without LF. A line longer than [MaxFrame] is skipped without being held in memory. The server
+// dropped. Empty lines, also with a byte order mark, are ignored. The rest of the input before its
+// end is a frame even without LF. A line longer than [MaxFrame] is skipped without being held in memory. The server
 // answers it with one error that has no id, and the connection goes on. Each Write contains whole
 // frames, and a frame never contains a raw line break.
 //

@@ -54,6 +54,7 @@ func TestFraming(t *testing.T) {
 		{"empty lines", "\n\r\n\n{1}\n\n{2}\n\n", []string{"{1}", "{2}"}, ""},
 		{"no end of line", "{1}\n{2}", []string{"{1}", "{2}"}, ""},
 		{"a byte order mark is not ours to drop", "\ufeff{1}\n", []string{"\ufeff{1}"}, ""},
+		{"a byte order mark as a line of its own", "\ufeff\n\ufeff\r\n{1}\n\ufeff", []string{"{1}"}, ""},
 		{"no text", "\x00\xff\n", []string{"\x00\xff"}, ""},
 		{"as long as may be", "0123456789\n0123456789\r\n0123456789", []string{"0123456789", "0123456789", "0123456789"}, ""},
 		{"one byte more", "0123456789A\n{1}\n", []string{"{1}"}, tooLong10},

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"os"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // ErrFrameTooLong is returned by Read of a client's connection for a frame that is longer than
@@ -31,7 +33,7 @@ func newFrameReader(in io.Reader, limit int) *frameReader {
 func (r *frameReader) next() ([]byte, error) {
 	for r.err == nil {
 		frame, err := r.line()
-		if err != nil || len(frame) > 0 {
+		if err != nil || !isBlank(frame) {
 			return frame, err
 		}
 	}
@@ -43,7 +45,7 @@ func (r *frameReader) ready() bool {
 	for {
 		rest, _ := r.in.Peek(r.in.Buffered()) // never fails for the buffered length
 		end := bytes.IndexByte(rest, '\n') + 1
-		if end == 0 || len(trimEnd(rest[:end])) > 0 {
+		if end == 0 || !isBlank(trimEnd(rest[:end])) {
 			return end > 0
 		}
 		_, _ = r.in.Discard(end) // an empty line
@@ -83,6 +85,10 @@ func trimEnd(line []byte) []byte {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	return bytes.TrimSuffix(line, []byte("\r"))
 }
+
+// isBlank reports whether a line has no frame: it is empty, or a byte order mark that the peer
+// wrote as a line of its own.
+func isBlank(line []byte) bool { return len(jsontext.TrimBOM(line)) == 0 }
 
 // streamEnd returns err, or io.EOF if err means that this process has closed its end of the stream.
 func streamEnd(err error) error {
