@@ -58,7 +58,7 @@ func (r *ResourceOf[Out]) compile(b *builder, m *member) {
 		return out.answer(ctx, call.Name, reflect.ValueOf(&value).Elem())
 	}
 	listed := protocol.Resource{
-		URI: m.name, Name: resourceName(m), Title: titled(m.options.title, resourceName(m)), Description: m.options.description,
+		URI: m.name, Name: resourceName(m), Title: resourceTitle(m.options.title, resourceName(m)), Description: m.options.description,
 		MIME: out.mime, Size: m.options.size, Annotations: m.options.annotations, Icons: m.options.icons, Meta: m.options.meta,
 	}
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendResource(nil, &listed) })

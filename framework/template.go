@@ -161,7 +161,7 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 		return out.answer(ctx, call.Name, reflect.ValueOf(&value).Elem())
 	}
 	listed := protocol.ResourceTemplate{
-		URITemplate: m.name, Name: resourceName(m), Title: titled(m.options.title, resourceName(m)), Description: m.options.description,
+		URITemplate: m.name, Name: resourceName(m), Title: resourceTitle(m.options.title, resourceName(m)), Description: m.options.description,
 		MIME: out.mime, Annotations: m.options.annotations, Icons: m.options.icons, Meta: m.options.meta,
 	}
 	m.write(b, func(d *dialect.Dialect) ([]byte, error) { return d.AppendTemplate(nil, &listed) })
