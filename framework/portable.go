@@ -42,30 +42,38 @@ func (m *member) portable(b *builder, schema []byte) {
 	}
 }
 
-// ofValues are keywords that contain values, not schemas.
-var ofValues = []string{"default", "enum", "const", "examples"}
+// Keywords of a schema with other contents than schemas: values, or schemas by names that the schema
+// chooses.
+var (
+	ofValues = []string{"default", "enum", "const", "examples"}
+	byName   = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+)
 
 // refusedFields returns up to 8 names of properties, at any depth, that an API refuses.
 func refusedFields(schema []byte) []string {
 	const few = 8
 	var names []string
-	var look func(raw []byte, properties bool)
-	look = func(raw []byte, properties bool) {
+	var look func(raw []byte, in string)
+	look = func(raw []byte, in string) { // in: the keyword that raw belongs to if its keys are names
 		for key, value := range jsontext.Members(raw) {
-			switch {
-			case !properties && slices.ContainsFunc(ofValues, key.Is):
-				continue
-			case properties:
-				if name := key.String(); len(names) < few && (name == "" || len(name) > 64 || !plainName(name)) && !slices.Contains(names, name) {
+			switch name := key.String(); {
+			case in == "properties":
+				if len(names) < few && (name == "" || len(name) > 64 || !plainName(name)) && !slices.Contains(names, name) {
 					names = append(names, name)
 				}
+				look(value, "")
+			case in != "":
+				look(value, "")
+			case slices.Contains(byName, name):
+				look(value, name)
+			case !slices.Contains(ofValues, name):
+				look(value, "")
 			}
-			look(value, !properties && key.Is("properties"))
 		}
 		for item := range jsontext.Elements(raw) {
-			look(item, false)
+			look(item, "")
 		}
 	}
-	look(schema, false)
+	look(schema, "")
 	return names
 }

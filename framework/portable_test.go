@@ -32,14 +32,17 @@ func TestNamesThatModelAPIsRefuse(t *testing.T) {
 		) (string, error) {
 			return "", nil
 		}, framework.Describe("d")), `refuses the name of the argument "x y"`},
-		"a dollar":    {raw(`{"type":"object","properties":{"$filter":{"type":"string"}}}`), `"$filter"`},
-		"an umlaut":   {raw(`{"type":"object","properties":{"größe":{"type":"string"}}}`), `"größe"`},
-		"long field":  {raw(`{"type":"object","properties":{"` + long + `":{"type":"string"}}}`), long},
-		"deep":        {raw(`{"type":"object","properties":{"l":{"type":"array","items":{"type":"object","properties":{"a b":{}}}}}}`), `"a b"`},
-		"in anyOf":    {raw(`{"type":"object","properties":{"u":{"anyOf":[{"type":"object","properties":{"c d":{"type":"null"}}}]}}}`), `"c d"`},
-		"in $defs":    {raw(`{"type":"object","properties":{"r":{"$ref":"#/$defs/R"}},"$defs":{"R":{"type":"object","properties":{"e f":{"type":"null"}}}}}`), `"e f"`},
-		"properties":  {raw(`{"type":"object","properties":{"properties":{"type":"object","properties":{"g h":{"type":"null"}}}}}`), `"g h"`},
-		"of a prompt": {framework.Prompt("a.b", func(context.Context, struct{}) (framework.Messages, error) { return nil, nil }, framework.Describe("d")), ""},
+		"a dollar":       {raw(`{"type":"object","properties":{"$filter":{"type":"string"}}}`), `"$filter"`},
+		"an umlaut":      {raw(`{"type":"object","properties":{"größe":{"type":"string"}}}`), `"größe"`},
+		"long field":     {raw(`{"type":"object","properties":{"` + long + `":{"type":"string"}}}`), long},
+		"deep":           {raw(`{"type":"object","properties":{"l":{"type":"array","items":{"type":"object","properties":{"a b":{}}}}}}`), `"a b"`},
+		"in anyOf":       {raw(`{"type":"object","properties":{"u":{"anyOf":[{"type":"object","properties":{"c d":{"type":"null"}}}]}}}`), `"c d"`},
+		"in $defs":       {raw(`{"type":"object","properties":{"r":{"$ref":"#/$defs/R"}},"$defs":{"R":{"type":"object","properties":{"e f":{"type":"null"}}}}}`), `"e f"`},
+		"properties":     {raw(`{"type":"object","properties":{"properties":{"type":"object","properties":{"g h":{"type":"null"}}}}}`), `"g h"`},
+		"by their names": {raw(`{"type":"object","properties":{"r":{"$ref":"#/$defs/properties"}},"$defs":{"properties":{"type":"object","properties":{"i j":{"type":"null"}}}}}`), `"i j"`},
+		"a default":      {raw(`{"type":"object","properties":{"r":{"$ref":"#/$defs/default"}},"$defs":{"default":{"type":"object","properties":{"k l":{"type":"null"}}}}}`), `"k l"`},
+		"of definitions": {raw(`{"type":"object","properties":{"r":{"$ref":"#/$defs/x y"}},"$defs":{"x y":{"type":"string"}}}`), ""},
+		"of a prompt":    {framework.Prompt("a.b", func(context.Context, struct{}) (framework.Messages, error) { return nil, nil }, framework.Describe("d")), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
