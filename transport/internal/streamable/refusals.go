@@ -25,25 +25,39 @@ type refusals struct {
 // refuse returns the reply to a request whose host name or origin is not allowed by option.
 func (f *refusals) refuse(what, name, option string) *Reply {
 	name = jsontext.Clip(strings.ToValidUTF8(name, "?"), 100)
-	if f.isNew(what + name) {
-		f.warn(fmt.Sprintf("a request was refused for its %s %q: to let it in, add it to %s", what, name, option))
+	if n := f.count(what + strings.ToLower(withoutPort(name))); n > 0 {
+		text := fmt.Sprintf("a request was refused for its %s %q: to let it in, add it to %s", what, name, option)
+		if n == maxRefusals {
+			text += "; further names are refused without a warning"
+		}
+		f.warn(text)
 	}
 	return refuse(http.StatusForbidden, fmt.Sprintf("the %s %q may not call this server", what, name))
 }
 
-// isNew reports whether to log a warning for name.
-func (f *refusals) isNew(name string) bool {
+// withoutPort removes the port of a host name, because any port of a name is refused for the same
+// reason. Origins stay as they are: each port is another origin.
+func withoutPort(name string) string {
+	if strings.Contains(name, "://") {
+		return name
+	}
+	return hostname(name)
+}
+
+// count returns the number of names with a warning if name is a new one of them, or 0 if there is
+// no warning for it.
+func (f *refusals) count(name string) int {
 	if f.warn == nil {
-		return false
+		return 0
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, known := f.names[name]; known || len(f.names) >= maxRefusals {
-		return false
+		return 0
 	}
 	if f.names == nil {
 		f.names = make(map[string]struct{})
 	}
 	f.names[strings.Clone(name)] = struct{}{} // must not keep the request's memory
-	return true
+	return len(f.names)
 }
