@@ -28,8 +28,7 @@ func titled(title, name string) string {
 }
 
 // resourceTitle returns the title of a resource or a template. A name with a dot is a file name or a
-// host name, and stays as it is. Other names lose
-// their escapes and are read as in titled.
+// host name, and stays as it is. Other names lose their escapes and are read as in titled.
 func resourceTitle(title, name string) string {
 	if text, err := url.PathUnescape(name); err == nil && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl) {
 		name = text
