@@ -28,8 +28,8 @@ func served(t *testing.T, h http.Handler, token string) (status int, header http
 	return w.Code, w.Header(), w.Body.String()
 }
 
-// While the keys of the issuer cannot be fetched, no client is told that its token is wrong, and no
-// client sees what the issuer said.
+// While the keys of the issuer cannot be fetched, no answer says that the token is wrong, and no
+// answer repeats what the issuer said.
 func TestIssuerFailsOverHTTP(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]func(i *issuer){
