@@ -185,7 +185,9 @@ func (st *stream) stream(ctx context.Context) error {
 		return nil
 	}
 	if !st.settled {
-		st.awaitCarrier(ctx)
+		if err := st.awaitCarrier(ctx); err != nil {
+			return err
+		}
 	}
 	if st.ended || st.at == nil && st.log == nil {
 		return errEnded
@@ -193,9 +195,9 @@ func (st *stream) stream(ctx context.Context) error {
 	return nil
 }
 
-// awaitCarrier waits until a carrier has attached or it is certain that none will. The caller
-// holds st.mu, which is unlocked during the wait.
-func (st *stream) awaitCarrier(ctx context.Context) {
+// awaitCarrier waits until a carrier has attached or it is certain that none will. If ctx ends
+// first, it returns the cause. The caller holds st.mu, which is unlocked during the wait.
+func (st *stream) awaitCarrier(ctx context.Context) error {
 	if st.attached == nil {
 		st.attached = make(chan struct{})
 	}
@@ -204,7 +206,9 @@ func (st *stream) awaitCarrier(ctx context.Context) {
 	defer st.mu.Lock()
 	select {
 	case <-attached:
+		return nil
 	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
