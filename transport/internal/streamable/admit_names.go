@@ -103,5 +103,14 @@ func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		host, ok = strings.CutSuffix(inner, "]")
+		if !ok {
+			return ""
+		}
+	}
+	if strings.ContainsAny(host, "[]") {
+		return ""
+	}
+	return host
 }

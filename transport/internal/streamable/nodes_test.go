@@ -29,6 +29,7 @@ type watched struct {
 	session.Store
 	away    atomic.Bool
 	keeps   atomic.Bool // nothing can be deleted
+	repeats atomic.Bool // the answer to Create is lost, and the store's client repeats it
 	gets    atomic.Int32
 	touches atomic.Int32
 	dead    atomic.Bool // the nodes have not said for long that they live
@@ -60,6 +61,9 @@ func (w *watched) see(id string) error {
 
 func (w *watched) Create(ctx context.Context, r session.Record) error {
 	if err := w.see(r.ID + string(r.Data)); err != nil {
+		return err
+	}
+	if err := w.Store.Create(ctx, r); err != nil || !w.repeats.Load() || ofNode(r.ID) {
 		return err
 	}
 	return w.Store.Create(ctx, r)
@@ -279,6 +283,9 @@ func TestFailedDelete(t *testing.T) {
 			if r := p.a.do(http.MethodDelete, ""); r.Status != http.StatusServiceUnavailable {
 				t.Fatalf("DELETE: %d", r.Status)
 			}
+			if n := streamable.Sessions(p.a.e); n != 1 {
+				t.Errorf("%d sessions after a DELETE that failed, want 1", n)
+			}
 			p.store.keeps.Store(false)
 			if got := p.a.post("get"); got != "0 at 1" {
 				t.Errorf("afterwards: %s", got)
@@ -299,6 +306,22 @@ func TestFailedDelete(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRepeatedCreate: a session is opened if the record that the store already has is its own.
+func TestRepeatedCreate(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, polling, streamable.Config{}, answers)
+	defer p.stop()
+	p.store.repeats.Store(true)
+	r := p.a.do(http.MethodPost, "initialize", "Mcp-Session-Id: ")
+	if r.Status != http.StatusOK || !strings.Contains(string(r.Body), `"initialized":true`) {
+		t.Fatalf("initialize: %d %s", r.Status, r.Body)
+	}
+	p.b.session = field(r.Header, "Mcp-Session-Id")
+	if got := p.b.post("get"); got != "0 at 2" { // written again after the conflict
+		t.Errorf("at the other node: %s", got)
 	}
 }
 
