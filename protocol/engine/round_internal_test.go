@@ -45,3 +45,32 @@ func TestEffectsWhileJournalIsTaken(t *testing.T) {
 		t.Errorf("the journal has %d effects, want %d", n, times)
 	}
 }
+
+// TestEffectsOfGoroutines: goroutines of one handler that call Once for the first time at the same time
+// share the effects of the call.
+func TestEffectsOfGoroutines(t *testing.T) {
+	t.Parallel()
+	e := New(Config{})
+	const goroutines = 4
+	for range 2000 {
+		c := (&job{e: e, id: "t", from: origin{conn: e.noConn, dialect: dialect.Handshake("")}}).unstarted(0).
+			call(nil, noMeta, &rounds.Journal{})
+		c.once.Store(nil)
+		var all sync.WaitGroup
+		var got [goroutines]*replay.Effects
+		start := make(chan struct{})
+		for i := range goroutines {
+			all.Go(func() {
+				<-start
+				got[i] = c.effects()
+			})
+		}
+		close(start)
+		all.Wait()
+		for _, f := range got {
+			if f == nil || f != got[0] {
+				t.Fatal("two goroutines got different effects")
+			}
+		}
+	}
+}

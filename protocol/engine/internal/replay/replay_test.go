@@ -3,6 +3,7 @@ package replay_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -29,16 +30,23 @@ func TestEffects(t *testing.T) {
 		if _, err := f.Run(t.Context(), "new", func(context.Context) ([]byte, error) { return nil, broken }, never); !errors.Is(err, broken) {
 			t.Errorf("got %v, want the effect's error", err)
 		}
-		release := make(chan struct{})
+		release, runs := make(chan struct{}), atomic.Int32{}
 		for range 3 {
 			go func() {
-				got, err := f.Run(t.Context(), "new", func(context.Context) ([]byte, error) { <-release; return []byte("3"), nil }, never)
+				got, err := f.Run(t.Context(), "new", func(context.Context) ([]byte, error) {
+					runs.Add(1)
+					<-release
+					return []byte("3"), nil
+				}, never)
 				if err != nil || string(got) != "3" {
 					t.Errorf("got %q and %v", got, err)
 				}
 			}()
 		}
 		synctest.Wait()
+		if n := runs.Load(); n != 1 {
+			t.Errorf("the effect runs %d times at the same time, want 1", n)
+		}
 		close(release)
 		f.Finish()
 		if all := f.All(); len(all) != 2 || !f.Unkept() || f.Unkept() {
