@@ -276,6 +276,7 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 		break
 	}
 	cancel()
+	go func() { running.Wait(); s.engine.CarriersEnded() }()
 	s.drain(ctx)
 	running.Wait()
 	for range len(ended) {

@@ -95,11 +95,17 @@ func noisy(context.Context, struct{}) (string, error) {
 }
 
 type napIn struct {
-	Milliseconds int `json:"milliseconds"`
+	Milliseconds int  `json:"milliseconds"`
+	Deaf         bool `json:"deaf,omitempty"`
 }
 
-// nap tells when it has begun, by a notification, and ends early when cancelled.
+// nap tells when it has begun, by a notification, and ends early when cancelled, unless it is deaf.
 func nap(ctx context.Context, in napIn) (string, error) {
+	if in.Deaf {
+		framework.Progress(ctx, 1, 2, "asleep")
+		time.Sleep(time.Duration(in.Milliseconds) * time.Millisecond)
+		return "rested", nil
+	}
 	framework.Progress(ctx, 1, 2, "asleep")
 	timer := time.NewTimer(time.Duration(in.Milliseconds) * time.Millisecond)
 	defer timer.Stop()

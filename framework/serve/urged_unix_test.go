@@ -18,11 +18,14 @@ import (
 
 // TestEndOfAnImpatientClient does what the TypeScript client does with a server that is busy: it closes
 // stdin, sends SIGTERM two seconds later, and would kill two seconds after that. The grace period of
-// stdio is five seconds.
+// stdio is five seconds. The calls end when they are cancelled, or ignore it.
 func TestEndOfAnImpatientClient(t *testing.T) {
 	t.Parallel()
-	for _, wait := range []time.Duration{0, 100 * time.Millisecond, 2 * time.Second} {
-		t.Run(wait.String(), func(t *testing.T) {
+	for _, tt := range []struct {
+		wait time.Duration // from the end of stdin to the signal
+		deaf bool
+	}{{wait: 0}, {wait: 100 * time.Millisecond}, {wait: 2 * time.Second}, {wait: 2 * time.Second, deaf: true}} {
+		t.Run(fmt.Sprintf("%v,deaf=%t", tt.wait, tt.deaf), func(t *testing.T) {
 			t.Parallel()
 			mark := filepath.Join(t.TempDir(), "stopped")
 			cmd, _ := program(t, "orderly")
@@ -43,7 +46,7 @@ func TestEndOfAnImpatientClient(t *testing.T) {
 			lines.Scan()
 			_, _ = fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 			for id := 2; id < 6; id++ {
-				_, _ = fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"nap","arguments":{"milliseconds":60000},"_meta":{"progressToken":%d}}}`+"\n", id, id)
+				_, _ = fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"nap","arguments":{"milliseconds":60000,"deaf":%t},"_meta":{"progressToken":%d}}}`+"\n", id, tt.deaf, id)
 			}
 			for begun := 0; begun < 4 && lines.Scan(); {
 				if strings.Contains(lines.Text(), "notifications/") {
@@ -51,7 +54,7 @@ func TestEndOfAnImpatientClient(t *testing.T) {
 				}
 			}
 			_ = in.Close()
-			time.Sleep(wait) // what the client waits for
+			time.Sleep(tt.wait) // what the client waits for
 			signaled := time.Now()
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)

@@ -37,6 +37,8 @@ type Engine struct {
 	stopped   atomic.Bool   // stopJobs has begun: the contexts of tasks end
 	abandoned chan struct{} // closed when Shutdown stops waiting for handlers
 	givesUp   sync.Once     // closes abandoned
+	carried   chan struct{} // closed by CarriersEnded
+	uncarried sync.Once     // closes carried
 	inside    *wait.Counter // counts exchanges
 	running   *wait.Group   // counts goroutines; closed when Shutdown begins
 	jobs      jobs

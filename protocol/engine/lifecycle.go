@@ -46,6 +46,7 @@ func New(cfg Config) *Engine {
 		frames:     compose(cfg.Frames),
 		callPrefix: rand.Text()[:8] + "-",
 		abandoned:  make(chan struct{}),
+		carried:    make(chan struct{}),
 		inside:     wait.NewCounter(),
 		running:    wait.NewGroup(),
 		changes:    nodebus.NewChanges(),
@@ -120,6 +121,8 @@ const stopGrace = 2 * time.Second
 // in flight. When ctx ends, Shutdown cancels them and waits for their handlers for two more seconds.
 // If it had to cancel calls, it returns the error of ctx.
 //
+// After CarriersEnded, it does not wait for calls that were cancelled.
+//
 // The order matters. running is closed first, so that no goroutine begins that this Shutdown would
 // not wait for. inside is closed next, so that every exchange is either counted or refused. Feeds
 // are stopped after that, which ends the listen requests. The context of tasks ends when their
@@ -134,8 +137,8 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	defer e.stopNodes()
 	defer e.stopJobs(ErrShutdown)
 	idle := make(chan struct{})
-	go func() { // ends with the last handler
-		<-e.inside.Idle()
+	go func() { // ends with the last handler that is waited for
+		e.awaitExchanges(ctx)
 		e.running.Wait()
 		close(idle)
 	}()
@@ -153,10 +156,57 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	select {
 	case <-idle:
 	case <-timer.C:
-		e.givesUp.Do(func() { close(e.abandoned) })
+		e.giveUp()
 	}
 	return ctx.Err()
 }
+
+// CarriersEnded tells the engine that the Serve methods of its carriers have returned. They have waited
+// for their exchanges. Their handlers that still run ignore their contexts, and Shutdown does not wait
+// for them.
+func (e *Engine) CarriersEnded() { e.uncarried.Do(func() { close(e.carried) }) }
+
+// awaitExchanges waits until no exchange runs. After CarriersEnded it also returns if all requests in
+// flight were cancelled. Others may come from an endpoint in a server of the program's own.
+func (e *Engine) awaitExchanges(ctx context.Context) {
+	select {
+	case <-e.inside.Idle():
+		return
+	case <-ctx.Done():
+	case <-e.carried:
+	}
+	look := time.NewTicker(stopGrace / 20)
+	defer look.Stop()
+	for ctx.Err() == nil && e.serving() {
+		select {
+		case <-e.inside.Idle():
+			return
+		case <-ctx.Done():
+		case <-look.C:
+		}
+	}
+	if ctx.Err() != nil { // Shutdown cancels the calls, and waits for stopGrace
+		<-e.inside.Idle()
+		return
+	}
+	select {
+	case <-e.inside.Idle():
+	default:
+		e.giveUp()
+	}
+}
+
+// serving reports whether a request is in flight whose context has not ended.
+func (e *Engine) serving() bool {
+	for _, c := range e.connections() {
+		if slices.ContainsFunc(c.requests(), func(x *exchange) bool { return !x.life.Ended() }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Engine) giveUp() { e.givesUp.Do(func() { close(e.abandoned) }) }
 
 // stopNodes ends the goroutines of Start and waits for them. They do not wait for clients. The
 // sender may wait for the bus, for at most nodebus.PublishTimeout for each message.
@@ -174,15 +224,20 @@ func (e *Engine) stopNodes() {
 // cancelCalls ends the contexts of all requests in flight, without conn.mu. The requests are
 // answered when their handlers return.
 func (c *conn) cancelCalls(cause error) {
-	c.mu.Lock()
-	calls := slices.Collect(maps.Values(c.calls))
-	if c.only != nil {
-		calls = append(calls, c.only)
-	}
-	c.mu.Unlock()
-	for _, x := range calls {
+	for _, x := range c.requests() {
 		x.end(cause)
 	}
+}
+
+// requests returns the requests in flight. They may be answered at any time after that.
+func (c *conn) requests() []*exchange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := slices.Collect(maps.Values(c.calls))
+	if c.only != nil {
+		all = append(all, c.only)
+	}
+	return all
 }
 
 // endListens stops the feeds of listen requests, which then end with their result.

@@ -86,6 +86,57 @@ func TestShutdownGivesUp(t *testing.T) {
 	}
 }
 
+// TestShutdownWithoutCarriers: Shutdown does not wait for a cancelled call if no carrier is left. It
+// waits for a call that was not cancelled, because it may come from an endpoint of its own.
+func TestShutdownWithoutCarriers(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		carried bool          // a carrier is left
+		stays   time.Duration // of a call of a client that stays
+		after   time.Duration // Shutdown returns
+	}{
+		"no other call": {after: 0},
+		"another call":  {stays: 5 * time.Second, after: 5 * time.Second},
+		"a long call":   {stays: time.Hour, after: 12 * time.Second},
+		"a carrier":     {carried: true, after: 12 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				deaf := func(d time.Duration) func(context.Context, *engine.Call) (protocol.Result, error) {
+					return func(context.Context, *engine.Call) (protocol.Result, error) { time.Sleep(d); return text("x"), nil }
+				}
+				e := newEngine(t, catalog{"gone": deaf(2 * time.Hour), "stays": deaf(tt.stays)})
+				clients, leave := context.WithCancel(context.Background())
+				for name, ctx := range map[string]context.Context{"gone": clients, "stays": context.Background()} {
+					p := &peer{t: t, e: e, frames: make(chan string, 100)}
+					p.ctx = transport.Connect(ctx, transport.Peer{Out: p})
+					p.initialize("2025-11-25", `{}`)
+					p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q}}`, name))
+				}
+				synctest.Wait()
+				leave()
+				if !tt.carried {
+					e.CarriersEnded()
+				}
+				grace, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				defer cancel()
+				began := time.Now()
+				_ = e.Shutdown(grace) // it says whether calls were cancelled
+				if d := time.Since(began); d.Round(time.Second/2) != tt.after {
+					t.Errorf("Shutdown took %s, want %s", d, tt.after)
+				}
+				select {
+				case <-e.Abandoned():
+				default:
+					t.Error("it does not say that a call does not end")
+				}
+				time.Sleep(3 * time.Hour) // the handlers end
+			})
+		})
+	}
+}
+
 // TestShutdownTakesAnswers: a call that ends while the server stops may need the client's answer, in
 // a batch or not. A batch with a request is refused.
 func TestShutdownTakesAnswers(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // and context.Cause find the type that they expect.
 //
 // Begin sets parent. End, Done and Value set inner at most once per state, with mu held; readers
-// load it without mu. Call Begin before any other method except End. The methods may be called
+// load it without mu. Call Begin before any other method except End and Ended. The methods may be called
 // concurrently. A Context must not be copied.
 type Context struct {
 	parent context.Context            //nolint:containedctx // it is a context itself; nil before Begin
@@ -115,6 +115,13 @@ func (c *Context) Err() error {
 	default:
 		return inner.ctx.Err()
 	}
+}
+
+// Ended reports whether the context has ended. Unlike the other methods, it may be called before Begin.
+func (c *Context) Ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.parent != nil && c.Err() != nil
 }
 
 // Value returns the value for key from the values given to Begin, or else from the parent. Once there

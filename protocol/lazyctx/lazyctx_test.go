@@ -128,6 +128,28 @@ func TestEndsBeforeItBegins(t *testing.T) {
 	}
 }
 
+// TestEnded: a context has not ended before it begins, even if End was called.
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	parent, end := context.WithCancel(t.Context())
+	var early, byEnd, byParent lazyctx.Context
+	early.End(nil)
+	if early.Ended() || byEnd.Ended() {
+		t.Error("a context has ended before Begin")
+	}
+	for _, c := range []*lazyctx.Context{&early, &byEnd, &byParent} {
+		c.Begin(parent, nil)
+	}
+	if !early.Ended() || byEnd.Ended() || byParent.Ended() {
+		t.Error("after Begin, only the context with an early End has ended")
+	}
+	byEnd.End(nil)
+	end()
+	if !byEnd.Ended() || !byParent.Ended() {
+		t.Error("a context has not ended")
+	}
+}
+
 // TestUnderRace: all methods may run concurrently. It is for the race detector.
 func TestUnderRace(t *testing.T) {
 	t.Parallel()
