@@ -7,12 +7,15 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -323,6 +326,62 @@ func TestWatchedIsBounded(t *testing.T) {
 		shows(t, old.ask(`{"jsonrpc":"2.0","id":6,"method":"resources/subscribe","params":{"uri":"test://r/7"}}`), `"result":{}`)
 		cancel()
 		synctest.Wait()
+	})
+}
+
+// counting counts the records that are read.
+type counting struct {
+	task.Store
+	gets atomic.Int32
+}
+
+func (c *counting) Get(ctx context.Context, id string) (task.Record, error) {
+	c.gets.Add(1)
+	return c.Store.Get(ctx, id)
+}
+
+// TestWatchedTasksAreBounded: a listen request for 99,000 tasks reads no more than 1,024 of them.
+func TestWatchedTasksAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &counting{Store: memory.New().Tasks()}
+		e := engine.New(engine.Config{Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{"echo": echo}, Tasks: store})
+		p := &peer{t: t, e: e, frames: make(chan string, 100)}
+		ctx, leave := context.WithCancel(context.Background())
+		p.ctx = transport.Connect(ctx, transport.Peer{Out: p})
+		ids := make([]string, 99_000)
+		for i := range ids {
+			ids[i] = fmt.Sprintf(`"%d"`, i)
+		}
+		meta := strings.Replace(modernMeta, `"io.modelcontextprotocol/clientCapabilities":{}`, `"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, 1)
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"taskIds":[` + strings.Join(ids, ",") + `]},` + meta + `}}`)
+		shows(t, p.next(), `subscriptions/acknowledged`)
+		if n := store.gets.Load(); n == 0 || n > 1024 {
+			t.Errorf("%d tasks were read, want 1 to 1,024", n)
+		}
+		leave()
+		p.served.Wait()
+	})
+}
+
+// TestListenEndsWithTheToken: on carriers where each request has a token, a stream ends when the token
+// of its request expires (2026-07-28 basic/authorization "Access Token Usage").
+func TestListenEndsWithTheToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, catalog{"echo": echo})
+		p := &peer{t: t, e: e, frames: make(chan string, 100)}
+		ctx := transport.WithPrincipal(context.Background(), &transport.Principal{Subject: "ann", Expires: time.Now().Add(time.Minute)})
+		p.ctx = transport.WithRequest(ctx, &transport.Request{})
+		p.send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` + modernMeta + `}}`)
+		shows(t, p.next(), `subscriptions/acknowledged`)
+		began := time.Now()
+		p.served.Wait()
+		shows(t, p.next(), `notifications/cancelled`)
+		shows(t, p.next(), `"id":1`, `"resultType":"complete"`)
+		if d := time.Since(began); d != time.Minute {
+			t.Errorf("the stream ended after %v, want 1m0s", d)
+		}
 	})
 }
 
