@@ -89,7 +89,13 @@ func TestMainExitCodes(t *testing.T) {
 		t.Run(tt.app+strings.Join(tt.args, " "), func(t *testing.T) {
 			t.Parallel()
 			cmd, errs := program(t, tt.app, tt.args...)
-			out, err := cmd.Output()
+			var out bytes.Buffer
+			cmd.Stdout = &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }).Stop() // a server that should not have started
+			err := cmd.Wait()
 			var exit *exec.ExitError
 			if err != nil && !errors.As(err, &exit) {
 				t.Fatal(err)
@@ -100,8 +106,8 @@ func TestMainExitCodes(t *testing.T) {
 			if !strings.Contains(errs.String(), tt.want) {
 				t.Errorf("stderr has no %q:\n%s", tt.want, errs.String())
 			}
-			if len(out) > 0 {
-				t.Errorf("stdout: %s", out)
+			if out.Len() > 0 {
+				t.Errorf("stdout: %s", &out)
 			}
 			if strings.Contains(errs.String(), greeting) {
 				t.Errorf("the null device was taken for a terminal:\n%s", errs.String())
