@@ -9,13 +9,17 @@ import (
 	"github.com/kagami-mcp/kagami/framework/store"
 )
 
-func TestOpen(t *testing.T) {
-	t.Parallel()
-	var opened string
+var opened string // the URL that the driver of the test got; a driver stays registered with -count=2
+
+func init() {
 	store.Register("test", func(_ context.Context, url string) (store.Store, error) {
 		opened = url
 		return nil, errors.New("not today")
 	})
+}
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
 	if _, err := store.Open(t.Context(), "test://x?y=z"); err == nil || err.Error() != "not today" || opened != "test://x?y=z" {
 		t.Errorf("%q, %v", opened, err)
 	}
