@@ -4,22 +4,25 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework/store"
 )
 
-var opened string // the URL that the driver of the test got; a driver stays registered with -count=2
+var opened string // the URL that the driver of the test got
 
-func init() {
+// register runs once, because a driver stays registered when the test runs again (-count=2).
+var register = sync.OnceFunc(func() {
 	store.Register("test", func(_ context.Context, url string) (store.Store, error) {
 		opened = url
 		return nil, errors.New("not today")
 	})
-}
+})
 
 func TestOpen(t *testing.T) {
 	t.Parallel()
+	register()
 	if _, err := store.Open(t.Context(), "test://x?y=z"); err == nil || err.Error() != "not today" || opened != "test://x?y=z" {
 		t.Errorf("%q, %v", opened, err)
 	}

@@ -108,12 +108,14 @@ func TestShutdownWithoutCarriers(t *testing.T) {
 				}
 				e := newEngine(t, catalog{"gone": deaf(2 * time.Hour), "stays": deaf(tt.stays)})
 				clients, leave := context.WithCancel(context.Background())
-				for name, ctx := range map[string]context.Context{"gone": clients, "stays": context.Background()} {
+				begin := func(ctx context.Context, tool string) {
 					p := &peer{t: t, e: e, frames: make(chan string, 100)}
 					p.ctx = transport.Connect(ctx, transport.Peer{Out: p})
 					p.initialize("2025-11-25", `{}`)
-					p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q}}`, name))
+					p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q}}`, tool))
 				}
+				begin(clients, "gone")
+				begin(context.Background(), "stays")
 				synctest.Wait()
 				leave()
 				if !tt.carried {
