@@ -21,7 +21,8 @@ import (
 // An Engine is open until Shutdown begins, and closing from then on. Shutdown closes running, and
 // afterwards inside. From then on no goroutine or exchange is added while Shutdown waits. Only running
 // exchanges, which Shutdown waits for first, still add goroutines of tasks. If handlers still run
-// after the grace period, Shutdown closes abandoned.
+// after the grace period, or were cancelled and no carrier is left, Shutdown closes abandoned and
+// does not wait for them. What they add after that ends at once, because stopped is set.
 //
 // The maps and sets have locks of their own: mu guards sessions alone, and is the last lock that is
 // taken together with conn.mu. links needs no lock: connected adds a connection with its first
