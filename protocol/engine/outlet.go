@@ -90,6 +90,8 @@ func (o *origin) wireError(ctx context.Context, c *Call, err error) *jsonrpc.Err
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the server is shutting down"}
 	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the call was cancelled"}
+	case errors.Is(err, transport.ErrNoSession): // the client has ended it during the call, here or on another node
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the session has ended"}
 	}
 	o.conn.e.failed(ctx, c, err)
 	wire := &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "internal error"}

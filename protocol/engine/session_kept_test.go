@@ -2,9 +2,12 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -13,6 +16,7 @@ type keeper struct {
 	mu      sync.Mutex
 	data    string
 	version uint64
+	ended   bool // the client has ended the session
 }
 
 func (k *keeper) Load() ([]byte, uint64) {
@@ -24,6 +28,9 @@ func (k *keeper) Load() ([]byte, uint64) {
 func (k *keeper) Update(_ context.Context, change func([]byte) []byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.ended {
+		return fmt.Errorf("keeping a session: %w", transport.ErrNoSession)
+	}
 	var before []byte
 	if k.version > 0 {
 		before = []byte(k.data)
@@ -49,4 +56,27 @@ func TestUnreadableSession(t *testing.T) {
 	if data, _ := k.Load(); string(data) != newer {
 		t.Errorf("the state is %s now", data)
 	}
+}
+
+// TestEndOfASessionDuringARequest: a request of a session that its client ends meanwhile, here or on
+// another node, is answered with that, and is not reported as a failure of the server.
+func TestEndOfASessionDuringARequest(t *testing.T) {
+	t.Parallel()
+	e := engine.New(engine.Config{
+		Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{},
+		Failed: func(_ context.Context, _ *engine.Call, err error) { t.Errorf("reported: %v", err) },
+	})
+	const ended = `"message":"the session has ended"`
+	opening := connect(t, e)
+	opening.ctx = transport.Connect(opening.ctx, transport.Peer{Out: opening, SessionState: &keeper{ended: true}})
+	shows(t, opening.initialize("2025-11-25", "{}"), ended)
+
+	k := &keeper{}
+	later := connect(t, e)
+	later.ctx = transport.Connect(later.ctx, transport.Peer{Out: later, SessionState: k})
+	later.initialize("2025-11-25", "{}")
+	k.mu.Lock()
+	k.ended = true
+	k.mu.Unlock()
+	shows(t, later.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://r"}}`), ended)
 }
