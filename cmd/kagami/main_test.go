@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "building the test server:", err)
 		os.Exit(1)
 	}
+	// Servers of httptest close the idle connections of http.DefaultTransport when they end, and so
+	// may cancel a request that a test beside them is dialling for.
+	http.DefaultClient = &http.Client{Transport: &http.Transport{}}
 	goleak.VerifyTestMain(transporttest.Settled(m), goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(dir)
 		os.Exit(code)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"sync"
@@ -32,6 +33,9 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(asServer); name != "" {
 		serve.Main(apps[name]())
 	}
+	// Servers of httptest close the idle connections of http.DefaultTransport when they end, and so
+	// may cancel a request that a test beside them is dialling for.
+	http.DefaultClient = &http.Client{Transport: &http.Transport{}}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(built.dir) // "" is nothing
 		os.Exit(code)
