@@ -42,6 +42,7 @@ func TestPrincipalsCross(t *testing.T) {
 		"empty":        {},
 		"of a token":   {"tenant": json.Number("9007199254740993"), "deep": map[string]any{"list": []any{json.Number("1e400"), json.Number("1.0"), "x", true, nil}}},
 		"of a program": {"level": 1.5, "list": []any{2.0, "x"}},
+		"of both":      {"tenant": json.Number("9007199254740993"), "level": 1.5, "list": []any{json.Number("1.0"), 1e21, json.Number("1e400")}},
 		"texts":        {"roles": []any{"a", "b"}, "name": "<é>"},
 	} {
 		t.Run(name, func(t *testing.T) {

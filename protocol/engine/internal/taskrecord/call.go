@@ -30,14 +30,14 @@ type Call struct {
 	Params    json.RawMessage `json:"params"`
 }
 
-// Principal is an authenticated caller. The numbers of claims are restored with the same
-// type: json.Number, as in tokens, or float64, if the program made the claims that way.
+// Principal is an authenticated caller. The numbers of claims are restored with the same value:
+// as json.Number, as in tokens, or as float64, if the program has put one into the claims.
 type Principal struct {
 	Subject string          `json:"subject"`
 	Issuer  string          `json:"issuer,omitempty"`
 	Scopes  []string        `json:"scopes,omitempty"`
 	Claims  json.RawMessage `json:"claims,omitempty"`
-	Floats  bool            `json:"floats,omitempty"` // the numbers in the claims are float64
+	Floats  bool            `json:"floats,omitempty"` // there is a float64 in the claims
 	Expires time.Time       `json:"expires,omitzero"`
 }
 
@@ -62,11 +62,12 @@ func (r *Principal) Restore() (*transport.Principal, error) {
 		return p, nil
 	}
 	d := json.NewDecoder(bytes.NewReader(r.Claims))
-	if !r.Floats {
-		d.UseNumber()
-	}
+	d.UseNumber()
 	if err := d.Decode(&p.Claims); err != nil {
 		return nil, fmt.Errorf("engine: reading the claims of a task's principal: %w", err)
+	}
+	if r.Floats {
+		restoreFloats(p.Claims)
 	}
 	return p, nil
 }
@@ -86,6 +87,30 @@ func holdsFloat(claim any) bool {
 		}
 	}
 	return false
+}
+
+// restoreFloats returns claim with each number that a float64 is written as made a float64. Other
+// numbers would change their value, for example the name of a tenant.
+func restoreFloats(claim any) any {
+	switch claim := claim.(type) {
+	case json.Number:
+		f, err := claim.Float64()
+		if err != nil {
+			return claim
+		}
+		if text, _ := json.Marshal(f); string(text) == claim.String() {
+			return f
+		}
+	case []any:
+		for i := range claim {
+			claim[i] = restoreFloats(claim[i])
+		}
+	case map[string]any:
+		for name := range claim {
+			claim[name] = restoreFloats(claim[name])
+		}
+	}
+	return claim
 }
 
 // ReadCall returns the Call of a record.
