@@ -101,7 +101,7 @@ var errNoReport = errors.New("the server does not support --inspect=json: write 
 // ownReport runs the program to get its report. The program has no stdin. If it ignores --inspect
 // and serves MCP on stdin, it therefore ends at once.
 func (a *cli) ownReport(ctx context.Context, program *exec.Cmd) ([]byte, error) {
-	defer a.notice("waiting for the report of " + program.Path)()
+	defer a.notice(buildNotice, "waiting for the report of "+program.Path)()
 	ctx, cancel := context.WithTimeout(ctx, inspectPatience)
 	defer cancel()
 	var out, errs bytes.Buffer

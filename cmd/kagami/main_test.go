@@ -217,6 +217,16 @@ func TestServersThatDoNotSpeak(t *testing.T) {
 	}
 }
 
+// A program that serves HTTP only never answers on stdout. The user is told long before --timeout.
+func TestSilentProgram(t *testing.T) {
+	t.Parallel()
+	_, errs, code := kagami(t, "list", "--timeout", "6s", "--", "sleep", "60")
+	const hint = "kagami: the program has not answered on its standard output yet. If it serves HTTP only, start it and give its URL"
+	if hinted, late := strings.Index(errs, hint), strings.Index(errs, "the server took longer than 6s"); code != 4 || hinted < 0 || late < hinted {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
 // full is a writer to a full disk.
 type full struct{}
 

@@ -252,7 +252,7 @@ func (a *cli) settle(ctx context.Context, p *project) error {
 			}
 		}
 	}
-	end := a.notice("completing go.mod")
+	end := a.notice(buildNotice, "completing go.mod")
 	tidy := exec.CommandContext(ctx, "go", "mod", "tidy")
 	tidy.Dir = p.target
 	out, err := tidy.CombinedOutput()

@@ -18,8 +18,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// buildNotice is the time after which a slow step is announced to the user.
-const buildNotice = time.Second
+// Times after which a slow step is announced to the user.
+const (
+	buildNotice  = time.Second
+	silentNotice = 5 * time.Second // a program that has not answered initialize
+)
 
 // arguments separates the server from the other arguments. The server is the words after "--";
 // without "--" it is the words of --cmd, and otherwise the first argument. want names the other
@@ -127,7 +130,12 @@ func (a *cli) session(
 	defer limit.end()
 	a.limit = limit
 	opts = append(opts, client.Name("kagami", version()))
+	answered := func() {}
+	if a.log != nil { // it is a program
+		answered = a.notice(silentNotice, "the program has not answered on its standard output yet. If it serves HTTP only, start it and give its URL, such as http://127.0.0.1:8080/mcp")
+	}
 	c, err := client.Connect(ctx, to, append(opts, questions.options(limit)...)...)
+	answered()
 	if err != nil {
 		why := inWords(server, noPage(server, cause(ctx, err)))
 		return &unreachedError{fmt.Errorf("connecting to %s: %w%s%s", strings.Join(server, " "), why, otherPath(server, err), a.log.unseen())}
@@ -210,11 +218,11 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	return exec.Command(binary), cleanup, nil //nolint:noctx // see above
 }
 
-// notice prints a text after buildNotice, unless end is called before. Nothing is printed after end
-// has returned.
-func (a *cli) notice(text string) (end func()) {
+// notice prints a text when the time after has passed, unless end is called before. Nothing is printed
+// after end has returned.
+func (a *cli) notice(after time.Duration, text string) (end func()) {
 	told := make(chan struct{})
-	timer := time.AfterFunc(buildNotice, func() {
+	timer := time.AfterFunc(after, func() {
 		defer close(told)
 		_, _ = fmt.Fprintf(a.errs, "kagami: %s\n", text)
 	})
@@ -228,7 +236,7 @@ func (a *cli) notice(text string) (end func()) {
 // build compiles a main package. It runs in the package's directory, because that may belong to
 // another module.
 func (a *cli) build(ctx context.Context, pkg, dir string) (string, error) {
-	defer a.notice("building " + pkg)()
+	defer a.notice(buildNotice, "building "+pkg)()
 	// The separator at the end makes go refuse packages that are not programs.
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", dir+string(filepath.Separator))
 	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
