@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		serve.Main(apps[name]())
 	}
 	// Servers of httptest close the idle connections of http.DefaultTransport when they end, and so
-	// may cancel a request that a test beside them is dialling for.
+	// may cancel a request that a test beside them opens a connection for.
 	http.DefaultClient = &http.Client{Transport: &http.Transport{}}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(built.dir) // "" is nothing

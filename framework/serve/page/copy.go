@@ -114,9 +114,10 @@ func (p *Page) asClient(c *call) string {
 // asCurl returns a curl command for the request over HTTP of 2026-07-28. Older revisions need a
 // session first.
 func (p *Page) asCurl(c *call) string {
-	address := p.options.URL
+	address, before := p.options.URL, ""
 	if address == "" {
 		address = "http://127.0.0.1:8080/mcp"
+		before = "# This server is on stdio. Serve it over HTTP first, for example with --http 127.0.0.1:8080.\n"
 	}
 	params, err := (&order{Method: c.Method, Name: c.Name, Arguments: c.Arguments}).params()
 	if err != nil || len(params) == 0 {
@@ -141,7 +142,7 @@ func (p *Page) asCurl(c *call) string {
 	}
 	p.mu.Unlock()
 	lines = append(lines, "-d "+quoted(unmasked(body, shellSecret)))
-	return strings.Join(lines, " \\\n  ") + "\n"
+	return before + strings.Join(lines, " \\\n  ") + "\n"
 }
 
 func orEmpty(arguments json.RawMessage) string {

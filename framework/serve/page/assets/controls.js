@@ -6,7 +6,7 @@ import { store } from './store.js';
 import { Num, Draft, parse, write, get, same } from './json.js';
 
 // Field is a control with its name, its hint and its fault.
-export function Field({ name, schema, root, value, onChange, required, path, faults, depth = 0, complete }) {
+export function Field({ name, label: shown, schema, root, value, onChange, required, path, faults, depth = 0, complete }) {
   const p = plan(schema, root, depth);
   if (p.kind === 'text' && store.offers?.secrets.has(name)) p.input = 'password';
   const id = 'f' + path.replace(/[^A-Za-z0-9]/g, '_');
@@ -18,7 +18,7 @@ export function Field({ name, schema, root, value, onChange, required, path, fau
   const grouped = ['object', 'array', 'map', 'union', 'tuple'].includes(p.kind) || p.kind === 'choice' && p.choices.length <= 5 || p.kind === 'boolean';
   const described = [hint && id + '-h', fault && id + '-e'].filter(Boolean).join(' ') || undefined;
   const props = { p, root, value, onChange, id, path, faults, depth, required, described, invalid: fault ? 'true' : undefined, fallback, example, complete };
-  const label = html`${p.schema.get('deprecated') === true ? html`<s>${name}</s>` : name}${text(p.schema, 'title') && html` <span class="ttl">${text(p.schema, 'title')}</span>`}`;
+  const label = html`${p.schema.get('deprecated') === true ? html`<s>${name}</s>` : shown ?? name}${text(p.schema, 'title') && html` <span class="ttl">${text(p.schema, 'title')}</span>`}`;
   return html`<div class="field" role=${grouped ? 'group' : undefined} aria-labelledby=${grouped ? id + '-l' : undefined}>
     ${grouped ? html`<div class="lab" id=${id + '-l'}>${label}<span class="t">${words}</span></div>` : html`<label for=${id} id=${id + '-l'}>${label}<span class="t">${words}</span></label>`}
     ${hint && html`<p class="hint" id=${id + '-h'}>${hint}</p>`}
@@ -144,13 +144,13 @@ const replaced = (map, name, value) => {
 };
 
 export function Group(props) {
-  const { p, root, value, onChange, path, faults, depth, required, complete } = props;
+  const { p, root, value, onChange, path, faults, depth, required, complete, answer } = props;
   const isOpen = value instanceof Map;
   if (depth > 0 && !isOpen && !required) return html`<button type="button" class="btn t" onClick=${() => onChange(first(p.schema, root, depth) ?? new Map())}>+ Fill in</button>`;
   const known = p.fields.map(f => f.name);
   const others = isOpen ? [...value].filter(([k]) => !known.includes(k)) : [];
   return html`<div class=${depth > 0 ? 'nest' : ''}>
-    ${p.fields.map(f => html`<${Field} key=${f.name} name=${f.name} schema=${f.schema} root=${root} required=${f.required} path=${path + '/' + f.name} faults=${faults} depth=${depth + 1}
+    ${p.fields.map(f => html`<${Field} key=${f.name} name=${f.name} label=${answer && known.length === 1 && f.name === 'value' ? 'Answer' : undefined} schema=${f.schema} root=${root} required=${f.required} path=${path + '/' + f.name} faults=${faults} depth=${depth + 1}
       value=${isOpen ? value.get(f.name) : undefined} onChange=${v => onChange(replaced(value, f.name, v))} complete=${complete?.(f.name)}/>`)}
     ${others.map(([k, v]) => html`<div class="field"><div class="lab">${k}<span class="t">not in the schema</span></div><div class="row"><code class="wrapped">${write(v)}</code><button type="button" class="btn t s" onClick=${() => onChange(replaced(value, k))}>Take out</button></div>
       ${faults.filter(f => f.path === path + '/' + k).map(f => html`<p class="err">${f.text}</p>`)}</div>`)}
@@ -228,11 +228,11 @@ function Union(props) {
 
 const kinds = { text: Text, box: Text, number: Numeric, boolean: YesNo, choice: Choice, file: File, constant: Constant, object: Group, array: Items, tuple: Tuple, map: Pairs, union: Union, json: Raw };
 
-// Form is the whole of a schema of an object; anything else is a field for JSON.
-// Form is the controls of a whole schema. Two forms on one screen have different scopes.
-export function Form({ schema, value, onChange, faults, complete, scope = '' }) {
+// Form is the controls of a whole schema. Two forms on one screen have different scopes. The one
+// member "value" of an answer has a word for a label, because the question says what it is.
+export function Form({ schema, value, onChange, faults, complete, answer, scope = '' }) {
   const p = plan(schema);
   if (p.kind === 'object' && p.fields.length === 0 && p.conditions.length === 0 && !(value instanceof Map && value.size)) return html`<p class="q">It takes no arguments.</p>`;
-  if (p.kind === 'object') return html`<${Group} p=${p} root=${schema} value=${value} onChange=${onChange} path=${scope} faults=${faults} depth=${0} required=${true} complete=${complete}/>`;
+  if (p.kind === 'object') return html`<${Group} p=${p} root=${schema} value=${value} onChange=${onChange} path=${scope} faults=${faults} depth=${0} required=${true} complete=${complete} answer=${answer}/>`;
   return html`<${Field} name="arguments" schema=${schema} root=${schema} value=${value} onChange=${v => onChange(v ?? new Map())} required=${true} path=${scope} faults=${faults} depth=${1}/>`;
 }

@@ -99,12 +99,18 @@ function merged(s, root, hops) {
   return out;
 }
 
+// unescaped is a step of a JSON pointer in a reference.
+function unescaped(step) {
+  try { step = decodeURIComponent(step); } catch { /* as it stands */ }
+  return step.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
 // follow finds a reference within the document.
 function follow(ref, root) {
   if (ref === '#') return root;
   if (ref.startsWith('#/')) {
     return ref.slice(2).split('/').reduce((v, step) => {
-      const name = decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~');
+      const name = unescaped(step);
       return v instanceof Map ? v.get(name) : Array.isArray(v) ? v[Number(name)] : undefined;
     }, root);
   }
@@ -147,8 +153,22 @@ function alternatives(s, root) {
     const schema = new Map([...rest, ...one]);
     const both = new Map([...(get(rest, 'properties') ?? []), ...(get(one, 'properties') ?? [])]);
     if (both.size) schema.set('properties', both);
-    return { title: one.get('title') ?? discriminator(one) ?? (typeof one.get('type') === 'string' && !both.size ? one.get('type') : `shape ${i + 1}`), schema };
+    const titles = [one.get('title'), discriminator(one), definition(x), membersOf(one), one.get('type'), `shape ${i + 1}`];
+    return { title: titles.find(t => typeof t === 'string' && t), schema };
   });
+}
+
+// definition is the name of the definition that a schema refers to.
+function definition(s) {
+  const ref = s.get('$ref');
+  return typeof ref === 'string' && ref.startsWith('#/') ? unescaped(ref.slice(ref.lastIndexOf('/') + 1)) : undefined;
+}
+
+// membersOf are the first names that tell a shape from the others.
+function membersOf(s) {
+  const names = s.get('required') ?? [...(get(s, 'properties')?.keys() ?? [])];
+  if (!Array.isArray(names)) return undefined;
+  return names.slice(0, 3).join(', ') + (names.length > 3 ? ' …' : '');
 }
 
 // discriminator is the value of a constant member, which names a shape.

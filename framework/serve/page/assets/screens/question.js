@@ -70,7 +70,7 @@ function Question({ question, tool, several, answers }) {
   useLayoutEffect(() => () => { answers.delete(question.id); }, []);
   return html`<div class="answer" role=${several ? 'group' : undefined} aria-label=${several ? headings[question.kind] : undefined}>
     ${question.message && html`<p class="ask wrapped">${seen(question.message)}</p>`}
-    ${question.kind === 'form' && schema && html`<${Form} schema=${schema} value=${value} onChange=${setValue} faults=${faults} scope=${scope}/>`}
+    ${question.kind === 'form' && schema && html`<${Form} schema=${schema} value=${value} onChange=${setValue} faults=${faults} scope=${scope} answer=${true}/>`}
     ${question.kind === 'url' && html`<${Visit} url=${question.url}/>`}
     ${question.kind === 'sample' && html`<${Sampling} id=${question.id} params=${question.sample} text=${text} setText=${setText}/>
       ${lastText.has(tool) && html`<button class="btn t" type="button" onClick=${() => setText(lastText.get(tool))}>Same as last time</button>`}`}
