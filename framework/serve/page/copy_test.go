@@ -38,14 +38,14 @@ func TestCopies(t *testing.T) {
 		for _, as := range []string{"shell", "curl"} {
 			// The command is replaced by one that shows its arguments, one a line.
 			text := copied(as)
-			note, command, _ := strings.Cut(text, "curl -s ")
-			if as == "shell" {
-				note, command = "", text
-			} else if !strings.HasPrefix(note, "# This server is on stdio.") { // it has no address yet
+			note, command, commented := strings.Cut(text, "\ncurl ")
+			if !commented {
+				_, command, _ = strings.Cut(text, " ")
+			}
+			if as == "curl" && !strings.HasPrefix(note, "# This server is on stdio.") { // it has no address yet
 				t.Errorf("curl of a server on stdio: %s", text)
 			}
-			_, arguments, _ := strings.Cut(command, " ")
-			out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf '%s\\n' "+arguments).CombinedOutput()
+			out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf '%s\\n' "+command).CombinedOutput()
 			if err != nil || !strings.Contains(string(out), `{"item":"`+item) {
 				t.Errorf("%s of %s: %v\n%s\n%s", as, item, err, text, out)
 			}
