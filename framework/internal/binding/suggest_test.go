@@ -3,6 +3,7 @@ package binding_test
 import (
 	"errors"
 	"fmt"
+	"math/big"
 	"reflect"
 	"slices"
 	"strings"
@@ -90,6 +91,7 @@ type eOrder struct {
 	Force *bool    `json:"force,omitempty"`
 	Pair  []string `json:"pair,omitempty" validate:"omitempty,min=2"`
 	Lines []eLine  `json:"lines,omitempty" validate:"omitempty,dive"`
+	Share *big.Rat `json:"share,omitempty"`
 }
 
 type eLine struct {
@@ -125,6 +127,15 @@ func TestWhatIsTried(t *testing.T) {
 		{`{"input":"{\"query\":\"tea\"}"}`, `{"query":"tea"}`, nil},
 		{`{"arguments":{"small":5}}`, `{"small":5,"query":"text"}`, []string{"/query"}},
 		{`{}`, `{"query":"text"}`, []string{"/query"}},
+		{`{"query":"tea","pair":"a"}`, `{"query":"tea","pair":["a","text"]}`, []string{"/pair/1"}},
+		{`{"query":"tea","pair":{"0":"a","1":"b"}}`, `{"query":"tea","pair":["a","b"]}`, nil},
+		{`{"query":"tea","lines":{"0":{"name":"cup","count":2},"1":{"name":"pot","count":1}}}`, `{"query":"tea","lines":[{"name":"cup","count":2},{"name":"pot","count":1}]}`, nil},
+		{`{"order":{"query":"tea","small":5}}`, `{"query":"tea","small":5}`, nil},
+		{`{"order":"{\"query\":\"tea\"}"}`, `{"query":"tea"}`, nil},
+		{`{"order":{"query":"tea","small":"x"}}`, `{"query":"tea"}`, nil},
+		{`{"order":{"q":"tea","words":5}}`, `{"query":"text"}`, []string{"/query"}},
+		{`{"querry":{"small":5}}`, `{"query":"5"}`, nil},
+		{`{"query":"tea","share":"1/0"}`, `{"query":"tea"}`, nil},
 		{`{"query":"tea","from":"room-5"}`, `{"query":"tea","from":5}`, nil},
 		{`{"from":"4 days","query":{"text":"tea"}}`, `{"from":4,"query":"tea"}`, nil},
 	} {
@@ -202,5 +213,22 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 		if got := refusal(t, p, `{"User":"ada","limit":"5 items"}`); got.Try != `{"limit":5,"user":"ada"}` {
 			t.Errorf("what is no secret: %s", got.Try)
 		}
+	}
+}
+
+// fPanicJSON is the type of a program whose method fails without words.
+type fPanicJSON struct{ A int }
+
+func (*fPanicJSON) UnmarshalJSON([]byte) error { panic("no") }
+
+// TestWordsOfOwnJSON: a value that the method of its type refuses is not told to be "any value".
+func TestWordsOfOwnJSON(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		X fPanicJSON `json:"x"`
+	}
+	got := refusal(t, mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{}), `{"x":{}}`)
+	if text := got.Error(); !strings.Contains(text, "Want the JSON form of fPanicJSON.") {
+		t.Error(text)
 	}
 }

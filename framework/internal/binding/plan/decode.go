@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
@@ -202,8 +203,11 @@ func blank(raw []byte) bool {
 // describe adds the finding that raw is not what n wants.
 func (d *decoder) describe(rule, hint string, n Node, raw []byte, c *rules.Constraints) {
 	want := d.plan.wanted(n, c)
-	if hint != "" && want == schema.AnyValue { // it is not any value that the type's own method takes
+	if want == schema.AnyValue { // it is not any value that the type's own method takes
 		want = ""
+		if hint == "" {
+			want = "the JSON form of " + gotype.PlainName(n.GoType())
+		}
 	}
 	d.add(Finding{
 		Issue: report.Issue{Got: d.got(n, raw), Want: want, Hint: hint, Rule: rule},

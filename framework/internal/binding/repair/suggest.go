@@ -56,7 +56,7 @@ func (p guesser) correct(ctx context.Context, raw []byte, found []plan.Finding) 
 	if len(raw) > maxTryInput || p.ShowsSecret(raw) || strangers(found) > plan.MaxGuesses {
 		return "", nil
 	}
-	if inner := wrapped(raw, found); inner != nil {
+	if inner, named := wrapped(raw, found); inner != nil {
 		if p.ShowsSecret(inner) {
 			return "", nil
 		}
@@ -64,7 +64,9 @@ func (p guesser) correct(ctx context.Context, raw []byte, found []plan.Finding) 
 		if err == nil {
 			return string(jsontext.Compact(nil, inner)), nil
 		}
-		raw, found = inner, next
+		if named || strangers(next) == 0 {
+			raw, found = inner, next
+		}
 	}
 	a := &attempt{plan: p, raw: raw, times: map[string]int{}}
 	for range maxRounds {
@@ -89,25 +91,39 @@ func (p guesser) correct(ctx context.Context, raw []byte, found []plan.Finding) 
 var wrappers = []string{"arguments", "args", "params", "parameters", "input", "payload", "body", "request"}
 
 // wrapped is the object, or the object in a text, that is the only member of the call, if the member does not
-// exist and has the name of a wrapper. Otherwise wrapped returns nil.
-func wrapped(raw []byte, found []plan.Finding) []byte {
+// exist. If it is named, it has the name of a wrapper. Otherwise its name is near to no argument; a model may
+// name the arguments after the tool or its subject. Without such an object, wrapped returns nil.
+func wrapped(raw []byte, found []plan.Finding) (inner []byte, named bool) {
 	member, ok := onlyPart(raw)
 	if !ok || jsontext.KindOf(raw) != jsontext.KindObject {
-		return nil
+		return nil, false
 	}
-	unknown := slices.ContainsFunc(found, func(f plan.Finding) bool {
-		return f.Rule == report.RuleUnknown && slices.Contains(wrappers, strings.ToLower(strings.TrimPrefix(f.Path, "/")))
-	})
-	if !unknown {
-		return nil
+	for _, f := range found {
+		parent, name := jsonedit.SplitPointer(f.Path)
+		owner, ok := f.Node.(*plan.StructNode)
+		if f.Rule != report.RuleUnknown || parent != "" || !ok {
+			continue
+		}
+		named = slices.Contains(wrappers, strings.ToLower(name))
+		if !named && spelling.Nearest(name, names(owner)) != "" {
+			return nil, false
+		}
+		if inner, ok := jsonedit.Unquoted(member, jsontext.KindObject); ok {
+			return inner, named
+		}
+		if jsontext.KindOf(member) == jsontext.KindObject && jsontext.Len(member) > 0 {
+			return member, named
+		}
 	}
-	if inner, ok := jsonedit.Unquoted(member, jsontext.KindObject); ok {
-		return inner
+	return nil, false
+}
+
+// names are the names of the members of n.
+func names(n *plan.StructNode) (all []string) {
+	for _, member := range n.Fields {
+		all = append(all, member.Name)
 	}
-	if jsontext.KindOf(member) != jsontext.KindObject {
-		return nil
-	}
-	return member
+	return all
 }
 
 // strangers counts the members that do not exist.
@@ -186,6 +202,8 @@ func (a *attempt) mendValue(f plan.Finding, value []byte) {
 			a.edit(f.Path, func([]byte) []byte { return near })
 			return
 		}
+	}
+	if a.times[f.Path] < 3 && !relates(f) { // a text that near has made a list of may be too short
 		if more, added := a.filled(f, value); more != nil {
 			a.edit(f.Path, func([]byte) []byte { return more })
 			a.examples = append(a.examples, added...)
@@ -323,6 +341,10 @@ func (p guesser) meant(owner *plan.StructNode, object []byte, name string, value
 		return ""
 	}
 	only := owner.Fields[owner.ByName[missing[0]]]
+	container := jsontext.KindOf(value) == jsontext.KindObject || jsontext.KindOf(value) == jsontext.KindArray
+	if container && plan.KindOf(only.Node) == rules.TextKind {
+		return ""
+	}
 	if !p.Fits(only.Node, only.Rules, value) && p.near(only.Node, only.Rules, value) == nil {
 		return ""
 	}

@@ -51,10 +51,7 @@ func ruleExamples(c *rules.Constraints) [][]byte {
 // exampleMap has one member, which shows the form of the keys, or as many as the rules demand.
 // At greater depth it may be empty, if the rules allow it.
 func (p guesser) exampleMap(n *plan.MapNode, c *rules.Constraints, depth int) []byte {
-	least := int64(0)
-	if raw, ok := p.Words(n, c).Get("minProperties"); ok {
-		least, _ = jsontext.Int64(raw)
-	}
+	least := least(p.Words(n, c), "minProperties")
 	if least == 0 && depth > 0 && plan.Reaches(n, n, map[plan.Node]bool{}) {
 		return jsonedit.EmptyObject
 	}
@@ -65,10 +62,10 @@ func (p guesser) exampleMap(n *plan.MapNode, c *rules.Constraints, depth int) []
 	return members
 }
 
-func (p guesser) exampleMembers(n *plan.MapNode, c *rules.Constraints, count int64, depth int) []byte {
+func (p guesser) exampleMembers(n *plan.MapNode, c *rules.Constraints, count, depth int) []byte {
 	out := jsonedit.EmptyObject
 	for i, name := range p.keyExamples(n.Key, c.KeyRules()) {
-		if int64(i) == count {
+		if i == count {
 			break
 		}
 		out = jsonedit.WithMember(out, name, p.example(n.Elem, c.Element(), depth+1))

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -164,7 +165,10 @@ func nearTexts(k schema.Keywords, text string) [][]byte {
 	if bytes, err := plan.OtherBase64([]byte(trimmed)); err == nil && k.Text("contentEncoding") == "base64" {
 		return jsonedit.QuoteAll([]string{base64.StdEncoding.EncodeToString(bytes)})
 	}
-	out := []string{trimmed, strings.ToLower(trimmed), strings.ToUpper(trimmed), plainly.Replace(trimmed)}
+	out := []string{trimmed, strings.ToLower(trimmed), strings.ToUpper(trimmed)}
+	if !aFraction().MatchString(trimmed) {
+		out = append(out, plainly.Replace(trimmed))
+	}
 	if _, inside, ok := strings.Cut(trimmed, "<"); ok { // a name with an address
 		out = append(out, strings.TrimSuffix(inside, ">"))
 	}
@@ -189,6 +193,9 @@ func nearTexts(k schema.Keywords, text string) [][]byte {
 	}
 	return jsonedit.QuoteAll(slices.DeleteFunc(out, func(other string) bool { return other == text }))
 }
+
+// aFraction is a number that would be another without its point or slash.
+var aFraction = lazily(`^[-+]?[0-9]+[./][0-9]+$`)
 
 // plainly leaves out what people put between the parts of a number or a code.
 var plainly = strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "", "/", "")
@@ -226,6 +233,9 @@ func (p guesser) nearList(n plan.Node, c *rules.Constraints, k schema.Keywords, 
 
 // listed is value as a list.
 func (p guesser) listed(n, elem plan.Node, c *rules.Constraints, value []byte) []byte {
+	if items := indexed(value); items != nil && p.Fits(n, c, jsonedit.List(items)) {
+		return jsonedit.List(items)
+	}
 	one := jsonedit.List([][]byte{value})
 	if p.Fits(n, c, one) || schema.SameShape(p.Words(elem, c.Element()), value) && jsontext.KindOf(value) == jsontext.KindObject && notOnlyList(value) {
 		return one
@@ -249,10 +259,25 @@ func (p guesser) listed(n, elem plan.Node, c *rules.Constraints, value []byte) [
 		}
 		items = append(items, item)
 	}
-	if several := jsonedit.List(items); p.Fits(n, c, several) {
+	several := jsonedit.List(items)
+	if p.Fits(n, c, several) || len(items) < least(p.Words(n, c), "minItems") { // filled adds what is missing
 		return several
 	}
 	return nil
+}
+
+// indexed are the values of an object with the keys 0, 1 and so on, as PHP writes a list, or nil.
+func indexed(object []byte) (items [][]byte) {
+	if jsontext.KindOf(object) != jsontext.KindObject {
+		return nil
+	}
+	for key, item := range jsontext.Members(object) {
+		if !key.Is(strconv.Itoa(len(items))) {
+			return nil
+		}
+		items = append(items, item)
+	}
+	return items
 }
 
 // notOnlyList is false for an object of one member, which is a list: {"items":[…]} in the place of it.
@@ -267,30 +292,24 @@ func (a *attempt) filled(f plan.Finding, value []byte) (more []byte, added []str
 	k := a.plan.Words(f.Node, f.Rules)
 	switch n := plan.Bare(f.Node).(type) {
 	case *plan.SliceNode, *plan.ArrayNode:
-		least := int64(0)
-		if raw, ok := k.Get("minItems"); ok {
-			least, _ = jsontext.Int64(raw)
-		}
+		least := min(least(k, "minItems"), 64)
 		items := slices.Collect(jsontext.Elements(value))
-		if jsontext.KindOf(value) != jsontext.KindArray || len(items) >= int(min(least, 64)) {
+		if jsontext.KindOf(value) != jsontext.KindArray || len(items) >= least {
 			return nil, nil
 		}
-		for len(items) < int(min(least, 64)) {
+		for len(items) < least {
 			added = append(added, jsontext.PointerIndex(f.Path, len(items)))
 			items = append(items, a.plan.example(plan.Children(n)[0], f.Rules.Element(), 1))
 		}
 		return jsonedit.List(items), added
 	case *plan.MapNode:
-		least := int64(0)
-		if raw, ok := k.Get("minProperties"); ok {
-			least, _ = jsontext.Int64(raw)
-		}
-		if jsontext.KindOf(value) != jsontext.KindObject || jsontext.Len(value) >= int(least) {
+		least := least(k, "minProperties")
+		if jsontext.KindOf(value) != jsontext.KindObject || jsontext.Len(value) >= least {
 			return nil, nil
 		}
 		more = value
 		for key, example := range jsontext.Members(a.plan.exampleMembers(n, f.Rules, least, 0)) {
-			if _, taken := jsontext.Member(more, key.String()); !taken && jsontext.Len(more) < int(least) {
+			if _, taken := jsontext.Member(more, key.String()); !taken && jsontext.Len(more) < least {
 				more = jsonedit.WithMember(more, key.String(), example)
 				added = append(added, jsontext.Pointer(f.Path, key.String()))
 			}

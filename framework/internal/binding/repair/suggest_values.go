@@ -58,15 +58,21 @@ func (p guesser) exampleObject(n *plan.StructNode, depth int) []byte {
 }
 
 func (p guesser) exampleList(elem plan.Node, c *rules.Constraints, k schema.Keywords, depth int) []byte {
-	least := int64(0)
-	if raw, ok := k.Get("minItems"); ok {
-		least, _ = jsontext.Int64(raw)
-	}
 	var items [][]byte
-	for range min(least, 64) {
+	for range min(least(k, "minItems"), 64) {
 		items = append(items, p.example(elem, c.Element(), depth+1))
 	}
 	return jsonedit.List(items)
+}
+
+// least is the bound that a keyword such as minItems sets, or 0.
+func least(k schema.Keywords, word string) int {
+	raw, ok := k.Get(word)
+	if !ok {
+		return 0
+	}
+	n, _ := jsontext.Int64(raw)
+	return int(n)
 }
 
 var formatExamples = map[string]string{
