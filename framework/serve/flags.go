@@ -4,13 +4,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/serve/inspect"
+	"github.com/kagami-mcp/kagami/framework/serve/page"
 )
 
 // UsageError reports an invalid command line or environment. Its text describes the problem and
@@ -64,11 +64,12 @@ func (p *pageFlag) Set(text string) error {
 		p.on, p.addr = on, "127.0.0.1:0"
 		return nil
 	}
-	if _, _, err := net.SplitHostPort(text); err != nil {
+	if !strings.Contains(text, ":") {
 		return errors.New("want :PORT, or nothing for a free port")
 	}
-	p.on, p.addr = true, text
-	return nil
+	addr, err := page.LoopbackAddress(text)
+	p.on, p.addr = true, addr
+	return err
 }
 
 // looks reports whether the program prints something instead of serving.

@@ -82,6 +82,7 @@ func TestMainExitCodes(t *testing.T) {
 		{"loud", nil, 0, "starting\nstopping"},
 		{"greeter", []string{"--nope"}, 2, "unknown flag --nope"},
 		{"greeter", []string{"--worker", "--store", "file:kept.db"}, 2, "--worker needs a store that several processes share"},
+		{"greeter", []string{"--http", "127.0.0.1:0", "--page=192.0.2.1:80"}, 2, "others can reach 192.0.2.1:80"}, // before it serves anything
 		{"faulty", nil, 2, "bad name!"},
 		{"unstartable", nil, 1, "no database"},
 	}

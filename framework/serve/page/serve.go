@@ -81,21 +81,32 @@ func (p *Page) leave() {
 // address returns the address to open in a browser, with a new key.
 func (p *Page) address(host string) string { return "http://" + host + "/?k=" + p.guard.key() }
 
-// listen listens on a loopback address.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
+// LoopbackAddress returns addr with 127.0.0.1 in the place of an empty host or of localhost. It returns
+// an error if addr has no port, or if others than this machine can reach its host. Serve has the same
+// requirements; a program that takes the address from its user can check it before it starts anything.
+func LoopbackAddress(addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("page: address %q: want 127.0.0.1:PORT or :PORT", addr)
+		return "", fmt.Errorf("address %q: want 127.0.0.1:PORT or :PORT", addr)
 	}
 	if host == "" || host == "localhost" {
 		host = "127.0.0.1"
 	}
 	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
-		return nil, fmt.Errorf("page: others can reach %s, and who opens the page can call every tool: "+
+		return "", fmt.Errorf("others can reach %s, and who opens the page can call every tool: "+
 			"listen on 127.0.0.1:%s, or use page.Handler behind a login", addr, port)
 	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// listen listens on a loopback address.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	local, err := LoopbackAddress(addr)
+	if err != nil {
+		return nil, fmt.Errorf("page: %w", err)
+	}
 	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	listener, err := config.Listen(ctx, "tcp", local)
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
