@@ -92,6 +92,9 @@ type eOrder struct {
 	Pair  []string `json:"pair,omitempty" validate:"omitempty,min=2"`
 	Lines []eLine  `json:"lines,omitempty" validate:"omitempty,dive"`
 	Share *big.Rat `json:"share,omitempty"`
+	Rate  float64  `json:"rate,omitempty"`
+	Grid  [][]int  `json:"grid,omitempty"`
+	Args  []any    `json:"args,omitempty"`
 }
 
 type eLine struct {
@@ -133,8 +136,27 @@ func TestWhatIsTried(t *testing.T) {
 		{`{"order":{"query":"tea","small":5}}`, `{"query":"tea","small":5}`, nil},
 		{`{"order":"{\"query\":\"tea\"}"}`, `{"query":"tea"}`, nil},
 		{`{"order":{"query":"tea","small":"x"}}`, `{"query":"tea"}`, nil},
-		{`{"order":{"q":"tea","words":5}}`, `{"query":"text"}`, []string{"/query"}},
-		{`{"querry":{"small":5}}`, `{"query":"5"}`, nil},
+		{`{"order":{"q":"tea","words":5}}`, `{"words":["5"],"query":"tea"}`, nil},
+		{`{"search":{"query":"tea","small":5}}`, `{"query":"tea","small":5}`, nil},
+		{`{"kwargs":{"query":"tea","smal":5}}`, `{"query":"tea","small":5}`, nil},
+		{`{"buyer":{"query":"Bob","small":5},"small":1}`, `{"small":1,"query":"text"}`, []string{"/query"}},
+		{`{"verbose":true,"session":"abc"}`, `{"query":"text"}`, []string{"/query"}},
+		{`{"query":"tea","lines":{"ada":{"name":"cup","count":1},"bob":{"count":2}}}`, `{"query":"tea"}`, nil},
+		{`{"query":"tea","lines":{"0":{"name":"cup","count":0},"1":{"name":"pot","count":1}}}`, `{"query":"tea","lines":[{"name":"cup","count":1},{"name":"pot","count":1}]}`, nil},
+		{`{"query":"tea","grid":{"0":[1,2]}}`, `{"query":"tea","grid":[[1,2]]}`, nil},
+		{`{"query":"tea","grid":"[1,2]"}`, `{"query":"tea","grid":[[1,2]]}`, nil},
+		{`{"query":"tea","args":{"args":{"a":1}}}`, `{"query":"tea","args":[{"args":{"a":1}}]}`, nil},
+		{`{"query":"tea","args":{"items":[1]}}`, `{"query":"tea","args":[1]}`, nil},
+		{`{"query":"tea","words":{"0":"a","1":5}}`, `{"query":"tea","words":["a","5"]}`, nil},
+		{`{"query":"tea","words":{"ada":true}}`, `{"query":"tea","words":["true"]}`, nil},
+		{`{"query":"tea","rate":".5"}`, `{"query":"tea"}`, nil},
+		{`{"query":"tea","rate":"minus 5"}`, `{"query":"tea"}`, nil},
+		{`{"query":"tea","rate":"- 5"}`, `{"query":"tea"}`, nil},
+		{`{"query":"tea","rate":"10k"}`, `{"query":"tea"}`, nil},
+		{`{"query":"tea","rate":"10 kg"}`, `{"query":"tea","rate":10}`, nil},
+		{`{"query":"tea","share":"1 1/2"}`, `{"query":"tea"}`, nil},
+		{`{"query":"tea","force":"fAlse"}`, `{"query":"tea","force":false}`, nil},
+		{`{"querry":{"small":5}}`, `{"small":5,"query":"text"}`, []string{"/query"}},
 		{`{"query":"tea","share":"1/0"}`, `{"query":"tea"}`, nil},
 		{`{"query":"tea","from":"room-5"}`, `{"query":"tea","from":5}`, nil},
 		{`{"from":"4 days","query":{"text":"tea"}}`, `{"from":4,"query":"tea"}`, nil},
@@ -172,8 +194,21 @@ type eLogin struct {
 	Note     string `json:"note,omitempty"`
 	More     any    `json:"more,omitempty"`
 
+	Words  []string          `json:"words,omitempty"`
+	Header map[string]string `json:"header,omitempty"`
+	Counts map[string]int    `json:"counts,omitempty"`
+	Proof  eProof            `json:"proof,omitempty"`
+
 	Old []eOldLogin `json:"old,omitempty" validate:"max=1"`
 }
+
+type eProof interface{ isProof() }
+
+type eKeyProof struct {
+	Key string `json:"key" secret:"true"`
+}
+
+func (eKeyProof) isProof() {}
 
 type eOldLogin struct {
 	User     string `json:"user"`
@@ -184,8 +219,11 @@ type eOldLogin struct {
 // name that does not exist, and what is inside of another value.
 func TestSecretsUnderOtherNames(t *testing.T) {
 	t.Parallel()
+	proofs := binding.Union{
+		Interface: reflect.TypeFor[eProof](), Discriminator: "kind", Variants: map[string]reflect.Type{"key": reflect.TypeFor[eKeyProof]()},
+	}
 	for _, loose := range []bool{false, true} {
-		p := mustCompile(t, reflect.TypeFor[eLogin](), binding.Input, binding.Options{AllowUnknown: loose})
+		p := mustCompile(t, reflect.TypeFor[eLogin](), binding.Input, binding.Options{AllowUnknown: loose, Unions: []binding.Union{proofs}})
 		for _, call := range []string{
 			`{"user":"ada","limit":"x","pasword":"hunter2"}`,
 			`{"limit":"x","passwd":"hunter2"}`,
@@ -194,6 +232,15 @@ func TestSecretsUnderOtherNames(t *testing.T) {
 			`{"user":"ada","limit":"x","more":{"password":"hunter2"}}`,
 			`{"user":"ada","limit":"x","more":"hunter2"}`,
 			`{"user":"ada","limit":{"password":"hunter2"}}`,
+			`{"user":"ada","words":"{\"password\":\"hunter2\"}"}`,
+			`{"user":"ada","limit":"{\"password\":\"hunter2\"}"}`,
+			`{"user":"{\"password\":\"hunter2\"}","limit":"x"}`,
+			`{"user":"{\"a\":[{\"Pass_Word\":\"hunter2\"}]}","limit":"x"}`,
+			`{"user":"ada","header":{"password":"hunter2"},"limit":"x"}`,
+			`{"data":{"user":"ada","header":{"password":"hunter2"},"limit":"x"}}`,
+			`{"user":"ada","counts":{"password":"hunter2"}}`,
+			`{"user":"ada","proof":{"kind":{"key":"hunter2"}}}`,
+			`{"user":"ada","proof":{"kind":["hunter2"]}}`,
 			`{"user":"ada","note":{"password":"hunter2"}}`,
 			`{"user":"ada","note":{"password":"hunter2","user":"ada"}}`,
 			`{"user":"ada","note":["hunter2"]}`,

@@ -61,6 +61,7 @@ func TestUnquoted(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
 		`"5"`: "5", `"[1]"`: "", `"{\"a\":1}"`: `{"a":1}`, `"True"`: "true", `"5 items"`: "", `"{"`: "", `5`: "", `""`: "", `"null"`: "",
+		`" 5"`: "5", `"\ntrue "`: "true", `"\tFALSE"`: "false", `" {\"a\":1}\r\n"`: `{"a":1}`, `"\u00a05"`: "", `" "`: "",
 	} {
 		got, ok := jsonedit.Unquoted([]byte(raw), jsontext.KindNumber, jsontext.KindBool, jsontext.KindObject)
 		if string(got) != want || ok != (want != "") {

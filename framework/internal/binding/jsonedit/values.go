@@ -13,6 +13,7 @@ func Unquoted(raw []byte, want ...jsontext.Kind) ([]byte, bool) {
 	if !ok {
 		return nil, false
 	}
+	inner = bytes.Trim(inner, " \t\r\n")
 	switch string(inner) { // as Python writes them
 	case "True", "False", "TRUE", "FALSE":
 		inner = bytes.ToLower(inner)

@@ -223,10 +223,11 @@ func (d *decoder) got(n Node, raw []byte) string {
 }
 
 // got describes a value that the caller sent for n. In a type with secrets it hides a value that may contain
-// a secret: any value for a node with a secret member, and a container where n wants something else. n is
-// nil for the name of a union's variant.
+// a secret: any value for a node with a secret member, a container where n wants something else, and what
+// names a secret. n is nil for the name of a union's variant.
 func (p *Plan) got(n Node, raw []byte) string {
-	if p.Secretive && n != nil && !empty(raw) && (hasSecret(n, map[Node]bool{}) || schema.Misplaced(p.Words(n, nil), raw)) {
+	if p.Secretive && !empty(raw) && (n == nil && isContainer(raw) ||
+		n != nil && (hasSecret(n) || schema.Misplaced(p.Words(n, nil), raw)) || p.namesSecret(raw)) {
 		return "a value that is not shown (" + report.KindNames[jsontext.KindOf(raw)] + ")"
 	}
 	return report.GotWords(raw)
@@ -234,12 +235,15 @@ func (p *Plan) got(n Node, raw []byte) string {
 
 // empty reports whether a value has nothing to hide.
 func empty(raw []byte) bool {
-	switch jsontext.KindOf(raw) {
-	case jsontext.KindObject, jsontext.KindArray:
+	if isContainer(raw) {
 		return jsontext.Len(raw) == 0
-	default:
-		return jsontext.KindOf(raw) == jsontext.KindNull
 	}
+	return jsontext.KindOf(raw) == jsontext.KindNull
+}
+
+func isContainer(raw []byte) bool {
+	kind := jsontext.KindOf(raw)
+	return kind == jsontext.KindObject || kind == jsontext.KindArray
 }
 
 // expect is raw if it is of the wanted kind, or the content of a string if that is; otherwise

@@ -28,7 +28,7 @@ func (m *Mask) learn(n Node, seen map[Node]bool) {
 		return
 	}
 	seen[n] = true
-	m.holds[n] = hasSecret(n, make(map[Node]bool))
+	m.holds[n] = hasSecret(n)
 	for _, child := range Children(n) {
 		m.learn(child, seen)
 	}

@@ -112,7 +112,8 @@ type Plan struct {
 	printer *schemer             // renders wanted schemas for error texts
 	own     map[Node]*schema.Raw // what schema hooks say; nil if none says anything
 
-	Secretive bool // some member is a secret
+	Secretive   bool     // some member is a secret
+	secretNames []string // flattened
 }
 
 // Compile compiles t. If there is a fault that is not a warning, the plan is nil. It never
@@ -164,7 +165,8 @@ func compile(t reflect.Type, mode Mode, opts Options) (*Plan, []report.Fault) {
 	p.schema = text
 	p.fields = p.describeFields()
 	p.check = userCheckOf(t)
-	p.Secretive = hasSecret(p.root, map[Node]bool{})
+	p.secretNames = secretNames(p.root, map[Node]bool{})
+	p.Secretive = len(p.secretNames) > 0
 	return p, c.List
 }
 

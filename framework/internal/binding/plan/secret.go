@@ -6,6 +6,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/spelling"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -21,19 +22,55 @@ func (p *Plan) ShowsSecret(raw []byte) bool { return p.HoldsSecret(p.root, raw) 
 
 // HoldsSecret reports whether raw, a value for n, has a secret member, or something that may be one.
 func (p *Plan) HoldsSecret(n Node, raw []byte) bool {
-	return secrets{somewhere: p.Secretive, loose: p.opts.AllowUnknown}.in(n, raw)
+	return secrets{somewhere: p.Secretive, loose: p.opts.AllowUnknown}.in(n, raw) || p.namesSecret(raw)
 }
 
 // hasSecret reports whether a value of n can have a secret member.
-func hasSecret(n Node, seen map[Node]bool) bool {
+func hasSecret(n Node) bool { return len(secretNames(n, map[Node]bool{})) > 0 }
+
+// secretNames returns the flattened names of the secret members that a value of n can have.
+func secretNames(n Node, seen map[Node]bool) (names []string) {
 	if n = held(n); seen[n] {
-		return false
+		return nil
 	}
 	seen[n] = true
-	if s, ok := n.(*StructNode); ok && slices.ContainsFunc(s.Fields, func(f *Member) bool { return f.Secret }) {
-		return true
+	if s, ok := n.(*StructNode); ok {
+		for _, f := range s.Fields {
+			if f.Secret {
+				names = append(names, spelling.Flatten(f.Name))
+			}
+		}
 	}
-	return slices.ContainsFunc(Children(n), func(below Node) bool { return hasSecret(below, seen) })
+	for _, below := range Children(n) {
+		names = append(names, secretNames(below, seen)...)
+	}
+	return names
+}
+
+// namesSecret reports whether raw has a member with the name of a secret, at any depth, wherever the schema
+// wants one. It looks into texts that contain JSON.
+func (p *Plan) namesSecret(raw []byte) bool {
+	if !p.Secretive {
+		return false
+	}
+	if inner, ok := jsonedit.Unquoted(raw, jsontext.KindObject, jsontext.KindArray); ok {
+		raw = inner
+	}
+	for item := range jsontext.Elements(raw) {
+		if p.namesSecret(item) {
+			return true
+		}
+	}
+	for key, value := range jsontext.Members(raw) {
+		if p.isSecretName(key.String()) || p.namesSecret(value) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Plan) isSecretName(name string) bool {
+	return slices.Contains(p.secretNames, spelling.Flatten(name))
 }
 
 // in reports whether raw, a value for n, has a secret member, or something that may be one.
@@ -104,7 +141,10 @@ func (p *Plan) shown(f Finding) report.Issue {
 }
 
 func (p *Plan) hideNames(f *Finding) {
-	names := strings.Split(f.Path, "/") // the first is empty
+	names := strings.Split(f.Path, "/")                                // the first is empty
+	if f.Got != "" && slices.ContainsFunc(names[1:], p.isSecretName) { // such as an entry of a map
+		f.Got = "a value that is not shown"
+	}
 	hide(p.root, names[1:], false)
 	if path := strings.Join(names, "/"); path != f.Path {
 		f.Path = path

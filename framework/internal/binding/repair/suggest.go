@@ -56,7 +56,7 @@ func (p guesser) correct(ctx context.Context, raw []byte, found []plan.Finding) 
 	if len(raw) > maxTryInput || p.ShowsSecret(raw) || strangers(found) > plan.MaxGuesses {
 		return "", nil
 	}
-	if inner, named := wrapped(raw, found); inner != nil {
+	if inner, named := p.wrapped(raw, found); inner != nil {
 		if p.ShowsSecret(inner) {
 			return "", nil
 		}
@@ -64,7 +64,7 @@ func (p guesser) correct(ctx context.Context, raw []byte, found []plan.Finding) 
 		if err == nil {
 			return string(jsontext.Compact(nil, inner)), nil
 		}
-		if named || strangers(next) == 0 {
+		if named || 2*strangers(next) <= jsontext.Len(inner) {
 			raw, found = inner, next
 		}
 	}
@@ -88,12 +88,13 @@ func (p guesser) correct(ctx context.Context, raw []byte, found []plan.Finding) 
 }
 
 // wrappers are names that a model puts around the arguments.
-var wrappers = []string{"arguments", "args", "params", "parameters", "input", "payload", "body", "request"}
+var wrappers = []string{"arguments", "args", "kwargs", "params", "parameters", "input", "payload", "body", "request"}
 
 // wrapped is the object, or the object in a text, that is the only member of the call, if the member does not
-// exist. If it is named, it has the name of a wrapper. Otherwise its name is near to no argument; a model may
-// name the arguments after the tool or its subject. Without such an object, wrapped returns nil.
-func wrapped(raw []byte, found []plan.Finding) (inner []byte, named bool) {
+// exist. If it is named, it has the name of a wrapper. Otherwise no argument that is an object has a near name
+// or takes the object; a model may name the arguments after the tool or its subject. Without such an object,
+// wrapped returns nil.
+func (p guesser) wrapped(raw []byte, found []plan.Finding) (inner []byte, named bool) {
 	member, ok := onlyPart(raw)
 	if !ok || jsontext.KindOf(raw) != jsontext.KindObject {
 		return nil, false
@@ -104,18 +105,27 @@ func wrapped(raw []byte, found []plan.Finding) (inner []byte, named bool) {
 		if f.Rule != report.RuleUnknown || parent != "" || !ok {
 			continue
 		}
+		if inner, ok := jsonedit.Unquoted(member, jsontext.KindObject); ok {
+			member = inner
+		}
 		named = slices.Contains(wrappers, strings.ToLower(name))
-		if !named && spelling.Nearest(name, names(owner)) != "" {
+		if jsontext.KindOf(member) != jsontext.KindObject || !named && (jsontext.Len(member) == 0 || p.takes(owner, name, member)) {
 			return nil, false
 		}
-		if inner, ok := jsonedit.Unquoted(member, jsontext.KindObject); ok {
-			return inner, named
-		}
-		if jsontext.KindOf(member) == jsontext.KindObject && jsontext.Len(member) > 0 {
-			return member, named
-		}
+		return member, named
 	}
 	return nil, false
+}
+
+// takes reports whether the object may be meant for a member of owner: an object or a list that takes it, or one
+// with a near name.
+func (p guesser) takes(owner *plan.StructNode, name string, object []byte) bool {
+	near := spelling.Nearest(name, names(owner))
+	return slices.ContainsFunc(owner.Fields, func(f *plan.Member) bool {
+		k := p.Words(f.Node, f.Rules)
+		fits := schema.SameShape(k, object) || p.itemsOf(f.Node, f.Rules, object) != nil
+		return fits && (f.Name == near || p.Fits(f.Node, f.Rules, object))
+	})
 }
 
 // names are the names of the members of n.
@@ -141,6 +151,7 @@ type attempt struct {
 	plan     guesser
 	raw      []byte
 	times    map[string]int // how often each place was corrected
+	unknown  map[string]int // how many members of an object did not exist when the names were corrected
 	examples []string       // pointers of the values that the caller did not mean
 }
 
@@ -148,6 +159,12 @@ type attempt struct {
 // judged only when both sides are right, and a member is missing only if no other name meant it.
 func (a *attempt) mendAll(found []plan.Finding) {
 	stage := stageOf(slices.MinFunc(found, func(x, y plan.Finding) int { return stageOf(x) - stageOf(y) }))
+	a.unknown = map[string]int{}
+	for _, f := range found {
+		if parent, _ := jsonedit.SplitPointer(f.Path); f.Rule == report.RuleUnknown {
+			a.unknown[parent]++
+		}
+	}
 	for _, f := range found {
 		if stageOf(f) == stage {
 			a.mend(f)
@@ -226,7 +243,7 @@ func (a *attempt) near(f plan.Finding, value []byte) []byte {
 		return nil
 	}
 	near := p.near(f.Node, f.Rules, value)
-	if near == nil || p.HoldsSecret(f.Node, near) {
+	if near == nil || bytes.Equal(near, value) || p.HoldsSecret(f.Node, near) {
 		return nil
 	}
 	return near
@@ -304,7 +321,7 @@ func (a *attempt) rename(f plan.Finding, parent, name string) {
 	a.edit(parent, func(object []byte) []byte {
 		value, _ := jsontext.Member(object, name)
 		rest := jsonedit.WithoutMember(object, name)
-		meant := a.plan.meant(owner, object, name, value)
+		meant := a.plan.meant(owner, object, name, value, a.unknown[parent] == 1)
 		if meant == "" || a.plan.Secretive && spelling.Flatten(meant) != spelling.Flatten(name) {
 			return rest
 		}
@@ -316,9 +333,9 @@ func (a *attempt) rename(f plan.Finding, parent, name string) {
 }
 
 // meant returns the unused member that a misspelled name stands for. That is the member with the nearest name.
-// If no name is near and exactly one required member is missing, it is that member, provided that the value
-// fits. Otherwise meant returns "".
-func (p guesser) meant(owner *plan.StructNode, object []byte, name string, value []byte) string {
+// If no name is near, exactly one required member is missing, and alone says that no other member does not
+// exist, it is that member, provided that the value fits. Otherwise meant returns "".
+func (p guesser) meant(owner *plan.StructNode, object []byte, name string, value []byte, alone bool) string {
 	var free, missing []string
 	for _, member := range owner.Fields {
 		if _, given := jsontext.Member(object, member.Name); given {
@@ -332,19 +349,10 @@ func (p guesser) meant(owner *plan.StructNode, object []byte, name string, value
 	if best := spelling.Nearest(name, free); best != "" {
 		return best
 	}
-	for key := range jsontext.Members(object) {
-		if _, known := owner.ByName[key.String()]; !known && !key.Is(name) {
-			return ""
-		}
-	}
-	if len(missing) != 1 {
+	if !alone || len(missing) != 1 {
 		return ""
 	}
 	only := owner.Fields[owner.ByName[missing[0]]]
-	container := jsontext.KindOf(value) == jsontext.KindObject || jsontext.KindOf(value) == jsontext.KindArray
-	if container && plan.KindOf(only.Node) == rules.TextKind {
-		return ""
-	}
 	if !p.Fits(only.Node, only.Rules, value) && p.near(only.Node, only.Rules, value) == nil {
 		return ""
 	}

@@ -24,6 +24,9 @@ import (
 // right may have faults inside, which are corrected by themselves.
 func (p guesser) near(n plan.Node, c *rules.Constraints, value []byte) []byte {
 	k := p.Words(n, c)
+	if near := p.itemsOf(n, c, value); near != nil {
+		return near
+	}
 	if only, ok := onlyPart(value); ok && !schema.SameShape(k, value) {
 		if p.Fits(n, c, only) || schema.SameShape(k, only) {
 			return only
@@ -33,6 +36,36 @@ func (p guesser) near(n plan.Node, c *rules.Constraints, value []byte) []byte {
 		}
 	}
 	return p.nearer(n, c, value)
+}
+
+// itemsOf is a list for n of an object in the place of it: its values, if its keys are 0, 1 and so on, or the
+// object itself, if it is an item. What is wrong inside is corrected by itself. Otherwise itemsOf returns nil.
+func (p guesser) itemsOf(n plan.Node, c *rules.Constraints, object []byte) []byte {
+	if plan.KindOf(n) != rules.ListKind || jsontext.KindOf(object) != jsontext.KindObject {
+		return nil
+	}
+	if items := indexed(object); items != nil {
+		return jsonedit.List(items)
+	}
+	one := jsonedit.List([][]byte{object})
+	switch elem := plan.Bare(plan.Children(plan.Bare(n))[0]).(type) {
+	case *plan.StructNode:
+		for key := range jsontext.Members(object) {
+			if _, known := elem.ByName[key.String()]; known {
+				return one
+			}
+		}
+		return nil
+	case *plan.AnyNode, *plan.RawNode:
+		if only, ok := onlyPart(object); ok && jsontext.KindOf(only) == jsontext.KindArray {
+			return nil // {"items":[…]}
+		}
+		return one
+	}
+	if p.Fits(n, c, one) {
+		return one
+	}
+	return nil
 }
 
 // onlyPart is the only item of a list, or the only member of an object.
@@ -65,6 +98,9 @@ func (p guesser) nearer(n plan.Node, c *rules.Constraints, value []byte) []byte 
 	k := p.Words(n, c)
 	if plan.KindOf(n) != rules.TextKind {
 		if inner, ok := jsonedit.Unquoted(value, jsontext.KindArray, jsontext.KindObject); ok && schema.SameShape(k, inner) {
+			if one := jsonedit.List([][]byte{inner}); !p.Fits(n, c, inner) && p.Fits(n, c, one) {
+				return one // "[1,2]" for a list of lists
+			}
 			return inner
 		}
 	}
@@ -104,7 +140,7 @@ func candidates(n plan.Node, c *rules.Constraints, k schema.Keywords, value []by
 		}
 		if isText {
 			out = append(out, nearTexts(k, text)...)
-		} else {
+		} else if !isContainer(value) {
 			out = append(out, jsontext.QuoteBytes(nil, value))
 		}
 		for _, candidate := range out {
@@ -115,13 +151,22 @@ func candidates(n plan.Node, c *rules.Constraints, k schema.Keywords, value []by
 	}
 }
 
+func isContainer(value []byte) bool {
+	kind := jsontext.KindOf(value)
+	return kind == jsontext.KindObject || kind == jsontext.KindArray
+}
+
 var boolWords = map[string][]byte{
+	"true": []byte("true"), "false": []byte("false"),
 	"yes": []byte("true"), "y": []byte("true"), "on": []byte("true"), "1": []byte("true"), "enabled": []byte("true"), "t": []byte("true"),
 	"no": []byte("false"), "n": []byte("false"), "off": []byte("false"), "0": []byte("false"), "disabled": []byte("false"), "f": []byte("false"),
 }
 
 // aNumber is a number as people write it, with commas between the thousands.
 var aNumber = lazily(`[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?`)
+
+// multiplied is a letter after a number that stands for thousands or more.
+var multiplied = lazily(`^[kKmMbBgGtT]([^a-zA-Z]|$)`)
 
 // numberIn is the only number in a text, or the value if it is one.
 func numberIn(value []byte) []byte {
@@ -137,6 +182,9 @@ func numberIn(value []byte) []byte {
 		return nil
 	}
 	from, to := found[0][0], found[0][1]
+	if before := strings.ToLower(strings.TrimSpace(text[:from])); strings.HasSuffix(before, "minus") || strings.HasSuffix(before, ".") || strings.HasSuffix(text[:from], "- ") || multiplied().MatchString(text[to:]) {
+		return nil // .5, minus 5, 10k: it would be another number
+	}
 	if from > 0 && text[from-1] != ' ' && (text[from] == '-' || text[from] == '+') {
 		from++ // the hyphen of room-5
 	}
@@ -162,6 +210,9 @@ func rounded(number []byte) []byte {
 // nearTexts are other spellings of a text.
 func nearTexts(k schema.Keywords, text string) [][]byte {
 	trimmed := strings.TrimSpace(text)
+	if trimmed == "" {
+		return nil
+	}
 	if bytes, err := plan.OtherBase64([]byte(trimmed)); err == nil && k.Text("contentEncoding") == "base64" {
 		return jsonedit.QuoteAll([]string{base64.StdEncoding.EncodeToString(bytes)})
 	}
@@ -194,8 +245,8 @@ func nearTexts(k schema.Keywords, text string) [][]byte {
 	return jsonedit.QuoteAll(slices.DeleteFunc(out, func(other string) bool { return other == text }))
 }
 
-// aFraction is a number that would be another without its point or slash.
-var aFraction = lazily(`^[-+]?[0-9]+[./][0-9]+$`)
+// aFraction is a number, a fraction or a range that would be another number without its signs.
+var aFraction = lazily(`^-|^[-+0-9 ./]{1,8}$`)
 
 // plainly leaves out what people put between the parts of a number or a code.
 var plainly = strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "", "/", "")
@@ -233,11 +284,7 @@ func (p guesser) nearList(n plan.Node, c *rules.Constraints, k schema.Keywords, 
 
 // listed is value as a list.
 func (p guesser) listed(n, elem plan.Node, c *rules.Constraints, value []byte) []byte {
-	if items := indexed(value); items != nil && p.Fits(n, c, jsonedit.List(items)) {
-		return jsonedit.List(items)
-	}
-	one := jsonedit.List([][]byte{value})
-	if p.Fits(n, c, one) || schema.SameShape(p.Words(elem, c.Element()), value) && jsontext.KindOf(value) == jsontext.KindObject && notOnlyList(value) {
+	if one := jsonedit.List([][]byte{value}); p.Fits(n, c, one) {
 		return one
 	}
 	text, isText := jsontext.String(value)
@@ -278,12 +325,6 @@ func indexed(object []byte) (items [][]byte) {
 		items = append(items, item)
 	}
 	return items
-}
-
-// notOnlyList is false for an object of one member, which is a list: {"items":[…]} in the place of it.
-func notOnlyList(object []byte) bool {
-	only, ok := onlyPart(object)
-	return !ok || jsontext.KindOf(only) != jsontext.KindArray
 }
 
 // filled adds examples to a list or a map that has too little, and returns their pointers; nil: it has
