@@ -95,6 +95,8 @@ type eOrder struct {
 	Rate  float64  `json:"rate,omitempty"`
 	Grid  [][]int  `json:"grid,omitempty"`
 	Args  []any    `json:"args,omitempty"`
+
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 type eLine struct {
@@ -149,6 +151,9 @@ func TestWhatIsTried(t *testing.T) {
 		{`{"query":"tea","args":{"items":[1]}}`, `{"query":"tea","args":[1]}`, nil},
 		{`{"query":"tea","words":{"0":"a","1":5}}`, `{"query":"tea","words":["a","5"]}`, nil},
 		{`{"query":"tea","words":{"ada":true}}`, `{"query":"tea","words":["true"]}`, nil},
+		{`{"query":"tea","labels":[{"key":"a","value":"b"}]}`, `{"query":"tea","labels":{"a":"b"}}`, nil},
+		{`{"query":"tea","labels":[{"name":"a","value":"b"},{"name":"c","value":"d"}]}`, `{"query":"tea","labels":{"a":"b","c":"d"}}`, nil},
+		{`{"query":"tea","labels":[{"a":"b","c":"d"}]}`, `{"query":"tea"}`, nil},
 		{`{"query":"tea","rate":".5"}`, `{"query":"tea"}`, nil},
 		{`{"query":"tea","rate":"minus 5"}`, `{"query":"tea"}`, nil},
 		{`{"query":"tea","rate":"- 5"}`, `{"query":"tea"}`, nil},
@@ -277,5 +282,20 @@ func TestWordsOfOwnJSON(t *testing.T) {
 	got := refusal(t, mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{}), `{"x":{}}`)
 	if text := got.Error(); !strings.Contains(text, "Want the JSON form of fPanicJSON.") {
 		t.Error(text)
+	}
+}
+
+// TestHugeExamples: no example is built that is too long to be tried.
+func TestHugeExamples(t *testing.T) {
+	type in struct {
+		Grid  [64][64][64]uint8 `json:"grid"`
+		Lists [][][]string      `json:"lists" validate:"len=50,dive,len=50,dive,len=50"`
+	}
+	p := mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{})
+	if got := refusal(t, p, `{}`); got.Try != "" {
+		t.Errorf("tried %d bytes", len(got.Try))
+	}
+	if n := testing.AllocsPerRun(1, func() { _ = refusal(t, p, `{}`) }); n > 50000 {
+		t.Errorf("%.0f allocations", n)
 	}
 }

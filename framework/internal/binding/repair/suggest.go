@@ -117,14 +117,14 @@ func (p guesser) wrapped(raw []byte, found []plan.Finding) (inner []byte, named 
 	return nil, false
 }
 
-// takes reports whether the object may be meant for a member of owner: an object or a list that takes it, or one
-// with a near name.
+// takes reports whether the object may be meant for a member of owner: one with a near name that is an object
+// or a list, or a struct that takes it. A map takes any object.
 func (p guesser) takes(owner *plan.StructNode, name string, object []byte) bool {
 	near := spelling.Nearest(name, names(owner))
 	return slices.ContainsFunc(owner.Fields, func(f *plan.Member) bool {
-		k := p.Words(f.Node, f.Rules)
-		fits := schema.SameShape(k, object) || p.itemsOf(f.Node, f.Rules, object) != nil
-		return fits && (f.Name == near || p.Fits(f.Node, f.Rules, object))
+		_, isStruct := plan.Bare(f.Node).(*plan.StructNode)
+		return isStruct && p.Fits(f.Node, f.Rules, object) ||
+			f.Name == near && (schema.SameShape(p.Words(f.Node, f.Rules), object) || p.itemsOf(f.Node, f.Rules, object) != nil)
 	})
 }
 

@@ -63,12 +63,12 @@ func (p guesser) exampleMap(n *plan.MapNode, c *rules.Constraints, depth int) []
 }
 
 func (p guesser) exampleMembers(n *plan.MapNode, c *rules.Constraints, count, depth int) []byte {
-	out := jsonedit.EmptyObject
+	out, value := jsonedit.EmptyObject, p.example(n.Elem, c.Element(), depth+1)
 	for i, name := range p.keyExamples(n.Key, c.KeyRules()) {
-		if i == count {
+		if i == count || len(out) > maxTry {
 			break
 		}
-		out = jsonedit.WithMember(out, name, p.example(n.Elem, c.Element(), depth+1))
+		out = jsonedit.WithMember(out, name, value)
 	}
 	return out
 }

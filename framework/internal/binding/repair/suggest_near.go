@@ -27,6 +27,9 @@ func (p guesser) near(n plan.Node, c *rules.Constraints, value []byte) []byte {
 	if near := p.itemsOf(n, c, value); near != nil {
 		return near
 	}
+	if plan.KindOf(n) == rules.MapKind && jsontext.KindOf(value) == jsontext.KindArray {
+		return pairs(value)
+	}
 	if only, ok := onlyPart(value); ok && !schema.SameShape(k, value) {
 		if p.Fits(n, c, only) || schema.SameShape(k, only) {
 			return only
@@ -66,6 +69,28 @@ func (p guesser) itemsOf(n plan.Node, c *rules.Constraints, object []byte) []byt
 		return one
 	}
 	return nil
+}
+
+// pairs is the object of a list of objects with a key and a value each, or nil.
+func pairs(list []byte) []byte {
+	out := jsonedit.EmptyObject
+	for item := range jsontext.Elements(list) {
+		var name string
+		var value []byte
+		for key, member := range jsontext.Members(item) {
+			switch {
+			case key.Is("value"):
+				value = member
+			case key.Is("key"), key.Is("name"):
+				name, _ = jsontext.String(member)
+			}
+		}
+		if _, taken := jsontext.Member(out, name); name == "" || value == nil || taken || jsontext.Len(item) != 2 {
+			return nil
+		}
+		out = jsonedit.WithMember(out, name, value)
+	}
+	return out
 }
 
 // onlyPart is the only item of a list, or the only member of an object.

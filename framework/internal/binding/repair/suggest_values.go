@@ -57,12 +57,17 @@ func (p guesser) exampleObject(n *plan.StructNode, depth int) []byte {
 	return out
 }
 
+// exampleList repeats the example of an item. What is too long to be tried is null.
 func (p guesser) exampleList(elem plan.Node, c *rules.Constraints, k schema.Keywords, depth int) []byte {
-	var items [][]byte
-	for range min(least(k, "minItems"), 64) {
-		items = append(items, p.example(elem, c.Element(), depth+1))
+	count := min(least(k, "minItems"), 64)
+	if count == 0 {
+		return []byte("[]")
 	}
-	return jsonedit.List(items)
+	item := p.example(elem, c.Element(), depth+1)
+	if count*len(item) > maxTry {
+		return []byte("null")
+	}
+	return jsonedit.List(slices.Repeat([][]byte{item}, count))
 }
 
 // least is the bound that a keyword such as minItems sets, or 0.
