@@ -168,9 +168,9 @@ func TestFormatsOnMegabytes(t *testing.T) {
 		{reflect.TypeFor[map[string]int](), "dive,keys,hostname,endkeys", "{" + quote(text("a.", "!")) + ":1}"},
 		{reflect.TypeFor[any](), "hostname", quote(text("a.", "!"))},
 	} {
-		// Only the time matters: some of the texts are values of the format.
-		plain, judged := decodeTime(t, withTag(tt.of, ""), tt.args), decodeTime(t, withTag(tt.of, tt.tag), tt.args)
-		if judged > 200*plain { // most take less than 10 times as long, hostname|url 60
+		plain := decodeTime(t, withTag(tt.of, ""), tt.args, 0)
+		judged := decodeTime(t, withTag(tt.of, tt.tag), tt.args, 200*plain)
+		if judged > 200*plain { // most take less than 10 times as long, hostname|url 60 times
 			t.Errorf("%s on %s took %v, and %v without the rule", tt.tag, tt.of, judged, plain)
 		}
 	}
@@ -181,14 +181,15 @@ func withTag(member reflect.Type, rule string) reflect.Type {
 	return reflect.StructOf([]reflect.StructField{{Name: "A", Type: member, Tag: reflect.StructTag(tag)}})
 }
 
-// decodeTime returns the shortest of some times that it takes to decode the member of owner, so that other work
-// of the machine counts little.
-func decodeTime(t *testing.T, owner reflect.Type, member string) time.Duration {
+// decodeTime returns the shortest of five times that it takes to decode the member of owner. While none is short
+// enough, it tries again for a while, because other work of the machine makes single times long.
+func decodeTime(t *testing.T, owner reflect.Type, member string, enough time.Duration) time.Duration {
 	t.Helper()
 	plan := mustCompile(t, owner, binding.Input, binding.Options{})
 	least := time.Hour
-	for range 5 {
+	for n := 0; n < 5 || n < 25 && least > enough; n++ {
 		began := time.Now()
+		// Only the time matters: some of the texts are values of the format.
 		_, _ = plan.Decode(context.Background(), []byte(`{"a":`+member+`}`), reflect.New(owner).Elem())
 		least = min(least, time.Since(began))
 	}

@@ -70,6 +70,20 @@ func TestRelationsBetweenKinds(t *testing.T) {
 	}
 }
 
+// TestOrderOfTexts: validator compares the lengths of texts, which surprises with dates. Build says so.
+func TestOrderOfTexts(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		From string `json:"from"`
+		To   string `json:"to" validate:"gtfield=From"`
+		Same string `json:"same" validate:"eqfield=From"`
+	}
+	plan, faults := binding.Compile(reflect.TypeFor[in](), binding.Input, binding.Options{})
+	if plan == nil || len(faults) != 1 || !faults[0].Warning || faults[0].Path != "in.To" || !strings.Contains(faults[0].Problem, `"gtfield=From" compares the lengths of the texts`) {
+		t.Errorf("%v", faults)
+	}
+}
+
 // TestRelationsAreJudged: what builds is enforced.
 func TestRelationsAreJudged(t *testing.T) {
 	t.Parallel()

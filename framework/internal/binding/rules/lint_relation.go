@@ -33,10 +33,18 @@ func (c *Compiler) lintRelation(r Rule, t, owner reflect.Type) bool {
 		c.Fault("", problem, "Use numbers of Go")
 	case !canCompare(r.Name, t) || !canCompare(r.Name, other):
 		c.Fault("", problem, "Compare them in a method Validate() error of the struct")
+	case t.Kind() == reflect.String && orders(r.Name):
+		c.Warn(fmt.Sprintf("validate rule %q compares the lengths of the texts", r), "Use time.Time or numbers, or compare them in a method Validate() error of the struct")
+		return true
 	default:
 		return true
 	}
 	return false
+}
+
+// orders reports whether a rule is about which value is greater.
+func orders(rule string) bool {
+	return strings.HasPrefix(rule, "gt") || strings.HasPrefix(rule, "lt")
 }
 
 // canCompare reports whether validator looks at values of t, and not only at their length or
