@@ -3,6 +3,7 @@ package oauth_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -50,6 +51,11 @@ func TestDiscovery(t *testing.T) {
 			"URL", nil, "2026-07-28",
 			[]string{"GET /prm", "GET " + asPath},
 		},
+		"C1 announced in another field": {
+			map[string]string{"/mcp": "401|challenge Basic realm=\"x\"\nBearer resource_metadata=\"URL/prm\"", "/prm": prm, asPath: asAt("")},
+			"URL", nil, "2026-07-28",
+			[]string{"GET /prm", "GET " + asPath},
+		},
 		"C3 announced, missing": {map[string]string{"/mcp": `401|challenge Bearer resource_metadata="URL/prm"`, prmPath: prm, asPath: asAt("")}, "", oauth.ErrResource, "", nil},
 		"C4 another resource":   {map[string]string{prmPath + "/mcp": `{"resource":"https://evil.example/mcp","authorization_servers":["URL"]}`}, "", oauth.ErrResource, "", nil},
 		"C4 a sibling":          {map[string]string{prmPath + "/mcp": `{"resource":"URL/mcp2","authorization_servers":["URL"]}`}, "", oauth.ErrResource, "", nil},
@@ -93,6 +99,13 @@ func TestDiscovery(t *testing.T) {
 			in, err := flow(t).Inspect(t.Context(), s.URL+"/mcp")
 			if !errors.Is(err, tt.err) || tt.err == nil && in.Issuer != strings.ReplaceAll(tt.issuer, "URL", s.URL) || in.Revision != tt.revision && tt.err == nil {
 				t.Errorf("issuer %q by %s, %v; want %q, %v\n%+v", in.Issuer, in.Revision, err, tt.issuer, tt.err, in.Steps)
+			}
+			endpoints := map[string]string{"authorization": s.URL + "/authorize", "token": s.URL + "/token", "registration": s.URL + "/register"}
+			if tt.err == nil && !maps.Equal(in.Endpoints, endpoints) {
+				t.Errorf("endpoints %v; want %v", in.Endpoints, endpoints)
+			}
+			if slices.Contains(in.Scopes, "offline_access") { // C29: no authorization server here lists it
+				t.Errorf("asked for %q", in.Scopes)
 			}
 			if asked := s.requests()[1:]; tt.asked != nil && !slices.Equal(asked, tt.asked) {
 				t.Errorf("asked %q", asked)

@@ -215,8 +215,8 @@ func script(t testing.TB, documents map[string]string) *scripted {
 			if where, redirects := strings.CutPrefix(rest, "to "); redirects {
 				w.Header().Set("Location", where)
 			}
-			if challenge, is := strings.CutPrefix(rest, "challenge "); is {
-				w.Header().Set("WWW-Authenticate", challenge)
+			if challenges, are := strings.CutPrefix(rest, "challenge "); are {
+				w.Header()["Www-Authenticate"] = strings.Split(challenges, "\n")
 			}
 			w.WriteHeader(code)
 			return
