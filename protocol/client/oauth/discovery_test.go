@@ -1,11 +1,13 @@
 package oauth_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -148,6 +150,48 @@ func TestDiscoveryStrict(t *testing.T) {
 	}
 	if n := len(s.requests()); n != before {
 		t.Errorf("%d requests got through", n-before)
+	}
+}
+
+// TestC37_LessPublicThanTheServer checks that a public server cannot send the client to this machine.
+func TestC37_LessPublicThanTheServer(t *testing.T) {
+	t.Parallel()
+	const public = "http://8.8.8.8"
+	home := script(t, map[string]string{"/prm": `{"resource":"` + public + `/mcp","authorization_servers":["` + public + `"]}`, asPath: asAt("")})
+	s := script(t, nil)
+	place := s.URL
+	s.URL = public
+	direct := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if address != "8.8.8.8:80" {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}
+		conn, err := new(net.Dialer).DialContext(ctx, network, s.Listener.Addr().String())
+		return publicConn{conn}, err
+	}}
+	proxied := &http.Transport{DisableKeepAlives: true, Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(place) }}
+	for _, transport := range []http.RoundTripper{direct, proxied, carrier{direct}} {
+		f := flow(t, oauth.HTTPClient(&http.Client{Transport: transport}), oauth.Plain("8.8.8.8"))
+		for what, documents := range map[string]map[string]string{
+			"announced metadata":   {"/mcp": `401|challenge Bearer resource_metadata="HOME/prm"`},
+			"authorization server": {"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["HOME"]}`},
+			"itself":               {"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`, asPath: asAt("")},
+		} {
+			for _, address := range []string{home.URL, strings.Replace(home.URL, "127.0.0.1", "localhost", 1)} {
+				for path, text := range documents {
+					s.set(map[string]string{path: strings.ReplaceAll(text, "HOME", address)})
+				}
+				want := oauth.ErrUnsafeURL
+				if what == "itself" {
+					want = nil
+				}
+				if _, err := f.Inspect(t.Context(), public+"/mcp"); !errors.Is(err, want) {
+					t.Errorf("%T, %s at %s: %v", transport, what, address, err)
+				}
+			}
+		}
+	}
+	if asked := home.requests(); len(asked) > 0 {
+		t.Errorf("this machine was asked %q", asked)
 	}
 }
 
