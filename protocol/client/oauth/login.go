@@ -139,7 +139,7 @@ func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []
 	recv := s.flow.config.receiver
 	redirect, err := s.openReceiver(ctx, f.issuer.Issuer)
 	if err != nil {
-		return nil, &Error{Step: stepVisit, Server: s.server, Issuer: f.issuer.Issuer, Err: because(ErrLogin, err)}
+		return nil, err
 	}
 	defer func() { _ = recv.Close() }()
 	id, err := w.identify(ctx, &f.issuer, redirect)
@@ -175,17 +175,32 @@ func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []
 }
 
 // openReceiver opens the receiver. The listener uses the port that the client was registered with,
-// if it is free, because some authorization servers compare ports.
-func (s *site) openReceiver(ctx context.Context, issuer string) (string, error) {
-	l, ok := s.flow.config.receiver.(*listener)
-	if !ok {
-		return s.flow.config.receiver.Open(ctx)
+// if it is free, because some authorization servers compare ports. The redirect URI must be https, or
+// http on this machine (2025-11-25 basic/authorization "Communication Security"). The private-use
+// schemes of RFC 8252 are refused, too, because no revision allows them.
+func (s *site) openReceiver(ctx context.Context, issuer string) (redirect string, err error) {
+	recv := s.flow.config.receiver
+	if l, ok := recv.(*listener); ok {
+		var kept registration
+		if _, err := load(ctx, s.flow.config.store, Key{Kind: Registration, Issuer: issuer, Profile: s.flow.config.profile}, &kept); err != nil {
+			return "", err
+		}
+		redirect, err = l.openLike(ctx, kept.Redirect)
+	} else {
+		redirect, err = recv.Open(ctx)
 	}
-	var kept registration
-	if _, err := load(ctx, s.flow.config.store, Key{Kind: Registration, Issuer: issuer, Profile: s.flow.config.profile}, &kept); err != nil {
-		return "", err
+	e := &Error{Step: stepVisit, Server: s.server, Issuer: issuer}
+	switch {
+	case err != nil:
+		e.Err = because(ErrLogin, err)
+	case openable(redirect) != nil:
+		_ = recv.Close() // the error of the redirect URI is the useful one
+		e.Err = fmt.Errorf("%w: got redirect URI %q, want https, or http on localhost", ErrUnsafeURL, cleaned(redirect))
+		e.Hint = "The Receiver of this program must return another redirect URI."
+	default:
+		return redirect, nil
 	}
-	return l.openLike(ctx, kept.Redirect)
+	return "", e
 }
 
 func (s *site) newVisit(f *found, id identity, redirect string, scopes []string, d demand) *visit {

@@ -207,9 +207,9 @@ func (m *enterprise) loginAtProvider(ctx context.Context, s *site, w *web, provi
 		return subject{}, err
 	}
 	recv := s.flow.config.receiver
-	redirect, err := recv.Open(ctx)
+	redirect, err := s.openReceiver(ctx, m.Issuer)
 	if err != nil {
-		return subject{}, because(ErrLogin, err)
+		return subject{}, err
 	}
 	defer func() { _ = recv.Close() }()
 	id := identity{m.Credentials, ByHand}

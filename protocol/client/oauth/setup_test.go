@@ -218,7 +218,11 @@ func script(t testing.TB, documents map[string]string) *scripted {
 			if challenges, are := strings.CutPrefix(rest, "challenge "); are {
 				w.Header()["Www-Authenticate"] = strings.Split(challenges, "\n")
 			}
+			if !strings.HasPrefix(rest, "{") {
+				rest = ""
+			}
 			w.WriteHeader(code)
+			_, _ = w.Write([]byte(rest))
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")

@@ -51,7 +51,8 @@ func Patience(d time.Duration) Option {
 // Receiver receives the authorization response. It serves one visit at a time; Open waits for an
 // earlier visit.
 type Receiver interface {
-	// Open prepares for a visit, and returns its redirect URI.
+	// Open prepares for a visit, and returns its redirect URI. The URI must be https, or http on
+	// localhost or a loopback address; otherwise the login fails with ErrUnsafeURL.
 	Open(ctx context.Context) (redirectURI string, err error)
 	// Receive is called once after Open. It waits for a response with this state and returns its
 	// query, with repeated parameters. Other responses are answered with 400 and ignored.

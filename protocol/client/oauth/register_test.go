@@ -1,0 +1,145 @@
+package oauth_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+)
+
+// window is a browser that stays closed. It keeps the address that it was asked to open.
+type window struct{ address string }
+
+func (w *window) option() oauth.Option {
+	return oauth.Browser(func(_ context.Context, address string) error {
+		w.address = address
+		return errors.New("no window")
+	})
+}
+
+// param returns a parameter of the authorization request.
+func (w *window) param(t testing.TB, name string) string {
+	t.Helper()
+	u, err := url.Parse(w.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Query().Get(name)
+}
+
+// TestC14_DocumentIfSupported checks that the URL of a metadata document is the client id only at an
+// authorization server that supports it.
+func TestC14_DocumentIfSupported(t *testing.T) {
+	t.Parallel()
+	const document = "https://app.example.com/client.json"
+	for supported, want := range map[string]string{"true": document, "false": "registered"} {
+		s := script(t, map[string]string{
+			"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`,
+			asPath:      strings.Replace(asAt(""), "{", `{"client_id_metadata_document_supported":`+supported+`,`, 1),
+			"/register": `{"client_id":"registered"}`,
+		})
+		w := &window{}
+		if _, err := flow(t, w.option(), oauth.Document(document, nil)).Login(t.Context(), s.URL+"/mcp"); !errors.Is(err, oauth.ErrLogin) {
+			t.Errorf("supported %s: %v", supported, err)
+		}
+		if id := w.param(t, "client_id"); id != want {
+			t.Errorf("supported %s: the client is %q; want %q", supported, id, want)
+		}
+		if registered := slices.Contains(s.requests(), "POST /register"); registered != (want == "registered") {
+			t.Errorf("supported %s: registered %t", supported, registered)
+		}
+	}
+}
+
+// TestC17_RegistrationRefused checks that the error of a refused redirect URI has the words of the
+// authorization server, and names the URI.
+func TestC17_RegistrationRefused(t *testing.T) {
+	t.Parallel()
+	s := script(t, map[string]string{
+		"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`, asPath: asAt(""),
+		"/register": `400|{"error":"invalid_redirect_uri","error_description":"Web addresses only."}`,
+	})
+	const redirect = "http://127.0.0.1:3000/cb"
+	_, err := flow(t, oauth.Receive(&hosted{redirect: redirect})).Login(t.Context(), s.URL+"/mcp")
+	refused, ok := errors.AsType[*oauth.Error](err)
+	if !ok || !errors.Is(err, oauth.ErrNoWay) || refused.Code != "invalid_redirect_uri" || refused.Text != "Web addresses only." || !strings.Contains(refused.Hint, redirect) {
+		t.Errorf("%v", err)
+	}
+}
+
+// hosted is a Receiver with a redirect URI elsewhere. It gets no answer.
+type hosted struct {
+	redirect string
+	open     int // calls of Open without Close
+}
+
+func (h *hosted) Open(context.Context) (string, error) {
+	h.open++
+	return h.redirect, nil
+}
+
+func (h *hosted) Receive(ctx context.Context, _ string) (url.Values, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (h *hosted) Answer(error) {}
+
+func (h *hosted) Close() error {
+	h.open = 0
+	return nil
+}
+
+// TestC23_RedirectURI checks that a redirect URI is https or on this machine, that it is registered with
+// its kind of program, and that the same one is in the authorization request.
+func TestC23_RedirectURI(t *testing.T) {
+	t.Parallel()
+	for redirect, kind := range map[string]string{ // "" : refused
+		"https://app.example.com/cb":       "web",
+		"http://127.0.0.1:3000/cb":         "native",
+		"http://localhost:3000/cb":         "native",
+		"http://[::1]:3000/cb":             "native",
+		"http://app.example.com/cb":        "",
+		"http://localhost.evil.example/cb": "",
+		"http://10.0.0.1/cb":               "",
+		"com.example.app:/cb":              "",
+		"app://localhost/cb":               "",
+		"javascript:alert(1)":              "",
+		"https:":                           "",
+		"/cb":                              "",
+		"":                                 "",
+	} {
+		s, w, h := open(t), &window{}, &hosted{redirect: redirect}
+		_, err := flow(t, w.option(), oauth.Receive(h)).Login(t.Context(), s.url)
+		if want := map[bool]error{true: oauth.ErrUnsafeURL, false: oauth.ErrLogin}[kind == ""]; !errors.Is(err, want) || h.open > 0 {
+			t.Errorf("%q: %v; open %d", redirect, err, h.open)
+		}
+		if kind == "" {
+			if len(s.issuer.Log()) > 0 || w.address != "" {
+				t.Errorf("%q: %d requests, page %q", redirect, len(s.issuer.Log()), w.address)
+			}
+			continue
+		}
+		var about struct {
+			Redirects []string `json:"redirect_uris"`
+			Kind      string   `json:"application_type"`
+		}
+		if err := json.Unmarshal([]byte(s.issuer.Log()[0].Form.Get("metadata")), &about); err != nil {
+			t.Error(err)
+		}
+		if !slices.Equal(about.Redirects, []string{redirect}) || about.Kind != kind || w.param(t, "redirect_uri") != redirect {
+			t.Errorf("%q: registered %+v, sent to %q", redirect, about, w.param(t, "redirect_uri"))
+		}
+	}
+
+	o, h := newOrganization(t), &hosted{redirect: "http://app.example.com/cb"}
+	_, err := flow(t, o.options(oauth.Receive(h))...).Login(t.Context(), o.server.URL+"/mcp")
+	if !errors.Is(err, oauth.ErrUnsafeURL) || errors.Is(err, oauth.ErrLogin) || h.open > 0 {
+		t.Errorf("at an identity provider: %v; open %d", err, h.open)
+	}
+}
