@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,6 +32,9 @@ func TestSystemBrowser(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "opened")); err != nil || string(text) != address+"|" {
 		t.Errorf("%s, %v", text, err)
+	}
+	if err := oauth.SystemBrowser(t.Context(), "javascript:alert(1)"); !errors.Is(err, oauth.ErrUnsafeURL) {
+		t.Errorf("an address that is not a page: %v", err)
 	}
 	program("exit 3")
 	if err := oauth.SystemBrowser(t.Context(), address); err == nil || !strings.Contains(err.Error(), "3") {

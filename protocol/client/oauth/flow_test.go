@@ -40,6 +40,47 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+// TestC30_TokenIsInEveryRequest checks that each request after a login has the token in its header, also
+// within a session, and never in its query.
+func TestC30_TokenIsInEveryRequest(t *testing.T) {
+	t.Parallel()
+	for _, rev := range protocol.Revisions() {
+		s := open(t)
+		f := flow(t, (&user{}).browser(t))
+		if _, err := f.Login(t.Context(), s.url); err != nil {
+			t.Fatal(err)
+		}
+		token, err := f.Token(t.Context(), s.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		methods := map[string]int{}
+		s.intercept(func(_ http.ResponseWriter, r *http.Request) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			methods[r.Method]++
+			if got := r.Header.Values("Authorization"); !slices.Equal(got, []string{"Bearer " + token.Value}) || r.URL.RawQuery != "" {
+				t.Errorf("%s: %s %s has the header %q", rev, r.Method, r.URL, got)
+			}
+			return false
+		})
+		c := mustConnect(t, f, s.url, client.Revisions(rev))
+		call(t, c, "hours", "ann")
+		call(t, c, "hours", "ann")
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		want := 3 // POST, GET and DELETE
+		if rev == protocol.Rev20260728 {
+			want = 1 // there are no sessions
+		}
+		if len(methods) != want {
+			t.Errorf("%s: requests %v", rev, methods)
+		}
+	}
+}
+
 // The parameters that the specification demands are in each request.
 func TestC21_ResourceIsInEveryRequest(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
 
@@ -18,25 +19,28 @@ import (
 func TestScopeOptions(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
+		server    []auth.Option
 		opts      []oauth.Option
 		requested string
 		renewable bool
 	}{
-		"default": {nil, "orders:read offline_access", true},
-		"more":    {[]oauth.Option{oauth.Scopes("orders:write")}, "orders:read orders:write offline_access", true},
+		"default":                         {nil, nil, "orders:read offline_access", true},
+		"all of the metadata":             {[]auth.Option{auth.Supported("profile")}, nil, "orders:read profile offline_access", true},
+		"C28 the challenge names a scope": {[]auth.Option{auth.Supported("profile"), auth.Require("orders:read")}, nil, "orders:read offline_access", true},
+		"more":                            {nil, []oauth.Option{oauth.Scopes("orders:write")}, "orders:read orders:write offline_access", true},
 		"fewer": {
-			[]oauth.Option{oauth.Scopes("profile"), oauth.Narrow(func(server string, scopes []string) []string {
+			nil, []oauth.Option{oauth.Scopes("profile"), oauth.Narrow(func(server string, scopes []string) []string {
 				if !strings.HasSuffix(server, "/mcp") || !slices.Equal(scopes, []string{"orders:read", "profile"}) {
 					t.Errorf("Narrow gets %s, %q", server, scopes)
 				}
 				return scopes[:1]
 			})}, "orders:read offline_access", true,
 		},
-		"without refresh": {[]oauth.Option{oauth.Offline(false)}, "orders:read", false},
+		"without refresh": {nil, []oauth.Option{oauth.Offline(false)}, "orders:read", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, u := open(t), &user{}
+			s, u := open(t, tt.server...), &user{}
 			f := flow(t, append(tt.opts, u.browser(t))...)
 			call(t, mustConnect(t, f, s.url), "hours", "ann")
 			for _, r := range s.issuer.Log() {
