@@ -67,6 +67,11 @@ func TestDiscovery(t *testing.T) {
 			map[string]string{"/mcp": `401|challenge Bearer resource_metadata="URL/prm"`, "/prm": `{"resource":"URL","authorization_servers":["URL"]}`}, "", oauth.ErrResource, "", nil,
 		},
 		"no authorization server": {map[string]string{prmPath: `{"resource":"URL/mcp"}`}, "", oauth.ErrIssuer, "", nil},
+		"C8 without a path": {
+			map[string]string{prmPath: prm, oidPath: asAt("")},
+			"URL", nil, "2026-07-28",
+			[]string{"GET " + prmPath + "/mcp", "GET " + prmPath, "GET " + asPath, "GET " + oidPath},
+		},
 		"C8 with a path": {
 			map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["URL/t1"]}`, "/t1" + oidPath: asAt("/t1")},
 			"URL/t1", nil, "2026-07-28",
