@@ -148,7 +148,28 @@ func (b *broker) ask(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err != nil {
 		return err
 	}
-	return b.server.showConsent(w, r, v, &User{}, at.Host)
+	meta, err := b.remote.discover(r.Context())
+	if err != nil {
+		return pageFault(http.StatusServiceUnavailable, msgProviderAway, err)
+	}
+	return b.server.showConsent(w, r, v, &User{}, at.Host, b.scopes(meta, v))
+}
+
+// scopes returns the scopes that are requested at the provider, sorted. The consent page shows them.
+func (b *broker) scopes(meta *upstreamMetadata, v *visit) []string {
+	p := &b.provider
+	scopes := slices.Clone(p.Scopes)
+	if len(scopes) == 0 && p.Issuer != "" {
+		scopes = []string{"openid", "email"}
+		if slices.Contains(meta.Scopes, "offline_access") {
+			scopes = append(scopes, "offline_access")
+		}
+	}
+	if b.mapped != nil {
+		scopes = append(scopes, b.mapped(v.Scopes)...)
+	}
+	slices.Sort(scopes)
+	return slices.Compact(scopes)
 }
 
 // agreed redirects the browser to the provider. The second time, it uses the same request.
@@ -196,17 +217,6 @@ func (b *broker) address(meta *upstreamMetadata, v *visit, state string, ask ups
 	if err != nil {
 		return "", err
 	}
-	scopes := slices.Clone(p.Scopes)
-	if len(scopes) == 0 && p.Issuer != "" {
-		scopes = []string{"openid", "email"}
-		if slices.Contains(meta.Scopes, "offline_access") {
-			scopes = append(scopes, "offline_access")
-		}
-	}
-	if b.mapped != nil {
-		scopes = append(scopes, b.mapped(v.Scopes)...)
-	}
-	slices.Sort(scopes)
 	q := u.Query()
 	for name, value := range p.Extra {
 		q.Set(name, value)
@@ -218,7 +228,7 @@ func (b *broker) address(meta *upstreamMetadata, v *visit, state string, ask ups
 	if p.Issuer != "" {
 		q.Set("nonce", ask.Nonce)
 	}
-	if scopes = slices.Compact(scopes); len(scopes) > 0 {
+	if scopes := b.scopes(meta, v); len(scopes) > 0 {
 		q.Set("scope", strings.Join(scopes, " "))
 	}
 	if p.Audience != "" {

@@ -3,6 +3,7 @@ package authserver_test
 import (
 	"context"
 	"errors"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -129,6 +130,47 @@ func TestBroker_NewClientIsAlwaysAskedFor(t *testing.T) {
 	}
 }
 
+// The page names the scopes that the provider is asked for, whether they are the defaults, set, or
+// mapped from the client's scopes.
+func TestBroker_PageNamesTheProvidersScopes(t *testing.T) {
+	t.Parallel()
+	mapped := authserver.MapScopes(func(scopes []string) []string { return append([]string{"repo"}, scopes...) })
+	for name, tt := range map[string]struct {
+		scopes []string
+		opts   []authserver.BrokerOption
+		want   string
+	}{
+		"defaults": {want: "email, offline_access, openid"},
+		"set":      {scopes: []string{"openid", "<i>"}, want: "&lt;i&gt;, openid"},
+		"mapped":   {[]string{"openid", "repo"}, []authserver.BrokerOption{mapped}, "notes:read, notes:write, openid, repo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, idp := brokered(t, authserver.Provider{Scopes: tt.scopes}, tt.opts...)
+			b := s.browser()
+			page := b.do(http.MethodGet, s.ask(s.register(plainClient)), nil)
+			for _, want := range []string{"<strong>Tester</strong>", "<strong>127.0.0.1:7777</strong>", "<dt>This server requests there</dt><dd>" + tt.want + "</dd>"} {
+				if !strings.Contains(page.body, want) {
+					t.Errorf("%s is missing in %s", want, page.body)
+				}
+			}
+			b.do(http.MethodGet, b.press(page, "decision", "approve").to.String(), nil)
+			for _, r := range idp.Log() {
+				if asked := strings.ReplaceAll(html.EscapeString(r.Form.Get("scope")), " ", ", "); r.Path == "/authorize" && asked != tt.want {
+					t.Errorf("the provider was asked for %s", asked)
+				}
+			}
+			if idp.Requests("/authorize") != 1 {
+				t.Error("the provider was not asked")
+			}
+		})
+	}
+	own := open(t, nil)
+	if page := own.browser().login(own.ask(own.register(plainClient)), "ann"); strings.Contains(page.body, "requests there") {
+		t.Errorf("in Own: %s", page.body)
+	}
+}
+
 // What one browser agreed to, another does not finish (CVE-2026-27124).
 func TestBroker_CallbackFromAnotherBrowserIsRefused(t *testing.T) {
 	t.Parallel()
@@ -176,6 +218,19 @@ func TestBroker_WrongResponses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// While a provider's scopes cannot be read, there is no page to agree on.
+func TestBroker_ProviderAwayAtThePage(t *testing.T) {
+	t.Parallel()
+	s, idp := brokered(t, authserver.Provider{})
+	ask := s.ask(s.register(plainClient))
+	idp.Down(true)
+	if a := s.browser().do(http.MethodGet, ask, nil); a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "does not answer") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	idp.Down(false)
+	s.browser().enter(s.register(plainClient))
 }
 
 // A provider that is away at the callback is asked again when the page is loaded again.

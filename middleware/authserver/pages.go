@@ -22,7 +22,10 @@ type Consent struct {
 	Scopes     []Scope
 	More       []Scope // scopes that this user had not granted to this client
 	Provider   string  // in Broker: where the user goes next
-	Known      bool    // this user agreed to this client before
+	// ProviderScopes are the scopes that Broker requests at the provider, sorted: Provider.Scopes or
+	// its defaults, and the result of MapScopes. A page of Broker must show them.
+	ProviderScopes []string
+	Known          bool // this user agreed to this client before
 	// Form has the hidden fields that the form must contain. The button's name is "decision", with
 	// the values Approve and Deny.
 	Form          map[string]string

@@ -22,6 +22,7 @@ const (
 	msgNew          message = "new"
 	msgUser         message = "user"
 	msgProvider     message = "provider"
+	msgUpstream     message = "upstream"
 	msgApprove      message = "approve"
 	msgContinue     message = "continue"
 	msgDeny         message = "deny"
@@ -72,6 +73,7 @@ var texts = map[string]map[message]string{
 		msgNew:          "new",
 		msgUser:         "You are logged in as",
 		msgProvider:     "You will log in at",
+		msgUpstream:     "This server requests there",
 		msgApprove:      "Allow",
 		msgContinue:     "Continue",
 		msgDeny:         "Deny",
@@ -119,6 +121,7 @@ var texts = map[string]map[message]string{
 		msgNew:          "neu",
 		msgUser:         "Sie sind angemeldet als",
 		msgProvider:     "Sie melden sich an bei",
+		msgUpstream:     "Dieser Server beantragt dort",
 		msgApprove:      "Erlauben",
 		msgContinue:     "Weiter",
 		msgDeny:         "Ablehnen",

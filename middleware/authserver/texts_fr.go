@@ -18,6 +18,7 @@ var french = map[message]string{
 	msgNew:          "nouveau",
 	msgUser:         "Vous êtes connecté en tant que",
 	msgProvider:     "Vous vous connecterez chez",
+	msgUpstream:     "Ce serveur y demande",
 	msgApprove:      "Autoriser",
 	msgContinue:     "Continuer",
 	msgDeny:         "Refuser",

@@ -95,7 +95,7 @@ func (o *ownMode) ask(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err != nil {
 		return err
 	}
-	return o.server.showConsent(w, r, v, u, "")
+	return o.server.showConsent(w, r, v, u, "", nil)
 }
 
 func (o *ownMode) agreed(w http.ResponseWriter, r *http.Request, v *visit, u *User) error {

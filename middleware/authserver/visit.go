@@ -272,8 +272,9 @@ func (s *Server) sameSite(r *http.Request) bool {
 	return origin == "" || origin == s.origin()
 }
 
-// showConsent asks the user, unless the user has agreed before and need not be asked.
-func (s *Server) showConsent(w http.ResponseWriter, r *http.Request, v *visit, u *User, provider string) error {
+// showConsent asks the user, unless the user has agreed before and need not be asked. In Broker,
+// provider is the provider's host, and upstream has the scopes that are requested there.
+func (s *Server) showConsent(w http.ResponseWriter, r *http.Request, v *visit, u *User, provider string, upstream []string) error {
 	c, err := s.client(r.Context(), v.Client)
 	if err != nil {
 		return err
@@ -284,7 +285,7 @@ func (s *Server) showConsent(w http.ResponseWriter, r *http.Request, v *visit, u
 	}
 	page := &Consent{
 		Client: *c, Redirect: shownHost(redirect), Loopback: isLoopback(redirect), User: *u, Resource: v.Resource,
-		Provider: provider, Action: s.path("/consent"), Approve: "approve", Deny: "deny",
+		Provider: provider, ProviderScopes: upstream, Action: s.path("/consent"), Approve: "approve", Deny: "deny",
 	}
 	who := shortDigest("user", u.Subject)
 	page.Form = map[string]string{"visit": v.ID, "user": who, "token": s.formToken(r, v, who)}
