@@ -22,6 +22,7 @@ func TestRegister(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"redirect_uris":["https://app.example/cb"]}`:                                                        "",
 		`{"redirect_uris":["http://localhost/cb","http://127.0.0.1:3000/x","http://[::1]/y"]}`:                "",
+		`{"redirect_uris":["https://app.example/cb?issue=1&states=code"]}`:                                    "",
 		`{"redirect_uris":["cursor://anysphere.cursor/cb"]}`:                                                  "",
 		`{"redirect_uris":["` + callback + `"],"grant_types":["authorization_code","refresh_token","weird"]}`: "",
 		`{"redirect_uris":["` + callback + `"],"token_endpoint_auth_method":"client_secret_basic"}`:           "",
@@ -35,6 +36,8 @@ func TestRegister(t *testing.T) {
 		`{"redirect_uris":["data:text/html,x"]}`:                                                          "invalid_redirect_uri",
 		`{"redirect_uris":["https://u:p@app.example/cb"]}`:                                                "invalid_redirect_uri",
 		`{"redirect_uris":["https://app.example/cb#f"]}`:                                                  "invalid_redirect_uri",
+		`{"redirect_uris":["https://app.example/cb?iss=https://evil.example"]}`:                           "invalid_redirect_uri",
+		`{"redirect_uris":["` + callback + `?a=b;st%61te"]}`:                                              "invalid_redirect_uri",
 		`{"redirect_uris":["https://app.example/` + strings.Repeat("a", 2100) + `"]}`:                     "invalid_redirect_uri",
 		`{"redirect_uris":["` + callback + `"],"application_type":"web"}`:                                 "invalid_redirect_uri",
 		`{"redirect_uris":["` + callback + `"],"application_type":"toaster"}`:                             "invalid_client_metadata",

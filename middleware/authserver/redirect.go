@@ -11,7 +11,11 @@ import (
 // maxRedirect is the maximum length of a redirect URI, in bytes.
 const maxRedirect = 2 << 10
 
-var errRedirect = errors.New("a redirect URI is https, or http on 127.0.0.1, [::1] or localhost, absolute, at most 2 KiB long, and has neither user information nor a fragment")
+var errRedirect = errors.New("a redirect URI is https, or http on 127.0.0.1, [::1] or localhost, absolute, at most 2 KiB long, and has no user information, no fragment, and no parameter of the response, such as code or iss")
+
+// responseParameters are the parameters of an authorization response. The query of a redirect URI is kept,
+// so a parameter of the same name would be there twice (RFC 6749 §3.1).
+var responseParameters = []string{"code", "state", "iss", "error", "error_description", "error_uri"}
 
 // judgeRedirect checks the form of a redirect URI (2025-11-25 basic/authorization "Communication
 // Security": localhost or https). schemes are private schemes that are also allowed.
@@ -20,7 +24,7 @@ func judgeRedirect(uri string, schemes []string) (*url.URL, error) {
 	switch {
 	case err != nil || len(uri) > maxRedirect || strings.ContainsFunc(uri, unprintable):
 		return nil, errRedirect
-	case u.User != nil || u.Opaque != "" || strings.ContainsAny(uri, `#\`):
+	case u.User != nil || u.Opaque != "" || strings.ContainsAny(uri, `#\`), hasResponseParameter(u.RawQuery):
 		return nil, errRedirect
 	case slices.Contains(schemes, u.Scheme) && u.Scheme != "http" && u.Scheme != "https":
 		return u, nil
@@ -30,6 +34,18 @@ func judgeRedirect(uri string, schemes []string) (*url.URL, error) {
 		return u, nil
 	}
 	return nil, errRedirect
+}
+
+// hasResponseParameter reports whether a query has a parameter of a response. It also finds names that
+// other parsers would find, although url.ParseQuery refuses the query.
+func hasResponseParameter(query string) bool {
+	for _, pair := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, _, _ := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(name); err == nil && slices.Contains(responseParameters, plain) {
+			return true
+		}
+	}
+	return false
 }
 
 func unprintable(r rune) bool { return r <= ' ' || r > '~' }
