@@ -3,9 +3,13 @@ package authserver_test
 import (
 	"context"
 	"html"
+	"maps"
 	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,7 +154,7 @@ func TestAuthorize_Response(t *testing.T) {
 	b := s.browser()
 	a := b.press(b.login(s.ask(id, "redirect_uri", "http://127.0.0.1:9999/cb?keep=1", "state", "a b&c=d"), "ann"), "decision", "approve")
 	q := a.to.Query()
-	if a.to.Host != "127.0.0.1:9999" || q.Get("keep") != "1" || q.Get("state") != "a b&c=d" || q.Get("iss") != s.issuer || len(q["code"]) != 1 || len(q) != 4 {
+	if a.to.Host != "127.0.0.1:9999" || q.Get("keep") != "1" || q.Get("state") != "a b&c=d" || q.Get("iss") != s.issuer || len(q["code"])+len(q["state"])+len(q["iss"]) != 3 || len(q) != 4 {
 		t.Errorf("%v", a.to)
 	}
 	a = b.press(b.login(s.ask(id, "redirect_uri", "http://127.0.0.1:9999/cb?keep=1", "state", "-"), "ann"), "decision", "deny")
@@ -309,6 +313,71 @@ func TestConsent_Page(t *testing.T) {
 		t.Errorf("%s", german.body)
 	}
 }
+
+// Each cookie of an https issuer, also one that is removed, is only for this host, for https, and
+// neither for scripts nor for forms of other sites.
+func TestCookies(t *testing.T) {
+	t.Parallel()
+	const issuer = "https://127.0.0.1:8443"
+	for name, tt := range map[string]struct {
+		mode authserver.Mode
+		want []string
+	}{
+		"Own": {authserver.Own(authserver.DevLogin(ann())), []string{"__Host-as-login", "__Host-as-user", "__Host-as-visit-"}},
+		"Broker": {
+			authserver.Broker(authserver.Provider{
+				ClientID: "shop", Authorize: "https://idp.example/authorize", Token: "https://idp.example/token",
+				Identity: func(context.Context, *authserver.UpstreamToken) (*authserver.User, error) {
+					return nil, authserver.ErrUnknown
+				},
+			}),
+			[]string{"__Host-as-visit-"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			as, err := authserver.New(issuer, tt.mode, authserver.Resource(issuer+"/mcp"), noteScopes(), authserver.Limit(1000, 1000, 1000, nil),
+				authserver.Clients(authserver.Client{ID: "web", RedirectURIs: []string{callback}}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []*http.Cookie
+			web := &site{t: t, issuer: issuer, resource: issuer + "/mcp"}
+			b := &browser{t, &http.Client{Transport: handled(func(r *http.Request) *http.Response {
+				w := httptest.NewRecorder()
+				as.Handler().ServeHTTP(w, r)
+				resp := w.Result()
+				resp.Request = r
+				got = append(got, resp.Cookies()...)
+				return resp
+			}), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, web}
+			if b.c.Jar, err = cookiejar.New(nil); err != nil {
+				t.Fatal(err)
+			}
+			for range 12 { // more than a browser may keep
+				b.login(web.ask("web"), "ann")
+			}
+			removed, names := 0, map[string]bool{}
+			for _, c := range got {
+				names[c.Name[:min(len(c.Name), len("__Host-as-visit-"))]] = true
+				if c.MaxAge < 0 {
+					removed++
+				}
+				if !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" {
+					t.Errorf("%s", c)
+				}
+			}
+			if found := slices.Sorted(maps.Keys(names)); !slices.Equal(found, tt.want) || removed == 0 {
+				t.Errorf("cookies %v, %d removed", found, removed)
+			}
+		})
+	}
+}
+
+// handled answers requests without a network.
+type handled func(r *http.Request) *http.Response
+
+func (h handled) RoundTrip(r *http.Request) (*http.Response, error) { return h(r), nil }
 
 // A second request of the same client shows what is new.
 func TestConsent_StepUp(t *testing.T) {

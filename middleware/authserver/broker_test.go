@@ -1,19 +1,24 @@
 package authserver_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/middleware/authserver"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
@@ -25,10 +30,15 @@ import (
 // brokered is a site in front of a provider, at which it is registered as "shop".
 func brokered(t *testing.T, p authserver.Provider, opts ...authserver.BrokerOption) (*site, *testkit.Issuer) {
 	t.Helper()
+	return brokeredWith(t, p, opts)
+}
+
+func brokeredWith(t *testing.T, p authserver.Provider, opts []authserver.BrokerOption, more ...authserver.Option) (*site, *testkit.Issuer) {
+	t.Helper()
 	idp := testkit.IdP(t)
 	idp.Client("shop", "secret & more")
 	p.Issuer, p.ClientID, p.ClientSecret = idp.URL(), "shop", "secret & more"
-	return open(t, authserver.Broker(p, opts...)), idp
+	return open(t, authserver.Broker(p, opts...), more...), idp
 }
 
 // arrive goes through our page and the provider, up to the callback.
@@ -84,14 +94,30 @@ func TestBroker(t *testing.T) {
 func TestUpstream_IsNotTheCallersToken(t *testing.T) {
 	t.Parallel()
 	s, idp := brokered(t, authserver.Provider{})
-	access, _ := s.browser().enter(s.register(plainClient))
+	b, id := s.browser(), s.register(plainClient)
+	got := s.redeem(id, b.do(http.MethodGet, b.arrive(id).to.String(), nil).to.Query().Get("code"))
+	access := got.text(t, "access_token")
 	p, ok := s.admits(access)
 	if !ok {
 		t.Fatal("the guard does not take the token")
 	}
 	up, err := s.server.Upstream(t.Context(), p)
-	if err != nil || up.Value == "" || up.Value == access || strings.Contains(up.String(), up.Value) || up.Scheme != "Bearer" {
+	if err != nil || up.Value == "" || strings.Contains(up.String(), up.Value) || up.Scheme != "Bearer" {
 		t.Fatalf("%v, %v", up, err)
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(access, ".")[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	renewed := s.refresh(id, got.text(t, "refresh_token"))
+	principal := fmt.Sprintf("%+v", *p)
+	for name, seen := range map[string]string{"token answer": got.body, "token": string(payload), "answer to a refresh": renewed.body, "principal": principal} {
+		if strings.Contains(seen, up.Value) {
+			t.Errorf("the %s has the provider's token", name)
+		}
+	}
+	if strings.Contains(principal, access) {
+		t.Error("a handler gets the client's token")
 	}
 	if _, ok := s.admits(up.Value); ok {
 		t.Error("the guard takes the provider's token")
@@ -111,16 +137,75 @@ func TestUpstream_IsNotTheCallersToken(t *testing.T) {
 	}
 }
 
-// The provider never asks; we always do (confused deputy).
+// The request to the provider, with its state, is made when the user has agreed, and not before.
+func TestBroker_StateIsMadeAfterConsent(t *testing.T) {
+	t.Parallel()
+	store := &spy{Store: memory.New().Sessions()}
+	s, _ := brokeredWith(t, authserver.Provider{}, nil, authserver.Store(store), authserver.Seal(bytes.Repeat([]byte{1}, 32)))
+	requests := func() int {
+		store.mu.Lock()
+		defer store.mu.Unlock()
+		return strings.Count(store.seen.String(), `"upstream":`)
+	}
+	b := s.browser()
+	page := b.do(http.MethodGet, s.ask(s.register(plainClient)), nil)
+	b.do(http.MethodGet, s.origin()+"/consent?visit="+page.fields().Get("visit"), nil)
+	if n := requests(); n != 0 {
+		t.Errorf("%d requests to the provider before the consent", n)
+	}
+	if at := b.press(page, "decision", "approve"); requests() != 1 || at.to == nil || at.to.Query().Get("state") == "" {
+		t.Errorf("%d requests to the provider after the consent, %v", requests(), at.to)
+	}
+}
+
+// The store has the provider's tokens only sealed, the first ones and the renewed ones.
+func TestBroker_ProviderTokensAreSealed(t *testing.T) {
+	t.Parallel()
+	store := &spy{Store: memory.New().Sessions()}
+	s, idp := brokeredWith(t, authserver.Provider{}, []authserver.BrokerOption{authserver.Vouch(0)}, authserver.Store(store), authserver.Seal(bytes.Repeat([]byte{1}, 32)))
+	access, _ := s.browser().enter(s.register(plainClient))
+	secrets := []string{}
+	for range 2 { // each call renews the provider's tokens
+		p, ok := s.admits(access)
+		if !ok {
+			t.Fatal("the guard does not take the token")
+		}
+		up, err := s.server.Upstream(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets = append(secrets, up.Value)
+	}
+	for _, r := range idp.Log() {
+		if r.Path == "/token" {
+			secrets = append(secrets, r.Form.Get("refresh_token"), r.Form.Get("code"), r.Form.Get("code_verifier"))
+		}
+	}
+	secrets = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(secrets))), func(secret string) bool { return secret == "" })
+	if len(secrets) < 5 {
+		t.Fatalf("%d secrets: some step gave none", len(secrets))
+	}
+	written := store.seen.String()
+	for _, secret := range secrets {
+		if strings.Contains(written, secret) {
+			t.Errorf("%.20s is in the store", secret)
+		}
+	}
+	if !strings.Contains(written, `"upstream":`) {
+		t.Error("the store has no session of the provider")
+	}
+}
+
+// The provider never asks; we always do (confused deputy), also for a client that the user has agreed to.
 func TestBroker_NewClientIsAlwaysAskedFor(t *testing.T) {
 	t.Parallel()
-	s, idp := brokered(t, authserver.Provider{})
-	b := s.browser()
-	b.enter(s.register(plainClient))
+	s, idp := brokeredWith(t, authserver.Provider{}, nil, authserver.Remember(time.Hour))
+	b, known := s.browser(), s.register(plainClient)
+	b.enter(known)
 	evil := s.register(`{"client_name":"Evil","redirect_uris":["https://evil.example/cb"]}`)
 	before := idp.Requests("/authorize")
-	for _, at := range []string{s.ask(s.register(plainClient)), s.ask(evil, "redirect_uri", "https://evil.example/cb")} {
-		page := b.do(http.MethodGet, at, nil)
+	for _, at := range []string{s.ask(known), s.ask(s.register(plainClient)), s.ask(evil, "redirect_uri", "https://evil.example/cb")} {
+		page := b.do(http.MethodGet, at, nil, "Sec-Fetch-Site", "none")
 		if page.status != http.StatusOK || page.to != nil || !strings.Contains(page.body, `name="decision"`) {
 			t.Errorf("%d %v %s", page.status, page.to, page.body)
 		}
@@ -248,6 +333,9 @@ func TestBroker_ProviderAwayAtTheCallback(t *testing.T) {
 		if a := b.do(http.MethodGet, back.to.String(), nil); a.to == nil || a.to.Query().Get("code") == "" {
 			t.Errorf("%d %s", a.status, a.body)
 		}
+	}
+	if n := s.happened(authserver.CodeIssued); n != 1 {
+		t.Errorf("%d codes for one state", n)
 	}
 }
 

@@ -1,10 +1,12 @@
 package authserver_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/middleware/authserver"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -56,6 +58,9 @@ func TestToken(t *testing.T) {
 	if !slices.Equal(p.Scopes, []string{"notes:read", "notes:write"}) {
 		t.Errorf("scopes %v", p.Scopes)
 	}
+	if left := time.Until(p.Expires); left > 10*time.Minute || left < 9*time.Minute {
+		t.Errorf("the token is valid for %v", left)
+	}
 	access, _ := s.grant(id, "bob") // who may grant less
 	if p, ok := s.admits(access); !ok || !slices.Equal(p.Scopes, []string{"notes:read"}) {
 		t.Errorf("%v %+v", ok, p)
@@ -75,6 +80,15 @@ func TestMetadata(t *testing.T) {
 		v := a.json(t)
 		if a.status != http.StatusOK || v["issuer"] != s.issuer || v["token_endpoint"] != s.issuer+"/token" || v["authorization_response_iss_parameter_supported"] != true {
 			t.Errorf("%s: %d %v", at, a.status, v)
+		}
+		for name, want := range map[string]string{
+			"code_challenge_methods_supported":                 "[S256]",
+			"token_endpoint_auth_methods_supported":            "[none client_secret_basic client_secret_post private_key_jwt]",
+			"token_endpoint_auth_signing_alg_values_supported": "[ES256 EdDSA PS256 RS256]",
+		} {
+			if got := fmt.Sprint(v[name]); got != want {
+				t.Errorf("%s: %s is %s", at, name, got)
+			}
 		}
 	}
 	id := s.register(plainClient)

@@ -95,7 +95,7 @@ func (b *brokered) login(t *testing.T) (*client.Client, *oauth.Flow) {
 }
 
 // A certified provider stands behind the Broker: its refresh tokens rotate, two processes and many calls
-// renew them once each time, it is away for a while, and in the end the user is removed there.
+// renew them once each time, and in the end it is away for a while.
 func TestBrokerAtOIDCProvider(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t, 500*time.Millisecond)
