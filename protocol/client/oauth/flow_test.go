@@ -166,12 +166,23 @@ func TestC9_MetadataOfAnotherIssuer(t *testing.T) {
 	}
 }
 
+// lateTokens delays token requests, so that two processes renew at the same time.
+type lateTokens struct{}
+
+func (lateTokens) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path == "/token" {
+		time.Sleep(100 * time.Millisecond)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
 // 200 calls with a token that is no longer valid make one renewal; so do two processes.
 func TestRenewalHappensOnce(t *testing.T) {
 	t.Parallel()
 	s, u, dir := open(t), &user{}, t.TempDir()
 	private(t, dir)
-	one, two := flow(t, u.browser(t), oauth.Keep(oauth.File(dir))), flow(t, oauth.Keep(oauth.File(dir)))
+	late := oauth.HTTPClient(&http.Client{Transport: lateTokens{}})
+	one, two := flow(t, u.browser(t), oauth.Keep(oauth.File(dir)), late), flow(t, oauth.Keep(oauth.File(dir)), late)
 	clients := []*client.Client{mustConnect(t, one, s.url), mustConnect(t, two, s.url)}
 	for _, c := range clients {
 		call(t, c, "hours", "ann")
