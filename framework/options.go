@@ -319,6 +319,10 @@ func Complete(argument string, fn func(ctx context.Context, prefix string, args 
 // called only for callers who have the scopes of the component. Without this option, all of these
 // callers may subscribe, even to a URI that the handler would not let them read.
 //
+// allow gets the URI of a resource as it is registered. A URI of a template begins with the literal
+// text that the template begins with; the rest is in normal form (see [protocol.NormalURI]),
+// whichever spelling the client sends.
+//
 // An error of allow refuses the subscription. It is answered like an error of the handler; on
 // 2026-07-28 the acknowledgement leaves the URI out. allow gets a context like the handler's, but
 // middleware does not run. It is called when a subscription begins, and not again.

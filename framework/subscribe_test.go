@@ -93,3 +93,112 @@ func TestMaySubscribeRefuses(t *testing.T) {
 	p.subscribe("drawer://all/alice").ok()
 	p.read("drawer://all/bob").ok() // that is for the handler to say
 }
+
+// TestMaySubscribeSpellings: another spelling of a URI gets around neither the function nor the template or
+// resource that it belongs to.
+func TestMaySubscribeSpellings(t *testing.T) {
+	t.Parallel()
+	type name struct {
+		Name string `uri:"name"`
+	}
+	note := func(context.Context, name) (string, error) { return "", nil }
+	diary := func(prefix string) framework.Option {
+		return framework.MaySubscribe(func(ctx context.Context, uri string) error {
+			if owner, ok := strings.CutPrefix(uri, prefix); ok && owner != transport.PrincipalFrom(ctx).Subject {
+				return framework.NotFoundf("no such note")
+			}
+			return nil
+		})
+	}
+	for _, tt := range []struct {
+		of         string
+		components []framework.Component
+		changed    string
+		refused    []string
+	}{
+		{
+			"a template", []framework.Component{framework.ResourceTemplate("notes://{name}", note, diary("notes://diary-"))},
+			"notes://diary-alice", []string{"notes://diary-alice", "notes://diary%2Dalice", "notes://d%69ary-alice", "NOTES://diary-alice", "Notes://diary%2dalice"},
+		},
+		{
+			"a template before another", []framework.Component{
+				framework.ResourceTemplate("notes://diary-{name}", note, diary("notes://diary-")),
+				framework.ResourceTemplate("notes://{name}", note),
+			},
+			"notes://diary-alice", []string{"notes://diary-alice", "notes://diary%2Dalice", "NOTES://diary%2Dalice"},
+		},
+		{
+			"a template that is not in normal form", []framework.Component{framework.ResourceTemplate("https://Example.com/diary-{name}", note, diary("https://Example.com/diary-"))},
+			"https://Example.com/diary-alice", []string{"https://Example.com/diary-alice", "https://example.com/diary-alice", "https://example.com:443/diary-alice"},
+		},
+		{
+			"a resource before a template", []framework.Component{
+				framework.Resource("notes://diär-alice", text, diary("notes://diär-")),
+				framework.ResourceTemplate("notes://{name}", note),
+			},
+			"notes://diär-alice", []string{"notes://diär-alice", "notes://di%C3%A4r-alice", "NOTES://di%C3%A4r%2Dalice"},
+		},
+	} {
+		t.Run(tt.of, func(t *testing.T) {
+			t.Parallel()
+			bothEras(t, func(t *testing.T, rev protocol.Revision) {
+				synctest.Test(t, func(t *testing.T) { refusesSpellings(t, rev, tt.components, tt.changed, tt.refused) })
+			})
+		})
+	}
+}
+
+// refusesSpellings has alice and mallory subscribe to spellings of a URI of alice's.
+func refusesSpellings(t *testing.T, rev protocol.Revision, app []framework.Component, changed string, spellings []string) {
+	t.Helper()
+	s := build(t, quiet().Add(app...))
+	alice, mallory := dial(t, s, rev, as(&framework.Principal{Subject: "alice"})), dial(t, s, rev, as(&framework.Principal{Subject: "mallory"}))
+	alice.watchResources(spellings...)
+	if mallory.handshake() {
+		for _, uri := range spellings {
+			mallory.subscribe(uri)
+		}
+	} else {
+		mallory.watchResources(spellings...)
+	}
+	synctest.Wait()
+	s.ResourceUpdated(t.Context(), changed)
+	synctest.Wait()
+	for _, n := range mallory.notifications(protocol.NotificationResourceUpdated) {
+		t.Errorf("mallory is notified of %s", n)
+	}
+	if got := alice.notifications(protocol.NotificationResourceUpdated); len(got) != len(spellings) {
+		t.Errorf("alice is notified of %s, want one for each of %s", got, spellings)
+	}
+}
+
+// TestMaySubscribeBelow: a URI of a template with MaySubscribe is not revealed to subscribers of its parent,
+// although another template would serve it if this one did not exist.
+func TestMaySubscribeBelow(t *testing.T) {
+	t.Parallel()
+	type key struct {
+		Owner string `uri:"owner"`
+	}
+	drawer := func(context.Context, key) (string, error) { return "", nil }
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		synctest.Test(t, func(t *testing.T) {
+			s := build(t, quiet().Add(
+				framework.Resource("drawer://all", text),
+				framework.ResourceTemplate("drawer://all/of-{owner}", drawer, framework.MaySubscribe(ownOnly)),
+				framework.ResourceTemplate("drawer://all/{owner}", drawer),
+			))
+			p := dial(t, s, rev, as(&framework.Principal{Subject: "alice"}))
+			p.watchResources("drawer://all")
+			synctest.Wait()
+			for _, uri := range []string{"drawer://all/of-bob", "drawer://all/of%2Dbob"} {
+				s.ResourceUpdated(t.Context(), uri)
+				synctest.Wait()
+			}
+			for _, n := range p.notifications(protocol.NotificationResourceUpdated) {
+				if strings.Contains(string(n), "bob") {
+					t.Errorf("alice is notified of %s", n)
+				}
+			}
+		})
+	})
+}

@@ -150,12 +150,19 @@ func (s *Snapshot) unknown(who *transport.Principal, kind Kind, name string) *pr
 
 // Subscribe returns an error if the caller must not receive updates of a resource. A caller that cannot find
 // the resource must not, because the updates would reveal it.
+//
+// A subscriber is notified of changes of all URIs with the same normal form. So the resource or template that
+// serves the normal form decides, too, and it gets the same spelling for all of them.
 func (s *Snapshot) Subscribe(ctx context.Context, c *engine.Call, uri string) error {
+	normal := protocol.NormalURI(uri)
 	e, _, err := s.resource(ctx, c, uri)
+	if err == nil && normal != uri {
+		e, _, err = s.resource(ctx, c, normal)
+	}
 	if err != nil || e.Subscribe == nil {
 		return err
 	}
-	return e.Subscribe(ctx, c, uri)
+	return e.Subscribe(ctx, c, e.spelling(normal))
 }
 
 func (s *Snapshot) resource(ctx context.Context, c *engine.Call, uri string) (*Entry, engine.Handler, error) {
@@ -189,19 +196,21 @@ func (s *Snapshot) fixed(uri string) *Entry {
 	return s.byNormal[protocol.NormalURI(uri)]
 }
 
-// secret reports whether the resource exists and some clients must not be notified of its changes.
+// secret reports whether the resource exists and some clients must not be notified of its changes. Like
+// resource, it looks at the entries in order: callers without the scopes of one are served by the next.
 func (s *Snapshot) secret(uri string) bool {
+	uri = protocol.NormalURI(uri)
 	e := s.fixed(uri)
-	if e != nil && e.open() {
-		return false
-	}
 	found := e != nil
+	if found && (e.open() || e.Subscribe != nil) {
+		return !e.open()
+	}
 	for t, spelling := range s.templates.spellings(uri) {
 		if h, err := t.Match(spelling); h == nil || err != nil {
 			continue
 		}
-		if t.open() {
-			return false
+		if t.open() || t.Subscribe != nil {
+			return !t.open()
 		}
 		found = true
 	}

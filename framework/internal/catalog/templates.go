@@ -117,6 +117,18 @@ func normalPrefix(e *Entry) string {
 	return strings.ToLower(e.Prefix)
 }
 
+// spelling returns a URI of the entry, which is in normal form, as the entry is registered: with its URI, or
+// with the literal text that its URI template begins with.
+func (e *Entry) spelling(normal string) string {
+	if e.Kind == Resource {
+		return e.Key
+	}
+	if rest, ok := strings.CutPrefix(normal, normalPrefix(e)); ok {
+		return e.Prefix + rest
+	}
+	return normal
+}
+
 // first removes the most specific entry from the groups, and returns it; nil if they are empty.
 func first(groups [][]ranked) *Entry {
 	best := -1
