@@ -54,15 +54,29 @@ func (b *backlog) frame(frame []byte) {
 	b.frames = append(b.frames, frame)
 }
 
-// narrow drops pending changes that the filter excludes.
-func (b *backlog) narrow(f *protocol.SubscriptionFilter) {
+// narrow drops pending changes that the filter excludes. If a pending resource is covered only by another
+// one that the filter names, it is replaced by that one: the client may not be allowed to learn its URI,
+// which it watched before.
+func (b *backlog) narrow(before, f *protocol.SubscriptionFilter) {
 	for k := range b.lists {
 		b.lists[k] = b.lists[k] && wants(f, protocol.ListKind(k))
 	}
 	b.tasks = slices.DeleteFunc(b.tasks, func(t taskMessages) bool { return !slices.Contains(f.Tasks, t.id) })
-	b.uris = slices.DeleteFunc(b.uris, func(uri string) bool {
-		return !slices.ContainsFunc(f.URIs, func(watched string) bool { return covers(watched, uri) })
-	})
+	uris := b.uris
+	b.uris = nil
+	for _, uri := range uris {
+		refused := slices.Contains(before.URIs, uri) && !slices.Contains(f.URIs, uri)
+		normal := protocol.NormalURI(uri)
+		for _, watched := range f.URIs {
+			switch {
+			case !covers(watched, uri) && !covers(protocol.NormalURI(watched), normal):
+			case refused:
+				b.update(watched, watched)
+			default:
+				b.update(watched, uri)
+			}
+		}
+	}
 }
 
 // wants reports whether the filter includes changes of lists of the kind.

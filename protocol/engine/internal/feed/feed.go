@@ -121,7 +121,7 @@ func (f *Feed) Narrow(filter protocol.SubscriptionFilter) {
 		f.hub.tasks.replace(f, before.Tasks, filter.Tasks)
 	}
 	if f.waiting != nil {
-		f.waiting.narrow(&filter)
+		f.waiting.narrow(&before, &filter)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
+	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
 // FuzzAbove: looking for the names above a resource finds exactly those that cover it.
@@ -108,4 +109,36 @@ func TestWatchingGoesOn(t *testing.T) {
 	}
 	close(stop)
 	changes.Wait()
+}
+
+// TestNarrowedUpdates: a stream collects updates before its filter is checked. What is refused then is not
+// sent, and not revealed through a resource above it. What is allowed is not lost.
+func TestNarrowedUpdates(t *testing.T) {
+	t.Parallel()
+	const secret = "x://all/bob"
+	for _, tt := range []struct {
+		asked, allowed, want []string
+	}{
+		{[]string{"x://all", secret}, []string{"x://all"}, []string{"x://all"}},
+		{[]string{secret}, nil, nil},
+		{[]string{secret}, []string{secret}, []string{secret}},
+		{[]string{"x://all"}, []string{"x://all"}, []string{"x://all"}},
+		{[]string{"x://all", "X://all/b%6Fb"}, []string{"x://all"}, []string{"x://all"}},
+		{[]string{"X://all/b%6Fb"}, []string{"X://all/b%6Fb"}, []string{"X://all/b%6Fb"}},
+	} {
+		h := NewHub(wait.NewGroup(), func(uri string) bool { return uri == secret })
+		f := h.Stream(nil, jsonrpc.StringID("1"), protocol.SubscriptionFilter{URIs: tt.asked})
+		h.Updated(secret)
+		f.Narrow(protocol.SubscriptionFilter{URIs: tt.allowed})
+		if got := f.pend().uris; !slices.Equal(got, tt.want) {
+			t.Errorf("%q of %q: pending %q, want %q", tt.allowed, tt.asked, got, tt.want)
+		}
+	}
+	h := NewHub(wait.NewGroup(), nil)
+	f := h.Stream(nil, jsonrpc.StringID("1"), protocol.SubscriptionFilter{URIs: []string{"x://caf%C3%A9", "x://b"}})
+	h.Updated("x://café/1")
+	f.Narrow(protocol.SubscriptionFilter{URIs: []string{"x://caf%C3%A9"}})
+	if got, want := f.pend().uris, []string{"x://café/1"}; !slices.Equal(got, want) {
+		t.Errorf("below another spelling: pending %q, want %q", got, want)
+	}
 }
