@@ -3,8 +3,11 @@ package framework_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -73,4 +76,41 @@ func hears(t *testing.T, c *client.Client, s *framework.Server, uri string) {
 		return
 	}
 	t.Errorf("watching %s: not told", uri)
+}
+
+// TestUnsubscribeSpellings: a subscription ends in any spelling of its URI, and the same spelling is
+// preferred.
+func TestUnsubscribeSpellings(t *testing.T) {
+	t.Parallel()
+	const own, escaped = "notes://menü/été", "notes://men%C3%BC/%C3%A9t%C3%A9"
+	for _, tt := range []struct {
+		subscribed []string
+		ended      string
+		left       []string
+	}{
+		{[]string{own}, escaped, nil},
+		{[]string{escaped}, own, nil},
+		{[]string{escaped}, "NOTES://men%c3%bc/été", nil},
+		{[]string{own, escaped}, own, []string{escaped}},
+		{[]string{own, escaped}, "NOTES://menü/été", nil},
+		{[]string{own}, "notes://menü", []string{own}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := build(t, quiet().Add(framework.Resource(own, text)))
+			p := dial(t, s, protocol.Rev20251125)
+			p.watchResources(tt.subscribed...)
+			p.call("resources/unsubscribe", fmt.Sprintf(`{"uri":%q}`, tt.ended)).ok()
+			s.ResourceUpdated(t.Context(), own)
+			synctest.Wait()
+			var got []string
+			for _, n := range p.notifications(protocol.NotificationResourceUpdated) {
+				var params struct{ URI string }
+				_ = json.Unmarshal(n, &params)
+				got = append(got, params.URI)
+			}
+			if !slices.Equal(got, tt.left) {
+				t.Errorf("subscribed to %q, ended %q: notified of %q, want %q", tt.subscribed, tt.ended, got, tt.left)
+			}
+		})
+	}
 }

@@ -166,9 +166,16 @@ func (x *exchange) subscribe(ctx context.Context, p *protocol.SubscribeParams) (
 	return emptyUnless(err)
 }
 
+// unsubscribe ends the subscription to the URI. If there is none in this spelling, it ends those in others,
+// because they mean the same resource.
 func (x *exchange) unsubscribe(ctx context.Context, p *protocol.UnsubscribeParams) (protocol.Result, error) {
 	return emptyUnless(x.conn.alter(ctx, x.session, func(k *keptSession) {
-		k.URIs = slices.DeleteFunc(k.URIs, func(u string) bool { return u == p.URI })
+		if i := slices.Index(k.URIs, p.URI); i >= 0 {
+			k.URIs = slices.Delete(k.URIs, i, i+1)
+			return
+		}
+		normal := protocol.NormalURI(p.URI)
+		k.URIs = slices.DeleteFunc(k.URIs, func(u string) bool { return protocol.NormalURI(u) == normal })
 	}))
 }
 
