@@ -38,7 +38,7 @@ func TestSpellingsOfAURI(t *testing.T) {
 		for uri, want := range map[string]string{
 			"notes://menü/été": "menu", "notes://men%C3%BC/%C3%A9t%C3%A9": "menu", "notes://men%c3%bc/été": "menu",
 			"https://example.com": "site", "https://example.com/": "site", "HTTPS://EXAMPLE.com:443/": "site",
-			"notes://plain": "plain", "notes://pl%61in": "plain", "notes://plain/~a": "tilde",
+			"notes://plain": "plain", "notes://pl%61in": "plain", "NOTES://PLAIN/~a": "tilde",
 		} {
 			raw, err := c.Request(t.Context(), "resources/read", json.RawMessage(`{"uri":"`+uri+`"}`))
 			if err != nil || !strings.Contains(string(raw), want) || !strings.Contains(string(raw), `"uri":"`+uri+`"`) {
@@ -46,7 +46,7 @@ func TestSpellingsOfAURI(t *testing.T) {
 			}
 			hears(t, c, s, uri)
 		}
-		for _, uri := range []string{"notes://plain/", "http://example.com", "notes://menu/ete", "notes://plain%2F"} {
+		for _, uri := range []string{"notes://plain/", "notes://Plain", "notes://plain/~a", "http://example.com", "notes://menu/ete", "notes://plain%2F"} {
 			if raw, err := c.Request(t.Context(), "resources/read", json.RawMessage(`{"uri":"`+uri+`"}`)); err == nil {
 				t.Errorf("%s: %s: %s", rev, uri, raw)
 			}
@@ -113,4 +113,35 @@ func TestUnsubscribeSpellings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCaseOfURIs: what stands in the place of a host may be a value with its own case, which an equivalent
+// spelling does not change, and which no other resource takes.
+func TestCaseOfURIs(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(framework.Resource("notes://index", text), ofMap("notes://{x}").component, ofMap("notes://{x}/~info").component))
+	allRevisions(t, func(t *testing.T, rev protocol.Revision) {
+		p := dial(t, s, rev)
+		for uri, x := range map[string]string{
+			"notes://Milk/~info": "Milk", "notes://Milk/%7Einfo": "Milk", "NOTES://Milk": "Milk", "notes://M%69lk": "Milk",
+			"notes://Index": "Index", "notes://MENÜ": "MENÜ", "NOTES://MEN%C3%9C": "MENÜ",
+		} {
+			if got, want := p.read(uri).ok().field("contents.0.text"), `{"x":"`+x+`"}`; got != want {
+				t.Errorf("%s: got %v, want %s", uri, got, want)
+			}
+		}
+		for _, uri := range []string{"notes://%zz", "NOTES://%zz", "NOTES://%2%35"} {
+			p.read(uri).code(notFoundCode(rev))
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := build(t, quiet().Add(ofMap("notes://{x}").component))
+		p := dial(t, s, protocol.Rev20251125)
+		p.watchResources("notes://Milk")
+		s.ResourceUpdated(t.Context(), "notes://milk")
+		synctest.Wait()
+		if got := p.notifications(protocol.NotificationResourceUpdated); got != nil {
+			t.Errorf("a watcher of notes://Milk is notified: %s", got)
+		}
+	})
 }

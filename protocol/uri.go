@@ -3,19 +3,22 @@ package protocol
 import "strings"
 
 // NormalURI returns the normal form of an absolute URI. Two spellings of one URI have the same
-// normal form (RFC 3986 section 6.2.2). If uri is not an absolute URI, NormalURI returns it
-// unchanged.
+// normal form (RFC 3986 sections 6.2.2.1 and 6.2.2.2). If uri is not an absolute URI, or has a
+// broken escape, NormalURI returns it unchanged.
 //
-// Scheme and host are in lower case, and escapes in upper case. Unreserved characters are not
-// escaped. Bytes that a URI cannot contain, such as the bytes of "é", are escaped. For http, https,
-// ws and wss, an empty path after a host becomes "/", and a default port is removed (section
-// 6.2.3).
+// The scheme is in lower case, and escapes are in upper case. Unreserved characters are not escaped.
+// Bytes that a URI cannot contain, such as the bytes of "é", are escaped. Segments such as ".." stay.
+//
+// For http, https, ws and wss, the host is in lower case, an empty path after a host becomes "/", and
+// an empty or default port is removed (section 6.2.3). In URIs of other schemes, what stands in the
+// place of a host is often a name with its own case, such as in notes://Milk. Like the URL standard
+// of browsers, NormalURI keeps it.
 func NormalURI(uri string) string {
 	if isPlain(uri) {
 		return uri
 	}
 	scheme, rest, ok := strings.Cut(uri, ":")
-	if !ok || !isScheme(scheme) {
+	if !ok || !isScheme(scheme) || hasBrokenEscape(rest) {
 		return uri
 	}
 	lower := strings.ToLower(scheme)
@@ -38,20 +41,29 @@ func NormalURI(uri string) string {
 }
 
 // isPlain reports whether a URI is certainly in normal form: it has no escapes and no bytes to
-// escape, no capital before the path, and a scheme without rules of its own. It may return false
-// for a URI in normal form.
+// escape, and a scheme in lower case without rules of its own. It may return false for a URI in
+// normal form.
 func isPlain(uri string) bool {
-	slashes := 0 // the third ends the authority
+	inScheme := true
 	for i := range len(uri) {
 		switch c := uri[i]; {
-		case c == '/':
-			slashes++
-		case c >= 'A' && c <= 'Z' && slashes < 3, c == '%', !isURIByte(c):
+		case c == ':':
+			inScheme = false
+		case inScheme && c >= 'A' && c <= 'Z', c == '%', !isURIByte(c):
 			return false
 		}
 	}
 	scheme, _, _ := strings.Cut(uri, ":")
 	return !isWeb(scheme)
+}
+
+func hasBrokenEscape(s string) bool {
+	for i := range len(s) {
+		if s[i] == '%' && (i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2])) {
+			return true
+		}
+	}
+	return false
 }
 
 func isWeb(scheme string) bool {
@@ -64,13 +76,16 @@ func isWeb(scheme string) bool {
 
 // normalAuthority normalizes the user and the host, and removes the default port of the scheme.
 func normalAuthority(scheme, authority string) string {
-	user, host, ok := strings.Cut(authority, "@")
+	user, host, ok := strings.Cut(normalEscapes(authority), "@")
 	if !ok {
-		user, host = "", authority
+		user, host = "", user
 	} else {
-		user = normalEscapes(user) + "@"
+		user += "@"
 	}
-	host = normalEscapes(strings.ToLower(host))
+	if !isWeb(scheme) {
+		return user + host
+	}
+	host = strings.TrimSuffix(lowerOutsideEscapes(host), ":")
 	switch scheme {
 	case "http", "ws":
 		host = strings.TrimSuffix(host, ":80")
@@ -78,6 +93,20 @@ func normalAuthority(scheme, authority string) string {
 		host = strings.TrimSuffix(host, ":443")
 	}
 	return user + host
+}
+
+// lowerOutsideEscapes puts the ASCII letters of s in lower case, except the digits of escapes.
+func lowerOutsideEscapes(s string) string {
+	out := []byte(s)
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; {
+		case c == '%':
+			i += 2
+		case c >= 'A' && c <= 'Z':
+			out[i] = c | 0x20
+		}
+	}
+	return string(out)
 }
 
 func isScheme(s string) bool {
@@ -93,7 +122,7 @@ func isScheme(s string) bool {
 const upperHex = "0123456789ABCDEF"
 
 // normalEscapes normalizes the escapes of s. Unreserved bytes are not escaped. Reserved bytes stay
-// escaped or not, as in s. All other bytes are escaped.
+// escaped or not, as in s. All other bytes are escaped. No escape of s is broken.
 func normalEscapes(s string) string {
 	i := 0
 	for i < len(s) && s[i] != '%' && isURIByte(s[i]) {
@@ -105,7 +134,7 @@ func normalEscapes(s string) string {
 	out := append(make([]byte, 0, len(s)+8), s[:i]...)
 	for ; i < len(s); i++ {
 		c := s[i]
-		if c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]) {
+		if c == '%' {
 			c = unhex(s[i+1])<<4 | unhex(s[i+2])
 			i += 2
 			if isUnreserved(c) {
@@ -115,7 +144,7 @@ func normalEscapes(s string) string {
 			}
 			continue
 		}
-		if c != '%' && isURIByte(c) {
+		if isURIByte(c) {
 			out = append(out, c)
 		} else {
 			out = append(out, '%', upperHex[c>>4], upperHex[c&15])
