@@ -145,3 +145,24 @@ func TestCaseOfURIs(t *testing.T) {
 		}
 	})
 }
+
+// TestNormalPrefixes: the literal text that a template begins with is found in normal form, and keeps the
+// case that its normal form has.
+func TestNormalPrefixes(t *testing.T) {
+	t.Parallel()
+	for template, uri := range map[string]string{
+		"urn:Books:{x}":     "URN:Books:1",
+		"file:/Docs/{x}":    "FILE:/Docs/1",
+		"https://User@{x}/": "HTTPS://User@1/",
+		"Notes://Milk-{x}":  "notes://Milk-1",
+		"https://H{x}/":     "https://h1/",
+		"https://h:{x}/":    "HTTPS://H:1/",
+	} {
+		p := dial(t, build(t, quiet().Add(ofMap(template).component)), protocol.Rev20251125)
+		for _, uri := range []string{uri, strings.NewReplacer("{x}", "1").Replace(template)} {
+			if got := p.read(uri).ok().field("contents.0.text"); got != `{"x":"1"}` {
+				t.Errorf("%s of %s: got %v", uri, template, got)
+			}
+		}
+	}
+}

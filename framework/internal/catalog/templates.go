@@ -103,18 +103,18 @@ func (t *templates) spellings(uri string) iter.Seq2[*Entry, string] {
 	}
 }
 
-// normalPrefix returns the prefix of a template in normal form. If a variable may continue the
-// authority, only the letters of the prefix are normalized.
+// normalPrefix returns the prefix of a template in normal form. If a variable may continue the authority,
+// the prefix is normalized as the first part of a longer one.
 func normalPrefix(e *Entry) string {
-	_, rest, _ := strings.Cut(e.Prefix, "://")
+	_, rest, authority := strings.Cut(e.Prefix, "://")
 	next, _ := strings.CutPrefix(e.Key, e.Prefix)
-	switch whole := strings.Contains(rest, "/"); {
-	case whole, rest != "" && (strings.HasPrefix(next, "{?") || strings.HasPrefix(next, "{#")):
+	switch {
+	case !authority || strings.Contains(rest, "/"), rest != "" && (strings.HasPrefix(next, "{?") || strings.HasPrefix(next, "{#")):
 		return protocol.NormalURI(e.Prefix)
 	case rest != "" && strings.HasPrefix(next, "{/"): // the slash belongs to the variable
 		return strings.TrimSuffix(protocol.NormalURI(e.Prefix), "/")
 	}
-	return strings.ToLower(e.Prefix)
+	return strings.TrimSuffix(protocol.NormalURI(e.Prefix+"x/"), "x/")
 }
 
 // spelling returns a URI of the entry, which is in normal form, as the entry is registered: with its URI, or
