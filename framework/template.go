@@ -113,7 +113,15 @@ func (k *variablePlan) uri(p reflect.Value) string {
 		return ""
 	}
 	uri, err := k.template.Build(vars)
-	if err != nil || k.plan.DecodeStrings(background(), vars, reflect.New(k.plan.Type()).Elem()) != nil {
+	if err != nil {
+		return ""
+	}
+	back := reflect.New(k.plan.Type()).Elem()
+	if k.plan.DecodeStrings(background(), vars, back) != nil {
+		return ""
+	}
+	// A value that is left out is read as its default.
+	if again, err := k.plan.Strings(back); err != nil || !maps.Equal(again, vars) {
 		return ""
 	}
 	return uri

@@ -3,6 +3,7 @@ package uritemplate
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 )
@@ -115,29 +116,21 @@ func (t *Template) AllowSlashes(names ...string) *Template {
 	return &wider
 }
 
-// Build is Expand for a URI that reads as what it was built of: Match gives the same values, but
-// for those of {+x} and {#x}, whose escapes pass, and prefixes. Otherwise it is an error.
+// Build is like Expand, but returns an error if Match would not give the same values for the URI.
 func (t *Template) Build(values map[string]string) (string, error) {
 	uri, err := t.Expand(values)
 	if err != nil {
 		return "", err
 	}
 	found, ok, err := t.Match(uri)
-	if err == nil && !ok {
+	switch {
+	case err == nil && !ok:
 		err = errors.New("the URI is not of the template")
+	case err == nil && !maps.Equal(found, values):
+		err = errors.New("the values would be read as others")
 	}
 	if err != nil {
 		return "", fmt.Errorf("building a URI of %q: %w", t.raw, err)
-	}
-	for _, p := range t.parts {
-		op, _ := operatorOf(p.op)
-		for _, v := range p.vars {
-			value, given := values[v.name]
-			read, is := found[v.name]
-			if !op.reserved && v.max == 0 && (read != value || is != given) {
-				return "", fmt.Errorf("building a URI of %q: the value of %s would be read as another", t.raw, v.name)
-			}
-		}
 	}
 	return uri, nil
 }
