@@ -166,3 +166,12 @@ func TestNormalPrefixes(t *testing.T) {
 		}
 	}
 }
+
+// TestCompletionOfNothing: a reference without a name is not taken for a prompt.
+func TestCompletionOfNothing(t *testing.T) {
+	t.Parallel()
+	p := dial(t, build(t, quiet().Add(ofMap("notes://{x}").component)), protocol.Rev20251125)
+	for _, ref := range []string{`{"type":"ref/resource","uri":""}`, `{"type":"ref/prompt","name":""}`} {
+		p.call("completion/complete", `{"ref":`+ref+`,"argument":{"name":"x","value":""}}`).code(-32602).mentions("neither a prompt nor a resource template")
+	}
+}

@@ -233,6 +233,9 @@ func (s *Snapshot) Mirrors(tool string) []dialect.Mirror {
 
 // Complete an argument of a prompt or a variable of a template.
 func (s *Snapshot) Complete(ctx context.Context, c *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error) {
+	if p.Prompt == "" && p.Template == "" {
+		return nil, protocol.Faultf(protocol.FaultInvalidParams, "ref names neither a prompt nor a resource template")
+	}
 	who := transport.PrincipalFrom(ctx)
 	kind, key := Prompt, p.Prompt
 	if p.Template != "" {
