@@ -117,26 +117,34 @@ func TestMaySubscribeSpellings(t *testing.T) {
 		refused    []string
 	}{
 		{
-			"a template", []framework.Component{framework.ResourceTemplate("notes://{name}", note, diary("notes://diary-"))},
-			"notes://diary-alice", []string{"notes://diary-alice", "notes://diary%2Dalice", "notes://d%69ary-alice", "NOTES://diary-alice", "Notes://diary%2dalice"},
+			"a template",
+			[]framework.Component{framework.ResourceTemplate("notes://{name}", note, diary("notes://diary-"))},
+			"notes://diary-alice",
+			[]string{"notes://diary-alice", "notes://diary%2Dalice", "notes://d%69ary-alice", "NOTES://diary-alice", "Notes://diary%2dalice"},
 		},
 		{
-			"a template before another", []framework.Component{
+			"a template before another",
+			[]framework.Component{
 				framework.ResourceTemplate("notes://diary-{name}", note, diary("notes://diary-")),
 				framework.ResourceTemplate("notes://{name}", note),
 			},
-			"notes://diary-alice", []string{"notes://diary-alice", "notes://diary%2Dalice", "NOTES://diary%2Dalice"},
+			"notes://diary-alice",
+			[]string{"notes://diary-alice", "notes://diary%2Dalice", "NOTES://diary%2Dalice"},
 		},
 		{
-			"a template that is not in normal form", []framework.Component{framework.ResourceTemplate("https://Example.com/diary-{name}", note, diary("https://Example.com/diary-"))},
-			"https://Example.com/diary-alice", []string{"https://Example.com/diary-alice", "https://example.com/diary-alice", "https://example.com:443/diary-alice"},
+			"a template that is not in normal form",
+			[]framework.Component{framework.ResourceTemplate("https://Example.com/diary-{name}", note, diary("https://Example.com/diary-"))},
+			"https://Example.com/diary-alice",
+			[]string{"https://Example.com/diary-alice", "https://example.com/diary-alice", "https://example.com:443/diary-alice"},
 		},
 		{
-			"a resource before a template", []framework.Component{
+			"a resource before a template",
+			[]framework.Component{
 				framework.Resource("notes://diär-alice", text, diary("notes://diär-")),
 				framework.ResourceTemplate("notes://{name}", note),
 			},
-			"notes://diär-alice", []string{"notes://diär-alice", "notes://di%C3%A4r-alice", "NOTES://di%C3%A4r%2Dalice"},
+			"notes://diär-alice",
+			[]string{"notes://diär-alice", "notes://di%C3%A4r-alice", "NOTES://di%C3%A4r%2Dalice"},
 		},
 	} {
 		t.Run(tt.of, func(t *testing.T) {
