@@ -217,7 +217,7 @@ func TestServersThatDoNotSpeak(t *testing.T) {
 	}
 }
 
-// A program that serves HTTP only never answers on stdout. The user is told long before --timeout.
+// A program that serves HTTP only never answers on stdout. The user gets a hint long before --timeout.
 func TestSilentProgram(t *testing.T) {
 	t.Parallel()
 	_, errs, code := kagami(t, "list", "--timeout", "6s", "--", "sleep", "60")

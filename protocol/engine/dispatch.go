@@ -166,8 +166,8 @@ func (x *exchange) subscribe(ctx context.Context, p *protocol.SubscribeParams) (
 	return emptyUnless(err)
 }
 
-// unsubscribe ends the subscription to the URI. If there is none in this spelling, it ends those in others,
-// because they mean the same resource.
+// unsubscribe ends the subscription to the URI. A client without a subscription in this spelling ends
+// its subscriptions in others, because they mean the same resource.
 func (x *exchange) unsubscribe(ctx context.Context, p *protocol.UnsubscribeParams) (protocol.Result, error) {
 	return emptyUnless(x.conn.alter(ctx, x.session, func(k *keptSession) {
 		if i := slices.Index(k.URIs, p.URI); i >= 0 {

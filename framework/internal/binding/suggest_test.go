@@ -158,6 +158,7 @@ func TestWhatIsTried(t *testing.T) {
 		{`{"query":"tea","rate":"minus 5"}`, `{"query":"tea"}`, nil},
 		{`{"query":"tea","rate":"- 5"}`, `{"query":"tea"}`, nil},
 		{`{"query":"tea","rate":"10k"}`, `{"query":"tea"}`, nil},
+		{`{"query":"tea","rate":"no. 5"}`, `{"query":"tea","rate":5}`, nil},
 		{`{"query":"tea","rate":"10 kg"}`, `{"query":"tea","rate":10}`, nil},
 		{`{"query":"tea","share":"1 1/2"}`, `{"query":"tea"}`, nil},
 		{`{"query":"tea","force":"fAlse"}`, `{"query":"tea","force":false}`, nil},

@@ -24,6 +24,12 @@ func Unquoted(raw []byte, want ...jsontext.Kind) ([]byte, bool) {
 	return slices.Clip(inner), true
 }
 
+// IsContainer reports whether a JSON text is an array or an object.
+func IsContainer(raw []byte) bool {
+	kind := jsontext.KindOf(raw)
+	return kind == jsontext.KindArray || kind == jsontext.KindObject
+}
+
 // TextOf is a scalar without quotes.
 func TextOf(raw []byte) string {
 	if s, ok := jsontext.String(raw); ok {

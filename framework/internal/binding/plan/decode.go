@@ -226,7 +226,7 @@ func (d *decoder) got(n Node, raw []byte) string {
 // a secret: any value for a node with a secret member, a container where n wants something else, and what
 // names a secret. n is nil for the name of a union's variant.
 func (p *Plan) got(n Node, raw []byte) string {
-	if p.Secretive && !empty(raw) && (n == nil && isContainer(raw) ||
+	if p.Secretive && !empty(raw) && (n == nil && jsonedit.IsContainer(raw) ||
 		n != nil && (hasSecret(n) || schema.Misplaced(p.Words(n, nil), raw)) || p.namesSecret(raw)) {
 		return "a value that is not shown (" + report.KindNames[jsontext.KindOf(raw)] + ")"
 	}
@@ -235,15 +235,10 @@ func (p *Plan) got(n Node, raw []byte) string {
 
 // empty reports whether a value has nothing to hide.
 func empty(raw []byte) bool {
-	if isContainer(raw) {
+	if jsonedit.IsContainer(raw) {
 		return jsontext.Len(raw) == 0
 	}
 	return jsontext.KindOf(raw) == jsontext.KindNull
-}
-
-func isContainer(raw []byte) bool {
-	kind := jsontext.KindOf(raw)
-	return kind == jsontext.KindObject || kind == jsontext.KindArray
 }
 
 // expect is raw if it is of the wanted kind, or the content of a string if that is; otherwise

@@ -47,8 +47,8 @@ func secretNames(n Node, seen map[Node]bool) (names []string) {
 	return names
 }
 
-// namesSecret reports whether raw has a member with the name of a secret, at any depth, wherever the schema
-// wants one. It looks into texts that contain JSON.
+// namesSecret reports whether raw has a member with the name of a secret, at any depth, whatever the schema
+// wants there. It looks into texts that contain JSON.
 func (p *Plan) namesSecret(raw []byte) bool {
 	if !p.Secretive {
 		return false
@@ -141,8 +141,9 @@ func (p *Plan) shown(f Finding) report.Issue {
 }
 
 func (p *Plan) hideNames(f *Finding) {
-	names := strings.Split(f.Path, "/")                                // the first is empty
-	if f.Got != "" && slices.ContainsFunc(names[1:], p.isSecretName) { // such as an entry of a map
+	names := strings.Split(f.Path, "/") // the first is empty
+	// The place of a value may have the name of a secret without being one, such as an entry of a map.
+	if f.Got != "" && slices.ContainsFunc(names[1:], p.isSecretName) {
 		f.Got = "a value that is not shown"
 	}
 	hide(p.root, names[1:], false)

@@ -165,7 +165,7 @@ func candidates(n plan.Node, c *rules.Constraints, k schema.Keywords, value []by
 		}
 		if isText {
 			out = append(out, nearTexts(k, text)...)
-		} else if !isContainer(value) {
+		} else if !jsonedit.IsContainer(value) {
 			out = append(out, jsontext.QuoteBytes(nil, value))
 		}
 		for _, candidate := range out {
@@ -174,11 +174,6 @@ func candidates(n plan.Node, c *rules.Constraints, k schema.Keywords, value []by
 			}
 		}
 	}
-}
-
-func isContainer(value []byte) bool {
-	kind := jsontext.KindOf(value)
-	return kind == jsontext.KindObject || kind == jsontext.KindArray
 }
 
 var boolWords = map[string][]byte{
@@ -190,8 +185,12 @@ var boolWords = map[string][]byte{
 // aNumber is a number as people write it, with commas between the thousands.
 var aNumber = lazily(`[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?`)
 
-// multiplied is a letter after a number that stands for thousands or more.
-var multiplied = lazily(`^[kKmMbBgGtT]([^a-zA-Z]|$)`)
+// negative is a sign before a number, apart from it. multiplied is a letter after a number that stands for
+// thousands or more.
+var (
+	negative   = lazily(`(?i)(\bminus|-) +$`)
+	multiplied = lazily(`^[kKmMbBgGtT]([^a-zA-Z]|$)`)
+)
 
 // numberIn is the only number in a text, or the value if it is one.
 func numberIn(value []byte) []byte {
@@ -207,8 +206,8 @@ func numberIn(value []byte) []byte {
 		return nil
 	}
 	from, to := found[0][0], found[0][1]
-	if before := strings.ToLower(strings.TrimSpace(text[:from])); strings.HasSuffix(before, "minus") || strings.HasSuffix(before, ".") || strings.HasSuffix(text[:from], "- ") || multiplied().MatchString(text[to:]) {
-		return nil // .5, minus 5, 10k: it would be another number
+	if before := text[:from]; negative().MatchString(before) || strings.HasSuffix(before, ".") || multiplied().MatchString(text[to:]) {
+		return nil // minus 5, .5, 10k: without what is around it, it is another number
 	}
 	if from > 0 && text[from-1] != ' ' && (text[from] == '-' || text[from] == '+') {
 		from++ // the hyphen of room-5

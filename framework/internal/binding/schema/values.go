@@ -7,8 +7,7 @@ import (
 
 // Misplaced reports whether a value is a list or an object, but not of the kind that k wants.
 func Misplaced(k Keywords, value []byte) bool {
-	kind := jsontext.KindOf(value)
-	return (kind == jsontext.KindObject || kind == jsontext.KindArray) && !SameShape(k, value)
+	return jsonedit.IsContainer(value) && !SameShape(k, value)
 }
 
 // SameShape reports whether a container is the kind of container wanted.
