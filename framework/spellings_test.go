@@ -157,6 +157,7 @@ func TestNormalPrefixes(t *testing.T) {
 		"Notes://Milk-{x}":  "notes://Milk-1",
 		"https://H{x}/":     "https://h1/",
 		"https://h:{x}/":    "HTTPS://H:1/",
+		"notes://{x}/%7Ea":  "notes://1/~a",
 	} {
 		p := dial(t, build(t, quiet().Add(ofMap(template).component)), protocol.Rev20251125)
 		for _, uri := range []string{uri, strings.NewReplacer("{x}", "1").Replace(template)} {

@@ -300,8 +300,9 @@ func class(excluded string) string {
 	return "[^" + regexp.QuoteMeta(excluded) + "]"
 }
 
-// writeLiteral accepts a literal as it stands and as Expand encodes it; the case
-// of the digits in escapes does not matter (RFC 3986 §6.2.2.1).
+// writeLiteral accepts a literal as it stands, as Expand encodes it, and in normal form: the case
+// of the digits in escapes does not matter (RFC 3986 §6.2.2.1), and an unreserved character may be
+// escaped in the template only (§6.2.2.2).
 func writeLiteral(pattern *strings.Builder, literal string) {
 	for i := 0; i < len(literal); {
 		_, size := utf8.DecodeRuneInString(literal[i:])
@@ -313,12 +314,20 @@ func writeLiteral(pattern *strings.Builder, literal string) {
 		switch encoded := string(appendEncoded(nil, c, true)); {
 		case encoded != c:
 			fmt.Fprintf(pattern, `(?:%s|(?i:%s))`, regexp.QuoteMeta(c), encoded)
-		case size == 3:
-			fmt.Fprintf(pattern, `(?i:%s)`, c)
+		case c[0] == '%':
+			writeEscape(pattern, c)
 		default:
 			pattern.WriteString(regexp.QuoteMeta(c))
 		}
 	}
+}
+
+func writeEscape(pattern *strings.Builder, escape string) {
+	if c := unhex(escape[1])<<4 | unhex(escape[2]); isUnreserved(c) {
+		fmt.Fprintf(pattern, `(?:%s|(?i:%s))`, regexp.QuoteMeta(string(rune(c))), escape)
+		return
+	}
+	fmt.Fprintf(pattern, `(?i:%s)`, escape)
 }
 
 // literalPrefix is the cheap test before the pattern: what a URI must begin with

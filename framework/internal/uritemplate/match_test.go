@@ -44,6 +44,14 @@ func TestMatch(t *testing.T) {
 		{"o://{x,y}", "o://1", nil},
 		{"o://{x}-{y}", "o://a-b-c", vars{"x": "a-b", "y": "c"}},
 
+		// escapes of the template, which clients normalize
+		{"o://{x}/%7Ehome/{y}", "o://1/~home/2", vars{"x": "1", "y": "2"}},
+		{"o://{x}/%7Ehome/{y}", "o://1/%7ehome/2", vars{"x": "1", "y": "2"}},
+		{"o://%2E{x}", "o://.1", vars{"x": "1"}},
+		{"o://%2E{x}", "o://a1", nil},
+		{"o://{x}/a%2Fb", "o://1/a%2fb", vars{"x": "1"}},
+		{"o://{x}/a%2Fb", "o://1/a/b", nil},
+
 		// the same name twice, and prefixes
 		{"o://{x}/{x}", "o://a/a", vars{"x": "a"}},
 		{"o://{x}/{x}", "o://a/b", nil},
