@@ -22,8 +22,9 @@ type entryCompleter = func(context.Context, *engine.Call, *protocol.CompletePara
 
 // completion returns the function that completes the arguments of a prompt or the variables of a
 // template. An argument with the option Complete is completed by the option's function; any other
-// by the values that its type allows.
-func (b *builder) completion(m *member, plan *binding.Plan) entryCompleter {
+// by the values that its type allows. takes reports whether the server accepts a value of an argument; it
+// is nil if the server accepts all values.
+func (b *builder) completion(m *member, plan *binding.Plan, takes func(argument, value string) bool) entryCompleter {
 	enums := make(map[string][]string)
 	var names []string
 	for _, f := range plan.Fields() {
@@ -43,13 +44,15 @@ func (b *builder) completion(m *member, plan *binding.Plan) entryCompleter {
 		if !slices.Contains(names, p.Argument) {
 			return nil, unknownArgument(p.Argument, names)
 		}
-		fn := completers[p.Argument]
-		if fn == nil {
-			return completed(matching(enums[p.Argument], p.Value)), nil
+		values := matching(enums[p.Argument], p.Value)
+		if fn := completers[p.Argument]; fn != nil {
+			var err error
+			if values, err = fn(ctx, p.Value, p.Context); err != nil {
+				return nil, err
+			}
 		}
-		values, err := fn(ctx, p.Value, p.Context)
-		if err != nil {
-			return nil, err
+		if takes != nil {
+			values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !takes(p.Argument, v) })
 		}
 		return completed(values), nil
 	}

@@ -298,6 +298,8 @@ func Arguments(args ...protocol.PromptArgument) Option {
 // Complete suggests values for an argument of a prompt or a variable of a template. args are the
 // arguments already given, or nil if there are none. At most 100 values are sent, so return the
 // best ones first. Without this option, the suggestions are the values that the type allows.
+// Values of a variable that the server would not read back from a URI, such as one with a slash,
+// are left out (see [ResourceTemplate]).
 //
 // fn is called as the user types. It may be called concurrently. It is called only for callers who
 // have the scopes of the component, and inside the component's middleware except OnRead and

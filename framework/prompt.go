@@ -44,7 +44,7 @@ func (p *PromptOf[Args]) compile(b *builder, m *member) {
 	m.handler.refuse = m.handler.refusePlain
 	m.handler.mask = binding.MaskOf(args.plan)
 	m.entry.Kind = catalog.Prompt
-	m.entry.Complete = b.completion(m, args.plan)
+	m.entry.Complete = b.completion(m, args.plan, nil)
 	m.handler.invoke = func(ctx context.Context, call *Call) (*Result, error) {
 		strings, err := stringMembers(call.Arguments)
 		if err != nil {

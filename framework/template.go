@@ -152,7 +152,7 @@ func (t *TemplateOf[P, Out]) compile(b *builder, m *member) {
 	m.entry.Prefix = t.template.Prefix()
 	m.entry.Specificity = t.template.Specificity()
 	m.entry.Match = m.handler.matcher(template)
-	m.entry.Complete = b.completion(m, in.plan)
+	m.entry.Complete = b.completion(m, in.plan, template.Takes)
 	m.handler.invoke = func(ctx context.Context, call *Call) (*Result, error) {
 		var vars map[string]string
 		if h := callCtxFrom(ctx); h != nil {

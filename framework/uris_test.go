@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -234,4 +235,43 @@ func TestURIsNotReadBack(t *testing.T) {
 
 func handleOf[P any](template string) *framework.TemplateOf[P, string] {
 	return framework.ResourceTemplate(template, func(context.Context, P) (string, error) { return "", nil })
+}
+
+// TestCompletionsAreReadable: a client that puts a completed value into the template can read the URI.
+func TestCompletionsAreReadable(t *testing.T) {
+	t.Parallel()
+	type strict struct {
+		X string `uri:"x" validate:"omitempty,oneof=main feature/login"`
+	}
+	type open struct {
+		X string `uri:"x,slashes"`
+	}
+	offered := []string{"main", "feature/login", "../etc", "a b"}
+	fn := framework.Complete("x", func(context.Context, string, map[string]string) ([]string, error) { return offered, nil })
+	s := build(t, quiet().Add(
+		framework.ResourceTemplate("own://{x}", func(context.Context, strict) (string, error) { return "", nil }, fn),
+		framework.ResourceTemplate("type://{x}", func(context.Context, strict) (string, error) { return "", nil }),
+		framework.ResourceTemplate("open://{x}", func(context.Context, open) (string, error) { return "", nil }, fn),
+		framework.ResourceTemplate("query://q{?x}", func(context.Context, open) (string, error) { return "", nil }, fn),
+		framework.ResourceTemplate("map://{x}", func(context.Context, map[string]string) (string, error) { return "", nil }),
+		framework.Prompt("p", func(_ context.Context, in struct {
+			X string `json:"x"`
+		}) (framework.Messages, error) {
+			return nil, nil
+		}, fn)))
+	p := dial(t, s, protocol.Rev20251125)
+	for ref, want := range map[string]string{
+		`{"type":"ref/resource","uri":"own://{x}"}`:     "[main a b]",
+		`{"type":"ref/resource","uri":"type://{x}"}`:    "[main]",
+		`{"type":"ref/resource","uri":"open://{x}"}`:    "[main feature/login a b]",
+		`{"type":"ref/resource","uri":"query://q{?x}"}`: "[main feature/login ../etc a b]",
+		`{"type":"ref/prompt","name":"p"}`:              "[main feature/login ../etc a b]",
+	} {
+		if got := fmt.Sprint(completions(p, ref, "x", "", "").field("completion.values")); got != want {
+			t.Errorf("%s: got %s, want %s", ref, got, want)
+		}
+	}
+	if !slices.Equal(offered, []string{"main", "feature/login", "../etc", "a b"}) {
+		t.Errorf("the function's slice is changed: %q", offered)
+	}
 }

@@ -357,3 +357,35 @@ func BenchmarkMatchOther(b *testing.B) {
 		}
 	}
 }
+
+func TestTakes(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		template      string
+		takes, refuse []string
+	}{
+		{"f://{x}", []string{"a", "a b", "é", "a..b", "a%2Fb"}, []string{"", "a/b", "..", `a\b`, "a\x00", "a\n", "http://h/p?q#f", "a\xff"}},
+		{"f://{y}/{x}", []string{"a"}, []string{"a/b"}},
+		{"f://{x:3}", []string{"abc"}, []string{"abcd"}},
+		{"f://{y}-{x}", []string{"a"}, []string{"a-b"}},
+		{"f:///{+x}", []string{"a/b", `a\b`}, []string{"/a", "../a", "a/.."}},
+		{"f://h{/x*}", []string{"a/b"}, []string{"/a", "a//b", "a/.."}},
+		{"f://h{?y,x}", []string{"a/b", "/a", "..", "a\n", "", "http://h/p?q#f"}, []string{"a\x00"}},
+	}
+	for _, tt := range tests {
+		parsed := mustParse(t, tt.template)
+		for _, value := range tt.takes {
+			if !parsed.Takes("x", value) {
+				t.Errorf("%s refuses %q", tt.template, value)
+			}
+		}
+		for _, value := range tt.refuse {
+			if parsed.Takes("x", value) {
+				t.Errorf("%s takes %q", tt.template, value)
+			}
+		}
+	}
+	if !mustParse(t, "f://{x}").AllowSlashes("x").Takes("x", "a/b") {
+		t.Error("a variable with slashes refuses a/b")
+	}
+}
