@@ -104,6 +104,38 @@ type eLine struct {
 	Count int    `json:"count" validate:"min=1"`
 }
 
+type eExclusive struct {
+	ID    int    `json:"id,omitempty" validate:"excluded_with=Name Mail"`
+	Name  string `json:"name,omitempty" validate:"excluded_with=ID Mail"`
+	Mail  string `json:"mail,omitempty" validate:"excluded_with=ID Name"`
+	Plain bool   `json:"plain,omitempty"`
+	HTML  string `json:"html,omitempty" validate:"excluded_if=Plain true"`
+
+	Codes []int `json:"codes,omitempty" validate:"omitempty,unique"`
+}
+
+// TestExclusiveIsTried: of members that exclude each other, one stays.
+func TestExclusiveIsTried(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[eExclusive](), binding.Input, binding.Options{})
+	for call, try := range map[string]string{
+		`{"id":5,"name":"ada"}`:                           `{"id":5}`,
+		`{"name":"ada","id":5}`:                           `{"name":"ada"}`,
+		`{"mail":"a@b.org","name":"ada","id":5}`:          `{"mail":"a@b.org"}`,
+		`{"mail":"a@b.org","plain":true,"html":"<p>"}`:    `{"mail":"a@b.org","plain":true}`,
+		`{"id":5,"name":"ada","plain":true,"html":"<p>"}`: `{"id":5,"plain":true}`,
+		`{"codes":["a","b"]}`:                             `{"codes":[1]}`,
+		`{"codes":["4 kg","5 kg"]}`:                       `{"codes":[4,5]}`,
+	} {
+		if got := refusal(t, p, call).Try; got != try {
+			t.Errorf("%s: %s, want %s", call, got, try)
+		}
+	}
+	if got := refusal(t, p, `{"codes":["a","b"]}`).Error(); strings.Contains(got, "/codes:") {
+		t.Errorf("items that were not read are compared: %s", got)
+	}
+}
+
 // TestWhatIsTried: what the call says is kept, and what it does not say is named as an example.
 func TestWhatIsTried(t *testing.T) {
 	t.Parallel()

@@ -79,7 +79,8 @@ func (p *Plan) fileFailures(ctx context.Context, d *decoder, raw []byte, failed 
 	for _, fe := range failed {
 		l, ok := locate(fe)
 		path := pointerOf(l.path)
-		if ok && !faulty(d.found[:d.decoded], path) && !d.lostKeys(path, l.n) {
+		unread := fe.ActualTag() == "unique" && faultyBelow(d.found[:d.decoded], path) // all of these are zero values
+		if ok && !unread && !faulty(d.found[:d.decoded], path) && !d.lostKeys(path, l.n) {
 			all = append(all, failure{l, path, fe})
 			paths = append(paths, path)
 		}
@@ -175,6 +176,11 @@ func faulty(found []Finding, path string) bool {
 	return slices.ContainsFunc(found, func(f Finding) bool {
 		return f.Path == "" || path == f.Path || strings.HasPrefix(path, f.Path+"/")
 	})
+}
+
+// faultyBelow reports whether a value inside of the value at path is among found.
+func faultyBelow(found []Finding, path string) bool {
+	return slices.ContainsFunc(found, func(f Finding) bool { return strings.HasPrefix(f.Path, path+"/") })
 }
 
 // lostKeys reports whether entries of the map at path have unreadable keys: the decoded map is

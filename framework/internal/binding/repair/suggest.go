@@ -165,12 +165,28 @@ func (a *attempt) mendAll(found []plan.Finding) {
 			a.unknown[parent]++
 		}
 	}
-	for _, f := range found {
-		if stageOf(f) == stage {
+	last := lastExcluded(found)
+	for i, f := range found {
+		if parent, _ := jsonedit.SplitPointer(f.Path); stageOf(f) == stage && (!excludes(f) || last[parent] == i) {
 			a.mend(f)
 		}
 	}
 }
+
+// lastExcluded returns, for each object, the last finding about a member that excludes another. Without that
+// member the others may be right: of two members that exclude each other, the first stays.
+func lastExcluded(found []plan.Finding) map[string]int {
+	last := map[string]int{}
+	for i, f := range found {
+		if excludes(f) {
+			parent, _ := jsonedit.SplitPointer(f.Path)
+			last[parent] = i
+		}
+	}
+	return last
+}
+
+func excludes(f plan.Finding) bool { return strings.HasPrefix(f.Rule, "excluded_") }
 
 // stageOf returns when a finding is corrected.
 func stageOf(f plan.Finding) int {
