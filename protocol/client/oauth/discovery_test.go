@@ -27,17 +27,19 @@ const (
 	oidPath = "/.well-known/openid-configuration"
 )
 
+type discoveryCase struct {
+	documents map[string]string
+	issuer    string // "" : an error; URL stands for the server
+	err       error
+	revision  string
+	asked     []string // besides the first POST; nil: not looked at
+}
+
 // Where metadata is looked for, what of it is taken, and what ends the flow.
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	prm := `{"resource":"URL/mcp","authorization_servers":["URL"]}`
-	for name, tt := range map[string]struct {
-		documents map[string]string
-		issuer    string // "" : an error; URL stands for the server
-		err       error
-		revision  string
-		asked     []string // besides the first POST; nil: not looked at
-	}{
+	for name, tt := range map[string]discoveryCase{
 		"C3 at the path": {
 			map[string]string{prmPath + "/mcp": prm, asPath: asAt("")},
 			"URL", nil, "2026-07-28",
@@ -66,7 +68,13 @@ func TestDiscovery(t *testing.T) {
 		"C4 origin, announced elsewhere": {
 			map[string]string{"/mcp": `401|challenge Bearer resource_metadata="URL/prm"`, "/prm": `{"resource":"URL","authorization_servers":["URL"]}`}, "", oauth.ErrResource, "", nil,
 		},
-		"no authorization server": {map[string]string{prmPath: `{"resource":"URL/mcp"}`}, "", oauth.ErrIssuer, "", nil},
+		"C4 the origin, at the path":        {map[string]string{prmPath + "/mcp": `{"resource":"URL","authorization_servers":["URL"]}`, asPath: asAt("")}, "", oauth.ErrResource, "", nil},
+		"C4 a fragment":                     {map[string]string{prmPath: `{"resource":"URL/mcp#x","authorization_servers":["URL"]}`, asPath: asAt("")}, "", oauth.ErrResource, "", nil},
+		"C4 announced for another endpoint": announcedAt(prmPath+"/admin", "URL/admin"),
+		"C4 announced for a prefix":         announcedAt(prmPath+"/mc", "URL/mc"),
+		"C4 announced with a query":         announcedAt(prmPath+"?x", "URL"),
+		"C4 announced with a longer name":   announcedAt(prmPath+"-x", "URL"),
+		"no authorization server":           {map[string]string{prmPath: `{"resource":"URL/mcp"}`}, "", oauth.ErrIssuer, "", nil},
 		"C8 without a path": {
 			map[string]string{prmPath: prm, oidPath: asAt("")},
 			"URL", nil, "2026-07-28",
@@ -94,6 +102,7 @@ func TestDiscovery(t *testing.T) {
 		},
 		"C37 plain http":         {map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["http://login.example.com"]}`}, "", oauth.ErrUnsafeURL, "", nil},
 		"C37 link-local":         {map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["https://169.254.169.254"]}`}, "", oauth.ErrUnsafeURL, "", nil},
+		"C20 only plain":         {map[string]string{prmPath: prm, asPath: strings.Replace(asAt(""), `"S256"`, `"plain"`, 1)}, "", oauth.ErrNoPKCE, "", nil},
 		"C36 endpoints":          {map[string]string{prmPath: prm, asPath: strings.Replace(asAt(""), "URL/authorize", "javascript:alert(1)", 1)}, "", oauth.ErrUnsafeURL, "", nil},
 		"megabytes":              {map[string]string{prmPath: strings.Repeat(" ", 2<<20) + prm}, "", oauth.ErrUnavailable, "", nil},
 		"user information":       {map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["https://a@b.example"]}`}, "", oauth.ErrUnsafeURL, "", nil},
@@ -124,6 +133,16 @@ func TestDiscovery(t *testing.T) {
 			}
 		})
 	}
+}
+
+// announcedAt is a case of TestDiscovery where the challenge names a document about another resource.
+func announcedAt(place, resource string) discoveryCase {
+	document, _, _ := strings.Cut(place, "?")
+	return discoveryCase{map[string]string{
+		"/mcp":   `401|challenge Bearer resource_metadata="URL` + place + `"`,
+		document: `{"resource":"` + resource + `","authorization_servers":["URL"]}`,
+		asPath:   asAt(""),
+	}, "", oauth.ErrResource, "", nil}
 }
 
 // StrictIssuer takes no slash, and PublicOnly no address of this machine.

@@ -62,8 +62,18 @@ func TestEnterpriseManaged(t *testing.T) {
 			t.Error("the browser was at the server's authorization server")
 		}
 	}
-	if n := o.idp.Requests("/token", "urn:ietf:params:oauth:grant-type:token-exchange"); n != 2 {
-		t.Errorf("%d exchanges, want 2", n)
+	exchanges := 0
+	for _, r := range o.idp.Log() {
+		if r.Form.Get("grant_type") != "urn:ietf:params:oauth:grant-type:token-exchange" {
+			continue
+		}
+		exchanges++
+		if resource, audience := r.Form.Get("resource"), r.Form.Get("audience"); resource != o.server.URL+"/mcp" || audience != o.server.URL {
+			t.Errorf("the ID-JAG is for %q at %q", resource, audience)
+		}
+	}
+	if exchanges != 2 {
+		t.Errorf("%d exchanges, want 2", exchanges)
 	}
 	key := oauth.Key{Kind: oauth.Tokens, Issuer: o.idp.URL()}
 	kept := func() (oauth.Record, map[string]any) {

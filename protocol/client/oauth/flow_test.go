@@ -3,8 +3,10 @@ package oauth_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -149,9 +151,11 @@ func TestC20_PKCEMustBeAdvertised(t *testing.T) {
 	t.Parallel()
 	s, u := open(t), &user{}
 	s.issuer.Fault(testkit.NoPKCE)
-	_, err := connect(t, flow(t, u.browser(t)), s.url)
-	if !errors.Is(err, oauth.ErrNoPKCE) || !strings.Contains(err.Error(), "--assume-pkce") || u.seen() != 0 {
-		t.Errorf("%v, %d pages", err, u.seen())
+	for _, opts := range [][]oauth.Option{{}, {oauth.AssumePKCE("https://login.example.com")}} {
+		_, err := connect(t, flow(t, append(opts, u.browser(t))...), s.url)
+		if !errors.Is(err, oauth.ErrNoPKCE) || !strings.Contains(err.Error(), "--assume-pkce") || u.seen() != 0 {
+			t.Errorf("%v, %d pages", err, u.seen())
+		}
 	}
 	call(t, mustConnect(t, flow(t, u.browser(t), oauth.AssumePKCE(s.issuer.URL())), s.url), "hours", "ann")
 }
@@ -463,6 +467,43 @@ func TestC18_CredentialsBelongToAnIssuer(t *testing.T) {
 	named := flow(t, (&user{}).browser(t), oauth.Registered(oauth.Credentials{Issuer: one.issuer.URL(), ID: "me", Secret: "s3cret"}))
 	if _, err := connect(t, named, two.url); !errors.Is(err, oauth.ErrForeign) {
 		t.Errorf("named: %v", err)
+	}
+}
+
+// TestC6_ServerNamesAnotherIssuer checks that the tokens of the old authorization server are not renewed
+// when the server no longer names it: the user logs in at the new one.
+func TestC6_ServerNamesAnotherIssuer(t *testing.T) {
+	t.Parallel()
+	s, u, other := open(t), &user{}, testkit.IdP(t)
+	events := make(chan oauth.EventKind, 20)
+	c := mustConnect(t, flow(t, u.browser(t), oauth.OnEvent(func(_ context.Context, e oauth.Event) { events <- e.Kind })), s.url)
+	call(t, c, "hours", "ann")
+	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"resource":%q,"authorization_servers":[%q]}`, s.url, other.URL())
+	}))
+	t.Cleanup(metadata.Close)
+	s.intercept(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer resource_metadata=%q", metadata.URL))
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	})
+	if _, err := c.CallTool(t.Context(), "hours", nil); !errors.Is(err, oauth.ErrDenied) { // this server refuses all tokens
+		t.Errorf("%v", err)
+	}
+	if n, pages := s.issuer.Requests("/token", "refresh_token"), u.seen(); n != 0 || pages != 2 {
+		t.Errorf("%d renewals at the old issuer, %d pages, want 0 and 2", n, pages)
+	}
+	if n := other.Requests("/token"); n != 1 {
+		t.Errorf("%d requests for a token at the new issuer, want 1", n)
+	}
+	close(events)
+	moved := false
+	for kind := range events {
+		moved = moved || kind == oauth.Moved
+	}
+	if !moved {
+		t.Error("there is no event about the move")
 	}
 }
 

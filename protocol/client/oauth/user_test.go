@@ -271,3 +271,43 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+// edited is a Receiver of a program, which changes the answer.
+type edited struct {
+	oauth.Receiver
+	edit func(url.Values)
+}
+
+func (e edited) Receive(ctx context.Context, state string) (url.Values, error) {
+	query, err := e.Receiver.Receive(ctx, state)
+	if err == nil {
+		e.edit(query)
+	}
+	return query, err
+}
+
+// TestC22_ReceiverOfTheProgram checks that the answer is judged whatever the Receiver lets through.
+func TestC22_ReceiverOfTheProgram(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(url.Values){
+		"another state":     func(q url.Values) { q.Set("state", "another") },
+		"no state":          func(q url.Values) { q.Del("state") },
+		"two states":        func(q url.Values) { q.Add("state", "another") },
+		"an empty iss":      func(q url.Values) { q.Set("iss", "") },
+		"two of iss":        func(q url.Values) { q.Add("iss", q.Get("iss")) },
+		"two codes":         func(q url.Values) { q.Add("code", "another") },
+		"no code, no error": func(q url.Values) { q.Del("code") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			f := flow(t, (&user{}).browser(t), oauth.Receive(edited{oauth.Listener(), edit}))
+			if _, err := f.Login(t.Context(), s.url); !errors.Is(err, oauth.ErrMixUp) {
+				t.Errorf("%v", err)
+			}
+			if n := s.issuer.Requests("/token"); n != 0 {
+				t.Errorf("%d codes were sent to the token endpoint", n)
+			}
+		})
+	}
+}
