@@ -445,6 +445,40 @@ func TestC31_TokensStayWithTheirServer(t *testing.T) {
 	}
 }
 
+// TestC31_TwoServersOfOneResource checks that two servers whose metadata names one resource have tokens of their
+// own: a login at one neither ends the login at the other, nor is it used there.
+func TestC31_TwoServersOfOneResource(t *testing.T) {
+	t.Parallel()
+	issuer, u, store := testkit.IdP(t), &user{}, oauth.Memory()
+	s := script(t, map[string]string{
+		"/a": "401|challenge Bearer", "/b": "401|challenge Bearer", "/a/c": "401|challenge Bearer",
+		prmPath: fmt.Sprintf(`{"resource":"URL","authorization_servers":[%q]}`, issuer.URL()),
+	})
+	for _, place := range []string{"/a", "/b"} {
+		if _, err := flow(t, u.browser(t), oauth.Keep(store)).Login(t.Context(), s.URL+place); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for place, want := range map[string]bool{"/a": true, "/b": true, "/a/c": false} {
+		in, err := flow(t, oauth.Keep(store)).Inspect(t.Context(), s.URL+place)
+		if err != nil || (in.Grant != nil) != want || want && (in.Grant.Server != s.URL+place || in.Grant.Resource != s.URL) {
+			t.Errorf("%s: grant %+v, %v; want one: %v", place, in.Grant, err, want)
+		}
+	}
+}
+
+// TestProfiles checks that each account of a user has tokens of its own.
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	s, u, store := open(t), &user{}, oauth.Memory()
+	for _, name := range []string{"", "home", "work", "home"} {
+		call(t, mustConnect(t, flow(t, u.browser(t), oauth.Keep(store), oauth.Profile(name)), s.url), "hours", "ann")
+	}
+	if u.seen() != 3 {
+		t.Errorf("%d logins for three accounts", u.seen())
+	}
+}
+
 // Credentials by hand, secret and all, go to their issuer only.
 func TestC18_CredentialsBelongToAnIssuer(t *testing.T) {
 	t.Parallel()

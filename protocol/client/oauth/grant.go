@@ -161,24 +161,18 @@ func (s *site) fromStore(ctx context.Context) (*live, error) {
 	}
 	var newest *live
 	for _, k := range keys {
-		if k.Kind != Tokens || k.Profile != c.profile || !covers(k.Resource, s.server) {
+		if k.Kind != Tokens || k.Profile != c.profile || k.Resource != s.server {
 			continue
 		}
 		g, err := s.flow.read(ctx, k)
 		if err != nil {
 			return nil, err
 		}
-		if g != nil && g.Server == s.server && (newest == nil || g.Obtained.After(newest.Obtained)) {
+		if g != nil && (newest == nil || g.Obtained.After(newest.Obtained)) {
 			newest = g
 		}
 	}
 	return newest, nil
-}
-
-// covers reports whether tokens for resource may be for server: resource is the server or above it.
-func covers(resource, server string) bool {
-	name, err := canonical(resource)
-	return err == nil && hasPath(server, name)
 }
 
 // read returns the tokens of a record, or nil if the record does not exist.
@@ -197,13 +191,19 @@ func (f *Flow) read(ctx context.Context, k Key) (*live, error) {
 	return g.life(k, version, bound), nil
 }
 
+// key returns the key of the server's own record. Its Resource is the server, and not the resource of
+// the server's metadata, which several servers may share.
+func (s *site) key(kind Kind, issuer string) Key {
+	return Key{Kind: kind, Issuer: issuer, Resource: s.server, Profile: s.flow.config.profile}
+}
+
 // maxConflicts limits how often keep tries again because another process was faster.
 const maxConflicts = 10
 
 // keep stores a new grant and replaces the stored one, because the user, or the client itself, has
 // just agreed to it.
 func (s *site) keep(ctx context.Context, g *grant, bound crypto.Signer) (*live, error) {
-	key := Key{Kind: Tokens, Issuer: g.Issuer.Issuer, Resource: g.Resource, Profile: s.flow.config.profile}
+	key := s.key(Tokens, g.Issuer.Issuer)
 	for again := 0; ; again++ {
 		version, err := load(ctx, s.flow.config.store, key, &grant{})
 		if err != nil {

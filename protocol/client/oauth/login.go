@@ -53,7 +53,7 @@ const visits Kind = "login"
 // stored a grant with all scopes in the meantime, inTurn returns that grant instead.
 func (s *site) inTurn(ctx context.Context, f *found, scopes []string, visit func() (*live, error)) (*live, error) {
 	began := time.Now()
-	key := Key{Kind: visits, Issuer: f.issuer.Issuer, Resource: f.resource, Profile: s.flow.config.profile}
+	key := s.key(visits, f.issuer.Issuer)
 	unlock, err := s.flow.config.store.Lock(ctx, key)
 	if err != nil {
 		return nil, storeError(err)
@@ -65,7 +65,7 @@ func (s *site) inTurn(ctx context.Context, f *found, scopes []string, visit func
 		return nil, err
 	}
 	missing := func(scope string) bool { return !slices.Contains(g.Asked, scope) }
-	if g != nil && g.Server == s.server && g.Obtained.After(began) && !slices.ContainsFunc(scopes, missing) {
+	if g != nil && g.Obtained.After(began) && !slices.ContainsFunc(scopes, missing) {
 		s.current.Store(g)
 		s.loaded.Store(true)
 		return g, nil
@@ -425,12 +425,6 @@ func isConflict(err error) bool { return errors.Is(err, ErrConflict) }
 
 // isEnd reports whether only a login helps.
 func isEnd(err error) bool { return errors.Is(err, ErrLogin) }
-
-// hasPath reports whether a URL equals prefix, or is below it by whole segments of its path.
-func hasPath(address, prefix string) bool {
-	prefix = strings.TrimSuffix(prefix, "/")
-	return address == prefix || strings.HasPrefix(address, prefix+"/")
-}
 
 // stepUp obtains a grant with the scopes of a challenge and all scopes requested so far (2026-07-28
 // basic/authorization "Step-Up Authorization Flow"). It does not renew, because a renewal cannot

@@ -23,12 +23,12 @@ const (
 	Tokens       Kind = "tokens"       // tokens for one server, from one issuer
 )
 
-// Key identifies a record. A key of Tokens has all fields; a Registration has no Resource.
+// Key identifies a record.
 type Key struct {
 	Kind     Kind   `json:"kind"`
 	Issuer   string `json:"issuer"`
-	Resource string `json:"resource,omitempty"`
-	Profile  string `json:"profile,omitempty"` // account, if a user has several at one server; usually empty
+	Resource string `json:"resource,omitempty"` // URL of the server that the tokens are for; empty for a registration
+	Profile  string `json:"profile,omitempty"`  // account, if a user has several at one server; usually empty
 }
 
 func (k Key) compare(o Key) int {

@@ -98,6 +98,13 @@ func TestFile_WidePermissions(t *testing.T) {
 		t.Skip("permissions are a matter of unix")
 	}
 	k := oauth.Key{Kind: oauth.Tokens, Issuer: "i", Resource: "r"}
+	fresh := filepath.Join(t.TempDir(), "kagami", "auth")
+	if _, err := oauth.File(fresh).Put(t.Context(), oauth.Record{Key: k, Data: []byte(`{}`)}); err != nil {
+		t.Errorf("in a directory that does not exist: %v", err)
+	}
+	if info, err := os.Stat(fresh); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the new directory: %v, %v", info, err)
+	}
 	for name, tt := range map[string]struct {
 		spoil func(dir, file string) error
 		want  string
