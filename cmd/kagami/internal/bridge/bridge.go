@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -180,7 +181,7 @@ func (b *Bridge) route(all []frame, line []byte) (to *child, answers [][]byte) {
 	defer b.mu.Unlock()
 	to = b.current
 	for i := range all {
-		to = b.note(&all[i], line, to)
+		to = b.note(&all[i], to)
 	}
 	if !to.dead {
 		return to, nil
@@ -238,24 +239,24 @@ func (b *Bridge) refused(all []frame) []byte {
 
 // note records what later processes need of a message. It returns the process that the message is
 // for. The caller holds mu.
-func (b *Bridge) note(f *frame, line []byte, to *child) *child {
+func (b *Bridge) note(f *frame, to *child) *child {
 	if meta := f.param("_meta"); f.request() && f.param("_meta", metaRevision) != nil {
 		b.session.meta = meta
 	}
 	uri := key(f.param("uri"))
 	switch f.Method {
 	case protocol.MethodInitialize:
-		b.session.initialize = line
+		b.session.initialize = f.line()
 	case protocol.NotificationInitialized:
-		b.session.initialized = line
+		b.session.initialized = f.line()
 	case protocol.MethodSetLevel:
-		b.session.level = line
+		b.session.level = f.line()
 	case protocol.MethodSubscribe:
-		b.session.subscribed[uri] = line
+		b.session.subscribed[uri] = f.line()
 	case protocol.MethodUnsubscribe:
-		delete(b.session.subscribed, uri)
+		maps.DeleteFunc(b.session.subscribed, func(other string, _ []byte) bool { return sameURI(uri, other) })
 	case protocol.MethodListen:
-		b.session.listens[key(f.ID)] = line
+		b.session.listens[key(f.ID)] = f.line()
 	case protocol.NotificationCancelled:
 		id := key(f.param("requestId"))
 		delete(b.session.listens, id)

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -31,20 +32,44 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// serve answers each request with its own name and the method. Some methods do more.
+// message is what the server reads.
+type message struct {
+	ID     json.RawMessage
+	Method string
+	Result json.RawMessage
+	Params map[string]json.RawMessage
+}
+
+// serve answers each request with its own name and the method. Some methods do more. It answers each message
+// of a batch by itself. With a name such as "two:FILE", it answers a subscription when FILE exists.
 func serve(name string) {
 	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+	name, file, waits := strings.Cut(name, ":")
 	lines := bufio.NewScanner(os.Stdin)
 	var waiting string // id of a call that waits for the answer to a question
-	for lines.Scan() {
-		var m struct {
-			ID     json.RawMessage
-			Method string
-			Result json.RawMessage
-			Params map[string]json.RawMessage
+	var seen []string  // methods that count, with their URIs
+	var all []message
+	for len(all) > 0 || lines.Scan() {
+		if len(all) == 0 && json.Unmarshal(lines.Bytes(), &all) != nil {
+			var one message
+			_ = json.Unmarshal(lines.Bytes(), &one)
+			all = []message{one}
 		}
-		_ = json.Unmarshal(lines.Bytes(), &m)
+		m := all[0]
+		all = all[1:]
+		if strings.HasPrefix(m.Method, "resources/") || m.Method == "effect" {
+			seen = append(seen, m.Method+string(m.Params["uri"]))
+		}
 		switch {
+		case m.Method == "seen":
+			text, _ := json.Marshal(seen)
+			say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, text)
+		case m.Method == "resources/subscribe" && waits:
+			_ = os.WriteFile(file+".asked", nil, 0o600)
+			for _, err := os.Stat(file); err != nil; _, err = os.Stat(file) {
+				time.Sleep(5 * time.Millisecond)
+			}
+			say(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
 		case m.Method == "ask":
 			waiting = string(m.ID)
 			say(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"by":%q}}`, name)
@@ -173,9 +198,61 @@ func TestSession(t *testing.T) {
 	s.hears(`{"jsonrpc":"2.0","id":3,"result":{"by":"two","told":{"a":2}}}`)
 	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
 	s.hears(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"one cancels 2"}}`)
-	s.send(`[{"jsonrpc":"2.0","id":8,"method":"x"},{"jsonrpc":"2.0","id":9,"method":"y"}]`) // the test server does not answer a batch; the session must continue
+	s.send(`[{"jsonrpc":"2.0","id":8,"method":"x"},{"jsonrpc":"2.0","id":9,"method":"y"}]`)
+	s.hears(answer("8", "two", "x"), answer("9", "two", "y"))
 	s.send(`{"jsonrpc":"2.0","id":4,"method":"ping"}`)
 	s.hears(answer("4", "two", "ping"))
+}
+
+// TestBatch checks that only what recreates the session is repeated of a batch.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`)
+	s.replace("one")
+	s.hears(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"one early"}}`, answer("0", "one", "initialize"))
+	s.send(`[{"jsonrpc":"2.0","id":1,"method":"effect"},{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a://b"}}]`)
+	s.hears(answer("1", "one", "effect"), answer("2", "one", "resources/subscribe"))
+	s.replace("two")
+	s.hears(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"two early"}}`)
+	s.send(`{"jsonrpc":"2.0","id":3,"method":"seen"}`)
+	s.hears(`{"jsonrpc":"2.0","id":3,"result":["resources/subscribe\"a://b\""]}`)
+}
+
+// TestUnsubscribed checks that an end of a subscription counts for the next process, also while it starts, and
+// in another spelling of the URI.
+func TestUnsubscribed(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.replace("one")
+	for i, uri := range []string{"a://b", "a://c", "a://~d", `a:\/\/e`} {
+		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"%s"}}`, i, uri))
+		s.hears(answer(fmt.Sprint(i), "one", "resources/subscribe"))
+	}
+	for i, uri := range []string{"a://%7Ed", "a://e"} {
+		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1%d,"method":"resources/unsubscribe","params":{"uri":%q}}`, i, uri))
+		s.hears(answer(fmt.Sprintf("1%d", i), "one", "resources/unsubscribe"))
+	}
+	file := filepath.Join(t.TempDir(), "go")
+	replaced := make(chan struct{})
+	go func() {
+		defer close(replaced)
+		s.replace("two:" + file)
+	}()
+	for range 2000 { // until "two" is asked
+		if _, err := os.Stat(file + ".asked"); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.send(`{"jsonrpc":"2.0","id":20,"method":"resources/unsubscribe","params":{"uri":"a://c"}}`)
+	s.hears(answer("20", "one", "resources/unsubscribe"))
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	<-replaced
+	s.send(`{"jsonrpc":"2.0","id":21,"method":"seen"}`)
+	s.hears(`{"jsonrpc":"2.0","id":21,"result":["resources/subscribe\"a://b\"","resources/subscribe\"a://c\"","resources/unsubscribe\"a://c\""]}`)
 }
 
 // TestBroken checks that calls are refused in the form of the revision, and that all other requests

@@ -30,6 +30,29 @@ func (f *frame) response() bool { return f.Method == "" && len(f.ID) > 0 }
 // key returns the id as a map key.
 func key(id json.RawMessage) string { return string(bytes.TrimSpace(id)) }
 
+// line returns the message in a line of its own. In a batch, other messages stand beside it.
+func (f *frame) line() []byte {
+	out := []byte(`{"jsonrpc":"2.0"`)
+	if len(f.ID) > 0 {
+		out = append(append(out, `,"id":`...), f.ID...)
+	}
+	out = fmt.Appendf(out, `,"method":%q`, f.Method)
+	if len(f.Params) > 0 {
+		out = append(append(out, `,"params":`...), f.Params...)
+	}
+	return append(out, '}')
+}
+
+// sameURI reports whether two URIs, in JSON, have the same normal form. Unsubscribing from one ends the
+// subscription to the other.
+func sameURI(a, b string) bool {
+	var one, other string
+	if json.Unmarshal([]byte(a), &one) != nil || json.Unmarshal([]byte(b), &other) != nil {
+		return a == b
+	}
+	return protocol.NormalURI(one) == protocol.NormalURI(other)
+}
+
 // framesOf reads a line: one message, or a batch.
 func framesOf(line []byte) []frame {
 	line = bytes.TrimSpace(line)

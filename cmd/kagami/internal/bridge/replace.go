@@ -65,15 +65,30 @@ func (m *sessionState) replay() [][]byte {
 	return all
 }
 
+// since returns the messages that bring a process from the session of replay to this one. The old process
+// has answered them.
+func (m *sessionState) since(replay [][]byte) (news [][]byte) {
+	for _, line := range replay {
+		if f := framesOf(line)[0]; f.Method == protocol.MethodSubscribe && m.subscribed[key(f.param("uri"))] == nil {
+			f.Method = protocol.MethodUnsubscribe
+			news = append(news, f.line())
+		}
+	}
+	for _, line := range m.replay() {
+		if !slices.ContainsFunc(replay, func(other []byte) bool { return bytes.Equal(other, line) }) {
+			news = append(news, line)
+		}
+	}
+	return news
+}
+
 // takeOver makes c the current process. It returns the previous process, or nil, and the
 // notifications for the client.
 func (b *Bridge) takeOver(c *child, replay [][]byte, changed []string) (old *child, told [][]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, line := range b.session.replay() { // messages of the client after the replay, answered by the old process
-		if !slices.ContainsFunc(replay, func(heard []byte) bool { return bytes.Equal(heard, line) }) {
-			c.write(line)
-		}
+	for _, line := range b.session.since(replay) {
+		c.write(line)
 	}
 	old, b.current, b.broken = b.current, c, ""
 	b.processes = append(b.processes, c)
