@@ -184,7 +184,7 @@ const wellKnownResource = "/.well-known/oauth-protected-resource"
 // origin. For any other URL it returns "".
 func (w *web) placed(place string) string {
 	origin, _ := originAndPath(w.server)
-	if rest, ok := strings.CutPrefix(place, origin+wellKnownResource); ok && (rest == "" || rest[0] == '/') && !strings.ContainsAny(rest, "?#") {
+	if rest, ok := strings.CutPrefix(place, origin+wellKnownResource); ok {
 		return origin + strings.TrimSuffix(rest, "/")
 	}
 	return ""
