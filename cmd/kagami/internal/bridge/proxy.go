@@ -413,7 +413,11 @@ func (s *stream) farewell(event []byte) bool {
 		if !is {
 			continue
 		}
-		f := framesOf(data)[0]
+		all := framesOf(data)
+		if len(all) != 1 {
+			return false
+		}
+		f := all[0]
 		ends := f.response() && key(f.ID) == key(s.asked.ID)
 		cancels := f.Method == protocol.NotificationCancelled && key(f.param("requestId")) == key(s.asked.ID)
 		return ends || cancels
