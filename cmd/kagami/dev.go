@@ -192,19 +192,26 @@ func (d *developer) renew(ctx context.Context) {
 		d.fail(err)
 		return
 	}
+	if !d.serve(ctx, dir) {
+		_ = os.RemoveAll(dir) // a binary of 20 MB for each mistake
+		return
+	}
+	d.cli.say("serving %s, built in %s", d.pkg, time.Since(began).Round(10*time.Millisecond))
+}
+
+// serve builds the server in dir, checks it, and starts it.
+func (d *developer) serve(ctx context.Context, dir string) bool {
 	binary, err := d.cli.build(ctx, d.pkg, dir)
 	if err != nil {
 		d.fail(err)
-		return
+		return false
 	}
 	lock, err := d.check(ctx, binary)
 	if err != nil {
 		d.fail(err)
-		return
+		return false
 	}
-	if d.start(ctx, binary, lock) {
-		d.cli.say("serving %s, built in %s", d.pkg, time.Since(began).Round(10*time.Millisecond))
-	}
+	return d.start(ctx, binary, lock)
 }
 
 // check starts the binary once, and returns the API of the server.

@@ -60,6 +60,7 @@ func main() {
 type followed struct {
 	t      *testing.T
 	dir    string
+	temp   string // where dev keeps its binaries
 	client *client.Client
 	log    *shared
 	told   chan string
@@ -89,12 +90,13 @@ func follow(t *testing.T, overHTTP bool, revision protocol.Revision, opts ...cli
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &followed{t: t, dir: t.TempDir(), log: &shared{}, told: make(chan string, 100)}
+	f := &followed{t: t, dir: t.TempDir(), temp: t.TempDir(), log: &shared{}, told: make(chan string, 100)}
 	f.file("go.mod", "module example.com/followed\n\ngo 1.26.0\n")
 	f.file("go.work", "go 1.26.0\n\nuse (\n\t.\n\t"+strconv.Quote(root)+"\n)\n")
 	f.source("v1", "")
 	cmd := exec.Command(program, "dev", f.dir)
 	cmd.Stderr = f.log
+	cmd.Env = append(os.Environ(), "TMPDIR="+f.temp)
 	opts = append(opts, client.Revisions(revision), client.OnNotification(func(_ context.Context, n protocol.Notification) {
 		select {
 		case f.told <- n.Method:
@@ -265,6 +267,9 @@ func TestDev(t *testing.T) {
 				t.Errorf("a question: %t, %s", failed, text)
 			}
 			time.Sleep(2 * crashPause)
+			if kept, err := filepath.Glob(filepath.Join(f.temp, "kagami-dev-*", "[0-9]*")); err != nil || len(kept) != 1 {
+				t.Errorf("the builds %q are kept, %v; want the last one", kept, err)
+			}
 			if text, failed := f.call("crash"); !failed || carrier == "stdio" && !strings.Contains(text, "the server ended") {
 				t.Errorf("a crash: %t, %s", failed, text)
 			}
