@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -255,7 +257,8 @@ func named(r *clients.Server, name string) error {
 	return nil
 }
 
-// kept builds a Go package into kagami's own directory, where the program stays.
+// kept builds a Go package into kagami's own directory, where the program stays. Each package has a directory
+// of its own there, because many programs are named server.
 func (a *cli) kept(ctx context.Context, pkg string, dirs directories) (string, error) {
 	dir, err := os.MkdirTemp("", "kagami-")
 	if err != nil {
@@ -270,7 +273,14 @@ func (a *cli) kept(ctx context.Context, pkg string, dirs directories) (string, e
 	if err != nil {
 		return "", err
 	}
-	place := filepath.Join(dirs.own(), "bin", filepath.Base(built))
+	source := pkg
+	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
+		if source, err = filepath.Abs(pkg); err != nil {
+			return "", err
+		}
+	}
+	sum := sha256.Sum256([]byte(source))
+	place := filepath.Join(dirs.own(), "bin", hex.EncodeToString(sum[:4]), filepath.Base(built))
 	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
 		return "", err
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -261,6 +263,45 @@ func installAnew(t *testing.T, dirs directories, hello string) {
 	}
 	if out, errs, code := kagami(t, "call", runs, "hello", "name=Ada"); code != 0 || out != "Hello, Ada!\n" {
 		t.Errorf("the binary: exit code %d\n%s%s", code, out, errs)
+	}
+	installNamesakes(t, dirs)
+}
+
+// installNamesakes installs two packages whose programs have one name.
+func installNamesakes(t *testing.T, dirs directories) {
+	t.Helper()
+	cursor, err := clientNamed("cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := map[string]string{}
+	for _, name := range []string{"one", "two", "one"} {
+		pkg := filepath.Join(dirs.config, name, "server")
+		source := "package main\n\nfunc main() { print(\"" + name + fmt.Sprint(len(runs)) + "\") }\n"
+		if err := errors.Join(os.MkdirAll(pkg, 0o700), os.WriteFile(filepath.Join(pkg, "go.mod"), []byte("module server\n"), 0o600),
+			os.WriteFile(filepath.Join(pkg, "main.go"), []byte(source), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if _, errs, code := kagami(t, "install", pkg, "--client", "cursor", "--yes", "--name", name); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, errs)
+		}
+		file, err := dirs.open(cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers, err := file.servers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := runs[name]
+		if runs[name], _ = judged(servers[name]); before != "" && before != runs[name] {
+			t.Errorf("installed again: at %s, before at %s", runs[name], before)
+		}
+	}
+	for name, want := range map[string]string{"one": "one2", "two": "two1"} {
+		if out, err := exec.Command(runs[name]).CombinedOutput(); err != nil || string(out) != want {
+			t.Errorf("%s prints %q, %v; want %q", runs[name], out, err, want)
+		}
 	}
 }
 
