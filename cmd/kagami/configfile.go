@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/BurntSushi/toml"
 	"github.com/tailscale/hujson"
 
 	"github.com/kagami-mcp/kagami/framework/serve/clients"
@@ -38,7 +40,10 @@ func (d directories) open(c *clients.Program) (*configFile, error) {
 // servers returns the entries in the file by name.
 func (f *configFile) servers() (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
-	if f.client.Member == "" || len(bytes.TrimSpace(f.text)) == 0 {
+	switch {
+	case f.client.Member == "":
+		return tables(f.path, f.text)
+	case len(bytes.TrimSpace(f.text)) == 0:
 		return all, nil
 	}
 	standard, err := hujson.Standardize(bytes.Clone(f.text))
@@ -57,19 +62,37 @@ func (f *configFile) servers() (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
+// tables returns the entries in a file of Codex, as the JSON that other clients have.
+func tables(path string, text []byte) (map[string]json.RawMessage, error) {
+	var whole struct {
+		Servers map[string]map[string]any `toml:"mcp_servers"`
+	}
+	if err := toml.Unmarshal(text, &whole); err != nil {
+		return nil, fmt.Errorf("%s is invalid TOML: %w", path, err)
+	}
+	all := map[string]json.RawMessage{}
+	for name, table := range whole.Servers {
+		if fields, ok := table["http_headers"]; ok {
+			table["headers"] = fields
+		}
+		entry, err := json.Marshal(table)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", path, name, err)
+		}
+		all[name] = entry
+	}
+	return all, nil
+}
+
 // holds reports whether the file has a server with this name. own reports whether its entry is the
 // one that kagami wrote.
 func (f *configFile) holds(name, written string) (there, own bool, err error) {
-	if f.client.Member == "" {
-		for line := range strings.Lines(string(f.text)) {
-			line = strings.TrimSpace(line)
-			there = there || line == "[mcp_servers."+name+"]" || line == `[mcp_servers."`+name+`"]`
-		}
-		return there, there && written != "" && bytes.Contains(f.text, []byte(written)), nil
-	}
 	all, err := f.servers()
-	if err != nil || all[name] == nil {
+	switch {
+	case err != nil || all[name] == nil:
 		return false, false, err
+	case f.client.Member == "":
+		return true, written != "" && bytes.Contains(f.text, []byte(written)), nil
 	}
 	return true, compacted(all[name]) == written, nil
 }
@@ -82,9 +105,15 @@ func compacted(text []byte) string {
 	return out.String()
 }
 
+// inlineServers finds an inline table of servers. TOML has no tables beside it.
+var inlineServers = regexp.MustCompile(`(?m)^[ \t]*["']?mcp_servers["']?[ \t]*=`)
+
 // with returns the text of the file with one more entry, and the text of the entry.
 func (f *configFile) with(r *clients.Server) (text []byte, entry string, err error) {
 	if f.client.Member == "" {
+		if inlineServers.Match(f.text) {
+			return nil, "", fmt.Errorf("%s has mcp_servers in one line, where a table cannot be added: add by hand what --print shows", f.path)
+		}
 		entry = r.TOML()
 		return append(bytes.Clone(f.text), entry...), entry, nil
 	}

@@ -62,21 +62,11 @@ type configuredServer struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// configured returns the servers in the configuration of one client. For Codex, whose file is TOML,
-// it returns only the names.
+// configured returns the servers in the configuration of one client.
 func (d directories) configured(c *clients.Program) []configuredServer {
 	file, err := d.open(c)
 	if err != nil {
 		return []configuredServer{{Client: c.Name, File: d.file(c), Problem: err.Error()}}
-	}
-	if c.Member == "" {
-		var found []configuredServer
-		for line := range strings.Lines(string(file.text)) {
-			if name, ok := strings.CutPrefix(strings.TrimSpace(line), "[mcp_servers."); ok && strings.HasSuffix(name, "]") && !strings.Contains(name, ".") {
-				found = append(found, configuredServer{Client: c.Name, File: file.path, Name: strings.Trim(strings.TrimSuffix(name, "]"), `"`)})
-			}
-		}
-		return found
 	}
 	servers, err := file.servers()
 	if err != nil {

@@ -122,13 +122,54 @@ func TestInstall(t *testing.T) {
 	}
 	discovers(t, dirs)
 	out, _, code := kagami(t, "clients")
-	if code != 0 || strings.Count(out, "old") != 8 || strings.Count(out, "there is no program /no/such") != 7 {
+	if code != 0 || strings.Count(out, "old") != 8 || strings.Count(out, "there is no program /no/such") != 8 {
 		t.Errorf("clients: exit code %d\n%s", code, out)
 	}
 	if out, _, code := kagami(t, "clients", "--json"); code != 0 || !json.Valid([]byte(out)) {
 		t.Errorf("clients --json: exit code %d\n%s", code, out)
 	}
 	installAnew(t, dirs, hello)
+	codexFiles(t, dirs)
+}
+
+// codexFiles checks forms of TOML that kagami itself does not write.
+func codexFiles(t *testing.T, dirs directories) {
+	t.Helper()
+	codex, err := clientNamed("codex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(dirs.file(codex), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const inline = "mcp_servers = { shown = { command = \"EVERYTHING\", args = [\"--stdio\"] } }\n"
+	for form, text := range map[string]string{
+		"inline":      inline,
+		"dotted keys": "mcp_servers.shown.command = \"EVERYTHING\"\nmcp_servers.shown.args = [\"--stdio\"]\n",
+		"quoted":      "[ mcp_servers . \"shown\" ] # mine\ncommand = 'EVERYTHING'\nargs = [\n  \"--stdio\", # one\n]\n[mcp_servers.shown.env]\nKAGAMI_LOG_LEVEL = \"error\"\n",
+	} {
+		write(strings.ReplaceAll(text, "EVERYTHING", everything))
+		if out, errs, code := kagami(t, "call", "shown", "test_simple_text"); code != 0 || !strings.Contains(out, "simple text") {
+			t.Errorf("%s, by name: exit code %d\n%s%s", form, code, out, errs)
+		}
+		if _, errs, code := kagami(t, "install", everything, "--client", "codex", "--name", "shown", "--yes"); code != 1 || !strings.Contains(errs, "kagami did not write") {
+			t.Errorf("%s, over another: exit code %d\n%s", form, code, errs)
+		}
+	}
+	for text, want := range map[string]string{inline: "add by hand what --print shows", "mcp_servers = [\n": "is invalid TOML"} {
+		write(text)
+		_, errs, code := kagami(t, "install", everything, "--client", "codex", "--name", "more", "--yes")
+		if now, err := os.ReadFile(dirs.file(codex)); code != 1 || !strings.Contains(errs, want) || err != nil || string(now) != text {
+			t.Errorf("%q: exit code %d, now %q, %v\n%s", text, code, now, err, errs)
+		}
+	}
+	write("[mcp_servers.away]\nurl = \"https://mcp.example.com/mcp\"\nhttp_headers = { X-Team = \"a\" }\n")
+	if out, errs, code := kagami(t, "install", "away", "--client", "cursor", "--print"); code != 0 || !strings.Contains(out, `"X-Team": "a"`) {
+		t.Errorf("from Codex to Cursor: exit code %d\n%s%s", code, out, errs)
+	}
 }
 
 // installLogin installs and uninstalls a server that wants a login.

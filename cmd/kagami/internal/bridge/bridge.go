@@ -165,7 +165,7 @@ func (b *Bridge) fromClient(ctx context.Context, line []byte) error {
 		}
 		return nil
 	}
-	to, answers := b.route(all, line)
+	to, answers := b.route(all)
 	for _, answer := range answers {
 		b.send(answer)
 	}
@@ -176,7 +176,7 @@ func (b *Bridge) fromClient(ctx context.Context, line []byte) error {
 }
 
 // route returns the process for a line, or the answers if it has ended.
-func (b *Bridge) route(all []frame, line []byte) (to *child, answers [][]byte) {
+func (b *Bridge) route(all []frame) (to *child, answers [][]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	to = b.current
