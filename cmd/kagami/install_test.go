@@ -308,7 +308,7 @@ func installAnew(t *testing.T, dirs directories, hello string) {
 	installNamesakes(t, dirs)
 }
 
-// installNamesakes installs two packages whose programs have one name.
+// installNamesakes installs two packages that have programs of one name.
 func installNamesakes(t *testing.T, dirs directories) {
 	t.Helper()
 	cursor, err := clientNamed("cursor")

@@ -445,8 +445,8 @@ func TestC31_TokensStayWithTheirServer(t *testing.T) {
 	}
 }
 
-// TestC31_TwoServersOfOneResource checks that two servers whose metadata names one resource have tokens of their
-// own: a login at one neither ends the login at the other, nor is it used there.
+// TestC31_TwoServersOfOneResource checks that two servers have tokens of their own if their metadata names one
+// resource: a login at one neither ends the login at the other, nor is it used there.
 func TestC31_TwoServersOfOneResource(t *testing.T) {
 	t.Parallel()
 	issuer, u, store := testkit.IdP(t), &user{}, oauth.Memory()
