@@ -244,7 +244,7 @@ func TestCompletionsAreReadable(t *testing.T) {
 		X string `uri:"x" validate:"omitempty,oneof=main feature/login"`
 	}
 	type open struct {
-		X string `uri:"x,slashes"`
+		X string `json:"x" uri:"x,slashes"`
 	}
 	offered := []string{"main", "feature/login", "../etc", "a b"}
 	fn := framework.Complete("x", func(context.Context, string, map[string]string) ([]string, error) { return offered, nil })
@@ -254,11 +254,7 @@ func TestCompletionsAreReadable(t *testing.T) {
 		framework.ResourceTemplate("open://{x}", func(context.Context, open) (string, error) { return "", nil }, fn),
 		framework.ResourceTemplate("query://q{?x}", func(context.Context, open) (string, error) { return "", nil }, fn),
 		framework.ResourceTemplate("map://{x}", func(context.Context, map[string]string) (string, error) { return "", nil }),
-		framework.Prompt("p", func(_ context.Context, in struct {
-			X string `json:"x"`
-		}) (framework.Messages, error) {
-			return nil, nil
-		}, fn)))
+		framework.Prompt("p", func(context.Context, open) (framework.Messages, error) { return nil, nil }, fn)))
 	p := dial(t, s, protocol.Rev20251125)
 	for ref, want := range map[string]string{
 		`{"type":"ref/resource","uri":"own://{x}"}`:     "[main a b]",
