@@ -161,7 +161,7 @@ func (b *Bridge) fromClient(ctx context.Context, line []byte) error {
 	}
 	if len(all) == 1 && all[0].response() {
 		if to, id := b.asker(all[0].ID); to != nil { // nil if no process waits for this answer
-			to.write(with(line, "id", id))
+			to.write(with(alone(line), "id", id))
 		}
 		return nil
 	}

@@ -194,7 +194,7 @@ func TestSession(t *testing.T) {
 	s.send(`{"jsonrpc":"2.0","id":"1:1","result":{"a":1}}`) // the answer for the old process
 	s.hears(`{"jsonrpc":"2.0","id":1,"result":{"by":"one","told":{"a":1}}}`)
 	s.send(`{"jsonrpc":"2.0","id":"1:1","result":{"a":1}}`) // no process waits for it any more
-	s.send(`{"jsonrpc":"2.0","id":"2:1","result":{"a":2}}`)
+	s.send(`[{"jsonrpc":"2.0","id":"2:1","result":{"a":2}}]`)
 	s.hears(`{"jsonrpc":"2.0","id":3,"result":{"by":"two","told":{"a":2}}}`)
 	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
 	s.hears(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"one cancels 2"}}`)

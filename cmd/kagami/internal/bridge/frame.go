@@ -66,6 +66,14 @@ func framesOf(line []byte) []frame {
 	return []frame{one}
 }
 
+// alone returns the message of a line with one message, which may be in a batch.
+func alone(line []byte) []byte {
+	for message := range jsontext.Elements(line) {
+		return message
+	}
+	return line
+}
+
 // param returns a member of the parameters, or of an object in them.
 func (f *frame) param(path ...string) json.RawMessage {
 	value := f.Params
