@@ -336,3 +336,42 @@ func TestCostIsLinear(t *testing.T) {
 		}
 	}
 }
+
+// TestRulesBehindPointers: pointers before a value change no verdict about it.
+func TestRulesBehindPointers(t *testing.T) {
+	t.Parallel()
+	type inner struct {
+		N int `json:"n" validate:"min=1"`
+	}
+	for _, tt := range []struct {
+		value reflect.Type
+		tag   string
+		calls []string
+	}{
+		{reflect.TypeFor[map[string]int](), "min=1,dive,keys,min=1,endkeys,min=1", []string{`{"":1}`, `{"a":0}`, `{}`, `{"":0,"a":1}`, `{"a":null}`, `null`}},
+		{reflect.TypeFor[[]string](), "min=1,dive,min=1", []string{`[""]`, `["a",""]`, `[]`, `[null]`, `null`}},
+		{reflect.TypeFor[[2]string](), "dive,min=1", []string{`["","a"]`, `["a",""]`, `["a"]`, `null`}},
+		{reflect.TypeFor[inner](), "required", []string{`{"n":0}`, `{}`, `null`}},
+		{reflect.TypeFor[[]map[string]int](), "dive,min=1,dive,min=1", []string{`[{"a":0}]`, `[{}]`, `[null]`}},
+		{reflect.TypeFor[string](), "min=2", []string{`"a"`, `null`}},
+	} {
+		for _, call := range tt.calls {
+			var want string
+			value := tt.value
+			for depth := range 4 {
+				s := reflect.StructOf([]reflect.StructField{{Name: "V", Type: value, Tag: reflect.StructTag(`json:"v" validate:"` + tt.tag + `"`)}})
+				p := mustCompile(t, s, binding.Input, binding.Options{})
+				got := fmt.Sprint(p.Decode(t.Context(), []byte(`{"v":`+call+`}`), reflect.New(s).Elem()))
+				switch depth {
+				case 1: // null is allowed from here on
+					want = got
+				case 2, 3:
+					if got != want {
+						t.Errorf("%v with %s: %s\nwant\n%s", value, call, got, want)
+					}
+				}
+				value = reflect.PointerTo(value)
+			}
+		}
+	}
+}

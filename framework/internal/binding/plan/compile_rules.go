@@ -23,7 +23,7 @@ func (c *compiler) rehearse(p *Plan) {
 			c.Fault(rootName(p.t, p.mode), "validator: "+report.Clip(report.OneLine(fmt.Sprint(r)), 160), "Correct the validate tags")
 		}
 	}()
-	v := reflect.Indirect(rules.Sample(p.root.GoType(), 6))
+	v := behind(rules.Sample(p.root.GoType(), 6))
 	// Only whether it panics matters, not the verdict on the sample.
 	if p.diveTag != "" {
 		_ = p.rules().Var(v.Interface(), p.diveTag)

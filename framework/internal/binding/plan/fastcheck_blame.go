@@ -55,9 +55,17 @@ func (d *decoder) blame(b blamed, said rules.Judgment, raw []byte, v reflect.Val
 		}
 		below = maxFindings // a long list has most likely too many items
 	}
-	if b.fast.Inside() {
-		d.blameInside(b, raw, reflect.Indirect(v), below)
+	if value := behind(v); b.fast.Inside() && value.IsValid() {
+		d.blameInside(b, raw, value, below)
 	}
+}
+
+// behind returns the value that the pointers of v lead to, or the zero Value if one of them is nil.
+func behind(v reflect.Value) reflect.Value {
+	for v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	return v
 }
 
 // blameInside is blame for the items of a list, or the entries of a map.

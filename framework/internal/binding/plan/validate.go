@@ -18,7 +18,7 @@ import (
 
 // run asks validator about a value of the plan's type.
 func (p *Plan) run(ctx context.Context, v reflect.Value) (validator.ValidationErrors, error) {
-	v = reflect.Indirect(v)
+	v = behind(v)
 	switch {
 	case !v.IsValid():
 		return nil, nil
@@ -130,7 +130,7 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, raw []byte, l locato
 // does not look into it then. A long one has most likely too many items, so only its beginning
 // is judged.
 func (p *Plan) fileBelow(ctx context.Context, d *decoder, raw []byte, l locator, fe validator.FieldError) {
-	v := reflect.Indirect(reflect.ValueOf(fe.Value()))
+	v := behind(reflect.ValueOf(fe.Value()))
 	switch {
 	case l.c == nil || !v.IsValid():
 		return
