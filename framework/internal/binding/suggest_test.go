@@ -67,12 +67,13 @@ func TestEverydayTimes(t *testing.T) {
 		"1 hour": "1h", "5 minutes": "5m", "90 sec": "1m30s", "an hour": "1h", "half an hour": "30m", "1.5 hours": "1h30m", "2 days": "48h", "1 h 30 min": "1h30m",
 		"1 hour and 15 minutes": "1h15m", "PT1H30M": "1h30m", "P2DT1H": "49h", "0:05:00": "5m", "one week": "168h", "250 ms": "250ms", "10 Mins": "10m",
 		"an hour and a half": "1h30m", "2 days and a half": "60h", "30 min.": "30m", "1 hr. 5 min.": "1h5m", "90 seconds.": "1m30s", "one and a half hours": "1h30m", "2 and a half days": "60h", "10 microseconds": "10µs",
+		"1h30": "1h30m", "2 h 05": "2h5m", "1,5 hours": "1h30m", "0,25h": "15m", "1h, 5m": "1h5m",
 	} {
 		if got := refusal(t, p, fmt.Sprintf(`{"for":%q}`, text)); got.Try != fmt.Sprintf(`{"for":%q}`, want) {
 			t.Errorf("%s: %s, want %s", text, got.Try, want)
 		}
 	}
-	for _, text := range []string{"a month", "P1Y", "soon", "5 parsecs", "1 hour ago", "99999999999 weeks", "and 1 hour", "a half", "an hour and a half past", "1 hour 1 hour", "5 min 5 minutes", "half a minute and a half", "1 hour and a half day", strings.Repeat("1 hour ", 20)} {
+	for _, text := range []string{"a month", "P1Y", "soon", "5 parsecs", "1 hour ago", "99999999999 weeks", "and 1 hour", "a half", "an hour and a half past", "1 hour 1 hour", "5 min 5 minutes", "half a minute and a half", "1 hour and a half day", "1h90", "1,500 ms", "30", "1d30", strings.Repeat("1 hour ", 20)} {
 		if got := refusal(t, p, fmt.Sprintf(`{"for":%q}`, text)); got.Try != `{}` {
 			t.Errorf("%s: %s", text, got.Try)
 		}

@@ -197,6 +197,7 @@ var countWord = map[string]float64{
 func wordDuration(text string) (time.Duration, bool) {
 	var total, half float64
 	var seen []time.Duration
+	text = decimalComma().ReplaceAllString(minutesAfterHours().ReplaceAllString(text, "${1}m"), "$1.$2")
 	text = halfBeforeUnit().ReplaceAllString(text, "$1 $2 and a half")
 	for text = strings.TrimSpace(splitUnits().ReplaceAllString(text, "$1 ")); text != ""; {
 		if text == "a half" && half > 0 {
@@ -232,8 +233,11 @@ func wordDuration(text string) (time.Duration, bool) {
 	return time.Duration(math.Round(total)), true
 }
 
-// splitUnits separates 1h30m, and halfBeforeUnit finds "one and a half hours".
+// splitUnits separates 1h30m, and halfBeforeUnit finds "one and a half hours". minutesAfterHours finds the end of
+// 1h30. decimalComma finds 1,5; with three digits behind it, the comma may separate thousands.
 var (
-	splitUnits     = lazily(`([0-9]\s*[a-z]+\.?)`)
-	halfBeforeUnit = lazily(`\b([a-z]+|[0-9]+) and a half ([a-z]+)\b`)
+	minutesAfterHours = lazily(`^([0-9]+ ?h ?[0-5][0-9])$`)
+	decimalComma      = lazily(`\b([0-9]+),([0-9]{1,2} ?[a-z])`)
+	splitUnits        = lazily(`([0-9]\s*[a-z]+\.?)`)
+	halfBeforeUnit    = lazily(`\b([a-z]+|[0-9]+) and a half ([a-z]+)\b`)
 )
