@@ -206,6 +206,18 @@ func (f *followed) until(tool, want string) {
 	f.t.Fatalf("%s returns %q, want %q", tool, last, want)
 }
 
+// keepsOne waits until only the last build is kept.
+func (f *followed) keepsOne() {
+	f.t.Helper()
+	var kept []string
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+		if kept, _ = filepath.Glob(filepath.Join(f.temp, "kagami-dev-*", "[0-9]*")); len(kept) == 1 {
+			return
+		}
+	}
+	f.t.Errorf("the builds %q are kept, want the last one", kept)
+}
+
 func (f *followed) hears(method string) {
 	f.t.Helper()
 	for end := time.After(30 * time.Second); ; {
@@ -267,9 +279,7 @@ func TestDev(t *testing.T) {
 				t.Errorf("a question: %t, %s", failed, text)
 			}
 			time.Sleep(2 * crashPause)
-			if kept, err := filepath.Glob(filepath.Join(f.temp, "kagami-dev-*", "[0-9]*")); err != nil || len(kept) != 1 {
-				t.Errorf("the builds %q are kept, %v; want the last one", kept, err)
-			}
+			f.keepsOne()
 			if text, failed := f.call("crash"); !failed || carrier == "stdio" && !strings.Contains(text, "the server ended") {
 				t.Errorf("a crash: %t, %s", failed, text)
 			}
