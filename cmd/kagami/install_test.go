@@ -271,6 +271,19 @@ func discovers(t *testing.T, dirs directories) {
 	}
 }
 
+func serversOf(t *testing.T, dirs directories, c *clients.Program) map[string]json.RawMessage {
+	t.Helper()
+	file, err := dirs.open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers, err := file.servers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return servers
+}
+
 // installAnew installs a package and a URL in a client that has no file yet.
 func installAnew(t *testing.T, dirs directories, hello string) {
 	t.Helper()
@@ -287,14 +300,7 @@ func installAnew(t *testing.T, dirs directories, hello string) {
 	if _, errs, code := kagami(t, "install", "https://example.com/mcp", "--client", "cursor", "--yes", "--name", "far", "--bearer", "T"); code != 0 {
 		t.Fatalf("a URL: exit code %d\n%s", code, errs)
 	}
-	file, err := dirs.open(cursor)
-	if err != nil {
-		t.Fatal(err)
-	}
-	servers, err := file.servers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers := serversOf(t, dirs, cursor)
 	if far := string(servers["far"]); compacted(servers["far"]) != `{"url":"https://example.com/mcp","headers":{"Authorization":"Bearer T"}}` {
 		t.Errorf("far: %s", far)
 	}
@@ -326,16 +332,8 @@ func installNamesakes(t *testing.T, dirs directories) {
 		if _, errs, code := kagami(t, "install", pkg, "--client", "cursor", "--yes", "--name", name); code != 0 {
 			t.Fatalf("exit code %d\n%s", code, errs)
 		}
-		file, err := dirs.open(cursor)
-		if err != nil {
-			t.Fatal(err)
-		}
-		servers, err := file.servers()
-		if err != nil {
-			t.Fatal(err)
-		}
 		before := runs[name]
-		if runs[name], _ = judged(servers[name]); before != "" && before != runs[name] {
+		if runs[name], _ = judged(serversOf(t, dirs, cursor)[name]); before != "" && before != runs[name] {
 			t.Errorf("installed again: at %s, before at %s", runs[name], before)
 		}
 	}

@@ -243,7 +243,6 @@ func (b *Bridge) note(f *frame, to *child) *child {
 	if meta := f.param("_meta"); f.request() && f.param("_meta", metaRevision) != nil {
 		b.session.meta = meta
 	}
-	uri := key(f.param("uri"))
 	switch f.Method {
 	case protocol.MethodInitialize:
 		b.session.initialize = f.line()
@@ -252,9 +251,9 @@ func (b *Bridge) note(f *frame, to *child) *child {
 	case protocol.MethodSetLevel:
 		b.session.level = f.line()
 	case protocol.MethodSubscribe:
-		b.session.subscribed[uri] = f.line()
+		b.session.subscribed[f.uri()] = f.line()
 	case protocol.MethodUnsubscribe:
-		maps.DeleteFunc(b.session.subscribed, func(other string, _ []byte) bool { return sameURI(uri, other) })
+		b.session.unsubscribe(f.uri())
 	case protocol.MethodListen:
 		b.session.listens[key(f.ID)] = f.line()
 	case protocol.NotificationCancelled:
@@ -278,6 +277,16 @@ func (b *Bridge) note(f *frame, to *child) *child {
 		to.owed[key(f.ID)] = *f
 	}
 	return to
+}
+
+// unsubscribe removes a subscription, as servers do: without one in this spelling, it removes those in other
+// spellings of the URI.
+func (m *sessionState) unsubscribe(uri string) {
+	if m.subscribed[uri] != nil {
+		delete(m.subscribed, uri)
+		return
+	}
+	maps.DeleteFunc(m.subscribed, func(other string, _ []byte) bool { return protocol.NormalURI(other) == protocol.NormalURI(uri) })
 }
 
 // send writes a line to the client.

@@ -225,11 +225,11 @@ func TestUnsubscribed(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	s.replace("one")
-	for i, uri := range []string{"a://b", "a://c", "a://~d", `a:\/\/e`} {
+	for i, uri := range []string{"a://b", "a://c", "a://~d", `a:\/\/e`, "a://~f", "a://%7Ef"} {
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"%s"}}`, i, uri))
 		s.hears(answer(fmt.Sprint(i), "one", "resources/subscribe"))
 	}
-	for i, uri := range []string{"a://%7Ed", "a://e"} {
+	for i, uri := range []string{"a://%7Ed", "a://e", "a://~f"} {
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1%d,"method":"resources/unsubscribe","params":{"uri":%q}}`, i, uri))
 		s.hears(answer(fmt.Sprintf("1%d", i), "one", "resources/unsubscribe"))
 	}
@@ -252,7 +252,7 @@ func TestUnsubscribed(t *testing.T) {
 	}
 	<-replaced
 	s.send(`{"jsonrpc":"2.0","id":21,"method":"seen"}`)
-	s.hears(`{"jsonrpc":"2.0","id":21,"result":["resources/subscribe\"a://b\"","resources/subscribe\"a://c\"","resources/unsubscribe\"a://c\""]}`)
+	s.hears(`{"jsonrpc":"2.0","id":21,"result":["resources/subscribe\"a://%7Ef\"","resources/subscribe\"a://b\"","resources/subscribe\"a://c\"","resources/unsubscribe\"a://c\""]}`)
 }
 
 // TestBroken checks that calls are refused in the form of the revision, and that all other requests

@@ -43,14 +43,10 @@ func (f *frame) line() []byte {
 	return append(out, '}')
 }
 
-// sameURI reports whether two URIs, in JSON, have the same normal form. Unsubscribing from one ends the
-// subscription to the other.
-func sameURI(a, b string) bool {
-	var one, other string
-	if json.Unmarshal([]byte(a), &one) != nil || json.Unmarshal([]byte(b), &other) != nil {
-		return a == b
-	}
-	return protocol.NormalURI(one) == protocol.NormalURI(other)
+// uri returns the URI in the parameters, or "".
+func (f *frame) uri() (uri string) {
+	_ = json.Unmarshal(f.param("uri"), &uri) // the server refuses anything else
+	return uri
 }
 
 // framesOf reads a line: one message, or a batch.

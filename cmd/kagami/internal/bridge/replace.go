@@ -69,7 +69,7 @@ func (m *sessionState) replay() [][]byte {
 // has answered them.
 func (m *sessionState) since(replay [][]byte) (news [][]byte) {
 	for _, line := range replay {
-		if f := framesOf(line)[0]; f.Method == protocol.MethodSubscribe && m.subscribed[key(f.param("uri"))] == nil {
+		if f := framesOf(line)[0]; f.Method == protocol.MethodSubscribe && m.subscribed[f.uri()] == nil {
 			f.Method = protocol.MethodUnsubscribe
 			news = append(news, f.line())
 		}
