@@ -153,9 +153,14 @@ func (hidden) Paste(ctx context.Context, _ *oauth.Visit) (string, error) {
 }
 func (hidden) Done(context.Context, *oauth.Visit, error) {}
 
+// flow returns a Flow with a user who answers within seconds: a login that ends at an error page of
+// the issuer fails its test, and does not keep it for minutes.
 func flow(t testing.TB, opts ...oauth.Option) *oauth.Flow {
 	t.Helper()
-	f, err := oauth.New(append([]oauth.Option{oauth.Keep(oauth.Memory()), oauth.Prompt(hidden{}), oauth.NoBrowser()}, opts...)...)
+	defaults := []oauth.Option{
+		oauth.Keep(oauth.Memory()), oauth.Prompt(hidden{}), oauth.NoBrowser(), oauth.Patience(20 * time.Second),
+	}
+	f, err := oauth.New(append(defaults, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
