@@ -109,6 +109,15 @@ func TestIntrospectionIsKept(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		good(t, v, "one")
 		asked(4, "a token that is active again")
+		// Nor is it taken for longer if its own end is far away.
+		ends := strings.TrimSuffix(active, "}") + `,"exp":` + unix(time.Now().Add(time.Hour)) + `}`
+		i.change(func() { i.serve = func(*http.Request) (int, string) { return 200, ends } })
+		good(t, v, "long")
+		i.change(func() { i.serve = func(*http.Request) (int, string) { return 200, `{"active":false}` } })
+		time.Sleep(30 * time.Second)
+		bad(t, v, "long", false)
+		i.change(func() { i.serve = func(*http.Request) (int, string) { return 200, active } })
+		good(t, v, "one")
 		// A flood of made-up tokens does not drive good ones out.
 		i.change(func() { i.serve = func(*http.Request) (int, string) { return 200, `{"active":false}` } })
 		for n := range 5000 {

@@ -2,7 +2,10 @@ package streamable_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -73,6 +76,95 @@ func TestGate(t *testing.T) {
 			if want := tt.allowed && method == http.MethodPost; (handled.Load() == 1) != want {
 				t.Errorf("%s for %q from %q was handled %d times", method, tt.host, fields["Origin"], handled.Load())
 			}
+		}
+	}
+}
+
+// refusing is an authenticator that lets no caller in.
+type refusing struct{ err error }
+
+func (r refusing) Authenticate(context.Context, http.Header) (*transport.Principal, error) {
+	return nil, r.err
+}
+
+// TestRefusedCallers compares what a caller reads who is not let in: only with the challenge does a
+// client find the login (2025-06-18 basic/authorization "Authorization Server Location").
+func TestRefusedCallers(t *testing.T) {
+	t.Parallel()
+	const challenge = `Bearer resource_metadata="https://shop.example/x"`
+	for name, tt := range map[string]struct {
+		err                     error
+		status                  int
+		challenge, nonce, retry string
+	}{
+		"no reason":        {nil, 401, "Bearer", "", ""},
+		"another error":    {errors.New("secret words"), 401, "Bearer", "", ""},
+		"no token":         {&transport.AuthError{Status: 401, Challenge: challenge}, 401, challenge, "", ""},
+		"a scope is short": {&transport.AuthError{Status: 403, Challenge: challenge}, 403, challenge, "", ""},
+		"without one":      {&transport.AuthError{Status: 401}, 401, "", "", ""},
+		"refuses nothing":  {&transport.AuthError{Status: 200}, 401, "Bearer", "", ""},
+		"a nonce":          {&transport.AuthError{Status: 401, Challenge: "DPoP", Nonce: "n1"}, 401, "DPoP", "n1", ""},
+		"issuer is away":   {&transport.AuthError{Status: 503, Challenge: challenge, Err: errors.New("secret words")}, 503, "", "", "1"},
+	} {
+		e := streamable.New(&host{plan: modern, auth: refusing{tt.err}}, streamable.Config{})
+		visit, r := e.Check(t.Context(), &streamable.Request{
+			Method: http.MethodPost, Host: "localhost", RemoteAddr: "192.0.2.1:1",
+			Fields: transport.HeaderFields(http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}),
+		})
+		if r == nil {
+			r = visit.Serve([]byte(`{"jsonrpc":"2.0","id":1,"method":"x"}`))
+		}
+		got := []string{field(r.Header, "WWW-Authenticate"), field(r.Header, "DPoP-Nonce"), field(r.Header, "Retry-After")}
+		if want := []string{tt.challenge, tt.nonce, tt.retry}; r.Status != tt.status || !slices.Equal(got, want) {
+			t.Errorf("%s: %d %q, want %d %q", name, r.Status, got, tt.status, want)
+		}
+		if strings.Contains(string(r.Body), "secret") {
+			t.Errorf("%s: the reason is in the body: %s", name, r.Body)
+		}
+		if err := e.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestContentTypes lists what a POST may say of its body: one media type, JSON in UTF-8. Browsers send
+// the others to foreign sites without asking first.
+func TestContentTypes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, &host{plan: modern, handle: func(context.Context, string, func(string) error) (int, string) {
+		return http.StatusOK, `{"a":1}`
+	}}, streamable.Config{})
+	defer s.stop()
+	for _, tt := range []struct {
+		types  []string
+		coding string
+		status int
+	}{
+		{[]string{"application/json"}, "", 200},
+		{[]string{"Application/JSON; Charset=UTF-8"}, "", 200},
+		{[]string{"application/json;charset=\"utf-8\""}, "", 200},
+		{[]string{"application/json; charset=latin1"}, "", 415},
+		{[]string{"application/json; charset"}, "", 415},
+		{[]string{"text/plain"}, "", 415},
+		{[]string{"application/jsonp"}, "", 415},
+		{[]string{""}, "", 415},
+		{nil, "", 415},
+		{[]string{"application/json", "application/json"}, "", 415},
+		{[]string{"application/json", "text/plain"}, "", 415},
+		{[]string{"application/json"}, "gzip", 415},
+	} {
+		fields := http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": tt.types}
+		if tt.coding != "" {
+			fields.Set("Content-Encoding", tt.coding)
+		}
+		visit, r := s.e.Check(t.Context(), &streamable.Request{
+			Method: http.MethodPost, Host: "localhost", RemoteAddr: "192.0.2.1:1", Fields: transport.HeaderFields(fields),
+		})
+		if r == nil {
+			r = visit.Serve([]byte(`{"jsonrpc":"2.0","id":1,"method":"x"}`))
+		}
+		if r.Status != tt.status {
+			t.Errorf("%q %s: %d, want %d", tt.types, tt.coding, r.Status, tt.status)
 		}
 	}
 }
