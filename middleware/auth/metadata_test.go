@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/middleware/auth"
@@ -94,7 +95,8 @@ func TestMetadataOf(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, ok := auth.Bearer(tt.verifier, tt.opts...).(describer)
+			guard := auth.Bearer(tt.verifier, tt.opts...)
+			d, ok := guard.(describer)
 			if !ok {
 				t.Fatal("it says nothing")
 			}
@@ -112,7 +114,29 @@ func TestMetadataOf(t *testing.T) {
 			if err := json.Unmarshal(body, &document); err != nil || document.Resource != tt.resource || fmt.Sprint(document.Servers) != tt.servers {
 				t.Errorf("%d %s %v", status, body, err)
 			}
+			_, err := guard.Authenticate(t.Context(), http.Header{})
+			if got := refused(t, err).Challenge; !strings.Contains(got, `.example.com`+tt.path+`"`) {
+				t.Errorf("the challenge is %s", got)
+			}
 		})
+	}
+}
+
+// TestTokenSyntax tries each byte in a token: those of RFC 6750 §2.1 reach the verifier.
+func TestTokenSyntax(t *testing.T) {
+	t.Parallel()
+	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/"
+	a := auth.Bearer(auth.Static{"key": {}})
+	for c := range 256 {
+		token := "a" + string([]byte{byte(c)}) + "b"
+		_, err := a.Authenticate(t.Context(), http.Header{"Authorization": {"Bearer " + token}})
+		want := http.StatusBadRequest
+		if strings.IndexByte(allowed, byte(c)) >= 0 {
+			want = http.StatusUnauthorized
+		}
+		if got := refused(t, err).Status; got != want {
+			t.Errorf("%q: %d, want %d", token, got, want)
+		}
 	}
 }
 
