@@ -92,3 +92,51 @@ func TestPlacesAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAddressKey: limits count an IPv4 client by its address, and an IPv6 client by its /64, whatever
+// the port.
+func TestAddressKey(t *testing.T) {
+	t.Parallel()
+	for remote, want := range map[string]string{
+		"192.0.2.1:4711":             "192.0.2.1",
+		"192.0.2.2:4711":             "192.0.2.2",
+		"[::ffff:192.0.2.1]:80":      "::ffff:192.0.2.1",
+		"[2001:db8:1:2::1]:80":       "2001:db8:1:2::/64",
+		"[2001:db8:1:2:ff::9]:81":    "2001:db8:1:2::/64",
+		"[2001:db8:1:3::1]:80":       "2001:db8:1:3::/64",
+		"[fe80::1%eth0]:80":          "fe80::/64",
+		"@":                          "@", // a Unix socket has no address
+		"a host by another name:443": "a host by another name",
+	} {
+		if got := addressKey(remote); got != want {
+			t.Errorf("%s is counted as %q, want %q", remote, got, want)
+		}
+	}
+}
+
+// TestStreamsOfASession: a session has as many open streams as the limit says, and a closed one makes
+// room, also when they come at once.
+func TestStreamsOfASession(t *testing.T) {
+	t.Parallel()
+	const most = 3
+	var (
+		s       session
+		entered atomic.Int32
+		all     sync.WaitGroup
+	)
+	for range 50 {
+		all.Go(func() {
+			if s.enter(most) {
+				entered.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if n := entered.Load(); n != most || s.enter(most) {
+		t.Errorf("%d streams entered, want %d", n, most)
+	}
+	s.open.Add(-1)
+	if !s.enter(most) || s.enter(most) {
+		t.Error("a closed stream makes room for one")
+	}
+}
