@@ -120,7 +120,7 @@ func TestCommands(t *testing.T) {
 		{"progress", []string{"call", everything, "burst", "n=2", "--progress"}, 0, "Sent 2 of each.\n", "1/2 progress 1\ninfo: log 1\n2/2 progress 2\ninfo: log 2\n"},
 		{"progress beside JSON", []string{"call", everything, "burst", "n=2", "--progress", "--json"}, 0, `"text": "Sent 2 of each."`, "1/2 progress 1\ninfo: log 1\n2/2 progress 2\ninfo: log 2\n"},
 		{"no progress", []string{"call", everything, "burst", "n=2"}, 0, "Sent 2 of each.\n", ""},
-		{"timeout", []string{"call", everything, "slow", "seconds=60", "--timeout", "300ms"}, 1, "", "the server took longer than 300ms (--timeout)"},
+		{"timeout", []string{"call", everything, "slow", "seconds=60", "--timeout", "10s"}, 1, "", "the server took longer than 10s (--timeout)"},
 		{"after dashes", []string{"call", "test_x_mcp_header", "region=eu", "--", everything, "--stdio"}, 0, "Region: eu, replicas: 0, dry run: false\n", ""},
 		{"command line", []string{"call", "--cmd", "'" + everything + "' --stdio", "test_x_mcp_header"}, 0, "No region given.\n", ""},
 		{"unknown flag", []string{"call", "--nope"}, 2, "", "Try: kagami call --help\n"},

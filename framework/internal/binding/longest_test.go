@@ -38,14 +38,18 @@ func (a *amount) UnmarshalJSON(raw []byte) error {
 }
 
 // quickly fails the test if work takes seconds: what is refused by its length takes microseconds,
-// and took seconds when it was written out.
+// and took seconds when it was written out. On a machine that is busy otherwise, work has three tries.
 func quickly(t *testing.T, what string, work func()) {
 	t.Helper()
-	began := time.Now()
-	work()
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("%s took %v", what, took)
+	var took time.Duration
+	for range 3 {
+		began := time.Now()
+		work()
+		if took = time.Since(began); took < 3*time.Second {
+			return
+		}
 	}
+	t.Errorf("%s took %v", what, took)
 }
 
 // TestExponentsInTexts: the bound on numbers holds for numbers in texts.
