@@ -54,7 +54,7 @@ func (r *report) add(level Level, format string, args ...any) {
 
 func (r *report) at(where string) *report { return &report{where, r.changes} }
 
-// Diff returns the changes from before to after, the worst first.
+// Diff returns the changes from before to after, the worst first. It returns equal changes once.
 func Diff(before, after *Lock) []Change {
 	var changes []Change
 	r := &report{"server", &changes}
@@ -63,6 +63,12 @@ func Diff(before, after *Lock) []Change {
 	for i := range old {
 		r.entries(old[i], now[i], before.Complete, after.Complete)
 	}
+	said := make(map[Change]bool, len(changes))
+	changes = slices.DeleteFunc(changes, func(c Change) bool {
+		again := said[c]
+		said[c] = true
+		return again
+	})
 	slices.SortStableFunc(changes, func(a, b Change) int { return int(b.Level) - int(a.Level) })
 	return changes
 }
@@ -130,7 +136,7 @@ func (r *report) entries(before, after kind, allBefore, allAfter bool) {
 	for _, renamed := range pair(before, old, now) {
 		at := r.at(before.noun + " " + renamed[0])
 		if before.key == "uriTemplate" {
-			at.template(renamed[0], renamed[1])
+			at.entry(before, old[renamed[0]], now[renamed[1]], allBefore && allAfter)
 		} else {
 			at.add(Breaking, "renamed to %s", renamed[1])
 		}

@@ -68,6 +68,8 @@ func schemaChanges() []schemaChange {
 		{"minimum removed", `"minimum":0.5`, `"title":"x"`, additive, breaking, "minimum 0.5 removed"},
 		{"minimum raised by a hair", `"minimum":9007199254740992`, `"minimum":9007199254740993`, breaking, additive, "raised"},
 		{"minimum excluded", `"type":"number","minimum":0`, `"type":"number","exclusiveMinimum":0`, breaking, additive, "0 itself is not allowed"},
+		{"minimum excluded, in draft 4", `"type":"number","minimum":0`, `"type":"number","minimum":0,"exclusiveMinimum":true`, breaking, additive, "0 itself is not allowed"},
+		{"maximum excluded, in draft 4", `"maximum":9,"exclusiveMaximum":true`, `"maximum":9,"exclusiveMaximum":false`, additive, breaking, "9 itself is allowed now"},
 		{"integer bound said otherwise", `"type":"integer","exclusiveMinimum":0`, `"type":"integer","minimum":1`, text, text, "another way"},
 		{"number said otherwise", `"maximum":100`, `"maximum":1e2`, text, text, "another way"},
 		{"minLength added", `"type":"string"`, `"type":"string","minLength":2`, breaking, additive, "minLength"},
@@ -101,6 +103,18 @@ func schemaChanges() []schemaChange {
 		{"values of a map", `"additionalProperties":{"type":"integer"}`, `"additionalProperties":{"type":"string"}`, breaking, breaking, "/v/*: type changed"},
 		{"keys of a map", `"propertyNames":{"maxLength":3}`, `"propertyNames":{"maxLength":2}`, breaking, additive, "(names): maxLength"},
 		{"pattern of members", `"type":"object"`, `"type":"object","patternProperties":{"^x":{"type":"string"}}`, breaking, additive, `"^x"`},
+		{
+			"pattern of the only members removed", `"patternProperties":{"^x":{"type":"string"}},"additionalProperties":false`, `"additionalProperties":false`,
+			breaking, additive, "/v/^x: nothing is allowed any more",
+		},
+		{
+			"pattern of the only members added", `"additionalProperties":false`, `"patternProperties":{"^x":{"type":"string"}},"additionalProperties":false`,
+			additive, breaking, "/v/^x: values are allowed now",
+		},
+		{
+			"pattern of members like all others", `"additionalProperties":{"type":"string"}`,
+			`"patternProperties":{"^x":{"type":"string"}},"additionalProperties":{"type":"string"}`, text, text, "another way",
+		},
 		{"items widened", `"items":{"type":"integer"}`, `"items":{"type":"number"}`, additive, breaking, "/v/*: type widened"},
 		{"item forbidden", `"items":{"type":"integer"}`, `"items":false`, breaking, additive, "nothing is allowed"},
 		{"tuple of an earlier draft", `"items":[{"type":"integer"}]`, `"items":[{"type":"number"}]`, additive, breaking, "/v/*: type widened"},
@@ -113,10 +127,27 @@ func schemaChanges() []schemaChange {
 			`"oneOf":[{"properties":{"kind":{"const":"b"}}},{"properties":{"kind":{"const":"a"},"n":{"maximum":1}}}]`,
 			breaking, additive, "/v/n: maximum lowered",
 		},
+		{
+			"alternatives exclude each other now", `"anyOf":[{"required":["a"]},{"required":["b"]}]`, `"oneOf":[{"required":["a"]},{"required":["b"]}]`,
+			breaking, additive, "only one alternative may fit now",
+		},
+		{
+			"alternatives may both fit now", `"oneOf":[{"type":"integer"},{"type":"number"}]`, `"anyOf":[{"type":"integer"},{"type":"number"}]`,
+			additive, breaking, "several alternatives may fit now",
+		},
+		{"alternatives of other types said otherwise", `"anyOf":[{"type":"string"},{"type":"null"}]`, `"oneOf":[{"type":"string"},{"type":"null"}]`, text, text, "another way"},
+		{
+			"tagged alternatives said otherwise", `"oneOf":[{"properties":{"k":{"const":1}},"required":["k"]},{"properties":{"k":{"const":2}},"required":["k"]}]`,
+			`"anyOf":[{"properties":{"k":{"const":1}},"required":["k"]},{"properties":{"k":{"const":2}},"required":["k"]}]`, text, text, "another way",
+		},
 		{"one thing more to be", `"type":"object"`, `"type":"object","allOf":[{"required":["a"]}]`, breaking, additive, "must also be"},
 		{"what cannot be judged", `"not":{"type":"null"}`, `"not":{"type":"string"}`, breaking, breaking, "cannot be judged"},
 		{"a definition", `"$ref":"#/$defs/small"`, `"$ref":"#/$defs/big"`, additive, breaking, "maximum raised"},
 		{"a definition written out", `"$ref":"#/$defs/small"`, `"maximum":1`, text, text, "another way"},
+		{
+			"a definition beside members", `"$ref":"#/$defs/tree","properties":{"x":{}}`, `"$ref":"#/$defs/trees","properties":{"x":{}}`,
+			breaking, additive, "/v/children/*/children: required now",
+		},
 		{"recursion", `"$ref":"#/$defs/tree"`, `"$ref":"#/$defs/trees"`, breaking, additive, "/v/children/*/children: required now"},
 	}
 }
@@ -189,6 +220,9 @@ func componentChanges() map[string][]change {
 			{"other path", uri("a://x/{b}"), uri("a://y/{b}"), breaking, "URI template changed"},
 			{"query added", uri("a://{b}"), uri("a://{b}{?page}"), additive, "variable page added"},
 			{"query removed", uri("a://{b}{?page,size}"), uri("a://{b}{?page}"), breaking, "variable size removed"},
+			{"query added to another type", uri("a://{b}"), `{"uriTemplate":"a://{b}{?page}","name":"page","mimeType":"text/html"}`, additive, "mimeType is"},
+			{"query added, and other type", `{"uriTemplate":"a://{b}","name":"page","mimeType":"text/plain"}`, `{"uriTemplate":"a://{b}{?page}","name":"page","mimeType":"text/html"}`, breaking, "mimeType changed"},
+			{"query in another order", uri("a://{b}{?page,size}"), uri("a://{b}{?size,page}"), text, "another way"},
 			{"takes slashes", uri("a://{b}"), uri("a://{+b}"), additive, "take more"},
 			{"takes none", uri("a://{+b}"), uri("a://{b}"), breaking, "changed to"},
 		},

@@ -42,19 +42,39 @@ func orTrue(v any) any {
 	return v
 }
 
-func (w walker) patterns(name string, before, after object) {
+// named compares a keyword that has a schema for each pattern or name. otherBefore and otherAfter are
+// the schemas for what no pattern matches; nil allows everything.
+func (w walker) named(name string, before, after object, otherBefore, otherAfter any) {
 	for _, pattern := range union(before, after) {
-		_, had := before[pattern]
-		_, has := after[pattern]
+		old, had := before[pattern]
+		now, has := after[pattern]
 		switch {
 		case had && has:
-			w.below(pattern).compare(before[pattern], after[pattern])
+			w.below(pattern).compare(old, now)
+		case has && otherBefore != nil:
+			w.below(pattern).compare(otherBefore, now)
+		case had && otherAfter != nil:
+			w.below(pattern).compare(old, otherAfter)
 		case has:
 			w.narrower("%s %q added", name, pattern)
 		default:
 			w.wider("%s %q removed", name, pattern)
 		}
 	}
+}
+
+// patterns compares patternProperties. A member that no pattern matches any more is judged like all
+// other members, which may be forbidden.
+func (w walker) patterns(before, after object) {
+	w.named("patternProperties", asObject(before["patternProperties"]), asObject(after["patternProperties"]), others(before), others(after))
+}
+
+// others returns the schema for members that are not declared, or nil if there is none.
+func others(o object) any {
+	if v, ok := o["additionalProperties"]; ok {
+		return v
+	}
+	return o["unevaluatedProperties"]
 }
 
 func isList(v any) bool {
@@ -186,10 +206,23 @@ func (w walker) alternatives(before, after object) {
 	}
 	w.alike(old, now)
 	gone, added := unmatched(old, now), unmatched(now, old)
+	excluded, exclude := exclusive(w.before, before, old), exclusive(w.after, after, now)
+	switch {
+	case exclude && !excluded:
+		w.narrower("only one alternative may fit now, and several can")
+	case excluded && !exclude:
+		w.wider("several alternatives may fit now")
+	}
 	if len(gone) == 1 && len(added) == 1 && len(old) == len(now) {
 		w.compare(gone[0], added[0])
 		return
 	}
+	w.paired(gone, added, excluded && exclude)
+}
+
+// paired compares the alternatives that differ, in pairs of equal labels. exclude says that a value
+// must fit one alternative only, and may fit several: a further one also refuses values.
+func (w walker) paired(gone, added []any, exclude bool) {
 	labeled := map[string][]int{} // indexes in added of alternatives that have no partner yet
 	for i, s := range added {
 		l := label(w.after, s)
@@ -200,6 +233,9 @@ func (w walker) alternatives(before, after object) {
 		l := label(w.before, s)
 		if len(labeled[l]) == 0 {
 			w.narrower("alternative %s removed", l)
+			if exclude {
+				w.wider("what fits alternative %s and another is allowed now", l)
+			}
 			continue
 		}
 		i := labeled[l][0]
@@ -209,8 +245,63 @@ func (w walker) alternatives(before, after object) {
 	for i, s := range added {
 		if !paired[i] {
 			w.wider("alternative %s added", label(w.after, s))
+			if exclude {
+				w.narrower("what fits alternative %s and another is refused now", label(w.after, s))
+			}
 		}
 	}
+}
+
+// mostExclusive is the number of alternatives that exclusive looks at. Of more it assumes that a
+// value may fit several.
+const mostExclusive = 64
+
+// exclusive reports whether values must fit one of the alternatives only (oneOf), and a value may fit
+// several.
+func exclusive(document any, o object, alternatives []any) bool {
+	if _, one := o["oneOf"].([]any); !one || len(alternatives) < 2 {
+		return false
+	}
+	if len(alternatives) > mostExclusive {
+		return true
+	}
+	resolved := make([]object, len(alternatives))
+	for i, s := range alternatives {
+		resolved[i], _ = resolve(document, s)
+	}
+	for i, a := range resolved {
+		if slices.ContainsFunc(resolved[:i], func(b object) bool { return !disjoint(document, a, b) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// disjoint reports whether it is certain that no value fits both schemas: they have no type in
+// common, or no value, or they require a member with other values.
+func disjoint(document any, a, b object) bool {
+	types, also := typesOf(a), typesOf(b)
+	if len(lacking(types, also)) == len(types) && len(lacking(also, types)) == len(also) || noneCommon(a, b) {
+		return true
+	}
+	for _, name := range texts(a["required"]) {
+		if !slices.Contains(texts(b["required"]), name) {
+			continue
+		}
+		one, _ := resolve(document, orTrue(asObject(a["properties"])[name]))
+		other, _ := resolve(document, orTrue(asObject(b["properties"])[name]))
+		if noneCommon(one, other) {
+			return true
+		}
+	}
+	return false
+}
+
+// noneCommon reports whether both schemas have lists of values, and no value is on both.
+func noneCommon(a, b object) bool {
+	values, closed := valuesOf(a)
+	also, alsoClosed := valuesOf(b)
+	return closed && alsoClosed && len(without(values, also)) == len(values)
 }
 
 // alone returns a schema without alternatives as the only alternative. If the other side has other

@@ -9,7 +9,7 @@ import (
 // keyword compares a keyword that differs between the sides.
 func (w walker) keyword(name string, before, after any) {
 	switch name {
-	case "type", "properties", "required", "enum", "const", "anyOf", "oneOf",
+	case "type", "properties", "patternProperties", "required", "enum", "const", "anyOf", "oneOf",
 		"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum":
 		// compared together, see compare
 	case "$defs", "definitions", "$id", "$anchor":
@@ -27,8 +27,8 @@ func (w walker) keyword(name string, before, after any) {
 	case "items", "additionalItems", "unevaluatedItems", "contains",
 		"additionalProperties", "unevaluatedProperties", "propertyNames":
 		w.inside(name, before, after)
-	case "patternProperties", "dependentSchemas":
-		w.patterns(name, asObject(before), asObject(after))
+	case "dependentSchemas":
+		w.named(name, asObject(before), asObject(after), nil, nil)
 	case "prefixItems":
 		w.tuple(name, before, after)
 	case "allOf":
@@ -178,10 +178,11 @@ type limit struct {
 	written any
 }
 
-// limitOf returns the stricter of the two keywords. For integers, an exclusive bound has an
-// equivalent inclusive bound.
+// limitOf returns the stricter of the two keywords. In draft 4, exclusive is a flag that excludes the
+// bound itself. For integers, an exclusive bound has an equivalent inclusive bound.
 func limitOf(o object, inclusive, exclusive string, least bool) limit {
 	l := limit{at: number(o[inclusive]), keyword: inclusive, written: o[inclusive]}
+	l.exclude = l.at != nil && flag(o[exclusive], false)
 	if e := number(o[exclusive]); e != nil && (l.at == nil || e.Cmp(l.at) == 0 || least == (e.Cmp(l.at) > 0)) {
 		l = limit{e, true, exclusive, o[exclusive]}
 	}

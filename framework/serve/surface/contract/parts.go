@@ -70,6 +70,10 @@ func resources(r *report, before, after object) {
 	for _, name := range differing(before, after) {
 		old, now := before[name], after[name]
 		switch {
+		case name == "uriTemplate":
+			was, _ := old.(string)
+			is, _ := now.(string)
+			r.template(was, is)
 		case name != "mimeType":
 			r.member(name, old, now)
 		case old == nil:

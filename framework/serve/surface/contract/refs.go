@@ -11,8 +11,9 @@ import (
 // maxRefs bounds a chain of references.
 const maxRefs = 16
 
-// resolve follows references. Members next to a reference replace members of its target. The second
-// result names the references that resolve has followed.
+// resolve follows references. Members next to a reference replace members of its target. If they do
+// not replace its texts only, both apply, and the target is also a part of allOf. The second result
+// names the references that resolve has followed.
 func resolve(document, schema any) (object, string) {
 	node, isObject := schema.(object)
 	if !isObject {
@@ -28,12 +29,33 @@ func resolve(document, schema any) (object, string) {
 			return node, been
 		}
 		been += ref + " "
-		merged := object{}
-		maps.Copy(merged, asObject(lookUp(document, ref)))
-		maps.Copy(merged, beside(node))
+		target, own, merged := asObject(lookUp(document, ref)), beside(node), object{}
+		maps.Copy(merged, target)
+		maps.Copy(merged, own)
+		if clash(target, own) {
+			all, _ := own["allOf"].([]any)
+			merged["allOf"] = append(slices.Clip(all), object{"$ref": ref})
+			been += "beside " // the target itself is compared as a part of allOf
+		}
 		node = merged
 	}
 	return node, been
+}
+
+// clash reports whether a member next to a reference restricts values in another way than the same
+// member of its target.
+func clash(target, own object) bool {
+	for name, v := range own {
+		switch name {
+		case "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
+			"$comment", "$schema", "$id", "$anchor", "$defs", "definitions":
+			continue
+		}
+		if other, both := target[name]; both && !strings.HasPrefix(name, "x-") && canonical(other) != canonical(v) {
+			return true
+		}
+	}
+	return false
 }
 
 // beside returns the members next to a reference.

@@ -32,6 +32,7 @@ func TestDefinitionChanges(t *testing.T) {
 		{"in a list", `"$ref":"#/$defs/list/oneOf/0"`, breaking, additive, "/v: " + longer},
 		{"by an encoded pointer", `"$ref":"#/$defs/an%20a"`, breaking, additive, "/v: " + longer},
 		{"by way of another", `"items":{"$ref":"#/$defs/way"}`, breaking, additive, "/v/*: " + longer},
+		{"beside the same keyword", `"$ref":"#/$defs/a","minLength":1`, breaking, additive, "/v: must also be"},
 		{"not", `"not":{"$ref":"#/$defs/a"}`, breaking, breaking, "what not refers to has changed"},
 		{"if", `"if":{"$ref":"#/$defs/a"},"then":{"maxLength":9}`, breaking, breaking, "what if refers to has changed"},
 		{"an anchor", `"$ref":"#a"`, breaking, breaking, "cannot be followed"},

@@ -83,6 +83,7 @@ func (w walker) compare(before, after any) {
 		return
 	}
 	w.properties(old, now)
+	w.patterns(old, now)
 	w.required(old, now)
 	w.values(old, now)
 	w.lower(old, now)
