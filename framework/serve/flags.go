@@ -56,7 +56,12 @@ type pageFlag struct {
 func (*pageFlag) IsBoolFlag() bool { return true }
 
 // String returns the address, or "" without the page.
-func (p *pageFlag) String() string { return p.addr }
+func (p *pageFlag) String() string {
+	if !p.on {
+		return ""
+	}
+	return p.addr
+}
 
 // Set sets the value after "=". Without a value, package flag passes "true".
 func (p *pageFlag) Set(text string) error {

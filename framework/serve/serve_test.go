@@ -182,6 +182,11 @@ func TestEnvironment(t *testing.T) {
 	if out, errs, err := run(t, greeter(), []string{"--stdio", "--http="}, serve.Env("GREET")); err != nil || out != "" {
 		t.Errorf("a variable that does not count: %v\n%s%s", err, out, errs)
 	}
+	t.Setenv("GREET_HTTP", "")
+	t.Setenv("GREET_PAGE", "true")
+	if _, _, err := run(t, greeter(), []string{"--worker", "--page=false"}, serve.Env("GREET")); err == nil || !strings.Contains(err.Error(), "--worker needs the store") {
+		t.Errorf("a worker without the page of the environment: %v", err)
+	}
 	t.Setenv("GREET_STDIO", "maybe")
 	if _, _, err := run(t, greeter(), nil, serve.Env("GREET")); err == nil || !strings.Contains(err.Error(), `GREET_STDIO is "maybe": want true or false`) {
 		t.Errorf("a wrong value: %v", err)
