@@ -81,11 +81,12 @@ func TestDecodeResult(t *testing.T) {
 			framework.Rich[handleValue]{Content: rich.Content},
 			"",
 		},
-		"rich text":     {readAs[framework.Rich[string]], textResult("own"), framework.Rich[string]{Value: "own", Content: rich.Content}, ""},
-		"rich, bad":     {readAs[framework.Rich[handleValue]], structuredResult(false, `7`), nil, "7"},
-		"no result":     {readAs[handleValue], nil, nil, "there is no result"},
-		"nil block":     {readAs[framework.Image], &protocol.CallToolResult{Content: []protocol.Block{nil}}, nil, "got nil, want one protocol.Image"},
-		"no JSON shape": {readAs[chan int], textResult("1"), nil, "chan int"},
+		"rich text":       {readAs[framework.Rich[string]], textResult("own"), framework.Rich[string]{Value: "own", Content: rich.Content}, ""},
+		"rich, bad":       {readAs[framework.Rich[handleValue]], structuredResult(false, `7`), nil, "7"},
+		"no result":       {readAs[handleValue], nil, nil, "there is no result"},
+		"nil block":       {readAs[framework.Image], &protocol.CallToolResult{Content: []protocol.Block{nil}}, nil, "got nil, want one protocol.Image"},
+		"rich of no JSON": {readAs[framework.Rich[chan int]], textResult("1"), nil, "chan int"},
+		"no JSON shape":   {readAs[chan int], textResult("1"), nil, "chan int"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

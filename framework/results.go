@@ -146,13 +146,13 @@ func compileOutput(t reflect.Type, plans *binding.Set) (*output, []binding.Fault
 	case shapeRich:
 		field, _ := t.FieldByName("Value")
 		inner, faults := compileOutput(field.Type, plans)
-		if inner != nil && (inner.shape == shapeRich || inner.shape == shapeStream) {
+		if inner == nil {
+			return nil, faults
+		}
+		if inner.shape == shapeRich || inner.shape == shapeStream {
 			return nil, []binding.Fault{{Path: "Rich.Value", Problem: "a Rich cannot hold a " + field.Type.String(), Fix: "Use the value's own type"}}
 		}
-		o.inner = inner
-		if inner != nil {
-			o.schema, o.wrapped = inner.schema, inner.wrapped
-		}
+		o.inner, o.schema, o.wrapped = inner, inner.schema, inner.wrapped
 		return o, faults
 	case shapeBlock:
 		if t.Kind() == reflect.Pointer {
@@ -179,6 +179,9 @@ func (o *output) withSchema(raw *binding.Raw) *output {
 	c := *o
 	c.check, c.schema = raw, raw.Schema()
 	c.wrapped = dialect.WrapsOutput(c.schema)
+	if c.inner != nil {
+		c.inner = c.inner.withSchema(raw)
+	}
 	return &c
 }
 
@@ -270,9 +273,6 @@ func (o *output) result(ctx context.Context, name string, v reflect.Value, a *an
 func (o *output) richResult(ctx context.Context, name string, v reflect.Value, a *answer) error {
 	content, meta, isError := v.Interface().(rich).extras()
 	inner := *o.inner
-	if o.check != nil {
-		inner = *o.inner.withSchema(o.check)
-	}
 	if isError {
 		inner.check = nil
 	}

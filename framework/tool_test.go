@@ -380,8 +380,11 @@ func TestTypedWire(t *testing.T) {
 	rich := framework.Tool("rich", func(_ context.Context, in timed) (framework.Rich[timed], error) {
 		return framework.Rich[timed]{Value: in, Meta: protocol.Meta{"k": "v"}}, nil
 	})
+	raw := framework.Tool("raw", func(context.Context, timed) (framework.Rich[json.RawMessage], error) {
+		return framework.Rich[json.RawMessage]{Value: json.RawMessage(`[1]`)}, nil
+	}, framework.OutputSchema(`{"type":"array"}`))
 	blob := framework.Tool("blob", func(context.Context, timed) ([]byte, error) { return []byte{1, 2}, nil })
-	s := build(t, quiet().Add(echo, list, open, plain, rich, blob))
+	s := build(t, quiet().Add(echo, list, open, plain, rich, raw, blob))
 	allRevisions(t, func(t *testing.T, rev protocol.Revision) {
 		p := dial(t, s, rev)
 		args, err := echo.Encode(value)
@@ -402,6 +405,9 @@ func TestTypedWire(t *testing.T) {
 		}
 		if got, err := rich.Decode(received(p, "rich", args)); err != nil || got.Value != value || got.Meta["k"] != "v" {
 			t.Errorf("rich = %+v, %v", got, err)
+		}
+		if got, err := raw.Decode(received(p, "raw", args)); err != nil || string(got.Value) != "[1]" {
+			t.Errorf("raw = %s, %v", got.Value, err)
 		}
 		if got, err := blob.Decode(received(p, "blob", args)); err != nil || string(got) != "\x01\x02" {
 			t.Errorf("blob = %v, %v", got, err)
