@@ -371,7 +371,8 @@ func Cache(ttl time.Duration, scope CacheScope) Option {
 //
 // The schema is JSON Schema 2020-12, unless its $schema names 2019-09 or one of the drafts 7, 6 and
 // 4. References may point into the schema itself and into the metaschemas. Nothing is fetched.
-// Patterns are regular expressions of Go. format is checked up to draft 7.
+// Patterns are regular expressions of ECMA-262 with its flag u. They must not look ahead or behind,
+// refer back to a group, or repeat more than 1000 times. format is checked up to draft 7.
 func InputSchema[S ~string | ~[]byte](schema S) Option {
 	raw := json.RawMessage(bytes.Clone([]byte(schema)))
 	return option("InputSchema", kindTool|kindMethod, func(s *settings) { s.inputSchema = raw })

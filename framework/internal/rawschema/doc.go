@@ -12,8 +12,9 @@
 //   - format is asserted up to draft 7 and is a note from 2019-09 on, as the
 //     default vocabularies have it; see formats.go for the known ones.
 //   - contentEncoding, contentMediaType and contentSchema are notes.
-//   - Patterns are regular expressions of ECMA-262 with its flag u. Lookarounds and
-//     backreferences, which Go's regular expressions lack, do not compile.
+//   - Patterns are regular expressions of ECMA-262 with its flag u. Lookarounds,
+//     backreferences and repetitions of more than 1000 times, which Go's regular
+//     expressions lack, do not compile.
 //   - Numbers are compared as decimals, exactly.
 //
 // Two things are refused that the specification allows: vocabularies of one's
