@@ -557,3 +557,35 @@ func TestStdioOutlivesItsClient(t *testing.T) {
 		t.Errorf("it closed nothing: %q, %v", said, err)
 	}
 }
+
+// TestStartIsLimited: when the time for the start is over, the functions of OnStart are stopped, and
+// those of OnStop run.
+func TestStartIsLimited(t *testing.T) {
+	t.Parallel()
+	for name, carrier := range map[string]mcpfx.Option{"HTTP": mcpfx.HTTP("127.0.0.1:0"), "mounted": mcpfx.Mounted()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began, stopped := make(chan struct{}), make(chan struct{})
+			app := fx.New(mcpfx.Module("shop", "1.0.0", carrier), mcpfx.Provide(newBilling), fx.NopLogger,
+				fx.Decorate(func(app *framework.App) *framework.App {
+					app.OnStop(func(context.Context, *framework.Server) error { close(stopped); return nil })
+					return app.OnStart(func(ctx context.Context, _ *framework.Server) error {
+						close(began)
+						<-ctx.Done()
+						return ctx.Err()
+					})
+				}))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() { <-began; cancel() }()
+			if err := app.Start(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+			select {
+			case <-stopped:
+			case <-time.After(20 * time.Second):
+				t.Error("OnStart still waits")
+			}
+		})
+	}
+}

@@ -76,9 +76,13 @@ func (r *run) start(ctx context.Context) error {
 		defer close(r.ended)
 		r.err = r.server.Serve(serving, r.carriers...)
 	}()
+	unlimited := context.AfterFunc(ctx, cancel) // the functions of OnStart get serving, which outlives ctx
 	err := r.opened(ctx)
 	if started := r.server.Start(serving); err == nil && started != nil {
 		err = r.outcome(ctx)
+	}
+	if !unlimited() && err == nil {
+		err = fmt.Errorf("starting to serve: %w", context.Cause(ctx))
 	}
 	if err == nil {
 		r.watched.Go(func() { r.watch(serving) })
