@@ -220,8 +220,8 @@ func (w walker) alternatives(before, after object) {
 	w.paired(gone, added, excluded && exclude)
 }
 
-// paired compares the alternatives that differ, in pairs of equal labels. exclude says that a value
-// must fit one alternative only, and may fit several: a further one also refuses values.
+// paired compares the alternatives that differ, in pairs of equal labels. If exclude is set, a value
+// must fit one alternative only, and may fit several: a further alternative also refuses values.
 func (w walker) paired(gone, added []any, exclude bool) {
 	labeled := map[string][]int{} // indexes in added of alternatives that have no partner yet
 	for i, s := range added {
