@@ -23,8 +23,10 @@ import (
 type configFile struct {
 	client *clients.Program
 	path   string
-	read   []byte // content when it was read; nil: the file does not exist
+	disk   []byte // content when it was read; nil: the file does not exist
+	read   []byte // disk, with line ends of Unix
 	text   []byte // read with the changes so far
+	ends   string // how lines end in the file
 }
 
 func (d directories) open(c *clients.Program) (*configFile, error) {
@@ -33,7 +35,11 @@ func (d directories) open(c *clients.Program) (*configFile, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	f.read, f.text = text, text
+	f.disk, f.read, f.ends = text, text, "\n"
+	if lines := bytes.Count(text, []byte("\n")); lines > 0 && lines == bytes.Count(text, []byte("\r\n")) {
+		f.read, f.ends = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), "\r\n"
+	}
+	f.text = f.read
 	return f, nil
 }
 
@@ -51,12 +57,12 @@ func (f *configFile) servers() (map[string]json.RawMessage, error) {
 		return nil, fmt.Errorf("%s is invalid JSON: %w", f.path, err)
 	}
 	var whole map[string]json.RawMessage
-	if err := json.Unmarshal(standard, &whole); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.path, err)
+	if json.Unmarshal(standard, &whole) != nil {
+		return nil, fmt.Errorf("%s does not contain a JSON object", f.path)
 	}
 	if member := whole[f.client.Member]; len(member) > 0 {
-		if err := json.Unmarshal(member, &all); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", f.path, f.client.Member, err)
+		if json.Unmarshal(member, &all) != nil {
+			return nil, fmt.Errorf("%s: %s is not a JSON object", f.path, f.client.Member)
 		}
 	}
 	return all, nil
@@ -228,7 +234,7 @@ func (f *configFile) write(text []byte) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if !bytes.Equal(now, f.read) {
+	if !bytes.Equal(now, f.disk) {
 		return fmt.Errorf("%s was changed by another program: try again", f.path)
 	}
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
@@ -246,7 +252,7 @@ func (f *configFile) write(text []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = temporary.Write(text)
+	_, err = temporary.Write(bytes.ReplaceAll(text, []byte("\n"), []byte(f.ends)))
 	err = errors.Join(err, temporary.Chmod(mode), temporary.Close())
 	if err == nil {
 		err = os.Rename(temporary.Name(), path)

@@ -122,8 +122,7 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 		return err
 	}
 	if bytes.Equal(text, file.read) {
-		_, err := fmt.Fprintf(a.out, "%s already has the server %s. Restart the client.\n", client.Name, r.Name)
-		return err
+		return a.installed(file, r.Name, false, "already has")
 	}
 	if err := a.confirm(ctx, f, file, text); err != nil {
 		return err
@@ -131,7 +130,7 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 	if err := errors.Join(file.write(text), known.keep(dirs, client.Name, r.Name, entry)); err != nil {
 		return err
 	}
-	if _, err = fmt.Fprintf(a.out, "%s now has the server %s. Restart the client.\n", client.Name, r.Name); err != nil || r.URL == "" || r.Header["Authorization"] != "" {
+	if err := a.installed(file, r.Name, true, "now has"); err != nil || a.json || r.URL == "" || r.Header["Authorization"] != "" {
 		return err
 	}
 	_, err = fmt.Fprintf(a.out, "If the server wants a login: %s.\n", strings.ReplaceAll(client.LogsIn, "NAME", r.Name))
@@ -203,7 +202,15 @@ func (a *cli) uninstall(ctx context.Context, f *installFlags) error {
 	if err := errors.Join(file.write(text), known.keep(dirs, client.Name, f.name, "")); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.out, "%s no longer has the server %s. Restart the client.\n", client.Name, f.name)
+	return a.installed(file, f.name, true, "no longer has")
+}
+
+// installed prints what a client's file has after the command. changed reports whether it was written.
+func (a *cli) installed(file *configFile, name string, changed bool, has string) error {
+	if a.json {
+		return writeJSON(a.out, map[string]any{"client": file.client.Name, "file": file.path, "name": name, "changed": changed})
+	}
+	_, err := fmt.Fprintf(a.out, "%s %s the server %s. Restart the client.\n", file.client.Name, has, name)
 	return err
 }
 
@@ -218,6 +225,9 @@ func (a *cli) registration(ctx context.Context, f *installFlags, server []string
 		r.Env[name] = value
 	}
 	if len(server) == 1 && isURL(server[0]) {
+		if len(f.env) > 0 {
+			return nil, usagef("--env is for servers that the client starts: send --header to a URL")
+		}
 		r.URL = server[0]
 		fields, err := a.fields()
 		if err != nil {

@@ -130,6 +130,54 @@ func TestInstall(t *testing.T) {
 	}
 	installAnew(t, dirs, hello)
 	codexFiles(t, dirs)
+	cursorFiles(t, dirs)
+}
+
+// cursorFiles checks line ends of Windows, the JSON of --json, and files that are not a configuration.
+func cursorFiles(t *testing.T, dirs directories) {
+	t.Helper()
+	cursor, err := clientNamed("cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := dirs.file(cursor)
+	const before = "{\r\n\t// mine\r\n\t\"mcpServers\": {\r\n\t\t\"old\": { \"command\": \"x\" }\r\n\t}\r\n}\r\n"
+	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := before
+	for _, step := range []struct {
+		args    []string
+		changed bool
+	}{
+		{[]string{"install", everything, "--name", "more"}, true},
+		{[]string{"install", everything, "--name", "more"}, false},
+		{[]string{"uninstall", "more"}, true},
+	} {
+		out, errs, code := kagami(t, append(step.args, "--client", "cursor", "--yes", "--json")...)
+		var got struct {
+			Client, Name, File string
+			Changed            bool
+		}
+		if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil || got.Client != "cursor" || got.Name != "more" || got.File != path || got.Changed != step.changed {
+			t.Errorf("%v: exit code %d, %v\n%s%s", step.args, code, err, out, errs)
+		}
+		now, err := os.ReadFile(path)
+		if text = string(now); err != nil || strings.Count(text, "\n") != strings.Count(text, "\r\n") {
+			t.Errorf("%v: %v, mixed line ends in %q", step.args, err, text)
+		}
+	}
+	if text != before {
+		t.Errorf("install and uninstall leave %q, want %q", text, before)
+	}
+	for text, want := range map[string]string{"[]": "does not contain a JSON object", `{"mcpServers":[]}`: "mcpServers is not a JSON object"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, errs, code := kagami(t, "install", everything, "--client", "cursor", "--yes"); code != 1 || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d\n%s", text, code, errs)
+		}
+	}
 }
 
 // codexFiles checks forms of TOML that kagami itself does not write.
@@ -353,6 +401,7 @@ func TestInstallUsage(t *testing.T) {
 		"install " + everything + " --client cursor --env K":               "--env: want NAME=VALUE",
 		"install " + everything + " --client cursor --name A!":             "--name A!: use lower-case letters",
 		"install https://example.com/mcp --client claude-desktop --name x": "under Connectors",
+		"install https://example.com/mcp --client cursor --env K=v":        "--env is for servers that the client starts",
 		"uninstall --client cursor":                                        "want the NAME of one server",
 		"clients x":                                                        "unexpected argument",
 	} {
