@@ -47,8 +47,11 @@ The pairs after the first one are arguments that already have their values.`,
 
 func (a *cli) complete(ctx context.Context, c *client.Client, params *protocol.CompleteParams) error {
 	found, err := c.Complete(ctx, params)
-	if err != nil {
-		return err
+	switch {
+	case err != nil && params.Template != "":
+		return a.unlistedTemplate(ctx, c, params.Template, err)
+	case err != nil:
+		return a.unlistedPrompt(ctx, c, params.Prompt, err)
 	}
 	if a.json {
 		return writeJSON(a.out, map[string]any{"values": append([]string{}, found.Values...), "total": found.Total, "hasMore": found.HasMore})

@@ -329,11 +329,14 @@ func TestFailuresAsJSON(t *testing.T) {
 		message string
 	}{
 		"tools --json": {2, "usage", "no server"}, "tools --json --nope": {2, "usage", "unknown flag --nope"},
-		"tools --json --jsn x":                       {2, "usage", "did you mean --json?"},
-		"tools --json ./nowhere":                     {4, "no server", "want a Go package or a program"},
-		"tools --json " + page.URL:                   {4, "no server", "no MCP server at " + page.URL + ": it answers HTTP 404 with a page of HTML"},
-		"call --json " + everything + " nope":        {7, "not found", `the server lists no tool "nope"`},
-		"read --json " + everything + " test://nope": {7, "not found", "not found"},
+		"tools --json --jsn x":                        {2, "usage", "did you mean --json?"},
+		"tools --json ./nowhere":                      {4, "no server", "want a Go package or a program"},
+		"tools --json " + page.URL:                    {4, "no server", "no MCP server at " + page.URL + ": it answers HTTP 404 with a page of HTML"},
+		"call --json " + everything + " nope":         {7, "not found", `the server lists no tool "nope"`},
+		"read --json " + everything + " test://nope":  {7, "not found", "not found"},
+		"prompt --json " + everything + " nope":       {7, "not found", `the server lists no prompt "nope"`},
+		"complete --json " + weather + " nope a=b":    {7, "not found", `the server lists no prompt "nope"`},
+		"complete --json " + weather + " x://{a} a=b": {7, "not found", `the server lists no template "x://{a}"`},
 	} {
 		out, errs, code := kagami(t, strings.Fields(args)...)
 		var failed struct {

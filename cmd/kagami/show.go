@@ -121,10 +121,14 @@ func (a *cli) promptCommand() *cobra.Command {
 
 func (a *cli) prompt(ctx context.Context, c *client.Client, name string, values map[string]string) error {
 	if a.json {
-		return a.raw(ctx, c, protocol.MethodGetPrompt, struct {
+		err := a.raw(ctx, c, protocol.MethodGetPrompt, struct {
 			Name      string            `json:"name"`
 			Arguments map[string]string `json:"arguments,omitempty"`
 		}{name, values})
+		if err != nil {
+			err = a.unlistedPrompt(ctx, c, name, err)
+		}
+		return err
 	}
 	result, err := c.GetPrompt(ctx, name, values)
 	if err != nil {
@@ -148,6 +152,22 @@ func (a *cli) unlistedPrompt(ctx context.Context, c *client.Client, name string,
 		names[i] = p.Name
 	}
 	return errors.Join(err, &unlistedError{unlisted(err, "prompt", name, names)})
+}
+
+// unlistedTemplate adds similar templates to err if the server does not list the template.
+func (a *cli) unlistedTemplate(ctx context.Context, c *client.Client, template string, err error) error {
+	all, listErr := surface.Read(ctx, c, surface.Templates)
+	if listErr != nil {
+		return err
+	}
+	names := make([]string, len(all.Templates))
+	for i, t := range all.Templates {
+		if t.URITemplate == template {
+			return err
+		}
+		names[i] = t.URITemplate
+	}
+	return errors.Join(err, &unlistedError{unlisted(err, "template", template, names)})
 }
 
 // raw sends a request and prints the raw result.
