@@ -116,7 +116,7 @@ func (a *cli) begin(ctx context.Context, p *project, target string) error {
 	if err := a.settle(ctx, p); err != nil {
 		return fmt.Errorf("the module in %s is not complete: %w", p.target, err)
 	}
-	return a.next(p)
+	return a.next(ctx, p)
 }
 
 // checkModule returns an error if go does not accept the path of the module. It is checked before
@@ -261,8 +261,8 @@ func (a *cli) settle(ctx context.Context, p *project) error {
 		return fmt.Errorf("go mod tidy: %s\n%s", err.Error(), strings.TrimSpace(string(out))) // not wrapped: an *exec.ExitError would mean that the server has ended
 	}
 	quiet := *a
-	quiet.errs = io.Discard
-	here, err := filepath.Abs(p.target) // a bare name could be a program in PATH, such as test
+	quiet.errs, quiet.goEnv = io.Discard, []string{"GOWORK=off"} // a go.work above does not have the module yet
+	here, err := filepath.Abs(p.target)                          // a bare name could be a program in PATH, such as test
 	if err != nil {
 		return err
 	}
@@ -277,9 +277,21 @@ func (a *cli) settle(ctx context.Context, p *project) error {
 	return os.WriteFile(filepath.Join(p.target, "mcp.lock"), raw, 0o644)
 }
 
+// inWorkspace reports whether a go.work decides about the module.
+func (p *project) inWorkspace(ctx context.Context) bool {
+	cmd := exec.CommandContext(ctx, "go", "env", "GOWORK")
+	cmd.Dir = p.target
+	out, err := cmd.Output()
+	file := strings.TrimSpace(string(out))
+	return err == nil && file != "" && file != "off"
+}
+
 // next prints what was done, and what to do next.
-func (a *cli) next(p *project) error {
+func (a *cli) next(ctx context.Context, p *project) error {
 	steps := []string{"cd " + shellWord(p.target), "go test ./...", "go tool kagami page ."}
+	if p.inWorkspace(ctx) {
+		steps = slices.Insert(steps, 1, "go work use .")
+	}
 	if a.json {
 		files := slices.Sorted(maps.Keys(generated))
 		return writeJSON(a.out, map[string]any{

@@ -195,6 +195,26 @@ func TestNewBesideProgram(t *testing.T) {
 	}
 }
 
+// TestNewInWorkspace checks that a module can be made below a go.work, which does not have it yet.
+func TestNewInWorkspace(t *testing.T) {
+	inProcesses(t)
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("go.work", []byte("go 1.26.0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := kagami(t, "new", "notes", "--kagami", root)
+	if code != 0 || !strings.Contains(out, "\n  cd notes\n  go work use .\n  go test ./...\n") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	if _, err := os.Stat(filepath.Join("notes", "mcp.lock")); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNewAsks checks that the answers in a terminal decide what the module has.
 func TestNewAsks(t *testing.T) {
 	t.Parallel()

@@ -35,6 +35,7 @@ type cli struct {
 	limit  *limit                                      // time limit of the open session
 
 	built      map[string]string // programs of Go packages, for a command with several sessions; see buildOnce
+	goEnv      []string          // environment of builds, in addition to the one of kagami
 	serverName string            // the name, if the server was given by one
 	serverEnv  []string          // environment from the configuration of a server that was given by name
 

@@ -244,6 +244,7 @@ func (a *cli) build(ctx context.Context, pkg, dir string) (string, error) {
 		pkg = "."
 	}
 	cmd.Args = append(cmd.Args, pkg)
+	cmd.Env = append(cmd.Environ(), a.goEnv...)
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
