@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -383,6 +384,59 @@ func TestLifeOfALease(t *testing.T) {
 			t.Errorf("renewing what ran out and nobody has taken: %v", err)
 		}
 		takesIn(t, q, time.Minute)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// ending is a context whose end is visible in Err before Done is closed, as in the moment in
+// which any context ends.
+type ending struct {
+	context.Context
+	over atomic.Bool
+}
+
+func (e *ending) Err() error {
+	if e.over.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestTakeEndsAsATaskComes: a Take that ends when a task has just woken it leaves the task to
+// another one that waits, at once and not when a lease could have expired.
+func TestTakeEndsAsATaskComes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store")
+	synctest.Test(t, func(t *testing.T) {
+		s, err := boltstore.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, over := queue(s), &ending{Context: t.Context()}
+		ended, taken := make(chan error, 1), make(chan time.Duration, 1)
+		go func() {
+			_, err := q.Take(over)
+			ended <- err
+		}()
+		synctest.Wait()
+		start := time.Now()
+		go func() {
+			if _, err := q.Take(t.Context()); err != nil {
+				t.Errorf("the other Take: %v", err)
+			}
+			taken <- time.Since(start)
+		}()
+		synctest.Wait()
+		over.over.Store(true)
+		creates(t, q, "a")
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the Take that ended: %v", err)
+		}
+		if waited := <-taken; waited != 0 {
+			t.Errorf("the other Take got the task after %v", waited)
+		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

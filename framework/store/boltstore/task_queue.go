@@ -119,6 +119,16 @@ func (l *taskQueue) tell() {
 	}
 }
 
+// passOn wakes another Take if tasks wait. A Take that leaves without a task calls it, because the
+// signal that it has taken may have been the only one.
+func (l *taskQueue) passOn() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting.Len() > 0 {
+		l.tell()
+	}
+}
+
 func (p *queueEntry) put(in *list.List) {
 	p.remove()
 	p.list, p.at = in, in.PushBack(p)

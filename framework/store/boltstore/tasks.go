@@ -171,6 +171,7 @@ var errNotWorking = errors.New("boltstore: the task is not working")
 func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	for {
 		if err := ctx.Err(); err != nil {
+			s.queue.passOn() // await may have taken the signal that a task waits
 			return task.Lease{}, err
 		}
 		p, wait := s.queue.next()
