@@ -1,6 +1,6 @@
 // plan reads a JSON Schema and says by which control a value is filled in. It is pure: the
 // controls are drawn by controls.js. What it does not understand becomes a field for JSON.
-import { Num, get, write } from './json.js';
+import { Num, get, listOf, entriesOf, write } from './json.js';
 
 const deepest = 8;
 const largest = 256 << 10;
@@ -90,8 +90,8 @@ function merged(s, root, hops) {
   for (const part of s.get('allOf')) {
     const one = part instanceof Map && hops < 32 ? resolve(part, root, hops + 1) : null;
     if (!one) continue;
-    const properties = new Map([...(get(out, 'properties') ?? []), ...(get(one, 'properties') ?? [])]);
-    const required = [...new Set([...(out.get('required') ?? []), ...(one.get('required') ?? [])])];
+    const properties = new Map([...entriesOf(out, 'properties'), ...entriesOf(one, 'properties')]);
+    const required = [...new Set([...listOf(out, 'required'), ...listOf(one, 'required')])];
     out = new Map([...one, ...out]);
     if (properties.size) out.set('properties', properties);
     if (required.length) out.set('required', required);
@@ -151,7 +151,7 @@ function alternatives(s, root) {
   return some.filter(x => x instanceof Map && !isNull(x)).map((x, i) => {
     const one = resolve(x, root) ?? x;
     const schema = new Map([...rest, ...one]);
-    const both = new Map([...(get(rest, 'properties') ?? []), ...(get(one, 'properties') ?? [])]);
+    const both = new Map([...entriesOf(rest, 'properties'), ...entriesOf(one, 'properties')]);
     if (both.size) schema.set('properties', both);
     const titles = [one.get('title'), discriminator(one), definition(x), membersOf(one), one.get('type'), `shape ${i + 1}`];
     return { title: titles.find(t => typeof t === 'string' && t), schema };
@@ -166,14 +166,13 @@ function definition(s) {
 
 // membersOf are the first names that tell a shape from the others.
 function membersOf(s) {
-  const names = s.get('required') ?? [...(get(s, 'properties')?.keys() ?? [])];
-  if (!Array.isArray(names)) return undefined;
+  const names = s.has('required') ? listOf(s, 'required') : entriesOf(s, 'properties').map(([name]) => name);
   return names.slice(0, 3).join(', ') + (names.length > 3 ? ' …' : '');
 }
 
 // discriminator is the value of a constant member, which names a shape.
 function discriminator(s) {
-  for (const p of get(s, 'properties')?.values() ?? []) {
+  for (const [, p] of entriesOf(s, 'properties')) {
     if (typeof get(p, 'const') === 'string') return get(p, 'const');
   }
   return undefined;
@@ -230,10 +229,10 @@ function list(s, root) {
 }
 
 function members(s, root, depth) {
-  const properties = s.get('properties') instanceof Map ? [...s.get('properties')] : [];
-  const required = Array.isArray(s.get('required')) ? s.get('required') : [];
+  const properties = entriesOf(s, 'properties');
+  const required = listOf(s, 'required');
   const conditions = conditionsOf(s);
-  const more = s.get('additionalProperties') ?? [...(get(s, 'patternProperties')?.values() ?? [])][0];
+  const more = s.get('additionalProperties') ?? entriesOf(s, 'patternProperties')[0]?.[1];
   if (!properties.length && more !== false && depth > 0 || !properties.length && more instanceof Map) {
     return { kind: 'map', items: more instanceof Map ? more : true, words: 'names and values' };
   }
@@ -244,7 +243,7 @@ function members(s, root, depth) {
 // conditionsOf says in words what depends on what: such fields stay visible.
 function conditionsOf(s) {
   const out = [];
-  for (const [name, needs] of s.get('dependentRequired') ?? []) {
+  for (const [name, needs] of entriesOf(s, 'dependentRequired')) {
     if (Array.isArray(needs)) out.push(`${needs.join(', ')} ${needs.length === 1 ? 'is' : 'are'} required with ${name}`);
   }
   const then = get(s, 'then', 'required'), when = get(s, 'if', 'properties');

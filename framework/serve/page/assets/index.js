@@ -1,7 +1,7 @@
 // The page: routes, keys, and what is drawn.
 import { html, render } from './vendor/preact.js';
 import { store, change, start, useStore, go, call, toast } from './store.js';
-import { seen } from './json.js';
+import { entriesOf, seen } from './json.js';
 import { Bar, Rail, Banner, Palette, Keys, themes } from './screens/shell.js';
 import { Overview } from './screens/overview.js';
 import { Tool } from './screens/tool.js';
@@ -41,7 +41,7 @@ function screen(route) {
 // firstField fills the first field of a tool with a text: "forecast kyoto" in the palette.
 function firstField(tool, text) {
   const offer = text && store.offers?.tools.find(t => t.name === tool);
-  const name = offer && [...(offer.listed.get('inputSchema')?.get('properties')?.keys() ?? [])][0];
+  const name = offer && entriesOf(offer.listed, 'inputSchema', 'properties')[0]?.[0];
   return name ? JSON.stringify({ [name]: text }) : null;
 }
 

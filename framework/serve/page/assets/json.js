@@ -136,6 +136,18 @@ export function plainOf(value) {
 // get follows names through Maps; undefined where there is none.
 export const get = (value, ...names) => names.reduce((v, name) => v instanceof Map ? v.get(name) : undefined, value);
 
+// listOf follows names to an array, and entriesOf to the members of an object. A server may send
+// anything there: what has another type has no elements.
+export function listOf(value, ...names) {
+  const found = get(value, ...names);
+  return Array.isArray(found) ? found : [];
+}
+
+export function entriesOf(value, ...names) {
+  const found = get(value, ...names);
+  return found instanceof Map ? [...found] : [];
+}
+
 // drafts lists the faults of drafts within a value, with their paths.
 export function drafts(value, path = '') {
   if (value instanceof Draft) return [{ path, want: value.fault }];

@@ -61,14 +61,17 @@ func init() { //nolint:gochecknoinits // before the tests of a process that is n
 func misbehave() {
 	large := strings.Repeat(`{"type":"string","description":"`+strings.Repeat("x", 900)+`"},`, 5500)
 	tools := `[7, {"name":"large","inputSchema":{"type":"object","properties":{"a":{"anyOf":[` + large + `{"type":"null"}]}}}},
-		{"name":"silent","inputSchema":{"type":"object"}}, {"name":"unknown","inputSchema":{"type":"object"}}, {"name":"odd","inputSchema":"no schema"}, {"name":"strange","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["a"]}}]`
+		{"name":"silent","inputSchema":{"type":"object"}}, {"name":"unknown","inputSchema":{"type":"object"}}, {"name":"odd","inputSchema":"no schema"}, {"name":"strange","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["a"]}},
+		{"name":"single","inputSchema":{"type":"object","dependentRequired":7,"allOf":[{"required":7}]}}]`
 	results := map[string]string{
-		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`,
-		"tools/list": `{"tools":` + tools + `}`,
-		"large":      `{"content":[{"type":"text","text":"it came"}]}`,
-		"odd":        `[1,2,3]`,
-		"strange":    `{"content":[],"structuredContent":{"b":1}}`,
-		"unknown":    `{"content":[{"type":"hologram","depth":7},{"type":"text","text":"beside it"}]}`,
+		"initialize":   `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"odd","version":"1"}}`,
+		"tools/list":   `{"tools":` + tools + `}`,
+		"prompts/list": `{"prompts":[{"name":"plain","arguments":{"a":"no list"}}]}`,
+		"large":        `{"content":[{"type":"text","text":"it came"}]}`,
+		"odd":          `[1,2,3]`,
+		"strange":      `{"content":[],"structuredContent":{"b":1}}`,
+		"single":       `{"content":{"type":"text","text":"no list"},"structuredContent":{"b":1}}`,
+		"unknown":      `{"content":[{"type":"hologram","depth":7},{"type":"text","text":"beside it"}]}`,
 	}
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
@@ -120,6 +123,12 @@ func TestMisbehavingServer(t *testing.T) {
 	press(b)
 	b.sees(says, "a kind that the page does not know")
 	b.sees(says, "beside it")
+	b.click(".rail a", "single")
+	b.sees("h1", "single")
+	press(b)
+	b.sees(says, "content must be an array")
+	b.click(".rail a", "plain")
+	b.sees("h1", "plain")
 	b.click(".rail a", "odd")
 	b.sees("h1", "odd")
 	press(b)

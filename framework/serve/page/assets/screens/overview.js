@@ -1,6 +1,6 @@
 // What the server is and what it offers.
 import { html, useState } from '../vendor/preact.js';
-import { get, seen, write } from '../json.js';
+import { get, listOf, seen, write } from '../json.js';
 import { plan } from '../form.js';
 import { useStore, textOf, connect } from '../store.js';
 
@@ -105,5 +105,5 @@ export function Overview() {
     ${o?.tools.length > 0 && html`<${Tools} tools=${o.tools} changed=${s.changes?.added}/>`}
     ${o && html`<${Rows} title="Resources" head=${['URI', 'Name', 'Type']} offers=${o.resources} href=${x => readHref(x.name)} label=${x => [textOf(x, 'name'), textOf(x, 'mimeType')]}/>
       <${Rows} title="Templates" head=${['URI', 'Name', 'Type']} offers=${o.templates} href=${x => '#/templates/' + encodeURIComponent(x.name)} label=${x => [textOf(x, 'name'), textOf(x, 'mimeType')]}/>
-      <${Rows} title="Prompts" head=${['Prompt', 'Arguments']} offers=${o.prompts} href=${x => '#/prompts/' + encodeURIComponent(x.name)} label=${x => [(get(x.listed, 'arguments') ?? []).map(p => get(p, 'name')).join(', ')]}/>`}</div>`;
+      <${Rows} title="Prompts" head=${['Prompt', 'Arguments']} offers=${o.prompts} href=${x => '#/prompts/' + encodeURIComponent(x.name)} label=${x => [listOf(x.listed, 'arguments').map(p => get(p, 'name')).join(', ')]}/>`}</div>`;
 }

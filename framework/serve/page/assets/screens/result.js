@@ -1,6 +1,6 @@
 // What the server says: a result, an error, or that it is at work.
 import { html, useState, useEffect, useLayoutEffect, useMemo } from '../vendor/preact.js';
-import { get, parse, plainOf, seen, write } from '../json.js';
+import { get, listOf, parse, plainOf, seen, write } from '../json.js';
 import { Code, Long, Tabs, Value, save, size, time } from '../view.js';
 import { store, readResult, stop } from '../store.js';
 import { readHref } from './overview.js';
@@ -73,7 +73,7 @@ function TextOrJSON({ text }) {
 // faultsOf are the faults of arguments that an error names, with the corrected call.
 export function faultsOf(result) {
   const found = get(result, '_meta', 'kagami/invalidArguments', 'issues') ?? get(result, 'data', 'issues') ?? [];
-  const faults = (Array.isArray(found) ? found : []).map(i => {
+  const faults = (Array.isArray(found) ? found : []).filter(i => i instanceof Map).map(i => {
     const { path = '', got, want, hint } = plainOf(i);
     return { path, text: [got && `Got ${got}.`, want && `Want ${want}.`, hint].filter(Boolean).join(' ') || 'This does not fit.' };
   });
@@ -84,7 +84,7 @@ export function faultsOf(result) {
   return { faults, correction, text: String(text) };
 }
 
-export const textsOf = result => (get(result, 'content') ?? []).filter(b => get(b, 'type') === 'text').map(b => String(get(b, 'text')));
+export const textsOf = result => listOf(result, 'content').filter(b => get(b, 'type') === 'text').map(b => String(get(b, 'text')));
 
 // Refusal is an error: faults at their fields, and the call that would have been right.
 function Refusal({ title, why, call, found, onTry, onGo }) {
@@ -176,13 +176,13 @@ export function Answer({ call, schema, asked, onTry, onGo }) {
 
 // Shown is a result by its kind.
 function Shown({ result, schema }) {
-  const data = get(result, 'structuredContent'), blocks = get(result, 'content') ?? [], contents = get(result, 'contents'), messages = get(result, 'messages');
+  const data = get(result, 'structuredContent'), blocks = listOf(result, 'content'), contents = get(result, 'contents'), messages = get(result, 'messages');
   if (Array.isArray(messages)) return html`${messages.map(m => html`<p class="s f">${seen(get(m, 'role') ?? '')}</p><${Block} block=${get(m, 'content')}/>`)}`;
   if (Array.isArray(contents)) return html`${contents.map(c => html`<div class="block"><${Head} kind=${seen(get(c, 'uri') ?? '')} about=${get(c, 'mimeType') ?? ''}/><${Contents} of=${c}/></div>`)}`;
   if (data !== undefined) {
     const others = blocks.filter(b => get(b, 'type') !== 'text');
     return html`<${Value} value=${data} schema=${schema}/>${others.map(b => html`<${Block} block=${b}/>`)}`;
   }
-  if (!Array.isArray(blocks) || !blocks.length) return html`<p class="q">The result is empty.</p>`;
+  if (!blocks.length) return html`<p class="q">The result is empty.</p>`;
   return html`${blocks.map(b => html`<${Block} block=${b}/>`)}`;
 }

@@ -1,6 +1,6 @@
 // A tool or a prompt: left what you say, right what the server says.
 import { html, useState, useEffect, useLayoutEffect, useMemo, useRef } from '../vendor/preact.js';
-import { parse, write, get, seen, drafts } from '../json.js';
+import { parse, write, get, listOf, entriesOf, seen, drafts } from '../json.js';
 import { Form } from '../controls.js';
 import { first } from '../form.js';
 import { useStore, describe, textOf, call, toast, change, stop } from '../store.js';
@@ -13,7 +13,7 @@ import { traits } from './overview.js';
 
 // promptSchema is the schema of a prompt's arguments, which are texts.
 export function promptSchema(listed) {
-  const args = get(listed, 'arguments') ?? [];
+  const args = listOf(listed, 'arguments');
   const properties = new Map(args.map(a => [get(a, 'name'), new Map([['type', 'string'], ...(get(a, 'title') ? [['title', get(a, 'title')]] : []), ...(get(a, 'description') ? [['description', get(a, 'description')]] : [])])]));
   return new Map([['type', 'object'], ['properties', properties], ['required', args.filter(a => get(a, 'required') === true).map(a => get(a, 'name'))]]);
 }
@@ -140,7 +140,7 @@ function Screen({ kind, offer, given }) {
       <details class="schema"><summary class="s q">Schema and limits</summary><${Code} value=${schema} label="Input schema"/>${shape && html`<p class="s q">What it returns</p><${Code} value=${shape} label="Output schema"/>`}</details></section>
     <section class="side" aria-label="What the server says" aria-live="polite"><div class="cap" ref=${server}><b>Server</b>${current && html`<span class="end s f">${current.revision}</span><a class="s" href=${'#/compare/' + current.id}>Compare revisions</a>`}</div>
       ${current ? html`<${Answer} call=${current} schema=${shape} asked=${questions.length > 0} onTry=${tryThis} onGo=${goTo}/><${Rounds} rounds=${current.rounds} running=${current.phase === 'sent'}/><${Logs} call=${current} logs=${s.logs}/>` : html`<div class="empty"><h2>Nothing asked yet</h2><p>${shape ? 'The answer will have these members:' : 'The answer appears here.'}</p>
-        <dl class="kv">${[...(get(shape, 'properties') ?? [])].slice(0, 12).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="q">${seen(String(get(v, 'description') ?? get(v, 'type') ?? ''))}</dd>`)}</dl></div>`}
+        <dl class="kv">${entriesOf(shape, 'properties').slice(0, 12).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="q">${seen(String(get(v, 'description') ?? get(v, 'type') ?? ''))}</dd>`)}</dl></div>`}
       ${ofSet.length > 0 && html`<${OfSet} name=${s.set.name} calls=${ofSet} onUse=${args => { setText(null); tryThis(args); }}/>`}
       <${Earlier} calls=${mine} current=${current} onKeep=${() => sets.keep(method, offer.name, mine)} onLook=${setChosen} onAgain=${async c => {
           const args = sets.unmasked(c.arguments), secret = args.size < c.arguments.size;
