@@ -91,12 +91,12 @@ async function everything() {
   return about.events;
 }
 
-// readResult fetches the result of a call, exactly as it came.
+// readResult fetches the result of a call, exactly as it came. After a failure it tries again.
 export async function readResult(id) {
-  if (store.results.has(id)) return;
+  if (store.results.has(id) && !store.results.get(id)?.failed) return;
   store.results.set(id, null);
-  const call = await getExact('calls/' + id).catch(() => null);
-  store.results.set(id, call ? { result: call.get('result'), error: call.get('error'), arguments: call.get('arguments') } : undefined);
+  const read = call => ({ result: call.get('result'), error: call.get('error'), arguments: call.get('arguments') });
+  store.results.set(id, await getExact('calls/' + id).then(read, e => ({ failed: e.message })));
   if (store.results.size > 60) store.results.delete(store.results.keys().next().value);
   change({});
 }
@@ -124,8 +124,12 @@ const handlers = {
     change({ calls: [one, ...rest].sort((a, b) => b.n - a.n).slice(0, 200) });
     if (e.call.phase !== 'sent') readResult(e.call.id);
   },
-  // Questions are shown in the order in which the server asks, whichever comes first.
-  question: (e, exact) => change({ questions: [...store.questions, questionOf(exact().get('question'))].sort((a, b) => a.number - b.number) }),
+  // Questions are shown in the order in which the server asks, whichever comes first. One that came
+  // while the state was read is in the state, too.
+  question: (e, exact) => {
+    const others = store.questions.filter(q => q.id !== e.question.id);
+    change({ questions: [...others, questionOf(exact().get('question'))].sort((a, b) => a.number - b.number) });
+  },
   answered: e => change({ questions: store.questions.filter(q => q.id !== e.id) }),
   log: e => change({ logs: [...store.logs, e].slice(-500) }),
   updated: e => {

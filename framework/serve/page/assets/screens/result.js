@@ -156,6 +156,7 @@ export function Answer({ call, schema, asked, onTry, onGo }) {
   if (call.phase === 'lost') return html`<div class="stat"><b class="bad">! Lost</b><span class="q">It may or may not have been done. The page does not repeat it.</span></div><p class="note bad wrapped">${seen(call.error?.message ?? '')}</p>`;
   const got = store.results.get(call.id);
   if (!got) return html`<span class="sk"></span><span class="sk w60"></span>`;
+  if (got.failed) return html`<div class="stat"><b class="bad">! Not shown</b><span class="q">The page could not read this answer.</span></div><p class="note bad wrapped">${seen(got.failed)}</p>`;
   if (call.phase === 'error') {
     const found = faultsOf(got.error);
     return html`<${Refusal} title="Refused" why=${call.error?.code ? `JSON-RPC error ${call.error.code}` : ''} call=${call} found=${found} onTry=${onTry} onGo=${onGo}/>`;

@@ -1,0 +1,60 @@
+package browser_test
+
+import (
+	"context"
+	"testing"
+
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// atStart runs a script in each document of the tab from now on, before the scripts of the page.
+func (b *tab) atStart(script string) {
+	b.t.Helper()
+	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := cdppage.AddScriptToEvaluateOnNewDocument(script).Do(ctx)
+		return err
+	}))
+}
+
+// TestQuestionDuringReload: a question that comes while the page reads its state is shown once, although
+// the state and the events both have it.
+func TestQuestionDuringReload(t *testing.T) {
+	b := newTab(t)
+	b.atStart(`const plain = window.plain = window.fetch;
+		window.fetch = async (address, ...rest) => {
+			const response = await plain(address, ...rest);
+			if (address === 'api/server' && !window.go) await new Promise(go => { window.go = go; });
+			return response;
+		}`)
+	b.open(serve(t, specimen(t)))
+	b.until(func() bool { return b.eval("typeof window.go") == "function" }, func() string { return "the page does not read its state" })
+	asks := `(async (method, path, body) => (await plain('api/' + path, { method, body, headers: { 'Kagami-Page': localStorage.getItem('kagami-secret') } })).text())`
+	b.eval(asks + `('POST', 'calls', '{"method":"tools/call","name":"order","arguments":{"item":"tea"}}')`)
+	b.until(func() bool { return b.eval(asks+`('GET', 'questions')`) != "[]\n" }, func() string { return "the server asks nothing" })
+	b.eval("window.go(), location.hash = '#/tools/order'")
+	b.sees(".asks", "Order tea for")
+	b.eval(asks + `('POST', 'calls', '{"method":"ping"}').then(text => { location.hash = '#/compare/' + JSON.parse(text).call; })`)
+	b.sees("body", "at two revisions") // a later event has come
+	b.eval("location.hash = '#/tools/order'")
+	b.sees(".asks", "Order tea for")
+	if n := b.eval("document.querySelectorAll('.asks .answer').length"); n != "1" {
+		t.Errorf("the question is shown %s times", n)
+	}
+}
+
+// TestAnswerIsNotKept: a page that does not keep the answer of an earlier call any more says so.
+func TestAnswerIsNotKept(t *testing.T) {
+	b := newTab(t)
+	b.atStart(`const plain = window.fetch, gone = '{"error":"this call is not kept any more"}';
+		window.fetch = (address, ...rest) => /^api\/calls\/\w+$/.test(address) && !window.kept ? Promise.resolve(new Response(gone, { status: 404 })) : plain(address, ...rest)`)
+	b.open(serve(t, weatherOptions(t)))
+	b.click(".rail a", "forecast")
+	b.fill("#f_city", "Kyoto")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "this call is not kept any more")
+	b.eval("window.kept = true, location.hash = '#/'")
+	b.sees(".cat", "forecast")
+	b.click(".cat a", "forecast") // the next look asks again
+	b.sees("table.data", "summary")
+}
