@@ -475,3 +475,63 @@ func TestOffersOfReplacedConnection(t *testing.T) {
 	b.ask(http.MethodPost, "/api/connect", `{"revision":"2025-11-25"}`, nil)
 	<-done
 }
+
+// TestKeptResults: results that come at the same time are within the bound, and the newest are kept.
+func TestKeptResults(t *testing.T) {
+	t.Parallel()
+	const calls, size, most = 12, 7 << 20, 64 << 20
+	begun, release := make(chan struct{}, calls), make(chan struct{})
+	big := framework.Tool("big", func(context.Context, struct{}) (string, error) {
+		begun <- struct{}{}
+		<-release
+		return strings.Repeat("x", size), nil
+	})
+	b := opened(t, page.Options{Host: host(t, big)})
+	for range calls {
+		b.start(`{"method":"tools/call","name":"big"}`)
+		<-begun
+	}
+	close(release)
+	total, kept, running := 0, []struct {
+		Phase string
+		Bytes int
+	}{}, true
+	for running {
+		b.ask(http.MethodGet, "/api/calls", "", &kept)
+		total, running = 0, false
+		for _, one := range kept {
+			total += one.Bytes
+			running = running || one.Phase == "sent"
+		}
+	}
+	if total > most || total < most-2*size {
+		t.Errorf("%d calls with %d bytes are kept, at most %d", len(kept), total, most)
+	}
+}
+
+// TestKeptHeaders: what a server sends in header fields counts toward the bound of the frames, too.
+func TestKeptHeaders(t *testing.T) {
+	t.Parallel()
+	const calls, size, most = 20, 2 << 20, 32 << 20
+	inner := nethttp.Handler(host(t))
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Large", strings.Repeat("x", size))
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(site.Close)
+	b := opened(t, page.Options{URL: site.URL})
+	for range calls {
+		b.end(b.start(`{"method":"tools/call","name":"add","arguments":{"a":1,"b":2}}`))
+	}
+	var frames []struct {
+		HTTP struct{ Received http.Header }
+	}
+	b.ask(http.MethodGet, "/api/frames", "", &frames)
+	total := 0
+	for _, f := range frames {
+		total += len(f.HTTP.Received.Get("X-Large"))
+	}
+	if total > most || total < most/2 {
+		t.Errorf("%d frames with %d bytes of header fields are kept, at most %d", len(frames), total, most)
+	}
+}

@@ -90,13 +90,22 @@ type callError struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
+// size returns the size of the arguments and of the outcome.
+func (c *call) size() int {
+	n := len(c.Arguments) + len(c.Result)
+	if c.Error != nil {
+		n += len(c.Error.Message) + len(c.Error.Data)
+	}
+	return n
+}
+
 // calls keeps the newest calls. add inserts a call, change updates it, and forget drops the oldest
 // finished calls. mu guards all calls.
 type calls struct {
 	mu      sync.Mutex // guards the fields below and the fields of each call
 	last    int
 	byID    map[string]*call
-	bytes   int // total size of arguments and results
+	bytes   int // total size of the calls
 	running int
 }
 
@@ -115,20 +124,21 @@ func (c *calls) add(one *call) error {
 	c.last++
 	one.N = c.last
 	c.byID[one.ID] = one
-	c.bytes += len(one.Arguments)
-	c.forget()
+	c.bytes += one.size()
+	c.forget(one)
 	return nil
 }
 
-// forget drops the oldest finished calls until the bounds are met. The caller holds mu.
-func (c *calls) forget() {
+// forget drops the oldest finished calls until the bounds are met, but never the call just. The caller
+// holds mu.
+func (c *calls) forget(just *call) {
 	for _, one := range c.sorted() {
 		if len(c.byID) <= maxCalls && c.bytes <= maxResultBytes {
 			return
 		}
-		if one.Phase != phaseSent {
+		if one.Phase != phaseSent && one != just {
 			delete(c.byID, one.ID)
-			c.bytes -= len(one.Arguments) + len(one.Result)
+			c.bytes -= one.size()
 		}
 	}
 }
@@ -334,6 +344,7 @@ const callPatience = 5 * time.Second
 func (p *Page) finish(ctx context.Context, s *session, one *call, result json.RawMessage, fits *fitting, err error) {
 	seen := p.calls.change(one, func() {
 		p.calls.running--
+		before := one.size()
 		one.Ms = milliseconds(time.Since(one.At))
 		one.Phase = phaseResult
 		if n := len(one.Rounds); n > 0 && one.Rounds[n-1].Asks > 0 {
@@ -342,7 +353,6 @@ func (p *Page) finish(ctx context.Context, s *session, one *call, result json.Ra
 		switch {
 		case err == nil:
 			one.Result, one.Bytes, one.IsError, one.Fits = result, len(result), isError(result), fits
-			p.calls.bytes += len(result)
 		case ctx.Err() != nil:
 			one.Phase = phaseCancelled
 		case lost(err):
@@ -352,6 +362,8 @@ func (p *Page) finish(ctx context.Context, s *session, one *call, result json.Ra
 			one.Phase = phaseError
 			one.Error = explained(err)
 		}
+		p.calls.bytes += one.size() - before
+		p.calls.forget(one)
 	})
 	p.tellCall(seen)
 	if err != nil && ctx.Err() == nil {

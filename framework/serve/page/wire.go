@@ -40,6 +40,7 @@ type frame struct {
 	Session int       `json:"session"` // number of the connection
 
 	text []byte
+	size int // of the text and of HTTP, for the bound
 }
 
 // httpSeen is the HTTP exchange that carried a frame. Credentials are masked.
@@ -53,7 +54,21 @@ type httpSeen struct {
 	Ms       float64     `json:"ms"`
 }
 
-// wire keeps the newest frames. add and exchanged insert frames, and keep drops the oldest. timer
+// size returns the size of the texts of an exchange.
+func (h *httpSeen) size() int {
+	n := len(h.Path) + len(h.Failed)
+	for _, fields := range []http.Header{h.Sent, h.Received} {
+		for name, values := range fields {
+			n += len(name)
+			for _, value := range values {
+				n += len(value)
+			}
+		}
+	}
+	return n
+}
+
+// wire keeps the newest frames. add and exchanged insert frames, and trim drops the oldest. timer
 // is set when there are new frames to announce; it calls tell. mu guards all frames.
 type wire struct {
 	tell func(last int)
@@ -140,18 +155,27 @@ func (w *wire) relate(f *frame) {
 func (w *wire) keep(f *frame) {
 	w.last++
 	f.N = w.last
+	f.size = len(f.text)
+	if f.HTTP != nil {
+		f.size += f.HTTP.size()
+	}
 	w.frames = append(w.frames, f)
-	w.bytes += len(f.text)
+	w.bytes += f.size
+	w.trim()
+	if w.timer == nil && !w.closed {
+		w.timer = time.AfterFunc(announceEvery, w.announce)
+	}
+}
+
+// trim drops the oldest frames until the bounds are met, but not the newest one. The caller holds mu.
+func (w *wire) trim() {
 	drop := 0
 	for len(w.frames)-drop > maxFrames || w.bytes > maxFrameBytes && drop < len(w.frames)-1 {
-		w.bytes -= len(w.frames[drop].text)
+		w.bytes -= w.frames[drop].size
 		w.frames[drop] = nil
 		drop++
 	}
 	w.frames = w.frames[drop:]
-	if w.timer == nil && !w.closed {
-		w.timer = time.AfterFunc(announceEvery, w.announce)
-	}
 }
 
 func (w *wire) announce() {
@@ -222,6 +246,9 @@ func (w *wire) exchanged(session int, id, method string, h *httpSeen) {
 		f := w.frames[i]
 		if f.Sent && f.HTTP == nil && f.Session == session && f.ID == id && f.Method == method {
 			f.HTTP = h
+			f.size += h.size()
+			w.bytes += h.size()
+			w.trim()
 			return
 		}
 	}
