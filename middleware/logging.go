@@ -32,9 +32,9 @@ func Redact(names ...string) LogOption {
 	})
 }
 
-// RedactPattern hides text that matches a pattern, in arguments, names and errors. Tokens with
-// their scheme, JSON web tokens, private keys, passwords in URLs and keys of well-known services
-// are always hidden.
+// RedactPattern hides text that matches a pattern, in arguments, names and errors. Numbers of
+// arguments are searched as they were written. Tokens with their scheme, JSON web tokens, private
+// keys, passwords in URLs and keys of well-known services are always hidden.
 func RedactPattern(patterns ...*regexp.Regexp) LogOption {
 	return logOption(func(l *logging) { l.redact.patterns = append(l.redact.patterns, patterns...) })
 }

@@ -90,6 +90,34 @@ func TestLoggingHidesSecrets(t *testing.T) {
 	}
 }
 
+// A model writes the number of a card as a text or as a number.
+func TestLoggingHidesPatternsInNumbers(t *testing.T) {
+	t.Parallel()
+	card := regexp.MustCompile(`\b4\d{15}\b`)
+	for name, tt := range map[string]struct {
+		arguments string
+		want      string
+		patterns  []*regexp.Regexp
+	}{
+		"a number":          {`{"user":"ann","pay":4111111111111111}`, `{"user":"ann","pay":"[hidden]"}`, []*regexp.Regexp{card}},
+		"in a list":         {`{"user":"ann","pay":[1,4111111111111111]}`, `{"user":"ann","pay":[1,"[hidden]"]}`, []*regexp.Regexp{card}},
+		"a part of one":     {`{"user":"ann","pay":1234567}`, `{"user":"ann","pay":"1[hidden]67"}`, []*regexp.Regexp{regexp.MustCompile(`2345`)}},
+		"another number":    {`{"user":"ann","pay":-1.5e3}`, `{"user":"ann","pay":-1.5e3}`, []*regexp.Regexp{card}},
+		"without a pattern": {`{"user":"ann","pay":4111111111111111}`, `{"user":"ann","pay":4111111111111111}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			app, logs := watched()
+			tool := framework.Tool("t", func(context.Context, map[string]any) (string, error) { return "done", nil })
+			s := build(t, app.Use(middleware.Logging(middleware.RedactPattern(tt.patterns...))).Add(tool))
+			call(t.Context(), t, s, tt.arguments)
+			if got := line(t, logs.TakeAll()[0])["arguments"]; got != tt.want {
+				t.Errorf("arguments %v\nwant      %s", got, tt.want)
+			}
+		})
+	}
+}
+
 // Nor are those in the text of an error.
 func TestLoggingHidesSecretsOfErrors(t *testing.T) {
 	t.Parallel()

@@ -99,6 +99,8 @@ func (r *redaction) value(raw []byte) {
 	case jsontext.KindString:
 		text, _ := jsontext.String(raw)
 		r.quote(text)
+	case jsontext.KindNumber:
+		r.number(string(raw))
 	default:
 		r.dst = jsontext.Compact(r.dst, raw)
 	}
@@ -121,6 +123,19 @@ func (r *redaction) quote(text string) {
 	text = bounded(text, r.left)
 	r.left = max(0, r.left-len(text))
 	r.dst = jsontext.Quote(r.dst, r.text(text, nil))
+}
+
+// number writes a number. If a pattern matches it, such as the number of a card, the log has a
+// string instead. The secrets that are always hidden are not numbers.
+func (r *redaction) number(text string) {
+	if len(r.patterns) > 0 {
+		if len(text) > r.left || r.text(text, nil) != text {
+			r.quote(text)
+			return
+		}
+		r.left -= len(text)
+	}
+	r.dst = append(r.dst, text...)
 }
 
 func (r *redactor) secretName(name string) bool {
