@@ -23,6 +23,7 @@ type Answer struct {
 	result  protocol.Result // raw decoded; nil if the dialect does not know it
 	err     error           // the server's error
 	refused *Error          // err as tests see it
+	batch   []*Answer       // the responses, if raw is a batch
 }
 
 // decode decodes the raw result of a method.
@@ -41,7 +42,11 @@ func (a *Answer) decode(method string) {
 func (a *Answer) frame(sent string, answer []byte) {
 	a.t.Helper()
 	a.raw = answer
-	if len(answer) == 0 || jsonrpc.IsBatch(answer) {
+	switch {
+	case len(answer) == 0:
+		return
+	case jsonrpc.IsBatch(answer):
+		a.responses(sent, answer)
 		return
 	}
 	msg, fault := jsonrpc.Decode(answer)
@@ -64,6 +69,30 @@ func (a *Answer) frame(sent string, answer []byte) {
 	}
 }
 
+// responses reads the responses of a batch.
+func (a *Answer) responses(sent string, answer []byte) {
+	a.t.Helper()
+	for response := range jsontext.Elements(answer) {
+		one := &Answer{t: a.t, dialect: a.dialect, sent: sent}
+		one.frame(requestOf(sent, response), response)
+		a.batch = append(a.batch, one)
+	}
+}
+
+// requestOf returns the request of a batch that a response answers, or "" if there is none.
+func requestOf(batch string, response []byte) string {
+	id, _ := jsontext.Member(response, "id")
+	if jsontext.Check([]byte(batch), jsontext.Limits{}) != nil {
+		return ""
+	}
+	for request := range jsontext.Elements([]byte(batch)) {
+		if sent, ok := jsontext.Member(request, "id"); ok && bytes.Equal(sent, id) {
+			return string(request)
+		}
+	}
+	return ""
+}
+
 func decodeSent(frame string) (jsonrpc.Message, *jsonrpc.Fault) {
 	if jsontext.Check([]byte(frame), jsontext.Limits{}) != nil {
 		return jsonrpc.Message{}, &jsonrpc.Fault{Code: jsonrpc.CodeParse}
@@ -71,9 +100,14 @@ func decodeSent(frame string) (jsonrpc.Message, *jsonrpc.Fault) {
 	return jsonrpc.Decode([]byte(frame))
 }
 
-// failure returns the JSON-RPC error or the isError result as an error. If there is neither, it
-// returns nil.
+// failure returns the JSON-RPC error or the isError result as an error, of a batch the first one.
+// If there is neither, it returns nil.
 func (a *Answer) failure() error {
+	for _, one := range a.batch {
+		if err := one.failure(); err != nil {
+			return err
+		}
+	}
 	if a.refused != nil {
 		return a.refused
 	}
@@ -114,7 +148,7 @@ func (a *Answer) fatalf(format string, args ...any) {
 	a.t.Fatalf("testkit: %s\nsent: %s\ngot:  %s", fmt.Sprintf(format, args...), a.sent, a.got())
 }
 
-// OK fails the test on any error.
+// OK fails the test on any error. An error of one response of a batch counts.
 func (a *Answer) OK() *Answer {
 	a.t.Helper()
 	if a.failure() != nil {
@@ -124,7 +158,7 @@ func (a *Answer) OK() *Answer {
 }
 
 // IsError fails the test on success. An isError result and a JSON-RPC error both count, because
-// revisions differ.
+// revisions differ. In a batch, one of either is enough.
 func (a *Answer) IsError() *Answer {
 	a.t.Helper()
 	if a.failure() == nil {

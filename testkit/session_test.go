@@ -147,6 +147,29 @@ func TestRawBatch(t *testing.T) {
 	testkit.New(t, newHandles().app(), testkit.At(protocol.Rev20251125)).Raw(batch).Code(-32600)
 }
 
+// An error in a batch is an error, of the protocol or of a tool.
+func TestRawBatchWithErrors(t *testing.T) {
+	t.Parallel()
+	const fine = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	for name, other := range map[string]string{
+		"of the protocol":  `{"jsonrpc":"2.0","id":"b","method":"no/such"}`,
+		"of a tool":        `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"fail"}}`,
+		"without a method": `{"jsonrpc":"2.0","id":2}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			batch := "[" + fine + "," + other + "]"
+			testkit.New(t, newHandles().app(), testkit.At(protocol.Rev20250326)).Raw(batch).IsError()
+			got := failures(t, func(t testing.TB) {
+				testkit.New(t, newHandles().app(), testkit.At(protocol.Rev20250326)).Raw(batch).OK()
+			})
+			if len(got) != 1 || !strings.Contains(got[0], "want success") {
+				t.Errorf("complaints: %q", got)
+			}
+		})
+	}
+}
+
 // meta is the _meta of a raw request, after other members.
 func meta(s *testkit.Session) string {
 	if testkit.IsHandshake(s) {
