@@ -51,6 +51,7 @@ func Browse(t testing.TB, press ...string) func(ctx context.Context, address str
 type webPage struct {
 	url     *url.URL
 	action  string // of the form; empty if there is none
+	post    bool   // the form is sent by POST, otherwise by GET
 	fields  url.Values
 	buttons []webField
 }
@@ -90,7 +91,7 @@ func (p *webPage) read(body io.Reader) error {
 			field := webField{attribute(e, "name"), attribute(e, "value")}
 			switch {
 			case e.Name.Local == "form" && p.action == "":
-				inside, p.action = true, attribute(e, "action")
+				inside, p.action, p.post = true, attribute(e, "action"), strings.EqualFold(attribute(e, "method"), http.MethodPost)
 			case inside && e.Name.Local == "input":
 				p.fields.Add(field.name, field.value)
 			case inside && e.Name.Local == "button":
@@ -123,6 +124,10 @@ func (p *webPage) submit(ctx context.Context, press []string) (*http.Request, er
 	action, err := p.url.Parse(p.action)
 	if err != nil {
 		return nil, err
+	}
+	if !p.post {
+		action.RawQuery = p.fields.Encode() // in place of the action's own query, as browsers do
+		return http.NewRequestWithContext(ctx, http.MethodGet, action.String(), nil)
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, action.String(), strings.NewReader(p.fields.Encode()))
 	if err != nil {

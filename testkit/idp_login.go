@@ -268,7 +268,11 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 			answer.Add("code", rand.Text())
 		}
 	}
-	http.Redirect(w, r, redirect+"?"+answer.Encode(), http.StatusFound)
+	join := "?"
+	if strings.Contains(redirect, "?") { // RFC 6749 §3.1.2: its query must be kept
+		join = "&"
+	}
+	http.Redirect(w, r, redirect+join+answer.Encode(), http.StatusFound)
 }
 
 // askPage shows the page of the fault Asks. Its form sends the authorization request again.
