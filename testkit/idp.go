@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -143,12 +144,22 @@ func (i *Issuer) introspect(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	claims := maps.Clone(i.issued[r.PostFormValue("token")])
 	i.mu.Unlock()
-	if expires, ok := claims["exp"].(int64); claims == nil || ok && time.Now().Unix() >= expires {
+	if claims == nil || expired(claims) {
 		claims = map[string]any{"active": false}
 	} else {
 		claims["active"] = true
 	}
 	reply(w, claims)
+}
+
+// expired reports whether the claim "exp" is a number in the past. Sign takes a number of any type.
+func expired(claims map[string]any) bool {
+	text, err := json.Marshal(claims["exp"])
+	if err != nil {
+		return false
+	}
+	seconds, err := strconv.ParseFloat(string(text), 64)
+	return err == nil && float64(time.Now().Unix()) >= seconds
 }
 
 // URL returns the URL of the issuer. It is the "iss" of its tokens, and its metadata is below it.

@@ -85,6 +85,15 @@ func TestIdPIntrospection(t *testing.T) {
 	if got := active(idp.Token("alice", "x", -time.Minute)); got != false {
 		t.Errorf("an expired token: %v", got)
 	}
+	past := time.Now().Add(-time.Minute).Unix()
+	for _, exp := range []any{past, int(past), float64(past), json.Number("1"), uint8(1)} {
+		if got := active(idp.Sign(map[string]any{"sub": "alice", "exp": exp})); got != false {
+			t.Errorf("a token that expired at a %T: %v", exp, got)
+		}
+	}
+	if got := active(idp.Sign(map[string]any{"sub": "alice"})); got != true {
+		t.Errorf("a token that does not expire: %v", got)
+	}
 	if got := active(token + "x"); got != false {
 		t.Errorf("an unknown token: %v", got)
 	}
