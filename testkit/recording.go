@@ -40,7 +40,7 @@ func caller(h record.Head) *framework.Principal {
 // Record writes the session's frames, redacted and normalized, to a file for [Replay]. The file is
 // written when the test ends, unless the test failed or was skipped. It has all frames of the
 // session from its beginning, one per line. The first line has the caller: subject, issuer, scopes
-// and claims.
+// and claims. A session under [Session.Chaos] cannot be recorded.
 //
 // Three kinds of secrets are redacted. The first are strings under names of secrets
 // (framework.IsSecretName) and under the names of [Redact], also in JSON inside a text. The second
@@ -52,11 +52,15 @@ func caller(h record.Head) *framework.Principal {
 func (s *Session) Record(path string) {
 	s.t.Helper()
 	if s.chaos.Load() != nil {
-		s.t.Fatalf("testkit: Record of a session under Chaos, which has many servers")
+		s.t.Fatalf("testkit: Record(%q): %s", path, underChaos)
 	}
 	s.t.Cleanup(func() {
 		s.t.Helper()
 		if s.unmet(); s.endedEarly() {
+			return
+		}
+		if s.chaos.Load() != nil {
+			s.t.Errorf("testkit: Record(%q): %s", path, underChaos)
 			return
 		}
 		frames, dropped := s.wire.exchange.all()
@@ -69,6 +73,9 @@ func (s *Session) Record(path string) {
 		}
 	})
 }
+
+// underChaos is the failure message for a record of many servers.
+const underChaos = "the session is under Chaos and has many servers: use another session for it"
 
 func (s *Session) save(path string, frames []frame) error {
 	head, err := headOf(&s.config)

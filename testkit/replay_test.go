@@ -76,6 +76,25 @@ func TestRecordOfAFailure(t *testing.T) {
 	}
 }
 
+// The frames of a session under Chaos belong to many servers, so that no replay can follow them.
+func TestRecordUnderChaos(t *testing.T) {
+	t.Parallel()
+	app := func() *framework.App { return door("Welcome") }
+	for name, start := range map[string]func(s *testkit.Session, path string){
+		"before": func(s *testkit.Session, path string) { s.Chaos(); s.Record(path) },
+		"after":  func(s *testkit.Session, path string) { s.Record(path); s.Chaos() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "door.jsonl")
+			mustFail{func(t testing.TB) { start(testkit.New(t, app), path) }, []string{"Record", "Chaos"}}.once(t)
+			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the record was written: %v", err)
+			}
+		})
+	}
+}
+
 // Who called is the same in the replay, as far as it is no secret.
 func TestReplayOfAPrincipal(t *testing.T) { //nolint:tparallel // the subtest leaves what is replayed
 	t.Parallel()
