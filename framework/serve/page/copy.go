@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
 // getCopy answers with a call in another form: a command, a test, Go code or curl.
@@ -31,19 +32,24 @@ func (p *Page) asShell(c *call) string {
 	if command == "" {
 		command = "inspect"
 	}
-	line := "kagami " + command + " " + p.serverInShell()
+	server, after := p.serverInShell(), ""
+	if p.options.URL == "" && len(p.options.Start) > 1 { // a program with arguments
+		server, after = "", " -- "+words(p.options.Start)
+	}
+	line := "kagami " + command + server
 	if command != "inspect" {
 		line += " " + quoted(c.Name)
 	}
 	if len(c.Arguments) > 0 && string(c.Arguments) != "{}" {
-		line += " " + quoted(unmasked(string(c.Arguments), shellSecret))
+		line += " " + unmasked(string(c.Arguments))
 	}
-	return line + "\n"
+	return line + after + "\n"
 }
 
+// serverInShell returns the server as a word of a command, after a space.
 func (p *Page) serverInShell() string {
 	if p.options.URL != "" {
-		line := quoted(redacted(p.options.URL))
+		line := " " + quoted(redacted(p.options.URL))
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.bearer != "" {
@@ -51,7 +57,7 @@ func (p *Page) serverInShell() string {
 		}
 		return line
 	}
-	return quoted(p.where())
+	return " " + quoted(p.where())
 }
 
 // quoted returns a word for a POSIX shell.
@@ -68,10 +74,10 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// shellSecret replaces a secret inside single quotes.
-const shellSecret = `'"$SECRET"'`
-
-func unmasked(text, stand string) string { return strings.ReplaceAll(text, "•••", stand) }
+// unmasked returns a quoted word that has the variable SECRET in place of a masked secret.
+func unmasked(text string) string {
+	return strings.ReplaceAll(quoted(text), "•••", `'"$SECRET"'`)
+}
 
 // asTest returns a test that uses package testkit and expects the answer of the call.
 func (p *Page) asTest(c *call) string {
@@ -97,7 +103,11 @@ func (p *Page) asTest(c *call) string {
 
 // asClient returns Go code that makes the call with package client.
 func (p *Page) asClient(c *call) string {
-	to := fmt.Sprintf("client.Command(exec.Command(%s))", strconv.Quote(p.where()))
+	program := []string{p.where()}
+	if len(p.options.Start) > 0 {
+		program = p.options.Start
+	}
+	to := fmt.Sprintf("client.Command(exec.Command(%s))", strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%#v", program), "[]string{"), "}"))
 	if p.options.URL != "" {
 		to = fmt.Sprintf("client.HTTP(%s)", strconv.Quote(redacted(p.options.URL)))
 	}
@@ -133,15 +143,22 @@ func (p *Page) asCurl(c *call) string {
 		"curl -s " + quoted(redacted(address)), "-H 'Content-Type: application/json'", "-H 'Accept: application/json, text/event-stream'",
 		"-H 'MCP-Protocol-Version: 2026-07-28'", "-H 'Mcp-Method: " + c.Method + "'",
 	}
-	if c.Name != "" {
-		lines = append(lines, "-H "+quoted("Mcp-Name: "+c.Name))
+	if name, named := dialect.MirrorName(c.Method, params); named {
+		lines = append(lines, "-H "+quoted("Mcp-Name: "+dialect.EncodeMirror(name)))
 	}
 	p.mu.Lock()
-	if p.bearer != "" {
+	mirrors, _ := dialect.Mirrors(p.inputs[c.Name]) // a tool with a fault in them is not served over HTTP
+	bearer := p.bearer != ""
+	p.mu.Unlock()
+	for _, m := range mirrors {
+		if text, given := m.Value(c.Arguments); given && c.Method == protocol.MethodCallTool {
+			lines = append(lines, "-H "+quoted(m.Header+": "+dialect.EncodeMirror(text)))
+		}
+	}
+	if bearer {
 		lines = append(lines, `-H "Authorization: Bearer $KAGAMI_BEARER"`)
 	}
-	p.mu.Unlock()
-	lines = append(lines, "-d "+quoted(unmasked(body, shellSecret)))
+	lines = append(lines, "-d "+unmasked(body))
 	return before + strings.Join(lines, " \\\n  ") + "\n"
 }
 

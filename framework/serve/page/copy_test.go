@@ -1,16 +1,22 @@
 package page_test
 
 import (
+	"context"
 	"go/parser"
 	"go/token"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve/page"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
 // TestCopies: whatever a call's arguments hold, its copies are Go that parses, and commands that a
@@ -53,6 +59,86 @@ func TestCopies(t *testing.T) {
 	}
 	if status := b.do(http.MethodGet, "/api/calls/none/copy/shell", "", nil).status; status != http.StatusNotFound {
 		t.Errorf("the copy of no call: %d", status)
+	}
+}
+
+// shown returns the words of a copied command as a shell reads them, without the program.
+func shown(t *testing.T, command string) []string {
+	t.Helper()
+	_, rest, _ := strings.Cut(command, " ")
+	run := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\0' `+rest)
+	run.Env = append(os.Environ(), "SECRET=s3")
+	out, err := run.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, command, out)
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+}
+
+type mirroredIn struct {
+	Region string `json:"region" header:"Region"`
+	Token  string `json:"token"`
+}
+
+// TestCopiedCurlRuns: a server answers the request of the copied curl command. Servers compare the
+// header fields that repeat the name and arguments (2026-07-28 basic/transports/streamable-http).
+func TestCopiedCurlRuns(t *testing.T) {
+	t.Parallel()
+	started := framework.Tool("start", func(_ context.Context, in mirroredIn) (string, error) {
+		return in.Region + " " + in.Token, nil
+	})
+	menu := framework.Resource("menu://karte/für-heute", func(context.Context) (string, error) { return "Suppe", nil })
+	server := httptest.NewServer(nethttp.Handler(host(t, started, menu)))
+	t.Cleanup(server.Close)
+	b := opened(t, page.Options{URL: server.URL})
+	b.ask(http.MethodGet, "/api/offers", "", nil)
+	for order, want := range map[string]string{
+		`{"method":"tools/call","name":"start","arguments":{"region":"Köln","token":"s3"}}`: "Köln s3",
+		`{"method":"tools/call","name":"start","arguments":{"region":"eu","token":"s3"}}`:   "eu s3",
+		`{"method":"resources/read","name":"menu://karte/für-heute"}`:                       "Suppe",
+	} {
+		id := b.start(order)
+		b.end(id)
+		copied := b.do(http.MethodGet, "/api/calls/"+id+"/copy/curl", "", nil).body
+		if strings.Contains(copied, "s3") {
+			t.Errorf("the secret is shown: %s", copied)
+		}
+		words := shown(t, copied)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, words[1], strings.NewReader(words[len(words)-1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, word := range words {
+			if name, value, ok := strings.Cut(word, ": "); ok && words[max(i-1, 0)] == "-H" {
+				request.Header.Set(name, value)
+			}
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %v, %d %s\n%s", order, err, response.StatusCode, body, copied)
+		}
+	}
+}
+
+// TestCopiesOfProgram: a program with arguments is copied as its words.
+func TestCopiesOfProgram(t *testing.T) {
+	t.Parallel()
+	start := []string{"/usr/bin/my server", "--store", "it's"}
+	b := opened(t, page.Options{Host: host(t), Start: start, Where: strings.Join(start, " ")})
+	id := b.start(`{"method":"tools/call","name":"add","arguments":{"a":1,"b":2}}`)
+	b.end(id)
+	shell := shown(t, b.do(http.MethodGet, "/api/calls/"+id+"/copy/shell", "", nil).body)
+	if want := append([]string{"call", "add", `{"a":1,"b":2}`, "--"}, start...); !slices.Equal(shell, want) {
+		t.Errorf("shell: %q, want %q", shell, want)
+	}
+	code := b.do(http.MethodGet, "/api/calls/"+id+"/copy/client", "", nil).body
+	if want := `exec.Command("/usr/bin/my server", "--store", "it's")`; !strings.Contains(code, want) {
+		t.Errorf("no %s in\n%s", want, code)
 	}
 }
 

@@ -14,11 +14,11 @@ type fitting struct {
 	Why string `json:"why,omitempty"` // why the result does not fit, or why the schema cannot be read
 }
 
-// outputs returns the output schemas of the tools in the newest lists, by name.
-func outputs(tools []offer) map[string]json.RawMessage {
+// schemas returns a schema of each tool, by name. The member of the tool is inputSchema or outputSchema.
+func schemas(tools []offer, member string) map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
 	for _, tool := range tools {
-		if schema, ok := jsontext.Member(tool.Listed, "outputSchema"); ok {
+		if schema, ok := jsontext.Member(tool.Listed, member); ok {
 			all[tool.Name] = schema
 		}
 	}

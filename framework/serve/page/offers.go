@@ -163,7 +163,8 @@ func (p *Page) remember(all *offers) {
 	secret := finding(all.Secrets)
 	p.mu.Lock()
 	before, tag := p.known, p.tag
-	p.known, p.tag, p.secret, p.secrets, p.outputs = names, all.Tag, secret, all.Secrets, outputs(all.Tools)
+	p.known, p.tag, p.secret, p.secrets = names, all.Tag, secret, all.Secrets
+	p.inputs, p.outputs = schemas(all.Tools, "inputSchema"), schemas(all.Tools, "outputSchema")
 	p.mu.Unlock()
 	if before != nil && tag != all.Tag {
 		p.events.add("offers", map[string]any{"tag": all.Tag, "added": missing(names, before), "removed": missing(before, names)})

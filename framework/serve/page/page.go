@@ -74,6 +74,7 @@ type Page struct {
 	secrets  []string                   // names of secret arguments
 	given    [][]byte                   // secret arguments of calls, as they stand between quotes
 	known    listed                     // names of the offers that were read last
+	inputs   map[string]json.RawMessage // input schemas of the tools
 	outputs  map[string]json.RawMessage // output schemas of the tools
 	secret   *regexp.Regexp             // finds secret arguments in JSON; nil if there are none
 	viewers  int                        // number of open streams of events
