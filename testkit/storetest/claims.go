@@ -26,6 +26,7 @@ func Claims(t *testing.T, open func(t testing.TB) claim.Store, opts ...Option) {
 		{"Swap", "Swap replaces the value if, and only if, it is the old one.", claimsSwap},
 		{"Delete", "Delete forgets the key if its value is the old one; nothing there is no error.", claimsDelete},
 		{"Counter", "Add returns the sum; a counter that is not there begins at 0.", claimsCounter},
+		{"CounterOverflows", "An Add that would overflow an int64 is an error, and changes nothing.", claimsOverflow},
 		{"CountersAndValuesAreApart", "Counters and values do not share keys.", claimsApart},
 		{"NoLife", "A life of 0 or less is an error, and changes nothing.", claimsNoLife},
 		{"AnyKey", "Keys are any bytes; one that contains another, or looks like it, is another.", claimsAnyKey},
@@ -237,6 +238,24 @@ func claimsCounter(_ *testing.T, c claims) {
 	c.wantSum("large", -1, math.MaxInt64-1)
 	c.wantSum("small", math.MinInt64, math.MinInt64)
 	c.wantSum("small", 1, math.MinInt64+1)
+}
+
+func claimsOverflow(t *testing.T, c claims) {
+	for _, tt := range []struct{ sum, n int64 }{
+		{math.MaxInt64, 1},
+		{math.MaxInt64, math.MaxInt64},
+		{1, math.MaxInt64},
+		{math.MinInt64, -1},
+		{math.MinInt64, math.MinInt64},
+		{-2, math.MinInt64},
+	} {
+		key := fmt.Sprint(tt.sum, " and ", tt.n)
+		c.wantSum(key, tt.sum, tt.sum)
+		if sum, err := c.store.Add(t.Context(), key, tt.n, long); err == nil {
+			t.Errorf("Add(%q) = %d, want an error", key, sum)
+		}
+		c.wantSum(key, 0, tt.sum)
+	}
 }
 
 func claimsApart(t *testing.T, c claims) {

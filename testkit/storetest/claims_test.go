@@ -55,7 +55,10 @@ func (s *stillStore) get(key string) (stillEntry, bool) {
 	return e, ok && s.now < e.end
 }
 
-var errLife = errors.New("no life")
+var (
+	errLife     = errors.New("no life")
+	errOverflow = errors.New("overflow")
+)
 
 func (s *stillStore) Claim(_ context.Context, key string, value []byte, life time.Duration) ([]byte, bool, error) {
 	s.mu.Lock()
@@ -111,6 +114,9 @@ func (s *stillStore) Add(_ context.Context, key string, n int64, life time.Durat
 	e, ok := s.get("c" + key)
 	if !ok {
 		e = stillEntry{end: s.now + life}
+	}
+	if n != 0 && (n > 0) != (e.sum+n > e.sum) {
+		return 0, errOverflow
 	}
 	e.sum += n
 	s.entries["c"+key] = e

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
@@ -313,28 +314,41 @@ func eventsConcurrentAppends(t *testing.T, e log) {
 
 // eventsReadWhileAppending: a reader that continues after the last number it saw reads all events,
 // each once.
-func eventsReadWhileAppending(t *testing.T, e log) {
+func eventsReadWhileAppending(_ *testing.T, e log) {
 	const total = 500
 	e.append("s", "1")
-	var all sync.WaitGroup
+	var (
+		all     sync.WaitGroup
+		written atomic.Bool
+	)
 	all.Go(func() {
+		defer written.Store(true)
 		for n := 2; n <= total; n++ {
 			e.append("s", fmt.Sprint(n))
 		}
 	})
 	for range 3 {
-		all.Go(func() {
-			var seen uint64
-			for seen < total && !t.Failed() {
-				for _, event := range e.after("s", seen) {
-					seen++
-					if event.Seq != seen || string(event.Frame) != fmt.Sprint(seen) {
-						t.Errorf("event %d is number %d, %q", seen, event.Seq, event.Frame)
-						return
-					}
-				}
-			}
-		})
+		all.Go(func() { e.readAll("s", total, &written) })
 	}
 	all.Wait()
+}
+
+// readAll reads a stream until it has total events. written is set after the last event was appended.
+func (e log) readAll(stream string, total uint64, written *atomic.Bool) {
+	e.t.Helper()
+	var seen uint64
+	for seen < total && !e.t.Failed() {
+		last := written.Load() // before the read, which then has all events
+		events := e.after(stream, seen)
+		if n := seen + uint64(len(events)); last && n < total {
+			e.t.Errorf("%d of %d events", n, total)
+		}
+		for _, event := range events {
+			seen++
+			if event.Seq != seen || string(event.Frame) != fmt.Sprint(seen) {
+				e.t.Errorf("event %d is number %d, %q", seen, event.Seq, event.Frame)
+				return
+			}
+		}
+	}
 }

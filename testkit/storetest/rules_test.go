@@ -6,10 +6,16 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/protocol/session"
+	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/testkit/storetest"
 )
 
@@ -33,33 +39,121 @@ func (s lastWins) Update(ctx context.Context, r session.Record) error {
 	}
 }
 
+// wrapping is a store with counters that wrap around.
+type wrapping struct {
+	claim.Store
+	sums sync.Map // *atomic.Int64 by key
+}
+
+func (s *wrapping) Add(ctx context.Context, key string, n int64, life time.Duration) (int64, error) {
+	if life <= 0 {
+		return s.Store.Add(ctx, key, n, life)
+	}
+	sum, _ := s.sums.LoadOrStore(key, new(atomic.Int64))
+	return sum.(*atomic.Int64).Add(n), nil
+}
+
+// undying is a store that deletes nothing.
+type undying struct{ claim.Store }
+
+func (undying) Delete(context.Context, string, []byte) error { return nil }
+
+// forgetful is a store of streams that end before their last events.
+type forgetful struct{ eventlog.Store }
+
+// Append forgets the frame of the 100th event and of all that follow.
+func (s forgetful) Append(ctx context.Context, stream string, frame []byte) (uint64, error) {
+	if seen, err := s.After(ctx, stream, 0); err == nil && len(seen) >= 99 {
+		return 100, nil
+	}
+	return s.Store.Append(ctx, stream, frame)
+}
+
+// conflicting is a store that refuses every update.
+type conflicting struct{ task.Store }
+
+func (conflicting) Update(context.Context, task.Record) error { return task.ErrConflict }
+
+// broken returns the suites that fail, by the value of asBroken.
+func broken() map[string]func(t *testing.T) {
+	return map[string]func(t *testing.T){
+		"lastWins": func(t *testing.T) {
+			t.Helper()
+			storetest.Sessions(t, func(testing.TB) session.Store { return lastWins{memory.New().Sessions()} })
+		},
+		"wrapping": func(t *testing.T) {
+			t.Helper()
+			storetest.Claims(t, func(testing.TB) claim.Store { return &wrapping{Store: memory.New().Claims()} })
+		},
+		"undying": func(t *testing.T) {
+			t.Helper()
+			storetest.Claims(t, func(testing.TB) claim.Store { return undying{memory.New().Claims()} })
+		},
+		"forgetful": func(t *testing.T) {
+			t.Helper()
+			storetest.Events(t, func(testing.TB) eventlog.Store { return forgetful{memory.New().Events()} })
+		},
+		"conflicting": func(t *testing.T) {
+			t.Helper()
+			storetest.Tasks(t, func(testing.TB) task.Store { return conflicting{memory.New().Tasks()} })
+		},
+	}
+}
+
 func TestBrokenStore(t *testing.T) {
 	t.Parallel()
-	if os.Getenv(asBroken) == "" {
-		t.Skip("it fails: see TestFailuresTellTheRule")
+	run := broken()[os.Getenv(asBroken)]
+	if run == nil {
+		t.Skip("it fails: see TestFailuresTellTheRule and TestBrokenStoresFail")
 	}
-	storetest.Sessions(t, func(testing.TB) session.Store { return lastWins{memory.New().Sessions()} })
+	run(t)
+}
+
+// runBroken returns what the tests of a suite report about a broken store. They must fail, and end.
+func runBroken(t *testing.T, store, tests string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.timeout=20s", "-test.run=^TestBrokenStore$/"+tests)
+	cmd.Env = append(os.Environ(), asBroken+"="+store)
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Fatalf("a store that is broken passes:\n%s", out)
+	}
+	return string(out)
+}
+
+// A suite reports a broken store and ends, instead of waiting for what the store will never do.
+func TestBrokenStoresFail(t *testing.T) {
+	t.Parallel()
+	for store, tt := range map[string]struct{ tests, want string }{
+		"wrapping":    {"^CounterOverflows$", "--- FAIL: TestBrokenStore/CounterOverflows"},
+		"undying":     {"^MutualExclusion$", "it is still there after Delete"},
+		"forgetful":   {"^ReadWhileAppending$", "99 of 500 events"},
+		"conflicting": {"^RaceOfEnds$", "conflicts"},
+	} {
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			out := runBroken(t, store, tt.tests)
+			if !strings.Contains(out, tt.want) || strings.Contains(out, "panic:") {
+				t.Errorf("no %q in\n%.3000s", tt.want, out)
+			}
+		})
+	}
 }
 
 // A store that breaks a rule is told which, and where that was seen.
 func TestFailuresTellTheRule(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBrokenStore$")
-	cmd.Env = append(os.Environ(), asBroken+"=1")
-	out, err := cmd.CombinedOutput()
-	if err == nil {
-		t.Fatalf("a store that is broken passes:\n%s", out)
-	}
+	out := runBroken(t, "lastWins", "")
 	for _, want := range []string{
 		"--- FAIL: TestBrokenStore/Conflict", "sessions.go:", "Update of version 1, 3 is stored: <nil>; want ErrConflict",
 		"storetest: the rule: Update of another version than the stored one is ErrConflict, and changes nothing.",
 		"--- FAIL: TestBrokenStore/RaceOfUpdates", "have won, want exactly one",
 	} {
-		if !strings.Contains(string(out), want) {
+		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
-	if strings.Contains(string(out), "the rule: Touch") {
+	if strings.Contains(out, "the rule: Touch") {
 		t.Errorf("a rule that is kept is told:\n%s", out)
 	}
 }
