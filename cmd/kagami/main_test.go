@@ -126,6 +126,7 @@ func TestCommands(t *testing.T) {
 		{"unknown flag", []string{"call", "--nope"}, 2, "", "Try: kagami call --help\n"},
 		{"server that fails", []string{"tools", "--", everything, "--nope"}, 4, "", "unknown flag --nope"},
 
+		{"version as JSON", []string{"version", "--json"}, 0, `"2026-07-28"`, ""},
 		{"tools", []string{"tools", everything}, 0, "update_watched (not destructive)", ""},
 		{"resources", []string{"resources", everything}, 0, "test://template/{id}/data (application/json)", ""},
 		{"prompts", []string{"prompts", everything}, 0, "arg1  required  First test argument", ""},

@@ -193,6 +193,13 @@ func (a *cli) versionCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(*cobra.Command, []string) error {
+			if a.json {
+				revisions := make([]string, 0, len(protocol.Revisions()))
+				for _, r := range protocol.Revisions() {
+					revisions = append(revisions, r.String())
+				}
+				return writeJSON(a.out, map[string]any{"version": version(), "revisions": revisions})
+			}
 			_, err := fmt.Fprintf(a.out, "kagami %s\nMCP %s\n", version(), join(protocol.Revisions()))
 			return err
 		},
