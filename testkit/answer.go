@@ -79,7 +79,7 @@ func (a *Answer) responses(sent string, answer []byte) {
 	}
 }
 
-// requestOf returns the request of a batch that a response answers, or "" if there is none.
+// requestOf returns the request of a batch that a response answers. Without one, it returns "".
 func requestOf(batch string, response []byte) string {
 	id, _ := jsontext.Member(response, "id")
 	if jsontext.Check([]byte(batch), jsontext.Limits{}) != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -146,12 +147,9 @@ func (a *cli) unlistedPrompt(ctx context.Context, c *client.Client, name string,
 	}
 	names := make([]string, len(all.Prompts))
 	for i, p := range all.Prompts {
-		if p.Name == name {
-			return err
-		}
 		names[i] = p.Name
 	}
-	return errors.Join(err, &unlistedError{unlisted(err, "prompt", name, names)})
+	return withSimilar(err, "prompt", name, names)
 }
 
 // unlistedTemplate adds similar templates to err if the server does not list the template.
@@ -162,12 +160,17 @@ func (a *cli) unlistedTemplate(ctx context.Context, c *client.Client, template s
 	}
 	names := make([]string, len(all.Templates))
 	for i, t := range all.Templates {
-		if t.URITemplate == template {
-			return err
-		}
 		names[i] = t.URITemplate
 	}
-	return errors.Join(err, &unlistedError{unlisted(err, "template", template, names)})
+	return withSimilar(err, "template", template, names)
+}
+
+// withSimilar adds similar names to err if name is not among the names that the server lists.
+func withSimilar(err error, what, name string, names []string) error {
+	if slices.Contains(names, name) {
+		return err
+	}
+	return errors.Join(err, &unlistedError{unlisted(err, what, name, names)})
 }
 
 // raw sends a request and prints the raw result.

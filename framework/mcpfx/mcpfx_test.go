@@ -559,7 +559,7 @@ func TestStdioOutlivesItsClient(t *testing.T) {
 }
 
 // TestStartIsLimited: when the time for the start is over, the functions of OnStart are stopped, and
-// those of OnStop run.
+// OnStop's functions run.
 func TestStartIsLimited(t *testing.T) {
 	t.Parallel()
 	for name, carrier := range map[string]mcpfx.Option{"HTTP": mcpfx.HTTP("127.0.0.1:0"), "mounted": mcpfx.Mounted()} {

@@ -122,7 +122,7 @@ func TestMetadataOf(t *testing.T) {
 	}
 }
 
-// TestTokenSyntax tries each byte in a token: those of RFC 6750 §2.1 reach the verifier.
+// TestTokenSyntax tries each byte in a token. The characters of RFC 6750 §2.1 reach the verifier.
 func TestTokenSyntax(t *testing.T) {
 	t.Parallel()
 	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/"

@@ -140,7 +140,7 @@ func TestBrokenStoresFail(t *testing.T) {
 	}
 }
 
-// A store that breaks a rule is told which, and where that was seen.
+// The failure of a suite names the rule that the store breaks, and the place in the suite.
 func TestFailuresTellTheRule(t *testing.T) {
 	t.Parallel()
 	out := runBroken(t, "lastWins", "")

@@ -69,7 +69,7 @@ func (w walker) patterns(before, after object) {
 	w.named("patternProperties", asObject(before["patternProperties"]), asObject(after["patternProperties"]), others(before), others(after))
 }
 
-// others returns the schema for members that are not declared, or nil if there is none.
+// others returns the schema for members that are not declared. Without one, it returns nil.
 func others(o object) any {
 	if v, ok := o["additionalProperties"]; ok {
 		return v
