@@ -516,3 +516,19 @@ func TestClose(t *testing.T) {
 		wait()
 	})
 }
+
+// TestAnswerWithoutAResult: a response without a result and without an error ends its call.
+func TestAnswerWithoutAResult(t *testing.T) {
+	t.Parallel()
+	c, wait := connect(t, func(f *fake) {
+		f.modern()
+		m := f.expect(protocol.MethodCallTool)
+		f.send(`{"jsonrpc":"2.0","id":%s}`, m.ID)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := c.CallTool(ctx, "x", nil); err == nil || !strings.Contains(err.Error(), "malformed answer") {
+		t.Errorf("error %v", err)
+	}
+	wait()
+}

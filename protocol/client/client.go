@@ -44,7 +44,8 @@ type Client struct {
 func (c *Client) Close() error { return c.link.close() }
 
 // Done returns a channel that is closed when the connection is lost or closed. From then on all
-// calls fail. Over HTTP there is no connection to lose, so only Close closes the channel.
+// calls fail. Over HTTP there is no connection to lose, so only Close closes the channel, or the end of
+// the stream of HTTP+SSE.
 func (c *Client) Done() <-chan struct{} { return c.link.lost }
 
 // Err returns why the connection has ended, or nil while it is open. All further calls return this
@@ -78,7 +79,7 @@ func (c *Client) Exchange(ctx context.Context, frame []byte) ([]byte, error) {
 	if !answered {
 		return nil, c.link.send(ctx, frame)
 	}
-	w, err := c.link.awaitExchange(id)
+	w, err := c.link.awaitExchange(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Par
 	if err != nil {
 		return nil, err
 	}
-	w, err := c.link.await(id)
+	w, err := c.link.await(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Method(), err)
 	}

@@ -80,14 +80,15 @@
 // never repeated automatically.
 //
 // When the connection is lost, every call ends with an error that wraps [io.ErrUnexpectedEOF]. Over
-// HTTP there is no connection to lose, and an error ends only one call. If a stream breaks before
-// the answer and cannot be resumed, the error also wraps io.ErrUnexpectedEOF. A refused request
-// ends with an [*HTTPError], and a request without a response with the *url.Error of net/http.
+// HTTP, except for HTTP+SSE, there is no connection to lose, and an error ends only one call. If a
+// stream breaks before the answer and cannot be resumed, the error also wraps io.ErrUnexpectedEOF. A
+// refused request ends with an [*HTTPError], and a request without a response with the *url.Error of
+// net/http.
 //
 // Errors of the server are a *protocol.Error or *protocol.Fault, for errors.As.
-// [protocol.RetryAfter] returns how long to wait before another attempt. If the server reports that
-// it has lost a call ([protocol.CodeInterrupted]), the call ends with that error, which also wraps
-// io.ErrUnexpectedEOF.
+// [protocol.RetryAfter] returns how long to wait before another attempt; an HTTPError without a
+// JSON-RPC error has it in its field RetryAfter. If the server reports that it has lost a call
+// ([protocol.CodeInterrupted]), the call ends with that error, which also wraps io.ErrUnexpectedEOF.
 //
 // # Limits
 //

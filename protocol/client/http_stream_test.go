@@ -346,3 +346,23 @@ func TestHTTPInterrupted(t *testing.T) {
 		t.Errorf("the task: %q", text)
 	}
 }
+
+// TestHTTPEndedContext: a call with a context that has ended is not sent.
+func TestHTTPEndedContext(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras() {
+		s := open(t, era, nil)
+		c := visitor(t, s, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := c.CallTool(ctx, "x", nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: error %v", era, err)
+		}
+		if err := c.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := s.count("POST tools/call") + s.count("POST notifications/cancelled"); n != 0 {
+			t.Errorf("%s: seen %v", era, s.steps())
+		}
+	}
+}

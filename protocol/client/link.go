@@ -81,6 +81,8 @@ type waiter struct {
 	id     jsonrpc.ID
 	answer chan answer // one, buffered
 	during uint64      // number of the handler that ran when the request was made
+
+	watching bool // a listen stream that the server has acknowledged, so no answer is due; guarded by link.mu
 }
 
 // answer is a response, or the reason why there is none.
@@ -181,7 +183,7 @@ func (l *link) receive(frame []byte) {
 func (l *link) one(text, frame []byte) {
 	msg, fault := jsonrpc.Decode(text)
 	if fault != nil {
-		l.malformed(fault)
+		l.malformed(text, fault)
 		return
 	}
 	switch msg.Kind {
@@ -214,10 +216,13 @@ func (l *link) endCall(one *callError) {
 	w.answer <- answer{msg: msg, frame: one.frame, status: one.err, settled: l.dispatch.barrier()}
 }
 
-// malformed ends the call whose answer cannot be decoded. A malformed request of the server is
-// ignored.
-func (l *link) malformed(f *jsonrpc.Fault) {
-	if f.ID.IsZero() || !f.Notification {
+// malformed ends the call if text is an answer that cannot be decoded. It ignores a malformed request
+// of the server, which has a method.
+func (l *link) malformed(text []byte, f *jsonrpc.Fault) {
+	if f.ID.IsZero() {
+		return
+	}
+	if _, asks := jsontext.Member(text, "method"); asks {
 		return
 	}
 	if w := l.take(f.ID); w != nil {
@@ -247,13 +252,24 @@ func (l *link) suspect() *waiter {
 	if len(l.anonymous) > 0 {
 		return l.anonymous[0]
 	}
-	if len(l.pending) != 1 {
-		return nil
-	}
+	var only *waiter
 	for _, w := range l.pending {
-		return w
+		switch {
+		case w.watching:
+		case only != nil:
+			return nil
+		default:
+			only = w
+		}
 	}
-	return nil
+	return only
+}
+
+// watches marks the request of a listen stream that the server has acknowledged.
+func (l *link) watches(w *waiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w.watching = true
 }
 
 // forget drops a waiter whose call has ended. An answer may already be in its channel. It has no
@@ -280,19 +296,19 @@ func (l *link) forgetLocked(w *waiter) {
 // await registers a waiter for the answer with this id.
 //
 // The caller must send the frame afterwards, or call forget. An error means that the connection has
-// ended, or that the id is in flight.
-func (l *link) await(id jsonrpc.ID) (*waiter, error) {
+// ended, that ctx has ended, or that the id is in flight.
+func (l *link) await(ctx context.Context, id jsonrpc.ID) (*waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.awaitLocked(id)
+	return l.awaitLocked(ctx, id)
 }
 
 // awaitExchange is like await, for Exchange. Its frame may not have a readable id, so an error
 // without an id may be its answer.
-func (l *link) awaitExchange(id jsonrpc.ID) (*waiter, error) {
+func (l *link) awaitExchange(ctx context.Context, id jsonrpc.ID) (*waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w, err := l.awaitLocked(id)
+	w, err := l.awaitLocked(ctx, id)
 	if err == nil {
 		l.anonymous = append(l.anonymous, w)
 	}
@@ -300,10 +316,13 @@ func (l *link) awaitExchange(id jsonrpc.ID) (*waiter, error) {
 }
 
 // awaitLocked is like await. The caller holds l.mu. A waiter with a zero id is not in pending.
-func (l *link) awaitLocked(id jsonrpc.ID) (*waiter, error) {
+func (l *link) awaitLocked(ctx context.Context, id jsonrpc.ID) (*waiter, error) {
 	w := &waiter{id: id, answer: make(chan answer, 1), during: l.dispatch.current.Load()}
 	if l.err != nil {
 		return nil, l.err
+	}
+	if ctx.Err() != nil {
+		return nil, endOf(ctx)
 	}
 	if !id.IsZero() {
 		if l.pending[id.Key()] != nil {
@@ -409,19 +428,23 @@ func (l *link) fail(err error) {
 	l.failPending(err)
 }
 
-// failPending ends all calls in flight with err, and leaves the link open.
+// failPending ends all calls in flight with err, and leaves the link open. While the link is open,
+// acknowledged listen streams continue, because no answer to them is due.
 func (l *link) failPending(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, w := range l.pending {
+	for key, w := range l.pending {
+		if l.err == nil && w.watching {
+			continue
+		}
 		w.answer <- answer{err: err}
+		delete(l.pending, key)
 	}
 	for _, w := range l.anonymous {
 		if w.id.IsZero() {
 			w.answer <- answer{err: err}
 		}
 	}
-	clear(l.pending)
 	l.anonymous = nil
 }
 

@@ -104,9 +104,18 @@ func (c *Client) renewal(dead string) *renewal {
 	return r
 }
 
-// renewLater starts a renewal while no call waits for one. The carrier calls it.
+// renewLater starts a renewal while no call waits for one, and tries again while the server cannot be
+// reached. The carrier calls it.
 func (c *Client) renewLater(dead string) {
-	c.link.spawn(func() { _ = c.renew(c.link.life, dead) }) // if it fails, the next call also fails, and returns the reason
+	c.link.spawn(func() {
+		pace := cursor{retry: defaultRetry}
+		for failures := 0; ; failures++ {
+			err := c.renew(c.link.life, dead)
+			if err == nil || !c.passes(c.link.life, err) || pace.wait(c.link.life, failures, err) != nil {
+				return // after a refusal the next call also fails, and returns the reason
+			}
+		}
+	})
 }
 
 // reinitialize opens a session and restores the state of the old one. It offers the agreed

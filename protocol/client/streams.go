@@ -103,7 +103,7 @@ func (c *Client) startStream(ctx context.Context, d *dialect.Dialect, f protocol
 	if err != nil {
 		return nil, err
 	}
-	w, err := c.link.await(id)
+	w, err := c.link.await(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", protocol.MethodListen, err)
 	}
@@ -117,6 +117,7 @@ func (c *Client) startStream(ctx context.Context, d *dialect.Dialect, f protocol
 		c.closeStream(d, s)
 		return nil, fmt.Errorf("%s: %w", protocol.MethodListen, err)
 	}
+	c.link.watches(w)
 	return s, nil
 }
 
@@ -155,7 +156,7 @@ func (c *Client) untilEnd(ctx context.Context, d *dialect.Dialect, s *stream) er
 		c.streams.remove(s.waiter.id)
 		return endError(d, end)
 	case <-s.ended:
-		c.link.forget(s.waiter)
+		c.closeStream(d, s)
 		return nil
 	}
 }
@@ -240,12 +241,15 @@ func shared(want, got []string) bool {
 	return slices.ContainsFunc(want, func(one string) bool { return slices.Contains(got, one) })
 }
 
-// closeStream removes a stream. If the stream was still open, it also cancels the request.
+// closeStream removes a stream. If the stream was still open, it also cancels the request. If the
+// server has cancelled it, the server may have left the response over HTTP open.
 //
 // It waits for the cancellation for at most courtesy.
 func (c *Client) closeStream(d *dialect.Dialect, s *stream) {
 	c.link.forget(s.waiter)
 	if c.streams.remove(s.waiter.id) != nil && c.link.failure() == nil {
 		c.cancelled(d, s.waiter.id)
+	} else if c.http != nil {
+		c.http.abandon(s.waiter.id)
 	}
 }

@@ -37,7 +37,8 @@ func (c *Client) Listen(ctx context.Context, filter protocol.SubscriptionFilter)
 
 func (c *Client) listen(ctx context.Context, filter protocol.SubscriptionFilter, u *updates) (func(), error) {
 	d := c.dialect.Load()
-	filter.URIs = slices.Clone(filter.URIs) // kept, to unsubscribe later
+	filter.URIs = slices.Clone(filter.URIs) // kept, to unsubscribe and to open the stream again
+	filter.Tasks = slices.Clone(filter.Tasks)
 	ctx, cancel := context.WithCancel(ctx)
 	open := c.openSession
 	if d.ListenStream() {

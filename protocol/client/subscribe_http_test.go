@@ -188,3 +188,59 @@ func TestHTTPSubscriptionHasPatience(t *testing.T) {
 		})
 	}
 }
+
+// TestHTTPListenKeepsItsFilter: a stream that is opened again has the filter that Listen got, whatever the caller has
+// changed since.
+func TestHTTPListenKeepsItsFilter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		changed, again := make(chan struct{}), make(chan string, 9)
+		c, _ := away(t, func(v *visit) {
+			v.honoring(v.at("notifications"))
+			if v.n == 0 {
+				<-changed
+				v.ending()
+				return
+			}
+			again <- v.at("notifications", "taskIds")
+			v.hold()
+		})
+		ids := []string{"a"}
+		if _, err := c.Listen(t.Context(), protocol.SubscriptionFilter{Tasks: ids}); err != nil {
+			t.Fatal(err)
+		}
+		ids[0] = "b"
+		close(changed)
+		if got := <-again; got != `["a"]` {
+			t.Errorf("the tasks are %s", got)
+		}
+	})
+}
+
+// TestHTTPCancelledStreamIsClosed: the response of a stream that the server cancels is closed.
+func TestHTTPCancelledStreamIsClosed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		closed := make(chan struct{})
+		c, _ := away(t, func(v *visit) {
+			v.watching()
+			if v.n == 0 {
+				time.Sleep(time.Second)
+				v.event("", cancelling(v))
+				v.hold()
+				close(closed)
+				return
+			}
+			v.hold()
+		})
+		if _, err := c.Listen(t.Context(), protocol.SubscriptionFilter{Tools: true}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		select {
+		case <-closed:
+		default:
+			t.Error("the response is still open")
+		}
+	})
+}

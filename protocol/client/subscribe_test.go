@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
 // acknowledge answers a subscriptions/listen with its own filter.
@@ -240,6 +244,79 @@ func TestUnfetchedUpdatesAreBounded(t *testing.T) {
 		synctest.Wait()
 		if got := slices.Collect(updates); !slices.Equal(got, []string{"x://a"}) {
 			t.Errorf("%d updates, want one of the whole", len(got))
+		}
+	})
+}
+
+// TestErrorWithoutIDBesideASubscription: an error without an id ends the only call, also beside a subscription.
+func TestErrorWithoutIDBesideASubscription(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, wait := connect(t, func(f *fake) {
+			f.modern()
+			m := f.acknowledge()
+			f.expect(protocol.MethodCallTool)
+			f.send(`{"jsonrpc":"2.0","error":{"code":-32600,"message":"frame exceeds 1 bytes"}}`)
+			f.updated(m, "x://a")
+		})
+		updates, err := c.Subscribe(t.Context(), "x://a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := c.CallTool(ctx, "x", nil); err == nil || !strings.Contains(err.Error(), "exceeds") {
+			t.Errorf("error %v", err)
+		}
+		for uri := range updates {
+			if uri != "x://a" {
+				t.Errorf("update %s", uri)
+			}
+			break
+		}
+		wait()
+	})
+}
+
+// clipped is a connection that skips the frame "long" as one that is too long.
+type clipped struct{ *fake }
+
+func (c clipped) Read(ctx context.Context) ([]byte, error) {
+	frame, err := c.fake.Read(ctx)
+	if string(frame) == "long" {
+		return nil, stdio.ErrFrameTooLong
+	}
+	return frame, err
+}
+
+// TestSubscriptionOutlivesALongFrame: an answer that is too long ends calls, and no subscription.
+func TestSubscriptionOutlivesALongFrame(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{t: t, in: make(chan []byte), out: make(chan []byte), gone: make(chan struct{})}
+		go func() {
+			f.modern()
+			m := f.acknowledge()
+			f.expect(protocol.MethodReadResource)
+			f.send("long")
+			f.updated(m, "x://a")
+		}()
+		c := reach(t, client.Over(func(context.Context) (transport.Conn, error) { return clipped{f}, nil }))
+		updates, err := c.Subscribe(t.Context(), "x://a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.ReadResource(t.Context(), "x://a"); !errors.Is(err, stdio.ErrFrameTooLong) {
+			t.Errorf("error %v", err)
+		}
+		synctest.Wait()
+		got := 0
+		for range updates {
+			got++
+			break
+		}
+		if got != 1 {
+			t.Error("the subscription has ended")
 		}
 	})
 }

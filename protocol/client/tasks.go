@@ -256,7 +256,7 @@ func (t *Task) ended(ctx context.Context, now *protocol.DetailedTask) (json.RawM
 		return nil, ErrTaskCancelled
 	case d.CoreTasks():
 		raw, err := t.fetch(ctx)
-		if err != nil {
+		if err != nil && now.Status == protocol.TaskFailed {
 			err = fmt.Errorf("the task failed: %w", err)
 		}
 		return raw, err

@@ -87,6 +87,7 @@ type wait struct {
 	t      *Task
 	f      *follower
 	missed int // number of consecutive polls that have failed
+	denied int // how often the result of a task that is over did not arrive
 
 	open    map[string]context.CancelFunc // cancel functions of the questions that handlers are answering, by key
 	running int                           // number of running handlers, including handlers of withdrawn questions
@@ -155,10 +156,14 @@ func (w *wait) core(ctx context.Context, now *protocol.DetailedTask) (raw json.R
 		return nil, true, ErrTaskCancelled
 	}
 	raw, err = w.fetch(ctx, now)
+	passing := errors.Is(err, errStalled) || err != nil && w.t.c.passes(ctx, err)
+	if passing && isOver(now.Status) {
+		w.denied++
+	}
 	switch {
 	case err == nil:
 		return raw, true, nil
-	case errors.Is(err, errStalled), w.t.c.passes(ctx, err): // the stream broke; the next poll shows the state of the task
+	case passing && w.denied <= maxMissed: // the stream broke; the next poll shows the state of the task
 		return nil, false, nil
 	case now.Status == protocol.TaskFailed:
 		return nil, true, fmt.Errorf("the task failed: %w", err)

@@ -2,11 +2,15 @@ package client_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
@@ -62,4 +66,57 @@ func TestTaskWaitOutlivesRefusals(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTaskResultNeverComes: a result that never comes ends a Wait, although the state of the task can be read.
+func TestTaskResultNeverComes(t *testing.T) {
+	t.Parallel()
+	const state = `"taskId":"t","createdAt":"2025-11-25T10:00:00Z","lastUpdatedAt":"2025-11-25T10:00:00Z","ttl":null`
+	for want, answer := range map[string]func(*visit){
+		"the disk is full": func(v *visit) { v.refuse(500, -32603, "the disk is full", "") },
+		"has stalled":      (*visit).hold,
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &site{t: t}
+				carrier := &http.Client{Transport: local{func(w http.ResponseWriter, r *http.Request) {
+					v := s.visit(w, r)
+					switch v.Method {
+					case protocol.MethodInitialize:
+						v.result(`{"protocolVersion":"2025-11-25","capabilities":{"tasks":{"requests":{"tools":{"call":{}}}}},"serverInfo":` + serverInfo + `}`)
+					case protocol.MethodGetTask:
+						v.result(`{` + state + `,"status":"completed"}`)
+					case protocol.MethodTaskResult:
+						answer(v)
+					default:
+						plain(v, "2025-11-25")
+					}
+				}}}
+				c := reach(t, client.HTTP("http://kept.test/mcp", client.HTTPClient(carrier)), only(t, "2025-11-25"))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				if _, err := c.Task("t").Wait(ctx); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestTaskResultIsLost: a lost result is not a failure of the task.
+func TestTaskResultIsLost(t *testing.T) {
+	t.Parallel()
+	c, wait := connect(t, func(f *fake) {
+		f.result(f.expect(protocol.MethodInitialize), `{"protocolVersion":"2025-11-25","capabilities":{"tasks":{"requests":{"tools":{"call":{}}}}},"serverInfo":`+serverInfo+`}`)
+		f.expect(protocol.NotificationInitialized)
+		f.result(f.expect(protocol.MethodGetTask), `{"taskId":"t","createdAt":"2025-11-25T10:00:00Z","lastUpdatedAt":"2025-11-25T10:00:00Z","ttl":null,"status":"completed"}`)
+		f.expect(protocol.MethodTaskResult)
+		_ = f.Close()
+	}, only(t, "2025-11-25"))
+	_, err := c.Task("t").Result(t.Context())
+	if !errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "the task failed") {
+		t.Errorf("error %v", err)
+	}
+	wait()
 }
