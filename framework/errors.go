@@ -89,6 +89,9 @@ func (e *becauseError) Error() string { return e.shown.Error() + ": " + e.cause.
 
 func (e *becauseError) Unwrap() []error { return []error{e.shown, e.cause} }
 
+// Kept returns both errors, for a method Validate that returns e.
+func (e *becauseError) Kept() (shown, cause error) { return e.shown, e.cause }
+
 // Because returns an error that shows err to the client, and keeps cause for the log and for
 // errors.Is. If err is not an error of this package, the client sees its text as if UserErrorf had
 // made it. If either is nil, Because returns the other.
@@ -283,6 +286,8 @@ func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *compon
 		s.logFailure(ctx, c, err, b.noun, b.info.Name)
 	case v.class == classArguments && v.invalid.Panic != nil:
 		s.logFailure(ctx, c, v.invalid.Panic, b.noun, b.info.Name)
+	case v.class == classArguments && v.invalid.Cause != nil:
+		s.logFailure(ctx, c, v.invalid.Cause, b.noun, b.info.Name)
 	case v.class == classProtocol:
 		s.logUnsendable(ctx, c, v.wire, b)
 	}
@@ -320,10 +325,17 @@ func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun
 	s.cfg.logger.Error(message, withStack(fields, err)...)
 }
 
-// logPanic logs the panic of a method of the program on an answer, if there was one.
-func (h *callCtx) logPanic(ctx context.Context, invalid *binding.Invalid) {
-	if h != nil && invalid.Panic != nil {
+// logKept logs what a refused answer keeps for the log: the panic of a method of the program, or the
+// cause of the error that its Validate returned.
+func (h *callCtx) logKept(ctx context.Context, invalid *binding.Invalid) {
+	if h == nil {
+		return
+	}
+	if invalid.Panic != nil {
 		h.server.logFailure(ctx, h.call, invalid.Panic, h.component.noun, h.component.info.Name)
+	}
+	if invalid.Cause != nil {
+		h.server.logFailure(ctx, h.call, invalid.Cause, h.component.noun, h.component.info.Name)
 	}
 }
 

@@ -446,3 +446,17 @@ func TestRootsOfASession(t *testing.T) {
 		}
 	}
 }
+
+// TestFenceInsideAnAnswer: a text of the answer may have a code fence of its own.
+func TestFenceInsideAnAnswer(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(generating[forecast]()))
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		a := newAsker(t, s, rev, func(string, question) string {
+			return model("```json\n{\"city\":\"see ```go```\",\"high\":3}\n```")
+		})
+		if got := a.do("tools/call", `{"name":"t"}`).text(); got != "{City:see ```go``` High:3}" {
+			t.Errorf("got %q", got)
+		}
+	})
+}

@@ -89,7 +89,7 @@ func (a *modelAnswer) decode(ctx context.Context, g Generation) (*answerFault, e
 	}
 	err = a.plan.decode(ctx, raw, a.into)
 	if invalid, ok := errors.AsType[*binding.Invalid](err); ok {
-		callCtxFrom(ctx).logPanic(ctx, invalid)
+		callCtxFrom(ctx).logKept(ctx, invalid)
 		return &answerFault{invalid.Text("The answer") + "\n\nAnswer again, with the whole JSON value and nothing else.", faultsOnly(invalid)}, nil
 	}
 	return nil, err
@@ -125,13 +125,24 @@ func jsonIn(text string) (json.RawMessage, error) {
 	if !ok {
 		return nil, err
 	}
-	fenced, _, _ = strings.Cut(fenced, "```")
-	if i := strings.IndexAny(fenced, "{[\"-0123456789\n"); i > 0 { // skip the language
+	first, _, _ := strings.Cut(fenced, "```")
+	last := fenced // up to the last fence: a text of the JSON may have fences, too
+	if i := strings.LastIndex(fenced, "```"); i >= 0 {
+		last = fenced[:i]
+	}
+	for _, inside := range []string{first, last} {
+		inside = withoutLanguage(inside)
+		if err = jsontext.Check([]byte(inside), limits); err == nil {
+			return json.RawMessage(inside), nil
+		}
+	}
+	return nil, err
+}
+
+// withoutLanguage returns the content of a code fence without the name of its language.
+func withoutLanguage(fenced string) string {
+	if i := strings.IndexAny(fenced, "{[\"-0123456789\n"); i > 0 {
 		fenced = fenced[i:]
 	}
-	fenced = strings.TrimSpace(fenced)
-	if err := jsontext.Check([]byte(fenced), limits); err != nil {
-		return nil, err
-	}
-	return json.RawMessage(fenced), nil
+	return strings.TrimSpace(fenced)
 }

@@ -143,7 +143,8 @@ func (o *output) readStructured(result *protocol.CallToolResult, into reflect.Va
 	switch {
 	case raw == nil:
 		raw = json.RawMessage(textOf(result.Content))
-	case result.Wrapped && string(jsontext.Compact(nil, raw)) == `{"result":null}`: // a nil pointer to an object
+	case result.Wrapped && into.Kind() != reflect.Struct && into.Kind() != reflect.Map && // these are never null
+		string(jsontext.Compact(nil, raw)) == `{"result":null}`: // a nil pointer to an object
 		raw = json.RawMessage("null")
 	case result.Wrapped && o.wrapped:
 		inner, ok := jsontext.Member(raw, "result")

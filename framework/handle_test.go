@@ -231,3 +231,25 @@ func TestHandleOfNothing(t *testing.T) {
 		t.Errorf("schemas %s and %s, URI %q", in, out, uri)
 	}
 }
+
+type sold struct {
+	Total int `json:"total"`
+}
+
+func (s *sold) Validate() error {
+	if s.Total == 0 {
+		return framework.UserErrorf("nothing was sold")
+	}
+	return nil
+}
+
+// TestResultsAreNotValidated: Validate is for inputs; a result is read as the function returned it.
+func TestResultsAreNotValidated(t *testing.T) {
+	t.Parallel()
+	if got, err := framework.DecodeResult[sold](structuredResult(false, `{"total":0}`)); err != nil || got.Total != 0 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got, err := framework.DecodeJSON[*sold](json.RawMessage(`null`)); err != nil || got != nil {
+		t.Errorf("null: %+v, %v", got, err)
+	}
+}

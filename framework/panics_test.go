@@ -3,6 +3,7 @@ package framework_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -150,4 +151,25 @@ func TestBrokenValuesAreNoticed(t *testing.T) {
 			}
 		})
 	}
+}
+
+type checkedElsewhere struct {
+	Name string `json:"name"`
+}
+
+func (checkedElsewhere) Validate() error {
+	return framework.Because(framework.UserErrorf("try later"), errors.New("secret dsn"))
+}
+
+// TestBecauseInValidate: the client gets the error that is shown, and the log gets the cause.
+func TestBecauseInValidate(t *testing.T) {
+	t.Parallel()
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		core, logs := observer.New(zap.ErrorLevel)
+		s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Add(framework.Tool("t", taking[checkedElsewhere])))
+		dial(t, s, rev).tool("t", `{"name":"x"}`).isError().mentions("try later").omits("secret")
+		if text := stacks(logs.All()); !strings.Contains(text, "secret dsn") {
+			t.Errorf("logged %q", text)
+		}
+	})
 }

@@ -207,7 +207,7 @@ func (in *input) decode(ctx context.Context, arguments []byte, into reflect.Valu
 	}
 	if in.check != nil {
 		if err := in.check.Check(arguments); err != nil {
-			return binding.Report{}, err
+			return binding.Report{}, in.discreet(err)
 		}
 	}
 	if in.plan == nil {
@@ -215,6 +215,21 @@ func (in *input) decode(ctx context.Context, arguments []byte, into reflect.Valu
 		return binding.Report{}, nil
 	}
 	return in.plan.Decode(ctx, arguments, into)
+}
+
+// discreet returns an error of the InputSchema without the values that were sent, if In has a secret.
+// The schema does not say where.
+func (in *input) discreet(err error) error {
+	invalid, ok := errors.AsType[*binding.Invalid](err)
+	if !ok || in.plan == nil || !in.plan.Secretive {
+		return err
+	}
+	for i := range invalid.Issues {
+		if invalid.Issues[i].Got != "" {
+			invalid.Issues[i].Got = "a value that is not shown"
+		}
+	}
+	return invalid
 }
 
 func (in *input) encode(v reflect.Value) ([]byte, error) {

@@ -433,3 +433,38 @@ func received(p *peer, tool string, args json.RawMessage) *protocol.CallToolResu
 	call.Wrapped = p.rev == protocol.Rev20250618 || p.rev == protocol.Rev20251125
 	return call
 }
+
+// TestSecretsBesideInputSchema: an error of the schema shows no value of a type with a secret.
+func TestSecretsBesideInputSchema(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		Password string `json:"password" secret:"true"`
+	}
+	s := build(t, quiet().Add(framework.Tool("t", taking[in],
+		framework.InputSchema(`{"type":"object","properties":{"password":{"type":"string","minLength":12}},"maxProperties":1}`))))
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		p := dial(t, s, rev)
+		p.tool("t", `{"password":"hunter2"}`).isError().mentions("/password", "at least 12 characters").omits("hunter2")
+		p.tool("t", `{"password":"hunter2hunter2","x":1}`).isError().omits("hunter2")
+	})
+}
+
+// TestNullMemberResult: a member "result" that is null is not a null result.
+func TestNullMemberResult(t *testing.T) {
+	t.Parallel()
+	type found struct {
+		Result *int `json:"result"`
+	}
+	find := framework.Tool("find", func(context.Context, struct{}) (found, error) { return found{}, nil })
+	open := framework.Tool("open", func(context.Context, struct{}) (map[string]any, error) { return map[string]any{"result": nil}, nil })
+	s := build(t, quiet().Add(find, open))
+	allRevisions(t, func(t *testing.T, rev protocol.Revision) {
+		p := dial(t, s, rev)
+		if got, err := find.Decode(received(p, "find", json.RawMessage(`{}`))); err != nil || got.Result != nil {
+			t.Errorf("find = %+v, %v", got, err)
+		}
+		if got, err := open.Decode(received(p, "open", json.RawMessage(`{}`))); err != nil || len(got) != 1 || got["result"] != nil {
+			t.Errorf("open = %v, %v", got, err)
+		}
+	})
+}

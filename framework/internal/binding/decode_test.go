@@ -342,3 +342,34 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+type abroad string
+
+func (*abroad) UnmarshalText([]byte) error { return errors.New("öffnet nicht") }
+
+// TestHintsOfOtherAlphabets: the first letter of a hint may have several bytes.
+func TestHintsOfOtherAlphabets(t *testing.T) {
+	t.Parallel()
+	if _, _, err := decodeTo[box[abroad]](t, `{"v":"x"}`); err == nil || !strings.Contains(err.Error(), "Öffnet nicht.") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type writesItself struct {
+	Limit int `json:"limit" default:"10"`
+}
+
+func (writesItself) MarshalJSON() ([]byte, error) { return []byte(`"hidden"`), nil }
+
+// TestDefaultsOfWriters: a type that only writes its own JSON has its defaults, also if it is absent.
+func TestDefaultsOfWriters(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		O writesItself `json:"o,omitzero"`
+	}
+	for _, raw := range []string{`{}`, `{"o":{}}`} {
+		if got, _, err := decodeTo[in](t, raw); err != nil || got.O.Limit != 10 {
+			t.Errorf("%s: %+v, %v", raw, got, err)
+		}
+	}
+}

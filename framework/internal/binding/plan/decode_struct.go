@@ -278,7 +278,11 @@ func (f *Member) absent(d *decoder, v reflect.Value) {
 	case !f.viaPtr:
 		// A struct value is there even if its member is not, and so are the
 		// defaults inside it.
-		if inner, ok := f.Node.(*StructNode); ok {
+		node := f.Node
+		if m, ok := node.(*MethodNode); ok && m.read == byShape { // it only writes its own JSON
+			node = m.Base
+		}
+		if inner, ok := node.(*StructNode); ok {
 			inner.fillDefaults(d, f.target(v))
 		}
 	}

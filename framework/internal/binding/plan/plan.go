@@ -164,7 +164,9 @@ func compile(t reflect.Type, mode Mode, opts Options) (*Plan, []report.Fault) {
 	}
 	p.schema = text
 	p.fields = p.describeFields()
-	p.check = userCheckOf(t)
+	if mode != Output { // a result is not judged, and may be a nil pointer
+		p.check = userCheckOf(t)
+	}
 	p.secretNames = secretNames(p.root, map[Node]bool{})
 	p.Secretive = len(p.secretNames) > 0
 	return p, c.List

@@ -67,13 +67,27 @@ func custom(err error) error {
 		return invalid
 	}
 	errs := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
+	_, keeps := err.(keeper) //nolint:errorlint // err itself; what it wraps is looked at below
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && !keeps && len(joined.Unwrap()) > 0 {
 		errs = joined.Unwrap()
 	}
 	issues := make([]report.Issue, 0, len(errs))
+	var causes []error
 	for _, e := range errs {
+		for k, ok := errors.AsType[keeper](e); ok; k, ok = errors.AsType[keeper](e) {
+			shown, cause := k.Kept()
+			e, causes = shown, append(causes, cause)
+		}
 		text := strings.TrimSuffix(report.Clip(report.OneLine(e.Error()), 500), ".")
 		issues = append(issues, report.Issue{Hint: text + ".", Rule: report.RuleCustom})
 	}
-	return report.NewInvalid(issues...)
+	invalid := report.NewInvalid(issues...)
+	invalid.Cause = errors.Join(causes...)
+	return invalid
+}
+
+// keeper is an error that shows one error to the caller, and keeps another one for the log.
+type keeper interface {
+	error
+	Kept() (shown, cause error)
 }

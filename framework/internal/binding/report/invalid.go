@@ -52,6 +52,9 @@ type Invalid struct {
 	// Panic is the first panic of the program's own methods while the values were read; nil: there
 	// was none. It is not among the texts.
 	Panic *Panic
+
+	// Cause is what the program's Validate keeps for the log; nil: nothing. It is not among the texts.
+	Cause error
 }
 
 // NewInvalid is an error for issues found elsewhere.
