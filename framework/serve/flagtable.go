@@ -49,7 +49,7 @@ func (f *flags) set() *flag.FlagSet {
 	set.Var(&f.allowOrigins, "allow-origin", "")
 	set.StringVar(&f.tlsCert, "tls-cert", "", "")
 	set.StringVar(&f.tlsKey, "tls-key", "", "")
-	set.DurationVar(&f.sessionIdle, "session-idle", 0, "")
+	set.Func("session-idle", "", f.setSessionIdle)
 	set.Var(&f.bodyLimit, "body-limit", "")
 	set.Var(&f.page, "page", "")
 	set.StringVar(&f.store, "store", "", "")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -77,6 +78,16 @@ func (l *levelFlag) Set(text string) error {
 		return l.level.Set(text)
 	}
 	return errors.New("want debug, info, warn or error")
+}
+
+// setSessionIdle sets --session-idle. The error of package flag would not say how a time is written.
+func (f *flags) setSessionIdle(text string) error {
+	idle, err := time.ParseDuration(text)
+	if err != nil {
+		return errors.New("want a time such as 30m")
+	}
+	f.sessionIdle = idle
+	return nil
 }
 
 // address completes and checks --http. A host without a port gets the port from PORT, which some

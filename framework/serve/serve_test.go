@@ -207,3 +207,15 @@ func TestServesTheStreams(t *testing.T) {
 		t.Errorf("got %q, want %q (stderr: %s)", out.String(), want, errs.String())
 	}
 }
+
+// TestSessionIdleWithoutUnit: the answer says how a time is written, also for the variable.
+func TestSessionIdleWithoutUnit(t *testing.T) {
+	const want = "want a time such as 30m"
+	if _, _, err := run(t, greeter(), []string{"--http", ":0", "--session-idle", "30"}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("the flag: %v", err)
+	}
+	t.Setenv("KAGAMI_SESSION_IDLE", "30")
+	if _, _, err := run(t, greeter(), []string{"--http", ":0"}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("the variable: %v", err)
+	}
+}
