@@ -195,3 +195,77 @@ func TestNodesConflict(t *testing.T) {
 		}
 	})
 }
+
+// TestNodesEffectsAreNotNews: what a task keeps without a change of its status is not sent to listeners.
+func TestNodesEffectsAreNotNews(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := dialTasks(t, filmed(t, memory.New(), &hooks{}, func(ctx context.Context) (string, error) {
+			for i := range 3 {
+				time.Sleep(time.Second)
+				if _, err := framework.Once(ctx, fmt.Sprint("shot", i), func(context.Context) (int, error) { return i, nil }); err != nil {
+					return "", err
+				}
+			}
+			time.Sleep(time.Second)
+			return "done", nil
+		}))
+		defer p.listen(p.task("film", `{}`))()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		var seen []string
+		for _, m := range p.notifications("notifications/tasks") {
+			seen = append(seen, as2[taskState](t, m).Status)
+		}
+		if got := strings.Join(seen, " "); got != "completed" {
+			t.Errorf("the listener got %q", got)
+		}
+	})
+}
+
+// TestNodesStaleWorkerIsFree: a worker with a result that the store refuses takes the next task.
+func TestNodesStaleWorkerIsFree(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		store := memory.Sized(memory.LeaseLife(time.Second))
+		var runs atomic.Int32
+		p := dialTasks(t, filmed(t, store, &hooks{renewed: func() bool { return true }}, func(context.Context) (string, error) {
+			if runs.Add(1) == 1 {
+				time.Sleep(3 * time.Second)
+			}
+			return "by the first", nil
+		}))
+		p.task("film", `{}`)
+		synctest.Wait()
+		filmed(t, store, &hooks{}, func(context.Context) (string, error) { time.Sleep(time.Minute); return "by the second", nil })
+		time.Sleep(5 * time.Second)
+		next := p.task("film", `{}`)
+		time.Sleep(5 * time.Second)
+		if got := p.get(next); got.Status != "completed" {
+			t.Errorf("%+v", got)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// TestNodesStaleHandlerStops: the first write that the store refuses ends the handler of a worker that has
+// lost its task, although its renewals succeed.
+func TestNodesStaleHandlerStops(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		store, stopped := memory.Sized(memory.LeaseLife(time.Second)), make(chan error, 1)
+		p := dialTasks(t, filmed(t, store, &hooks{renewed: func() bool { return true }}, func(ctx context.Context) (string, error) {
+			time.Sleep(3 * time.Second) // the second node takes the task meanwhile
+			framework.Progress(ctx, 1, 2, "stale")
+			stopped <- ctx.Err()
+			return "stale", ctx.Err()
+		}))
+		id := p.task("film", `{}`)
+		synctest.Wait()
+		filmed(t, store, &hooks{}, func(context.Context) (string, error) { time.Sleep(10 * time.Second); return "new", nil })
+		if err := <-stopped; err == nil {
+			t.Error("the handler goes on")
+		}
+		time.Sleep(20 * time.Second)
+		if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), "new") {
+			t.Errorf("%s: %s", got.Status, got.Result)
+		}
+	})
+}

@@ -326,3 +326,36 @@ func TestElicitationCompleteOnAnotherNode(t *testing.T) {
 		}
 	})
 }
+
+// TestTaskMovesWithAnyError: a task moves to another node when its node stops, even if the error of its
+// handler does not say that the context has ended.
+func TestTaskMovesWithAnyError(t *testing.T) {
+	for what, fails := range map[string]error{"internal": errors.New("signal: killed"), "for the user": framework.UserErrorf("The film is broken.")} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				running := make(chan int, 4)
+				all := nodes(t, 3, func(app *framework.App, node int) {
+					app.Add(framework.Tool("long", func(ctx context.Context, _ struct{}) (string, error) {
+						running <- node
+						select {
+						case <-ctx.Done():
+							return "", fails
+						case <-time.After(time.Minute):
+							return fmt.Sprint("done by ", node), nil
+						}
+					}, framework.Describe("d"), framework.Task(framework.TaskOptional)))
+				})
+				p := dialTasks(t, all[0])
+				id := p.task("long", `{}`)
+				first := <-running
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_ = all[first].Shutdown(ctx) // it says that a handler was cancelled
+				time.Sleep(2 * time.Minute)
+				if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), fmt.Sprint("done by ", 3-first)) {
+					t.Errorf("%s %s", got.Status, got.Result)
+				}
+			})
+		})
+	}
+}

@@ -51,10 +51,10 @@ func (p *onceStep) then(next Handler) Handler {
 
 // keepPassed is called before the client is asked. It journals the steps of OncePerCall that have
 // called next, so that they do not run again in the next round. If a question is already pending,
-// it does not journal anything, because the step itself may have asked that question. Calls that do
-// not ask in rounds do not need the record.
+// it does not journal anything, because the step itself may have asked that question. Calls with a
+// handler that does not run again do not need the record.
 func keepPassed(ctx context.Context) error {
-	for h := callCtxFrom(ctx); h != nil && h.call.Dialect.InputRounds(); h = h.outer() {
+	for h := callCtxFrom(ctx); h != nil && h.call.Replays(); h = h.outer() {
 		for p := h.passed.Load(); p != nil; p = p.outer {
 			_, err := h.call.Once(ctx, h.fullKey(p.key), func(context.Context) ([]byte, error) {
 				return strconv.AppendInt(nil, int64(h.call.Round), 10), nil

@@ -2,10 +2,13 @@ package framework_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -220,4 +223,56 @@ func TestReservedKeys(t *testing.T) {
 		return nil
 	})))
 	newAsker(t, s, protocol.Rev20260728, nil).tool("t", `{}`).ok()
+}
+
+// counting is a step of OncePerCall that counts its runs.
+func counting(runs *atomic.Int32) framework.Middleware {
+	return framework.OncePerCall(framework.OnToolCall("counting", func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
+		runs.Add(1)
+		return next(ctx, call)
+	}))
+}
+
+// TestOncePerCallInTasks: a task runs again for each answer, and a step that has called next does not.
+func TestOncePerCallInTasks(t *testing.T) {
+	t.Parallel()
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		bubble(t, func(t *testing.T) {
+			var steps, runs atomic.Int32
+			s := build(t, quiet().Use(counting(&steps)).Add(framework.Tool("ask", func(ctx context.Context, _ struct{}) (string, error) {
+				runs.Add(1)
+				answer, err := framework.Elicit[name](ctx, "Who?")
+				return answer.Name, err
+			}, framework.Describe("d"), framework.Task(framework.TaskOptional))))
+			p := dial(t, s, rev, withCaps(declares), answering(func(string, json.RawMessage) string { return `"result":` + accepted }))
+			if p.handshake() {
+				p.byID("tasks/result", p.start("ask", `{}`, `{}`).TaskID).mentions("Ada")
+			} else {
+				id := p.task("ask", `{}`)
+				synctest.Wait()
+				p.answer(id, `{"q1":`+accepted+`}`).ok()
+				synctest.Wait()
+			}
+			if steps.Load() != 1 || runs.Load() != 2 {
+				t.Errorf("the step ran %d times in %d runs", steps.Load(), runs.Load())
+			}
+		})
+	})
+}
+
+// TestOncePerCallBeforeDetach: a step that has called next does not run again in the task.
+func TestOncePerCallBeforeDetach(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		var steps, runs atomic.Int32
+		p := dialTasks(t, build(t, quiet().Use(counting(&steps)).Add(framework.Tool("work", func(ctx context.Context, _ struct{}) (string, error) {
+			runs.Add(1)
+			return "done", framework.Detach(ctx)
+		}, framework.Describe("d"), framework.Task(framework.TaskOptional, framework.AfterDetach())))))
+		id := p.task("work", `{}`)
+		synctest.Wait()
+		if got := p.get(id); got.Status != "completed" || steps.Load() != 1 || runs.Load() != 2 {
+			t.Errorf("%s: the step ran %d times in %d runs", got.Status, steps.Load(), runs.Load())
+		}
+	})
 }

@@ -180,6 +180,9 @@ func Detach(ctx context.Context) error {
 	if h == nil || h.call == nil || h.inner != nil {
 		return nil
 	}
+	if err := keepPassed(ctx); err != nil { // the handler runs again in the task
+		return err
+	}
 	return h.call.Detach()
 }
 

@@ -259,3 +259,27 @@ func TestTaskRaces(t *testing.T) {
 	}
 	t.Log(outcomes)
 }
+
+// TestTaskEndsWhileItAsks: a client that waits for a task with an open question gets the end of the task, and
+// its question is withdrawn.
+func TestTaskEndsWhileItAsks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := build(t, talkative())
+		p, other := dial(t, s, core, ada(nil), withCaps(canElicit)), dial(t, s, core, ada(nil))
+		id := p.start("ask", `{}`, `{}`).TaskID
+		synctest.Wait()
+		waiting := make(chan reply, 1)
+		go func() { waiting <- p.byID("tasks/result", id) }()
+		synctest.Wait()
+		if n := len(p.asked); n != 1 {
+			t.Fatalf("%d questions", n)
+		}
+		other.byID("tasks/cancel", id).ok()
+		if got := (<-waiting).code(-32603).Error.Message; got != "the task was cancelled" {
+			t.Errorf("answered with %q", got)
+		}
+		if got := p.notifications("notifications/cancelled"); len(got) != 1 {
+			t.Errorf("withdrawn: %s", got)
+		}
+	})
+}

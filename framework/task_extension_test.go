@@ -333,3 +333,30 @@ func TestTaskOfACallAtShutdown(t *testing.T) {
 		}
 	})
 }
+
+// TestDetachOfACancelledCall: a call that was cancelled before Detach does not become a task, because no
+// client would get its ID.
+func TestDetachOfACancelledCall(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var runs atomic.Int32
+		goOn, over := make(chan struct{}), make(chan struct{})
+		p := dialTasks(t, build(t, quiet().Add(framework.Tool("render", func(ctx context.Context, _ struct{}) (string, error) {
+			if runs.Add(1) == 1 {
+				<-goOn // whatever its context says
+			}
+			return "done", framework.Detach(ctx)
+		}, framework.Describe("d"), framework.Task(framework.TaskOptional, framework.AfterDetach())))))
+		go func() {
+			defer close(over)
+			p.frame(`{"jsonrpc":"2.0","id":"c","method":"tools/call","params":` + p.params("tools/call", `{"name":"render","arguments":{}}`) + `}`)
+		}()
+		synctest.Wait()
+		p.frame(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"c"}}`)
+		close(goOn)
+		<-over
+		synctest.Wait()
+		if n := runs.Load(); n != 1 {
+			t.Errorf("the handler ran %d times", n)
+		}
+	})
+}

@@ -139,3 +139,25 @@ func TestPageOfTasks(t *testing.T) {
 		open("two").call("tasks/list", fmt.Sprintf(`{"cursor":%q}`, next)).code(-32602)
 	})
 }
+
+// TestTaskAnswersOverTheLimit: a client that answers with more than a task keeps gets the reason, and may
+// answer with less.
+func TestTaskAnswersOverTheLimit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := dialTasks(t, build(t, quiet().Add(framework.Tool("ask", func(ctx context.Context, _ struct{}) (string, error) {
+			who, err := framework.Elicit[name](ctx, "Who?")
+			return who.Name, err
+		}, framework.Describe("d"), framework.Task(framework.TaskOptional)))))
+		id := p.task("ask", `{}`)
+		synctest.Wait()
+		large := fmt.Sprintf(`{"q1":{"action":"accept","content":{"name":%q}}}`, strings.Repeat("x", 5<<20))
+		if got := p.answer(id, large).code(-32602).Error.Message; !strings.Contains(got, "too large") {
+			t.Errorf("refused by %q", got)
+		}
+		p.answer(id, `{"q1":`+accepted+`}`).ok()
+		synctest.Wait()
+		if got := p.get(id); got.Status != "completed" {
+			t.Errorf("%+v", got)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package framework_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/framework/testhook"
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
@@ -106,37 +108,103 @@ func TestTasksThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// TestTasksOfAFullStore: a worker whose result the store has no room for asks it seldom, says
-// so in the log, and has brought it soon after there is room.
+// errFull is the error of a full store.
+var errFull = fmt.Errorf("%w (%w)", memory.ErrFull, task.ErrFull)
+
+// TestTasksOfAFullStore: a worker with an outcome that the store has no room for asks it seldom, says so in
+// the log, and has brought it soon after there is room.
 func TestTasksOfAFullStore(t *testing.T) {
+	for status, film := range map[string]func() (string, error){
+		"completed": func() (string, error) { return "done", nil },
+		"failed":    func() (string, error) { return "", &protocol.Error{Code: -32042, Message: "as it is"} },
+	} {
+		t.Run(status, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				entries, logs := observer.New(zapcore.ErrorLevel)
+				var tries, runs atomic.Int32
+				var room atomic.Bool
+				h := &hooks{update: func() error {
+					if tries.Add(1); room.Load() {
+						return nil
+					}
+					return errFull
+				}}
+				app := framework.New("test", "1.0.0", framework.WithLogger(zap.New(entries)), framework.WithStore(hooked{memory.New(), h}))
+				app.Add(framework.Tool("film", func(context.Context, struct{}) (string, error) { runs.Add(1); return film() },
+					framework.Describe("d"), framework.Task(framework.TaskOptional)))
+				p := dialTasks(t, build(t, app))
+				id := p.task("film", `{}`)
+				time.Sleep(10 * time.Minute)
+				if n := tries.Load(); n < 30 || n > 90 {
+					t.Errorf("the store was asked %d times in ten minutes", n)
+				}
+				if n := logs.Len(); n != 1 || !strings.Contains(fmt.Sprint(logs.All()[0].ContextMap()["error"]), "no space") {
+					t.Errorf("the log has %v", logs.All())
+				}
+				room.Store(true)
+				time.Sleep(10 * time.Second)
+				if got := p.get(id); got.Status != status || runs.Load() != 1 {
+					t.Errorf("%+v after %d runs", got, runs.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestTasksOfAFullStoreAtShutdown: a result that waits for room does not delay Shutdown, and another node
+// brings it.
+func TestTasksOfAFullStoreAtShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		entries, logs := observer.New(zapcore.ErrorLevel)
-		var tries atomic.Int32
-		var room atomic.Bool
-		h := &hooks{update: func() error {
-			if tries.Add(1); room.Load() {
-				return nil
-			}
-			return memory.ErrFull
-		}}
-		app := framework.New("test", "1.0.0", framework.WithLogger(zap.New(entries)), framework.WithStore(hooked{memory.New(), h}))
-		app.Add(framework.Tool("film", func(context.Context, struct{}) (string, error) { return "done", nil },
-			framework.Describe("d"), framework.Task(framework.TaskOptional)))
-		p := dialTasks(t, build(t, app))
-		id := p.task("film", `{}`)
-		time.Sleep(10 * time.Minute)
-		if n := tries.Load(); n < 30 || n > 90 {
-			t.Errorf("the store was asked %d times in ten minutes", n)
+		store, film := memory.New(), func(context.Context) (string, error) { return "done", nil }
+		s := filmed(t, store, &hooks{update: func() error { return errFull }}, film)
+		id := dialTasks(t, s).task("film", `{}`)
+		time.Sleep(5 * time.Second)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = s.Shutdown(ctx) // it says that a task was cancelled
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("Shutdown took %v", took)
 		}
-		if n := logs.Len(); n != 1 || !strings.Contains(fmt.Sprint(logs.All()[0].ContextMap()["error"]), "no space") {
-			t.Errorf("the log has %v", logs.All())
-		}
-		room.Store(true)
-		time.Sleep(10 * time.Second)
+		p := dialTasks(t, filmed(t, store, &hooks{}, film))
+		synctest.Wait()
 		if got := p.get(id); got.Status != "completed" {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+// TestTasksWithoutRoomFail: a task without room for its question, or for its effects before another run,
+// fails after one run.
+func TestTasksWithoutRoomFail(t *testing.T) {
+	for what, film := range map[string]func(ctx context.Context) (string, error){
+		"a question": func(ctx context.Context) (string, error) {
+			who, err := framework.Elicit[name](ctx, "Who?")
+			return who.Name, err
+		},
+		"another run": func(context.Context) (string, error) { return "", errors.New("try again") },
+	} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var runs atomic.Int32
+				began := time.Now()
+				h := &hooks{update: func() error {
+					if time.Since(began) > 20*time.Second {
+						return nil
+					}
+					return errFull
+				}}
+				p := dialTasks(t, build(t, quiet(framework.WithStore(hooked{memory.New(), h})).Add(
+					framework.Tool("film", func(ctx context.Context, _ struct{}) (string, error) { runs.Add(1); return film(ctx) },
+						framework.Describe("d"), framework.Task(framework.TaskOptional, framework.Retry(1))))))
+				id := p.task("film", `{}`)
+				time.Sleep(time.Minute)
+				if got := p.get(id); got.Status != "failed" || runs.Load() != 1 {
+					t.Errorf("%s after %d runs", got.Status, runs.Load())
+				}
+			})
+		})
+	}
 }
 
 // walled keeps tasks by the wall clock, which is not the memory's: ten times as long as

@@ -204,6 +204,9 @@ func (b *componentHandler) nested(ctx context.Context, h *callCtx, key string, f
 	result, err = guarded(inside, func(context.Context, struct{}) (protocol.Result, error) {
 		return b.serve(inside, b.info.Name, input)
 	}, struct{}{})
+	if tool, ok := result.(*protocol.CallToolResult); err == nil && ok && tool != nil && tool.IsError && ctx.Err() != nil {
+		return nil, context.Cause(ctx) // it was stopped with the call: the journal must not keep this result
+	}
 	var fault *protocol.Fault
 	var plain *protocol.Error
 	switch {

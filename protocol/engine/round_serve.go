@@ -82,10 +82,13 @@ func (x *exchange) detach(ctx context.Context, h Handler, p protocol.Params, r *
 	if !ok {
 		return nil, errors.New("engine: only a call of a tool can become a task")
 	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, ErrPending) && !errors.Is(cause, ErrShutdown) {
+		return nil, cause // the client has cancelled the call, and would not get the ID of the task
+	}
 	x.call.effects().Finish()
-	journal := &rounds.Journal{}
+	journal := &rounds.Journal{Round: x.call.Round + 1}
 	if r != nil {
-		journal = x.call.journal(0)
+		journal = x.call.journal(1)
 	}
 	journal.Effects = x.call.effects().All()
 	return x.createTask(context.WithoutCancel(ctx), h, call, journal)

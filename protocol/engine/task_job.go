@@ -453,7 +453,7 @@ func (j *job) change(ctx context.Context, runs int, event func(*task.Record) tas
 // decided reports whether another attempt would give the same error. It is false for nil, and for a
 // store that is unavailable or full.
 func decided(err error) bool {
-	for _, of := range []error{errLost, task.ErrTerminal, task.ErrNotFound, task.ErrLimit, task.ErrEvent, task.ErrStatus, task.ErrIgnored} {
+	for _, of := range []error{errLost, task.ErrTerminal, task.ErrNotFound, task.ErrLimit, task.ErrEvent, task.ErrStatus} {
 		if errors.Is(err, of) {
 			return true
 		}

@@ -182,6 +182,8 @@ func (e *Engine) answerTask(ctx context.Context, id string, answers map[string][
 		return nil
 	case errors.Is(err, task.ErrNotFound):
 		return noTask()
+	case errors.Is(err, task.ErrLimit):
+		return protocol.Faultf(protocol.FaultInvalidParams, "the answers are too large to be kept")
 	case err != nil:
 		e.spread(id)
 		return err

@@ -80,11 +80,18 @@ func (j *job) run() bool {
 		c.checkReplay(context.WithoutCancel(ctx), j.h, c.round.Load())
 	}
 	switch cause := context.Cause(j.ctx); {
-	case cause != nil && (!errors.Is(cause, ErrShutdown) || err != nil || asks):
-		return false // the task has ended, or will run again after a restart
+	case cause != nil && (!errors.Is(cause, ErrShutdown) || err != nil || asks || isFailure(result)):
+		return false // the task has ended, or will run again elsewhere or after a restart
 	case asks:
 		run.suspend(ctx, c, err)
 		return false
 	}
 	return run.settle(ctx, c, result, err)
+}
+
+// isFailure reports whether a tool has returned an error as its result. A tool that Shutdown has
+// stopped may do so.
+func isFailure(result protocol.Result) bool {
+	tool, ok := result.(*protocol.CallToolResult)
+	return ok && tool != nil && tool.IsError
 }
