@@ -417,3 +417,43 @@ func TestUnreadable(t *testing.T) {
 		t.Errorf("%d tasks are left, %v", len(list), err)
 	}
 }
+
+// stalled is a writer that waits until it is released.
+type stalled struct {
+	begun   chan struct{} // has an element after the first Write
+	release chan struct{}
+}
+
+func (w *stalled) Write(p []byte) (int, error) {
+	select {
+	case w.begun <- struct{}{}:
+	default:
+	}
+	<-w.release
+	return len(p), nil
+}
+
+// TestBackupToASlowWriter: other operations do not wait for the writer of a backup, also if the file grows.
+func TestBackupToASlowWriter(t *testing.T) {
+	t.Parallel()
+	s, w := open(t), &stalled{begun: make(chan struct{}, 1), release: make(chan struct{})}
+	copied, wrote := make(chan error, 1), make(chan error, 1)
+	go func() { copied <- s.Backup(w) }()
+	<-w.begun
+	go func() { // larger than what is mapped of a new file
+		_, _, err := s.Claims().Claim(context.Background(), "large", make([]byte, 8<<20), time.Hour)
+		wrote <- err
+	}()
+	select {
+	case err := <-wrote:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("a write waits for the writer of the backup")
+	}
+	close(w.release)
+	if err := <-copied; err != nil {
+		t.Error(err)
+	}
+}

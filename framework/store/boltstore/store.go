@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"sync"
 
 	"go.etcd.io/bbolt"
@@ -123,14 +125,27 @@ func (s *Store) Changes() change.Bus { return s.changes }
 // always be renewed, or replaced by a value that is not longer.
 func (s *Store) Claims() claim.Store { return &s.claims }
 
-// Backup writes a copy of the file to w, as of one moment and without the events. The store remains
-// usable. During a long backup the file grows, because space that the backup still reads cannot be
-// reused.
+// Backup writes a copy of the file to w, as of one moment and without the events. It first copies the
+// file within its directory, so that other operations do not wait for w, and removes that copy at the
+// end. The directory needs the space.
 func (s *Store) Backup(w io.Writer) error {
-	err := s.main.db.View(func(tx *bbolt.Tx) error {
-		_, err := tx.WriteTo(w)
+	var spool *os.File
+	err := s.main.db.View(func(tx *bbolt.Tx) (err error) {
+		if spool, err = os.CreateTemp(filepath.Dir(tx.DB().Path()), "backup-*"); err != nil {
+			return err
+		}
+		_, err = tx.WriteTo(spool)
 		return err
 	})
+	if spool != nil {
+		defer func() { _, _ = spool.Close(), os.Remove(spool.Name()) }()
+	}
+	if err == nil {
+		_, err = spool.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		_, err = io.Copy(w, spool)
+	}
 	if err != nil {
 		return fault("copying", err)
 	}

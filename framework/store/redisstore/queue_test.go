@@ -269,3 +269,36 @@ func TestClose(t *testing.T) {
 	create(t, queueOf(storeWith(t, client)), "a")
 	wantTask(t, queueOf(storeWith(t, client)), "a") // the closed one took nothing
 }
+
+// TestCloseKeepsNothing: a task that arrives while Close waits for the reader goes to another store, and
+// does not count as taken.
+func TestCloseKeepsNothing(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	life := redisstore.LeaseLife(2 * time.Second)
+	s := queueOf(storeOn(t, server.Addr(), life, redisstore.Sweep(100*time.Millisecond)))
+	for i := range 5 {
+		closing := redisstore.New(clientOf(t, server.Addr()), life)
+		ended, closed := make(chan error, 1), make(chan error, 1)
+		go func() {
+			_, err := queueOf(closing).Take(t.Context())
+			ended <- err
+		}()
+		time.Sleep(300 * time.Millisecond) // its reader waits at Redis then
+		go func() { closed <- closing.Close() }()
+		if err := <-ended; !errors.Is(err, redisstore.ErrClosed) {
+			t.Errorf("Take: %v", err)
+		}
+		id := fmt.Sprint(i)
+		create(t, s, id)
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		if l := wantTask(t, s, id); l.Again {
+			t.Errorf("task %s is said to have run", id)
+		}
+		if err := s.Delete(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+	}
+}

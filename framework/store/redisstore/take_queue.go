@@ -296,7 +296,8 @@ func (l *takeQueue) await(ctx context.Context, n int) ([]delivery, error) {
 		id, _ := m.Values["i"].(string)
 		deliveries = append(deliveries, delivery{task: id, entry: m.ID, count: 1})
 	}
-	return l.accept(ctx, deliveries)
+	// Close may have ended ctx meanwhile. The entries belong to this store, which must give them back.
+	return l.accept(context.WithoutCancel(ctx), deliveries)
 }
 
 // accept drops entries that have ended.
