@@ -18,7 +18,7 @@ import (
 // Audit writes one JSON line per logical call, when the call is over:
 //
 //	{"time":"2026-07-28T12:00:00.123Z","issuer":"https://id.example","subject":"ann","address":"192.0.2.1:4711",
-//	 "method":"tools/call","name":"refund","outcome":"rejected","code":-32602,"durationMs":12.5,"rounds":2,"call":"k7-1","task":"..."}
+//	 "method":"tools/call","name":"refund","outcome":"limited","code":429,"durationMs":12.5,"rounds":2,"call":"k7-1","task":"..."}
 //
 // The principal identifies the caller. Without a principal, "session" is a digest of the session's
 // ID, because anyone who has the ID itself can use the session. Name is the component's name or the
@@ -26,9 +26,9 @@ import (
 // and results are not written.
 //
 // The outcome is a framework.Outcome, or "panic" if a later step panicked. If the caller lacks
-// scopes, the outcome is "denied", even if the caller receives a different error. Code is the
-// JSON-RPC error code. The duration covers only the last round. A call whose client never answers a
-// question has no line, because it is not over.
+// scopes, the outcome is "denied", even if the caller receives a different error. Code is the code of
+// a protocol.Error, such as 429; other errors have none. The duration covers only the last round. A
+// call whose client never answers a question has no line, because it is not over.
 //
 // Audit writes each line with one Write, before the call is answered. Writes do not overlap, so w
 // may be a file opened for appending. If w blocks, all calls wait. If a write fails, the line is

@@ -3,6 +3,7 @@ package middleware_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,5 +66,26 @@ func TestDeniedCallsAreSeen(t *testing.T) {
 	}
 	if ran {
 		t.Error("a step of another phase saw it")
+	}
+}
+
+// TestTraceNamesDeniedCalls: the span of a refused call is named after the method of the call, also if the one before
+// had another.
+func TestTraceNamesDeniedCalls(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		X string `json:"x,omitempty"`
+	}
+	traced := &spans{}
+	s := build(t, quiet().Use(middleware.TraceWith(traced, nil)).Add(
+		framework.Prompt("p", func(context.Context, in) (framework.Messages, error) { return nil, nil }, framework.Scopes("orders"))))
+	request(t.Context(), t, s, "prompts/get", "", `"name":"p",`)
+	request(t.Context(), t, s, "completion/complete", "", `"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"x","value":""},`)
+	var names []string
+	for _, span := range traced.all() {
+		names = append(names, span.name)
+	}
+	if want := []string{"prompts/get p", "completion/complete p"}; !slices.Equal(names, want) {
+		t.Errorf("spans %q, want %q", names, want)
 	}
 }

@@ -60,6 +60,7 @@ func TestLoggingHidesSecrets(t *testing.T) {
 		"by pattern":               {`{"user":"order correct-horse x"}`, `{"user":"order [hidden] x"}`},
 		"a bearer token":           {`{"user":"Bearer correct-horse-battery"}`, `{"user":"[hidden]"}`},
 		"a JSON web token":         {`{"user":"it is ` + jwt + `."}`, `{"user":"it is [hidden]"}`},
+		"in a URL, with an @":      {`{"user":"postgres://ann:correct@horse-battery@db/x"}`, `{"user":"postgres[hidden]db/x"}`},
 		"in a URL":                 {`{"user":"postgres://ann:correct-horse@db/x"}`, `{"user":"postgres[hidden]db/x"}`},
 		"another case":             {`{"user":"ann","Word":"correct-horse"}`, `{"user":"ann","Word":"[hidden]"}`},
 		"misspelled":               {`{"user":"ann","wrod":"correct-horse"}`, `{"user":"ann","wrod":"[hidden]"}`},

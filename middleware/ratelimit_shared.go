@@ -29,6 +29,9 @@ var (
 // takeShared takes one event from a bucket in the store. Calls of this process for the same bucket
 // take turns. If takeShared returns an error, this process counts alone.
 func (l *limiter) takeShared(ctx context.Context, store claim.Store, who caller) (after time.Duration, ok bool, err error) {
+	if l.paused() { // the call that tries the store may have the turn of this caller, and no other call waits for it
+		return 0, false, errAway
+	}
 	key := l.key("bucket", string(who.kind)+strconv.Itoa(len(who.a))+":"+who.a+who.b, 0)
 	mine, err := l.turns.enter(ctx, key)
 	if err != nil {
@@ -106,8 +109,15 @@ func (l *limiter) key(what, who string, n int) string {
 // wait until the store fails again.
 const awayPause = time.Second
 
-// asks reports whether to use the store. After a failure it returns true for only one call in each
-// awayPause, which finds out whether the store answers again.
+// paused reports whether the store has failed and must not be used yet.
+func (l *limiter) paused() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.away.IsZero() && time.Now().Before(l.away)
+}
+
+// asks reports whether to use the store. After a failure it returns true for one call at a time, which
+// finds out whether the store answers again. heard ends its attempt.
 func (l *limiter) asks() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +128,7 @@ func (l *limiter) asks() bool {
 	if now.Before(l.away) {
 		return false
 	}
-	l.away = now.Add(awayPause)
+	l.away = now.Add(2 * awayPause) // longer than Redis takes to fail
 	return true
 }
 

@@ -180,3 +180,32 @@ func TestRateLimitPendingCallIsShared(t *testing.T) {
 		t.Errorf("the store was asked %d times on a context that was over", n)
 	}
 }
+
+// TestRateLimitStoreStuckForOneCaller: while the store does not answer, the calls of one caller do not wait for the
+// call that tries it.
+func TestRateLimitStoreStuckForOneCaller(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{Store: memory.New().Claims(), takes: time.Millisecond}
+		s := build(t, quiet().Use(middleware.RateLimit(middleware.Rate{Events: 100_000, Per: time.Hour, Store: store})).Add(doing(nothing)))
+		store.stuck.Store(true)
+		call(as(t.Context(), "x"), t, s, `{}`) // it finds out
+		var all sync.WaitGroup
+		var waited atomic.Int32
+		for begun := time.Now(); time.Since(begun) < 20*time.Second; time.Sleep(10 * time.Millisecond) {
+			all.Go(func() {
+				before := time.Now()
+				if got := call(as(t.Context(), "x"), t, s, `{}`); got.Error != nil {
+					t.Errorf("refused: %s", got.raw)
+				}
+				if time.Since(before) > 0 {
+					waited.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if n := store.asked.Load(); waited.Load() >= n {
+			t.Errorf("%d calls waited, and the store was asked %d times", waited.Load(), n)
+		}
+	})
+}

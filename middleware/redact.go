@@ -21,7 +21,7 @@ var secretText = regexp.MustCompile(strings.Join([]string{
 	`\bgh[pousr]_[A-Za-z0-9]{20,}`, `\bgithub_pat_\w{20,}`, `\bglpat-[\w-]{16,}`,
 	`\bxox[abeoprs]-[\w-]{10,}`, `\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`, `\bAIza[\w-]{30,}`,
 	`-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*-----|\z)`,
-	`://[^/\s:@]*:[^/\s@]+@`,
+	`://[^/\s:@]*:[^/\s]+@`, // up to the last @, as in url.Parse
 }, "|"))
 
 // redactor hides secrets in texts for a log.

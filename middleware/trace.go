@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel"
@@ -120,13 +121,15 @@ func sent[C propagation.TextMapCarrier](keys [][2]string, spelling int, carrier 
 	return len(keys) == 0 || slices.ContainsFunc(keys, func(key [2]string) bool { return carrier.Get(key[spelling]) != "" })
 }
 
-// spanName returns the name of a span, such as "tools/call search". It is made once per component
-// and kept in known. It contains nothing that a client chooses, such as a URI.
+// spanName returns the name of a span, such as "tools/call search". The latest one is kept in known,
+// because most calls of a component have one method. It contains nothing that a client chooses, such
+// as a URI.
 func spanName(known *atomic.Pointer[string], call *framework.Call) string {
 	if call.Component.Name == "" || call.Component.Name == call.Method {
 		return call.Method
 	}
-	if name := known.Load(); name != nil {
+	// Calls that scopes refuse pass one chain, whatever their method.
+	if name := known.Load(); name != nil && len(*name) == len(call.Method)+1+len(call.Component.Name) && strings.HasPrefix(*name, call.Method) {
 		return *name
 	}
 	name := call.Method + " " + call.Component.Name

@@ -103,12 +103,20 @@ func (p *process) end() error {
 		return fmt.Errorf("killing the server process: %w", err)
 	}
 	<-p.exited
+	if p.failure() == nil { // it ended by itself at the same moment
+		return nil
+	}
 	return errors.New("stdio: the server process had to be killed")
 }
 
 // waited waits for the process, for the grace period. It returns false if the process is still
 // running.
 func (p *process) waited() bool {
+	select {
+	case <-p.exited: // without a grace period the timer is ready, too
+		return true
+	default:
+	}
 	timer := time.NewTimer(p.grace)
 	defer timer.Stop()
 	select {

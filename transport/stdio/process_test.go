@@ -313,3 +313,22 @@ func TestConnClosesStreams(t *testing.T) {
 		t.Error("the server can still write")
 	}
 }
+
+// TestCloseAfterTheEnd: a server that has ended by itself was not killed, also without a grace period.
+func TestCloseAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	needUnix(t)
+	for range 20 {
+		conn, err := stdio.Dial(t.Context(), exec.Command("sh", "-c", "exit 0"), stdio.Grace(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(t.Context()); !errors.Is(err, io.EOF) {
+			t.Errorf("Read: %v, want io.EOF", err)
+		}
+		time.Sleep(20 * time.Millisecond) // until Wait has returned
+		if err := conn.Close(); err != nil {
+			t.Fatalf("Close: %v", err)
+		}
+	}
+}
