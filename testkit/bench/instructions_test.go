@@ -27,8 +27,9 @@ const (
 
 const figures = "testdata/instructions.json"
 
-// TestInstructions counts the user-mode instructions of one call over HTTP, by callgrind: they do not
-// depend on what else the machine does. A count that is more than 3 % above the figure on file fails.
+// TestInstructions counts the user-mode instructions of one call over HTTP, by callgrind. A busy machine
+// adds some, because the runtime then waits more often, so a count above the figure on file is taken
+// again, and the least of three counts. If it is more than 3 % above the figure, the test fails.
 // If one is more than 3 % below, the log says so: write the file again with KAGAMI_UPDATE=1.
 func TestInstructions(t *testing.T) {
 	if os.Getenv("KAGAMI_FULL") == "" {
@@ -38,10 +39,16 @@ func TestInstructions(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, programs["kagami"]).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	counted := map[string]int{}
+	known, counted := onFile(t), map[string]int{}
 	for _, era := range []load.Era{load.Handshake(), load.Stateless()} {
 		for tool, arguments := range map[string]string{"add": sample.AddCall, "search": sample.SearchCall} {
-			counted[era.Version+" "+tool] = instructions(t, program, era, era.Call(tool, arguments))
+			id, call := era.Version+" "+tool, era.Call(tool, arguments)
+			counted[id] = instructions(t, program, era, call)
+			for range 2 {
+				if float64(counted[id]) > slack*float64(known[id]) {
+					counted[id] = min(counted[id], instructions(t, program, era, call))
+				}
+			}
 		}
 	}
 	if os.Getenv("KAGAMI_UPDATE") != "" {
@@ -56,17 +63,23 @@ func TestInstructions(t *testing.T) {
 	compare(t, counted)
 }
 
-// compare holds the counts against the figures on file.
-func compare(t *testing.T, counted map[string]int) {
+// onFile returns the figures on file.
+func onFile(t *testing.T) (known map[string]int) {
 	t.Helper()
 	text, err := os.ReadFile(figures)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var known map[string]int
 	if err := json.Unmarshal(text, &known); err != nil {
 		t.Fatal(err)
 	}
+	return known
+}
+
+// compare holds the counts against the figures on file.
+func compare(t *testing.T, counted map[string]int) {
+	t.Helper()
+	known := onFile(t)
 	if len(known) != len(counted) {
 		t.Errorf("%s has %d figures, want %d", figures, len(known), len(counted))
 	}
