@@ -80,6 +80,9 @@ func (a *cli) bench(ctx context.Context, c *client.Client, server, args []string
 		return err
 	}
 	took, failed, whole := run.measure(ctx, call)
+	if ctx.Err() != nil { // an interrupt, or --timeout
+		return ctx.Err()
+	}
 	if len(took) == 0 {
 		return fmt.Errorf("all %d calls failed: %w", run.calls, failed)
 	}

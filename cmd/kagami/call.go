@@ -52,6 +52,9 @@ several, each file after the first gets a number: shot.png, shot-2.png. If there
 			if err := a.tasks.check(); err != nil {
 				return err
 			}
+			if a.json && a.output != "" {
+				return errOutputJSON
+			}
 			if a.tasks.task && !a.tasks.detach {
 				a.unhurried(cmd)
 			}

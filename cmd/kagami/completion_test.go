@@ -141,6 +141,10 @@ func TestBench(t *testing.T) {
 	if out, errs, code := kagami(t, "bench", everything, "test_error_handling"); code != 5 || out != "" {
 		t.Errorf("a tool that fails: exit code %d\n%s%s", code, out, errs)
 	}
+	out, errs, code = kagami(t, "bench", everything, "test_simple_text", "-n", "1000000", "--timeout", "2s")
+	if code == 0 || out != "" || !strings.Contains(errs, "the server took longer than 2s (--timeout)") {
+		t.Errorf("a time limit: exit code %d\n%s%s", code, out, errs)
+	}
 	if _, _, code := kagami(t, "bench", everything, "test_simple_text", "-n", "0"); code != 2 {
 		t.Errorf("no calls: exit code %d", code)
 	}

@@ -114,10 +114,19 @@ func compacted(text []byte) string {
 // inlineServers finds an inline table of servers. TOML has no tables beside it.
 var inlineServers = regexp.MustCompile(`(?m)^[ \t]*["']?mcp_servers["']?[ \t]*=`)
 
+// hasInline reports whether the file has an inline table of servers. A line within a text of several
+// lines does not count: the TOML before it is not complete.
+func hasInline(text []byte) bool {
+	return slices.ContainsFunc(inlineServers.FindAllIndex(text, -1), func(at []int) bool {
+		var before map[string]any
+		return toml.Unmarshal(text[:at[0]], &before) == nil
+	})
+}
+
 // with returns the text of the file with one more entry, and the text of the entry.
 func (f *configFile) with(r *clients.Server) (text []byte, entry string, err error) {
 	if f.client.Member == "" {
-		if inlineServers.Match(f.text) {
+		if hasInline(f.text) {
 			return nil, "", fmt.Errorf("%s has mcp_servers in one line, where a table cannot be added: add by hand what --print shows", f.path)
 		}
 		entry = r.TOML()

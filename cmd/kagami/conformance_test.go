@@ -105,7 +105,9 @@ func TestConformanceOfSloppyServer(t *testing.T) {
 		!strings.Contains(errs, "broken rules: 6") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
-	if _, errs, code := kagami(t, "conformance", "http://127.0.0.1:1/mcp"); code != 4 {
-		t.Errorf("exit code %d: %s", code, errs)
+	for _, nowhere := range []string{"http://127.0.0.1:1/mcp", "./nowhere"} {
+		if _, errs, code := kagami(t, "conformance", nowhere); code != 4 {
+			t.Errorf("%s: exit code %d: %s", nowhere, code, errs)
+		}
 	}
 }

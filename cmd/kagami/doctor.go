@@ -115,7 +115,12 @@ No tool is called. The exit code is 1 if clients cannot work with the server.`,
 			if err != nil {
 				return err
 			}
-			p := &diagnosis{cli: a, server: server, bearer: cmp.Or(a.token(), a.loginToken(cmd.Context(), server)), idle: idle, http: &http.Client{Timeout: patience}}
+			p := &diagnosis{cli: a, server: server, bearer: a.token(), idle: idle, http: &http.Client{Timeout: patience}}
+			if fields, err := a.fields(); err != nil {
+				return err
+			} else if p.bearer == "" && fields.Get("Authorization") == "" {
+				p.bearer = a.loginToken(cmd.Context(), server)
+			}
 			p.examine(cmd.Context())
 			if err := cmd.Context().Err(); err != nil {
 				return err
@@ -180,6 +185,7 @@ func (p *diagnosis) speak(ctx context.Context, target func() (client.Target, err
 		}
 	}()
 	spoken, refused := []string{}, []string{}
+	var latest *surface.Surface // at the newest revision that it supports
 	for i, revision := range protocol.Revisions() {
 		newest := i == len(protocol.Revisions())-1
 		began := time.Now()
@@ -200,13 +206,12 @@ func (p *diagnosis) speak(ctx context.Context, target func() (client.Target, err
 		if took := time.Since(began); took > slowStart {
 			p.finds("slow-start", "at revision %s, it took %s until it had listed what it offers", revision, took.Round(100*time.Millisecond))
 		}
-		if newest || len(refused) > 0 && len(spoken) == 1 {
-			p.offers(all)
-		}
+		latest = all
 	}
-	if len(spoken) == 0 {
+	if latest == nil {
 		return
 	}
+	p.offers(latest)
 	p.fine("revisions %s", strings.Join(spoken, ", "))
 	if len(refused) > 0 {
 		p.finds("revisions", "it does not support %s", strings.Join(refused, ", "))

@@ -215,3 +215,27 @@ func sources(t *testing.T) string {
 	}
 	return all.String()
 }
+
+// TestDoctorOfEarlierRevisions checks that doctor examines a server that refuses the newest
+// revision, as most servers of other SDKs do.
+func TestDoctorOfEarlierRevisions(t *testing.T) {
+	t.Parallel()
+	server, err := framework.New("diagnosis", "1").Add(framework.Func("add", func(a, b int) int { return a + b }, framework.Params("a", "b"), framework.Describe("Adds"))).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Shutdown(context.WithoutCancel(t.Context())) })
+	handler := nethttp.Handler(server)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") == "2026-07-28" {
+			http.Error(w, "an unknown revision", http.StatusBadRequest)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	found, fine, errs, code := codes(t, s.URL+"/mcp")
+	if code != 0 || !slices.Contains(found, "revisions") || strings.Count(fine, "diagnosis 1; tools: 1") != 1 {
+		t.Errorf("%q, exit code %d\n%s\n%s", found, code, fine, errs)
+	}
+}

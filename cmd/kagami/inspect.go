@@ -72,7 +72,7 @@ func (a *cli) inspect(cmd *cobra.Command, args []string, chain, strict bool) err
 	ctx := cmd.Context()
 	program, cleanup, err := a.program(ctx, server)
 	if err != nil {
-		return err
+		return &unreachedError{err}
 	}
 	defer func() { _ = cleanup() }()
 	doc, err := a.ownReport(ctx, program)

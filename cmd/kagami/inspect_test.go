@@ -65,6 +65,7 @@ func TestInspectOthers(t *testing.T) {
 		"other JSON":       {[]string{"inspect", program("other", "echo '{}'"), "--chain"}, 1, "does not support --inspect=json"},
 		"a faulty app":     {[]string{"inspect", faulty, "--chain"}, 1, "the server does not start\nkagami: 1 problem"},
 		"fails in the end": {[]string{"inspect", program("late", `echo '{"revision":"2026-07-28"}'; echo late >&2; exit 1`), "--chain"}, 4, "exit status 1\nlate"},
+		"no such path":     {[]string{"inspect", "./nowhere"}, 4, "want a Go package or a program"},
 		"a package":        {[]string{"inspect", crashes}, 4, "connecting to " + crashes + ": "},
 		"a URL":            {[]string{"inspect", "http://127.0.0.1:1/mcp", "--chain"}, 2, "does not show its middleware"},
 		"a revision":       {[]string{"inspect", everything, "--chain", "--revision", "2025-11-25"}, 2, "the same at all revisions"},

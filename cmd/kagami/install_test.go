@@ -214,6 +214,12 @@ func codexFiles(t *testing.T, dirs directories) {
 			t.Errorf("%q: exit code %d, now %q, %v\n%s", text, code, now, err, errs)
 		}
 	}
+	write("notes = \"\"\"\nmcp_servers = {}\n\"\"\"\n") // no table of servers
+	for _, command := range [][]string{{"install", everything, "--name", "more"}, {"uninstall", "more"}} {
+		if _, errs, code := kagami(t, append(command, "--client", "codex", "--yes")...); code != 0 {
+			t.Errorf("beside a text of several lines, %s: exit code %d\n%s", command[0], code, errs)
+		}
+	}
 	write("[mcp_servers.away]\nurl = \"https://mcp.example.com/mcp\"\nhttp_headers = { X-Team = \"a\" }\n")
 	if out, errs, code := kagami(t, "install", "away", "--client", "cursor", "--print"); code != 0 || !strings.Contains(out, `"X-Team": "a"`) {
 		t.Errorf("from Codex to Cursor: exit code %d\n%s%s", code, out, errs)
@@ -272,12 +278,14 @@ func TestChangedMeanwhile(t *testing.T) {
 func discovers(t *testing.T, dirs directories) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	project := `{"mcpServers":{"mine":{"command":"` + everything + `","args":["--stdio"],"env":{"KAGAMI_LOG_LEVEL":"error"}},"far":{"url":"https://mcp.example.com/mcp"},"old":{"command":"/another"}}}`
+	project := `{"mcpServers":{"mine":{"command":"` + everything + `","args":["--stdio"],"env":{"KAGAMI_LOG_LEVEL":"error"}},"MCP_DOCKER":{"command":"` + everything + `","args":["--stdio"]},"far":{"url":"https://mcp.example.com/mcp"},"old":{"command":"/another"}}}`
 	if err := os.WriteFile("mcp.json", []byte(project), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, errs, code := kagami(t, "call", "mine", "test_simple_text"); code != 0 || !strings.Contains(out, "simple text") {
-		t.Errorf("by name: exit code %d\n%s%s", code, out, errs)
+	for _, name := range []string{"mine", "MCP_DOCKER"} {
+		if out, errs, code := kagami(t, "call", name, "test_simple_text"); code != 0 || !strings.Contains(out, "simple text") {
+			t.Errorf("by the name %s: exit code %d\n%s%s", name, code, out, errs)
+		}
 	}
 	if out, errs, code := kagami(t, "install", "mine", "--name", "other", "--client", "cursor", "--print"); code != 0 || !strings.Contains(out, everything) || !strings.Contains(out, `"KAGAMI_LOG_LEVEL": "error"`) {
 		t.Errorf("from one file into another: exit code %d\n%s%s", code, out, errs)

@@ -164,6 +164,8 @@ func TestCommands(t *testing.T) {
 		{"too much", []string{"tools", everything, "more"}, 2, "", `unexpected argument "more"`},
 		{"not a pair", []string{"call", everything, "slow", "5"}, 2, "", "want key=value"},
 		{"not a pair, prompt", []string{"prompt", everything, "x", "5"}, 2, "", "want key=value"},
+		{"a file and JSON", []string{"call", everything, "test_simple_text", "--json", "-o", "x"}, 2, `"kind":"usage"`, "--output and --json exclude each other"},
+		{"unknown revision, conformance", []string{"conformance", everything, "--revision", "2025-11-24"}, 2, "", "want one of 2024-11-05"},
 		{"unknown revision", []string{"tools", everything, "--revision", "2024-01-01"}, 2, "", "want one of 2024-11-05"},
 		{"unfinished quote", []string{"tools", "--cmd", "'a"}, 2, "", "unfinished quote"},
 		{"no such path", []string{"tools", "./nowhere"}, 4, "", "want a Go package or a program"},

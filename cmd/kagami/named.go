@@ -23,7 +23,7 @@ type namedServer struct {
 func (a *cli) lookUp(name string) ([]string, error) {
 	_, noFile := os.Stat(name)
 	_, noProgram := exec.LookPath(name)
-	if !goodName.MatchString(name) || noFile == nil || noProgram == nil {
+	if isURL(name) || noFile == nil || noProgram == nil {
 		return []string{name}, nil
 	}
 	found := serversNamed(name)
@@ -40,8 +40,8 @@ func (a *cli) lookUp(name string) ([]string, error) {
 	for variable, value := range first.entry.Env {
 		a.serverEnv = append(a.serverEnv, variable+"="+value)
 	}
-	for field, value := range first.entry.Headers {
-		a.headers = append(a.headers, field+": "+value)
+	for _, field := range slices.Sorted(maps.Keys(first.entry.Headers)) { // the cache of listings depends on the order
+		a.headers = append(a.headers, field+": "+first.entry.Headers[field])
 	}
 	return first.entry.Words(), nil
 }

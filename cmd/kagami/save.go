@@ -10,6 +10,8 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
+var errOutputJSON = usagef("--output and --json exclude each other: --json prints the whole result")
+
 // save writes the bytes of all contents to one file.
 func save(path string, contents []protocol.Contents) error {
 	if len(contents) == 0 {

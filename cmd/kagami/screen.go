@@ -161,7 +161,7 @@ func wrap(line string, width int) []string {
 	if width < leastWidth || utf8.RuneCountInString(line) <= width {
 		return []string{line}
 	}
-	hang := len(line) - len(strings.TrimLeft(line, " "))
+	hang := min(len(line)-len(strings.TrimLeft(line, " ")), width/2) // or a part would have nothing but its indent
 	if column := strings.LastIndex(line, "  "); column > hang && utf8.RuneCountInString(line[:column+2]) <= width/2 {
 		hang = utf8.RuneCountInString(line[:column+2])
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ func TestWrap(t *testing.T) {
 		"  city     string   The city, one of those that forecast knows":  "  city     string   The city, one of\n                    those that forecast\n                    knows",
 		"    " + strings.Repeat("x", 50):                                  "    " + strings.Repeat("x", 36) + "\n    " + strings.Repeat("x", 14),
 		"    Dès l'été où l'âme est né, tout ça dépend de l'œuvre passée": "    Dès l'été où l'âme est né, tout ça\n    dépend de l'œuvre passée",
+		strings.Repeat(" ", 50) + "far away":                              "\n" + strings.Repeat(" ", 20) + "far away",
 	} {
 		if got := strings.Join(wrap(line, width), "\n"); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -23,6 +25,19 @@ func TestWrap(t *testing.T) {
 	}
 	if got := wrap(strings.Repeat("x ", 50), 10); len(got) != 1 {
 		t.Errorf("a narrow terminal: %q", got)
+	}
+}
+
+// TestLogWithoutLineBreak checks that the last words of a server are shown, although no line break
+// follows.
+func TestLogWithoutLineBreak(t *testing.T) {
+	t.Parallel()
+	for _, quiet := range []string{"-q", "-q=false"} {
+		var errs shared
+		a := &cli{out: io.Discard, errs: &screen{w: &errs}}
+		if code := a.run(t.Context(), []string{"tools", quiet, "--", "sh", "-c", "printf 'no database' >&2; exit 1"}); code != 4 || !strings.Contains(errs.String(), "no database\n") {
+			t.Errorf("%s: exit code %d\n%s", quiet, code, errs.String())
+		}
 	}
 }
 

@@ -143,7 +143,9 @@ func (a *cli) session(
 	err = cause(ctx, body(ctx, c))
 	// The exit status of the process is not an error of the command. It matters only if the process
 	// ended before its last answer.
-	if ended := c.Close(); ended != nil && errors.Is(err, io.ErrUnexpectedEOF) {
+	ended := c.Close()
+	a.log.finish()
+	if ended != nil && errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w (%w)", err, ended)
 	}
 	return err

@@ -71,11 +71,26 @@ func (l *serverLog) line(text string) {
 	_, _ = io.WriteString(l.to, readable(text, l.verbose, l.screen)+"\n")
 }
 
+// finish shows or keeps the end of a log that has no line break. Call it when the server has ended. A
+// nil log has none.
+func (l *serverLog) finish() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.part) > 0 {
+		l.line(string(l.part))
+		l.part = nil
+	}
+}
+
 // unseen returns the last lines that were not shown, after a line break. A nil log has none.
 func (l *serverLog) unseen() string {
 	if l == nil {
 		return ""
 	}
+	l.finish()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.last) == 0 {

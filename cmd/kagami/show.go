@@ -69,6 +69,9 @@ func (a *cli) readCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if a.json && output != "" {
+				return errOutputJSON
+			}
 			return a.session(cmd.Context(), server, func(ctx context.Context, c *client.Client) error {
 				return a.read(ctx, c, rest[0], output)
 			})

@@ -167,6 +167,9 @@ func (a *cli) whereabouts(server []string, t *client.Task, verb string) string {
 	id := t.ID()
 	command := "kagami tasks " + verb
 	url := len(server) == 1 && isURL(server[0])
+	if a.serverName != "" { // its configuration has the command line or URL, the environment and the header fields
+		server = []string{a.serverName}
+	}
 	if len(server) == 1 {
 		command += " " + shellWord(server[0]) + " " + shellWord(id)
 	} else {
@@ -186,7 +189,7 @@ func (a *cli) whereabouts(server []string, t *client.Task, verb string) string {
 		return "the server was started for this command, and its tasks end with it; if it keeps them in a store, ask with:\n  " + command
 	case t.Bound() && a.anonymous():
 		return "the task ends with the session of this command; if the server knows you without --bearer and --header, ask with:\n  " + command
-	case !a.anonymous():
+	case !a.anonymous() && a.serverName == "":
 		command += " (with the same --bearer and --header)"
 	}
 	return "the task continues; ask for it with:\n  " + command

@@ -8,8 +8,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -24,7 +27,13 @@ type watcher struct {
 	files   *fsnotify.Watcher
 	changed chan struct{}
 	done    chan struct{}
+
+	mu       sync.Mutex // guards embedded
+	embedded []embedding
 }
+
+// embedding is a pattern of go:embed in a package.
+type embedding struct{ dir, pattern string }
 
 func watch() (*watcher, error) {
 	files, err := fsnotify.NewWatcher()
@@ -54,7 +63,7 @@ func (w *watcher) run() {
 			if !open {
 				return
 			}
-			if event.Op != fsnotify.Chmod && isSource(event.Name) {
+			if event.Op != fsnotify.Chmod && w.isSource(event.Name) {
 				timer.Reset(settle)
 			}
 		case _, open := <-w.files.Errors:
@@ -71,18 +80,44 @@ func (w *watcher) run() {
 	}
 }
 
-// isSource reports whether a file may belong to a program. Editors write their own files beside the
-// source.
-func isSource(path string) bool {
-	name := filepath.Base(path)
-	return !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "~") && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "#")
+// compiled lists the endings of the files that the go command reads.
+var compiled = []string{
+	".go", ".mod", ".sum", ".work", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90",
+	".s", ".S", ".sx", ".swig", ".swigcxx", ".syso",
+}
+
+// isSource reports whether a file belongs to a program: the go command compiles it, or a pattern of
+// go:embed matches it. Editors write their own files beside the source, and a server may write its
+// log or its data there.
+func (w *watcher) isSource(file string) bool {
+	name := filepath.Base(file)
+	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "#") {
+		return false
+	}
+	if slices.Contains(compiled, filepath.Ext(name)) {
+		return true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.embedded, func(e embedding) bool { return e.has(file) })
+}
+
+// has reports whether the pattern matches the file, or a directory that contains the file.
+func (e embedding) has(file string) bool {
+	name, err := filepath.Rel(e.dir, file)
+	for ; err == nil && filepath.IsLocal(name) && name != "."; name = filepath.Dir(name) {
+		if ok, _ := path.Match(e.pattern, filepath.ToSlash(name)); ok { // the go command reports wrong patterns
+			return true
+		}
+	}
+	return false
 }
 
 // follow watches the directories of the package, and of imported packages in the same workspace,
 // with their embedded files. It does not watch the module cache. If the package cannot be read, the
 // directories of the last call stay watched.
 func (w *watcher) follow(ctx context.Context, pkg string) error {
-	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-deps", "-json=Dir,Standard,Module,EmbedFiles", pkg)
+	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-deps", "-json=Dir,Standard,Module,EmbedFiles,EmbedPatterns", pkg)
 	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
 		cmd.Dir, cmd.Args[len(cmd.Args)-1] = pkg, "."
 	}
@@ -90,13 +125,13 @@ func (w *watcher) follow(ctx context.Context, pkg string) error {
 	if err != nil {
 		return fmt.Errorf("listing the packages: %w", err)
 	}
-	dirs := map[string]bool{}
+	dirs, embedded := map[string]bool{}, []embedding{}
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p struct {
-			Dir        string
-			Standard   bool
-			EmbedFiles []string
-			Module     *struct {
+			Dir                       string
+			Standard                  bool
+			EmbedFiles, EmbedPatterns []string
+			Module                    *struct {
 				Main    bool
 				GoMod   string
 				Dir     string
@@ -119,7 +154,13 @@ func (w *watcher) follow(ctx context.Context, pkg string) error {
 		for _, file := range p.EmbedFiles {
 			dirs[filepath.Dir(filepath.Join(p.Dir, file))] = true
 		}
+		for _, pattern := range p.EmbedPatterns {
+			embedded = append(embedded, embedding{p.Dir, strings.TrimPrefix(pattern, "all:")})
+		}
 	}
+	w.mu.Lock()
+	w.embedded = embedded
+	w.mu.Unlock()
 	var failed error
 	for dir := range dirs {
 		failed = errors.Join(failed, w.files.Add(dir))

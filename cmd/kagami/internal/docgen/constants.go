@@ -98,11 +98,17 @@ func (p *Package) describe(name string, e *found) {
 		if e.docs[i] == "" {
 			continue
 		}
+		key := name + "="
 		switch v := constant.Val(value).(type) {
 		case string:
-			p.Docs[name+"="+v] = e.docs[i]
+			key += v
 		case int64:
-			p.Docs[name+"="+strconv.FormatInt(v, 10)] = e.docs[i]
+			key += strconv.FormatInt(v, 10)
+		default:
+			continue
+		}
+		if p.Docs[key] == "" { // a second name of the value, such as Default = Red, does not replace the first
+			p.Docs[key] = e.docs[i]
 		}
 	}
 }
