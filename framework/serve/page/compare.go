@@ -107,7 +107,7 @@ func (p *Page) postCompare(w http.ResponseWriter, r *http.Request) error {
 func (p *Page) once(ctx context.Context, rev protocol.Revision, o order, params json.RawMessage) side {
 	ctx, cancel := context.WithTimeout(p.calling(ctx), apiPatience)
 	defer cancel()
-	s, seen := side{Revision: rev.String()}, &frames{}
+	s, seen := side{Revision: rev.String()}, &exchange{method: o.Method}
 	session := &session{number: int(p.opened.Add(1)), chosen: rev.String()} // the list of frames also shows this connection
 	to, err := p.target(ctx, session)
 	if err != nil {
@@ -133,49 +133,47 @@ func (p *Page) once(ctx context.Context, rev protocol.Revision, o order, params 
 		s.Failed = explained(err).Message
 	}
 	s.Ms = milliseconds(time.Since(began))
-	s.out, s.in = seen.exchange(o.Method)
+	s.out, s.in = seen.both()
 	s.Sent, s.Received = len(s.out), len(s.in)
 	return s
 }
 
-// frames collects the frames of one connection.
-type frames struct {
-	mu   sync.Mutex // guards all
-	all  [][]byte
-	sent []bool
+// exchange keeps the last request of a method on one connection, and its answer.
+type exchange struct {
+	method string
+
+	mu      sync.Mutex // guards the fields below
+	frames  int        // of the connection
+	id      string     // of the request
+	out, in []byte
 }
 
-func (f *frames) add(one client.Frame, mask func([]byte) []byte) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.all = append(f.all, mask(bytes.Clone(one.Text)))
-	f.sent = append(f.sent, one.Sent)
-}
-
-func (f *frames) count() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.all)
-}
-
-// exchange returns the last request of a method and its answer.
-func (f *frames) exchange(method string) (out, in []byte) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	id := ""
-	for i, text := range f.all {
-		if jsontext.Check(text, jsontext.DefaultLimits()) != nil || jsontext.KindOf(text) != jsontext.KindObject {
-			continue
-		}
-		its, _ := jsontext.Member(text, "id")
-		switch {
-		case f.sent[i] && textIn(text, "method") == method:
-			out, in, id = text, nil, string(its)
-		case !f.sent[i] && id != "" && string(its) == id && textIn(text, "method") == "":
-			in = text
-		}
+func (e *exchange) add(f client.Frame, mask func([]byte) []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.frames++
+	if jsontext.Check(f.Text, jsontext.DefaultLimits()) != nil || jsontext.KindOf(f.Text) != jsontext.KindObject {
+		return
 	}
-	return out, in
+	id, _ := jsontext.Member(f.Text, "id")
+	switch method := textIn(f.Text, "method"); {
+	case f.Sent && method == e.method:
+		e.out, e.in, e.id = mask(bytes.Clone(f.Text)), nil, string(id)
+	case !f.Sent && e.id != "" && string(id) == e.id && method == "":
+		e.in = mask(bytes.Clone(f.Text))
+	}
+}
+
+func (e *exchange) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.frames
+}
+
+func (e *exchange) both() (out, in []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.out, e.in
 }
 
 // compared returns the differences between two calls.

@@ -228,17 +228,18 @@ func secretArguments(tools []offer) []string {
 	return append([]string{}, slices.Sorted(maps.Keys(found))...)
 }
 
-// finding returns an expression that matches members with these names in JSON. Without names it
-// returns nil.
-func finding(names []string) *regexp.Regexp {
-	if len(names) == 0 {
-		return nil
+// finding returns expressions that match members with these names in JSON. There are several,
+// because an expression of very many names may not compile.
+func finding(names []string) []*regexp.Regexp {
+	var all []*regexp.Regexp
+	for part := range slices.Chunk(names, 100) {
+		quoted := make([]string, len(part))
+		for i, name := range part {
+			quoted[i] = regexp.QuoteMeta(name)
+		}
+		all = append(all, regexp.MustCompile(`"(`+strings.Join(quoted, "|")+`)"\s*:\s*"(?:[^"\\]|\\.)*"`))
 	}
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = regexp.QuoteMeta(name)
-	}
-	return regexp.MustCompile(`"(` + strings.Join(quoted, "|") + `)"\s*:\s*"(?:[^"\\]|\\.)*"`)
+	return all
 }
 
 // deepest bounds how deep a schema is searched for secrets.
@@ -280,8 +281,8 @@ func (p *Page) mask(text []byte) []byte {
 	p.mu.Lock()
 	secret := p.secret
 	p.mu.Unlock()
-	if secret == nil {
-		return text
+	for _, one := range secret {
+		text = one.ReplaceAll(text, []byte(`"$1":"•••"`))
 	}
-	return secret.ReplaceAll(text, []byte(`"$1":"•••"`))
+	return text
 }

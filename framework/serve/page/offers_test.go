@@ -3,7 +3,9 @@ package page_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -35,5 +37,29 @@ func TestTokens(t *testing.T) {
 		if got, want := offers.Tools[i].Tokens, profile.Tokens(&all.Tools[i]); got != want {
 			t.Errorf("%s: the page has %d tokens, kagami inspect has %d", all.Tools[i].Name, got, want)
 		}
+	}
+}
+
+// TestManySecrets: 1,100 names that each begin with the one before hide their secrets.
+func TestManySecrets(t *testing.T) {
+	t.Parallel()
+	const names = 1100
+	properties := map[string]any{}
+	for n := 1; n <= names; n++ {
+		properties[strings.Repeat("s", n)] = map[string]any{"type": "string", "writeOnly": true}
+	}
+	schema, err := json.Marshal(map[string]any{"type": "object", "properties": properties})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep := framework.Tool("keep", func(_ context.Context, _ json.RawMessage) (string, error) { return "kept", nil },
+		framework.Describe("Keeps secrets."), framework.InputSchema(schema))
+	b := opened(t, page.Options{Host: host(t, keep)})
+	b.ask(http.MethodGet, "/api/offers", "", nil)
+	for _, n := range []int{1, 100, 101, names} {
+		b.end(b.start(fmt.Sprintf(`{"method":"tools/call","name":"keep","arguments":{%q:"geheim"}}`, strings.Repeat("s", n))))
+	}
+	if calls := b.do(http.MethodGet, "/api/calls", "", nil).body; strings.Contains(calls, "geheim") || strings.Count(calls, "•••") != 4 {
+		t.Errorf("not all secrets are hidden: %.2000s", calls)
 	}
 }

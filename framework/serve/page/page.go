@@ -76,7 +76,7 @@ type Page struct {
 	known    listed                     // names of the offers that were read last
 	inputs   map[string]json.RawMessage // input schemas of the tools
 	outputs  map[string]json.RawMessage // output schemas of the tools
-	secret   *regexp.Regexp             // finds secret arguments in JSON; nil if there are none
+	secret   []*regexp.Regexp           // find secret arguments in JSON
 	viewers  int                        // number of open streams of events
 	leaving  *time.Timer                // ends an unused connection; nil while a browser is connected
 	seeking  bool                       // a goroutine is looking for a lost server

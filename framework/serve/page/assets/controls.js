@@ -5,8 +5,9 @@ import { plan, first, fits } from './form.js';
 import { store } from './store.js';
 import { Num, Draft, parse, write, get, same } from './json.js';
 
-// Field is a control with its name, its hint and its fault.
-export function Field({ name, label: shown, schema, root, value, onChange, required, path, faults, depth = 0, complete }) {
+// Field is a control with its name, its hint and its fault. room is how many fields may be drawn
+// within it before anything was filled in.
+export function Field({ name, label: shown, schema, root, value, onChange, required, path, faults, depth = 0, complete, room = 500 }) {
   const p = plan(schema, root, depth);
   if (p.kind === 'text' && store.offers?.secrets.has(name)) p.input = 'password';
   const id = 'f' + path.replace(/[^A-Za-z0-9]/g, '_');
@@ -17,7 +18,7 @@ export function Field({ name, label: shown, schema, root, value, onChange, requi
   const words = [p.words, required ? 'required' : '', p.nullable ? 'or null' : '', text(p.schema, 'x-mcp-header') && `also sent as header Mcp-Param-${text(p.schema, 'x-mcp-header')}`].filter(Boolean).join(', ');
   const grouped = ['object', 'array', 'map', 'union', 'tuple'].includes(p.kind) || p.kind === 'choice' && p.choices.length <= 5 || p.kind === 'boolean';
   const described = [hint && id + '-h', fault && id + '-e'].filter(Boolean).join(' ') || undefined;
-  const props = { p, root, value, onChange, id, path, faults, depth, required, described, invalid: fault ? 'true' : undefined, fallback, example, complete };
+  const props = { p, root, value, onChange, id, path, faults, depth, required, described, invalid: fault ? 'true' : undefined, fallback, example, complete, room };
   const label = html`${p.schema.get('deprecated') === true ? html`<s>${name}</s>` : shown ?? name}${text(p.schema, 'title') && html` <span class="ttl">${text(p.schema, 'title')}</span>`}`;
   return html`<div class="field" role=${grouped ? 'group' : undefined} aria-labelledby=${grouped ? id + '-l' : undefined}>
     ${grouped ? html`<div class="lab" id=${id + '-l'}>${label}<span class="t">${words}</span></div>` : html`<label for=${id} id=${id + '-l'}>${label}<span class="t">${words}</span></label>`}
@@ -144,13 +145,13 @@ const replaced = (map, name, value) => {
 };
 
 export function Group(props) {
-  const { p, root, value, onChange, path, faults, depth, required, complete, answer } = props;
+  const { p, root, value, onChange, path, faults, depth, required, complete, answer, room = 500 } = props;
   const isOpen = value instanceof Map;
-  if (depth > 0 && !isOpen && !required) return html`<button type="button" class="btn t" onClick=${() => onChange(first(p.schema, root, depth) ?? new Map())}>+ Fill in</button>`;
+  if (depth > 0 && !isOpen && (!required || room < p.fields.length)) return html`<button type="button" class="btn t" onClick=${() => onChange(first(p.schema, root, depth) ?? new Map())}>+ Fill in</button>`;
   const known = p.fields.map(f => f.name);
   const others = isOpen ? [...value].filter(([k]) => !known.includes(k)) : [];
   return html`<div class=${depth > 0 ? 'nest' : ''}>
-    ${p.fields.map(f => html`<${Field} key=${f.name} name=${f.name} label=${answer && known.length === 1 && f.name === 'value' ? 'Answer' : undefined} schema=${f.schema} root=${root} required=${f.required} path=${path + '/' + f.name} faults=${faults} depth=${depth + 1}
+    ${p.fields.map(f => html`<${Field} key=${f.name} name=${f.name} label=${answer && known.length === 1 && f.name === 'value' ? 'Answer' : undefined} schema=${f.schema} root=${root} required=${f.required} path=${path + '/' + f.name} faults=${faults} depth=${depth + 1} room=${room / p.fields.length}
       value=${isOpen ? value.get(f.name) : undefined} onChange=${v => onChange(replaced(value, f.name, v))} complete=${complete?.(f.name)}/>`)}
     ${others.map(([k, v]) => html`<div class="field"><div class="lab">${k}<span class="t">not in the schema</span></div><div class="row"><code class="wrapped">${write(v)}</code><button type="button" class="btn t s" onClick=${() => onChange(replaced(value, k))}>Take out</button></div>
       ${faults.filter(f => f.path === path + '/' + k).map(f => html`<p class="err">${f.text}</p>`)}</div>`)}
@@ -188,9 +189,10 @@ function Items(props) {
       ${value === undefined ? html`<button type="button" class="btn t s" onClick=${() => onChange([])}>Send an empty list</button>` : all.length === 0 && html`<span class="s f">sent as an empty list</span><button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`}</div>`;
 }
 
-function Tuple({ p, root, value, onChange, path, faults, depth }) {
+function Tuple({ p, root, value, onChange, path, faults, depth, room = 500 }) {
   const all = Array.isArray(value) ? value : [];
-  return html`<div class="nest">${p.places.map((s, i) => html`<${Field} name=${String(i + 1)} schema=${s} root=${root} required=${true} path=${path + '/' + i} faults=${faults} depth=${depth + 1} value=${all[i]}
+  if (value === undefined && room < p.places.length) return html`<button type="button" class="btn t" onClick=${() => onChange(p.places.map(() => null))}>+ Fill in</button>`;
+  return html`<div class="nest">${p.places.map((s, i) => html`<${Field} name=${String(i + 1)} schema=${s} root=${root} required=${true} path=${path + '/' + i} faults=${faults} depth=${depth + 1} room=${room / p.places.length} value=${all[i]}
     onChange=${v => { const next = p.places.map((_, at) => all[at] ?? null); next[i] = v ?? null; onChange(next); }}/>`)}</div>`;
 }
 

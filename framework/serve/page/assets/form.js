@@ -1,9 +1,10 @@
 // plan reads a JSON Schema and says by which control a value is filled in. It is pure: the
 // controls are drawn by controls.js. What it does not understand becomes a field for JSON.
-import { Num, get, listOf, entriesOf, write } from './json.js';
+import { Num, decoded, get, listOf, entriesOf, write } from './json.js';
 
 const deepest = 8;
 const largest = 256 << 10;
+const steps = 500; // of one schema, which may refer to itself many times
 
 // plan returns {kind, schema, words, ...}. Kinds: text, box, number, boolean, choice, file,
 // array, tuple, object, map, union, constant, json.
@@ -14,7 +15,7 @@ export function plan(schema, root = schema, depth = 0) {
   if (depth === 0 && write(schema).length > largest) return json(schema, 'the schema is larger than 256 KB');
   if (depth > deepest) return json(schema, 'nested more than eight levels');
   const s = resolve(schema, root);
-  if (!s) return json(schema, 'the schema refers to another document');
+  if (!s) return json(schema, 'the schema refers to another document, or to itself without end');
   const base = { schema: s, root, depth, nullable: false };
   const { types, nullable } = typesOf(s);
   base.nullable = nullable;
@@ -61,23 +62,25 @@ function typesOf(s) {
 
 const isNull = s => s instanceof Map && s.get('type') === 'null';
 
-// resolve follows $ref, and merges allOf and a single alternative. Null means another document.
-function resolve(schema, root, hops = 0) {
+// resolve follows $ref, and merges allOf and a single alternative. Null means another document, or
+// that it took too many steps.
+function resolve(schema, root, left = { steps }) {
+  if (left.steps-- <= 0) return null;
   let s = schema;
   const ref = s.get('$ref') ?? s.get('$dynamicRef');
   if (typeof ref === 'string') {
-    const found = hops < 32 ? follow(ref, root) : null;
+    const found = follow(ref, root);
     if (!(found instanceof Map)) return found === true ? new Map() : null;
     const rest = [...s].filter(([k]) => k !== '$ref' && k !== '$dynamicRef');
-    s = resolve(new Map([...found, ...rest]), root, hops + 1);
+    s = resolve(new Map([...found, ...rest]), root, left);
     if (!s) return null;
   }
-  if (Array.isArray(s.get('allOf'))) s = merged(s, root, hops);
+  if (Array.isArray(s.get('allOf'))) s = merged(s, root, left);
   for (const word of ['anyOf', 'oneOf']) {
     const some = s?.get(word);
     const rest = Array.isArray(some) ? some.filter(x => !isNull(x)) : [];
     if (rest.length === 1 && some.length === 2 && rest[0] instanceof Map) {
-      const inner = resolve(rest[0], root, hops + 1);
+      const inner = resolve(rest[0], root, left);
       if (!inner) return null;
       s = new Map([...inner, ...[...s].filter(([k]) => k !== word), ['nullable', true]]);
     }
@@ -85,10 +88,10 @@ function resolve(schema, root, hops = 0) {
   return s;
 }
 
-function merged(s, root, hops) {
+function merged(s, root, left) {
   let out = new Map([...s].filter(([k]) => k !== 'allOf'));
   for (const part of s.get('allOf')) {
-    const one = part instanceof Map && hops < 32 ? resolve(part, root, hops + 1) : null;
+    const one = part instanceof Map ? resolve(part, root, left) : null;
     if (!one) continue;
     const properties = new Map([...entriesOf(out, 'properties'), ...entriesOf(one, 'properties')]);
     const required = [...new Set([...listOf(out, 'required'), ...listOf(one, 'required')])];
@@ -101,8 +104,7 @@ function merged(s, root, hops) {
 
 // unescaped is a step of a JSON pointer in a reference.
 function unescaped(step) {
-  try { step = decodeURIComponent(step); } catch { /* as it stands */ }
-  return step.replaceAll('~1', '/').replaceAll('~0', '~');
+  return decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 // follow finds a reference within the document.
@@ -255,19 +257,20 @@ function conditionsOf(s) {
 }
 
 // first is a value to begin with where a control is opened: constants and required members.
-export function first(schema, root, depth = 0) {
+export function first(schema, root, depth = 0, left = { steps }) {
+  if (left.steps-- <= 0) return undefined;
   const p = plan(schema, root, depth);
   switch (p.kind) {
     case 'constant': return p.value;
     case 'object': {
       const out = new Map();
       for (const f of p.fields) {
-        const value = f.required ? first(f.schema, root, depth + 1) : undefined;
+        const value = f.required ? first(f.schema, root, depth + 1, left) : undefined;
         if (value !== undefined) out.set(f.name, value);
       }
       return depth === 0 || out.size ? out : undefined;
     }
-    case 'union': return first(p.shapes[0].schema, root, depth + 1);
+    case 'union': return first(p.shapes[0].schema, root, depth + 1, left);
   }
   return undefined;
 }

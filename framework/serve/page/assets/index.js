@@ -1,7 +1,7 @@
 // The page: routes, keys, and what is drawn.
 import { html, render } from './vendor/preact.js';
 import { store, change, start, useStore, go, call, toast } from './store.js';
-import { entriesOf, seen } from './json.js';
+import { decoded, entriesOf, seen } from './json.js';
 import { Bar, Rail, Banner, Palette, Keys, themes } from './screens/shell.js';
 import { Overview } from './screens/overview.js';
 import { Tool } from './screens/tool.js';
@@ -21,7 +21,7 @@ if (themes.now()) document.documentElement.dataset.theme = themes.now();
 function screen(route) {
   const [path, query] = route.replace(/^#\/?/, '').split('?');
   const [place, ...rest] = path.split('/');
-  const name = decodeURIComponent(rest.join('/'));
+  const name = decoded(rest.join('/'));
   const q = new URLSearchParams(query);
   switch (place) {
     case 'tools': return [name, html`<${Tool} kind="tools" name=${name} given=${q.get('arguments') ?? firstField(name, q.get('first'))}/>`];
@@ -82,7 +82,7 @@ const letters = {
 
 function currentCall() {
   const [, name] = /^#\/(?:tools|prompts|read)\/([^?]*)/.exec(store.route) ?? [];
-  return store.calls.find(c => c.name === decodeURIComponent(name ?? '')) ?? null;
+  return store.calls.find(c => c.name === decoded(name ?? '')) ?? null;
 }
 
 function step(by) {

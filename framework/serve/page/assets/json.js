@@ -1,5 +1,10 @@
 // JSON without loss: numbers keep their digits, and objects the order of their members.
 
+// decoded is a part of an address without its escapes. A part with a broken escape stays as it is.
+export function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
+}
+
 // Num is a number as it was written.
 export class Num {
   constructor(text) { this.text = text; }

@@ -62,7 +62,8 @@ func misbehave() {
 	large := strings.Repeat(`{"type":"string","description":"`+strings.Repeat("x", 900)+`"},`, 5500)
 	tools := `[7, {"name":"large","inputSchema":{"type":"object","properties":{"a":{"anyOf":[` + large + `{"type":"null"}]}}}},
 		{"name":"silent","inputSchema":{"type":"object"}}, {"name":"unknown","inputSchema":{"type":"object"}}, {"name":"odd","inputSchema":"no schema"}, {"name":"strange","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["a"]}},
-		{"name":"single","inputSchema":{"type":"object","dependentRequired":7,"allOf":[{"required":7}]}}]`
+		{"name":"single","inputSchema":{"type":"object","dependentRequired":7,"allOf":[{"required":7}]}},
+		{"name":"endless","inputSchema":` + endless() + `}]`
 	results := map[string]string{
 		"initialize":   `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"odd","version":"1"}}`,
 		"tools/list":   `{"tools":` + tools + `}`,
@@ -94,6 +95,28 @@ func misbehave() {
 			fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32601,\"message\":\"no\"}}\n", m.ID)
 		}
 	}
+}
+
+// endless returns a schema that refers to itself: 26 times in required members, three times in one place, and in a ring.
+func endless() string {
+	properties, required := map[string]any{}, []string{}
+	for letter := 'a'; letter <= 'z'; letter++ {
+		properties[string(letter)] = map[string]string{"$ref": "#/$defs/tree"}
+		required = append(required, string(letter))
+	}
+	loop := map[string]string{"$ref": "#/$defs/loop"}
+	schema, _ := json.Marshal(map[string]any{
+		"type": "object", "required": []string{"tree"},
+		"properties": map[string]any{
+			"tree": map[string]string{"$ref": "#/$defs/tree"}, "loop": loop, "ring": map[string]string{"$ref": "#/$defs/ring"},
+		},
+		"$defs": map[string]any{
+			"tree": map[string]any{"type": "object", "required": required, "properties": properties},
+			"loop": map[string]any{"allOf": []any{loop, loop, loop}},
+			"ring": map[string]string{"$ref": "#/$defs/ring"},
+		},
+	})
+	return string(schema)
 }
 
 // TestMisbehavingServer: the page stays usable, says what is wrong, and shows the frames.
@@ -129,6 +152,12 @@ func TestMisbehavingServer(t *testing.T) {
 	b.sees(says, "content must be an array")
 	b.click(".rail a", "plain")
 	b.sees("h1", "plain")
+	b.click(".rail a", "endless")
+	b.sees("h1", "endless")
+	b.sees(".side", "or to itself without end")
+	b.sees(".side .nest", "+ Fill in")
+	b.eval("location.hash = '#/tools/%'")
+	b.sees("h1", "There is no tool of this name")
 	b.click(".rail a", "odd")
 	b.sees("h1", "odd")
 	press(b)
