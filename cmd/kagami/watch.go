@@ -86,9 +86,8 @@ var compiled = []string{
 	".s", ".S", ".sx", ".swig", ".swigcxx", ".syso",
 }
 
-// isSource reports whether a file belongs to a program: the go command compiles it, or a pattern of
-// go:embed matches it. Editors write their own files beside the source, and a server may write its
-// log or its data there.
+// isSource reports whether a file belongs to a program: the go command compiles or embeds it. Editors
+// write their own files beside the source, and a server may write its log or its data there.
 func (w *watcher) isSource(file string) bool {
 	name := filepath.Base(file)
 	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "#") {
