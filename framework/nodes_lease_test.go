@@ -209,7 +209,9 @@ func TestNodesEffectsAreNotNews(t *testing.T) {
 			time.Sleep(time.Second)
 			return "done", nil
 		}))
-		defer p.listen(p.task("film", `{}`))()
+		id := p.task("film", `{}`)
+		synctest.Wait() // until it runs
+		defer p.listen(id)()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		var seen []string
