@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/kagami-mcp/kagami/framework/internal/redisserver"
 	"github.com/kagami-mcp/kagami/framework/store/redisstore"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -300,5 +302,76 @@ func TestCloseKeepsNothing(t *testing.T) {
 		if err := s.Delete(t.Context(), id); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// standstill holds back a reply that has a task, as if the process were suspended.
+type standstill struct {
+	read chan struct{} // has an element when Redis has sent the task
+	goOn chan struct{}
+}
+
+func (s *standstill) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *standstill) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (s *standstill) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if err == nil && cmd.Name() == "xreadgroup" {
+			s.read <- struct{}{}
+			<-s.goOn
+		}
+		return err
+	}
+}
+
+// TestTakeAfterAStandstill: a store does not lease a task that another one has taken while its process stood
+// still after it had read the task. If no other has it, its life begins when the process goes on.
+func TestTakeAfterAStandstill(t *testing.T) {
+	t.Parallel()
+	for _, taken := range []bool{true, false} {
+		t.Run(fmt.Sprint("taken ", taken), func(t *testing.T) {
+			t.Parallel()
+			server, life := redisserver.Start(t), redisstore.LeaseLife(3*time.Second)
+			s := queueOf(storeOn(t, server.Addr(), life, redisstore.Sweep(100*time.Millisecond)))
+			client, still := clientOf(t, server.Addr()), &standstill{make(chan struct{}, 1), make(chan struct{})}
+			client.AddHook(still)
+			late := queueOf(storeWith(t, client, life))
+			ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+			defer cancel()
+			got := make(chan task.Lease, 1)
+			go func() {
+				l, err := late.Take(ctx)
+				if err == nil {
+					got <- l
+				}
+			}()
+			time.Sleep(700 * time.Millisecond) // its reader waits at Redis then
+			create(t, s, "a")
+			<-still.read
+			if !taken {
+				time.Sleep(2800 * time.Millisecond)
+				close(still.goOn)
+				<-got
+				ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
+				defer cancel()
+				if l, err := s.Take(ctx); err == nil {
+					t.Errorf("%s was taken from the store that had just leased it", l.Task)
+				}
+				return
+			}
+			if l := wantTask(t, s, "a"); !l.Again {
+				t.Error("the task was not leased before")
+			}
+			close(still.goOn)
+			select {
+			case l := <-got:
+				t.Errorf("both stores have task %s", l.Task)
+			case <-time.After(time.Second):
+			}
+		})
 	}
 }

@@ -300,9 +300,10 @@ func (l *takeQueue) await(ctx context.Context, n int) ([]delivery, error) {
 	return l.accept(context.WithoutCancel(ctx), deliveries)
 }
 
-// accept drops entries that have ended.
+// accept drops entries that have ended, or that another store has by now. The lease of the others
+// begins again: this process may have stood still since it read them.
 func (l *takeQueue) accept(ctx context.Context, deliveries []delivery) ([]delivery, error) {
-	var args []any
+	args := []any{l.consumer}
 	for _, t := range deliveries {
 		args = append(args, t.task, t.entry)
 	}
