@@ -47,7 +47,8 @@ var refusals = []string{
 	"must be base64", "ISO 8601", "must be an integer", "is out of range", "must have text or blob",
 	"must not be empty", "is missing or empty", "is not one that", "must have inputRequests or requestState",
 	"params._meta must be an object", "progressToken must be", // in params, unknown to the schemas before 2025-11-25
-	"taskIds", // the tasks extension's
+	"taskIds",                 // the tasks extension's
+	"oneOf must list strings", // of a form, where the schema of 2025-06-18 knows no oneOf
 }
 
 func refusable(message string) bool {
