@@ -192,7 +192,7 @@ func (q *formInquiry) take(ctx context.Context, _ string, r protocol.Result) (bo
 		return true, err
 	}
 	q.value.SetZero()
-	q.h.logKept(ctx, invalid)
+	q.h.logCause(ctx, invalid)
 	if q.attempt++; q.attempt >= q.attempts {
 		return true, Because(noValidAnswer("user", q.attempt), errors.New(faultsOnly(invalid)))
 	}

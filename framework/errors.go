@@ -284,8 +284,6 @@ func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *compon
 	switch {
 	case v.class == classInternal || errors.As(err, &because) || errors.Is(err, ErrUncertain):
 		s.logFailure(ctx, c, err, b.noun, b.info.Name)
-	case v.class == classArguments && v.invalid.Panic != nil:
-		s.logFailure(ctx, c, v.invalid.Panic, b.noun, b.info.Name)
 	case v.class == classArguments && v.invalid.Cause != nil:
 		s.logFailure(ctx, c, v.invalid.Cause, b.noun, b.info.Name)
 	case v.class == classProtocol:
@@ -325,16 +323,9 @@ func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun
 	s.cfg.logger.Error(message, withStack(fields, err)...)
 }
 
-// logKept logs what a refused answer keeps for the log: the panic of a method of the program, or the
-// cause of the error that its Validate returned.
-func (h *callCtx) logKept(ctx context.Context, invalid *binding.Invalid) {
-	if h == nil {
-		return
-	}
-	if invalid.Panic != nil {
-		h.server.logFailure(ctx, h.call, invalid.Panic, h.component.noun, h.component.info.Name)
-	}
-	if invalid.Cause != nil {
+// logCause logs what a refused answer keeps for the log, if anything.
+func (h *callCtx) logCause(ctx context.Context, invalid *binding.Invalid) {
+	if h != nil && invalid.Cause != nil {
 		h.server.logFailure(ctx, h.call, invalid.Cause, h.component.noun, h.component.info.Name)
 	}
 }

@@ -89,7 +89,7 @@ func (a *modelAnswer) decode(ctx context.Context, g Generation) (*answerFault, e
 	}
 	err = a.plan.decode(ctx, raw, a.into)
 	if invalid, ok := errors.AsType[*binding.Invalid](err); ok {
-		callCtxFrom(ctx).logKept(ctx, invalid)
+		callCtxFrom(ctx).logCause(ctx, invalid)
 		return &answerFault{invalid.Text("The answer") + "\n\nAnswer again, with the whole JSON value and nothing else.", faultsOnly(invalid)}, nil
 	}
 	return nil, err

@@ -140,36 +140,49 @@ func TestTaskIsCancelledFromAnotherNode(t *testing.T) {
 	})
 }
 
-// TestTaskMovesWhenItsNodeStops: a node that stops in good order gives its tasks away,
-// which costs them nothing.
+// TestTaskMovesWhenItsNodeStops: a node that stops in good order gives its tasks away, which costs them
+// nothing, whatever error its handler returns then.
 func TestTaskMovesWhenItsNodeStops(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		running := make(chan int, 4)
-		all := nodes(t, 3, func(app *framework.App, node int) {
-			app.Add(framework.Tool("long", func(ctx context.Context, _ struct{}) (string, error) {
-				running <- node
-				select {
-				case <-ctx.Done():
-					return "", context.Cause(ctx)
-				case <-time.After(time.Minute):
-					return fmt.Sprint("done by ", node), nil
-				}
-			}, framework.Describe("d"), framework.Task(framework.TaskOptional, framework.Retry(0))))
-		})
-		p := dialTasks(t, all[0])
-		id := p.task("long", `{}`)
-		first := <-running
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_ = all[first].Shutdown(ctx) // it says that a handler was cancelled
-		if second := <-running; second == first {
-			t.Fatalf("node %d runs it again", second)
-		}
-		time.Sleep(2 * time.Minute)
-		if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), fmt.Sprint("done by ", 3-first)) {
-			t.Errorf("%s %s", got.Status, got.Result)
-		}
+	for what, stopped := range map[string]func(ctx context.Context) error{
+		"the cause":    context.Cause,
+		"internal":     func(context.Context) error { return errors.New("signal: killed") },
+		"for the user": func(context.Context) error { return framework.UserErrorf("The film is broken.") },
+	} {
+		t.Run(what, func(t *testing.T) { bubble(t, func(t *testing.T) { movesTask(t, stopped) }) })
+	}
+}
+
+func movesTask(t *testing.T, stopped func(ctx context.Context) error) {
+	t.Helper()
+	running := make(chan int, 4)
+	all := nodes(t, 3, func(app *framework.App, node int) {
+		app.Add(framework.Tool("long", func(ctx context.Context, _ struct{}) (string, error) {
+			running <- node
+			select {
+			case <-ctx.Done():
+				return "", stopped(ctx)
+			case <-time.After(time.Minute):
+				return fmt.Sprint("done by ", node), nil
+			}
+		}, framework.Describe("d"), framework.Task(framework.TaskOptional, framework.Retry(0))))
 	})
+	p := dialTasks(t, all[0])
+	id := p.task("long", `{}`)
+	first := <-running
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_ = all[first].Shutdown(ctx) // it says that a handler was cancelled
+	synctest.Wait()
+	if got := p.get(id); got.Status != "working" {
+		t.Fatalf("%s %s", got.Status, got.Result)
+	}
+	if second := <-running; second == first {
+		t.Fatalf("node %d runs it again", second)
+	}
+	time.Sleep(2 * time.Minute)
+	if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), fmt.Sprint("done by ", 3-first)) {
+		t.Errorf("%s %s", got.Status, got.Result)
+	}
 }
 
 // TestTaskIsLeftToNodesWithItsTool: while a service is replaced node by node, nodes of the
@@ -325,37 +338,4 @@ func TestElicitationCompleteOnAnotherNode(t *testing.T) {
 			t.Errorf("notified %s", got)
 		}
 	})
-}
-
-// TestTaskMovesWithAnyError: a task moves to another node when its node stops, even if the error of its
-// handler does not say that the context has ended.
-func TestTaskMovesWithAnyError(t *testing.T) {
-	for what, fails := range map[string]error{"internal": errors.New("signal: killed"), "for the user": framework.UserErrorf("The film is broken.")} {
-		t.Run(what, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				running := make(chan int, 4)
-				all := nodes(t, 3, func(app *framework.App, node int) {
-					app.Add(framework.Tool("long", func(ctx context.Context, _ struct{}) (string, error) {
-						running <- node
-						select {
-						case <-ctx.Done():
-							return "", fails
-						case <-time.After(time.Minute):
-							return fmt.Sprint("done by ", node), nil
-						}
-					}, framework.Describe("d"), framework.Task(framework.TaskOptional)))
-				})
-				p := dialTasks(t, all[0])
-				id := p.task("long", `{}`)
-				first := <-running
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				_ = all[first].Shutdown(ctx) // it says that a handler was cancelled
-				time.Sleep(2 * time.Minute)
-				if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), fmt.Sprint("done by ", 3-first)) {
-					t.Errorf("%s %s", got.Status, got.Result)
-				}
-			})
-		})
-	}
 }

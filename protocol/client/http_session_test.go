@@ -451,29 +451,38 @@ func TestHTTPListensToASilentServer(t *testing.T) {
 	}
 }
 
-// A client that only listens notices, too, that its session has been dropped.
+// A client that only listens notices, too, that its session has been dropped, and tries again if a new
+// one cannot be opened yet.
 func TestHTTPNewSessionForTheStream(t *testing.T) {
 	t.Parallel()
-	kept := &sessions{}
-	kept.more = func(v *visit) bool {
-		if v.verb != http.MethodGet {
-			return false
-		}
-		v.stream()
-		v.write("retry: 1\n\n")
-		v.event("", fmt.Sprintf(`{"jsonrpc":"2.0","method":%q}`, kept.id()))
-		if kept.current.Load() == 0 {
-			kept.drop()
+	for _, starting := range []bool{false, true} {
+		kept := &sessions{}
+		kept.more = func(v *visit) bool {
+			if v.verb != http.MethodGet {
+				return false
+			}
+			v.stream()
+			v.write("retry: 1\n\n")
+			v.event("", fmt.Sprintf(`{"jsonrpc":"2.0","method":%q}`, kept.id()))
+			if kept.current.Load() == 0 {
+				kept.drop()
+				return true
+			}
+			v.hold()
 			return true
 		}
-		v.hold()
-		return true
-	}
-	s := open(t, "2025-11-25", kept.script)
-	var h heard
-	visitor(t, s, nil, h.option())
-	if got := h.wait(2); !slices.Equal(got, []string{"session-0", "session-1"}) {
-		t.Errorf("heard %v", got)
+		s := open(t, "2025-11-25", func(v *visit) bool {
+			if starting && v.Method == protocol.MethodInitialize && v.n == 1 {
+				v.say(503, "", "starting")
+				return true
+			}
+			return kept.script(v)
+		})
+		var h heard
+		visitor(t, s, nil, h.option())
+		if got := h.wait(2); !slices.Equal(got, []string{"session-0", "session-1"}) {
+			t.Errorf("heard %v", got)
+		}
 	}
 }
 
@@ -559,41 +568,5 @@ func TestHTTPCloseEndsEverything(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestHTTPNewSessionForTheStreamLater: a new session that cannot be opened yet is tried again, without any call.
-func TestHTTPNewSessionForTheStreamLater(t *testing.T) {
-	t.Parallel()
-	kept := &sessions{}
-	kept.more = func(v *visit) bool {
-		if v.verb != http.MethodGet {
-			return false
-		}
-		v.stream()
-		v.write("retry: 1\n\n")
-		v.event("", `{"jsonrpc":"2.0","method":"x"}`)
-		if kept.current.Load() == 0 {
-			kept.drop()
-			return true
-		}
-		v.hold()
-		return true
-	}
-	s := open(t, "2025-11-25", func(v *visit) bool {
-		if v.Method == protocol.MethodInitialize && v.n == 1 {
-			v.say(503, "", "starting")
-			return true
-		}
-		return kept.script(v)
-	})
-	var h heard
-	visitor(t, s, nil, h.option())
-	for range 2 {
-		select {
-		case <-h.more:
-		case <-time.After(30 * time.Second):
-			t.Fatalf("no stream of a new session; seen %v", s.steps())
-		}
 	}
 }

@@ -646,29 +646,3 @@ func TestListenInOrder(t *testing.T) {
 	default:
 	}
 }
-
-// TestListenCancelledBeforeServed: a listen request that was cancelled before it is served watches nothing
-// afterwards.
-func TestListenCancelledBeforeServed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		e := newEngine(t, catalog{})
-		p := connect(t, e)
-		x, err := e.Accept(p.ctx, []byte(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://r"]},`+modernMeta+`}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.quiet(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-		if err := x.Serve(p.ctx, p); err != nil {
-			t.Fatal(err)
-		}
-		for len(p.frames) > 0 { // this carrier also sends the acknowledgement of a cancelled request
-			<-p.frames
-		}
-		e.Updated("test://r")
-		synctest.Wait()
-		if len(p.frames) != 0 {
-			t.Errorf("after the cancellation: %s", <-p.frames)
-		}
-	})
-}

@@ -29,19 +29,19 @@ type decoder struct {
 	plan     *Plan
 	path     []step
 	found    []Finding
-	broken   []Finding     // of rules, by blame; after found
-	decoded  int           // how many of found come from decoding
-	most     int           // reading stops after so many findings
-	size     int           // bytes of their paths
-	secret   int           // how many secret members are being decoded, one inside the other
-	unjudged int           // how many members are being decoded whose values validator may pass over
-	repair   bool          // a string may be read as the JSON that it contains, and nothing as not given
-	mendable bool          // a repair might help
-	hopeless bool          // a finding remains after any repair
-	doubt    bool          // validator must judge the whole value
-	repairs  int           // how many values were repaired
-	repaired []string      // pointers of the first of them; together they have repairedSize bytes
-	panicked *report.Panic // the first of the program's methods; nil: none
+	broken   []Finding // of rules, by blame; after found
+	decoded  int       // how many of found come from decoding
+	most     int       // reading stops after so many findings
+	size     int       // bytes of their paths
+	secret   int       // how many secret members are being decoded, one inside the other
+	unjudged int       // how many members are being decoded whose values validator may pass over
+	repair   bool      // a string may be read as the JSON that it contains, and nothing as not given
+	mendable bool      // a repair might help
+	hopeless bool      // a finding remains after any repair
+	doubt    bool      // validator must judge the whole value
+	repairs  int       // how many values were repaired
+	repaired []string  // pointers of the first of them; together they have repairedSize bytes
+	panicked error     // the first *report.Panic of the program's methods; nil: none
 	texts    texts
 
 	repairedSize int
@@ -310,7 +310,7 @@ func (n *ptrNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
 // invalid turns the findings of a pass into the error.
 func (d *decoder) invalid(raw []byte) *report.Invalid {
 	sortFindings(d.found, raw)
-	e := &report.Invalid{Total: len(d.found), Stopped: d.full(), Panic: d.panicked}
+	e := &report.Invalid{Total: len(d.found), Stopped: d.full(), Cause: d.panicked}
 	for _, f := range d.found[:min(len(d.found), report.MaxIssues)] {
 		e.Issues = append(e.Issues, d.plan.shown(f))
 	}

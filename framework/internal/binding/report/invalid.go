@@ -49,11 +49,8 @@ type Invalid struct {
 	// Stopped says that reading stopped after the last fault: there may be more.
 	Stopped bool
 
-	// Panic is the first panic of the program's own methods while the values were read; nil: there
-	// was none. It is not among the texts.
-	Panic *Panic
-
-	// Cause is what the program's Validate keeps for the log; nil: nothing. It is not among the texts.
+	// Cause is for the log, and not among the texts: the first *Panic of the program's own methods
+	// while the values were read, or what its Validate keeps. It may be nil.
 	Cause error
 }
 
