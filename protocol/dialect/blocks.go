@@ -100,9 +100,12 @@ func readToolResult(d *Dialect, to *protocol.Block, v []byte) *fail {
 // encoding wraps other values.
 var structured = kind[json.RawMessage]{
 	read: func(d *Dialect, to *json.RawMessage, v []byte) *fail {
-		if d.anyStructured {
+		switch {
+		case d.anyStructured:
 			*to = v
 			return nil
+		case jsontext.KindOf(v) == jsontext.KindNull:
+			return nil // absent, as for other members (ADR 8)
 		}
 		return readObject(d, to, v)
 	},

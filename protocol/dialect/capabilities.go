@@ -72,9 +72,12 @@ var elicitationCapability = kind[protocol.ClientCapabilities]{
 		if f := elicitationModes.decode(d, c, v); f != nil {
 			return f
 		}
-		if jsontext.Len(v) == 0 {
-			c.Elicitation = true
+		for _, mode := range jsontext.Members(v) {
+			if jsontext.KindOf(mode) != jsontext.KindNull {
+				return nil
+			}
 		}
+		c.Elicitation = true
 		return nil
 	},
 	write: func(d *Dialect, dst []byte, c *protocol.ClientCapabilities) ([]byte, error) {

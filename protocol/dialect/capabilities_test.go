@@ -158,3 +158,15 @@ func TestServerCapabilitiesAreWritten(t *testing.T) {
 		})
 	}
 }
+
+// TestElicitationModesOfNull: modes that are null are absent. The object is then empty, and means forms.
+func TestElicitationModesOfNull(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`{"elicitation":{"form":null}}`, `{"elicitation":{"form":null,"url":null}}`} {
+		for _, d := range dialect.All() {
+			if got := declared(t, d, text); got.Elicitation != d.Elicits() || got.ElicitURL {
+				t.Errorf("%s: %s = %+v", d, text, got)
+			}
+		}
+	}
+}

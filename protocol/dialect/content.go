@@ -58,7 +58,7 @@ func (w *writer) block(b protocol.Block, at place) {
 	case nil:
 		w.fail("a content block is nil")
 	default:
-		w.fail("content block %T: %w", b, errUnknownType)
+		w.fail("content block %T: want a type of package protocol, not a pointer to one", b)
 	}
 }
 

@@ -385,3 +385,70 @@ func TestLastModified(t *testing.T) {
 		}
 	}
 }
+
+// TestStructuredContentOfNull: null is a value of structuredContent only on 2026-07-28. On older revisions it is
+// absent.
+func TestStructuredContentOfNull(t *testing.T) {
+	t.Parallel()
+	for _, rev := range []protocol.Revision{revC, revD} {
+		r, fault := dialect.Of(rev).DecodeResult("tools/call", []byte(`{"content":[],"structuredContent":null}`))
+		if want := (&protocol.CallToolResult{Content: []protocol.Block{}}); fault != nil || !reflect.DeepEqual(r, want) {
+			t.Errorf("%s: %+v, %v", rev, r, fault)
+		}
+	}
+	_, fault := dialect.Of(revD).DecodeParams("sampling/createMessage", []byte(`{"messages":[{"role":"user","content":`+
+		`{"type":"tool_result","toolUseId":"1","content":[],"structuredContent":null}}],"maxTokens":1}`))
+	if fault != nil {
+		t.Error(fault)
+	}
+}
+
+// TestNothingInResults: null for an optional member is absent, and an empty list is an empty object (ADR 8), also
+// where no table reads the member.
+func TestNothingInResults(t *testing.T) {
+	t.Parallel()
+	const task = `"taskId":"x","status":"working","createdAt":"2025-01-12T15:00:58Z","lastUpdatedAt":"2025-01-12T15:00:58Z"`
+	all := protocol.Revisions()
+	for _, c := range []struct {
+		revs           []protocol.Revision
+		method, result string
+	}{
+		{all, "tools/call", `{"content":[],"_meta":[]}`},
+		{all, "tools/list", `{"tools":[{"name":"x","inputSchema":{},"_meta":[]}]}`},
+		{all, "roots/list", `{"roots":[],"_meta":[]}`},
+		{[]protocol.Revision{revD}, "tools/call", `{"content":[],"task":null}`},
+		{[]protocol.Revision{revD}, "tasks/get", `{` + task + `,"ttl":null,"_meta":null}`},
+		{[]protocol.Revision{revE}, "tasks/get", `{` + task + `,"ttlMs":null,"_meta":null}`},
+		{[]protocol.Revision{revE}, "tasks/update", `[]`},
+		{[]protocol.Revision{revE}, "tools/call", `{"resultType":"input_required","requestState":"s","inputRequests":[]}`},
+		{[]protocol.Revision{revE}, "server/discover", `{"supportedVersions":["x"],"capabilities":{},"_meta":{"io.modelcontextprotocol/serverInfo":null}}`},
+	} {
+		for _, rev := range c.revs {
+			if _, fault := dialect.Of(rev).DecodeResult(c.method, []byte(c.result)); fault != nil {
+				t.Errorf("%s %s %s: %v", rev, c.method, c.result, fault)
+			}
+		}
+	}
+}
+
+// TestMetaIsBounded: a value that is nested too deep, or contains itself, is an error. It does not end the process.
+func TestMetaIsBounded(t *testing.T) {
+	t.Parallel()
+	deep := any("x")
+	for range 2000 {
+		deep = map[string]any{"a": []any{deep}}
+	}
+	itself := map[string]any{}
+	itself["itself"] = itself
+	for _, d := range dialect.All() {
+		for _, bad := range []any{deep, itself} {
+			_, err := d.AppendResult(nil, &protocol.EmptyResult{Meta: protocol.Meta{"a": bad}}, nil)
+			if err == nil || len(err.Error()) > 500 {
+				t.Fatalf("%s: error %.500v", d, err)
+			}
+		}
+		if e := d.Error(&protocol.Error{Code: 7, Message: "m", Data: itself}); e == nil || e.Code != 7 || e.Data != nil {
+			t.Errorf("%s: %+v", d, e)
+		}
+	}
+}

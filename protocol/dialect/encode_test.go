@@ -576,3 +576,27 @@ func TestInlinedResult(t *testing.T) {
 		}
 	}
 }
+
+// TestInlinedError: the error of a task has no code that 2026-07-28 forbids, whatever revision made it.
+func TestInlinedError(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]string{-32002: `"code":-32602`, -32042: `"code":-32602`, -32603: `"code":-32603`, 7: `"code":7`} {
+		failed := finishedTask(protocol.TaskFailed)
+		failed.Error = &protocol.Error{Code: code, Message: "m"}
+		got, err := dialect.Of(revE).AppendResult(nil, &protocol.TaskResult{Task: failed}, nil)
+		if err != nil || !strings.Contains(string(got), want+`,"message":"m"`) {
+			t.Errorf("%d: %s, %v", code, got, err)
+		}
+	}
+}
+
+// TestPointerToABlock: a pointer to a block is a Block for the compiler, so the error says what to write.
+func TestPointerToABlock(t *testing.T) {
+	t.Parallel()
+	for _, d := range dialect.All() {
+		_, err := d.AppendBlock(nil, &protocol.Text{Text: "x"})
+		if err == nil || !strings.Contains(err.Error(), "not a pointer") {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+}

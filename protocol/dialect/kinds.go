@@ -162,7 +162,7 @@ func appendSorted[V any](dst []byte, m map[string]V, value func(dst []byte, v V)
 var meta = kind[protocol.Meta]{
 	read: readMeta,
 	write: func(_ *Dialect, dst []byte, m *protocol.Meta) ([]byte, error) {
-		dst, err := appendAnyMap(dst, *m)
+		dst, err := appendAnyMap(dst, *m, maxNesting)
 		if err != nil {
 			err = &badValue{reason: err}
 		}

@@ -304,8 +304,9 @@ var pageMembers = rows[protocol.Page](
 // On 2026-07-28 resultType decides first, and an unknown resultType is a fault (basic "Result").
 // The fault names the member by its path. Raw JSON in the result aliases the input.
 func (d *Dialect) DecodeResult(method string, result []byte) (protocol.Result, *protocol.Fault) {
-	if jsontext.KindOf(result) != jsontext.KindObject {
-		return nil, refuse("must be an object").fault("result")
+	result, f := objectOf(result)
+	if f != nil {
+		return nil, f.fault("result")
 	}
 	read, f := d.resultReader(method, result)
 	if f != nil {
@@ -343,7 +344,7 @@ func (d *Dialect) resultReader(method string, result []byte) (resultReader, *fai
 func (d *Dialect) resultKind(m sent, result []byte) (string, *fail) {
 	const complete = "complete"
 	if !d.resultType {
-		if _, ok := jsontext.Member(result, "task"); ok && d.coreTasks && m.task {
+		if v, ok := jsontext.Member(result, "task"); ok && jsontext.KindOf(v) != jsontext.KindNull && d.coreTasks && m.task {
 			return "task", nil
 		}
 		return complete, nil
@@ -396,12 +397,12 @@ func decodeDiscover(d *Dialect, raw []byte) (protocol.Result, *fail) {
 		return nil, f
 	}
 	meta, _ := jsontext.Member(raw, "_meta")
-	if info, ok := jsontext.Member(meta, keyServerInfo); ok {
+	if info, ok := jsontext.Member(meta, keyServerInfo); ok && jsontext.KindOf(info) != jsontext.KindNull {
 		if f := implementationMembers.decode(d, &r.Server, info); f != nil {
 			return nil, f.in(keyServerInfo).in("_meta")
 		}
-		delete(r.Meta, keyServerInfo)
 	}
+	delete(r.Meta, keyServerInfo)
 	return r, nil
 }
 
@@ -467,7 +468,7 @@ func decodeTaskResult(d *Dialect, raw []byte) (protocol.Result, *fail) {
 	if f := readDetailedTask(d, &r.Task, raw); f != nil {
 		return nil, f
 	}
-	if m, ok := jsontext.Member(raw, "_meta"); ok {
+	if m := MetaOf(jsontext.Bare(raw)).Raw(); m != nil {
 		if f := readMeta(d, &r.Meta, m); f != nil {
 			return nil, f.in("_meta")
 		}

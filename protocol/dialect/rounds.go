@@ -44,8 +44,9 @@ func appendInputRequest(d *Dialect, dst []byte, q protocol.InputRequest) ([]byte
 }
 
 func readInputRequests(d *Dialect, to *[]protocol.InputRequest, v []byte) *fail {
-	if jsontext.KindOf(v) != jsontext.KindObject {
-		return refuse("must be an object")
+	v, f := objectOf(v)
+	if f != nil {
+		return f
 	}
 	if f := repeated(v); f != nil {
 		return f

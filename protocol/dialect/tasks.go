@@ -71,10 +71,19 @@ var detailMembers = rows[protocol.DetailedTask](
 )
 
 var errorMembers = rows[protocol.Error](
-	required("code", integer[int](), func(e *protocol.Error) *int { return &e.Code }),
+	required("code", errorCode, func(e *protocol.Error) *int { return &e.Code }),
 	required("message", str, func(e *protocol.Error) *string { return &e.Message }),
 	optional("data", errorData, func(e *protocol.Error) *any { return &e.Data }),
 )
+
+// errorCode is the code of an error. If the error was made on another revision, encoding replaces a
+// code that this revision forbids.
+var errorCode = kind[int]{
+	read: readInt[int],
+	write: func(d *Dialect, dst []byte, code *int) ([]byte, error) {
+		return strconv.AppendInt(dst, int64(d.number(*code)), 10), nil
+	},
+}
 
 // errorData is any value. Decoding keeps it encoded.
 var errorData = kind[any]{

@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -15,8 +16,9 @@ import (
 
 // readMeta reads a _meta object into the types of encoding/json.
 func readMeta(_ *Dialect, to *protocol.Meta, v []byte) *fail {
-	if jsontext.KindOf(v) != jsontext.KindObject {
-		return refuse("must be an object")
+	v, f := objectOf(v)
+	if f != nil {
+		return f
 	}
 	m := make(map[string]any, jsontext.Len(v))
 	for key, e := range jsontext.Members(v) {
@@ -32,7 +34,10 @@ func readMeta(_ *Dialect, to *protocol.Meta, v []byte) *fail {
 
 // appendAny appends a value from user code. It encodes the usual types itself, and others with
 // encoding/json.
-func appendAny(dst []byte, v any) ([]byte, error) {
+func appendAny(dst []byte, v any) ([]byte, error) { return appendNested(dst, v, maxNesting) }
+
+// appendNested is like appendAny, for a value with at most this many levels.
+func appendNested(dst []byte, v any, levels int) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:
 		return append(dst, "null"...), nil
@@ -50,24 +55,38 @@ func appendAny(dst []byte, v any) ([]byte, error) {
 		}
 		return appendFloat(dst, v), nil
 	case map[string]any:
-		return appendAnyMap(dst, v)
+		return appendAnyMap(dst, v, levels)
 	case protocol.Meta:
-		return appendAnyMap(dst, v)
+		return appendAnyMap(dst, v, levels)
 	case []any:
-		return appendAnyList(dst, v)
+		return appendAnyList(dst, v, levels)
 	case json.RawMessage:
 		if len(v) == 0 {
 			return append(dst, "null"...), nil
 		}
-		return appendMarshalled(dst, v)
+		return appendMarshalled(dst, v, levels)
 	default:
-		return appendMarshalled(dst, v)
+		return appendMarshalled(dst, v, levels)
 	}
 }
 
-func appendAnyMap(dst []byte, m map[string]any) ([]byte, error) {
+// errNesting is returned without the path of the value, because the path has a thousand parts.
+var errNesting = fmt.Errorf("the value is nested more than %d deep, or contains itself", maxNesting)
+
+// inside adds the place of a value to an error.
+func inside(err error, format string, place any) error {
+	if errors.Is(err, errNesting) {
+		return err
+	}
+	return fmt.Errorf(format+": %w", place, err)
+}
+
+func appendAnyMap(dst []byte, m map[string]any, levels int) ([]byte, error) {
 	if m == nil {
 		return append(dst, "null"...), nil
+	}
+	if levels == 0 {
+		return dst, errNesting
 	}
 	dst = append(dst, '{')
 	for i, name := range slices.Sorted(maps.Keys(m)) {
@@ -76,16 +95,19 @@ func appendAnyMap(dst []byte, m map[string]any) ([]byte, error) {
 		}
 		dst = append(jsontext.Quote(dst, name), ':')
 		var err error
-		if dst, err = appendAny(dst, m[name]); err != nil {
-			return dst, fmt.Errorf("member %q: %w", name, err)
+		if dst, err = appendNested(dst, m[name], levels-1); err != nil {
+			return dst, inside(err, "member %q", name)
 		}
 	}
 	return append(dst, '}'), nil
 }
 
-func appendAnyList(dst []byte, list []any) ([]byte, error) {
+func appendAnyList(dst []byte, list []any, levels int) ([]byte, error) {
 	if list == nil {
 		return append(dst, "null"...), nil
+	}
+	if levels == 0 {
+		return dst, errNesting
 	}
 	dst = append(dst, '[')
 	for i, e := range list {
@@ -93,8 +115,8 @@ func appendAnyList(dst []byte, list []any) ([]byte, error) {
 			dst = append(dst, ',')
 		}
 		var err error
-		if dst, err = appendAny(dst, e); err != nil {
-			return dst, fmt.Errorf("item %d: %w", i, err)
+		if dst, err = appendNested(dst, e, levels-1); err != nil {
+			return dst, inside(err, "item %d", i)
 		}
 	}
 	return append(dst, ']'), nil
@@ -106,7 +128,7 @@ const maxNesting = 1000
 
 // appendMarshalled encodes a value with encoding/json, without HTML escaping. It checks the result
 // like input, because a MarshalJSON or a RawMessage may return anything.
-func appendMarshalled(dst []byte, v any) ([]byte, error) {
+func appendMarshalled(dst []byte, v any, levels int) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -114,7 +136,7 @@ func appendMarshalled(dst []byte, v any) ([]byte, error) {
 		return dst, fmt.Errorf("encoding a value: %w", err)
 	}
 	text := bytes.TrimSpace(buf.Bytes())
-	if err := jsontext.Check(text, jsontext.Limits{Depth: maxNesting}); err != nil {
+	if err := jsontext.Check(text, jsontext.Limits{Depth: max(levels, 1)}); err != nil { // 0 would be no limit
 		return dst, fmt.Errorf("encoding a value: %w", err)
 	}
 	return jsontext.Compact(dst, text), nil

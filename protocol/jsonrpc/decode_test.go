@@ -247,3 +247,22 @@ func write(m jsonrpc.Message) []byte {
 		return jsonrpc.AppendError(nil, m.ID, m.Error, false)
 	}
 }
+
+// TestDecodeUnusedMembers: programs with one type for all messages write the members that a message does not use
+// as null.
+func TestDecodeUnusedMembers(t *testing.T) {
+	t.Parallel()
+	for frame, want := range map[string]jsonrpc.Kind{
+		`{"jsonrpc":"2.0","id":1,"result":{"a":1},"error":null}`:                                jsonrpc.Result,
+		`{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"m"}}`:               jsonrpc.Failure,
+		`{"jsonrpc":"2.0","id":1,"method":null,"params":null,"result":{},"error":null}`:         jsonrpc.Result,
+		`{"jsonrpc":"2.0","id":1,"method":null,"params":null,"error":{"code":1,"message":"m"}}`: jsonrpc.Failure,
+		`{"jsonrpc":"2.0","id":1,"method":"m","params":null,"result":null,"error":null}`:        jsonrpc.Request,
+		`{"jsonrpc":"2.0","method":"m","result":null,"error":null}`:                             jsonrpc.Notification,
+	} {
+		m, fault := jsonrpc.Decode(check(t, frame))
+		if fault != nil || m.Kind != want {
+			t.Errorf("%s: kind %d, fault %+v, want kind %d", frame, m.Kind, fault, want)
+		}
+	}
+}

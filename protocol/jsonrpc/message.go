@@ -81,6 +81,7 @@ func DecodeObject(frame jsontext.Object, name func(text []byte) string) (Message
 	if jsontext.KindOf(env.params) == jsontext.KindNull || jsontext.IsEmptyArray(env.params) {
 		env.params, env.body = nil, jsontext.Object{} // some clients send null or [] instead of no params (ADR 8)
 	}
+	env.dropNulls()
 	id, unanswered := env.addressee()
 	m, reason := env.message(id)
 	if reason != "" {
@@ -88,6 +89,20 @@ func DecodeObject(frame jsontext.Object, name func(text []byte) string) (Message
 	}
 	m.Body = env.body
 	return m, nil
+}
+
+// dropNulls removes null members that the message does not use. Programs with one type for all
+// messages write them (ADR 8).
+func (env *envelope) dropNulls() {
+	if jsontext.KindOf(env.method) == jsontext.KindNull && (env.result != nil || env.err != nil) {
+		env.method = nil
+	}
+	if jsontext.KindOf(env.err) == jsontext.KindNull && (env.result != nil || env.method != nil) {
+		env.err = nil
+	}
+	if jsontext.KindOf(env.result) == jsontext.KindNull && (env.err != nil || env.method != nil) {
+		env.result = nil
+	}
 }
 
 // read collects the members and does not check their values, because the id for a fault's response
