@@ -18,47 +18,64 @@ const maxQuestions = 64
 // questionTable holds the requests of the server that are in progress, by id.
 //
 // The reader adds an entry (begin) and may cancel it (withdraw). The goroutine of the question
-// removes it (end), in any case. The context of an entry ends by withdraw, by end, or with the
-// link. An id is free again only after the answer was written, so a server that reuses an id too
-// early is refused.
+// removes it (end), in any case. The renewal of a session drops all entries (reset). The context of
+// an entry ends by withdraw, by reset, by end, or with the link. An id is free again only after the
+// answer was written, so a server that reuses an id too early is refused.
 type questionTable struct {
-	mu     sync.Mutex // guards the fields below
-	cancel map[string]context.CancelFunc
+	mu      sync.Mutex // guards the fields below
+	open    map[string]*context.CancelFunc
+	running int // requests without an end so far, including those that reset has dropped
 }
 
-// begin records a request and returns its context. An error is for the server.
-func (t *questionTable) begin(ctx context.Context, id jsonrpc.ID) (context.Context, *jsonrpc.Error) {
+// begin records a request. It returns the context of the request and the function that ends it. An
+// error is for the server.
+func (t *questionTable) begin(ctx context.Context, id jsonrpc.ID) (context.Context, func(), *jsonrpc.Error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, twice := t.cancel[id.Key()]; twice {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a request with this id is in progress"}
+	if t.open[id.Key()] != nil {
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a request with this id is in progress"}
 	}
-	if len(t.cancel) >= maxQuestions {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "too many requests in progress"}
+	if t.running >= maxQuestions {
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "too many requests in progress"}
 	}
-	if t.cancel == nil {
-		t.cancel = map[string]context.CancelFunc{}
+	if t.open == nil {
+		t.open = map[string]*context.CancelFunc{}
 	}
-	ctx, t.cancel[id.Key()] = context.WithCancel(ctx)
-	return ctx, nil
+	ctx, cancel := context.WithCancel(ctx)
+	t.open[id.Key()] = &cancel
+	t.running++
+	return ctx, func() { t.end(id, &cancel) }, nil
 }
 
-// end cancels the context of a request and forgets it. Only the goroutine that answers the request
-// calls it, once.
-func (t *questionTable) end(id jsonrpc.ID) {
+// end cancels the context of a request and forgets the request. Only the goroutine that answers the
+// request calls it, once. The id may belong to a request of a newer session by then.
+func (t *questionTable) end(id jsonrpc.ID, cancel *context.CancelFunc) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cancel[id.Key()]()
-	delete(t.cancel, id.Key())
+	(*cancel)()
+	t.running--
+	if t.open[id.Key()] == cancel {
+		delete(t.open, id.Key())
+	}
 }
 
 // withdraw cancels the context of a request. Unknown and finished requests are ignored.
 func (t *questionTable) withdraw(id jsonrpc.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if cancel := t.cancel[id.Key()]; cancel != nil {
-		cancel()
+	if cancel := t.open[id.Key()]; cancel != nil {
+		(*cancel)()
 	}
+}
+
+// reset withdraws all requests and frees their ids, because their session has ended.
+func (t *questionTable) reset() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, cancel := range t.open {
+		(*cancel)()
+	}
+	clear(t.open)
 }
 
 // request handles a request of the server. On a revision without such requests it drops the
@@ -71,7 +88,7 @@ func (c *Client) request(msg jsonrpc.Message) {
 	if d != nil && !d.ServerRequests() {
 		return
 	}
-	ctx, refusal := c.questions.begin(c.link.life, msg.ID)
+	ctx, end, refusal := c.questions.begin(c.link.life, msg.ID)
 	if refusal != nil {
 		c.refuse(jsonrpc.AppendError(nil, msg.ID, refusal, false))
 		return
@@ -82,7 +99,7 @@ func (c *Client) request(msg jsonrpc.Message) {
 	}
 	c.link.spawn(func() {
 		defer p.leave()
-		c.reply(p.at(ctx), d, msg)
+		c.reply(p.at(ctx), d, msg, end)
 	})
 }
 
@@ -106,10 +123,10 @@ func (c *Client) refuse(frame []byte) {
 // reply answers a request of the server, even if the handler ends its goroutine, as t.FailNow does.
 // Otherwise the server would wait forever. A withdrawn question is not answered.
 //
-// The deferred function decides by the context, once, whether the answer is sent. It ends the entry
-// after the Send. If the question has become a task, the same goroutine then runs the handler, and
+// The deferred function decides by the context, once, whether the answer is sent. It calls end, which
+// ends the entry in the table, after the Send. If the question has become a task, the same goroutine then runs the handler, and
 // keeps the place of the question until the handler has returned.
-func (c *Client) reply(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Message) {
+func (c *Client) reply(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Message, end func()) {
 	frame := jsonrpc.AppendError(nil, msg.ID, &jsonrpc.Error{
 		Code: jsonrpc.CodeInternal, Message: "the client's handler did not return",
 	}, false)
@@ -119,7 +136,7 @@ func (c *Client) reply(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Mess
 		if !withdrawn {
 			_ = c.link.send(c.link.life, frame) // the reader notices a lost connection
 		}
-		c.questions.end(msg.ID)
+		end()
 		switch {
 		case created == nil:
 		case withdrawn: // the server does not wait for the task any more

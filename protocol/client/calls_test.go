@@ -532,3 +532,41 @@ func TestAnswerWithoutAResult(t *testing.T) {
 	}
 	wait()
 }
+
+// TestDeepAnswer: the client reads values as deep as a server may send.
+func TestDeepAnswer(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", 1000) + strings.Repeat("]", 1000)
+	c, wait := connect(t, func(f *fake) {
+		f.modern()
+		f.result(f.expect(protocol.MethodCallTool), `{"resultType":"complete","content":[],"structuredContent":`+deep+`}`)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if r, err := c.CallTool(ctx, "x", nil); err != nil || string(r.Structured) != deep {
+		t.Errorf("the answer is lost: %v", err)
+	}
+	wait()
+}
+
+// TestUnreadableAnswers: an answer that the client refuses to read ends its call. Programs in
+// JavaScript write a lone surrogate if they cut a text within an emoji.
+func TestUnreadableAnswers(t *testing.T) {
+	t.Parallel()
+	for want, result := range map[string]string{
+		"lone surrogate":  `{"content":[{"type":"text","text":"cut \ud83d"}]}`,
+		"invalid UTF-8":   "{\"content\":[{\"type\":\"text\",\"text\":\"caf\xe9\"}]}",
+		"nested too deep": `{"content":[],"structuredContent":{"a":` + strings.Repeat("[", 1200) + strings.Repeat("]", 1200) + `}}`,
+	} {
+		c, wait := connect(t, func(f *fake) {
+			f.legacy("2025-11-25")
+			f.result(f.expect(protocol.MethodCallTool), result)
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if _, err := c.CallTool(ctx, "x", nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", want, err)
+		}
+		cancel()
+		wait()
+	}
+}

@@ -137,6 +137,11 @@ func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, 
 	}
 	ctx, done := c.link.dispatch.calling(ctx)
 	defer done()
+	if !h.quiet && !h.once {
+		if err := c.renewed(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Method(), err)
+		}
+	}
 	raw, err := c.attempt(ctx, d, p, h)
 	if err == nil || h.quiet || h.once {
 		return raw, err
@@ -172,6 +177,7 @@ func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Par
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Method(), err)
 	}
+	w.ahead = h.quiet || h.once
 	got, err := c.link.roundTrip(ctx, w, frame)
 	if err != nil {
 		if ctx.Err() != nil {

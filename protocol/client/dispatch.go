@@ -156,7 +156,7 @@ func (d *dispatcher) barrier() <-chan struct{} {
 // It returns nil if the dispatcher was stopped: the answer is complete, only the handlers did not
 // run.
 func (d *dispatcher) settle(ctx context.Context, w *waiter, barrier <-chan struct{}) error {
-	if barrier == nil || ctx.Value(insideKey{}) == d {
+	if barrier == nil || w.ahead || ctx.Value(insideKey{}) == d {
 		return nil
 	}
 	var suspicion <-chan time.Time

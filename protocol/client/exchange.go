@@ -1,6 +1,8 @@
 package client
 
 import (
+	"encoding/json"
+
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -24,6 +26,20 @@ func answerID(frame []byte) (jsonrpc.ID, bool) {
 		}
 	}
 	return jsonrpc.ID{}, false
+}
+
+// answeredBy returns the id of an answer that other programs read and Check refuses, for example
+// because its text was cut within a pair of surrogates. For other texts the id is zero.
+func answeredBy(text []byte) jsonrpc.ID {
+	var a struct {
+		ID     json.RawMessage `json:"id"`
+		Method json.RawMessage `json:"method"`
+	}
+	if json.Unmarshal(text, &a) != nil || a.Method != nil {
+		return jsonrpc.ID{}
+	}
+	id, _ := jsonrpc.ParseID(a.ID)
+	return id
 }
 
 func memberID(text []byte) (jsonrpc.ID, bool) {

@@ -32,6 +32,12 @@ func TestHTTPAnswers(t *testing.T) {
 		"pretty JSON": {answer: func(v *visit) {
 			v.say(200, "application/json", "\n"+strings.ReplaceAll(v.answer(ok), ",", ",\n  ")+"\n")
 		}},
+		"a byte order mark": {answer: func(v *visit) { v.say(200, "application/json", "\ufeff"+v.answer(ok)) }},
+		"half an emoji":     {answer: func(v *visit) { v.result(`{"resultType":"complete","content":[{"type":"text","text":"\ud83d"}]}`) }, err: "lone surrogate"},
+		"half an emoji on a stream": {answer: func(v *visit) {
+			v.stream()
+			v.event("", v.answer(`{"resultType":"complete","content":[{"type":"text","text":"\ud83d"}]}`))
+		}, err: "lone surrogate"},
 		"a stream": {answer: func(v *visit) { v.stream(); v.event("", v.answer(ok)) }},
 		"CR LF, lines": {answer: func(v *visit) {
 			v.stream()

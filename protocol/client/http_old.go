@@ -77,8 +77,13 @@ func (c *httpConn) oldStream(ctx context.Context, found chan<- error) {
 			c.push(ctx, arrival{err: fmt.Errorf("the event stream ended: %w", err)})
 			return
 		}
-		if frame := oneLine(event.Data); frame != nil && event.Type == "message" {
+		if event.Type != "message" {
+			continue
+		}
+		if frame := oneLine(event.Data); frame != nil {
 			c.push(ctx, arrival{frame: frame})
+		} else {
+			c.garbled(ctx, &outgoing{}, event.Data)
 		}
 	}
 }

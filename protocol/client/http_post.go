@@ -130,7 +130,7 @@ func readBody(body io.Reader) ([]byte, error) {
 	if len(text) > maxBody {
 		return nil, fmt.Errorf("the answer is longer than %d MiB", maxBody>>20)
 	}
-	return text, nil
+	return jsontext.TrimBOM(text), nil
 }
 
 // lostAnswer returns the error of a call whose answer is lost. It always wraps io.ErrUnexpectedEOF.
@@ -153,11 +153,26 @@ func (c *httpConn) whole(ctx context.Context, o *outgoing, resp *http.Response) 
 	case frame != nil:
 		c.deliver(ctx, o, frame)
 		return nil
+	case !answeredBy(body).IsZero():
+		c.garbled(ctx, o, body)
+		return nil
 	case len(body) == 0:
 		return fmt.Errorf("the server answered with an empty body (HTTP %d)", resp.StatusCode)
 	default:
 		return fmt.Errorf("the server's answer is not JSON (%s)", resp.Header.Get("Content-Type"))
 	}
+}
+
+// garbled queues a text that Check refuses if other programs read it as an answer. The reader then
+// ends the call. It skips other texts: as on stdio, the next event may be a message. It returns false
+// if the text could not be queued.
+func (c *httpConn) garbled(ctx context.Context, o *outgoing, text []byte) bool {
+	id := answeredBy(text)
+	if id.IsZero() {
+		return true
+	}
+	o.answered(id)
+	return c.push(ctx, arrival{frame: text})
 }
 
 // oneLine returns text as a frame, or nil if it is not JSON.

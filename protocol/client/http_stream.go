@@ -110,11 +110,7 @@ func (c *httpConn) events(ctx context.Context, stop context.CancelFunc, o *outgo
 		if len(event.Data) == 0 || event.Type != "message" {
 			continue
 		}
-		frame := oneLine(event.Data)
-		if frame == nil {
-			continue // as on stdio, the next event may be a message
-		}
-		if !c.deliver(ctx, o, frame) {
+		if !c.message(ctx, o, event.Data) {
 			return context.Canceled
 		}
 		if waits && len(o.waiting) == 0 {
@@ -122,6 +118,14 @@ func (c *httpConn) events(ctx context.Context, stop context.CancelFunc, o *outgo
 			defer time.AfterFunc(linger, stop).Stop()
 		}
 	}
+}
+
+// message queues the message of an event. It returns false if the message could not be queued.
+func (c *httpConn) message(ctx context.Context, o *outgoing, text []byte) bool {
+	if frame := oneLine(text); frame != nil {
+		return c.deliver(ctx, o, frame)
+	}
+	return c.garbled(ctx, o, text)
 }
 
 // follow reads the answer from a stream. If the stream ends early, follow resumes it, provided that
@@ -272,9 +276,10 @@ func (c *httpConn) listen(ctx context.Context) {
 func (c *httpConn) unasked(ctx context.Context, session string, answered func()) {
 	s := &cursor{retry: defaultRetry, answered: answered}
 	for failures := 0; ; failures++ {
-		before := s.events
+		before, began := s.events, time.Now()
 		err := c.resume(ctx, &outgoing{}, s)
 		refused, _ := errors.AsType[*HTTPError](err)
+		_, unsent := errors.AsType[*sendError](err)
 		if s.opened && session != "" && refused != nil && refused.Status == http.StatusNotFound {
 			c.gone(session)
 			return
@@ -282,8 +287,8 @@ func (c *httpConn) unasked(ctx context.Context, session string, answered func())
 		if s.over(err) {
 			return
 		}
-		if s.events > before {
-			failures = 0
+		if s.events > before || refused == nil && !unsent && time.Since(began) > defaultRetry {
+			failures = 0 // the stream was open for a while, so its end does not count as a failure
 		}
 		if s.wait(ctx, failures, err) != nil {
 			return

@@ -19,8 +19,9 @@ import (
 const firstID = 1001
 
 // limits returns the limits for JSON from the server and from the caller. It limits only the depth;
-// the carrier limits the size.
-func limits() jsontext.Limits { return jsontext.Limits{Depth: 512} }
+// the carrier limits the size. Servers send values of up to 1,000 levels, and the frame around a
+// value adds a few.
+func limits() jsontext.Limits { return jsontext.Limits{Depth: 1100} }
 
 // link is the JSON-RPC half of a Client. It matches answers to requests, and keeps the order
 // between answers and notifications. Two goroutines run until Close: the reader (read) and the
@@ -81,6 +82,7 @@ type waiter struct {
 	id     jsonrpc.ID
 	answer chan answer // one, buffered
 	during uint64      // number of the handler that ran when the request was made
+	ahead  bool        // the answer does not wait for handlers, which may wait for the renewal of the session
 
 	watching bool // a listen stream that the server has acknowledged, so no answer is due; guarded by link.mu
 }
@@ -164,7 +166,8 @@ func (l *link) show(ctx context.Context, f Frame) {
 // standard output, and the next line may be a message.
 func (l *link) receive(frame []byte) {
 	frame = jsontext.TrimBOM(frame)
-	if jsontext.Check(frame, limits()) != nil {
+	if err := jsontext.Check(frame, limits()); err != nil {
+		l.unreadable(frame, err)
 		return
 	}
 	if !jsonrpc.IsBatch(frame) {
@@ -174,6 +177,18 @@ func (l *link) receive(frame []byte) {
 	texts, _ := jsonrpc.Batch(frame)
 	for _, text := range texts {
 		l.one(text, frame)
+	}
+}
+
+// unreadable ends the call if frame is an answer that Check refuses and other programs read.
+func (l *link) unreadable(frame []byte, reason error) {
+	id := answeredBy(frame)
+	if id.IsZero() {
+		return
+	}
+	if w := l.take(id); w != nil {
+		l.answered(w.id)
+		w.answer <- answer{err: fmt.Errorf("client: malformed answer: %w", reason)}
 	}
 }
 

@@ -70,6 +70,23 @@ func (c *Client) renew(ctx context.Context, dead string) error {
 	}
 }
 
+// renewed waits for the renewal in progress, if there is one: some servers refuse calls before the
+// handshake of the new session is over.
+func (c *Client) renewed(ctx context.Context) error {
+	c.renewals.mu.Lock()
+	r := c.renewals.current
+	c.renewals.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.done:
+		return nil // if the renewal has failed, the call finds out by itself
+	case <-ctx.Done():
+		return endOf(ctx)
+	}
+}
+
 // renewal returns the renewal in progress, or starts one. If the dead session was already replaced,
 // it returns nil.
 //
@@ -132,6 +149,7 @@ func (c *Client) reinitialize(ctx context.Context) error {
 	if name := negotiated(raw); name != d.String() {
 		return fmt.Errorf("the session has ended, and the server now speaks revision %q, want %s", name, d)
 	}
+	c.questions.reset() // the new session uses the ids again
 	if err := c.notify(ctx, d, &protocol.InitializedParams{}); err != nil {
 		return fmt.Errorf("the session has ended, and opening a new one failed: %w", err)
 	}

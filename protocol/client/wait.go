@@ -331,15 +331,28 @@ func (w *wait) deliver(ctx context.Context, a roundAnswer) error {
 	delete(w.open, a.key)
 	err := a.err
 	if err == nil {
-		_, err = ask[*protocol.EmptyResult](ctx, w.t.c, &protocol.UpdateTaskParams{
-			ID: w.t.id, Responses: map[string]json.RawMessage{a.key: a.result},
-		}, how{})
+		err = w.update(ctx, a)
 	}
 	if err != nil {
 		w.t.release(protocol.InputRequest{Key: a.key})
 		return fmt.Errorf("answering %q of the task: %w", a.key, err)
 	}
 	return nil
+}
+
+// update sends an answer. If the server or its store cannot be reached for a moment, update sends it
+// again: a server ignores an answer that it already has (2026-07-28 tasks extension, tasks/update).
+func (w *wait) update(ctx context.Context, a roundAnswer) error {
+	p := &protocol.UpdateTaskParams{ID: w.t.id, Responses: map[string]json.RawMessage{a.key: a.result}}
+	for missed := 0; ; missed++ {
+		_, err := ask[*protocol.EmptyResult](ctx, w.t.c, p, how{})
+		if err == nil || missed == maxMissed || !w.t.c.passes(ctx, err) && !internal(err) {
+			return err
+		}
+		if err := w.t.c.rest(ctx, usualLook); err != nil {
+			return err
+		}
+	}
 }
 
 // take claims a question for one Wait. It returns false if the question is answered or claimed by

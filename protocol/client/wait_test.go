@@ -120,3 +120,32 @@ func TestTaskResultIsLost(t *testing.T) {
 	}
 	wait()
 }
+
+// TestTaskAnswerOutlivesRefusals: an answer is sent again to a server that cannot take it for a moment, and the
+// user is not asked again.
+func TestTaskAnswerOutlivesRefusals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		serve, left := nethttp.Handler(jobs(t)), 4
+		carrier := &http.Client{Transport: local{func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			var m message
+			if err := json.Unmarshal(body, &m); err == nil && m.Method == protocol.MethodUpdateTask && left > 0 {
+				left--
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			r.Host, r.Body = r.URL.Host, io.NopCloser(bytes.NewReader(body))
+			serve.ServeHTTP(w, r)
+		}}}
+		var u users
+		c := reach(t, client.HTTP("http://localhost/mcp", client.HTTPClient(carrier)), only(t, "2026-07-28"), u.option())
+		r, err := callTask(t, c, "ask", nil).Wait(t.Context())
+		if text := textIn(t, r, err); text != "FSL" {
+			t.Errorf("got %q", text)
+		}
+		if got := u.questions(); len(got) != 3 {
+			t.Errorf("asked %q", got)
+		}
+	})
+}
