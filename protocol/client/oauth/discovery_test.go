@@ -91,6 +91,8 @@ func TestDiscovery(t *testing.T) {
 		"C9 slash of a host":  {map[string]string{prmPath: `{"resource":"URL/mcp","authorization_servers":["URL/"]}`, asPath: asAt("")}, "URL", nil, "2026-07-28", nil},
 		"C10 metadata":        {map[string]string{asPath: asAt("")}, "URL", nil, "2025-03-26", []string{"GET " + prmPath + "/mcp", "GET " + prmPath, "GET " + asPath}},
 		"C10 no metadata":     {map[string]string{}, "URL", nil, "2025-03-26", nil},
+		"C8 not after a 429":  {map[string]string{prmPath: prm, asPath: "429|"}, "", oauth.ErrUnavailable, "", nil},
+		"C10 not after a 429": {map[string]string{asPath: "429|"}, "", oauth.ErrUnavailable, "", nil},
 		"C10 not after a 500": {map[string]string{prmPath + "/mcp": "500|"}, "", oauth.ErrUnavailable, "", nil},
 		"C10 not after a bad document": {
 			map[string]string{prmPath: `{"resource":1}`}, "", oauth.ErrResource, "", nil,
@@ -247,5 +249,15 @@ func TestInspect(t *testing.T) {
 	}
 	if in, err := f.Inspect(t.Context(), s.url); err != nil || in.Grant == nil {
 		t.Errorf("after a login: %+v, %v", in, err)
+	}
+}
+
+// The error of an authorization server without metadata does not speak of metadata that was found.
+func TestDiscoveryWithoutIssuerMetadata(t *testing.T) {
+	t.Parallel()
+	s := script(t, map[string]string{"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`})
+	_, err := flow(t).Inspect(t.Context(), s.URL+"/mcp")
+	if !errors.Is(err, oauth.ErrIssuer) || !strings.Contains(err.Error(), "there is no metadata at") || strings.Contains(err.Error(), "was found") {
+		t.Errorf("%v", err)
 	}
 }

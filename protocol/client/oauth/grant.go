@@ -41,6 +41,8 @@ const (
 	// margin is how long before its end a token is renewed, at least. A short-lived token is used
 	// for half its life.
 	margin = time.Minute
+	// renewalPause is the shortest time to the next renewal ahead of time if one has failed.
+	renewalPause = 10 * time.Second
 	// jitter prevents all clients of a server from renewing at the same time.
 	jitter = 10 * time.Second
 )
@@ -78,6 +80,7 @@ type site struct {
 	nonces  nonces
 	loaded  atomic.Bool          // the store was read
 	refused map[string]time.Time // refused scopes, and until when they count; used by the holder of the turn
+	paused  time.Time            // until then no token is renewed ahead of time; used by the holder of the turn
 }
 
 func (s *site) take(ctx context.Context) error {
@@ -129,7 +132,7 @@ func (s *site) ready(ctx context.Context, w *web) (*live, error) {
 		s.current.Store(g)
 		s.loaded.Store(true)
 	}
-	if g == nil || !g.expired(g.early) {
+	if g == nil || !g.expired(g.early) || !g.expired(0) && time.Now().Before(s.paused) {
 		return g, nil
 	}
 	if s.flow.config.machine != nil || g.Refresh == "" {
@@ -145,6 +148,7 @@ func (s *site) ready(ctx context.Context, w *web) (*live, error) {
 	case s.current.Load() == nil:
 		return nil, nil // logged out in another process
 	case !g.expired(0):
+		s.paused = time.Now().Add(renewalPause)
 		return g, nil // a valid token remains usable after a failed renewal
 	case isEnd(err):
 		return nil, nil
@@ -249,6 +253,9 @@ func (s *site) replace(ctx context.Context, w *web, old *live, d demand) (*live,
 			return nil, &Error{Step: stepToken, Server: s.server, Err: ErrDenied, Text: "the server refuses the token that was just made for it"}
 		}
 		return s.login(ctx, w, d)
+	}
+	if g != nil {
+		old = g // another process may have stored it, and it may be renewable although it has expired
 	}
 	if old != nil && old.Refresh != "" && !d.renewed && !s.moved(ctx, w, old, d) {
 		g, err := s.renew(ctx, w, old)

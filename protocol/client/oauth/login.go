@@ -310,6 +310,20 @@ func (g *grant) dated(t *tokenAnswer) {
 	}
 }
 
+// parting is how long a renewal continues after its caller has left.
+const parting = 2 * time.Second
+
+// outlasting returns a context that ends a short time after ctx. The authorization server may already
+// have replaced the refresh token when the caller of a renewal leaves, so its answer must be stored.
+func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(parting, cancel) })
+	return lasting, func() {
+		stop()
+		cancel()
+	}
+}
+
 // renew uses the refresh token. Only one process that shares the store does so at a time. If isEnd
 // reports true for the error, the grant has ended. The caller holds the site's turn.
 func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
@@ -330,6 +344,8 @@ func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 		s.current.Store(stored)
 		return nil, &Error{Step: stepRenewal, Server: s.server, Issuer: old.Issuer.Issuer, Err: ErrLogin}
 	}
+	ctx, done := outlasting(ctx)
+	defer done()
 	id, err := s.identityOf(ctx, w, stored)
 	if err != nil {
 		return nil, err
@@ -440,6 +456,17 @@ func (s *site) stepUp(ctx context.Context, w *web, old *live, d demand) (*live, 
 	if g := s.current.Load(); g != nil && g.Access != old.Access && len(missing(g.Scopes)) == 0 {
 		return g, nil
 	}
+	stored, err := s.fromStore(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case stored == nil: // logged out in another process
+	case stored.Access != old.Access && !stored.expired(0) && len(missing(stored.Scopes)) == 0: // another process was faster
+		s.current.Store(stored)
+		return stored, nil
+	default:
+		d.former = stored.Asked
+	}
 	now := time.Now()
 	for scope, until := range s.refused {
 		if now.After(until) {
@@ -457,7 +484,7 @@ func (s *site) stepUp(ctx context.Context, w *web, old *live, d demand) (*live, 
 			return nil, refused(fmt.Errorf("%s was refused a short time ago", cleaned(scope)))
 		}
 	}
-	d.former, d.stepUp = old.Asked, true
+	d.former, d.stepUp = union(old.Asked, d.former), true
 	g, err := s.login(ctx, w, d)
 	switch {
 	case errors.Is(err, ErrDenied):

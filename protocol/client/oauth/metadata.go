@@ -117,11 +117,16 @@ func (w *web) discover(ctx context.Context, d demand) (*found, error) {
 }
 
 func issuerHint(err error) string {
-	if errors.Is(err, ErrIssuer) {
+	if _, absent := errors.AsType[absentError](err); !absent && errors.Is(err, ErrIssuer) {
 		return "The metadata that was found belongs to another authorization server. Its operator has to mend that."
 	}
 	return ""
 }
+
+// absentError is the error of an authorization server without metadata.
+type absentError struct{ error }
+
+func (e absentError) Unwrap() error { return e.error }
 
 // choose picks an authorization server (RFC 9728 §7.6).
 func (w *web) choose(ctx context.Context, issuers []string) (string, error) {
@@ -296,7 +301,7 @@ func (w *web) issuerMetadata(ctx context.Context, issuer string) (issuerMetadata
 			return *meta, nil
 		}
 	}
-	return issuerMetadata{}, fmt.Errorf("%w: there is no metadata at %s", ErrIssuer, strings.Join(places, ", "))
+	return issuerMetadata{}, absentError{fmt.Errorf("%w: there is no metadata at %s", ErrIssuer, strings.Join(places, ", "))}
 }
 
 const (
@@ -314,7 +319,7 @@ func (w *web) issuerMetadataAt(ctx context.Context, place, issuer string) (*issu
 			return nil, err
 		}
 		step.Status, step.Took = a.status, a.took
-		if a.status/100 == 4 {
+		if a.status/100 == 4 && a.status != http.StatusTooManyRequests {
 			return nil, nil // some servers answer 400 or 401 for paths that they do not know
 		}
 		if absent, err := isAbsent(a, place); absent || err != nil {

@@ -158,7 +158,7 @@ func (f *Flow) Token(ctx context.Context, server string) (*Token, error) {
 		return nil, err
 	}
 	g, err := s.ready(ctx, web)
-	if err == nil && g == nil && f.config.machine != nil {
+	if err == nil && g == nil { // another process may have logged in, or the client obtains a token by itself
 		g, err = s.replace(ctx, web, nil, demand{silent: true})
 	}
 	if err != nil {

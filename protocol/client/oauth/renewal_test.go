@@ -1,0 +1,103 @@
+package oauth_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
+	"github.com/kagami-mcp/kagami/testkit"
+)
+
+// leaver ends a call just after the authorization server has answered it.
+type leaver struct {
+	armed atomic.Bool
+	leave func()
+}
+
+func (l *leaver) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if r.URL.Path == "/token" && l.armed.Swap(false) {
+		l.leave()
+	}
+	return resp, err
+}
+
+// A call that ends during a renewal does not lose the new refresh token.
+func TestRenewalOutlivesItsCall(t *testing.T) {
+	t.Parallel()
+	s, u := open(t), &user{}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	l := &leaver{leave: cancel}
+	c := mustConnect(t, flow(t, u.browser(t), oauth.HTTPClient(&http.Client{Transport: l})), s.url)
+	call(t, c, "hours", "ann")
+	s.revoke()
+	l.armed.Store(true)
+	if _, err := client.Call[string](ctx, c, "hours", nil); err == nil {
+		t.Error("the call did not end")
+	}
+	call(t, c, "hours", "ann")
+	if n := s.issuer.Requests("/token", "refresh_token"); n != 1 || u.seen() != 1 {
+		t.Errorf("%d renewals, %d pages", n, u.seen())
+	}
+}
+
+// A program that waits for a login of another process finds the tokens in the store, and renews them.
+func TestLoginOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	s, u, store := open(t), &user{}, oauth.Memory()
+	token, calls := flow(t, oauth.Keep(store)), flow(t, u.browser(t), oauth.Keep(store))
+	for _, f := range []*oauth.Flow{token, calls} {
+		if _, err := f.Token(t.Context(), s.url); !errors.Is(err, oauth.ErrLogin) {
+			t.Errorf("before the login: %v", err)
+		}
+	}
+	s.issuer.Lifetime(time.Second)
+	if _, err := flow(t, (&user{}).browser(t), oauth.Keep(store)).Login(t.Context(), s.url); err != nil {
+		t.Fatal(err)
+	}
+	s.issuer.Lifetime(time.Hour)
+	time.Sleep(1100 * time.Millisecond)
+	call(t, mustConnect(t, calls, s.url), "hours", "ann")
+	if n := u.seen(); n != 0 {
+		t.Errorf("%d pages, and the token can be renewed", n)
+	}
+	if got, err := token.Token(t.Context(), s.url); err != nil || got.Value == "" {
+		t.Errorf("after the login: %v, %v", got, err)
+	}
+}
+
+// The user is not asked again for scopes that another process has obtained.
+func TestStepUpOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	s, u, store := open(t), &user{}, oauth.Memory()
+	one := mustConnect(t, flow(t, u.browser(t), oauth.Keep(store)), s.url)
+	two := mustConnect(t, flow(t, u.browser(t), oauth.Keep(store)), s.url)
+	call(t, two, "hours", "ann")
+	call(t, one, "refund", "paid")
+	call(t, two, "refund", "paid")
+	if n := u.seen(); n != 2 {
+		t.Errorf("%d pages", n)
+	}
+}
+
+// While the authorization server is away, calls with a valid token do not each ask it.
+func TestRenewalAheadIssuerAway(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.issuer.Lifetime(20 * time.Second) // renewed ten seconds before its end
+	c := mustConnect(t, flow(t, (&user{}).browser(t)), s.url)
+	s.issuer.Fault(testkit.TokenDown)
+	time.Sleep(10500 * time.Millisecond)
+	for range 5 {
+		call(t, c, "hours", "ann")
+	}
+	if n := s.issuer.Requests("/token", "refresh_token"); n != 1 {
+		t.Errorf("%d renewals", n)
+	}
+}
