@@ -360,3 +360,21 @@ func TestDetachOfACancelledCall(t *testing.T) {
 		}
 	})
 }
+
+// TestTaskWithAResultThatPanics: a panic of a method of a value in the result fails the task, or makes it run
+// again, and does not end the process.
+func TestTaskWithAResultThatPanics(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var runs atomic.Int32
+		p := dialTasks(t, build(t, quiet().Add(framework.Tool("film", func(context.Context, struct{}) (framework.Rich[string], error) {
+			runs.Add(1)
+			return framework.Rich[string]{Value: "done", Meta: protocol.Meta{"film": loud{}}}, nil
+		}, framework.Describe("d"), framework.Task(framework.TaskOptional, framework.Retry(1))))))
+		id := p.task("film", `{}`)
+		time.Sleep(time.Minute)
+		got := p.get(id)
+		if got.Status != "failed" || got.Error == nil || strings.Contains(got.Error.Message, "secret") || runs.Load() != 2 {
+			t.Errorf("%+v after %d runs", got, runs.Load())
+		}
+	})
+}

@@ -351,3 +351,32 @@ func TestTasksLeaveRoomForOthers(t *testing.T) {
 		loud.call("tools/call", large).ok()
 	})
 }
+
+// unqueued is a store without a queue: a task runs in the process that took the call.
+type unqueued struct{ hooked }
+
+func (s unqueued) Tasks() task.Store { return struct{ task.Store }{s.hooked.Tasks()} }
+
+// TestTaskWithoutQueueWaitsForTheStore: a task that cannot be read when it begins runs when the store is back.
+func TestTaskWithoutQueueWaitsForTheStore(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var away atomic.Bool
+		h := &hooks{get: func(context.Context, string) error {
+			if away.Load() {
+				return errors.New("away")
+			}
+			return nil
+		}}
+		p := dialTasks(t, build(t, quiet(framework.WithStore(unqueued{hooked{memory.New(), h}})).Add(
+			framework.Tool("film", func(context.Context, struct{}) (string, error) { return "done", nil },
+				framework.Describe("d"), framework.Task(framework.TaskOptional)))))
+		away.Store(true)
+		id := p.task("film", `{}`)
+		time.Sleep(5 * time.Second)
+		away.Store(false)
+		time.Sleep(time.Minute)
+		if got := p.get(id); got.Status != "completed" {
+			t.Errorf("%+v", got)
+		}
+	})
+}

@@ -22,7 +22,7 @@ func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 	outline := e.outlines.Take()
 	defer e.outlines.Give(outline)
 	if err := outline.Check(frame, e.cfg.Limits); err != nil {
-		return e.admit(a.refusal(salvaged(frame), unreadable(err)))
+		return e.admit(a.refusal(frame, salvaged(frame), unreadable(err)))
 	}
 	if jsonrpc.IsBatch(frame) {
 		return a.batch(frame)
@@ -85,7 +85,10 @@ func (a *arrival) accept(frame jsontext.Object) *exchange {
 	case fault != nil && fault.Notification && !a.posted():
 		return a.silence(frame.Raw())
 	case fault != nil:
-		return a.refusal(fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
+		if fault.Notification {
+			fault.ID = jsonrpc.ID{} // the id of a response belongs to a request of the server
+		}
+		return a.refusal(frame.Raw(), fault.ID, &jsonrpc.Error{Code: fault.Code, Message: fault.Reason})
 	}
 	b := peek(msg.Body)
 	x := a.exchange(&b)
@@ -117,12 +120,12 @@ func (a *arrival) exchange(b *requestParams) *exchange {
 }
 
 // refusal returns an exchange that is only answered with an error.
-func (a *arrival) refusal(id jsonrpc.ID, err *jsonrpc.Error) *exchange {
+func (a *arrival) refusal(frame []byte, id jsonrpc.ID, err *jsonrpc.Error) *exchange {
 	if !a.posted() {
-		return &exchange{origin: origin{conn: a.conn, id: id, dialect: a.conn.dialect()}, refuse: err}
+		return &exchange{origin: origin{conn: a.conn, id: id, dialect: a.conn.dialect()}, frame: frame, refuse: err}
 	}
 	x := &a.e.newSessionless().exchange
-	x.request, x.id, x.refuse, x.status = a.request, id, err, http.StatusBadRequest
+	x.request, x.frame, x.id, x.refuse, x.status = a.request, frame, id, err, http.StatusBadRequest
 	return x
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -79,7 +80,12 @@ func (s *session) settled(ctx context.Context) error {
 // for its turn before it takes sending, because the goroutine before it needs sending, too. It
 // returns ErrCannotAsk if the call is closed or abandoned or has no stream. Pass is called in any
 // case, so that an error does not stop the requests that follow.
-func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta *protocol.RequestMeta) error {
+func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta *protocol.RequestMeta) (err error) {
+	defer func() { // questions that are asked together have goroutines of their own, where a panic would end the process
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
 	meta.Extra = traceContext(x.call.Meta.Raw)
 	if a.progress != nil {
 		meta.ProgressToken = a.id
@@ -140,6 +146,11 @@ func (x *exchange) wait(ctx context.Context, a *ask) (jsonrpc.Message, error) {
 // It sends without sending, because the call may already be closed while one of its questions is
 // open. The carrier keeps frames of one Outbound apart.
 func (x *exchange) withdraw(ctx context.Context, a *ask, reason string) {
+	defer func() { // as in sendAsk
+		if v := recover(); v != nil {
+			x.conn.e.failed(ctx, x.call, &PanicError{Value: v, Stack: debug.Stack()})
+		}
+	}()
 	frame, err := feed.Notification(x.dialect, &protocol.CancelledParams{ID: a.id, Reason: reason}, &protocol.RequestMeta{RelatedTask: a.task})
 	if err == nil {
 		_ = x.out.Send(context.WithoutCancel(ctx), transport.Frame{JSON: frame}) // best effort: the client may be gone

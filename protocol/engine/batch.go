@@ -31,13 +31,13 @@ var errNoBatches = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "ba
 // If the engine is closed, it takes the members that were registered out of flight again.
 func (a *arrival) batch(frame []byte) (transport.Exchange, error) {
 	if a.posted() {
-		if refused := a.findForBatch(); refused != nil {
+		if refused := a.findForBatch(frame); refused != nil {
 			return a.e.admit(refused)
 		}
 	}
 	frames, fault := a.messages(frame)
 	if fault != nil {
-		return a.e.admit(a.refusedBatch(fault))
+		return a.e.admit(a.refusedBatch(frame, fault))
 	}
 	b := &batch{conn: a.conn}
 	for _, f := range frames {
@@ -60,11 +60,11 @@ func (a *arrival) batch(frame []byte) (transport.Exchange, error) {
 
 // findForBatch finds the session of a posted batch and sets a.conn. It returns an exchange if the
 // batch is refused.
-func (a *arrival) findForBatch() *exchange {
+func (a *arrival) findForBatch(frame []byte) *exchange {
 	if a.version.Modern != nil && !a.version.Unclear {
-		return a.refusedBatch(errNoBatches)
+		return a.refusedBatch(frame, errNoBatches)
 	}
-	x := a.refusedBatch(nil)
+	x := a.refusedBatch(frame, nil)
 	x.status = 0
 	if fault := a.find(x); fault != nil {
 		x.refuseBy(fault)
@@ -89,8 +89,8 @@ func (a *arrival) messages(frame []byte) ([][]byte, *jsonrpc.Error) {
 	return frames, nil
 }
 
-func (a *arrival) refusedBatch(err *jsonrpc.Error) *exchange {
-	x := a.refusal(jsonrpc.ID{}, err)
+func (a *arrival) refusedBatch(frame []byte, err *jsonrpc.Error) *exchange {
+	x := a.refusal(frame, jsonrpc.ID{}, err)
 	x.request, x.status = a.request, http.StatusBadRequest
 	return x
 }
@@ -102,7 +102,7 @@ func (a *arrival) member(frame []byte) *exchange {
 	msg, fault := jsonrpc.Decode(frame)
 	if fault == nil && msg.Kind == jsonrpc.Request {
 		if _, claimed := dialect.Peek(msg.Params); claimed {
-			return m.refusal(msg.ID, &jsonrpc.Error{
+			return m.refusal(frame, msg.ID, &jsonrpc.Error{
 				Code: jsonrpc.CodeInvalidRequest, Message: "this revision has no batches",
 			})
 		}

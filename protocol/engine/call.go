@@ -83,14 +83,6 @@ func (r *resumed) outcome() *roundstore.Outcome {
 	return r.earlier.Load()
 }
 
-type callKey struct{}
-
-// From returns the call of ctx, or nil.
-func From(ctx context.Context) *Call {
-	c, _ := ctx.Value(callKey{}).(*Call)
-	return c
-}
-
 // from returns the request that the call came in.
 //
 // It must not be called if c.out is nil.

@@ -40,8 +40,8 @@ type Snapshot interface {
 	Mirrors(tool string) []dialect.Mirror
 }
 
-// Handler runs one call. The context carries the Call (see From). It ends when the client cancels,
-// the connection is gone or the server stops.
+// Handler runs one call. The context ends when the client cancels, the connection is gone or the
+// server stops.
 //
 // An error that is or wraps a *protocol.Error or *protocol.Fault is sent to the client. Any other
 // error is reported, and answered as an internal error without its text. So is a panic. Handlers of

@@ -81,16 +81,10 @@ var _ outlet = (*exchange)(nil)
 
 type exchangeKey struct{}
 
-// Value implements lazyctx.Values: the context of a request has its exchange and its call. Frame
-// middleware must not see the call. If there is any, handle adds the call to the context later.
+// Value implements lazyctx.Values: the context of a request has its exchange.
 func (x *exchange) Value(key any) any {
-	switch key.(type) {
-	case exchangeKey:
+	if _, ok := key.(exchangeKey); ok {
 		return x
-	case callKey:
-		if len(x.conn.e.cfg.Frames) == 0 {
-			return x.call
-		}
 	}
 	return nil
 }

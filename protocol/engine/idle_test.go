@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
@@ -189,4 +191,36 @@ func TestInFlight(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestInitializeFrameIsNotKept: a session keeps what its client declared, and not the frame of initialize.
+func TestInitializeFrameIsNotKept(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, catalog{})
+	p := connect(t, e)
+	gone := make(chan struct{})
+	func() {
+		frame := []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","more":"` + strings.Repeat("x", 1<<20) +
+			`","params":{"protocolVersion":"2025-11-25","capabilities":{"experimental":{"a":{"b":1}},"extensions":{"c/d":{}}},"clientInfo":{"name":"c","version":"1"}}}`)
+		runtime.AddCleanup(&frame[0], func(gone chan struct{}) { close(gone) }, gone)
+		x, err := e.Accept(p.ctx, frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Serve(p.ctx, p); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	shows(t, p.next(), `"protocolVersion"`)
+	for range 20 {
+		runtime.GC()
+		select {
+		case <-gone:
+			runtime.KeepAlive(e)
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	t.Error("the session keeps the frame")
+	runtime.KeepAlive(e)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -53,6 +54,9 @@ func New(cfg Config) *Engine {
 		metas:      clientprofile.NewMetas(),
 	}
 	e.feeds = feed.NewHub(e.running, cfg.Secret)
+	e.feeds.Panicked = func(ctx context.Context, v any) {
+		e.failed(ctx, nil, &PanicError{Value: v, Stack: debug.Stack()})
+	}
 	e.noConn = &conn{e: e, single: true}
 	report := func(ctx context.Context, err error) { e.failed(ctx, nil, err) }
 	e.node = nodebus.New(cfg.Changes, report)

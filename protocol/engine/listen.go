@@ -47,6 +47,8 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 	if ended, already := f.Ended(); !already {
 		select {
 		case <-ctx.Done():
+			f.Stop()
+			f.Settle() // nothing is sent after Serve has returned
 			return nil, context.Cause(ctx)
 		case <-ended:
 		}

@@ -91,7 +91,7 @@ func (c *conn) rootsChanged(x *exchange, s *session) step {
 	return func(ctx context.Context, out transport.Outbound) error {
 		x.call = x.newCall(&protocol.RootsChangedParams{}, noMeta)
 		x.out = out
-		c.e.cfg.OnRootsChanged(context.WithValue(ctx, callKey{}, x.call))
+		c.e.cfg.OnRootsChanged(ctx)
 		return nil
 	}
 }

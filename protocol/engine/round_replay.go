@@ -26,7 +26,7 @@ func (c *Call) checkReplay(ctx context.Context, h Handler, first *round) {
 	probe.once.Store(replay.Probe(c.effects().All()))
 	limit, stop := context.WithTimeout(context.WithoutCancel(ctx), replayPatience)
 	defer stop()
-	ctx, cancel := context.WithCancelCause(context.WithValue(limit, callKey{}, probe))
+	ctx, cancel := context.WithCancelCause(limit)
 	defer cancel(nil)
 	second := &round{call: probe, cancel: cancel, journal: first.journal.Clone()}
 	probe.round.Store(second)

@@ -79,14 +79,18 @@ func (x *exchange) rescue(ctx context.Context, out transport.Outbound, v any, re
 		v = errGoexit
 	}
 	panicked := &PanicError{Value: v, Stack: debug.Stack()}
-	if !x.registered { // a notification or a response, which is not answered
+	if !x.registered && x.refuse == nil { // a notification or a response, which is not answered
 		x.conn.e.failed(ctx, x.call, panicked)
 		return
 	}
 	if x.out == nil {
 		x.out = out
 	}
-	*err = x.sendError(ctx, x.wireError(ctx, x.call, panicked))
+	wire := x.wireError(ctx, x.call, panicked)
+	if x.refuse != nil {
+		wire = x.refuse
+	}
+	*err = x.sendError(ctx, wire)
 }
 
 // handle is the end of the frame-level chain, in the goroutine of Serve or of a middleware. It sets
@@ -103,9 +107,6 @@ func (x *exchange) handle(ctx context.Context, out transport.Outbound) error {
 	}
 	if fault := x.await(ctx); fault != nil {
 		return x.answer(ctx, nil, fault)
-	}
-	if len(x.conn.e.cfg.Frames) > 0 { // frame middleware must not see the call
-		ctx = context.WithValue(ctx, callKey{}, x.call)
 	}
 	defer x.launch()
 	result, err := x.dispatch(ctx)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -190,6 +191,18 @@ func (r *execution) call(params protocol.Params, meta Meta, journal *rounds.Jour
 //
 // Only the goroutine of the task calls it, after the handler has returned.
 func (r *execution) settle(ctx context.Context, c *Call, result protocol.Result, err error) (again bool) {
+	defer func() { // a method of a value in the result or the error, such as MarshalJSON, may panic
+		v := recover()
+		if v == nil {
+			return
+		}
+		panicked := &PanicError{Value: v, Stack: debug.Stack()}
+		if r.willRetry() {
+			again = r.retry(ctx, c, panicked)
+			return
+		}
+		r.fail(ctx, r.began, panicked)
+	}()
 	if err == nil {
 		r.complete(ctx, result)
 		return false

@@ -117,7 +117,7 @@ func (j *job) find(ctx context.Context, r *task.Record) error {
 		return err
 	}
 	c := j.unstarted(r.Runs).call(params, meta, &rounds.Journal{})
-	if j.h, err = j.from.snapshot.Find(context.WithValue(ctx, callKey{}, c), c, params); err != nil {
+	if j.h, err = j.from.snapshot.Find(ctx, c, params); err != nil {
 		return err
 	}
 	rule := policy(j.h)

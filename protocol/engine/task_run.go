@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
+	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
 // work is the goroutine of a task without a queue. It runs the handler until the task has ended or
@@ -41,7 +43,7 @@ func (e *Engine) resume(id string) {
 // One goroutine at a time runs a job. The deferred function runs last: if the handler has ended the
 // goroutine, the task fails, and the deferred functions of the caller clean up.
 func (j *job) run() bool {
-	r, err := j.e.cfg.Tasks.Get(j.ctx, j.id)
+	r, err := j.load()
 	if err != nil || r.Status != protocol.TaskWorking {
 		j.report(j.ctx, err)
 		return false
@@ -64,7 +66,6 @@ func (j *job) run() bool {
 	defer cancel(nil)
 	run := &execution{job: j, cancel: cancel, began: r.Runs}
 	c := run.call(params, meta, journal)
-	ctx = context.WithValue(ctx, callKey{}, c)
 	defer func() { // the handler may end its goroutine
 		if !c.returned.Load() {
 			run.fail(ctx, run.began, &PanicError{Value: errGoexit})
@@ -94,4 +95,21 @@ func (j *job) run() bool {
 func isFailure(result protocol.Result) bool {
 	tool, ok := result.(*protocol.CallToolResult)
 	return ok && tool != nil && tool.IsError
+}
+
+// load reads the record. Only this process runs a task without a lease, so load waits until the store is
+// available. Another worker takes a task with a lease.
+func (j *job) load() (task.Record, error) {
+	for delay := storePause; ; delay = min(2*delay, maxStorePause) {
+		r, err := j.e.cfg.Tasks.Get(j.ctx, j.id)
+		if err == nil || j.lease || decided(err) || errors.Is(err, task.ErrUnreadable) {
+			return r, err
+		}
+		if delay == storePause {
+			j.report(j.ctx, err)
+		}
+		if wait.Pause(j.ctx, delay) != nil {
+			return r, err
+		}
+	}
 }

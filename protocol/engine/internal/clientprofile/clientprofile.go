@@ -4,6 +4,7 @@ package clientprofile
 
 import (
 	"bytes"
+	"encoding/json"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
@@ -41,6 +42,8 @@ func (s *Profiles) Of(p *protocol.InitializeParams, raw []byte) *Profile {
 	}
 	i := &Profile{p.Client, p.Capabilities}
 	if len(raw) > maxProfile || lends(&i.Client, &i.Capabilities) {
+		detach(i.Capabilities.Experimental)
+		detach(i.Capabilities.Extensions)
 		return i
 	}
 	if s.byRaw == nil || len(s.byRaw) >= maxProfiles {
@@ -95,4 +98,12 @@ func (m *Metas) Decode(d *dialect.Dialect, o jsontext.Object) (*protocol.Request
 		place.Store(&knownMeta{dialect: d, text: bytes.Clone(text), meta: meta})
 	}
 	return meta, fault
+}
+
+// detach replaces the values by copies. They refer to the frame, which may be much larger, and a session keeps
+// its profile.
+func detach(values map[string]json.RawMessage) {
+	for name, value := range values {
+		values[name] = bytes.Clone(value)
+	}
 }

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -251,10 +252,28 @@ func (f *Feed) drain() {
 		}
 		ctx, out := f.ctx, f.out
 		f.mu.Unlock()
-		if err != nil || out.Send(ctx, transport.Frame{JSON: next}) != nil {
+		if err != nil || f.send(ctx, out, next) != nil {
 			f.Stop()
 		}
 	}
+}
+
+var errPanicked = errors.New("feed: an Outbound has panicked")
+
+// send sends a frame. Frame middleware may have wrapped the Outbound. Its panic is reported and becomes an
+// error, because it would end the process here.
+func (f *Feed) send(ctx context.Context, out transport.Outbound, frame []byte) (err error) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		if f.hub.Panicked != nil {
+			f.hub.Panicked(ctx, v)
+		}
+		err = errPanicked
+	}()
+	return out.Send(ctx, transport.Frame{JSON: frame})
 }
 
 // Push queues a frame that another node has made for the session.

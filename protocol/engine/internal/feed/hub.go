@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -12,6 +13,9 @@ import (
 type Hub struct {
 	running *wait.Group           // counts the goroutines of the feeds
 	secret  func(uri string) bool // reports whether a resource is confidential; nil: none is
+
+	// Panicked reports a panic of an Outbound. It is set before the first feed, and may be nil.
+	Panicked func(ctx context.Context, v any)
 
 	resources topics        // watched by sessions and listen streams
 	tasks     topics        // watched by listen streams

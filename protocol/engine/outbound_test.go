@@ -1,0 +1,120 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/transport"
+)
+
+// TestPanicOfAnOutbound: frame middleware that panics while a change is sent, or while questions are asked
+// together, ends that stream or that call, and not the process.
+func TestPanicOfAnOutbound(t *testing.T) {
+	t.Parallel()
+	reported := make(chan error, 8)
+	e := engine.New(engine.Config{
+		Info: protocol.Implementation{Name: "s", Version: "1"},
+		Catalog: catalog{"ask": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			ping := engine.Question{Params: &protocol.PingParams{}}
+			replies := c.Questions(ctx, ping, ping)
+			return nil, errors.Join(replies[0].Err, replies[1].Err)
+		}},
+		Failed: func(_ context.Context, _ *engine.Call, err error) { reported <- err },
+		Frames: []transport.Middleware{func(next transport.Next) transport.Next {
+			return func(ctx context.Context, frame []byte, out transport.Outbound) error {
+				return next(ctx, frame, transport.OutboundFunc(func(ctx context.Context, sent transport.Frame) error {
+					if text := string(sent.JSON); strings.Contains(text, "list_changed") || strings.Contains(text, `"method":"ping"`) {
+						panic("in an Outbound")
+					}
+					return out.Send(ctx, sent)
+				}))
+			}
+		}},
+	})
+	p := connect(t, e)
+	p.send(`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{` + modernMeta + `,"notifications":{"toolsListChanged":true}}}`)
+	shows(t, p.next(), "acknowledged")
+	e.Changed(protocol.ListTools)
+	shows(t, p.next(), "notifications/cancelled")
+	shows(t, p.next(), `"id":"l"`, `"result"`)
+	p.initialize("2025-11-25", `{}`)
+	shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}`), `"id":1`, "-32603")
+	if len(reported) != 2 {
+		t.Fatalf("%d panics were reported, want 2", len(reported))
+	}
+	for range 2 {
+		if err := <-reported; !strings.Contains(err.Error(), "in an Outbound") {
+			t.Errorf("reported %v", err)
+		}
+	}
+}
+
+// TestFrameMiddlewareOfRefusedFrames: frame middleware gets a refused frame as it came, also one that cannot be
+// decoded. If it panics, the refusal is still the answer.
+func TestFrameMiddlewareOfRefusedFrames(t *testing.T) {
+	t.Parallel()
+	seen := make(chan string, 1)
+	p := connect(t, engine.New(engine.Config{
+		Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{},
+		Frames: []transport.Middleware{func(transport.Next) transport.Next {
+			return func(_ context.Context, frame []byte, _ transport.Outbound) error {
+				seen <- string(frame)
+				panic("in a middleware")
+			}
+		}},
+	}))
+	for frame, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":"a","method":"tools/list"}`: `"id":"a"`, // there is no session
+		`{"jsonrpc":"2.0","id":"b","method":7}`:            `"id":"b"`,
+		`{"jsonrpc":"2.0","id":"c"`:                        "-32700",
+		`[]`:                                               "-32600",
+	} {
+		shows(t, p.ask(frame), `"error"`, want)
+		if got := <-seen; got != frame {
+			t.Errorf("the middleware got %q for %s", got, frame)
+		}
+	}
+}
+
+// TestCancelledListenSettles: Serve of a cancelled subscription returns after the frame that is being sent.
+func TestCancelledListenSettles(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, catalog{})
+		p := connect(t, e)
+		release := make(chan struct{})
+		var returned atomic.Bool
+		x, err := e.Accept(p.ctx, []byte(`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{`+modernMeta+`,"notifications":{"toolsListChanged":true}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.served.Go(func() {
+			_ = x.Serve(p.ctx, transport.OutboundFunc(func(_ context.Context, frame transport.Frame) error {
+				if strings.Contains(string(frame.JSON), "list_changed") {
+					<-release
+				}
+				return nil
+			}))
+			returned.Store(true)
+		})
+		synctest.Wait()
+		e.Changed(protocol.ListTools)
+		synctest.Wait()
+		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"l"}}`)
+		synctest.Wait()
+		if returned.Load() {
+			t.Error("Serve has returned while a frame of it was being sent")
+		}
+		close(release)
+		synctest.Wait()
+		if !returned.Load() {
+			t.Error("Serve has not returned")
+		}
+	})
+}
