@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"runtime"
@@ -252,4 +253,14 @@ func TestMemoryOfIdleConnections(t *testing.T) {
 			_ = conn.Close()
 		}
 	})
+}
+
+// TestBodyLimitWithoutEnd: the largest number that a program can give is a limit that no body reaches.
+func TestBodyLimitWithoutEnd(t *testing.T) {
+	t.Parallel()
+	dial, stop := serving(t, fiberhttp.BodyLimit(math.MaxInt))
+	t.Cleanup(stop)
+	conn := dial()
+	_, _ = io.WriteString(conn, post("1.1", transporttest.Frame("echo", `"x"`), whole))
+	expect(t, bufio.NewReader(conn), `"result":"x"`)
 }

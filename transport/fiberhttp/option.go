@@ -100,7 +100,7 @@ func LoopbackOrigins() Option {
 	return optionFunc(func(c *config) { c.LoopbackOrigins = true })
 }
 
-// BodyLimit sets the largest body of a POST in bytes; default 4 MiB.
+// BodyLimit sets the largest body of a POST in bytes; default 4 MiB, at most 2 GiB.
 func BodyLimit(n int) Option {
 	return optionFunc(func(c *config) { c.BodyLimit = n })
 }
@@ -204,6 +204,9 @@ func Listener(l net.Listener) Option {
 // The Host field is checked as for the endpoint. The authenticator, origins and limits of MCP do
 // not apply. A body has at most 64 KiB. If http.ServeMux does not accept a pattern, or two are the
 // same, Serve returns an error. The handler runs on Fiber's adaptor and must not keep the request.
+// Its context ends with the response. A handler that has not written yet does not learn that the
+// client has left.
+//
 // Programs with an app of their own use the adaptor themselves.
 func Route(pattern string, h http.Handler) Option {
 	return optionFunc(func(c *config) { c.Routes = append(c.Routes, httpserver.Route{Pattern: pattern, Handler: h}) })

@@ -46,9 +46,26 @@ func adapted(ctx context.Context, rc *fasthttp.RequestCtx, h http.Handler) {
 			panic(http.ErrAbortHandler)
 		}
 	}()
-	fasthttpadaptor.NewFastHTTPHandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	w := workerOf(rc) // only a server of New has routes
+	fasthttpadaptor.NewFastHTTPHandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancel(ctx)
+		g := &guest{cancel: cancel, ended: make(chan struct{})}
+		defer close(g.ended)
 		defer cancel()
-		h.ServeHTTP(w, r.WithContext(ctx))
+		w.guest = g // the adaptor goes on only after a flush, a hijack or the end of the handler
+		h.ServeHTTP(out, r.WithContext(ctx))
 	})(rc)
+}
+
+// guest is a handler of the program. After a flush it may still run when its response has ended, because the client
+// has left or wants only the header.
+type guest struct {
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when the handler has returned
+}
+
+// leave ends the context of the handler, and waits for the handler, which uses the memory of the request.
+func (g *guest) leave() {
+	g.cancel()
+	<-g.ended
 }

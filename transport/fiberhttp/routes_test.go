@@ -212,3 +212,83 @@ func TestRoute_Faults(t *testing.T) {
 		}
 	}
 }
+
+// TestRouteBesideTheRoot: an endpoint at the root, or at a path with a slash at its end, leaves other paths to the
+// handlers of the program, on both carriers.
+func TestRouteBesideTheRoot(t *testing.T) {
+	t.Parallel()
+	teapot := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	for at, paths := range map[string]map[string]int{
+		"/":      {"/": 400, "/x": 418, "/y": 404},
+		"/deep/": {"/deep": 400, "/deep/": 400, "/deep/y": 404, "/x": 418},
+	} {
+		for name, carrier := range map[string]func(heard func(string)) transport.Transport{
+			"fiberhttp": func(heard func(string)) transport.Transport {
+				return fiberhttp.New("127.0.0.1:0", fiberhttp.Path(at), fiberhttp.Route("/x", teapot), fiberhttp.OnEndpoint(heard))
+			},
+			"nethttp": func(heard func(string)) transport.Transport {
+				return nethttp.New("127.0.0.1:0", nethttp.Path(at), nethttp.Route("/x", teapot), nethttp.OnEndpoint(heard))
+			},
+		} {
+			t.Run(name+" at "+at, func(t *testing.T) {
+				t.Parallel()
+				origin := strings.TrimSuffix(runs(t, greeting(t), carrier), at)
+				for path, want := range paths {
+					if got := askRoute(t, http.MethodDelete, origin+path, nil, nil).status; got != want { // 400: no session
+						t.Errorf("%s: %d, want %d", path, got, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestRouteAtTheEnd: a server that stops answers requests that handlers of the program have begun, on both carriers.
+func TestRouteAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, carrier := range map[string]func(heard func(string), h http.Handler) transport.Transport{
+		"fiberhttp": func(heard func(string), h http.Handler) transport.Transport {
+			return fiberhttp.New("127.0.0.1:0", fiberhttp.OnEndpoint(heard), fiberhttp.Route("POST /slow", h))
+		},
+		"nethttp": func(heard func(string), h http.Handler) transport.Transport {
+			return nethttp.New("127.0.0.1:0", nethttp.OnEndpoint(heard), nethttp.Route("POST /slow", h))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testRouteAtTheEnd(t, carrier)
+		})
+	}
+}
+
+func testRouteAtTheEnd(t *testing.T, carrier func(heard func(string), h http.Handler) transport.Transport) {
+	t.Helper()
+	begun := make(chan struct{})
+	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		close(begun)
+		time.Sleep(500 * time.Millisecond) // longer than idle connections live at the end
+		_, _ = io.WriteString(w, "done")
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	endpoint, ended, host := make(chan string, 1), make(chan error, 1), greeting(t)
+	go func() { ended <- carrier(func(at string) { endpoint <- at }, slow).Serve(ctx, host) }()
+	address := strings.TrimSuffix(strings.TrimPrefix(<-endpoint, "http://"), "/mcp")
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	from := bufio.NewReader(conn)
+	_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") // now the connection is not a new one
+	expect(t, from, "ok")
+	_, _ = io.WriteString(conn, "POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello")
+	<-begun
+	stop()
+	expect(t, from, "done")
+	if err := <-ended; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}

@@ -140,6 +140,17 @@ func doubtful(h *fasthttp.RequestHeader) bool {
 	return !h.IsHTTP11() || sent(h, "Content-Length") || h.ContentLength() < chunked // another coding, without a length
 }
 
+// asksToEnd reports whether the client wants the connection to end. fasthttp knows only the text "close", but the
+// option may be in any case, and one of several (RFC 9110 section 7.6.1).
+func asksToEnd(h *fasthttp.RequestHeader) bool {
+	for option := range bytes.SplitSeq(h.Peek("Connection"), []byte(",")) {
+		if bytes.EqualFold(bytes.TrimSpace(option), []byte("close")) {
+			return true
+		}
+	}
+	return false
+}
+
 // sent reports whether the client has sent a header field, even if fasthttp has removed or changed
 // it.
 func sent(h *fasthttp.RequestHeader, name string) bool {

@@ -33,6 +33,8 @@ type worker struct {
 	hijacked bool // the connection belongs to a stream; the worker must not touch it
 	unread   bool // the body of the request was not read
 	expects  bool // the client waits for "100 Continue" before it sends the body
+
+	guest *guest // handler of the program that answers the request; nil if there is none
 }
 
 // workerOf returns the worker that serves a request, or nil if a server of the program does.
@@ -101,6 +103,9 @@ func (w *worker) next(wait time.Duration) (goesOn bool) {
 		w.refuse(err)
 		return false
 	}
+	if asksToEnd(&w.rc.Request.Header) {
+		w.rc.Request.Header.SetConnectionClose()
+	}
 	length := w.rc.Request.Header.ContentLength()
 	w.unread = length > 0 || length == chunked
 	w.expects = w.unread && expects(&w.rc.Request.Header)
@@ -114,7 +119,18 @@ func (w *worker) next(wait time.Duration) (goesOn bool) {
 	if w.rc.Hijacked() { // by a handler of the program
 		w.hijacked = true
 	}
-	if w.hijacked || !w.respond() {
+	if w.hijacked {
+		return false
+	}
+	goesOn = w.respond()
+	if g := w.guest; g != nil {
+		w.guest = nil
+		if !goesOn {
+			_ = w.Close() // the client does not wait for the handler
+		}
+		g.leave()
+	}
+	if !goesOn {
 		return false
 	}
 	httpserver.Answering(w.Conn, false)

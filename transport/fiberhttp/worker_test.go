@@ -221,3 +221,57 @@ func TestHeadOfAFlush(t *testing.T) {
 		t.Errorf("%q, then %q, %v", first, second, err)
 	}
 }
+
+// TestRequestOfAStreamingHandler: a handler that streams learns from its context that nothing more is sent, and the
+// request that it still reads is its own.
+func TestRequestOfAStreamingHandler(t *testing.T) {
+	t.Parallel()
+	for method, then := range map[string]func(conn net.Conn){
+		"GET": func(conn net.Conn) { _ = conn.Close() },
+		"HEAD": func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Who: bob\r\n\r\n")
+		},
+	} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			begun, got := make(chan struct{}), make(chan string, 1)
+			stream := func(w http.ResponseWriter, r *http.Request) {
+				_ = http.NewResponseController(w).Flush()
+				close(begun)
+				for range 300 {
+					select {
+					case <-r.Context().Done():
+						got <- r.Header.Get("X-Who")
+						return
+					case <-time.After(10 * time.Millisecond):
+						_, _ = io.WriteString(w, "tick\n")
+					}
+				}
+				got <- "nothing of an end, but of " + r.Header.Get("X-Who")
+			}
+			dial, stop := serving(t, fiberhttp.Route("GET /stream", http.HandlerFunc(stream)))
+			t.Cleanup(stop)
+			conn := dial()
+			_, _ = fmt.Fprintf(conn, "%s /stream HTTP/1.1\r\nHost: localhost\r\nX-Who: alice\r\n\r\n", method)
+			<-begun
+			then(conn)
+			if who := <-got; who != "alice" {
+				t.Errorf("the handler knows %s", who)
+			}
+		})
+	}
+}
+
+// TestConnectionOption: a client ends its connection with an option in any case, which may be one of several.
+func TestConnectionOption(t *testing.T) {
+	t.Parallel()
+	dial, stop := serving(t)
+	t.Cleanup(stop)
+	for option, want := range map[string]bool{"close": true, "Close": true, "TE, close": true, "keep-alive": false, "closed": false} {
+		conn := dial()
+		_, _ = io.WriteString(conn, post("1.1", transporttest.Frame("echo", `"x"`), whole, "Connection: "+option))
+		if got := expect(t, bufio.NewReader(conn), `"result":"x"`); got != want {
+			t.Errorf("%s: the connection is said to end: %v", option, got)
+		}
+	}
+}

@@ -146,3 +146,14 @@ func TestWhoAClientIs(t *testing.T) {
 		}
 	}
 }
+
+// TestLinkLocalProxy: a proxy with a zone in its address is trusted, too.
+func TestLinkLocalProxy(t *testing.T) {
+	t.Parallel()
+	h := sharing(t, nethttp.TrustedProxies("X-Forwarded-For", netip.MustParsePrefix("fe80::/10")))
+	for i := range 12 { // one client has a share of 4
+		if status, _ := newcomer(t, h, "[fe80::1%eth0]:1000", "X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i)); status != http.StatusOK {
+			t.Fatalf("client %d: %d", i, status)
+		}
+	}
+}

@@ -81,6 +81,11 @@ func (h *handler) answer(s *sink, r *http.Request) *streamable.Reply {
 		return refused
 	}
 	if r.Method != http.MethodPost {
+		if r.ContentLength != 0 { // net/http would read the body before it writes the header, then without a deadline
+			if _, err := io.Copy(io.Discard, http.MaxBytesReader(s.w, r.Body, int64(h.limit))); err != nil {
+				return visit.Unreadable()
+			}
+		}
 		s.patient()
 		return visit.Serve(nil)
 	}

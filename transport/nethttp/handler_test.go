@@ -93,21 +93,23 @@ func TestHTTP2(t *testing.T) {
 	<-gone
 }
 
-// A body that does not come is not waited for, though the program's server has no
+// A body that does not come is not waited for, whatever the method, though the program's server has no
 // timeout.
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nethttp.Handler(transporttest.NewScripted(), nethttp.ReadTimeout(50*time.Millisecond)), func(*httptest.Server) {})
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{")
-	all, err := io.ReadAll(conn)
-	if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") || !strings.Contains(string(all), `"jsonrpc"`) {
-		t.Errorf("%v, %q", err, all)
+	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
+		_, _ = fmt.Fprintf(conn, "%s / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{", method)
+		all, err := io.ReadAll(conn)
+		if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 400 ") || !strings.Contains(string(all), `"jsonrpc"`) {
+			t.Errorf("%s: %v, %q", method, err, all)
+		}
+		_ = conn.Close()
 	}
 }
 

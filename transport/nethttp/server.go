@@ -2,6 +2,7 @@ package nethttp
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log"
 	"net"
@@ -71,10 +72,11 @@ func (c *config) mux(f *httpserver.Endpoints, stopping <-chan struct{}, metadata
 	mux := http.NewServeMux()
 	door := func(path string, d httpserver.Endpoint) {
 		h := &handler{config: c, limit: f.Limit(), door: d}
-		mux.Handle(path, h)
-		if !strings.HasSuffix(path, "/") {
-			mux.Handle(path+"/{$}", h) // most users expect both paths to work
+		path = strings.TrimSuffix(path, "/") // a pattern with a slash at its end matches all paths below
+		if path != "" {
+			mux.Handle(path, h)
 		}
+		mux.Handle(path+"/{$}", h) // most users expect both paths to work
 	}
 	say := func(path string, reply func(method string) *streamable.Reply) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
@@ -90,12 +92,10 @@ func (c *config) mux(f *httpserver.Endpoints, stopping <-chan struct{}, metadata
 	mux.Handle(httpserver.Metadata+"/", metadata)
 	say(httpserver.Healthz, func(method string) *streamable.Reply { return httpserver.Health(method, nil) })
 	say(httpserver.Readyz, func(method string) *streamable.Reply { return httpserver.Health(method, stopping) })
-	if c.Path != "/" {
-		if !c.Landing.Off {
-			mux.Handle("/{$}", &handler{config: c, limit: f.Limit(), door: f.RootOf(&c.Config)})
-		}
-		mux.Handle("/", f.Routes(&c.Config))
+	if c.Path != "/" && !c.Landing.Off {
+		mux.Handle("/{$}", &handler{config: c, limit: f.Limit(), door: f.RootOf(&c.Config)})
 	}
+	mux.Handle("/", arriving(f.Routes(&c.Config)))
 	return mux
 }
 
@@ -113,6 +113,36 @@ func marking(next http.Handler, stopping <-chan struct{}) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// arriving marks the connection of a request to a handler of the program when the handler has read the body; see
+// marking.
+func arriving(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == 0 {
+			answering(r)
+		}
+		asked := r.WithContext(r.Context()) // a copy, because net/http must not see the replaced body
+		asked.Body = &arrivingBody{ReadCloser: r.Body, asked: r, left: r.ContentLength}
+		next.ServeHTTP(w, asked)
+	})
+}
+
+// arrivingBody is the body of a request to a handler of the program.
+type arrivingBody struct {
+	io.ReadCloser
+	asked *http.Request
+	left  int64 // bytes that are still to come; negative if the length was not announced
+}
+
+// Read marks the connection at the end of the body.
+func (b *arrivingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.left -= int64(n)
+	if n > 0 && b.left == 0 || errors.Is(err, io.EOF) {
+		answering(b.asked)
+	}
+	return n, err //nolint:wrapcheck // it is the body's
 }
 
 // answering marks the connection of a request that was read completely.

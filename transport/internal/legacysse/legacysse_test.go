@@ -270,3 +270,36 @@ func TestOpenedWhileStopping(t *testing.T) {
 		}
 	})
 }
+
+// TestAnswersOfABusyConnection: a connection with as many calls as it may have takes the answers that the calls wait
+// for.
+func TestAnswersOfABusyConnection(t *testing.T) {
+	t.Parallel()
+	const call, answer = `{"jsonrpc":"2.0","id":1,"method":"x"}`, `{"jsonrpc":"2.0","id":1,"result":{}}`
+	answered := make(chan struct{})
+	e := legacysse.New(hostFunc(func(ctx context.Context, frame []byte, _ transport.Outbound) error {
+		if string(frame) == answer {
+			close(answered)
+			return nil
+		}
+		<-ctx.Done()
+		return nil
+	}), streamable.Config{})
+	c := open(t, e, "192.0.2.1:1")
+	for i := range 1024 {
+		if reply := ask(t, e, legacysse.Messages, c.query, "192.0.2.1:9", call); reply.Status != http.StatusAccepted {
+			t.Fatalf("call %d: %d", i, reply.Status)
+		}
+	}
+	if reply := ask(t, e, legacysse.Messages, c.query, "192.0.2.1:9", call); reply.Status != http.StatusTooManyRequests {
+		t.Errorf("one call too many: %d", reply.Status)
+	}
+	if reply := ask(t, e, legacysse.Messages, c.query, "192.0.2.1:9", answer); reply.Status != http.StatusAccepted {
+		t.Fatalf("an answer: %d", reply.Status)
+	}
+	<-answered
+	c.leave()
+	if err := e.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

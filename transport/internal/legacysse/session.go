@@ -15,7 +15,8 @@ import (
 
 var errClientGone = errors.New("legacysse: the client closed the stream")
 
-// most bounds the exchanges of one connection that run at the same time.
+// most bounds the exchanges of one connection that run at the same time. Answers and notifications may be as many
+// again, because exchanges wait for them.
 const most = 1024
 
 // session is one connection. It lasts as long as its stream.
@@ -113,7 +114,7 @@ func (s *session) enter(body []byte) (exit func(), ok bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.left || s.running >= most {
+	if s.left || s.running >= 2*most || s.running >= most && streamable.Asks(body) {
 		leave()
 		return nil, false
 	}

@@ -49,7 +49,7 @@ func (p *Proxies) client(remote string, f transport.Fields) string {
 }
 
 func (p *Proxies) trusts(addr netip.Addr) bool {
-	return slices.ContainsFunc(p.Networks, func(n netip.Prefix) bool { return n.Contains(addr.Unmap()) })
+	return slices.ContainsFunc(p.Networks, func(n netip.Prefix) bool { return n.Contains(addr.Unmap().WithZone("")) })
 }
 
 // addressIn parses an address, with or without a port.

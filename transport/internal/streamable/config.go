@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"math"
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -56,8 +57,13 @@ func (c Config) withDefaults() Config {
 	orDefault(&c.MaxSessions, 65_536)
 	orDefault(&c.MaxStreams, 1024)
 	orDefault(&c.MaxCalls, 4096)
+	c.BodyLimit = min(c.BodyLimit, math.MaxInt32-1) // carriers read one byte more
+	c.SessionIdle = min(c.SessionIdle, longestIdle)
 	return c
 }
+
+// longestIdle is the longest SessionIdle. Sums of it and a time do not overflow.
+const longestIdle = 100 * 365 * 24 * time.Hour
 
 func orDefault[T int | time.Duration](v *T, def T) {
 	if *v <= 0 {

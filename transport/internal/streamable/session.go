@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,7 +72,7 @@ type numbered struct {
 
 // newSession returns a session that other requests cannot find yet.
 func (e *Endpoint) newSession(entry *Admission) *session {
-	return e.makeSession(entry.ctx, entry.r, rand.Text(), entry.Client())
+	return e.makeSession(entry.ctx, entry.r, rand.Text(), strings.Clone(entry.Client())) // it may be a part of a header field
 }
 
 // singleSession returns a session for one request of a stateless endpoint. It begins with one use,

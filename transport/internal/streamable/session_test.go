@@ -3,6 +3,7 @@ package streamable_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -570,4 +571,19 @@ func TestShutdownWithoutReader(t *testing.T) {
 	if r := <-answered; r.Stream != nil {
 		s.carry(r, -1).wait()
 	}
+}
+
+// TestSessionWithoutEnd: the longest time that a program can give means that a session does not end.
+func TestSessionWithoutEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, &host{plan: resumable, log: &keeper{}, handle: answers}, streamable.Config{SessionIdle: math.MaxInt64})
+		defer s.stop()
+		for i := range 3 {
+			time.Sleep(50 * time.Second) // the first is within handshakeTime
+			if r := s.do(http.MethodPost, "x"); r.Status != http.StatusOK {
+				t.Fatalf("request %d: %d", i, r.Status)
+			}
+		}
+	})
 }
