@@ -82,8 +82,11 @@ var errUsed = errors.New("the assertion was used before")
 // onlyOnce records that an assertion was used, until it expires. A second use is an error.
 func (s *Server) onlyOnce(ctx context.Context, kind, issuer, id string, expires time.Time) error {
 	err := s.once.create(ctx, string(digest(kind, issuer, id)), &struct{}{}, expires.Add(2*leeway))
-	if errors.Is(err, session.ErrExists) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, session.ErrExists):
 		return errUsed
 	}
-	return err
+	return refusalOf(err) // a failure of the store says nothing about the assertion
 }

@@ -8,7 +8,9 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kagami-mcp/kagami/middleware/authserver"
@@ -282,4 +284,56 @@ func TestDocument_Fetcher(t *testing.T) {
 			t.Errorf("%q: %v", control, got)
 		}
 	}
+}
+
+// A host with escapes is refused: pages would show its decoded letters, which can look like the name of another host.
+func TestRegister_EscapedHost(t *testing.T) {
+	t.Parallel()
+	const host = "ex%D0%B0mple.com" // with a Cyrillic letter
+	document := "https://" + host + "/meta.json"
+	w := &web{pages: map[string]string{document: `{"client_id":"` + document + `","redirect_uris":["` + callback + `"]}`}}
+	s := open(t, nil, authserver.Documents(w))
+	if a := s.post("/register", `{"redirect_uris":["https://`+host+`/cb"]}`); a.status != http.StatusBadRequest || a.text(t, "error") != "invalid_redirect_uri" {
+		t.Errorf("a redirect URI: %d %s", a.status, a.body)
+	}
+	if a := s.browser().do(http.MethodGet, s.ask(document), nil); a.status != http.StatusBadRequest || w.fetched != 0 {
+		t.Errorf("a document: %d, %d fetches", a.status, w.fetched)
+	}
+}
+
+// A client that Admit refuses is refused when its document is read again, also if it was admitted before. While the
+// document cannot be read, the old one counts.
+func TestDocument_RefusedLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const at = "https://client.example/meta.json"
+		document := []byte(`{"client_id":"` + at + `","redirect_uris":["` + callback + `"]}`)
+		host := &keyHost{}
+		var refused atomic.Bool
+		as, err := authserver.New("https://as.example", authserver.Own(noUsers{}), authserver.Documents(host), authserver.Resource("https://r.example"),
+			authserver.Admission(authserver.Policy{Admit: func(context.Context, *authserver.Client) error {
+				if refused.Load() {
+					return errors.New("not any more")
+				}
+				return nil
+			}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := as.Handler()
+		for _, step := range []struct {
+			name     string
+			document []byte
+			refused  bool
+			want     string
+		}{{"at first", document, false, "invalid_grant"}, {"away", nil, false, "invalid_grant"}, {"refused", document, true, "invalid_client"}} {
+			host.serves(step.document)
+			refused.Store(step.refused)
+			got := served(t, h, "/token", encoded([]string{"grant_type", "refresh_token", "client_id", at, "refresh_token", "x"}))
+			if !strings.Contains(got, step.want) {
+				t.Errorf("%s: %s", step.name, got)
+			}
+			time.Sleep(2 * time.Minute)
+		}
+	})
 }

@@ -115,7 +115,7 @@ func (s *Server) byDocument(ctx context.Context, id string) (*Client, error) {
 	switch {
 	case s.policy.NoDocuments || err != nil || len(id) > maxRedirect || strings.ContainsFunc(id, unprintable):
 		return nil, errUnknownClient
-	case u.User != nil || u.Fragment != "" || u.RawQuery != "" || u.Port() != "" || u.Path == "" || u.Path == "/" || dotted(u.EscapedPath()):
+	case u.User != nil || u.Fragment != "" || u.RawQuery != "" || u.Port() != "" || u.Path == "" || u.Path == "/" || dotted(u.EscapedPath()) || disguised(u):
 		return nil, errUnknownClient
 	case !inDomains(u.Hostname(), s.policy.Domains):
 		return nil, errNotAdmitted
@@ -135,7 +135,7 @@ func (s *Server) byDocument(ctx context.Context, id string) (*Client, error) {
 	}
 	if err != nil {
 		fresh = shortestFresh
-		if old, known := s.documents.last(id); known && now.Before(old.good.Add(longestFresh)) { // its host may be away for a while
+		if old, known := s.documents.last(id); known && !errors.Is(err, errNotAdmitted) && now.Before(old.good.Add(longestFresh)) { // its host may be away for a while
 			s.documents.put(id, keptDocument{old.client, nil, now.Add(fresh), old.good})
 			return old.client, nil
 		}

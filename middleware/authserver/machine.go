@@ -88,6 +88,9 @@ func (s *Server) byAssertion(t *tokenRequest) (*tokenAnswer, error) {
 	if errors.Is(err, auth.ErrUnavailable) {
 		return nil, refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "Try again later.", err)
 	}
+	if failed, ok := errors.AsType[*refusal](err); ok {
+		return nil, failed
+	}
 	if err != nil {
 		return nil, refusedBy("invalid_grant", "The assertion is not valid here.", err)
 	}

@@ -1,6 +1,7 @@
 package authserver_test
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -17,7 +18,9 @@ import (
 	"github.com/MicahParks/jwkset"
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/middleware/authserver"
+	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/testkit"
 )
 
@@ -259,5 +262,38 @@ func TestX2_IDJAG(t *testing.T) {
 	}
 	if _, ok := s.admits(a.text(t, "access_token")); ok {
 		t.Error("the token is taken after Revoke")
+	}
+}
+
+// forgetful is a store without room for used assertions.
+type forgetful struct{ session.Store }
+
+func (f forgetful) Create(ctx context.Context, r session.Record) error {
+	if strings.HasPrefix(r.ID, "as:once:") {
+		return session.ErrFull
+	}
+	return f.Store.Create(ctx, r)
+}
+
+// A full store says nothing about an assertion: the client can try again.
+func TestAssertion_StoreIsFull(t *testing.T) {
+	t.Parallel()
+	key, opts := robots(t)
+	issuer := (&scripted{documents: map[string][]byte{"/jwks": keySet(t, &key.PublicKey)}}).start(t)
+	agent := secretClient("client_secret_post")
+	agent.ID, agent.Grants = "agent", []string{"urn:ietf:params:oauth:grant-type:jwt-bearer"}
+	s := open(t, nil, append(opts, authserver.Store(forgetful{memory.New().Sessions()}), authserver.Seal(make([]byte, 32)), authserver.Clients(agent),
+		authserver.Assertions(authserver.AssertionIssuer{Issuer: issuer, JWKS: issuer + "/jwks"}))...)
+	now := time.Now()
+	assertion := signed(t, jwt.SigningMethodES256, key, jwt.MapClaims{
+		"iss": issuer, "sub": "U1", "aud": s.issuer, "client_id": "agent", "resource": s.resource, "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "jti": "1",
+	}, map[string]any{"typ": "oauth-id-jag+jwt"})
+	for name, a := range map[string]*answer{
+		"of a client": s.post("/token", asserting(t, s.issuer, "robot", key)),
+		"of a user":   s.token("grant_type", agent.Grants[0], "assertion", assertion, "client_id", "agent", "client_secret", "s3cret:& "),
+	} {
+		if a.status != http.StatusServiceUnavailable || a.text(t, "error") != "temporarily_unavailable" {
+			t.Errorf("an assertion %s: %d %s", name, a.status, a.body)
+		}
 	}
 }

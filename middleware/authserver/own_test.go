@@ -96,3 +96,17 @@ func TestMetadata(t *testing.T) {
 		t.Error("no refresh token")
 	}
 }
+
+// Numbers in the claims of a user are in the token as the program has them, also large ones.
+func TestToken_LargeNumbers(t *testing.T) {
+	t.Parallel()
+	const account = int64(9007199254740993) // a float64 does not hold it
+	s := open(t, authserver.Own(authserver.DevLogin(authserver.User{Subject: "ann", Claims: map[string]any{"account": account}})))
+	id := s.register(plainClient)
+	access, refresh := s.grant(id, "ann")
+	for name, token := range map[string]string{"of a code": access, "of a refresh": s.refresh(id, refresh).text(t, "access_token")} {
+		if p, ok := s.admits(token); !ok || fmt.Sprint(p.Claims["account"]) != fmt.Sprint(account) {
+			t.Errorf("the token %s: %v", name, p)
+		}
+	}
+}

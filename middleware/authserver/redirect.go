@@ -28,12 +28,18 @@ func judgeRedirect(uri string, schemes []string) (*url.URL, error) {
 		return nil, errRedirect
 	case slices.Contains(schemes, u.Scheme) && u.Scheme != "http" && u.Scheme != "https":
 		return u, nil
-	case u.Hostname() == "" || u.Port() == "0" || strings.Contains(u.Host, "%"):
+	case u.Hostname() == "" || u.Port() == "0" || disguised(u):
 		return nil, errRedirect
 	case u.Scheme == "https" || u.Scheme == "http" && loopbackName(u.Hostname()):
 		return u, nil
 	}
 	return nil, errRedirect
+}
+
+// disguised reports whether a host was written with escapes, which url.Parse decodes. A page would show
+// letters that can look like the name of another host.
+func disguised(u *url.URL) bool {
+	return strings.Contains(u.Host, "%") || strings.ContainsFunc(u.Host, unprintable)
 }
 
 // hasResponseParameter reports whether a query has a parameter of a response. It also finds names that

@@ -104,8 +104,8 @@ func (s *Server) introspect(r *http.Request, token string) (map[string]any, erro
 			return inactive, err
 		}
 	}
-	answer := map[string]any{"active": true, "token_type": "Bearer"}
-	maps.Copy(answer, p.Claims)
+	answer := maps.Clone(p.Claims)
+	answer["active"], answer["token_type"] = true, "Bearer" // a claim of the user cannot replace them
 	if _, bound := answer["cnf"]; bound {
 		answer["token_type"] = "DPoP"
 	}

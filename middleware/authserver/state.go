@@ -1,6 +1,7 @@
 package authserver
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -42,7 +43,9 @@ func (t table[T]) read(ctx context.Context, key string) (*T, session.Record, err
 		return nil, r, err
 	}
 	v := new(T)
-	if err := json.Unmarshal(r.Data, v); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(r.Data))
+	decoder.UseNumber() // a float64 does not hold all numbers that claims of users may have
+	if err := decoder.Decode(v); err != nil {
 		return nil, r, fmt.Errorf("authserver: a record of kind %s cannot be read: %w", t.kind, err)
 	}
 	return v, r, nil

@@ -147,6 +147,8 @@ func (s *Server) judge(req *request, q url.Values) error {
 	case len(q.Get("state")) > maxState:
 		req.visit.State = ""
 		return refuse("invalid_request", "The state is too long.")
+	case s.dpop && q.Get("dpop_jkt") != "" && !isChallenge(q.Get("dpop_jkt")):
+		return refuse("invalid_request", "The dpop_jkt is not a SHA-256 thumbprint.")
 	case q.Get("prompt") == "none":
 		return refuse("consent_required", "The user is asked, always.")
 	}
