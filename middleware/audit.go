@@ -21,7 +21,7 @@ import (
 //	 "method":"tools/call","name":"refund","outcome":"limited","code":429,"durationMs":12.5,"rounds":2,"call":"k7-1","task":"..."}
 //
 // The principal identifies the caller. Without a principal, "session" is a digest of the session's
-// ID, because anyone who has the ID itself can use the session. Name is the component's name or the
+// ID, because anyone who has the ID itself can use the session. "task" is such a digest, too. Name is the component's name or the
 // resource's URI. If a variable of a URI template is tagged secret, name is the template. Arguments
 // and results are not written.
 //
@@ -115,7 +115,9 @@ func (l *auditLine) append(dst []byte, name string, b *framework.CallInfoLite) [
 	dst = append(strconv.AppendFloat(append(dst, `"durationMs":`...), ms, 'f', -1, 64), ',')
 	dst = append(strconv.AppendInt(append(dst, `"rounds":`...), int64(l.call.Round)+1, 10), ',')
 	text("call", l.call.ID)
-	text("task", b.Task)
+	if b.Task != "" {
+		text("task", digest(b.Task))
+	}
 	dst[len(dst)-1] = '}'
 	return dst
 }

@@ -248,3 +248,23 @@ func TestAuditConcurrently(t *testing.T) {
 		t.Errorf("%d lines", len(got))
 	}
 }
+
+// TestTaskIDIsNotWritten: the ID of a task without an owner is all that is needed to read its result.
+func TestTaskIDIsNotWritten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, id := &book{}, ""
+		tool := framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+			id = framework.CallerLite(ctx).Task
+			return "done", nil
+		}, framework.Task(framework.TaskOptional))
+		shake(t, build(t, quiet().Use(middleware.Audit(b)).Add(tool))).task(t)
+		got := b.take(t)
+		if len(got) != 1 {
+			t.Fatalf("%d lines", len(got))
+		}
+		if d, _ := got[0]["task"].(string); d == "" || id == "" || strings.Contains(id, d) {
+			t.Errorf("the task %q is written as %q", id, d)
+		}
+	})
+}

@@ -141,7 +141,7 @@ func (l *logging) fields(ctx context.Context, call *framework.Call, outcome fram
 		fields = append(fields, zap.Int("rounds", call.Round+1))
 	}
 	if lite.Task != "" {
-		fields = append(fields, zap.String("task", lite.Task))
+		fields = append(fields, zap.String("task", digest(lite.Task)))
 	}
 	if p := lite.Principal; p != nil {
 		fields = append(fields, zap.String("subject", bounded(p.Subject, maxName)))

@@ -46,7 +46,11 @@ func Timeout(d time.Duration) framework.Middleware {
 			if ours, _ := context.Cause(limited).(*timeoutError); err == nil || ours != over || !stopped(ctx, err) { //nolint:errorlint // the very one: an inner Timeout has its own
 				return result, err
 			}
-			return nil, framework.UserErrorf("%w", over)
+			told := framework.UserErrorf("%w", over)
+			if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+				return nil, told
+			}
+			return nil, framework.Because(told, err) // the log needs what the caller does not see
 		}
 	}}
 }

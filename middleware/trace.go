@@ -33,8 +33,8 @@ import (
 //
 // A call that asks in rounds has one span per round, all with the ID of the call (kagami.call.id).
 // A round that waits for answers is not an error. Attributes have the names of the semantic
-// conventions for MCP. A session is recorded as a digest of its ID, because anyone who has the ID
-// itself can use the session. Arguments and texts of errors are not recorded.
+// conventions for MCP. A session and a task are recorded as digests of their IDs, because anyone who
+// has the ID itself can use the session or the task. Arguments and texts of errors are not recorded.
 //
 // Trace does not accept baggage from clients, because it would be passed on to other servers. A
 // caller can demand that its trace is sampled; a sampler that ignores remote parents prevents that.
@@ -164,7 +164,9 @@ func spanAttributes(ctx context.Context, call *framework.Call) []attribute.KeyVa
 		add(attrUser, bounded(info.Principal.Subject, maxName))
 	}
 	add(attrAddress, info.RemoteAddr)
-	add(attrTask, info.Task)
+	if info.Task != "" {
+		add(attrTask, digest(info.Task))
+	}
 	if call.Round > 0 {
 		attrs = append(attrs, attribute.Int(attrRound, call.Round))
 	}
