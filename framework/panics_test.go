@@ -161,6 +161,15 @@ func (checkedElsewhere) Validate() error {
 	return framework.Because(framework.UserErrorf("try later"), errors.New("secret dsn"))
 }
 
+type decodedElsewhere struct {
+	Name string `json:"name"`
+}
+
+func (decodedElsewhere) Validate() error {
+	_, err := framework.DecodeJSON[struct{ Total int }](json.RawMessage(`{"Total":"secret"}`))
+	return framework.Because(framework.UserErrorf("try later!"), err)
+}
+
 // TestBecauseInValidate: the client gets the error that is shown, and the log gets the cause.
 func TestBecauseInValidate(t *testing.T) {
 	t.Parallel()
@@ -169,6 +178,11 @@ func TestBecauseInValidate(t *testing.T) {
 		s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Add(framework.Tool("t", taking[checkedElsewhere])))
 		dial(t, s, rev).tool("t", `{"name":"x"}`).isError().mentions("try later").omits("secret")
 		if text := stacks(logs.All()); !strings.Contains(text, "secret dsn") {
+			t.Errorf("logged %q", text)
+		}
+		s = build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Add(framework.Tool("t", taking[decodedElsewhere])))
+		dial(t, s, rev).tool("t", `{"name":"x"}`).isError().mentions("try later!").omits("secret", "later!.")
+		if text := stacks(logs.All()); !strings.Contains(text, "/Total") {
 			t.Errorf("logged %q", text)
 		}
 	})

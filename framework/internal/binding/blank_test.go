@@ -150,3 +150,18 @@ func TestRepairedSpellings(t *testing.T) {
 		}
 	}
 }
+
+// TestRepairedBytesKeepTheirSchema: a keyword about the text of bytes is not evaded by leaving out the padding.
+func TestRepairedBytesKeepTheirSchema(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		D []byte `json:"d" jsonschema:"maxLength=4"`
+	}
+	for raw, want := range map[string]bool{
+		`{"d":"YWJj"}`: true, `{"d":"YWI"}`: true, `{"d":"YWJjZA=="}`: false, `{"d":"YWJjZA"}`: false, `{"d":"123456"}`: false,
+	} {
+		if got, _, err := decodeTo[in](t, raw); (err == nil) != want {
+			t.Errorf("%s: %q, %v", raw, got.D, err)
+		}
+	}
+}

@@ -373,3 +373,21 @@ func TestDefaultsOfWriters(t *testing.T) {
 		}
 	}
 }
+
+// TestDefaultsDeepInAbsentObjects: a member that is required within an absent object has its defaults, too.
+func TestDefaultsDeepInAbsentObjects(t *testing.T) {
+	t.Parallel()
+	type sort struct {
+		Dir string `json:"dir" default:"asc"`
+	}
+	type page struct {
+		Size int  `json:"size" default:"10"`
+		Sort sort `json:"sort"`
+	}
+	type in struct {
+		Page page `json:"page,omitzero"`
+	}
+	if got, _, err := decodeTo[in](t, `{}`); err != nil || got.Page.Size != 10 || got.Page.Sort.Dir != "asc" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

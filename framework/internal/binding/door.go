@@ -126,5 +126,8 @@ func LegalName(name string) bool { return plan.LegalName(name) }
 // NewInvalid returns an error for issues found elsewhere.
 func NewInvalid(issues ...Issue) *Invalid { return report.NewInvalid(issues...) }
 
+// Sentence returns the text with a period at the end, unless another mark already ends it.
+func Sentence(text string) string { return report.Sentence(text) }
+
 // CompileRaw compiles a schema that was written by hand.
 func CompileRaw(text []byte) (*Raw, error) { return schema.CompileRaw(text) }

@@ -1,6 +1,7 @@
 package binding_test
 
 import (
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -347,4 +348,13 @@ func TestInvalid(t *testing.T) {
 	if got := err.Text("book"); got != want {
 		t.Errorf("got %s", got)
 	}
+}
+
+// TestKeysBehindPointers: a key that is a pointer or an interface is written by its own method.
+func TestKeysBehindPointers(t *testing.T) {
+	t.Parallel()
+	addr := netip.MustParseAddr("192.0.2.1")
+	writes(t, map[*netip.Addr]int{&addr: 1}, `{"192.0.2.1":1}`)
+	writes(t, map[*netip.Addr]int{nil: 1}, `{"":1}`)
+	writes(t, map[encoding.TextMarshaler]int{addr: 1}, `{"192.0.2.1":1}`)
 }

@@ -375,3 +375,23 @@ func TestRulesBehindPointers(t *testing.T) {
 		}
 	}
 }
+
+// TestRulesOfIntegerKeys: rules judge such a key as a number, and the schema does not measure its text.
+func TestRulesOfIntegerKeys(t *testing.T) {
+	t.Parallel()
+	for rule, c := range map[string]struct{ good, wrong, words string }{
+		"min=5":   {"7", "4", "a whole number of at least 5"},
+		"max=100": {"99", "101", "a whole number of at most 100"},
+		"lt=0":    {"-7", "7", "a whole number below 0"},
+	} {
+		p := mustCompile(t, structWith(reflect.TypeFor[map[int]int](), quoteTag("validate", "dive,keys,"+rule+",endkeys")), binding.Input, binding.Options{})
+		call := []byte(`{"v":{"` + c.good + `":1}}`)
+		_, err := p.Decode(t.Context(), call, reflect.New(p.Type()).Elem())
+		if err != nil || !accepts(t, judgeOf(t, p.Schema()), call) || !strings.Contains(string(p.Schema()), "Must be "+c.words+".") {
+			t.Errorf("%s: %v\n%s", rule, err, p.Schema())
+		}
+		if got := refusal(t, p, `{"v":{"`+c.wrong+`":1}}`).Error(); !strings.Contains(got, "Want keys that are "+c.words+".") {
+			t.Error(got)
+		}
+	}
+}

@@ -189,6 +189,13 @@ func TestWhatIsTried(t *testing.T) {
 		{`{"query":"tea","labels":[{"a":"b","c":"d"}]}`, `{"query":"tea"}`, nil},
 		{`{"query":"tea","rate":".5"}`, `{"query":"tea"}`, nil},
 		{`{"query":"tea","rate":"minus 5"}`, `{"query":"tea"}`, nil},
+		{`{"query":"tea","rate":"−5"}`, `{"query":"tea"}`, nil},
+		{`{"query":"tea","rate":"-$5"}`, `{"query":"tea"}`, nil},
+		{`{"query":"tea","rate":"negative 5"}`, `{"query":"tea"}`, nil},
+		{`{"query":"tea","rate":"5 million"}`, `{"query":"tea"}`, nil},
+		{`{"query":"tea","rate":"0xFF"}`, `{"query":"tea"}`, nil},
+		{`{"query":"tea","rate":"(-5)"}`, `{"query":"tea","rate":-5}`, nil},
+		{`{"query":"tea","rate":"$-5"}`, `{"query":"tea","rate":-5}`, nil},
 		{`{"query":"tea","rate":"- 5"}`, `{"query":"tea"}`, nil},
 		{`{"query":"tea","rate":"10k"}`, `{"query":"tea"}`, nil},
 		{`{"query":"tea","rate":"no. 5"}`, `{"query":"tea","rate":5}`, nil},
@@ -331,5 +338,50 @@ func TestHugeExamples(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(1, func() { _ = refusal(t, p, `{}`) }); n > 50000 {
 		t.Errorf("%.0f allocations", n)
+	}
+}
+
+// TestOppositesAreNotTried: a suggestion does not turn the meaning of a call around.
+func TestOppositesAreNotTried(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[struct {
+		MinPrice int      `json:"min_price,omitempty"`
+		Status   string   `json:"status,omitempty" validate:"omitempty,oneof=active archived"`
+		Tags     []string `json:"tags,omitempty"`
+	}](), binding.Input, binding.Options{})
+	for call, try := range map[string]string{
+		`{"max_price":5}`: `{}`, `{"status":"inactive"}`: `{}`, `{"exclude_tags":["a"]}`: `{}`, `{"MinPrice":5}`: `{"min_price":5}`,
+	} {
+		if got := refusal(t, p, call).Try; got != try {
+			t.Errorf("%s: %s, want %s", call, got, try)
+		}
+	}
+}
+
+// TestSignsOfKeys: a corrected key keeps its sign.
+func TestSignsOfKeys(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[map[int]string](), binding.Input, binding.Options{})
+	for call, try := range map[string]string{`{"-5 ":"x"}`: `{"-5":"x"}`, `{"row -5":"x"}`: `{"-5":"x"}`, `{"row-5":"x"}`: `{"5":"x"}`, `{"12A":"x"}`: `{"12":"x"}`} {
+		if got := refusal(t, p, call).Try; got != try {
+			t.Errorf("%s: %s, want %s", call, got, try)
+		}
+	}
+}
+
+// TestPartsOfTexts: of a host with a port the host is tried, and a decimal point is not left out.
+func TestPartsOfTexts(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[struct {
+		Host  string `json:"host,omitempty" validate:"omitempty,hostname_rfc1123"`
+		Cents string `json:"cents,omitempty" validate:"omitempty,number"`
+	}](), binding.Input, binding.Options{})
+	for call, try := range map[string]string{
+		`{"host":"localhost:8080"}`: `{"host":"localhost"}`, `{"host":"http://localhost"}`: `{"host":"localhost"}`,
+		`{"cents":"123456.78"}`: `{}`, `{"cents":"1234-5678-9012"}`: `{"cents":"123456789012"}`,
+	} {
+		if got := refusal(t, p, call).Try; got != try {
+			t.Errorf("%s: %s, want %s", call, got, try)
+		}
 	}
 }

@@ -167,17 +167,18 @@ func (d *decoder) read(n Node, raw []byte, v reflect.Value, c *rules.Constraints
 	if own == nil || len(d.found) > before {
 		return
 	}
-	if meant := d.meant(raw, repairs); !own.Accepts(meant) {
+	if meant := d.meant(n, raw, repairs); !own.Accepts(meant) {
 		d.refuseWith(report.RuleSchema, own.ObjectProblem(meant), n, raw, c)
 	}
 }
 
-// meant is raw, or its repaired form if values in it were repaired.
-func (d *decoder) meant(raw []byte, repairs int) []byte {
-	if d.repairs > repairs {
-		if text, ok := jsontext.String(raw); ok {
-			return []byte(text)
-		}
+// meant is raw, a value for n, or its repaired form if values in it were repaired. Base64 is a text in any form.
+func (d *decoder) meant(n Node, raw []byte, repairs int) []byte {
+	if _, isBytes := seenThrough(n).(*bytesNode); isBytes || d.repairs == repairs {
+		return raw
+	}
+	if inner, ok := jsonedit.Unquoted(raw, jsontext.KindBool, jsontext.KindNumber, jsontext.KindArray, jsontext.KindObject); ok {
+		return inner
 	}
 	return raw
 }

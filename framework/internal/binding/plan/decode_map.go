@@ -162,7 +162,7 @@ func (n *MapNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
 	k := schema.Typed("object")
 	k.Set("additionalProperties", s.text(n.Elem, c.Element()))
 	names := n.Key.schema(s.mode)
-	c.KeyRules().Apply(&names, valueOf(&StringNode{n.Key.T}))
+	n.Key.apply(c.KeyRules(), &names)
 	if len(names) > 0 {
 		k.Set("propertyNames", names.Render())
 	}

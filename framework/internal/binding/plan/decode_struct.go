@@ -191,7 +191,7 @@ func (f *Member) decode(d *decoder, owner *StructNode, raw []byte, v reflect.Val
 	target := f.target(v)
 	d.read(f.Node, raw, target, f.Rules)
 	if len(d.found) == before {
-		f.judge(d, raw, d.meant(raw, repairs))
+		f.judge(d, raw, d.meant(f.Node, raw, repairs))
 	} else if blank(raw) {
 		d.mayDrop(f)
 	}
@@ -263,17 +263,24 @@ const maxSafeInt = 1<<53 - 1
 
 // absent stores the default, or files that a required member is missing.
 func (f *Member) absent(d *decoder, v reflect.Value) {
+	if f.DefaultJSON != nil || !f.Required {
+		f.fill(d, v)
+		return
+	}
+	d.enter(f.Name)
+	d.file(Finding{
+		Issue: report.Issue{Rule: report.RuleRequired, Want: d.plan.wanted(f.Node, f.Rules)},
+		Node:  f.Node, Rules: f.Rules, Field: f, Missing: true,
+	})
+	d.leave()
+}
+
+// fill stores the default of a member that is not given, or the defaults inside of it.
+func (f *Member) fill(d *decoder, v reflect.Value) {
 	switch {
 	case f.DefaultJSON != nil:
 		d.enter(f.Name)
 		f.Node.decode(d, f.DefaultJSON, f.target(v), f.Rules) // Compile has seen that it can be read
-		d.leave()
-	case f.Required:
-		d.enter(f.Name)
-		d.file(Finding{
-			Issue: report.Issue{Rule: report.RuleRequired, Want: d.plan.wanted(f.Node, f.Rules)},
-			Node:  f.Node, Rules: f.Rules, Field: f, Missing: true,
-		})
 		d.leave()
 	case !f.viaPtr:
 		// A struct value is there even if its member is not, and so are the
@@ -290,9 +297,7 @@ func (f *Member) absent(d *decoder, v reflect.Value) {
 
 func (n *StructNode) fillDefaults(d *decoder, v reflect.Value) {
 	for _, f := range n.Fields {
-		if f.DefaultJSON != nil || !f.Required {
-			f.absent(d, v)
-		}
+		f.fill(d, v)
 	}
 }
 

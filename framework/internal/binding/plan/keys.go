@@ -12,6 +12,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -62,8 +63,14 @@ func (k *KeyCodec) write(v reflect.Value) (string, error) {
 	switch {
 	case k.T.Kind() == reflect.String:
 		return v.String(), nil
+	case k.writes && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil():
+		return "", nil // as encoding/json has it
 	case k.writes:
-		text, err := addressable(v).Interface().(encoding.TextMarshaler).MarshalText()
+		writer, ok := reflect.TypeAssert[encoding.TextMarshaler](v)
+		if !ok {
+			writer, _ = reflect.TypeAssert[encoding.TextMarshaler](addressable(v)) // k.writes says so
+		}
+		text, err := writer.MarshalText()
 		return string(text), err
 	case gotype.IsInt(k.T.Kind()):
 		return strconv.FormatInt(v.Int(), 10), nil
@@ -89,7 +96,7 @@ func (k *KeyCodec) schema(mode Mode) schema.Keywords {
 	var pattern string
 	switch {
 	case k.hasText(mode):
-		names := textSchema(k.T, mode)
+		names := textSchema(gotype.Deref(k.T), mode)
 		names.Drop("type")
 		return names
 	case k.T.Kind() == reflect.String:
@@ -106,6 +113,32 @@ func (k *KeyCodec) schema(mode Mode) schema.Keywords {
 		out.SetText("description", "A whole number from "+low+" to "+high+".")
 	}
 	return out
+}
+
+// node is what rules of the keys are about: whole numbers or texts.
+func (k *KeyCodec) node() Node {
+	switch kind := k.T.Kind(); {
+	case gotype.IsInt(kind):
+		return &intNode{k.T}
+	case gotype.IsUint(kind):
+		return &uintNode{k.T}
+	}
+	return &StringNode{k.T}
+}
+
+// apply adds the rules of the keys to the schema of their names. The names are texts, so rules about numbers are
+// said in words.
+func (k *KeyCodec) apply(c *rules.Constraints, names *schema.Keywords) {
+	value := valueOf(k.node())
+	if value.Kind == rules.TextKind {
+		c.Apply(names, value)
+		return
+	}
+	number := schema.Typed("integer")
+	c.Apply(&number, value)
+	if words := schema.Describe(number); words != schema.Describe(schema.Typed("integer")) {
+		names.Note("Must be " + words + ".")
+	}
 }
 
 // exactBits is the largest size of integers whose range the pattern expresses exactly.

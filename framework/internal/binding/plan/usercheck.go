@@ -1,10 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
-	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
@@ -63,9 +63,6 @@ func custom(err error) error {
 	if err == nil {
 		return nil
 	}
-	if invalid, ok := errors.AsType[*report.Invalid](err); ok {
-		return invalid
-	}
 	errs := []error{err}
 	_, keeps := err.(keeper) //nolint:errorlint // err itself; what it wraps is looked at below
 	if joined, ok := err.(interface{ Unwrap() []error }); ok && !keeps && len(joined.Unwrap()) > 0 {
@@ -78,8 +75,13 @@ func custom(err error) error {
 			shown, cause := k.Kept()
 			e, causes = shown, append(causes, cause)
 		}
-		text := strings.TrimSuffix(report.Clip(report.OneLine(e.Error()), 500), ".")
-		issues = append(issues, report.Issue{Hint: text + ".", Rule: report.RuleCustom})
+		if invalid, ok := errors.AsType[*report.Invalid](e); ok {
+			with := *invalid
+			with.Cause = errors.Join(append(causes, invalid.Cause)...)
+			return &with
+		}
+		text := cmp.Or(report.Clip(report.OneLine(e.Error()), 500), "not valid")
+		issues = append(issues, report.Issue{Hint: report.Sentence(text), Rule: report.RuleCustom})
 	}
 	invalid := report.NewInvalid(issues...)
 	invalid.Cause = errors.Join(causes...)

@@ -219,7 +219,7 @@ func (l *locator) finding(p *Plan, path, rule string, value []byte, sent bool) F
 	case l.keys != nil:
 		_, name := jsonedit.SplitPointer(path)
 		f.Got = "the key " + report.QuoteShort(name)
-		f.Want = "keys that are " + schema.Describe(p.Words(&StringNode{reflect.TypeFor[string]()}, l.keys))
+		f.Want = "keys that are " + schema.Describe(p.Words(l.key.node(), l.keys))
 		f.Key, f.Rules = l.key, l.keys
 	case !sent:
 		f.Missing, f.Rule = true, report.RuleRequired

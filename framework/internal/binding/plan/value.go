@@ -16,7 +16,7 @@ func valueOf(n Node) rules.Value {
 	case *bytesNode:
 		v.Bytes = true
 	case *MapNode:
-		v.Key = &rules.Value{T: n.Key.T, Kind: rules.TextKind}
+		v.Key = &rules.Value{T: n.Key.T, Kind: KindOf(n.Key.node())}
 		v.Strings = n.Key.T.Kind() == reflect.String && !n.Key.Reads
 	}
 	if elem := elementOf(n); elem != nil {

@@ -122,6 +122,9 @@ func (a *attempt) mendKey(f plan.Finding, parent, name string) {
 		value, _ := jsontext.Member(object, name)
 		rest := jsonedit.WithoutMember(object, name)
 		near := []string{strings.Trim(name, notDigits), spelling.Close(name, f.Key.Names)}
+		if number := signed(name); number != "" {
+			near = slices.Insert(near, 0, number)
+		}
 		for i, guess := range slices.Concat(near, a.plan.keyExamples(f.Key, f.Rules)) {
 			if _, taken := jsontext.Member(rest, guess); !taken && a.plan.keyFits(f.Key, f.Rules, guess) {
 				if i >= len(near) {
@@ -135,6 +138,16 @@ func (a *attempt) mendKey(f plan.Finding, parent, name string) {
 	if became != "" {
 		a.examples = append(a.examples, jsontext.Pointer(parent, became))
 	}
+}
+
+// signed is the number in a key with the sign before it, or "" without a sign.
+func signed(name string) string {
+	digits := strings.Trim(name, notDigits)
+	before, _, _ := strings.Cut(name, digits)
+	if rest, is := strings.CutSuffix(before, "-"); is && (rest == "" || strings.HasSuffix(rest, " ")) {
+		return "-" + digits
+	}
+	return ""
 }
 
 // notDigits are the characters around a number that was meant: 12A, row 12.

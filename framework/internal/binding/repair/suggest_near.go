@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
@@ -185,11 +186,11 @@ var boolWords = map[string][]byte{
 // aNumber is a number as people write it, with commas between the thousands.
 var aNumber = lazily(`[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?`)
 
-// negative is a sign before a number, apart from it. multiplied is a letter after a number that stands for
-// thousands or more.
+// negative is a sign before a number, apart from it, or one that aNumber does not know. multiplied is what makes
+// another number of the digits before it: a letter or a word for thousands or more, or hexadecimal digits.
 var (
-	negative   = lazily(`(?i)(\bminus|-) +$`)
-	multiplied = lazily(`^[kKmMbBgGtT]([^a-zA-Z]|$)`)
+	negative   = lazily(`(?i)(?:\b(?:minus|negative)|[-\x{2212}\x{2013}])[^\p{L}\p{N}]*$`)
+	multiplied = lazily(`(?i)^(?:[kmbgt]([^a-z]|$)|x[0-9a-f]| *(?:dozen|hundred|thousand|million|billion|trillion)s?\b)`)
 )
 
 // numberIn is the only number in a text, or the value if it is one.
@@ -209,7 +210,7 @@ func numberIn(value []byte) []byte {
 	if before := text[:from]; negative().MatchString(before) || strings.HasSuffix(before, ".") || multiplied().MatchString(text[to:]) {
 		return nil // minus 5, .5, 10k: without what is around it, it is another number
 	}
-	if from > 0 && text[from-1] != ' ' && (text[from] == '-' || text[from] == '+') {
+	if last, _ := utf8.DecodeLastRuneInString(text[:from]); unicode.IsLetter(last) && (text[from] == '-' || text[from] == '+') {
 		from++ // the hyphen of room-5
 	}
 	number := []byte(strings.TrimPrefix(strings.ReplaceAll(text[from:to], ",", ""), "+"))
@@ -247,6 +248,9 @@ func nearTexts(k schema.Keywords, text string) [][]byte {
 	if _, inside, ok := strings.Cut(trimmed, "<"); ok { // a name with an address
 		out = append(out, strings.TrimSuffix(inside, ">"))
 	}
+	if host, port, ok := strings.Cut(trimmed, ":"); ok && k.Text("format") == "hostname" && strings.Trim(port, "0123456789") == "" {
+		out = append(out, host)
+	}
 	if scheme, rest, ok := strings.Cut(trimmed, ":"); ok && len(scheme) < 10 {
 		out = append(out, strings.TrimLeft(rest, "/"))
 	}
@@ -270,7 +274,7 @@ func nearTexts(k schema.Keywords, text string) [][]byte {
 }
 
 // aFraction is a number, a fraction or a range that would be another number without its signs.
-var aFraction = lazily(`^-|^[-+0-9 ./]{1,8}$`)
+var aFraction = lazily(`^-|^[-+0-9 ./]{1,8}$|^\+?[0-9]+[./][0-9]+$`)
 
 // plainly leaves out what people put between the parts of a number or a code.
 var plainly = strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "", "/", "")
@@ -422,7 +426,7 @@ func saidNames(text string, names []string) (said []string) {
 // negated reports whether a text says what is not wanted.
 func negated(text string) bool {
 	return slices.ContainsFunc(spelling.WordsOf(report.Clip(text, spelling.MaxGuess)), func(word string) bool {
-		return slices.Contains([]string{"not", "no", "non", "never", "except", "without"}, word)
+		return slices.Contains([]string{"not", "no", "non", "never", "except", "without", "exclude", "excluding", "excluded"}, word)
 	})
 }
 

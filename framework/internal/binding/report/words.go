@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -13,6 +14,16 @@ func JoinSentences(a, b string) string {
 		return a + b
 	}
 	return a + " " + b
+}
+
+// Sentence returns the text with a period at the end, unless another mark already ends it.
+func Sentence(text string) string {
+	const marks = ".!?\u2026\u3002\uff01\uff1f" // the last three are full width
+	last, _ := utf8.DecodeLastRuneInString(text)
+	if text == "" || strings.ContainsRune(marks, last) {
+		return text
+	}
+	return text + "."
 }
 
 // GotWords is a value as it was sent, cut short, with its kind.

@@ -116,7 +116,7 @@ var structuralTags = []string{"required", "omitempty", "omitnil", "omitzero", "d
 
 // pageBegin and pageEnd enclose the tables in the page. The text around them is written by hand.
 const (
-	pageBegin = "<!-- rules, written by go test ./framework/internal/binding -run TestValidationPage -update -->\n"
+	pageBegin = "<!-- rules, written by go test ./framework/internal/binding/rules -run TestValidationPage -update -->\n"
 	pageEnd   = "\n<!-- end of rules -->\n"
 )
 

@@ -46,8 +46,10 @@ func Others(name string, names, free []string, arguments bool) string {
 const MaxGuess = 128
 
 // Nearest is the name that was probably meant, or "": a spelling, one with a word more or less, or
-// another word for the same.
-func Nearest(name string, names []string) string {
+// another word for the same. It is never a name that means the opposite.
+func Nearest(name string, names []string) string { return meant(nearest, name, names) }
+
+func nearest(name string, names []string) string {
 	if len(name) > MaxGuess {
 		return ""
 	}
@@ -79,8 +81,10 @@ func Nearest(name string, names []string) string {
 }
 
 // Close is the name that name is a spelling of: other case or separators,
-// a typing error, an abbreviation.
-func Close(name string, names []string) string {
+// a typing error, an abbreviation. It is never a name that means the opposite.
+func Close(name string, names []string) string { return meant(closest, name, names) }
+
+func closest(name string, names []string) string {
 	if best, _ := spelling(name, names); best != "" {
 		return best
 	}

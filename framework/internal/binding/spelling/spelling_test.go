@@ -72,3 +72,21 @@ func TestWordsOf(t *testing.T) {
 		}
 	}
 }
+
+// TestOpposites: a name that means the opposite is not meant, however near its spelling is.
+func TestOpposites(t *testing.T) {
+	t.Parallel()
+	for name, other := range map[string]string{
+		"max_price": "min_price", "maxprice": "min_price", "created_before": "created_after", "exclude": "include", "exclude_tags": "tags",
+		"noCache": "cache", "unpaid": "paid", "inactive": "active", "sort_desc": "sort_asc", "NotActive": "active",
+	} {
+		if got := spelling.Nearest(name, []string{other}) + spelling.Close(name, []string{other}); got != "" {
+			t.Errorf("%q: %q", name, got)
+		}
+	}
+	for name, want := range map[string]string{"longitude": "lng", "notstarted": "not_started"} {
+		if got := spelling.Nearest(name, []string{"latitude", "lng", "not_started"}); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
