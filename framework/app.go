@@ -135,7 +135,7 @@ type frameStep struct {
 
 // framed builds the chain of frame middleware in front of the engine. It returns a fault for each
 // middleware that cannot be built.
-func framed(steps []frameStep) (chain []transport.Middleware, faults []Fault) {
+func framed(steps []frameStep, spoken func(context.Context, error) error) (chain []transport.Middleware, faults []Fault) {
 	if len(steps) == 0 {
 		return nil, nil
 	}
@@ -153,20 +153,9 @@ func framed(steps []frameStep) (chain []transport.Middleware, faults []Fault) {
 	return []transport.Middleware{func(last transport.Next) transport.Next {
 		end = last
 		return func(ctx context.Context, frame []byte, out transport.Outbound) error {
-			return spoken(next(ctx, frame, out))
+			return spoken(ctx, next(ctx, frame, out))
 		}
 	}}, faults
-}
-
-// spoken replaces an error that has a text for the client by a protocol error with that text.
-func spoken(err error) error {
-	if err == nil {
-		return nil
-	}
-	if v := classify(err); v.class == classUser || v.class == classNotFound {
-		return &protocol.Error{Code: protocol.CodeInternal, Message: v.text}
-	}
-	return err
 }
 
 // OnStart adds a function that runs before the first frame. Functions run in the order
@@ -228,7 +217,7 @@ func (a *App) build(hooks *testhook.Hooks) (*Server, error) {
 	if err := s.applyHooks(hooks); err != nil {
 		return nil, err
 	}
-	frames, faults := framed(a.frames)
+	frames, faults := framed(a.frames, s.spoken)
 	faults = append(slices.Clone(a.faults), faults...)
 	s.registry = catalog.New(catalog.Config{
 		PageSize:  a.cfg.pageSize,

@@ -132,18 +132,18 @@ func (f Fault) head() string {
 }
 
 func (f Fault) sentence() string {
-	s, path := f.Problem, f.Path
+	path := f.Path
 	if f.declared != "" {
 		path += " (" + f.Where + ")"
 	}
 	if path != "" {
-		s = path + ": " + s
+		path += ": "
 	}
-	s = sentence(s)
+	text := binding.Sentence(path + f.Problem)
 	if f.Fix != "" {
-		s += " " + sentence(f.Fix)
+		text += " " + binding.Sentence(f.Fix)
 	}
-	return s
+	return text
 }
 
 // A builder turns components into catalog entries and collects faults. It is used by one goroutine,
@@ -326,7 +326,7 @@ func (m *member) offerWayOut(faults []Fault) {
 		case f.Fix == "":
 			f.Fix = "Leave it out: " + m.wayOut
 		default:
-			f.Fix = sentence(f.Fix) + " Or leave it out: " + m.wayOut
+			f.Fix = binding.Sentence(f.Fix) + " Or leave it out: " + m.wayOut
 		}
 	}
 }

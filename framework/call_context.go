@@ -67,11 +67,13 @@ type callCtx struct {
 	logger  *zap.Logger          // logger of Log; nil until its first use
 	bucket  *bucket              // limits what logger sends to the client; nil if the client wants no log messages
 
-	passed atomic.Pointer[onceStep]  // the innermost step of OncePerCall that has called next; may be nil
-	roots  atomic.Pointer[callRoots] // of Roots; nil until asked; only in the outermost callCtx
-	asks   atomic.Bool               // a question was asked; see HasAsked; only in the outermost callCtx
-	keying sync.Mutex                // guards keys
-	keys   map[string]bool           // keys of all questions of the call; nil until the first; only in the outermost callCtx
+	passed  atomic.Pointer[onceStep]     // the innermost step of OncePerCall that has called next; may be nil
+	chained bool                         // the chain of a call runs in it; set by serve
+	visited atomic.Pointer[settledVisit] // the page of URLRequired that this execution has settled; may be nil
+	roots   atomic.Pointer[callRoots]    // of Roots; nil until asked; only in the outermost callCtx
+	asks    atomic.Bool                  // a question was asked; see HasAsked; only in the outermost callCtx
+	keying  sync.Mutex                   // guards keys
+	keys    map[string]bool              // keys of all questions of the call; nil until the first; only in the outermost callCtx
 }
 
 type callCtxKey struct{}
@@ -129,6 +131,7 @@ func (b *componentHandler) serve(h *callCtx, name string, arguments []byte) (pro
 	if len(b.steps) > 0 {
 		h.seen.ID = h.callID() // only for steps, because it costs an allocation
 	}
+	h.chained = true
 	result, err := b.run(h, &h.seen)
 	if h.call.Pending() || errors.Is(err, ErrPending) { // not a failure, even if a step returned another error
 		return nil, ErrPending
@@ -219,6 +222,7 @@ func (b *componentHandler) answered(step Handler) Handler {
 			return nil, err
 		}
 		result, err := step(ctx, call)
+		err = demanded(ctx, err)
 		if !pending(ctx) {
 			return result, err
 		}

@@ -287,6 +287,7 @@ func (m Middleware) around(next Handler, place *onceStep, at int) (step Handler,
 		} else {
 			result, err = wrapped(ctx, call)
 		}
+		err = demanded(ctx, err)
 		if pending(ctx) { // the step has asked a question, or replaced ErrPending
 			return nil, ErrPending
 		}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -134,16 +135,21 @@ func (e *visitError) demand(ctx context.Context) (text string, err error) {
 	if h == nil || h.call == nil {
 		return e.Error(), nil
 	}
+	if done := h.visited.Load(); done != nil && done.url == e.url {
+		return done.text, done.err
+	}
 	visit, err := h.visit(h.fullKey(keyVisit), e.message, e.url)
 	if err != nil {
 		return "", err
 	}
-	can := h.call.Capabilities().ElicitURL && !h.muted()
 	told := (&visitError{e.message, visit.URL}).Error()
 	switch {
-	case can && h.call.Replays() && h.call.MayAsk():
-		return e.round(ctx, h, told)
-	case can && h.call.Dialect.ElicitationIDs() && h.call.MayAsk():
+	case h.visitsInRounds():
+		if text, err = e.round(ctx, h, told); !h.call.Pending() {
+			h.visited.Store(&settledVisit{e.url, text, err})
+		}
+		return text, err
+	case h.call.Capabilities().ElicitURL && !h.muted() && h.call.Dialect.ElicitationIDs() && h.call.MayAsk():
 		return "", &protocol.Fault{
 			Kind: protocol.FaultURLRequired, Message: e.message, Elicitations: []protocol.ElicitParams{*visit},
 		}
@@ -173,4 +179,41 @@ func (e *visitError) round(ctx context.Context, h *callCtx, told string) (text s
 	default:
 		return "", err
 	}
+}
+
+// settledVisit is the answer to a demand of URLRequired. A second demand of the page gets the same answer.
+type settledVisit struct {
+	url, text string
+	err       error
+}
+
+// visitsInRounds reports whether the user can be asked in a round to open a page.
+func (h *callCtx) visitsInRounds() bool {
+	return h.call.Replays() && h.call.MayAsk() && !h.muted() && h.call.Capabilities().ElicitURL
+}
+
+// demanded asks the user to open a page in a round, if err demands one and the client is asked in rounds. The
+// steps further out then see ErrPending, as for every question, or an error with the outcome. In all other
+// cases demanded returns err.
+func demanded(ctx context.Context, err error) error {
+	h := callCtxFrom(ctx)
+	if err == nil || errors.Is(err, ErrPending) || h == nil || !h.chained || h.call.Pending() || !h.visitsInRounds() {
+		return err
+	}
+	mapped := h.server.mapError(ctx, err)
+	v := classify(mapped)
+	if v.class != classVisit {
+		return err
+	}
+	text, failure := v.visit.demand(ctx)
+	if failure != nil && !errors.Is(failure, ErrPending) {
+		return err // refuse reports the failure
+	}
+	if _, because := errors.AsType[*becauseError](mapped); because {
+		h.server.logFailure(ctx, h.call, mapped, h.component.noun, h.component.info.Name)
+	}
+	if failure != nil {
+		return ErrPending
+	}
+	return &userError{error: errors.New(text)}
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -226,5 +228,36 @@ func TestPagesWithoutAddress(t *testing.T) {
 				t.Errorf("asked %q", a.asked)
 			}
 		})
+	}
+}
+
+// TestURLRequiredIsAQuestion: steps see the page that a handler demands in rounds as a question.
+func TestURLRequiredIsAQuestion(t *testing.T) {
+	t.Parallel()
+	var steps atomic.Int32
+	var outcomes []framework.Outcome
+	watch := framework.Middleware{Name: "watch", Phase: framework.PhaseTrace, Wrap: func(next framework.Handler) framework.Handler {
+		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+			result, err := next(ctx, call)
+			outcomes = append(outcomes, framework.OutcomeOf(ctx, result, err))
+			return result, err
+		}
+	}}
+	logged := false
+	s := build(t, quiet().Use(watch, counting(&steps)).Add(framework.Tool("t", func(context.Context, struct{}) (string, error) {
+		if !logged {
+			return "", framework.URLRequired("Log in first.", pageURL)
+		}
+		return "welcome", nil
+	})))
+	a := newAsker(t, s, protocol.Rev20260728, func(string, question) string {
+		logged = true
+		return `{"action":"accept"}`
+	})
+	if got := a.do("tools/call", `{"name":"t"}`).text(); got != "welcome" {
+		t.Errorf("got %q", got)
+	}
+	if want := []framework.Outcome{framework.OutcomePending, framework.OutcomeOK}; !slices.Equal(outcomes, want) || steps.Load() != 1 {
+		t.Errorf("outcomes %q, and the step ran %d times", outcomes, steps.Load())
 	}
 }

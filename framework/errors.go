@@ -184,7 +184,7 @@ func own(err error) (verdict, bool) {
 		}
 		return verdict{class: classUser, text: e.Error()}, true
 	case *argumentError:
-		invalid := binding.NewInvalid(binding.Issue{Path: e.path, Hint: sentence(e.error.Error()), Rule: "invalid"})
+		invalid := binding.NewInvalid(binding.Issue{Path: e.path, Hint: binding.Sentence(e.error.Error()), Rule: "invalid"})
 		return verdict{class: classArguments, invalid: invalid}, true
 	case *binding.Invalid:
 		return verdict{class: classArguments, invalid: e}, true
@@ -250,7 +250,7 @@ func joined(errs []error) verdict {
 	switch {
 	case len(issues) > 0:
 		for _, text := range texts {
-			issues = append(issues, binding.Issue{Hint: sentence(text), Rule: "invalid"})
+			issues = append(issues, binding.Issue{Hint: binding.Sentence(text), Rule: "invalid"})
 		}
 		return verdict{class: classArguments, invalid: binding.NewInvalid(issues...)}
 	case len(texts) > 0:
@@ -259,12 +259,9 @@ func joined(errs []error) verdict {
 	return first
 }
 
-// sentence returns the text with a period at the end, if it does not end in one, or in ! or ?.
-func sentence(text string) string {
-	if text == "" || strings.ContainsRune(".!?", rune(text[len(text)-1])) {
-		return text
-	}
-	return text + "."
+// ended reports whether err says only that the context has ended.
+func ended(ctx context.Context, err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Cause(ctx))
 }
 
 // judge maps err with the app's error mapper and classifies it. It logs errors that the client does
@@ -272,9 +269,10 @@ func sentence(text string) string {
 func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *componentHandler) verdict {
 	err = s.mapError(ctx, err)
 	v := classify(err)
+	late := (v.class == classInternal || v.class == classCancelled) && ctx.Err() != nil && errors.Is(context.Cause(ctx), errTimeout)
 	var because *becauseError
 	switch {
-	case v.class == classInternal && ctx.Err() != nil && errors.Is(context.Cause(ctx), errTimeout):
+	case late: // in an effect of Once, the context is then canceled
 		v.class, v.text = classUser, fmt.Sprintf("The %s took longer than %s and was stopped.", b.noun, b.timeout)
 	case v.class == classCancelled && ctx.Err() == nil:
 		v.class = classInternal // the cancellation is not of this call
@@ -282,7 +280,7 @@ func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *compon
 		v.class = classCancelled
 	}
 	switch {
-	case v.class == classInternal || errors.As(err, &because) || errors.Is(err, ErrUncertain):
+	case v.class == classInternal || late && !ended(ctx, err) || errors.As(err, &because) || errors.Is(err, ErrUncertain):
 		s.logFailure(ctx, c, err, b.noun, b.info.Name)
 	case v.class == classArguments && v.invalid.Cause != nil:
 		s.logFailure(ctx, c, v.invalid.Cause, b.noun, b.info.Name)
@@ -430,4 +428,23 @@ func (b *componentHandler) refusePlain(ctx context.Context, c *engine.Call, err 
 		return nil, err
 	}
 	return nil, &protocol.Error{Code: protocol.CodeInternal, Message: text}
+}
+
+// spoken returns the answer to an error of frame middleware: a protocol error, if the error has a text for the
+// client. It logs the cause that Because keeps.
+func (s *Server) spoken(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, because := errors.AsType[*becauseError](err); because {
+		s.logFailure(ctx, nil, err, "request", "refused by a frame middleware")
+	}
+	switch v := classify(err); v.class {
+	case classUser, classNotFound:
+		return &protocol.Error{Code: protocol.CodeInternal, Message: v.text}
+	case classArguments:
+		return invalidFault(protocol.FaultInvalidParams, "The request", v.invalid)
+	default:
+		return err
+	}
 }

@@ -200,3 +200,44 @@ func TestTimeout(t *testing.T) {
 		}
 	})
 }
+
+// TestTimeoutInAnEffect: the context of an effect ends as canceled, and the timeout is still the reason.
+func TestTimeoutInAnEffect(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var outcome framework.Outcome
+		watch := framework.Middleware{Name: "watch", Wrap: func(next framework.Handler) framework.Handler {
+			return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+				result, err := next(ctx, call)
+				outcome = framework.OutcomeOf(ctx, result, err)
+				return result, err
+			}
+		}}
+		s := build(t, quiet().Use(watch).Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+			return framework.Once(ctx, "query", func(ctx context.Context) (string, error) {
+				<-ctx.Done()
+				return "", ctx.Err()
+			})
+		}, framework.Timeout(3*time.Second))))
+		dial(t, s, protocol.Rev20260728).tool("t", `{}`).isError().mentions("The tool took longer than 3s")
+		if outcome != framework.OutcomeTimeout {
+			t.Errorf("the outcome is %s", outcome)
+		}
+	})
+}
+
+// TestPanicAfterTheTimeout: the client sees the timeout, and the log has the panic.
+func TestPanicAfterTheTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.ErrorLevel)
+		s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+			<-ctx.Done()
+			panic("too late")
+		}, framework.Timeout(3*time.Second))))
+		dial(t, s, protocol.Rev20260728).tool("t", `{}`).isError().omits("too late").mentions("The tool took longer than 3s")
+		if logs.Len() != 1 || logs.All()[0].ContextMap()["stack"] == nil {
+			t.Errorf("logged %v", logs.All())
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 
@@ -238,7 +239,11 @@ func System(text string) GenerateOption {
 // Temperature sets the sampling temperature. If t is NaN or infinite, the question is an error. The
 // provider of the model decides which other values are valid.
 func Temperature(t float64) GenerateOption {
-	return generating(func(p *protocol.CreateMessageParams) { p.Temperature = &t })
+	return generateOption(func(g *generation) {
+		if g.request.Temperature = &t; math.IsNaN(t) || math.IsInf(t, 0) {
+			g.fault = fmt.Errorf("Temperature(%v): want a finite number", t)
+		}
+	})
 }
 
 // History adds messages before the prompt.

@@ -460,3 +460,20 @@ func TestFenceInsideAnAnswer(t *testing.T) {
 		}
 	})
 }
+
+// TestTemperatureIsANumber: the app's model is not asked with a temperature that is no number.
+func TestTemperatureIsANumber(t *testing.T) {
+	t.Parallel()
+	m := &ownModel{say: func(int32, *framework.ModelRequest) (framework.Generation, error) {
+		return framework.Generation{Content: framework.Content{protocol.Text{Text: "own"}}}, nil
+	}}
+	var got error
+	s := build(t, quiet(framework.WithModel(m)).Add(doing(func(ctx context.Context) error {
+		_, got = framework.Generate(ctx, "?", framework.Temperature(math.Inf(1)))
+		return got
+	})))
+	dial(t, s, protocol.Rev20260728).tool("t", `{}`).isError()
+	if got == nil || m.calls.Load() != 0 {
+		t.Errorf("%v after %d calls", got, m.calls.Load())
+	}
+}

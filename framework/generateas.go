@@ -81,7 +81,7 @@ func (a *modelAnswer) decode(ctx context.Context, g Generation) (*answerFault, e
 	}
 	raw, err := jsonIn(g.Text())
 	if err != nil {
-		return &answerFault{"The answer is not JSON: " + sentence(err.Error()) + " Answer with one JSON value and nothing else.", "not JSON"}, nil
+		return &answerFault{"The answer is not JSON: " + binding.Sentence(err.Error()) + " Answer with one JSON value and nothing else.", "not JSON"}, nil
 	}
 	if a.plan == nil {
 		a.into.SetBytes(raw)

@@ -576,3 +576,20 @@ func TestLogOfInnerParts(t *testing.T) {
 		t.Errorf("%d messages", got)
 	}
 }
+
+// TestLogOfALateLevel: a client that sets its level during a call gets what the call logs from then on.
+func TestLogOfALateLevel(t *testing.T) {
+	t.Parallel()
+	var p *peer
+	s := build(t, quiet().Add(doing(func(ctx context.Context) error {
+		framework.Log(ctx).Info("early")
+		p.call("logging/setLevel", `{"level":"info"}`).ok()
+		framework.Log(ctx).Info("late")
+		return nil
+	})))
+	p = dial(t, s, protocol.Rev20251125)
+	p.tool("t", `{}`).ok()
+	if got := p.notifications(protocol.NotificationMessage); len(got) != 1 || !sameJSON(t, string(got[0]), `{"level":"info","data":{"message":"late"}}`) {
+		t.Errorf("notified %s", got)
+	}
+}

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/transport"
@@ -326,4 +329,32 @@ func TestHiddenNamesAreNotSuggested(t *testing.T) {
 	bothEras(t, func(t *testing.T, rev protocol.Revision) {
 		dial(t, s, rev).tool("serch", `{}`).code(protocol.CodeInvalidParams).mentions(`unknown tool "serch"`).omits("Did you mean")
 	})
+}
+
+// TestFramesRefuseAsHandlersDo: the log has the cause, and the client gets the text about an argument.
+func TestFramesRefuseAsHandlersDo(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		refusal error
+		code    int
+		text    string
+		logged  int
+	}{
+		{framework.Because(framework.UserErrorf("not at night"), errors.New("the clock says 3")), protocol.CodeInternal, "not at night", 1},
+		{framework.InvalidArgumentf("cursor", "is too old"), protocol.CodeInvalidParams, "is too old", 0},
+	} {
+		core, logs := observer.New(zap.ErrorLevel)
+		s := build(t, quiet(framework.WithLogger(zap.New(core))).UseFrames(func(next transport.Next) transport.Next {
+			return func(ctx context.Context, frame []byte, out transport.Outbound) error {
+				if strings.Contains(string(frame), "/list") {
+					return tt.refusal
+				}
+				return next(ctx, frame, out)
+			}
+		}).Add(framework.Tool("t", none)))
+		dial(t, s, protocol.Rev20260728).call("tools/list", "").code(tt.code).mentions(tt.text).omits("clock")
+		if logs.Len() != tt.logged || tt.logged > 0 && !strings.Contains(fmt.Sprint(logs.All()[0].ContextMap()["error"]), "clock") {
+			t.Errorf("%v: logged %v", tt.refusal, logs.All())
+		}
+	}
 }

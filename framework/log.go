@@ -40,7 +40,8 @@ func (h *callCtx) makeLogger() *zap.Logger {
 		return base
 	}
 	base = base.With(h.logFields()...)
-	if !h.call.Logs(protocol.LevelEmergency) { // the client does not want log messages
+	// The level of a session may change during the call. On 2026-07-28 it belongs to the request.
+	if !h.call.Logs(protocol.LevelEmergency) && h.call.Session() == "" {
 		return base
 	}
 	h.bucket = &bucket{}

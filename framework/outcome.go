@@ -70,7 +70,7 @@ func outcomeOfError(ctx context.Context, h *callCtx, err error) Outcome {
 	case classProtocol:
 		return outcomeOfWire(v.wire)
 	case classCancelled:
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && !errors.Is(context.Cause(ctx), errTimeout) {
 			return OutcomeCancelled
 		}
 	case classInternal:

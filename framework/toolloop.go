@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -149,7 +150,7 @@ func (o *offer) result(ctx context.Context, h *callCtx, key string, use protocol
 	}
 	if len(use.Input) > 0 {
 		if err := jsontext.Check(use.Input, jsontext.DefaultLimits()); err != nil {
-			return toolError("The input is not JSON: " + sentence(err.Error())), nil
+			return toolError("The input is not JSON: " + binding.Sentence(err.Error())), nil
 		}
 	}
 	return b.once(ctx, h, key, use.Input)
