@@ -260,3 +260,22 @@ func TestConfigGuide(t *testing.T) {
 		t.Errorf("docs/config.md is stale: go test ./framework/serve -run TestConfigGuide -update-docs\n%s", table)
 	}
 }
+
+// TestVariablesAboutHTTPOnStdio: without --http they are ignored.
+func TestVariablesAboutHTTPOnStdio(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing.pem")
+	for _, variables := range []map[string]string{
+		{"KAGAMI_TLS_CERT": missing},
+		{"KAGAMI_TLS_CERT": missing, "KAGAMI_TLS_KEY": missing},
+		{"KAGAMI_SESSION_IDLE": "-1s"},
+	} {
+		t.Run("", func(t *testing.T) {
+			for name, value := range variables {
+				t.Setenv(name, value)
+			}
+			if _, _, err := run(t, greeter(), nil); err != nil {
+				t.Errorf("%v: %v", variables, err)
+			}
+		})
+	}
+}

@@ -111,6 +111,7 @@ func (f *flags) overHTTP(given map[string]bool) error {
 				return usagef("--%s is about HTTP: give --http, too", name)
 			}
 		}
+		f.tlsCert, f.tlsKey, f.sessionIdle = "", "", 0 // of variables, which may be meant for another program
 	}
 	switch f.logFormat {
 	case "", "json", "console":
