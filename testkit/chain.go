@@ -94,7 +94,7 @@ func (c *Chained) clientOptions() []client.Option {
 	c.asking.Lock()
 	defer c.asking.Unlock()
 	if len(c.forms) > 0 {
-		opts = append(opts, client.OnElicit(c.elicit))
+		opts = append(opts, client.OnElicit(c.elicit), client.UncheckedForms())
 	}
 	return opts
 }

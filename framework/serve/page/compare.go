@@ -85,6 +85,9 @@ func (p *Page) postCompare(w http.ResponseWriter, r *http.Request) error {
 		A string `json:"a"`
 		B string `json:"b"`
 	}
+	if p.saved != nil {
+		return errSaved
+	}
 	if err := read(r, &o); err != nil {
 		return err
 	}

@@ -83,6 +83,7 @@ func TestSavedSession(t *testing.T) {
 		{http.MethodPost, "/api/calls", `{"method":"ping"}`},
 		{http.MethodPost, "/api/complete", `{"prompt":"x"}`},
 		{http.MethodPost, "/api/level", `{"level":"debug"}`},
+		{http.MethodPost, "/api/compare", `{"method":"ping","a":"2025-11-25","b":"2026-07-28"}`},
 	} {
 		if answer := s.do(ask.method, ask.path, ask.body, nil); answer.status != http.StatusConflict || !strings.Contains(answer.body, "saved session") {
 			t.Errorf("%s: %d %s", ask.path, answer.status, answer.body)

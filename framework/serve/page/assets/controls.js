@@ -3,32 +3,35 @@
 import { html, useState } from './vendor/preact.js';
 import { plan, first, fits } from './form.js';
 import { store } from './store.js';
-import { Num, Draft, parse, write, get, same } from './json.js';
+import { Num, Draft, parse, write, get, same, seen } from './json.js';
+
+// idOf is the id of the field at a path.
+export const idOf = path => 'f' + path.replace(/[^A-Za-z0-9\u0080-\uffff]/g, '_');
 
 // Field is a control with its name, its hint and its fault. room is how many fields may be drawn
 // within it before anything was filled in.
 export function Field({ name, label: shown, schema, root, value, onChange, required, path, faults, depth = 0, complete, room = 500 }) {
   const p = plan(schema, root, depth);
   if (p.kind === 'text' && store.offers?.secrets.has(name)) p.input = 'password';
-  const id = 'f' + path.replace(/[^A-Za-z0-9]/g, '_');
+  const id = idOf(path);
   const fault = faults.find(f => f.path === path);
   const hint = text(p.schema, 'description');
   const fallback = p.schema.get('default');
   const example = Array.isArray(p.schema.get('examples')) ? p.schema.get('examples')[0] : undefined;
-  const words = [p.words, required ? 'required' : '', p.nullable ? 'or null' : '', text(p.schema, 'x-mcp-header') && `also sent as header Mcp-Param-${text(p.schema, 'x-mcp-header')}`].filter(Boolean).join(', ');
+  const words = seen([p.words, required ? 'required' : '', p.nullable ? 'or null' : '', text(p.schema, 'x-mcp-header') && `also sent as header Mcp-Param-${text(p.schema, 'x-mcp-header')}`].filter(Boolean).join(', '));
   const grouped = ['object', 'array', 'map', 'union', 'tuple'].includes(p.kind) || p.kind === 'choice' && p.choices.length <= 5 || p.kind === 'boolean';
   const described = [hint && id + '-h', fault && id + '-e'].filter(Boolean).join(' ') || undefined;
   const props = { p, root, value, onChange, id, path, faults, depth, required, described, invalid: fault ? 'true' : undefined, fallback, example, complete, room };
-  const label = html`${p.schema.get('deprecated') === true ? html`<s>${name}</s>` : shown ?? name}${text(p.schema, 'title') && html` <span class="ttl">${text(p.schema, 'title')}</span>`}`;
+  const label = html`${p.schema.get('deprecated') === true ? html`<s>${seen(name)}</s>` : seen(shown ?? name)}${text(p.schema, 'title') && html` <span class="ttl">${text(p.schema, 'title')}</span>`}`;
   return html`<div class="field" role=${grouped ? 'group' : undefined} aria-labelledby=${grouped ? id + '-l' : undefined}>
     ${grouped ? html`<div class="lab" id=${id + '-l'}>${label}<span class="t">${words}</span></div>` : html`<label for=${id} id=${id + '-l'}>${label}<span class="t">${words}</span></label>`}
     ${hint && html`<p class="hint" id=${id + '-h'}>${hint}</p>`}
     <${Control} ...${props}/>
-    ${fault && html`<p class="err" id=${id + '-e'}>${fault.text}</p>`}
+    ${fault && html`<p class="err" id=${id + '-e'}>${seen(fault.text)}</p>`}
   </div>`;
 }
 
-const text = (schema, name) => { const v = get(schema, name); return typeof v === 'string' ? v : ''; };
+const text = (schema, name) => { const v = get(schema, name); return typeof v === 'string' ? seen(v) : ''; };
 const bare = v => typeof v === 'string' ? v : v === undefined ? '' : v instanceof Draft ? v.text : write(v);
 
 function Control(props) {
@@ -57,12 +60,10 @@ function Text(props) {
 }
 
 const numberText = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
+const numberOf = typed => numberText.test(typed.trim()) ? new Num(typed.trim()) : new Draft(typed.trim(), 'This is no number.');
 function Numeric(props) {
   const { p, value, onChange, id, described, invalid } = props;
-  const set = typed => {
-    const t = typed.trim();
-    onChange(t === '' ? undefined : numberText.test(t) ? new Num(t) : new Draft(t, 'This is no number.'));
-  };
+  const set = typed => onChange(typed.trim() === '' ? undefined : numberOf(typed));
   const input = html`<input class="in num" id=${id} name=${id} inputmode=${p.whole ? 'numeric' : 'decimal'} value=${bare(value)} placeholder=${p.slider ? bare(props.fallback) : hintOf(props)}
     aria-describedby=${described} aria-invalid=${invalid} autocomplete="off" onInput=${e => set(e.target.value)}/>`;
   if (!p.slider) return input;
@@ -79,7 +80,7 @@ function YesNo(props) {
   return html`<div class="opts">${options.map(([v, word], i) => html`<label class="opt"><input type="radio" id=${i ? id + i : id} name=${id} checked=${value === v && (v !== undefined || !required)} onChange=${() => onChange(v)}/> ${word}</label>`)}</div>`;
 }
 
-const titled = c => c.title ? `${c.title}` : bare(c.value);
+const titled = c => seen(c.title || bare(c.value));
 function Choice(props) {
   const { p, value, onChange, id, fallback, required, described, invalid } = props;
   const at = p.choices.findIndex(c => same(c.value, value));
@@ -134,7 +135,7 @@ function Raw(props) {
   return html`<textarea class="in mono" rows="3" id=${id} name=${id} aria-describedby=${described} aria-invalid=${fault ? 'true' : invalid} spellcheck=${false}
       value=${draft ?? (value === undefined ? '' : value instanceof Draft ? value.text : write(value, 2))} onInput=${e => typed(e.target.value)} onBlur=${() => !fault && setDraft(null)} placeholder=${hintOf(props)}></textarea>
     ${fault && html`<p class="err">${fault}</p>`}
-    ${p.schema.size > 0 && html`<details><summary class="s q">Its schema</summary><pre class="code wrap" tabindex="0">${write(p.schema, 2).slice(0, 20000)}</pre></details>`}`;
+    ${p.schema.size > 0 && html`<details><summary class="s q">Its schema</summary><pre class="code wrap" tabindex="0">${seen(write(p.schema, 2)).slice(0, 20000)}</pre></details>`}`;
 }
 
 const replaced = (map, name, value) => {
@@ -153,11 +154,14 @@ export function Group(props) {
   return html`<div class=${depth > 0 ? 'nest' : ''}>
     ${p.fields.map(f => html`<${Field} key=${f.name} name=${f.name} label=${answer && known.length === 1 && f.name === 'value' ? 'Answer' : undefined} schema=${f.schema} root=${root} required=${f.required} path=${path + '/' + f.name} faults=${faults} depth=${depth + 1} room=${room / p.fields.length}
       value=${isOpen ? value.get(f.name) : undefined} onChange=${v => onChange(replaced(value, f.name, v))} complete=${complete?.(f.name)}/>`)}
-    ${others.map(([k, v]) => html`<div class="field"><div class="lab">${k}<span class="t">not in the schema</span></div><div class="row"><code class="wrapped">${write(v)}</code><button type="button" class="btn t s" onClick=${() => onChange(replaced(value, k))}>Take out</button></div>
+    ${others.map(([k, v]) => html`<div class="field"><div class="lab">${seen(k)}<span class="t">not in the schema</span></div><div class="row"><code class="wrapped">${write(v)}</code><button type="button" class="btn t s" onClick=${() => onChange(replaced(value, k))}>Take out</button></div>
       ${faults.filter(f => f.path === path + '/' + k).map(f => html`<p class="err">${f.text}</p>`)}</div>`)}
-    ${p.conditions.map(c => html`<p class="s q">${c}</p>`)}
+    ${p.conditions.map(c => html`<p class="s q">${seen(c)}</p>`)}
     ${depth > 0 && isOpen && !required && html`<button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`}</div>`;
 }
+
+// blank is a new or emptied element of a list or map: of the right type, or a text if the user has to choose.
+const blank = (schema, root, depth) => first(schema, root, depth) ?? ({ object: new Map(), array: [], map: new Map() })[plan(schema, root, depth).kind] ?? '';
 
 function Items(props) {
   const { p, root, value, onChange, path, faults, depth } = props;
@@ -167,25 +171,24 @@ function Items(props) {
     const has = c => all.some(v => same(v, c.value));
     return html`<div class="opts">${p.choices.map(c => html`<label class="opt"><input type="checkbox" checked=${has(c)} onChange=${e => give(e.target.checked ? [...all, c.value] : all.filter(v => !same(v, c.value)))}/> ${titled(c)}</label>`)}</div>`;
   }
-  const set = (i, v) => give(all.map((old, at) => at === i ? v ?? '' : old));
+  const set = (i, v) => give(all.map((old, at) => at === i ? v ?? blank(p.items, root, depth + 1) : old));
   const move = (i, step) => {
     const next = [...all], j = i + step;
     if (j < 0 || j >= next.length) return;
     [next[i], next[j]] = [next[j], next[i]];
     give(next);
   };
-  const blank = () => first(p.items, root, depth + 1) ?? ({ object: new Map(), array: [], map: new Map() })[plan(p.items, root, depth + 1).kind] ?? '';
-  const scalar = !['object', 'array', 'map', 'union', 'tuple', 'file', 'json'].includes(plan(p.items, root, depth + 1).kind);
+  const kind = plan(p.items, root, depth + 1).kind, scalar = !['object', 'array', 'map', 'union', 'tuple', 'file', 'json'].includes(kind);
   const paste = (i, e) => {
     const lines = e.clipboardData?.getData('text').split(/\r?\n/).filter(Boolean) ?? [];
     if (lines.length < 2) return;
     e.preventDefault();
-    give([...all.slice(0, i), ...lines, ...all.slice(i + 1)]);
+    give([...all.slice(0, i), ...lines.map(line => kind === 'number' ? numberOf(line) : line), ...all.slice(i + 1)]);
   };
   return html`<ol class="items">${all.map((v, i) => html`<li onKeyDown=${e => e.altKey && { ArrowUp: 1, ArrowDown: 1 }[e.key] && (e.preventDefault(), move(i, e.key === 'ArrowUp' ? -1 : 1))} onPaste=${e => scalar && paste(i, e)}>
       <div class="grow"><${Field} name=${String(i + 1)} schema=${p.items} root=${root} required=${true} path=${path + '/' + i} faults=${faults} depth=${depth + 1} value=${v === '' && !scalar ? undefined : v} onChange=${x => set(i, x)}/></div>
       <button type="button" class="btn t" aria-label=${`Remove item ${i + 1}`} onClick=${() => give(all.filter((_, at) => at !== i))}>×</button></li>`)}</ol>
-    <div class="row"><button type="button" class="btn t" onClick=${() => onChange([...all, blank()])}>+ Add</button>
+    <div class="row"><button type="button" class="btn t" onClick=${() => onChange([...all, blank(p.items, root, depth + 1)])}>+ Add</button>
       ${value === undefined ? html`<button type="button" class="btn t s" onClick=${() => onChange([])}>Send an empty list</button>` : all.length === 0 && html`<span class="s f">sent as an empty list</span><button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`}</div>`;
 }
 
@@ -201,10 +204,10 @@ function Pairs({ p, root, value, onChange, path, faults, depth }) {
   const [name, setName] = useState('');
   const add = () => {
     if (!name || all.some(([k]) => k === name)) return;
-    onChange(new Map([...all, [name, first(p.items, root, depth + 1) ?? '']]));
+    onChange(new Map([...all, [name, blank(p.items, root, depth + 1)]]));
     setName('');
   };
-  return html`<div class="nest">${all.map(([k, v]) => html`<div class="row pair"><div class="grow"><${Field} name=${k} schema=${p.items} root=${root} required=${true} path=${path + '/' + k} faults=${faults} depth=${depth + 1} value=${v} onChange=${x => onChange(new Map(all.map(([n, o]) => [n, n === k ? x ?? '' : o])))}/></div>
+  return html`<div class="nest">${all.map(([k, v]) => html`<div class="row pair"><div class="grow"><${Field} name=${k} schema=${p.items} root=${root} required=${true} path=${path + '/' + k} faults=${faults} depth=${depth + 1} value=${v} onChange=${x => onChange(new Map(all.map(([n, o]) => [n, n === k ? x ?? blank(p.items, root, depth + 1) : o])))}/></div>
       <button type="button" class="btn t" aria-label=${'Remove ' + k} onClick=${() => onChange(all.length > 1 ? replaced(value, k) : undefined)}>×</button></div>`)}
     <div class="row"><input class="in grow" aria-label="Name of a new member" placeholder="name" value=${name} onInput=${e => setName(e.target.value)} onKeyDown=${e => e.key === 'Enter' && (e.preventDefault(), add())}/><button type="button" class="btn t" onClick=${add}>+ Add</button></div></div>`;
 }
@@ -224,7 +227,7 @@ function Union(props) {
   const inner = at >= 0 && plan(p.shapes[at].schema, root, depth);
   const Kind = inner && (kinds[inner.kind] ?? Raw);
   return html`<select class="in" id=${id} aria-label="Shape" onChange=${e => choose(Number(e.target.value))}>
-      <option value="-1" selected=${at < 0}>choose a shape</option>${p.shapes.map((s, i) => html`<option value=${i} selected=${i === at}>${s.title}</option>`)}</select>
+      <option value="-1" selected=${at < 0}>choose a shape</option>${p.shapes.map((s, i) => html`<option value=${i} selected=${i === at}>${seen(s.title)}</option>`)}</select>
     ${inner && html`<div class="nest"><${Kind} ...${props} p=${inner} id=${id + '-s'} depth=${Math.max(1, depth)} required=${true} path=${path} faults=${faults}/></div>`}`;
 }
 

@@ -153,8 +153,12 @@ function alternatives(s, root) {
   return some.filter(x => x instanceof Map && !isNull(x)).map((x, i) => {
     const one = resolve(x, root) ?? x;
     const schema = new Map([...rest, ...one]);
-    const both = new Map([...entriesOf(rest, 'properties'), ...entriesOf(one, 'properties')]);
+    const own = entriesOf(one, 'properties'), both = new Map([...entriesOf(rest, 'properties'), ...own]);
     if (both.size) schema.set('properties', both);
+    // A constant tells this shape from the others, so it is sent even if the schema does not require it.
+    const constants = own.filter(([, p]) => typeof get(p, 'const') === 'string').map(([name]) => name);
+    const needed = new Set([...listOf(rest, 'required'), ...listOf(one, 'required'), ...constants]);
+    if (needed.size) schema.set('required', [...needed]);
     const titles = [one.get('title'), discriminator(one), definition(x), membersOf(one), one.get('type'), `shape ${i + 1}`];
     return { title: titles.find(t => typeof t === 'string' && t), schema };
   });
@@ -235,7 +239,7 @@ function members(s, root, depth) {
   const required = listOf(s, 'required');
   const conditions = conditionsOf(s);
   const more = s.get('additionalProperties') ?? entriesOf(s, 'patternProperties')[0]?.[1];
-  if (!properties.length && more !== false && depth > 0 || !properties.length && more instanceof Map) {
+  if (!properties.length && more !== false && depth > 0 || !properties.length && (more instanceof Map || more === true)) {
     return { kind: 'map', items: more instanceof Map ? more : true, words: 'names and values' };
   }
   const fields = properties.filter(([, p]) => get(p, 'readOnly') !== true).map(([name, schema]) => ({ name, schema, required: required.includes(name) }));

@@ -13,7 +13,7 @@ import { Connect } from './screens/connect.js';
 import { Clients } from './screens/clients.js';
 import { Compare } from './screens/compare.js';
 import { CopySheet } from './screens/copy.js';
-import { Dialog, copy } from './view.js';
+import { Dialog, copy, currentCall } from './view.js';
 
 if (themes.now()) document.documentElement.dataset.theme = themes.now();
 
@@ -49,7 +49,7 @@ function App() {
   const s = useStore();
   if (s.locked) return html`<main class="land"><h1>This page needs its key</h1><p class="lead">Open the address that the program printed: it holds a key that is good once. The palette of an open page makes a key for another browser.</p></main>`;
   const [title, what] = screen(s.route);
-  document.title = `${title} · ${s.about?.title || s.about?.name || 'Kagami'}`;
+  document.title = `${s.questions.length ? '? ' : ''}${title} · ${s.about?.title || s.about?.name || 'Kagami'}`;
   return html`<a class="skip" href="#main" onClick=${e => { e.preventDefault(); document.getElementById('main').focus(); }}>To the content</a>
     <div class="app"><${Bar}/><${Rail}/><main id="main" tabindex="-1"><${Banner}/>${s.questions.some(q => !q.call) && html`<div class="pad-c"><${Questions} questions=${s.questions.filter(q => !q.call)} tool=""/></div>`}${what}</main></div>
     ${s.palette && html`<${Palette}/>`}${s.keys && html`<${Keys}/>`}${s.sheet && html`<${CopySheet} call=${s.sheet}/>`}
@@ -71,19 +71,14 @@ const letters = {
   '/': () => document.getElementById(store.route.startsWith('#/wire') ? 'find' : 'filter')?.focus(),
   '?': () => change({ keys: true }),
   e: () => document.querySelector('.side input:not([type=checkbox]), .side textarea, .side select')?.focus(),
-  y: () => change({ sheet: currentCall()?.id ?? null }),
-  w: () => { const c = currentCall(); go(c ? '#/wire?call=' + c.id : '#/wire'); },
+  y: () => change({ sheet: currentCall() }),
+  w: () => { const id = currentCall(); go(id ? '#/wire?call=' + id : '#/wire'); },
   r: () => tell('call'),
   j: () => step(1), k: () => step(-1),
   '[': () => document.querySelectorAll('.side')[0]?.querySelector('input, button, textarea')?.focus(),
   ']': () => document.querySelectorAll('.side')[1]?.querySelector('input, button, textarea')?.focus(),
   1: () => tell('view', 0), 2: () => tell('view', 1), 3: () => tell('view', 2),
 };
-
-function currentCall() {
-  const [, name] = /^#\/(?:tools|prompts|read)\/([^?]*)/.exec(store.route) ?? [];
-  return store.calls.find(c => c.name === decoded(name ?? '')) ?? null;
-}
 
 function step(by) {
   const all = [...document.querySelectorAll('.rail a.it')], at = all.indexOf(document.activeElement);

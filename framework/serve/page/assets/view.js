@@ -27,8 +27,8 @@ export function Code({ value, text, label }) {
   const part = whole.slice(0, all);
   return html`<pre class="code wrap" tabindex="0" role="region" aria-label=${label ?? 'JSON'}>${tinted(part)}</pre>
     ${whole.length > all && html`<p class="s q row">${size(all)} of ${size(whole.length)}
-      <button class="btn t" onClick=${() => setAll(all * 4)}>Show more</button>
-      <button class="btn t" onClick=${() => save('result.json', new Blob([whole], { type: 'application/json' }))}>Download</button></p>`}`;
+      <button type="button" class="btn t" onClick=${() => setAll(all * 4)}>Show more</button>
+      <button type="button" class="btn t" onClick=${() => save('result.json', new Blob([whole], { type: 'application/json' }))}>Download</button></p>`}`;
 }
 
 const tokens = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g;
@@ -83,6 +83,9 @@ export function Tabs({ names, at, onChange, label }) {
   </div>`;
 }
 
+// currentCall is the id of the call that the screen shows, or null.
+export const currentCall = () => document.querySelector('[data-current]')?.dataset.current ?? null;
+
 // Dialog keeps the focus inside, and gives it back.
 export function Dialog({ label, kind, onClose, children }) {
   const box = useRef();
@@ -121,7 +124,7 @@ function Scalar({ value }) {
 
 export function Long({ text }) {
   const [n, setN] = useState(4000);
-  return html`<span class="wrapped">${text.slice(0, n)}</span>${n < text.length && html` <button class="btn t" onClick=${() => setN(n * 8)}>Show more of ${size(text.length)}</button>`}`;
+  return html`<span class="wrapped">${text.slice(0, n)}</span>${n < text.length && html` <button type="button" class="btn t" onClick=${() => setN(n * 8)}>Show more of ${size(text.length)}</button>`}`;
 }
 
 function Members({ value, schema, depth }) {
@@ -141,7 +144,7 @@ const rows = 200;
 function List({ value, schema, depth }) {
   const [n, setN] = useState(rows);
   if (!value.length) return html`<span class="f">empty</span>`;
-  const more = n < value.length && html`<button class="btn t" onClick=${() => setN(n + rows)}>Show ${Math.min(rows, value.length - n)} of ${value.length - n} more</button>`;
+  const more = n < value.length && html`<button type="button" class="btn t" onClick=${() => setN(n + rows)}>Show ${Math.min(rows, value.length - n)} of ${value.length - n} more</button>`;
   if (value.every(v => v instanceof Map) && [...value[0].values()].every(isScalar)) {
     return html`<${Table} rows=${value.slice(0, n)} schema=${schema?.get?.('items')}/>${more}`;
   }

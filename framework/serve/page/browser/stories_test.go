@@ -387,3 +387,44 @@ func TestSecretIsNotRepeated(t *testing.T) {
 		t.Errorf("the form has %s", kept)
 	}
 }
+
+// TestResetOfBrokenJSON: Reset replaces what the JSON view shows, also if it does not parse.
+func TestResetOfBrokenJSON(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, weatherOptions(t)))
+	b.click(".rail a", "forecast")
+	b.click(".side [role=tab]", "JSON")
+	b.fill("#json", `{"city":`)
+	b.sees(".side .err", "line 1, column 9")
+	b.click(".side button", "Reset")
+	shown := func() string { return b.eval("document.querySelector('#json').value") }
+	b.until(func() bool { return shown() == "{}" }, func() string { return "the JSON view shows " + shown() })
+}
+
+// TestCopyOfEarlierCall: the key y copies the call that the screen shows, not the newest one.
+func TestCopyOfEarlierCall(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, weatherOptions(t)))
+	b.click(".rail a", "forecast")
+	b.fill("#f_city", "Kyoto")
+	b.keys(kb.Enter)
+	b.sees(".calls", `{"city":"Kyoto"}`)
+	b.fill("#f_days", "2")
+	b.keys(kb.Enter)
+	b.sees(".calls", `"days":2`)
+	b.click(".calls li:last-child .mono", "Kyoto")
+	b.until(func() bool { return b.eval("document.querySelector('.calls li:last-child').className") == "sel" }, func() string { return "the earlier call is not shown" })
+	b.eval("document.activeElement.blur()")
+	b.keys("y")
+	b.sees("[data-as=shell]", `forecast '{"city":"Kyoto"}'`)
+}
+
+// TestTextsOfResource: what a model reads of a resource is its text.
+func TestTextsOfResource(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "note")
+	b.sees("[aria-label='What the server says']", "A note.")
+	b.click("[role=tab]", "What a model reads")
+	b.sees("[aria-label='What the server says'] pre", "A note.")
+}

@@ -1,6 +1,6 @@
 // What the server asks during a call.
 import { html, useState, useLayoutEffect, useRef } from '../vendor/preact.js';
-import { write, get, seen, drafts } from '../json.js';
+import { write, get, seen, drafts, entriesOf } from '../json.js';
 import { Form } from '../controls.js';
 import { first } from '../form.js';
 import { answer, toast } from '../store.js';
@@ -22,9 +22,6 @@ function Asked({ questions, tool }) {
   useLayoutEffect(() => {
     box.current.scrollIntoView({ block: 'nearest' });
     (box.current.querySelector('.answer input, .answer textarea, .answer select') ?? box.current.querySelector('button'))?.focus();
-    const title = document.title;
-    document.title = '? ' + title;
-    return () => { document.title = title; };
   }, []);
   const send = async action => {
     const bodies = questions.map(q => action === 'accept' ? answers.get(q.id)() : '');
@@ -48,10 +45,23 @@ function Asked({ questions, tool }) {
       ${questions.every(q => ['form', 'url'].includes(q.kind)) && html`<button class="btn" type="button" onClick=${() => send('cancel')}>Give no answer</button>`}</div></div></form></div>`;
 }
 
+// begun is the form of a question, and the value that it begins with. Defaults are filled in, so
+// that the answer has what the user sees.
+function begun(schema) {
+  if (!schema) return { schema, begin: new Map() };
+  const fields = entriesOf(schema, 'properties');
+  const bare = fields.map(([name, p]) => [name, p instanceof Map ? new Map([...p].filter(([k]) => k !== 'default')) : p]);
+  const plain = fields.length ? new Map([...schema, ['properties', new Map(bare)]]) : schema;
+  const begin = first(plain, plain) ?? new Map();
+  const defaults = fields.map(([name, p]) => [name, get(p, 'default') ?? null]).filter(([, v]) => v !== null);
+  return { schema: plain, begin: begin instanceof Map ? new Map([...begin, ...defaults]) : begin };
+}
+
 // Question is one of them, without buttons.
 function Question({ question, tool, several, answers }) {
-  const schema = question.schema ?? null, scope = '/' + question.id;
-  const [value, setValue] = useState(() => schema ? first(schema, schema) ?? new Map() : new Map());
+  const scope = '/' + question.id;
+  const [{ schema, begin }] = useState(() => begun(question.schema ?? null));
+  const [value, setValue] = useState(begin);
   const [text, setText] = useState('');
   const [faults, setFaults] = useState([]);
   answers.set(question.id, () => {

@@ -54,5 +54,5 @@ export function Read({ uri }) {
     <section class="side" aria-label="What you say"><div class="cap"><b>You</b></div><div class="go"><button class="btn p" data-call onClick=${read}>Read <${Enter}/></button>
       ${s.about?.watch && (watching ? html`<button class="btn" onClick=${() => stop(watching.id)}>Stop watching</button>` : html`<button class="btn" onClick=${() => call('resources/subscribe', uri).catch(e => toast(e.message))}>Watch</button>`)}</div>
       ${watching && html`<p class="q s">Each update is read again.</p>`}<${Questions} questions=${questions} tool=${uri}/></section>
-    <section class="side" aria-label="What the server says" aria-live="polite"><div class="cap"><b>Server</b></div><${Answer} call=${mine[0]} asked=${questions.length > 0}/></section></div>`;
+    <section class="side" data-current=${mine[0]?.id} aria-label="What the server says" aria-live="polite"><div class="cap"><b>Server</b></div><${Answer} call=${mine[0]} asked=${questions.length > 0}/></section></div>`;
 }

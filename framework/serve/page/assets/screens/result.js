@@ -32,7 +32,7 @@ function Media({ block, kind }) {
   const address = useBlob(String(data), known ? type : 'application/octet-stream');
   const bytes = Math.floor(String(data).length * 3 / 4);
   return html`<${Head} kind=${kind} about=${`${type || 'no type'}, ${size(bytes)}`}>
-      <button class="btn t s end" onClick=${() => save(kind, new Blob([bytesOf(String(data)) ?? ''], { type: 'application/octet-stream' }))}>Download</button><//>
+      <button type="button" class="btn t s end" onClick=${() => save(kind, new Blob([bytesOf(String(data)) ?? ''], { type: 'application/octet-stream' }))}>Download</button><//>
     ${address && known && (kind === 'image' ? html`<div class="pix"><img src=${address} alt="image of the result"/></div>` : html`<audio controls src=${address}></audio>`)}
     ${!known && html`<p class="q s">A type that the page does not show.</p>`}`;
 }
@@ -84,7 +84,10 @@ export function faultsOf(result) {
   return { faults, correction, text: String(text) };
 }
 
-export const textsOf = result => listOf(result, 'content').filter(b => get(b, 'type') === 'text').map(b => String(get(b, 'text')));
+// textsOf are the texts of a result: of its blocks, of messages, or of a resource.
+export const textsOf = result => [...listOf(result, 'content'), ...listOf(result, 'messages').map(m => get(m, 'content'))]
+  .filter(b => get(b, 'type') === 'text').map(b => String(get(b, 'text')))
+  .concat(listOf(result, 'contents').map(c => get(c, 'text')).filter(text => typeof text === 'string'));
 
 // Refusal is an error: faults at their fields, and the call that would have been right.
 function Refusal({ title, why, call, found, onTry, onGo }) {

@@ -3,7 +3,7 @@ import { html, useState, useEffect, useRef } from '../vendor/preact.js';
 import { seen } from '../json.js';
 import { useStore, spoken, change, connect, go, toast, textOf, call } from '../store.js';
 import { ask } from '../api.js';
-import { Dialog, Mark, modifier, saveSession } from '../view.js';
+import { Dialog, Mark, currentCall, modifier, saveSession } from '../view.js';
 import * as sets from '../sets.js';
 import { toolHref, readHref } from './overview.js';
 
@@ -104,7 +104,7 @@ export function Banner() {
 // commands are what the palette does besides going somewhere.
 const commands = s => [
   { name: 'Call', note: modifier + '↵', run: () => document.dispatchEvent(new Event('call')) },
-  { name: 'Copy this call as…', note: 'y', run: () => change({ sheet: s.calls[0]?.id }) },
+  { name: 'Copy this call as…', note: 'y', run: () => change({ sheet: currentCall() ?? s.calls[0]?.id ?? null }) },
   { name: 'Overview', note: 'g o', href: '#/' }, { name: 'Wire', note: 'g w', href: '#/wire' }, { name: 'Tasks', note: 'g t', href: '#/tasks' }, { name: 'Log', note: 'g l', href: '#/log' }, { name: 'What each client takes', note: 'clients', href: '#/clients' }, { name: 'Connect a client', note: 'g c', href: '#/connect' },
   ...spoken(s.about).map(r => ({ name: 'Speak ' + r, note: 'revision', run: () => connect({ revision: r }) })),
   { name: 'Ping', note: 'server', run: () => call('ping', '').then(() => toast('The server was asked'), e => toast(e.message)) },

@@ -1,7 +1,7 @@
 // A tool or a prompt: left what you say, right what the server says.
 import { html, useState, useEffect, useLayoutEffect, useMemo, useRef } from '../vendor/preact.js';
 import { parse, write, get, listOf, entriesOf, seen, drafts } from '../json.js';
-import { Form } from '../controls.js';
+import { Form, idOf } from '../controls.js';
 import { first } from '../form.js';
 import { useStore, describe, textOf, call, toast, change, stop } from '../store.js';
 import { ask } from '../api.js';
@@ -81,6 +81,7 @@ function Screen({ kind, offer, given }) {
   const [value, keep, latest] = useKept(`kagami-${s.about?.where}-${kind}-${offer.name}`, schema, given);
   const [view, setView] = useState(0);
   const [text, setText] = useState(null); // of the JSON view, while it does not parse
+  const [filled, setFilled] = useState(0); // grows when the arguments are replaced, so that the fields start again
   const [typing, setTyping] = useState([]); // faults that keep it from being sent
   const [armed, setArmed] = useState(false);
   const [chosen, setChosen] = useState(''); // an earlier call that is looked at
@@ -95,6 +96,7 @@ function Screen({ kind, offer, given }) {
   const easy = !mayDestroy(offer) || kind === 'prompts' || mine.length >= 2;
 
   const set = next => { setTyping([]); setArmed(false); keep(next); };
+  const fill = next => { setText(null); setFilled(filled + 1); set(next); };
   const send = async args => {
     if (text !== null) return toast('The JSON does not parse yet');
     const wrong = drafts(args);
@@ -107,11 +109,11 @@ function Screen({ kind, offer, given }) {
     } catch (e) { toast(e.message); }
   };
   const tryThis = args => {
-    set(args);
+    fill(args);
     toast('Filled in: press Call');
     requestAnimationFrame(() => [...document.querySelectorAll('[data-call]')].find(b => b.offsetParent)?.focus());
   };
-  const goTo = path => document.getElementById('f' + path.replace(/[^A-Za-z0-9]/g, '_'))?.focus();
+  const goTo = path => document.getElementById(idOf(path))?.focus();
   useLayoutEffect(() => { // with the drawing: a key that comes right after it must not meet the state of before
     const keys = e => {
       if (e.type === 'call') return send(latest.current);
@@ -131,21 +133,20 @@ function Screen({ kind, offer, given }) {
   return html`<div class="mirror"><${Head} kind=${kind} offer=${offer}/>
     <section class="side" aria-label="What you say"><div class="cap"><b>You</b><${Tabs} names=${['Form', 'JSON']} at=${view} onChange=${i => { setView(i); setText(null); }} label="Input as"/></div>
       <form onSubmit=${e => { e.preventDefault(); send(latest.current); }} novalidate>
-      ${view === 0 ? html`<${Form} schema=${schema} value=${value} onChange=${set} faults=${faults} complete=${complete}/>` : html`<${Raw} value=${value} text=${text} setText=${setText} onChange=${set}/>`}
+      ${view === 0 ? html`<${Form} key=${filled} schema=${schema} value=${value} onChange=${set} faults=${faults} complete=${complete}/>` : html`<${Raw} key=${filled} value=${value} text=${text} setText=${setText} onChange=${set}/>`}
       ${task && html`<label class="opt"><input type="checkbox" checked=${asTask} onChange=${e => setAsTask(e.target.checked)}/> As a task</label>`}
       <div class="go"><button class="btn p hide-s" data-call type="submit">${word} <${Enter}/></button>
-        <button class="btn t" type="button" onClick=${() => { setText(null); set(first(schema, schema) ?? new Map()); }}>Reset</button>
+        <button class="btn t" type="button" onClick=${() => fill(first(schema, schema) ?? new Map())}>Reset</button>
         ${current && html`<button class="btn t end" type="button" onClick=${() => change({ sheet: current.id })}>Copy as…</button>`}</div></form>
       <${Questions} questions=${questions} tool=${offer.name}/>
       <details class="schema"><summary class="s q">Schema and limits</summary><${Code} value=${schema} label="Input schema"/>${shape && html`<p class="s q">What it returns</p><${Code} value=${shape} label="Output schema"/>`}</details></section>
-    <section class="side" aria-label="What the server says" aria-live="polite"><div class="cap" ref=${server}><b>Server</b>${current && html`<span class="end s f">${current.revision}</span><a class="s" href=${'#/compare/' + current.id}>Compare revisions</a>`}</div>
+    <section class="side" data-current=${current?.id} aria-label="What the server says" aria-live="polite"><div class="cap" ref=${server}><b>Server</b>${current && html`<span class="end s f">${current.revision}</span><a class="s" href=${'#/compare/' + current.id}>Compare revisions</a>`}</div>
       ${current ? html`<${Answer} call=${current} schema=${shape} asked=${questions.length > 0} onTry=${tryThis} onGo=${goTo}/><${Rounds} rounds=${current.rounds} running=${current.phase === 'sent'}/><${Logs} call=${current} logs=${s.logs}/>` : html`<div class="empty"><h2>Nothing asked yet</h2><p>${shape ? 'The answer will have these members:' : 'The answer appears here.'}</p>
         <dl class="kv">${entriesOf(shape, 'properties').slice(0, 12).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="q">${seen(String(get(v, 'description') ?? get(v, 'type') ?? ''))}</dd>`)}</dl></div>`}
-      ${ofSet.length > 0 && html`<${OfSet} name=${s.set.name} calls=${ofSet} onUse=${args => { setText(null); tryThis(args); }}/>`}
+      ${ofSet.length > 0 && html`<${OfSet} name=${s.set.name} calls=${ofSet} onUse=${tryThis}/>`}
       <${Earlier} calls=${mine} current=${current} onKeep=${() => sets.keep(method, offer.name, mine)} onLook=${setChosen} onAgain=${async c => {
           const args = sets.unmasked(c.arguments), secret = args.size < c.arguments.size;
-          set(args);
-          setText(null);
+          fill(args);
           if (secret) toast('Filled in but for the secrets: press Call');
           else if (easy) await sendAgain(c, method, offer, setChosen);
           else toast('Filled in: press Call');

@@ -1,0 +1,124 @@
+package browser_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve/page"
+)
+
+// taker is a server with one tool, which returns the arguments that it gets. They have this schema.
+func taker(t *testing.T, name, schema string) page.Options {
+	t.Helper()
+	server, err := framework.New(name, "1.0").Add(framework.Tool(name, func(_ context.Context, in json.RawMessage) (string, error) { return string(in), nil },
+		framework.Describe("Returns its arguments."), framework.ReadOnly(), framework.InputSchema(json.RawMessage(schema)))).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Options{Host: server, Where: "./" + name}
+}
+
+// asker is a server with one tool, which asks.
+func asker(t *testing.T, name string, ask func(context.Context, none) (string, error)) page.Options {
+	t.Helper()
+	server, err := framework.New(name, "1.0").Add(framework.Tool(name, ask, framework.Describe("Asks."), framework.ReadOnly())).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Options{Host: server, Where: "./" + name}
+}
+
+// TestRowsKeepTheirType: rows that were pasted or emptied have the type of the schema.
+func TestRowsKeepTheirType(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "grid", `{"type":"object","properties":{"rows":{"type":"array","items":{"type":"array","items":{"type":"integer"}}},
+		"heads":{"type":"object","additionalProperties":{"type":"array","items":{"type":"string"}}},
+		"counts":{"type":"array","items":{"type":"integer"}}}}`)))
+	b.click(".rail a", "grid")
+	b.click("[aria-labelledby=f_rows-l] button", "+ Add")
+	b.click("[aria-labelledby=f_rows_0-l] button", "+ Add")
+	b.click("[aria-labelledby=f_rows_0-l] button[aria-label='Remove item 1']", "×")
+	b.fill("[aria-labelledby=f_heads-l] input", "accept")
+	b.keys(kb.Enter)
+	b.click("[aria-labelledby=f_counts-l] button", "+ Add")
+	b.until(func() bool { return b.eval("!!document.querySelector('#f_counts_0')") == "true" }, func() string { return "no row" })
+	b.eval(`(() => { const data = new DataTransfer(); data.setData('text/plain', '3\n4');
+		document.querySelector('#f_counts_0').dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })); })()`)
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"rows":[[]],"heads":{"accept":[]},"counts":[3,4]}`)
+}
+
+// TestHiddenCharactersInForms: a form shows what cannot be seen in the description of an argument.
+func TestHiddenCharactersInForms(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "find", `{"type":"object","properties":{"q":{"type":"string","description":"Text\u202e to find"}}}`)))
+	b.click(".rail a", "find")
+	b.sees(".side .hint", "Text⟨U+202E⟩ to find")
+}
+
+// TestConstantOfShape: a shape is sent with the constant that names it, also if the schema does not require it.
+func TestConstantOfShape(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "keep", `{"type":"object","required":["pet"],"properties":{"pet":{"oneOf":[{"$ref":"#/$defs/Cat"},{"$ref":"#/$defs/Dog"}]}},"$defs":{
+		"Cat":{"type":"object","properties":{"kind":{"type":"string","const":"cat","default":"cat"},"lives":{"type":"integer"}},"required":["lives"]},
+		"Dog":{"type":"object","properties":{"kind":{"type":"string","const":"dog","default":"dog"},"name":{"type":"string"}},"required":["name"]}}}`)))
+	b.click(".rail a", "keep")
+	b.sees("#f_pet", "cat")
+	b.eval("(e => { e.value = '0'; e.dispatchEvent(new Event('change', { bubbles: true })); })(document.querySelector('#f_pet'))")
+	b.fill("#f_pet_lives", "9")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"pet":{"kind":"cat","lives":9}}`)
+}
+
+// TestAnyArguments: a tool that takes any arguments does not seem to take none.
+func TestAnyArguments(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "any", `{"type":"object","additionalProperties":true}`)))
+	b.click(".rail a", "any")
+	b.sees("main", "+ Add")
+	b.eval(`(e => { e.focus(); e.value = 'größe'; e.dispatchEvent(new Event('input', { bubbles: true })); })(document.querySelector("[aria-label='Name of a new member']"))`)
+	b.keys(kb.Enter)
+	b.fill("[id='f_größe']", "7")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"größe":7}`)
+}
+
+// TestDefaultsOfAQuestion: the answer to a question has the defaults that its form shows.
+func TestDefaultsOfAQuestion(t *testing.T) {
+	type stay struct {
+		Nights int  `json:"nights"`
+		Late   bool `json:"late"`
+	}
+	b := newTab(t)
+	b.open(serve(t, asker(t, "stay", func(ctx context.Context, _ none) (string, error) {
+		said, err := framework.Elicit[stay](ctx, "How long?", framework.Prefill(stay{Nights: 2}))
+		return fmt.Sprintf("%d nights, late %t.", said.Nights, said.Late), err
+	})))
+	b.click(".rail a", "stay")
+	b.click("[data-call]", "Call")
+	b.sees(".asks", "How long?")
+	b.click(".asks .go button", "Answer")
+	b.sees("[aria-label='What the server says']", "2 nights, late false.")
+}
+
+// TestLongQuestion: a button that shows more of a long question does not answer it.
+func TestLongQuestion(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, asker(t, "summary", func(ctx context.Context, _ none) (string, error) {
+		said, err := framework.Generate(ctx, "Sum up: "+strings.Repeat("mirror ", 2000))
+		return said.Text(), err
+	})))
+	b.click(".rail a", "summary")
+	b.click("[data-call]", "Call")
+	b.sees(".asks", "Sum up: mirror")
+	b.click(".asks button", "Show more of")
+	b.fill("[id^=sample]", "Mirrors.")
+	b.click(".asks .go button", "Answer")
+	b.sees("[aria-label='What the server says']", "Mirrors.")
+}
