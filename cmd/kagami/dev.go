@@ -34,7 +34,8 @@ the command of the server in a client's configuration while you work on the serv
 The client's session continues with its subscriptions and its log level. The old process
 finishes the calls that it has begun. If the API has changed, the client is notified, and
 stderr shows the changes as "kagami diff" does. While the code does not compile, or the
-server does not start, calls return the reason as a tool error.
+server does not start, calls return the reason as a tool error. If the first build fails or
+takes long, the client sees one tool, kagami_dev, which returns the reason.
 
 With --http it serves clients on this machine over HTTP. The server must be a program of
 serve.Main; it keeps its sessions and tasks in a file. Requests wait while the process is
@@ -83,6 +84,9 @@ func (a *cli) dev(ctx context.Context, pkg, address string) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	d := &developer{cli: a, pkg: pkg, dir: dir}
+	if address == "" {
+		d.late = time.After(standInAfter)
+	}
 	serve, err := d.front(address)
 	if err != nil {
 		return err
@@ -151,9 +155,11 @@ type developer struct {
 	built  int
 	bridge front
 	source *watcher
-	last   string         // binary of the process that serves; "": none
-	lock   *contract.Lock // API of that binary; nil if unknown
-	since  time.Time      // start of that process
+	late   <-chan time.Time // when a stand-in serves the client on stdin; nil: a process serves, or HTTP
+	stood  bool             // a stand-in serves
+	last   string           // binary of the process that serves; "": none
+	lock   *contract.Lock   // API of that binary; nil if unknown
+	since  time.Time        // start of that process
 }
 
 // crashPause is the shortest life of a process that is started again after it has ended by itself.
@@ -170,8 +176,11 @@ func (d *developer) follow(ctx context.Context) {
 		case <-d.source.changed:
 			d.renew(ctx)
 		case <-d.bridge.Gone():
+			if d.last == "" {
+				continue // the stand-in has ended
+			}
 			if time.Since(d.since) < crashPause {
-				d.fail(errors.New("the server ends at once; its log shows the cause"))
+				d.fail(ctx, errors.New("the server ends at once; its log shows the cause"))
 				continue
 			}
 			d.cli.say("the server has ended; starting it again")
@@ -183,35 +192,47 @@ func (d *developer) follow(ctx context.Context) {
 // renew builds the current source, checks it, and starts it.
 func (d *developer) renew(ctx context.Context) {
 	began := time.Now()
-	if err := d.source.follow(ctx, d.pkg); err != nil && ctx.Err() == nil {
-		d.cli.say("the source cannot be watched: %v", err)
-	}
 	d.built++
 	dir := filepath.Join(d.dir, fmt.Sprint(d.built))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		d.fail(err)
-		return
+	built := make(chan build, 1)
+	go func() { built <- d.build(ctx, dir) }()
+	var b build
+	select {
+	case b = <-built:
+	case <-d.late:
+		d.standIn(ctx)
+		b = <-built
 	}
-	if !d.serve(ctx, dir) {
+	if b.err != nil {
+		d.fail(ctx, b.err)
+	}
+	if b.err != nil || !d.start(ctx, b.binary, b.lock) {
 		_ = os.RemoveAll(dir) // a binary of 20 MB for each mistake
 		return
 	}
 	d.cli.say("serving %s, built in %s", d.pkg, time.Since(began).Round(10*time.Millisecond))
 }
 
-// serve builds the server in dir, checks it, and starts it.
-func (d *developer) serve(ctx context.Context, dir string) bool {
-	binary, err := d.cli.build(ctx, d.pkg, dir)
-	if err != nil {
-		d.fail(err)
-		return false
+// build is a binary of the server with its API, or the reason why there is none.
+type build struct {
+	binary string
+	lock   *contract.Lock
+	err    error
+}
+
+// build follows the source, builds the server in dir, and checks it.
+func (d *developer) build(ctx context.Context, dir string) (b build) {
+	if err := d.source.follow(ctx, d.pkg); err != nil && ctx.Err() == nil {
+		d.cli.say("the source cannot be watched: %v", err)
 	}
-	lock, err := d.check(ctx, binary)
-	if err != nil {
-		d.fail(err)
-		return false
+	if b.err = os.Mkdir(dir, 0o700); b.err != nil {
+		return b
 	}
-	return d.start(ctx, binary, lock)
+	if b.binary, b.err = d.cli.build(ctx, d.pkg, dir); b.err != nil {
+		return b
+	}
+	b.lock, b.err = d.check(ctx, b.binary)
+	return b
 }
 
 // check starts the binary once, and returns the API of the server.
@@ -246,10 +267,15 @@ func (d *developer) start(ctx context.Context, binary string, lock *contract.Loc
 	if d.lock != nil {
 		changes = contract.Diff(d.lock, lock)
 	}
-	if err := d.bridge.Replace(ctx, program, lists(changes)...); err != nil {
-		d.fail(err)
+	changed := lists(changes)
+	if d.stood { // the client has the lists of the stand-in
+		changed = []string{protocol.NotificationToolsChanged, protocol.NotificationResourcesChanged, protocol.NotificationPromptsChanged}
+	}
+	if err := d.bridge.Replace(ctx, program, changed...); err != nil {
+		d.fail(ctx, err)
 		return false
 	}
+	d.late, d.stood = nil, false
 	for _, change := range changes {
 		d.cli.say("%s", change)
 	}
@@ -278,11 +304,12 @@ func (d *developer) keeps(binary string) bool {
 }
 
 // fail reports in the terminal and to callers why there is no new server.
-func (d *developer) fail(err error) {
+func (d *developer) fail(ctx context.Context, err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
 	d.cli.say("%v", err)
+	d.standIn(ctx)
 	d.bridge.Break(fmt.Sprintf("kagami dev: %v\nThe server continues when this is fixed.", err))
 }
 

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,10 +83,15 @@ var devProgram = sync.OnceValues(func() (string, error) {
 // follow connects a client to "kagami dev" over HTTP, or over stdin and stdout.
 func follow(t *testing.T, overHTTP bool, revision protocol.Revision, opts ...client.Option) *followed {
 	t.Helper()
-	program, err := devProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := newFollowed(t)
+	f.source("v1", "")
+	f.connect(overHTTP, nil, append(opts, client.Revisions(revision))...)
+	return f
+}
+
+// newFollowed makes the module of the package. It has no source yet.
+func newFollowed(t *testing.T) *followed {
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -93,17 +99,26 @@ func follow(t *testing.T, overHTTP bool, revision protocol.Revision, opts ...cli
 	f := &followed{t: t, dir: t.TempDir(), temp: t.TempDir(), log: &shared{}, told: make(chan string, 100)}
 	f.file("go.mod", "module example.com/followed\n\ngo 1.26.0\n")
 	f.file("go.work", "go 1.26.0\n\nuse (\n\t.\n\t"+strconv.Quote(root)+"\n)\n")
-	f.source("v1", "")
+	return f
+}
+
+// connect starts "kagami dev" with these variables in its environment, and connects the client.
+func (f *followed) connect(overHTTP bool, env []string, opts ...client.Option) {
+	f.t.Helper()
+	program, err := devProgram()
+	if err != nil {
+		f.t.Fatal(err)
+	}
 	cmd := exec.Command(program, "dev", f.dir)
 	cmd.Stderr = f.log
-	cmd.Env = append(os.Environ(), "TMPDIR="+f.temp)
-	opts = append(opts, client.Revisions(revision), client.OnNotification(func(_ context.Context, n protocol.Notification) {
+	cmd.Env = append(append(os.Environ(), "TMPDIR="+f.temp), env...)
+	opts = append(opts, client.OnNotification(func(_ context.Context, n protocol.Notification) {
 		select {
 		case f.told <- n.Method:
 		default:
 		}
 	}))
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(f.t.Context(), 60*time.Second)
 	defer cancel()
 	to := client.Command(cmd)
 	if overHTTP {
@@ -113,15 +128,14 @@ func follow(t *testing.T, overHTTP bool, revision protocol.Revision, opts ...cli
 	}
 	f.client, err = client.Connect(ctx, to, opts...)
 	if err != nil {
-		t.Fatalf("%v\n%s", err, f.log)
+		f.t.Fatalf("%v\n%s", err, f.log)
 	}
-	t.Cleanup(func() {
+	f.t.Cleanup(func() {
 		_ = f.client.Close()
-		if t.Failed() {
-			t.Logf("stderr:\n%s", f.log)
+		if f.t.Failed() {
+			f.t.Logf("stderr:\n%s", f.log)
 		}
 	})
-	return f
 }
 
 // serves starts the command, and returns the URL of its server.
@@ -291,6 +305,66 @@ func TestDev(t *testing.T) {
 	}
 }
 
+// TestDevStandIn checks that a client can connect while the first build fails or takes long, and that
+// it gets the lists of the server as soon as there is one.
+func TestDevStandIn(t *testing.T) {
+	t.Parallel()
+	inProcesses(t)
+	for _, name := range []string{"2025-11-25", "2026-07-28"} {
+		t.Run("broken "+name, func(t *testing.T) {
+			t.Parallel()
+			f := newFollowed(t)
+			f.source("v1", "this is no Go")
+			f.standsIn(name, nil, "main.go")
+			f.source("v2", "")
+			f.takesOver("v2")
+		})
+		t.Run("slow "+name, func(t *testing.T) {
+			t.Parallel()
+			if runtime.GOOS == "windows" {
+				t.Skip("the slow go command is a shell script")
+			}
+			f := newFollowed(t)
+			f.source("v1", "")
+			program, err := exec.LookPath("go")
+			if err != nil {
+				t.Fatal(err)
+			}
+			slow, released := t.TempDir(), filepath.Join(f.dir, "released")
+			script := fmt.Sprintf("#!/bin/sh\nwhile [ $1 = build ] && [ ! -e '%s' ]; do sleep 0.05; done\nexec '%s' \"$@\"\n", released, program)
+			if err := os.WriteFile(filepath.Join(slow, "go"), []byte(script), 0o700); err != nil { //nolint:gosec // a script must be executable
+				t.Fatal(err)
+			}
+			f.standsIn(name, []string{"PATH=" + slow + string(os.PathListSeparator) + os.Getenv("PATH")}, "still being built")
+			f.file("released", "")
+			f.takesOver("v1")
+		})
+	}
+}
+
+// standsIn connects a client, which must get the stand-in with this reason.
+func (f *followed) standsIn(revision string, env []string, reason string) {
+	f.t.Helper()
+	r, _ := protocol.ParseRevision(revision)
+	f.connect(false, env, client.Revisions(r))
+	f.until("kagami_dev", reason)
+	stop, err := f.client.Listen(f.t.Context(), protocol.SubscriptionFilter{Tools: true})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(stop)
+}
+
+// takesOver waits until the real server has replaced the stand-in.
+func (f *followed) takesOver(version string) {
+	f.t.Helper()
+	f.until("version", version)
+	f.hears(protocol.NotificationToolsChanged)
+	if text, failed := f.call("kagami_dev"); !failed {
+		f.t.Errorf("the stand-in still answers: %s", text)
+	}
+}
+
 // TestDevUnderLoad checks that no call fails and that the session stays while the source changes
 // again and again. KAGAMI_DEV_CHANGES sets the number of changes.
 func TestDevUnderLoad(t *testing.T) {
@@ -358,4 +432,24 @@ func TestDevUsage(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s%s", args, code, out, errs)
 		}
 	}
+}
+
+// TestDevAwaitsSource checks that a package and an embedded file count that appear after the file that
+// names them.
+func TestDevAwaitsSource(t *testing.T) {
+	t.Parallel()
+	inProcesses(t)
+	revision, _ := protocol.ParseRevision("2025-11-25")
+	f := follow(t, false, revision)
+	f.until("version", "v1")
+	f.file("extra.go", "package main\n\nimport (\n\t_ \"embed\"\n\n\t_ \"example.com/followed/internal/store\"\n)\n\n//go:embed pages/*.html\nvar page string\n")
+	f.until("version", "internal/store")
+	for _, file := range [][2]string{{"internal/store/store.go", "package store\n"}, {"pages/index.html", "hello\n"}} {
+		if err := os.MkdirAll(filepath.Join(f.dir, filepath.Dir(file[0])), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // the directory is noticed before the file
+		f.file(file[0], file[1])
+	}
+	f.until("version", "v1")
 }

@@ -40,7 +40,7 @@ func reference() string {
 	var out strings.Builder
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
-		case "help", "completion":
+		case "help", "completion", "stand-in":
 			continue
 		}
 		describeCommand(&out, cmd, "##")

@@ -106,7 +106,7 @@ the end.
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
 		a.callCommand(), a.allCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
-		a.readCommand(), a.promptCommand(), a.completeCommand(), a.benchCommand(), a.tasksCommand(), a.inspectCommand(), a.pageCommand(), a.newCommand(), a.devCommand(),
+		a.readCommand(), a.promptCommand(), a.completeCommand(), a.benchCommand(), a.tasksCommand(), a.inspectCommand(), a.pageCommand(), a.newCommand(), a.devCommand(), a.standInCommand(),
 		a.installCommand(), a.uninstallCommand(), a.clientsCommand(), a.discoverCommand(),
 		a.genCommand(), a.authCommand(), a.lockCommand(), a.diffCommand(), a.doctorCommand(), a.conformanceCommand(), a.versionCommand(),
 	)
@@ -117,7 +117,9 @@ the end.
 func commandNames(root *cobra.Command) []string {
 	var names []string
 	for _, cmd := range root.Commands() {
-		names = append(names, cmd.Name())
+		if !cmd.Hidden {
+			names = append(names, cmd.Name())
+		}
 	}
 	return names
 }

@@ -112,11 +112,92 @@ func (e embedding) has(file string) bool {
 	return false
 }
 
+// goPackage is a package as "go list" prints it.
+type goPackage struct {
+	ImportPath, Dir           string
+	Standard                  bool
+	EmbedFiles, EmbedPatterns []string
+	Module                    *struct {
+		Path, Dir string
+		Main      bool
+		Replace   *struct{ Version string }
+	}
+}
+
+// local reports whether the package is in the workspace, and not in the module cache.
+func (p *goPackage) local() bool {
+	return !p.Standard && (p.Module == nil || p.Module.Main || p.Module.Replace != nil && p.Module.Replace.Version == "")
+}
+
+// places are what a watcher follows.
+type places struct {
+	dirs     map[string]bool
+	embedded []embedding
+	modules  map[string]string // directories of the modules in the workspace, by path
+	absent   []string          // paths of packages that were not found
+}
+
+func (s *places) add(p *goPackage) {
+	if p.Dir == "" {
+		s.absent = append(s.absent, p.ImportPath)
+		return
+	}
+	if !p.local() {
+		return
+	}
+	s.dirs[p.Dir] = true
+	if p.Module != nil && p.Module.Dir != "" {
+		s.dirs[p.Module.Dir] = true // go.mod
+		s.modules[p.Module.Path] = p.Module.Dir
+	}
+	for _, file := range p.EmbedFiles {
+		s.dirs[filepath.Dir(filepath.Join(p.Dir, file))] = true
+	}
+	for _, pattern := range p.EmbedPatterns {
+		pattern = strings.TrimPrefix(pattern, "all:")
+		s.embedded = append(s.embedded, embedding{p.Dir, pattern})
+		for strings.ContainsAny(pattern, `*?[\`) {
+			pattern = path.Dir(pattern)
+		}
+		s.await(filepath.Join(p.Dir, filepath.FromSlash(pattern)))
+	}
+}
+
+// awaitPackages awaits the directories of packages that are missing in the workspace.
+func (s *places) awaitPackages() {
+	for _, missing := range s.absent {
+		for module, root := range s.modules {
+			if rest, inside := strings.CutPrefix(missing, module+"/"); inside {
+				s.await(filepath.Join(root, filepath.FromSlash(rest)))
+			}
+		}
+	}
+}
+
+// await watches a directory that the source names. If it does not exist yet, await watches the nearest
+// directory above it, and the creation of the next one counts as a change.
+func (s *places) await(dir string) {
+	for {
+		if info, err := os.Stat(dir); err == nil {
+			if info.IsDir() {
+				s.dirs[dir] = true
+			}
+			return // the directory of an embedded file is watched already
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			return
+		}
+		s.embedded = append(s.embedded, embedding{above, filepath.Base(dir)})
+		dir = above
+	}
+}
+
 // follow watches the directories of the package, and of imported packages in the same workspace,
-// with their embedded files. It does not watch the module cache. If the package cannot be read, the
-// directories of the last call stay watched.
+// with their embedded files, also of packages and files that do not exist yet. It does not watch the
+// module cache. If the package cannot be read, the directories of the last call stay watched.
 func (w *watcher) follow(ctx context.Context, pkg string) error {
-	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-deps", "-json=Dir,Standard,Module,EmbedFiles,EmbedPatterns", pkg)
+	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-deps", "-json=ImportPath,Dir,Standard,Module,EmbedFiles,EmbedPatterns", pkg)
 	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
 		cmd.Dir, cmd.Args[len(cmd.Args)-1] = pkg, "."
 	}
@@ -124,44 +205,22 @@ func (w *watcher) follow(ctx context.Context, pkg string) error {
 	if err != nil {
 		return fmt.Errorf("listing the packages: %w", err)
 	}
-	dirs, embedded := map[string]bool{}, []embedding{}
+	found := places{dirs: map[string]bool{}, modules: map[string]string{}}
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p struct {
-			Dir                       string
-			Standard                  bool
-			EmbedFiles, EmbedPatterns []string
-			Module                    *struct {
-				Main    bool
-				GoMod   string
-				Dir     string
-				Replace *struct{ Version string }
-			}
-		}
+		var p goPackage
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return fmt.Errorf("listing the packages: %w", err)
 		}
-		local := p.Module == nil || p.Module.Main || p.Module.Replace != nil && p.Module.Replace.Version == ""
-		if p.Standard || p.Dir == "" || !local {
-			continue
-		}
-		dirs[p.Dir] = true
-		if p.Module != nil && p.Module.Dir != "" {
-			dirs[p.Module.Dir] = true // go.mod
-		}
-		for _, file := range p.EmbedFiles {
-			dirs[filepath.Dir(filepath.Join(p.Dir, file))] = true
-		}
-		for _, pattern := range p.EmbedPatterns {
-			embedded = append(embedded, embedding{p.Dir, strings.TrimPrefix(pattern, "all:")})
-		}
+		found.add(&p)
 	}
+	found.awaitPackages()
 	w.mu.Lock()
-	w.embedded = embedded
+	w.embedded = found.embedded
 	w.mu.Unlock()
 	var failed error
-	for dir := range dirs {
+	for dir := range found.dirs {
 		failed = errors.Join(failed, w.files.Add(dir))
 	}
 	return failed

@@ -153,7 +153,7 @@ var table = []rule{
 	{prefix: "cmd/kagami/internal/login", internal: []string{"protocol/client/oauth"}},
 	{prefix: "cmd/kagami/internal/bridge", internal: []string{"protocol", "protocol/jsontext"}},
 	{prefix: "cmd/kagami", internal: []string{
-		"cmd/kagami/internal/bridge", "cmd/kagami/internal/conform", "cmd/kagami/internal/login", "framework/serve/clients", "framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "framework/serve/surface/profile",
+		"cmd/kagami/internal/bridge", "cmd/kagami/internal/conform", "cmd/kagami/internal/login", "framework", "framework/serve/clients", "framework/serve/page", "framework/serve/surface", "framework/serve/surface/contract", "framework/serve/surface/profile",
 		"protocol", "protocol/client", "protocol/client/oauth", "protocol/jsontext", "transport", "transport/stdio",
 	}, external: []string{"github.com/BurntSushi/toml", "github.com/fsnotify/fsnotify", "github.com/spf13/cobra", "github.com/tailscale/hujson", "golang.org/x/sys"}},
 	{prefix: "docs"},

@@ -24,15 +24,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 )
-
-// firstPatience is how long the client waits for the first process. After that, its requests are
-// answered with an error. Many clients give up after 30 seconds, and then cannot show a reason. A
-// test shortens firstPatience.
-var firstPatience = 20 * time.Second
 
 // Bridge is the session of one client on stdin and stdout. Methods are safe for concurrent use, except that Serve
 // is called once, and Replace by one goroutine.
@@ -46,7 +40,6 @@ type Bridge struct {
 	out     io.Writer
 	writing sync.Mutex // guards out
 
-	began time.Time
 	gone  chan struct{}
 	first chan struct{} // closed when the first process serves
 
@@ -72,7 +65,7 @@ type sessionState struct {
 // New returns a bridge that writes the messages for the client to out.
 func New(out io.Writer) *Bridge {
 	return &Bridge{
-		out: out, began: time.Now(), gone: make(chan struct{}, 1), first: make(chan struct{}),
+		out: out, gone: make(chan struct{}, 1), first: make(chan struct{}),
 		session: sessionState{subscribed: map[string][]byte{}, listens: map[string][]byte{}},
 	}
 }
@@ -153,10 +146,9 @@ func (b *Bridge) fromClient(ctx context.Context, line []byte) error {
 		b.send(answer)
 		return nil
 	}
-	if !b.started(ctx) {
-		for _, answer := range b.unserved(all) {
-			b.send(answer)
-		}
+	select {
+	case <-b.first:
+	case <-ctx.Done():
 		return ctx.Err()
 	}
 	if len(all) == 1 && all[0].response() {
@@ -194,39 +186,6 @@ func (b *Bridge) route(all []frame) (to *child, answers [][]byte) {
 	return nil, answers
 }
 
-// started waits for the first process. If there is none in time, started returns false.
-func (b *Bridge) started(ctx context.Context) bool {
-	select {
-	case <-b.first:
-		return true
-	default: // the next select would choose at random if the time has also passed
-	}
-	select {
-	case <-b.first:
-		return true
-	case <-ctx.Done():
-	case <-time.After(time.Until(b.began.Add(firstPatience))):
-	}
-	return false
-}
-
-// unserved returns the answers to requests while no process has ever served.
-func (b *Bridge) unserved(all []frame) [][]byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	text := b.broken
-	if text == "" {
-		text = "kagami dev: the server is still being built; try again"
-	}
-	var answers [][]byte
-	for i := range all {
-		if all[i].request() {
-			answers = append(answers, refusal(&all[i], text))
-		}
-	}
-	return answers
-}
-
 // refused returns the answer to a call that Break refuses. For all other messages it returns nil.
 func (b *Bridge) refused(all []frame) []byte {
 	b.mu.Lock()
@@ -261,6 +220,7 @@ func (b *Bridge) note(f *frame, to *child) *child {
 		delete(b.session.listens, id)
 		for _, c := range b.processes {
 			if _, owes := c.owed[id]; owes {
+				delete(c.owed, id) // servers do not answer a cancelled request
 				return c
 			}
 		}

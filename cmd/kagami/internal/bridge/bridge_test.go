@@ -28,7 +28,6 @@ func TestMain(m *testing.M) {
 		serve(name)
 		os.Exit(0)
 	}
-	bridge.SetFirstPatience(2 * time.Second)
 	goleak.VerifyTestMain(m)
 }
 
@@ -273,21 +272,6 @@ func TestBroken(t *testing.T) {
 	s.hears(answer("4", "two", "tools/call"))
 }
 
-// TestNeverBuilt covers a server that has never compiled. The client gets the reason, and may try
-// again.
-func TestNeverBuilt(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	s.bridge.Break("no Go")
-	s.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}`)
-	s.hears(`{"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no Go"}}`)
-	s.replace("one")
-	for id := range 20 { // firstPatience has passed, and a process serves
-		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id+1))
-		s.hears(answer(fmt.Sprint(id+1), "one", "ping"))
-	}
-}
-
 // TestStateless checks 2026-07-28: streams continue, and a call in rounds stays with the process
 // that has begun it.
 func TestStateless(t *testing.T) {
@@ -348,5 +332,52 @@ func TestProxyLetsThisMachineIn(t *testing.T) {
 		if w.Code != want || want == 200 && !strings.Contains(w.Body.String(), "not built yet") {
 			t.Errorf("%s: HTTP %d: %s", host, w.Code, w.Body)
 		}
+	}
+}
+
+// TestProxyNeverBuilt checks that a client of a server that has never compiled gets the reason.
+func TestProxyNeverBuilt(t *testing.T) {
+	t.Parallel()
+	d := bridge.NewProxy()
+	d.Break("no Go")
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://localhost/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":0,"method":"initialize"}`)))
+	if want := `{"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no Go"}}`; w.Code != http.StatusOK || w.Body.String() != want {
+		t.Errorf("HTTP %d: %s, want %s", w.Code, w.Body, want)
+	}
+}
+
+// TestReplacedAfterItsEnd checks that the end of a process is no news after another one has replaced it.
+func TestReplacedAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.replace("one")
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"crash"}`)
+	s.hears(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"kagami dev: the server ended before it answered; its log shows the cause"}}`)
+	for end := time.Now().Add(20 * time.Second); len(s.bridge.Gone()) == 0 && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	s.replace("two")
+	if len(s.bridge.Gone()) > 0 {
+		t.Error("the new process seems to have ended")
+	}
+}
+
+// TestProxyReportsAFailedStartOnce checks that a process that ends before it listens is only an error of Replace.
+func TestProxyReportsAFailedStartOnce(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := bridge.NewProxy()
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), asServer+"=one") // it ends, because it has no stdin
+	if err := d.Replace(t.Context(), cmd); err == nil || !strings.Contains(err.Error(), "it has ended") {
+		t.Errorf("Replace: %v", err)
+	}
+	time.Sleep(100 * time.Millisecond)
+	if len(d.Gone()) > 0 {
+		t.Error("a process that never served is reported as gone")
 	}
 }

@@ -65,7 +65,8 @@ func NewProxy() *Proxy {
 // Gone returns a channel that receives a value when the process has ended by itself.
 func (d *Proxy) Gone() <-chan struct{} { return d.gone }
 
-// Break makes the proxy answer calls of tools with this text until the next Replace.
+// Break makes the proxy answer calls of tools with this text until the next Replace. Before the
+// first, it answers all requests.
 func (d *Proxy) Break(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,13 +117,13 @@ func (d *Proxy) await(cmd *exec.Cmd, done chan<- struct{}) {
 	_ = cmd.Wait() // the log of the process shows the cause
 	close(done)
 	d.mu.Lock()
-	told := d.ending == cmd
-	d.mu.Unlock()
-	if !told {
-		select {
-		case d.gone <- struct{}{}:
-		default: // the last value was not received yet
-		}
+	defer d.mu.Unlock()
+	if d.ending == cmd {
+		return
+	}
+	select {
+	case d.gone <- struct{}{}:
+	default: // the last value was not received yet
 	}
 }
 
@@ -136,6 +137,10 @@ func (d *Proxy) stop() {
 	}
 	d.mu.Lock()
 	d.ending = d.process
+	select {
+	case <-d.gone: // it may have ended by itself before
+	default:
+	}
 	d.mu.Unlock()
 	if err := d.process.Process.Signal(syscall.SIGTERM); err != nil {
 		_ = d.process.Process.Kill() // Windows has no SIGTERM
@@ -215,7 +220,7 @@ func (d *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (d *Proxy) refuses(f *frame) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if f.request() && f.Method == protocol.MethodCallTool {
+	if f.request() && (f.Method == protocol.MethodCallTool || d.last.Load() == nil) {
 		return d.broken
 	}
 	return ""

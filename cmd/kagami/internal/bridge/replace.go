@@ -91,6 +91,10 @@ func (b *Bridge) takeOver(c *child, replay [][]byte, changed []string) (old *chi
 		c.write(line)
 	}
 	old, b.current, b.broken = b.current, c, ""
+	select {
+	case <-b.gone: // the end of the previous process does not matter any more
+	default:
+	}
 	b.processes = append(b.processes, c)
 	if old == nil {
 		close(b.first)
@@ -160,16 +164,15 @@ func (b *Bridge) ended(c *child) {
 		delete(b.session.listens, id)
 	}
 	c.owed = map[string]frame{}
-	alone := c == b.current && !b.closed
-	b.mu.Unlock()
-	for _, line := range answers {
-		b.send(line)
-	}
-	if alone {
+	if c == b.current && !b.closed {
 		select {
 		case b.gone <- struct{}{}:
 		default: // the last value was not received yet
 		}
+	}
+	b.mu.Unlock()
+	for _, line := range answers {
+		b.send(line)
 	}
 }
 
