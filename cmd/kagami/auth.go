@@ -92,7 +92,13 @@ do not need them.`,
 		Example: `  kagami auth login https://mcp.example.com/mcp
   kagami auth login https://mcp.example.com/mcp --scope orders:write
   kagami auth login https://mcp.example.com/mcp --client-id my-app --callback-port 8085`,
-		RunE: forURL(func(ctx context.Context, server string) error { return a.authLogin(ctx, server, f) }),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			server, err := urlOf(args)
+			if err != nil {
+				return err
+			}
+			return a.authLogin(cmd.Context(), server, f, cmd.Flags().Changed)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.scopes, "scope", nil, "ask for this `SCOPE` in addition to the scopes that the server wants; repeatable")
@@ -107,7 +113,7 @@ do not need them.`,
 	return cmd
 }
 
-func (a *cli) authLogin(ctx context.Context, server string, f *loginFlags) error {
+func (a *cli) authLogin(ctx context.Context, server string, f *loginFlags, given func(flag string) bool) error {
 	if f.Host != "127.0.0.1" && f.Host != "localhost" {
 		return usagef("--callback-host: got %q, want 127.0.0.1 or localhost", f.Host)
 	}
@@ -115,6 +121,9 @@ func (a *cli) authLogin(ctx context.Context, server string, f *loginFlags) error
 		if f.ClientSecret = os.Getenv(f.secretEnv); f.ClientSecret == "" {
 			return usagef("--client-secret-env: %s is not set", f.secretEnv)
 		}
+	}
+	if err := f.complete(ctx, server, a.accountName(), given); err != nil {
+		return err
 	}
 	opts := append(f.Options(), oauth.Prompt(loginTerminal{oauth.Terminal(a.typed(), a.errs)}))
 	switch {
@@ -139,6 +148,33 @@ func (a *cli) authLogin(ctx context.Context, server string, f *loginFlags) error
 	}
 	_, err = fmt.Fprintf(a.out, "Logged in at %s: %s\n", onTerminal(g.Issuer), describe(g))
 	return err
+}
+
+// complete takes the flags that were not given from the last login at the server.
+func (f *loginFlags) complete(ctx context.Context, server, account string, given func(flag string) bool) error {
+	saved, err := login.Load(ctx, login.Store(), server, account)
+	if err != nil {
+		return err
+	}
+	if !given("client-id") && !given("client-document") {
+		f.ClientID, f.Document = saved.ClientID, saved.Document
+	}
+	if !given("client-secret-env") && f.ClientID == saved.ClientID {
+		f.ClientSecret = saved.ClientSecret
+	}
+	if !given("callback-host") && saved.Host != "" {
+		f.Host = saved.Host
+	}
+	if !given("callback-port") {
+		f.Port = saved.Port
+	}
+	if !given("assume-pkce") {
+		f.AssumePKCE = saved.AssumePKCE
+	}
+	if !given("dpop") {
+		f.DPoP = saved.DPoP
+	}
+	return nil
 }
 
 // loginTerminal is a terminal that prints nothing at the end of a login, because the command prints

@@ -287,3 +287,20 @@ func TestAuthWithoutStore(t *testing.T) {
 		t.Errorf("status: exit code %d\n%s", code, errs)
 	}
 }
+
+// TestAuthAgain checks that later logins use the flags for the client that the first one has saved.
+func TestAuthAgain(t *testing.T) {
+	ownTokens(t)
+	url, issuer := guarded(t)
+	issuer.Client("by-hand", "s3cret")
+	issuer.Fault(testkit.NoRegistration)
+	t.Setenv("SECRET", "s3cret")
+	for _, flags := range [][]string{{"--client-id", "by-hand", "--client-secret-env", "SECRET", "--callback-host", "localhost"}, {"--scope", "orders:write"}, nil} {
+		if out, errs, code := withBrowser(t, append([]string{"auth", "login", url}, flags...)...); code != 0 {
+			t.Fatalf("%s: exit code %d\n%s%s", flags, code, out, errs)
+		}
+	}
+	if saved, err := login.Load(t.Context(), login.Store(), url, ""); err != nil || saved.ClientID != "by-hand" || saved.ClientSecret != "s3cret" || saved.Host != "localhost" {
+		t.Errorf("saved: %+v, %v", saved, err)
+	}
+}

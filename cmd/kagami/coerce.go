@@ -123,13 +123,13 @@ func (n *node) encode(s *surface.Schema, path string) (json.RawMessage, error) {
 	case !s.Allows("array"):
 		return nil, fmt.Errorf("%s is given %d times", path, len(n.texts))
 	}
-	return encodeList(s.Items, n.texts, path)
+	return encodeList(itemsOf(s), n.texts, path)
 }
 
 // fetch replaces "@FILE" and "@-" by the contents that they stand for.
 func (n *node) fetch(s *surface.Schema) error {
-	if len(n.texts) > 1 && s.Items != nil {
-		s = s.Items.Resolve()
+	if items := itemsOf(s); len(n.texts) > 1 && items != nil {
+		s = items.Resolve()
 	}
 	for i := range n.texts {
 		text, err := given(s, n.texts[i], n.in)
@@ -152,7 +152,7 @@ func given(s *surface.Schema, text string, in io.Reader) (string, error) {
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("%w (for a text that begins with @, write @@)", err)
-	case s.Encoding == "base64" || s.Items != nil && s.Items.Resolve().Encoding == "base64":
+	case wantsBytes(s):
 		return base64.StdEncoding.EncodeToString(raw), nil
 	case !utf8.Valid(raw):
 		return "", fmt.Errorf("%s is not UTF-8 text", name)
@@ -185,6 +185,26 @@ func (n *node) encodeObject(s *surface.Schema, path string) (json.RawMessage, er
 		out = append(append(append(out, quote(name)...), ':'), value...)
 	}
 	return append(out, '}'), nil
+}
+
+// itemsOf returns the schema of a list's items, also if the list is one of several alternatives, such as a
+// list or null.
+func itemsOf(s *surface.Schema) *surface.Schema {
+	if s.Items != nil {
+		return s.Items
+	}
+	for _, alternative := range slices.Concat(s.AnyOf, s.OneOf) {
+		if list := alternative.Resolve(); list.Items != nil {
+			return list.Items
+		}
+	}
+	return nil
+}
+
+// wantsBytes reports whether a text, or the items of a list, are bytes in base64.
+func wantsBytes(s *surface.Schema) bool {
+	all := append([]*surface.Schema{s, itemsOf(s)}, slices.Concat(s.AnyOf, s.OneOf)...)
+	return slices.ContainsFunc(all, func(one *surface.Schema) bool { return one.Resolve().Encoding == "base64" })
 }
 
 func encodeList(items *surface.Schema, texts []string, path string) (json.RawMessage, error) {
@@ -230,13 +250,13 @@ func coerceList(s *surface.Schema, text, kind, path string) (json.RawMessage, er
 		return json.RawMessage("[]"), nil
 	}
 	if kind == "object" {
-		return encodeList(s.Items, []string{text}, path)
+		return encodeList(itemsOf(s), []string{text}, path)
 	}
 	parts := strings.Split(text, ",")
 	for i := range parts {
 		parts[i] = strings.TrimSpace(parts[i])
 	}
-	return encodeList(s.Items, parts, path)
+	return encodeList(itemsOf(s), parts, path)
 }
 
 func enumMember(s *surface.Schema, text string) (json.RawMessage, bool) {

@@ -265,3 +265,23 @@ func TestNearest(t *testing.T) {
 		t.Errorf("unlisted repeats what the server says: %s", got)
 	}
 }
+
+// TestListOrNull checks that items get their type if the schema also allows null, as servers in Python
+// write optional lists.
+func TestListOrNull(t *testing.T) {
+	t.Parallel()
+	blob := filepath.Join(t.TempDir(), "blob")
+	if err := os.WriteFile(blob, []byte("\xff\x00"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const schema = `{"type":"object","properties":{"ids":{"anyOf":[{"type":"array","items":{"type":"string"}},{"type":"null"}]},` +
+		`"data":{"anyOf":[{"type":"string","contentEncoding":"base64"},{"type":"null"}]}}}`
+	for args, want := range map[string]string{
+		"ids=1": `{"ids":["1"]}`, "ids=1,2": `{"ids":["1","2"]}`, "ids=1 ids=true": `{"ids":["1","true"]}`,
+		"ids=null": `{"ids":null}`, "ids=[1]": `{"ids":[1]}`, "data=@" + blob: `{"data":"/wA="}`,
+	} {
+		if got, err := toolArguments(json.RawMessage(schema), strings.Fields(args), nil); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v; want %s", args, got, err, want)
+		}
+	}
+}

@@ -132,8 +132,8 @@ func argumentWords(inputSchema json.RawMessage, given []string, word string) []s
 
 // valuesOf returns the values that a schema lists, written as a user types them.
 func valuesOf(s *surface.Schema) []string {
-	if s.Items != nil {
-		s = s.Items.Resolve()
+	if items := itemsOf(s); items != nil {
+		s = items.Resolve()
 	}
 	var values []string
 	for _, one := range slices.Concat([]*surface.Schema{s}, s.AnyOf, s.OneOf) {

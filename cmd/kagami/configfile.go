@@ -25,7 +25,6 @@ type configFile struct {
 	path   string
 	disk   []byte // content when it was read; nil: the file does not exist
 	read   []byte // disk, with line ends of Unix
-	text   []byte // read with the changes so far
 	ends   string // how lines end in the file
 }
 
@@ -39,7 +38,6 @@ func (d directories) open(c *clients.Program) (*configFile, error) {
 	if lines := bytes.Count(text, []byte("\n")); lines > 0 && lines == bytes.Count(text, []byte("\r\n")) {
 		f.read, f.ends = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), "\r\n"
 	}
-	f.text = f.read
 	return f, nil
 }
 
@@ -48,11 +46,11 @@ func (f *configFile) servers() (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	switch {
 	case f.client.Member == "":
-		return tables(f.path, f.text)
-	case len(bytes.TrimSpace(f.text)) == 0:
+		return tables(f.path, f.read)
+	case len(bytes.TrimSpace(f.read)) == 0:
 		return all, nil
 	}
-	standard, err := hujson.Standardize(bytes.Clone(f.text))
+	standard, err := hujson.Standardize(bytes.Clone(f.read))
 	if err != nil {
 		return nil, fmt.Errorf("%s is invalid JSON: %w", f.path, err)
 	}
@@ -98,7 +96,8 @@ func (f *configFile) holds(name, written string) (there, own bool, err error) {
 	case err != nil || all[name] == nil:
 		return false, false, err
 	case f.client.Member == "":
-		return true, written != "" && bytes.Contains(f.text, []byte(written)), nil
+		wrote, err := tables(f.path, []byte(written)) // the user may have added lines to the table
+		return true, written != "" && err == nil && bytes.Equal(wrote[name], all[name]) && bytes.Contains(f.read, []byte(written)), nil
 	}
 	return true, compacted(all[name]) == written, nil
 }
@@ -123,14 +122,18 @@ func hasInline(text []byte) bool {
 	})
 }
 
-// with returns the text of the file with one more entry, and the text of the entry.
-func (f *configFile) with(r *clients.Server) (text []byte, entry string, err error) {
+// with returns the text of the file with an entry for the server, and the text of the entry. The entry takes the
+// place of written, which kagami wrote before. Without one, it is added at the end.
+func (f *configFile) with(r *clients.Server, written string) (text []byte, entry string, err error) {
 	if f.client.Member == "" {
-		if hasInline(f.text) {
+		if hasInline(f.read) {
 			return nil, "", fmt.Errorf("%s has mcp_servers in one line, where a table cannot be added: add by hand what --print shows", f.path)
 		}
 		entry = r.TOML()
-		return append(bytes.Clone(f.text), entry...), entry, nil
+		if written != "" {
+			return bytes.Replace(f.read, []byte(written), []byte(entry), 1), entry, nil
+		}
+		return append(bytes.Clone(f.read), entry...), entry, nil
 	}
 	tree, err := f.tree()
 	if err != nil {
@@ -152,12 +155,29 @@ func (f *configFile) with(r *clients.Server) (text []byte, entry string, err err
 	if err != nil {
 		return nil, "", err
 	}
+	if entry = compacted(value); entry == written {
+		return f.read, entry, nil
+	}
 	parsed, err := hujson.Parse(value)
 	if err != nil {
 		return nil, "", err
 	}
-	insert(servers, r.Name, parsed, unit, 2)
-	return tree.Pack(), compacted(value), nil
+	if at := memberOf(servers, r.Name); written != "" && at >= 0 {
+		old := &servers.Members[at].Value
+		parsed.BeforeExtra, parsed.AfterExtra = old.BeforeExtra, old.AfterExtra
+		*old = parsed
+	} else {
+		insert(servers, r.Name, parsed, unit, 2)
+	}
+	return tree.Pack(), entry, nil
+}
+
+// memberOf returns the index of a member of an object, or -1.
+func memberOf(o *hujson.Object, name string) int {
+	return slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool {
+		literal, ok := m.Name.Value.(hujson.Literal)
+		return ok && literal.String() == name
+	})
 }
 
 // indentOf returns the indent of the members in the file.
@@ -189,7 +209,7 @@ func insert(o *hujson.Object, name string, value hujson.Value, unit string, dept
 // wrote.
 func (f *configFile) without(name, entry string) ([]byte, error) {
 	if f.client.Member == "" {
-		return bytes.Replace(f.text, []byte(entry), nil, 1), nil
+		return bytes.Replace(f.read, []byte(entry), nil, 1), nil
 	}
 	tree, err := f.tree()
 	if err != nil {
@@ -205,10 +225,7 @@ func (f *configFile) without(name, entry string) ([]byte, error) {
 
 // remove deletes a member of an object. Comments before the member stay.
 func remove(o *hujson.Object, name string) {
-	at := slices.IndexFunc(o.Members, func(m hujson.ObjectMember) bool {
-		literal, ok := m.Name.Value.(hujson.Literal)
-		return ok && literal.String() == name
-	})
+	at := memberOf(o, name)
 	if at < 0 {
 		return
 	}
@@ -225,7 +242,7 @@ func remove(o *hujson.Object, name string) {
 }
 
 func (f *configFile) tree() (*hujson.Value, error) {
-	text := f.text
+	text := f.read
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{}\n")
 	}
@@ -234,6 +251,15 @@ func (f *configFile) tree() (*hujson.Value, error) {
 		return nil, fmt.Errorf("%s is invalid JSON: %w", f.path, err)
 	}
 	return &tree, nil
+}
+
+// save writes the file, and then records the entry that kagami has written; "" records that it is gone. If the
+// file cannot be written, the record stays, because the file still has the earlier entry.
+func (f *configFile) save(text []byte, dirs directories, name, entry string) error {
+	if err := f.write(text); err != nil {
+		return err
+	}
+	return dirs.installed().keep(dirs, f.client.Name, name, entry)
 }
 
 // write replaces the file in one step, so that a client never reads a half-written file. A change

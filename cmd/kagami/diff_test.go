@@ -133,3 +133,26 @@ func TestListsAreRaw(t *testing.T) {
 		t.Errorf("at the newest revision: %s", newest)
 	}
 }
+
+// TestDiffByName checks that both sides may be names, and that the environment of one does not reach the other.
+func TestDiffByName(t *testing.T) {
+	ownHome(t)
+	t.Chdir(t.TempDir())
+	project := `{"mcpServers":{"shop":{"command":"` + everything + `","args":["--stdio"]},"broken":{"command":"` + everything + `","args":[],"env":{"KAGAMI_LOG_LEVEL":"nope"}}}}`
+	if err := os.WriteFile("mcp.json", []byte(project), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := kagami(t, "lock", "shop", "-o", "mcp.lock"); code != 0 {
+		t.Fatalf("lock: exit code %d\n%s", code, errs)
+	}
+	for _, args := range [][]string{{"mcp.lock", "shop"}, {"shop", "mcp.lock"}, {"shop", "shop"}} {
+		if out, errs, code := kagami(t, append([]string{"diff"}, args...)...); code != 0 || out != "" {
+			t.Errorf("%s: exit code %d\n%s%s", args, code, out, errs)
+		}
+	}
+	a := &cli{out: &shared{}, errs: &shared{}}
+	_, _ = a.side(t.Context(), []string{"broken"})
+	if len(a.serverEnv) != 0 {
+		t.Errorf("left for the other side: %q", a.serverEnv)
+	}
+}

@@ -112,12 +112,11 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 		_, err := fmt.Fprint(a.out, client.Text(r))
 		return err
 	}
-	known := dirs.installed()
-	written := known[client.Name][r.Name]
-	if err := file.vacate(r.Name, written); err != nil {
+	written, err := file.mine(r.Name, dirs.installed()[client.Name][r.Name])
+	if err != nil {
 		return err
 	}
-	text, entry, err := file.with(r)
+	text, entry, err := file.with(r, written)
 	if err != nil {
 		return err
 	}
@@ -127,7 +126,7 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 	if err := a.confirm(ctx, f, file, text); err != nil {
 		return err
 	}
-	if err := errors.Join(file.write(text), known.keep(dirs, client.Name, r.Name, entry)); err != nil {
+	if err := file.save(text, dirs, r.Name, entry); err != nil {
 		return err
 	}
 	if err := a.installed(file, r.Name, true, "now has"); err != nil || a.json || r.URL == "" || r.Header["Authorization"] != "" {
@@ -137,17 +136,16 @@ func (a *cli) install(ctx context.Context, f *installFlags, server []string) err
 	return err
 }
 
-// vacate removes the entry with this name, if kagami wrote it.
-func (f *configFile) vacate(name, written string) error {
-	there, own, err := f.holds(name, written)
-	switch {
+// mine returns the entry that kagami wrote if the file has it, and "" if the file has no entry of this name.
+// An entry that kagami did not write is an error.
+func (f *configFile) mine(name, written string) (string, error) {
+	switch there, own, err := f.holds(name, written); {
 	case err != nil || !there:
-		return err
+		return "", err
 	case !own:
-		return fmt.Errorf("%s has a server %q that kagami did not write: choose another --name", f.path, name)
+		return "", fmt.Errorf("%s has a server %q that kagami did not write: choose another --name", f.path, name)
 	}
-	f.text, err = f.without(name, written)
-	return err
+	return written, nil
 }
 
 // fits returns an error if the client's configuration cannot contain the server, or the settings for
@@ -181,8 +179,7 @@ func (a *cli) uninstall(ctx context.Context, f *installFlags) error {
 	if err != nil {
 		return err
 	}
-	known := dirs.installed()
-	written := known[client.Name][f.name]
+	written := dirs.installed()[client.Name][f.name]
 	there, own, err := file.holds(f.name, written)
 	switch {
 	case err != nil:
@@ -199,7 +196,7 @@ func (a *cli) uninstall(ctx context.Context, f *installFlags) error {
 	if err := a.confirm(ctx, f, file, text); err != nil {
 		return err
 	}
-	if err := errors.Join(file.write(text), known.keep(dirs, client.Name, f.name, "")); err != nil {
+	if err := file.save(text, dirs, f.name, ""); err != nil {
 		return err
 	}
 	return a.installed(file, f.name, true, "no longer has")

@@ -423,3 +423,88 @@ func TestInstallUsage(t *testing.T) {
 		t.Errorf("--print: exit code %d\n%s%s", code, out, errs)
 	}
 }
+
+// ownHome gives a test a home directory of its own.
+func ownHome(t *testing.T) directories {
+	t.Helper()
+	home := t.TempDir()
+	for name, value := range map[string]string{"HOME": home, "USERPROFILE": home, "XDG_CONFIG_HOME": filepath.Join(home, "cfg"), "APPDATA": filepath.Join(home, "app")} {
+		t.Setenv(name, value)
+	}
+	dirs, err := userDirectories()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dirs
+}
+
+// TestInstallStaysInPlace checks that an entry that is written again stays where it is.
+func TestInstallStaysInPlace(t *testing.T) {
+	dirs := ownHome(t)
+	for _, c := range clients.All() {
+		install := func(name string, more ...string) string {
+			t.Helper()
+			_, errs, code := kagami(t, append([]string{"install", everything, "--client", c.Name, "--name", name, "--yes"}, more...)...)
+			text, err := os.ReadFile(dirs.file(&c))
+			if code != 0 || err != nil {
+				t.Fatalf("%s: exit code %d, %v\n%s", c.Name, code, err, errs)
+			}
+			return string(text)
+		}
+		install("first")
+		before := install("second")
+		if again := install("first"); again != before {
+			t.Errorf("%s, the same again:\n%s\nwant\n%s", c.Name, again, before)
+		}
+		if text := install("first", "--env", "K=v"); !strings.Contains(text, `"K"`) || strings.Index(text, "first") > strings.Index(text, "second") {
+			t.Errorf("%s, with a variable:\n%s", c.Name, text)
+		}
+	}
+}
+
+// TestCodexEntryWithMore checks that an entry stays whole if the user has added lines to it.
+func TestCodexEntryWithMore(t *testing.T) {
+	dirs := ownHome(t)
+	codex, err := clientNamed("codex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := kagami(t, "install", everything, "--client", "codex", "--name", "notes", "--yes"); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	text, err := os.ReadFile(dirs.file(codex))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range []string{"startup_timeout_sec = 60\n", "\n[mcp_servers.notes.env]\nK = \"v\"\n"} {
+		changed := "[mcp_servers.other]\ncommand = \"x\"\n" + string(text) + more
+		if err := os.WriteFile(dirs.file(codex), []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"uninstall", "notes"}, {"install", everything, "--name", "notes", "--env", "A=b"}} {
+			_, errs, code := kagami(t, append(args, "--client", "codex", "--yes")...)
+			if now, err := os.ReadFile(dirs.file(codex)); code != 1 || err != nil || string(now) != changed || !strings.Contains(errs, "kagami did not write") {
+				t.Errorf("%s: exit code %d, %v\n%s%s", args[0], code, err, errs, now)
+			}
+		}
+	}
+}
+
+// TestInstallHere checks that a file in this directory is installed, and not a program of its name in PATH.
+func TestInstallHere(t *testing.T) {
+	ownHome(t)
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"notes", "go"} {
+		if err := os.WriteFile(name, []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+		out, errs, code := kagami(t, "install", name, "--client", "cursor", "--print")
+		if code != 0 || !strings.Contains(out, `"command": "`+filepath.Join(here, name)+`"`) {
+			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errs)
+		}
+	}
+}

@@ -190,7 +190,7 @@ func (p *project) source() error {
 		return err
 	}
 	text, err := os.ReadFile(filepath.Join(whole, "go.mod"))
-	if err != nil || !strings.Contains(string(text), "module "+kagamiModule+"\n") {
+	if err != nil || !strings.Contains(strings.ReplaceAll(string(text), "\r\n", "\n"), "module "+kagamiModule+"\n") {
 		return usagef("--kagami: %s is not a clone of Kagami", p.Dir)
 	}
 	if line := regexp.MustCompile(`(?m)^go (\S+)`).FindSubmatch(text); line != nil {

@@ -141,7 +141,7 @@ func (a *cli) pageOptions(ctx context.Context, server []string) (o page.Options,
 // startOf returns the command line that starts the server. It returns nil for a Go package, because
 // its program is temporary.
 func startOf(server []string) []string {
-	program, err := exec.LookPath(server[0])
+	program, err := exec.LookPath(inPlace(server[0]))
 	if err != nil {
 		return nil
 	}

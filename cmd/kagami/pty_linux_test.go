@@ -272,3 +272,44 @@ func (l *leaving) Write(text []byte) (int, error) {
 	}
 	return l.shared.Write(text)
 }
+
+// changing is a client that changes its file while the user is asked.
+type changing struct {
+	shared
+	keys *os.File
+	file string
+}
+
+func (c *changing) Write(text []byte) (int, error) {
+	if bytes.HasSuffix(text, []byte("[y/N] ")) {
+		if file, err := os.OpenFile(c.file, os.O_APPEND|os.O_WRONLY, 0); err == nil {
+			_, _ = file.WriteString("\n")
+			_ = file.Close()
+		}
+		_, _ = c.keys.WriteString("y\n")
+	}
+	return c.shared.Write(text)
+}
+
+// TestInstallTriedAgain checks that a command that a change of the client has stopped can be repeated.
+func TestInstallTriedAgain(t *testing.T) {
+	dirs := ownHome(t)
+	cursor, err := clientNamed("cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := kagami(t, "install", everything, "--name", "notes", "--client", "cursor", "--yes"); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	for _, args := range [][]string{{"install", everything, "--name", "notes", "--env", "K=v", "--client", "cursor"}, {"uninstall", "notes", "--client", "cursor"}} {
+		keys, tty := pty(t)
+		errs := &changing{keys: keys, file: dirs.file(cursor)}
+		a := &cli{in: tty, out: &shared{}, errs: errs}
+		if code := a.run(t.Context(), args); code != 1 || !strings.Contains(errs.String(), "was changed by another program") {
+			t.Errorf("%s: exit code %d\n%s", args[0], code, errs.String())
+		}
+		if _, again, code := kagami(t, append(args, "--yes")...); code != 0 {
+			t.Errorf("%s, again: exit code %d\n%s", args[0], code, again)
+		}
+	}
+}

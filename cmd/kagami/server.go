@@ -172,6 +172,15 @@ func join[T fmt.Stringer](items []T) string {
 	return strings.Join(texts, ", ")
 }
 
+// inPlace returns a file in this directory as a path that is not looked up in PATH. It returns other words unchanged.
+func inPlace(word string) string {
+	info, err := os.Stat(word)
+	if err != nil || !info.Mode().IsRegular() || filepath.Ext(word) == ".go" || strings.ContainsRune(word, filepath.Separator) {
+		return word
+	}
+	return "." + string(filepath.Separator) + word
+}
+
 // program returns the server's command, which has not been started. cleanup removes the program
 // that was built.
 //
@@ -182,9 +191,7 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	info, statErr := os.Stat(path)
 	isFile := statErr == nil && info.Mode().IsRegular() && filepath.Ext(path) != ".go"
 	_, pathErr := exec.LookPath(path)
-	if isFile && !strings.ContainsRune(path, filepath.Separator) {
-		path = "." + string(filepath.Separator) + path // the file in this directory, not a program in PATH
-	}
+	path = inPlace(path)
 	if len(server) > 1 || isFile || pathErr == nil {
 		cmd := exec.Command(path, server[1:]...) //nolint:noctx // see above
 		if len(a.serverEnv) > 0 {
