@@ -88,7 +88,7 @@ The page of the authorization server opens in your browser. Without a browser, o
 printed page on another machine. Then paste the last address that the other browser shows.
 
 If the login succeeds, the flags for the client are saved for this server, so later commands
-do not need them.`,
+and logins do not need them. To log in without the saved client, give --client-id "".`,
 		Example: `  kagami auth login https://mcp.example.com/mcp
   kagami auth login https://mcp.example.com/mcp --scope orders:write
   kagami auth login https://mcp.example.com/mcp --client-id my-app --callback-port 8085`,

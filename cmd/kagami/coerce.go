@@ -152,7 +152,7 @@ func given(s *surface.Schema, text string, in io.Reader) (string, error) {
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("%w (for a text that begins with @, write @@)", err)
-	case wantsBytes(s):
+	case wantsBytes(s) && (!takesText(s) || !utf8.Valid(raw)):
 		return base64.StdEncoding.EncodeToString(raw), nil
 	case !utf8.Valid(raw):
 		return "", fmt.Errorf("%s is not UTF-8 text", name)
@@ -205,6 +205,15 @@ func itemsOf(s *surface.Schema) *surface.Schema {
 func wantsBytes(s *surface.Schema) bool {
 	all := append([]*surface.Schema{s, itemsOf(s)}, slices.Concat(s.AnyOf, s.OneOf)...)
 	return slices.ContainsFunc(all, func(one *surface.Schema) bool { return one.Resolve().Encoding == "base64" })
+}
+
+// takesText reports whether a text without an encoding is one of the alternatives.
+func takesText(s *surface.Schema) bool {
+	all := append([]*surface.Schema{s}, slices.Concat(s.AnyOf, s.OneOf)...)
+	return slices.ContainsFunc(all, func(one *surface.Schema) bool {
+		one = one.Resolve()
+		return one.Encoding == "" && slices.Contains(one.Types, "string")
+	})
 }
 
 func encodeList(items *surface.Schema, texts []string, path string) (json.RawMessage, error) {

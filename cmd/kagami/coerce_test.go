@@ -285,3 +285,18 @@ func TestListOrNull(t *testing.T) {
 		}
 	}
 }
+
+// TestTextOrBytes checks that a file of text stays text if the schema takes text or bytes.
+func TestTextOrBytes(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	const schema = `{"type":"object","properties":{"note":{"anyOf":[{"type":"string"},{"type":"string","contentEncoding":"base64"}]}}}`
+	for content, want := range map[string]string{"hello": `{"note":"hello"}`, "\xff\x00": `{"note":"/wA="}`} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := toolArguments(json.RawMessage(schema), []string{"note=@" + file}, nil); err != nil || string(got) != want {
+			t.Errorf("%q: %s, %v; want %s", content, got, err, want)
+		}
+	}
+}

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -147,5 +149,19 @@ func TestBench(t *testing.T) {
 	}
 	if _, _, code := kagami(t, "bench", everything, "test_simple_text", "-n", "0"); code != 2 {
 		t.Errorf("no calls: exit code %d", code)
+	}
+}
+
+// TestValuesBesideAList checks that the values of all alternatives are offered, also beside a list.
+func TestValuesBesideAList(t *testing.T) {
+	t.Parallel()
+	const schema = `{"type":"object","properties":{"show":{"anyOf":[{"enum":["all","none"]},{"type":"array","items":{"enum":["open"]}}]},` +
+		`"flags":{"type":"array","items":{"type":"boolean"}}}}`
+	for word, want := range map[string][]string{
+		"show=": {"show=all", "show=none", "show=open"}, "flags=": {"flags=true", "flags=false"},
+	} {
+		if got := argumentWords(json.RawMessage(schema), nil, word); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", word, got, want)
+		}
 	}
 }

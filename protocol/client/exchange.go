@@ -35,7 +35,7 @@ func answeredBy(text []byte) jsonrpc.ID {
 		ID     json.RawMessage `json:"id"`
 		Method json.RawMessage `json:"method"`
 	}
-	if json.Unmarshal(text, &a) != nil || a.Method != nil {
+	if json.Unmarshal(text, &a) != nil || a.Method != nil && string(a.Method) != "null" {
 		return jsonrpc.ID{}
 	}
 	id, _ := jsonrpc.ParseID(a.ID)

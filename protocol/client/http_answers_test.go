@@ -437,3 +437,33 @@ func BenchmarkHTTPCallTool(b *testing.B) {
 		})
 	}
 }
+
+// TestMalformedAnswerWithAllMembers: an answer that cannot be read ends its call, also if it has null for the
+// members that it does not use.
+func TestMalformedAnswerWithAllMembers(t *testing.T) {
+	t.Parallel()
+	for want, text := range map[string]string{
+		"an integer code": `{"jsonrpc":"2.0","id":%s,"method":null,"params":null,"result":null,"error":{"code":"E1","message":"m"}}`,
+		"lone surrogate":  `{"jsonrpc":"2.0","id":%s,"method":null,"params":null,"result":{"content":[{"type":"text","text":"\ud83d"}]},"error":null}`,
+	} {
+		s := open(t, "2025-11-25", func(v *visit) bool {
+			if v.Method != protocol.MethodCallTool {
+				return false
+			}
+			v.say(200, "application/json", fmt.Sprintf(text, v.ID))
+			return true
+		})
+		overStdio, wait := connect(t, func(f *fake) {
+			f.legacy("2025-11-25")
+			f.send(text, f.expect(protocol.MethodCallTool).ID)
+		})
+		for name, c := range map[string]*client.Client{"HTTP": visitor(t, s, nil), "stdio": overStdio} {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			if _, err := c.CallTool(ctx, "x", nil); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want %s", name, err, want)
+			}
+			cancel()
+		}
+		wait()
+	}
+}

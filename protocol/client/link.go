@@ -237,7 +237,7 @@ func (l *link) malformed(text []byte, f *jsonrpc.Fault) {
 	if f.ID.IsZero() {
 		return
 	}
-	if _, asks := jsontext.Member(text, "method"); asks {
+	if method, asks := jsontext.Member(text, "method"); asks && jsontext.KindOf(method) != jsontext.KindNull {
 		return
 	}
 	if w := l.take(f.ID); w != nil {
