@@ -21,9 +21,10 @@ import (
 //	 "method":"tools/call","name":"refund","outcome":"limited","code":429,"durationMs":12.5,"rounds":2,"call":"k7-1","task":"..."}
 //
 // The principal identifies the caller. Without a principal, "session" is a digest of the session's
-// ID, because anyone who has the ID itself can use the session. "task" is such a digest, too. Name is the component's name or the
-// resource's URI. If a variable of a URI template is tagged secret, name is the template. Arguments
-// and results are not written.
+// ID, because anyone who has the ID itself can use the session. "task" is such a digest, too.
+//
+// Name is the component's name or the resource's URI. If a variable of a URI template is tagged
+// secret, name is the template. Arguments and results are not written.
 //
 // The outcome is a framework.Outcome, or "panic" if a later step panicked. If the caller lacks
 // scopes, the outcome is "denied", even if the caller receives a different error. Code is the code of

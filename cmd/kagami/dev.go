@@ -213,7 +213,7 @@ func (d *developer) renew(ctx context.Context) {
 	d.cli.say("serving %s, built in %s", d.pkg, time.Since(began).Round(10*time.Millisecond))
 }
 
-// build is a binary of the server with its API, or the reason why there is none.
+// build is the result of a build: a binary of the server with its API, or an error.
 type build struct {
 	binary string
 	lock   *contract.Lock

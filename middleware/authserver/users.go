@@ -25,7 +25,7 @@ type User struct {
 	Subject string         `json:"subject"`          // stable, and never given to another user
 	Name    string         `json:"name,omitempty"`   // shown on the consent page
 	Email   string         `json:"email,omitempty"`  // shown on the consent page if there is no name
-	Claims  map[string]any `json:"claims,omitempty"` // further claims of the access token; registered names are an error
+	Claims  map[string]any `json:"claims,omitempty"` // further claims of the access token; registered names are an error, and stored numbers are a json.Number
 	Scopes  []string       `json:"scopes"`           // all scopes that this user may grant; nil means every scope
 }
 

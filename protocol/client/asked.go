@@ -123,9 +123,9 @@ func (c *Client) refuse(frame []byte) {
 // reply answers a request of the server, even if the handler ends its goroutine, as t.FailNow does.
 // Otherwise the server would wait forever. A withdrawn question is not answered.
 //
-// The deferred function decides by the context, once, whether the answer is sent. It calls end, which
-// ends the entry in the table, after the Send. If the question has become a task, the same goroutine then runs the handler, and
-// keeps the place of the question until the handler has returned.
+// The deferred function decides by the context, once, whether the answer is sent. After the Send it
+// calls end, which ends the entry in the table. If the question has become a task, the same goroutine
+// then runs the handler, and keeps the place of the question until the handler has returned.
 func (c *Client) reply(ctx context.Context, d *dialect.Dialect, msg jsonrpc.Message, end func()) {
 	frame := jsonrpc.AppendError(nil, msg.ID, &jsonrpc.Error{
 		Code: jsonrpc.CodeInternal, Message: "the client's handler did not return",

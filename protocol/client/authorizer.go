@@ -16,7 +16,8 @@ type Authorizer interface {
 	// Do sends r with c and credentials for the server, and returns the final answer. After a
 	// challenge (401 or 403) it may get other credentials and send r again. It then closes the body
 	// of the first answer, and sends a clone of r with the body of r.GetBody(). Do must not change
-	// r itself, and all its work must end with the context of r, or soon after it. An error fails the call.
+	// r itself, and all its work must end with the context of r, or soon after it. An error fails the
+	// call.
 	//
 	// server is the URL of the connection. On HTTP+SSE, the URL of r may differ from it, but has
 	// the same origin.

@@ -34,7 +34,7 @@ type worker struct {
 	unread   bool // the body of the request was not read
 	expects  bool // the client waits for "100 Continue" before it sends the body
 
-	guest *guest // handler of the program that answers the request; nil if there is none
+	guest *guest // handler of the program that answers the request; may be nil
 }
 
 // workerOf returns the worker that serves a request, or nil if a server of the program does.
