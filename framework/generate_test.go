@@ -477,3 +477,21 @@ func TestTemperatureIsANumber(t *testing.T) {
 		t.Errorf("%v after %d calls", got, m.calls.Load())
 	}
 }
+
+// TestLargeRootsAreNotKept: roots of a megabyte are asked for in each call.
+func TestLargeRootsAreNotKept(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet().Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+		roots, err := framework.Roots(ctx)
+		return fmt.Sprint(len(roots)), err
+	})))
+	asked := 0
+	a := newAsker(t, s, protocol.Rev20251125, func(string, question) string {
+		asked++
+		return `{"roots":[{"uri":"file:///` + strings.Repeat("x", 1<<20) + `"}]}`
+	})
+	a.tool("t", `{}`).ok()
+	if a.tool("t", `{}`).ok(); asked != 2 {
+		t.Errorf("asked %d times: a megabyte is kept", asked)
+	}
+}

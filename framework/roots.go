@@ -149,8 +149,22 @@ func (s *sessionRoots) put(session string, e *rootsEntry) {
 	s.order = append(s.order, session)
 }
 
+// maxKeptRoots limits the size of the roots that are kept for a session, in bytes. If a session has
+// larger ones, each call asks again.
+const maxKeptRoots = 16 << 10
+
 // keep stores the answer of a session, unless its entry has been replaced or evicted since.
 func (s *sessionRoots) keep(session string, ticket *rootsEntry, roots []protocol.Root) {
+	size := 0
+	for _, r := range roots {
+		size += 64 + len(r.URI) + len(r.Name)
+		if len(r.Meta) > 0 { // of any size
+			size += maxKeptRoots
+		}
+	}
+	if size > maxKeptRoots {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known[session] == ticket {

@@ -87,7 +87,7 @@ func (c *Client) RootsChanged(ctx context.Context) error {
 // that the revision requires. It returns the result as the server sent it, always an object. If the
 // result contains questions, the caller has to answer them, unless [InRounds] is given.
 func (c *Client) Request(ctx context.Context, method string, params json.RawMessage, opts ...CallOption) (json.RawMessage, error) {
-	if params != nil && (jsontext.Check(params, limits()) != nil || jsontext.KindOf(params) != jsontext.KindObject) {
+	if params != nil && (jsontext.Check(params, limits(len(params))) != nil || jsontext.KindOf(params) != jsontext.KindObject) {
 		return nil, errors.New("client: params must be a JSON object")
 	}
 	if params != nil {

@@ -570,3 +570,20 @@ func TestUnreadableAnswers(t *testing.T) {
 		wait()
 	}
 }
+
+// TestHostileAnswers: an answer that would cost far more than its size ends the call.
+func TestHostileAnswers(t *testing.T) {
+	t.Parallel()
+	for name, result := range map[string]string{
+		"deep and large": `{"resultType":"complete","content":[],"structuredContent":` + strings.Repeat("[", 900) + strings.Repeat("1,", 1<<20) + `1` + strings.Repeat("]", 900) + `}`,
+		"elements":       `{"resultType":"complete","content":[],"structuredContent":[` + strings.Repeat("0,", 5<<20) + `0]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, _ := connect(t, func(f *fake) { f.modern(); f.result(f.expect(protocol.MethodCallTool), result) })
+			if _, err := c.CallTool(t.Context(), "t", nil); err == nil || !strings.Contains(err.Error(), "malformed answer") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

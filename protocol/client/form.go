@@ -48,7 +48,7 @@ type Choice struct {
 // members of the wrong type, because the server checks the answer anyway. The form does not keep a
 // reference to schema.
 func ParseForm(schema []byte) (*Form, error) {
-	if jsontext.Check(schema, limits()) != nil || jsontext.KindOf(schema) != jsontext.KindObject {
+	if jsontext.Check(schema, limits(len(schema))) != nil || jsontext.KindOf(schema) != jsontext.KindObject {
 		return nil, errors.New("client: the schema of a form must be an object")
 	}
 	schema = slices.Clone(schema)
@@ -206,7 +206,7 @@ func (f *Form) Fill(content json.RawMessage) json.RawMessage {
 // field must be present. A value must have the right type, be within the choices and bounds, and
 // match its format. If the schema forbids unknown fields, they are also wrong.
 func (f *Form) Check(content json.RawMessage) error {
-	if jsontext.Check(content, limits()) != nil || jsontext.KindOf(content) != jsontext.KindObject {
+	if jsontext.Check(content, limits(len(content))) != nil || jsontext.KindOf(content) != jsontext.KindObject {
 		return errors.New("it must be an object")
 	}
 	given := map[string][]byte{}

@@ -32,7 +32,7 @@ func (f *Field) Check(value json.RawMessage) error {
 }
 
 func (f *Field) checkType(value []byte) error {
-	if jsontext.Check(value, limits()) != nil {
+	if jsontext.Check(value, limits(len(value))) != nil {
 		value = nil // does not have a JSON type
 	}
 	kind, ok := jsontext.KindOf(value), true

@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -177,7 +178,7 @@ func (c *httpConn) garbled(ctx context.Context, o *outgoing, text []byte) bool {
 
 // oneLine returns text as a frame, or nil if it is not JSON.
 func oneLine(text []byte) []byte {
-	if jsontext.Check(text, limits()) != nil {
+	if jsontext.Check(text, limits(len(text))) != nil {
 		return nil
 	}
 	return jsontext.Compact(nil, text)
@@ -241,16 +242,18 @@ func failureIn(frame []byte) *jsonrpc.Error {
 // deliver queues a frame, and removes the ids that it answers from o. It returns false if the frame
 // could not be queued.
 func (c *httpConn) deliver(ctx context.Context, o *outgoing, frame []byte) bool {
-	texts := [][]byte{frame}
-	if jsonrpc.IsBatch(frame) {
-		texts, _ = jsonrpc.Batch(frame)
+	batch := jsonrpc.IsBatch(frame)
+	alone := !batch || jsontext.Len(frame) == 1
+	texts := slices.Values([][]byte{frame})
+	if batch {
+		texts = jsontext.Elements(frame)
 	}
-	for _, text := range texts {
+	for text := range texts {
 		msg, fault := jsonrpc.Decode(text)
 		switch {
 		case fault != nil && fault.Notification:
 			o.answered(fault.ID)
-		case msg.Kind == jsonrpc.Failure && msg.ID.IsZero() && len(texts) == 1:
+		case msg.Kind == jsonrpc.Failure && msg.ID.IsZero() && alone:
 			return c.endAll(ctx, o, frame, nil)
 		case msg.Kind == jsonrpc.Result || msg.Kind == jsonrpc.Failure:
 			if o.answered(msg.ID) && o.modern != nil && o.method == protocol.MethodListTools {

@@ -18,10 +18,20 @@ import (
 // smaller ids.
 const firstID = 1001
 
-// limits returns the limits for JSON from the server and from the caller. It limits only the depth;
-// the carrier limits the size. Servers send values of up to 1,000 levels, and the frame around a
-// value adds a few.
-func limits() jsontext.Limits { return jsontext.Limits{Depth: 1100} }
+// Bounds of JSON from the server and from the caller. Servers send values of up to 1,000 levels, and
+// the frame around a value adds a few. Some readers scan a value once for each level, so a large text
+// may have fewer levels.
+const (
+	mostLevels   = 1100
+	leastLevels  = 100
+	levelBytes   = 128 << 20 // levels times bytes
+	mostElements = 4 << 20
+)
+
+// limits returns the limits for a JSON text of a size in bytes, which the carrier limits.
+func limits(size int) jsontext.Limits {
+	return jsontext.Limits{Depth: min(max(levelBytes/max(size, 1), leastLevels), mostLevels), Elements: mostElements}
+}
 
 // link is the JSON-RPC half of a Client. It matches answers to requests, and keeps the order
 // between answers and notifications. Two goroutines run until Close: the reader (read) and the
@@ -166,7 +176,7 @@ func (l *link) show(ctx context.Context, f Frame) {
 // standard output, and the next line may be a message.
 func (l *link) receive(frame []byte) {
 	frame = jsontext.TrimBOM(frame)
-	if err := jsontext.Check(frame, limits()); err != nil {
+	if err := jsontext.Check(frame, limits(len(frame))); err != nil {
 		l.unreadable(frame, err)
 		return
 	}
@@ -174,8 +184,7 @@ func (l *link) receive(frame []byte) {
 		l.one(frame, frame)
 		return
 	}
-	texts, _ := jsonrpc.Batch(frame)
-	for _, text := range texts {
+	for text := range jsontext.Elements(frame) {
 		l.one(text, frame)
 	}
 }

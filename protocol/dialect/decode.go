@@ -147,18 +147,22 @@ func readPresent(_ *Dialect, to *bool, v []byte) *fail {
 	return nil
 }
 
+// firstItems is the number of items of a list that have room before they are read. The items of a
+// hostile server are much shorter than their Go values.
+const firstItems = 1024
+
 // readList reads an array. The slice of an empty array is not nil.
 func readList[F any](d *Dialect, to *[]F, v []byte, item func(d *Dialect, to *F, v []byte) *fail) *fail {
 	if jsontext.KindOf(v) != jsontext.KindArray {
 		return refuse("must be an array")
 	}
-	*to = make([]F, jsontext.Len(v))
-	i := 0
+	*to = make([]F, 0, min(jsontext.Len(v), firstItems))
 	for e := range jsontext.Elements(v) {
+		i := len(*to)
+		*to = append(*to, *new(F))
 		if f := item(d, &(*to)[i], e); f != nil {
 			return f.at(i)
 		}
-		i++
 	}
 	return nil
 }

@@ -34,14 +34,27 @@ func Mirrors(inputSchema []byte) ([]Mirror, error) {
 	return w.found, nil
 }
 
+// Bounds of Mirrors, because clients read schemas of unknown servers. HTTP servers take fewer header
+// fields than maxMirrors. Declarations below deepestMirrors levels of schemas are not seen.
+const (
+	maxMirrors     = 128
+	deepestMirrors = 64
+)
+
 type mirrorWalk struct {
 	found []Mirror
 	seen  map[string]bool // lower-case names
+	depth int
 }
 
 // schema examines one subschema. reachable means that only properties lead to it, so that its
 // position in the arguments is known.
 func (w *mirrorWalk) schema(schema []byte, path []string, reachable bool) error {
+	if w.depth == deepestMirrors {
+		return nil
+	}
+	w.depth++
+	defer func() { w.depth-- }()
 	switch jsontext.KindOf(schema) {
 	case jsontext.KindArray:
 		for item := range jsontext.Elements(schema) {
@@ -86,7 +99,7 @@ func (w *mirrorWalk) properties(members []byte, path []string, reachable bool) e
 		return nil
 	}
 	for key, value := range jsontext.Members(members) {
-		below := append(slices.Clip(path), key.String())
+		below := append(path, key.String()) //nolint:gocritic // all members share the memory: declare makes a copy
 		if err := w.schema(value, below, reachable); err != nil {
 			return err
 		}
@@ -102,6 +115,8 @@ func (w *mirrorWalk) declare(raw, schema []byte, path []string, reachable bool) 
 	typ, _ := jsontext.String(kind)
 	at := strings.Join(path, ".")
 	switch {
+	case len(w.found) == maxMirrors:
+		return fmt.Errorf("%s: more than %d properties have x-mcp-header", at, maxMirrors)
 	case !isText || !headerToken.MatchString(name):
 		return fmt.Errorf("%s: x-mcp-header %s is not a header name", at, raw)
 	case !reachable || len(path) == 0:
@@ -112,7 +127,7 @@ func (w *mirrorWalk) declare(raw, schema []byte, path []string, reachable bool) 
 		return fmt.Errorf("%s: x-mcp-header %s is declared twice", at, raw)
 	}
 	w.seen[strings.ToLower(name)] = true
-	w.found = append(w.found, Mirror{Header: MirrorPrefix + name, Path: path, Integer: typ == "integer"})
+	w.found = append(w.found, Mirror{Header: MirrorPrefix + name, Path: slices.Clone(path), Integer: typ == "integer"})
 	return nil
 }
 

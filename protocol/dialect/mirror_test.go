@@ -105,6 +105,15 @@ func schemaOf(properties string) string {
 	return `{"type":"object","properties":{` + properties + `}}`
 }
 
+// declaring returns n properties with a header each.
+func declaring(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"p%d":{"type":"string","x-mcp-header":"H%d"}`, i, i)
+	}
+	return b.String()[1:]
+}
+
 func TestMirrors(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ schema, want, err string }{
@@ -118,8 +127,10 @@ func TestMirrors(t *testing.T) {
 		"a property called default":      {schema: schemaOf(`"default":{"type":"string","x-mcp-header":"D"}`), want: "D:default:false"},
 		"a property called properties":   {schema: schemaOf(`"properties":{"type":"string","x-mcp-header":"P"}`), want: "P:properties:false"},
 		"in values":                      {schema: schemaOf(`"a":{"type":"object","default":{"x-mcp-header":"A"},"const":{"x-mcp-header":1},"enum":[{"x-mcp-header":""}],"examples":[{"x-mcp-header":"A"}]}`)},
+		"very deep":                      {schema: strings.Repeat(`{"properties":{"a":`, 500) + schemaOf(`"p":{"type":"string","x-mcp-header":"P"}`) + strings.Repeat("}}", 500)},
 		"escaped keyword":                {schema: schemaOf(`"a":{"type":"string","x-mcp-h\u0065ader":"A"}`), want: "A:a:false"},
 
+		"too many":                   {schema: schemaOf(declaring(129)), err: "more than 128"},
 		"empty":                      {schema: schemaOf(`"a":{"type":"string","x-mcp-header":""}`), err: "not a header name"},
 		"null":                       {schema: schemaOf(`"a":{"type":"string","x-mcp-header":null}`), err: "not a header name"},
 		"a number":                   {schema: schemaOf(`"a":{"type":"string","x-mcp-header":1}`), err: "not a header name"},

@@ -54,11 +54,14 @@ func (e *Engine) admit(x *exchange) (transport.Exchange, error) {
 // example because of a lone surrogate. The sender waits for an answer with that id. If the frame
 // cannot be decoded at all, the id is absent.
 func salvaged(frame []byte) jsonrpc.ID {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(frame, &members) != nil || members["method"] == nil {
+	var members struct {
+		ID     json.RawMessage `json:"id"`
+		Method json.RawMessage `json:"method"`
+	}
+	if json.Unmarshal(frame, &members) != nil || members.Method == nil {
 		return jsonrpc.ID{}
 	}
-	id, _ := jsonrpc.ParseID(members["id"])
+	id, _ := jsonrpc.ParseID(members.ID)
 	return id
 }
 
@@ -242,6 +245,10 @@ const (
 	maxHandshakeMembers = 1000
 )
 
+// maxListen bounds the frame of a subscription in bytes, because it is kept as long as the stream is
+// open. It has room for feed.MaxWatched URIs of 250 bytes.
+const maxListen = 256 << 10
+
 // decodeInitialize decodes the parameters of initialize. It refuses parameters above the bounds.
 func (x *exchange) decodeInitialize(b *requestParams) (protocol.Params, *protocol.Fault) {
 	raw := b.params.Raw()
@@ -313,6 +320,9 @@ func (c *conn) prepare(x *exchange, b *requestParams, meta Meta, mirrored string
 		if fault := header.Arguments(x.request, x.snapshot.Mirrors(mirrored), b.params); fault != nil {
 			return fault
 		}
+	}
+	if x.method == protocol.MethodListen && len(x.frame) > maxListen {
+		return protocol.Faultf(protocol.FaultInvalidParams, "a subscription has more than %d bytes", maxListen)
 	}
 	p, fault := x.dialect.DecodeParamsObject(x.method, b.params)
 	if fault != nil {

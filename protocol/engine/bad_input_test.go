@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -48,6 +50,7 @@ func TestBadInput(t *testing.T) {
 		{"unknown level", `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"loud"}}`, []string{`-32602`}},
 		{"bad cursor", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":""}}`, []string{`-32602`}},
 		{"modern ping", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{` + modernMeta + `}}`, []string{`-32601`}},
+		{"a subscription of a megabyte", `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{},` + modernMeta + `}` + strings.Repeat(" ", 1<<20) + `}`, []string{`-32602`, `"id":1`, `more than`}},
 		{"modern initialize", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{` + modernMeta + `}}`, []string{`-32601`}},
 		{"modern without capabilities", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, []string{`-32602`, `clientCapabilities`}},
 		{"unknown revision", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"v999","io.modelcontextprotocol/clientCapabilities":{}}}}`, []string{`-32022`, `"requested":"v999"`, `"supported":["2026-07-28"]`}},
@@ -185,5 +188,22 @@ func TestArgumentFaults(t *testing.T) {
 		p.initialize(version, `{}`)
 		shows(t, p.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"refuse"}}`), want, `want a number`, `"issues":["/a"]`)
 		shows(t, p.ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"refuse",`+modernMeta+`}}`), `"isError":true`)
+	}
+}
+
+// TestRefusedFramesAreNotDecoded: the id of a refused frame is found without decoding its other members.
+func TestRefusedFramesAreNotDecoded(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	p := connect(t, newEngine(t, catalog{}))
+	frame := []byte(`{"jsonrpc":"2.0","id":7,"method":"ping"`)
+	for i := range 400_000 {
+		frame = fmt.Appendf(frame, `,"m%d":0`, i)
+	}
+	text := string(append(frame, '}'))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	shows(t, p.ask(text), `"id":7`, `too many elements`)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 3*uint64(len(text)) {
+		t.Errorf("%d bytes for a frame of %d", n, len(text))
 	}
 }

@@ -156,12 +156,16 @@ func (x *exchange) subscribe(ctx context.Context, p *protocol.SubscribeParams) (
 	full := false
 	err := x.conn.alter(ctx, x.session, func(k *keptSession) {
 		known := slices.Contains(k.URIs, p.URI)
-		if full = !known && len(k.URIs) >= feed.MaxWatched; !known && !full {
+		size := len(p.URI)
+		for _, uri := range k.URIs {
+			size += len(uri)
+		}
+		if full = !known && (len(k.URIs) >= feed.MaxWatched || size > feed.MaxWatchedBytes); !known && !full {
 			k.URIs = append(k.URIs, p.URI)
 		}
 	})
 	if full {
-		return nil, protocol.Faultf(protocol.FaultInvalidParams, "too many subscriptions: at most %d", feed.MaxWatched)
+		return nil, protocol.Faultf(protocol.FaultInvalidParams, "too many subscriptions: at most %d, and %d bytes of URIs", feed.MaxWatched, feed.MaxWatchedBytes)
 	}
 	return emptyUnless(err)
 }

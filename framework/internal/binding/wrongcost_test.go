@@ -240,3 +240,23 @@ func BenchmarkWrongCalls(b *testing.B) {
 		}
 	}
 }
+
+// TestWrongItemsReserveNothing: wrong items of a list or map cost no room for all of them.
+func TestWrongItemsReserveNothing(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	if raceEnabled {
+		t.Skip("the race detector allocates on its own")
+	}
+	type wide struct{ A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P string }
+	for name, c := range map[string]costly{
+		"list": {t: wcField(reflect.TypeFor[[]wide](), ""), wrong: `{"v":[` + strings.Repeat("0,", 90_000) + `0]}`},
+		"map":  {t: wcField(reflect.TypeFor[map[string][8]int](), ""), wrong: wcMap(90_000, `"k%d":0`, `"k%d":0`, func(int) bool { return true })},
+	} {
+		run := wcRun(t, mustCompile(t, c.t, binding.Input, binding.Options{}), c.wrong)
+		if run() == nil {
+			t.Fatal(name)
+		}
+		if n := allocated(run); n > 1<<20 {
+			t.Errorf("%s: %d bytes", name, n)
+		}
+	}
+}

@@ -36,7 +36,7 @@ func compile(doc value, address string, dialect version) (*Schema, error) {
 	}
 	s := c.schema(&doc, home)
 	c.scopes()
-	s.static = !c.dynamic
+	s.static = !c.dynamic || len(c.loaded) == 1 // in one resource, dynamic references have one target
 	return s, c.err
 }
 

@@ -70,9 +70,21 @@ func TestFaultsAreBounded(t *testing.T) {
 // once, whatever stands before the member that tells the branches apart.
 func TestRecursionIsNotExponential(t *testing.T) {
 	t.Parallel()
-	branch := `{"properties":{"child":{"$ref":"#"},"kind":{"const":"%s"}},"required":["kind"]}`
+	for _, how := range [][2]string{
+		{"", `"$ref":"#"`},
+		{`"$dynamicAnchor":"n",`, `"$dynamicRef":"#n"`},
+		{`"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,`, `"$recursiveRef":"#"`},
+	} {
+		recursion(t, how[0], how[1])
+	}
+}
+
+// recursion checks unions of three branches that refer to the whole schema.
+func recursion(t *testing.T, anchor, reference string) {
+	t.Helper()
+	branch := `{"properties":{"child":{` + reference + `},"kind":{"const":"%s"}},"required":["kind"]}`
 	for union, kinds := range map[string][3]any{"anyOf": {"a", "b", "c"}, "oneOf": {"a", "b", "c"}, "allOf": {"c", "c", "c"}} {
-		s, err := rawschema.Compile([]byte(`{"` + union + `":[` + fmt.Sprintf(branch+","+branch+","+branch, kinds[:]...) + `]}`))
+		s, err := rawschema.Compile([]byte(`{` + anchor + `"` + union + `":[` + fmt.Sprintf(branch+","+branch+","+branch, kinds[:]...) + `]}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,10 +30,18 @@ func (s site) follow(keyword string) (*Schema, *resource, bool) {
 func (c *compiler) to(target *Schema) reference { return reference{target, c.open[target]} }
 
 func (k reference) check(r *run, v *value, seen []bool) bool {
-	if k.back && seen == nil && r.remembers {
-		return r.once(k.target, v)
+	if !k.back {
+		return k.target.check(r, v, seen)
 	}
-	return k.target.check(r, v, seen)
+	return r.again(k.target, v, seen)
+}
+
+// again lets a recursive schema judge a value, and keeps the verdict if it may be kept.
+func (r *run) again(s *Schema, v *value, seen []bool) bool {
+	if seen == nil && r.remembers {
+		return r.once(s, v)
+	}
+	return s.check(r, v, seen)
 }
 
 // verdict is whether a schema accepts a value, and whether its faults were reported.
@@ -79,10 +87,10 @@ func (s site) recursiveRef() keyword {
 func (k recursiveRef) check(r *run, v *value, seen []bool) bool {
 	for _, f := range r.frames {
 		if outer := f.schema.home.recursive; outer != nil {
-			return outer.check(r, v, seen)
+			return r.again(outer, v, seen)
 		}
 	}
-	return k.target.check(r, v, seen)
+	return r.again(k.target, v, seen)
 }
 
 // dynamicRef is the keyword $dynamicRef whose first target is a $dynamicAnchor
@@ -112,10 +120,10 @@ func (s site) dynamicRef() keyword {
 func (k dynamicRef) check(r *run, v *value, seen []bool) bool {
 	for _, f := range r.frames {
 		if outer := f.schema.home.scoped[k.anchor]; outer != nil {
-			return outer.check(r, v, seen)
+			return r.again(outer, v, seen)
 		}
 	}
-	return k.target.check(r, v, seen)
+	return r.again(k.target, v, seen)
 }
 
 // allOf is the keyword allOf.

@@ -133,10 +133,11 @@ func (p *Page) hidden(document []byte) []byte {
 	slices.SortFunc(found, func(a, b []byte) int { // longest first, because a secret may begin with another one
 		return cmp.Or(len(b)-len(a), bytes.Compare(a, b))
 	})
+	var pairs []string
 	for _, secret := range slices.CompactFunc(found, bytes.Equal) {
-		text = bytes.ReplaceAll(text, secret, []byte("•••"))
+		pairs = append(pairs, string(secret), "•••")
 	}
-	return text
+	return []byte(strings.NewReplacer(pairs...).Replace(string(text)))
 }
 
 // maxGiven is the maximum number of secret arguments that are kept.

@@ -19,6 +19,8 @@ const (
 	maxFrames     = 10_000
 	maxFrameBytes = 32 << 20
 	headLength    = 200                    // characters of a frame in a list
+	longestID     = 1026                   // bytes of a request's id
+	longestMethod = 256                    // bytes of a method's name
 	announceEvery = 100 * time.Millisecond // interval of events about new frames
 	maxOpen       = 4096                   // requests without an answer that are kept
 )
@@ -112,9 +114,10 @@ func (f *frame) describe() {
 		return
 	}
 	id, hasID := jsontext.Member(f.text, "id")
-	f.ID = string(id)
+	f.ID = string(id[:min(len(id), longestID)])
 	if method, ok := jsontext.Member(f.text, "method"); ok {
-		f.Method, _ = jsontext.String(method)
+		name, _ := jsontext.String(method)
+		f.Method = jsontext.Clip(name, longestMethod)
 		f.Kind = "notification"
 		if hasID {
 			f.Kind = "request"
@@ -172,6 +175,7 @@ func (w *wire) trim() {
 	drop := 0
 	for len(w.frames)-drop > maxFrames || w.bytes > maxFrameBytes && drop < len(w.frames)-1 {
 		w.bytes -= w.frames[drop].size
+		w.frames[drop].text, w.frames[drop].HTTP = nil, nil // while a request is open, its frame is kept
 		w.frames[drop] = nil
 		drop++
 	}

@@ -119,15 +119,22 @@ func ReadSent(ctx context.Context, c *client.Client, parts Part) (*Surface, erro
 // mostPages is the maximum number of pages of a list; the client has the same bound.
 const mostPages = 10_000
 
+// mostBytes is the maximum size of all pages of a list together.
+const mostBytes = 64 << 20
+
 // Entries reads all pages of a list, and returns its entries as the server sent them. method is the
 // list's method, such as "tools/list", and member is the name of the list in the result.
 func Entries(ctx context.Context, c *client.Client, method, member string) ([]json.RawMessage, error) {
 	var entries []json.RawMessage
 	var params json.RawMessage
+	seen, size := map[string]bool{}, 0
 	for range mostPages {
 		result, err := c.Request(ctx, method, params)
 		if err != nil {
 			return nil, err
+		}
+		if size += len(result); size > mostBytes {
+			return nil, fmt.Errorf("%s has more than %d MiB", method, mostBytes>>20)
 		}
 		list, _ := jsontext.Member(result, member)
 		for entry := range jsontext.Elements(list) {
@@ -135,11 +142,15 @@ func Entries(ctx context.Context, c *client.Client, method, member string) ([]js
 		}
 		cursor, more := jsontext.Member(result, "nextCursor")
 		if !more || jsontext.KindOf(cursor) == jsontext.KindNull {
-			break
+			return entries, nil
 		}
+		if seen[string(cursor)] {
+			return nil, fmt.Errorf("%s does not end: the server repeats the cursor %s", method, jsontext.Clip(string(cursor), 100))
+		}
+		seen[string(cursor)] = true
 		params = append(append([]byte(`{"cursor":`), cursor...), '}')
 	}
-	return entries, nil
+	return nil, fmt.Errorf("%s does not end after %d pages", method, mostPages)
 }
 
 // unknown reports whether err means that the server does not know the method. Many servers with

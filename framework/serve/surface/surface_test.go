@@ -261,6 +261,27 @@ func TestReadWithoutTemplates(t *testing.T) {
 		"resources/list":           `"result":{"resources":[{"uri":"file:///x","name":"x","mimeType":"text/plain"}]}`,
 		"resources/templates/list": `"error":{"code":-32601,"message":"MCP error -32601: Method not found"}`,
 	}
+	got, err := surface.Read(t.Context(), answering(t, answers), surface.All)
+	if err != nil || len(got.Resources) != 1 || got.Templates != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestReadRepeatedCursor: a server that ignores the cursor, and sends one with each page, has no end.
+func TestReadRepeatedCursor(t *testing.T) {
+	t.Parallel()
+	c := answering(t, map[string]string{
+		"initialize": `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1.0.0"}}`,
+		"tools/list": `"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}],"nextCursor":"x"}`,
+	})
+	if got, err := surface.Entries(t.Context(), c, protocol.MethodListTools, "tools"); err == nil || !strings.Contains(err.Error(), "repeats the cursor") {
+		t.Errorf("%d tools, %v", len(got), err)
+	}
+}
+
+// answering connects to a server that answers each method with one text.
+func answering(t *testing.T, answers map[string]string) *client.Client {
+	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
 			ID     json.RawMessage
@@ -273,14 +294,11 @@ func TestReadWithoutTemplates(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, answers[m.Method])
 	}))
-	defer web.Close()
+	t.Cleanup(web.Close)
 	c, err := client.Connect(t.Context(), client.HTTP(web.URL), client.Revisions(protocol.Rev20250618))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = c.Close() }()
-	got, err := surface.Read(t.Context(), c, surface.All)
-	if err != nil || len(got.Resources) != 1 || got.Templates != nil {
-		t.Errorf("%+v, %v", got, err)
-	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }

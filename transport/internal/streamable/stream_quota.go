@@ -47,13 +47,19 @@ func (a *Admitter) EnterCalls(client string, frame []byte) (leave func(), ok boo
 	return func() { calls.leave(n) }, true
 }
 
-// count counts the calls of a frame: one, or as many as a batch has messages. A batch that alone
-// exceeds the limit takes the whole quota. If the client is at its limit, calls is nil.
+// largeBodies is about how many bodies of the largest size a client may have in running calls.
+const largeBodies = 64
+
+// count counts the calls of a frame: one, or as many as a batch has messages. A large body counts as
+// several calls, because it is kept until its call is over; if the limit is small, the number alone
+// bounds the memory. A frame that alone exceeds the limit takes the whole quota. If the client is at
+// its limit, calls is nil.
 func (a *Admitter) count(client string, frame []byte) (calls *streamQuota, n int) {
 	n = 1
 	if jsonrpc.IsBatch(frame) && jsontext.Check(frame, jsontext.DefaultLimits()) == nil {
-		n = min(max(1, jsontext.Len(frame)), a.cfg.MaxCalls)
+		n = max(1, jsontext.Len(frame))
 	}
+	n = min(n+len(frame)/(largeBodies*(a.cfg.BodyLimit/a.cfg.MaxCalls+1)), a.cfg.MaxCalls)
 	return a.callQuotas.enter(client, n, a.cfg.MaxCalls), n
 }
 

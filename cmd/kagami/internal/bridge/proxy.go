@@ -366,12 +366,14 @@ func (s *stream) pour(body io.Reader, skip bool) error {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := body.Read(buffer)
+		from := max(0, len(rest)-len("\r\n\r")) // there is no end of an event before
 		rest = append(rest, buffer[:n]...)
 		for {
 			var whole bool
-			if event, rest, whole = cutEvent(rest); !whole {
+			if event, rest, whole = cutEvent(rest, from); !whole {
 				break
 			}
+			from = 0
 			if skip && bytes.Contains(event, []byte("data:")) {
 				skip = false
 				continue
@@ -384,10 +386,12 @@ func (s *stream) pour(body io.Reader, skip bool) error {
 	}
 }
 
-// cutEvent separates the first event, with the empty line after it.
-func cutEvent(text []byte) (event, rest []byte, whole bool) {
+// cutEvent separates the first event, with the empty line after it. It looks for the end of the event
+// at from and after.
+func cutEvent(text []byte, from int) (event, rest []byte, whole bool) {
 	for _, end := range []string{"\n\n", "\r\n\r\n"} {
-		if i := bytes.Index(text, []byte(end)); i >= 0 {
+		if i := bytes.Index(text[from:], []byte(end)); i >= 0 {
+			i += from
 			return text[:i+len(end)], text[i+len(end):], true
 		}
 	}

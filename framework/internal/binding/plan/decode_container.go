@@ -19,6 +19,10 @@ type SliceNode struct {
 // GoType returns the type of the values.
 func (n *SliceNode) GoType() reflect.Type { return n.t }
 
+// firstItems is the number of items or members that have room before they are read. Wrong ones end
+// the reading early, and must not cost the memory of right ones.
+const firstItems = 256
+
 func (n *SliceNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindArray, n, raw, c)
 	if !fits {
@@ -26,13 +30,16 @@ func (n *SliceNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Con
 	}
 	v.Set(n.empty)
 	size := jsontext.Len(raw)
-	v.Grow(size)
-	v.SetLen(size)
+	v.Grow(min(size, firstItems))
 	i := 0
 	for item := range jsontext.Elements(raw) {
 		if d.full() {
 			return
 		}
+		if i == v.Cap() {
+			v.Grow(min(size-i, 3*i))
+		}
+		v.SetLen(i + 1)
 		d.enterIndex(i)
 		d.read(n.Elem, item, v.Index(i), c.Element())
 		d.leave()

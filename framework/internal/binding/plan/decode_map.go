@@ -31,7 +31,7 @@ func (n *MapNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Const
 	if !fits {
 		return
 	}
-	m := reflect.MakeMapWithSize(n.t, jsontext.Len(raw))
+	m := reflect.MakeMapWithSize(n.t, min(jsontext.Len(raw), firstItems))
 	room := n.room(1)
 	defer n.release(room)
 	k, value := room.key, room.values.Index(0)

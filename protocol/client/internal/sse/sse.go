@@ -25,6 +25,9 @@ import (
 // ErrTooLong is the error of Next for an event that exceeds the limit.
 var ErrTooLong = errors.New("sse: an event is too long")
 
+// keptLine is the largest buffer in bytes that a Reader keeps while it waits for an event.
+const keptLine = 64 << 10
+
 // maxRetry limits the reconnection time, which may have any number of digits.
 const maxRetry = 24 * time.Hour
 
@@ -68,6 +71,9 @@ func (r *Reader) Next() (Event, error) {
 	event, id := Event{Type: "message"}, r.id
 	fields := false
 	r.size = 0
+	if cap(r.line) > keptLine {
+		r.line = nil
+	}
 	for {
 		line, err := r.readLine()
 		if err != nil {

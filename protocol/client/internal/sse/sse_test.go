@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -133,4 +134,26 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestLongLinesAreNotKept: while a Reader waits, it does not keep the memory of a long event.
+func TestLongLinesAreNotKept(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	in, out := io.Pipe()
+	r := sse.NewReader(in, 64<<20)
+	go func() { _, _ = io.WriteString(out, "data: "+strings.Repeat("x", 16<<20)+"\n\n:waits\n") }()
+	if _, err := r.Next(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { _, err := r.Next(); ended <- err }()
+	_, _ = io.WriteString(out, ":and waits\n") // returns when Next has read it
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if m.HeapAlloc > 12<<20 {
+		t.Errorf("%d bytes are held", m.HeapAlloc)
+	}
+	_ = out.Close()
+	<-ended
+	runtime.KeepAlive(r)
 }

@@ -19,7 +19,7 @@ type topics struct {
 
 	// odd maps the normal form of a URI to the names in byName that are other spellings of it. Few
 	// clients use other spellings, and they mean the same resource.
-	odd map[string][]string
+	odd map[string]map[string]struct{}
 }
 
 // feedSet is the set of feeds that watch one topic. Most topics have one feed, which needs no map.
@@ -71,11 +71,14 @@ func (t *topics) add(f *Feed, name string) {
 		a.more[f] = struct{}{}
 	}
 	t.byName[name] = a
-	if normal := protocol.NormalURI(name); normal != name && !slices.Contains(t.odd[normal], name) {
+	if normal := protocol.NormalURI(name); normal != name {
 		if t.odd == nil {
-			t.odd = make(map[string][]string)
+			t.odd = make(map[string]map[string]struct{})
 		}
-		t.odd[normal] = append(t.odd[normal], name)
+		if t.odd[normal] == nil {
+			t.odd[normal] = make(map[string]struct{}, 1)
+		}
+		t.odd[normal][name] = struct{}{}
 	}
 }
 
@@ -102,12 +105,10 @@ func (t *topics) forget(name string) {
 	if normal == name {
 		return
 	}
-	rest := slices.DeleteFunc(t.odd[normal], func(n string) bool { return n == name })
-	if len(rest) > 0 {
-		t.odd[normal] = rest
-		return
+	delete(t.odd[normal], name)
+	if len(t.odd[normal]) == 0 {
+		delete(t.odd, normal)
 	}
-	delete(t.odd, normal)
 }
 
 // has reports whether the feed watches the name. The result cannot change while the caller holds
@@ -196,7 +197,7 @@ func (t *topics) namesAlike(uri, normal, name string, yield func(string) bool) b
 	if normal != uri && !strings.HasPrefix(uri, name) && !yield(name) {
 		return false
 	}
-	for _, odd := range t.odd[name] {
+	for odd := range t.odd[name] {
 		if odd != uri && !yield(odd) {
 			return false
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
@@ -140,5 +141,28 @@ func TestNarrowedUpdates(t *testing.T) {
 	f.Narrow(protocol.SubscriptionFilter{URIs: []string{"x://caf%C3%A9"}})
 	if got, want := f.pend().uris, []string{"x://café/1"}; !slices.Equal(got, want) {
 		t.Errorf("below another spelling: pending %q, want %q", got, want)
+	}
+}
+
+// TestManySpellings: what a subscription costs does not grow with the spellings that others use.
+func TestManySpellings(t *testing.T) {
+	t.Parallel()
+	h, names := NewHub(wait.NewGroup(), nil), make([]string, 1<<16)
+	for i := range names {
+		name := []byte("x://")
+		for bit := range 16 {
+			if c := byte('a' + bit); i>>bit&1 == 1 {
+				name = fmt.Appendf(name, "%%%X", c)
+			} else {
+				name = append(name, c)
+			}
+		}
+		names[i] = string(name)
+	}
+	f, began := h.Session(nil), time.Now()
+	f.WatchAll(names)
+	f.WatchAll(nil)
+	if took := time.Since(began); took > 15*time.Second || len(h.resources.odd) > 0 {
+		t.Errorf("%v, %d left", took, len(h.resources.odd))
 	}
 }

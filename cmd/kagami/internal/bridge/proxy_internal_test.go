@@ -1,0 +1,20 @@
+package bridge
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// TestPour checks that events are passed on whole, wherever the reads of the process's answer end.
+func TestPour(t *testing.T) {
+	t.Parallel()
+	const events = ": begins\r\n\r\nid: 1\r\ndata: 1\r\n\r\ndata: 2\n\ndata: 3\r\n\r\n"
+	w := httptest.NewRecorder()
+	s := &stream{w: w, control: http.NewResponseController(w)}
+	if err := s.pour(iotest.OneByteReader(strings.NewReader(events+"data: half")), false); err != nil || w.Body.String() != events || s.last != "1" {
+		t.Errorf("%q, %q, %v", w.Body, s.last, err)
+	}
+}
