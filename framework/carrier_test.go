@@ -138,6 +138,7 @@ func TestMirroredArguments(t *testing.T) {
 		"equal":         {"g_t", `{"at":{"region":"eu"},"replicas":2}`, map[string]string{"Mcp-Param-Region": "eu", "Mcp-Param-Replicas": "2"}, 0},
 		"another value": {"g_t", `{"at":{"region":"eu"}}`, map[string]string{"Mcp-Param-Region": "us"}, mismatch},
 		"missing":       {"g_t", `{"at":{},"replicas":2}`, nil, mismatch},
+		"in a text":     {"g_t", `{"at":"{\"region\":\"eu\"}"}`, nil, mismatch},
 		"late, equal":   {"late", `{"region":"eu"}`, map[string]string{"Mcp-Param-Region": "eu"}, 0},
 		"late, missing": {"late", `{"region":"eu"}`, nil, mismatch},
 	} {

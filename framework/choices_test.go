@@ -22,6 +22,9 @@ func TestChoicesThatDoNotFit(t *testing.T) {
 	for want, ask := range map[string]func(context.Context) error{
 		`Choices is for texts, and the field "seats" is of type integer`:               asksFor[form](framework.Choices("seats", few)),
 		`Choices offers "few" for "meal", which may only be one of ["fish" "fowl"]`:    asksFor[form](framework.Choices("meal", few)),
+		`reading the schema of Form: the field "b" has a type that a form cannot have`: asksFor[json.RawMessage](framework.Form(`{"type":"object","properties":{"b":{"type":"array","items":{"type":"string"}}}}`)),
+		`reading the schema of Form: the field "c" has a type that a form cannot have`: asksFor[json.RawMessage](framework.Form(`{"type":"object","properties":{"c":{"type":"array","items":{"type":"object"}}}}`)),
+		`reading the schema of Form: the field "d" has a type that a form cannot have`: asksFor[json.RawMessage](framework.Form(`{"type":"object","properties":{"d":{"type":"array"}}}`)),
 		`Choices offers "few" twice for "value"`:                                       asksFor[string](framework.Choices("value", few, few)),
 		`Form describes the whole form: remove Choices and Prefill`:                    asksFor[json.RawMessage](framework.Form(`{"type":"object"}`), framework.Choices("a", few)),
 		`reading the schema of Form: it is not of type object`:                         asksFor[json.RawMessage](framework.Form(`true`)),

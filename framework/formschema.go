@@ -92,7 +92,7 @@ func unfitError(field string, property []byte, choices []Choice) error {
 }
 
 // flat returns an error unless a schema of Form is an object whose fields have types that a form
-// allows. It does not look into lists.
+// allows. A list must enumerate its values.
 func flat(schema []byte) error {
 	if !isObjectSchema(schema) {
 		return errors.New("it is not of type object")
@@ -100,8 +100,9 @@ func flat(schema []byte) error {
 	properties, _ := jsontext.Member(schema, "properties")
 	for key, property := range jsontext.Members(properties) {
 		raw, _ := jsontext.Member(property, "type")
-		switch kind, _ := jsontext.String(raw); kind {
-		case "string", "number", "integer", "boolean", "array":
+		switch kind, _ := jsontext.String(raw); {
+		case kind == "array" && ofChoices(property):
+		case slices.Contains([]string{"string", "number", "integer", "boolean"}, kind):
 		default:
 			return fmt.Errorf("the field %q has a type that a form cannot have", key.String())
 		}
@@ -114,17 +115,19 @@ func flat(schema []byte) error {
 func openList(schema []byte) (name string, found bool) {
 	properties, _ := jsontext.Member(schema, "properties")
 	for key, property := range jsontext.Members(properties) {
-		items, list := jsontext.Member(property, "items")
-		if !list {
-			continue
-		}
-		_, plain := jsontext.Member(items, "enum")
-		_, titled := jsontext.Member(items, "anyOf")
-		if !plain && !titled {
+		if _, list := jsontext.Member(property, "items"); list && !ofChoices(property) {
 			return key.String(), true
 		}
 	}
 	return "", false
+}
+
+// ofChoices reports whether a list has an enumeration of its values.
+func ofChoices(list []byte) bool {
+	items, _ := jsontext.Member(list, "items")
+	_, plain := jsontext.Member(items, "enum")
+	_, titled := jsontext.Member(items, "anyOf")
+	return plain || titled
 }
 
 func choiceMembers(choices []Choice) (titled bool, members []byte) {

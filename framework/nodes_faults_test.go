@@ -561,3 +561,82 @@ func TestNodesOnceAfterAStandstill(t *testing.T) {
 		}
 	})
 }
+
+// TestNodesLostQuestionIsAnswered: a question that was stored although the response was lost, and that is
+// answered before its worker tries again, is not asked again.
+func TestNodesLostQuestionIsAnswered(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var paid atomic.Int32
+		p, _ := losing(t, 1, func(ctx context.Context, _ struct{}) (string, error) {
+			answer, err := framework.Elicit[name](ctx, "Who?")
+			if err != nil {
+				return "", err
+			}
+			_, err = framework.Once(ctx, "pay", func(context.Context) (int32, error) { return paid.Add(1), nil })
+			time.Sleep(20 * time.Second) // until a lost lease is noticed
+			return answer.Name, err
+		})
+		id := p.task("film", `{}`)
+		synctest.Wait()
+		p.answer(id, `{"q1":`+accepted+`}`).ok()
+		time.Sleep(40 * time.Second)
+		if got := p.get(id); got.Status != "completed" || paid.Load() != 1 {
+			t.Errorf("%s after %d payments", got.Status, paid.Load())
+		}
+	})
+}
+
+// TestNodesListenersHearLater: a store that cannot be read when a task has ended costs its listeners time,
+// not the end.
+func TestNodesListenersHearLater(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var fails atomic.Bool
+		h := &hooks{
+			updated: func(r task.Record) { fails.Store(r.Terminal()) },
+			get: func(context.Context, string) error {
+				if fails.CompareAndSwap(true, false) {
+					return errAway
+				}
+				return nil
+			},
+		}
+		p := dialTasks(t, filmed(t, memory.New(), h, func(context.Context) (string, error) {
+			time.Sleep(time.Second)
+			return "done", nil
+		}))
+		id := p.task("film", `{}`)
+		synctest.Wait()
+		defer p.listen(id)()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if got := p.notifications("notifications/tasks"); len(got) != 1 {
+			t.Errorf("the listener got %s", got)
+		}
+	})
+}
+
+// TestNodesListenNeedsTheStore: while the store cannot be read, a task does not seem to be missing.
+func TestNodesListenNeedsTheStore(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var fails atomic.Bool
+		h := &hooks{get: func(context.Context, string) error {
+			if fails.CompareAndSwap(true, false) {
+				return errAway
+			}
+			return nil
+		}}
+		p := dialTasks(t, filmed(t, memory.New(), h, func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}))
+		id := p.task("film", `{}`)
+		synctest.Wait()
+		fails.Store(true)
+		end := p.listen(id)
+		if ack := p.notifications("notifications/subscriptions/acknowledged"); len(ack) > 0 {
+			t.Errorf("acknowledged: %s", ack)
+		}
+		end()
+		p.byID("tasks/cancel", id).ok()
+	})
+}

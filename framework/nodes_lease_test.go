@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
 var errAway = errors.New("the store is away")
@@ -268,6 +270,43 @@ func TestNodesStaleHandlerStops(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		if got := p.get(id); got.Status != "completed" || !strings.Contains(string(got.Result), "new") {
 			t.Errorf("%s: %s", got.Status, got.Result)
+		}
+	})
+}
+
+// TestNodesTakeOverIsNotForgotten: a worker that cannot read the task of a dead one does not hand it on as
+// if it had never begun.
+func TestNodesTakeOverIsNotForgotten(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		store, began := memory.Sized(memory.LeaseLife(time.Second)), time.Now()
+		var runs atomic.Int32
+		node := func(h *hooks, workers int) *framework.Server {
+			s := build(t, quiet(framework.WithStore(hooked{store, h}), framework.WithTaskWorkers(workers)).Add(
+				framework.Tool("film", func(context.Context, struct{}) (string, error) { runs.Add(1); return "", nil },
+					framework.Describe("d"), framework.Task(framework.TaskOptional, framework.Retry(0)))))
+			if err := s.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		p := dialTasks(t, node(&hooks{}, 0))
+		id := p.task("film", `{}`)
+		queue, ok := reflect.TypeAssert[task.Queue](reflect.ValueOf(store.Tasks()))
+		if !ok {
+			t.Fatal("the store has no queue")
+		}
+		if _, err := queue.Take(t.Context()); err != nil { // by a worker that dies
+			t.Fatal(err)
+		}
+		node(&hooks{get: func(context.Context, string) error {
+			if time.Since(began) < 3*time.Second {
+				return errAway
+			}
+			return nil
+		}}, 1)
+		time.Sleep(20 * time.Second)
+		if got := p.get(id); got.Status != "failed" || runs.Load() != 0 {
+			t.Errorf("%s after %d runs", got.Status, runs.Load())
 		}
 	})
 }

@@ -127,8 +127,9 @@ func ImmediateResponse(text string) TaskOption {
 // for the user or the model are results, and are not retried.
 //
 // Without Retry an error is final. A task whose worker has died (the process, if its store outlives
-// it) runs again up to five times. Use Retry(0) for handlers that must not begin twice; such a task
-// fails if its worker dies.
+// it) runs again up to five times. Use Retry(0) for handlers that must not begin again after a crash;
+// such a task fails if its worker dies. Its handler still begins again after a question, and
+// elsewhere if its process shuts down cleanly.
 func Retry(n int) TaskOption {
 	return taskOption{"Retry", func(s *taskSettings) string {
 		if n < 0 {

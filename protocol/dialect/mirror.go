@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -136,11 +137,11 @@ func (w *mirrorWalk) declare(raw, schema []byte, path []string, reachable bool) 
 func (m *Mirror) Value(arguments []byte) (text string, present bool) {
 	value := arguments
 	for _, name := range m.Path {
-		if jsontext.KindOf(value) != jsontext.KindObject {
+		inner, ok := objectIn(value)
+		if !ok {
 			return "", false
 		}
-		var ok bool
-		if value, ok = jsontext.Member(value, name); !ok {
+		if value, ok = jsontext.Member(inner, name); !ok {
 			return "", false
 		}
 	}
@@ -151,6 +152,18 @@ func (m *Mirror) Value(arguments []byte) (text string, present bool) {
 		return text, true
 	}
 	return string(value), true
+}
+
+// objectIn returns value if it is an object, or the object that a text contains. Models write objects
+// as texts, and servers read them, so their members count as sent.
+func objectIn(value []byte) ([]byte, bool) {
+	if text, ok := jsontext.Text(value); ok {
+		value = bytes.Trim(text, " \t\r\n")
+		if jsontext.Check(value, jsontext.DefaultLimits()) != nil {
+			return nil, false
+		}
+	}
+	return value, jsontext.KindOf(value) == jsontext.KindObject
 }
 
 // Same reports whether a decoded header equals the argument.

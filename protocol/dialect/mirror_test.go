@@ -192,6 +192,10 @@ func TestMirrorValue(t *testing.T) {
 		present               bool
 	}{
 		{"a", `{"a":"x"}`, "x", true},
+		{"a/b", `{"a":"{\"b\":\"x\"}"}`, "x", true},
+		{"a", `"{\"a\":1}"`, "1", true},
+		{"a", `"x"`, "", false},
+		{"a", `""`, "", false},
 		{"a", `{"a":""}`, "", true},
 		{"a", `{"a":"\u00e9\n"}`, "é\n", true},
 		{"a", `{"a":42}`, "42", true},

@@ -217,3 +217,15 @@ func (x *exchange) close() bool {
 	x.closed = true
 	return true
 }
+
+// streamFrame sends a frame of the listen stream, unless the client has cancelled it
+// (2026-07-28 basic/patterns/cancellation: the server must not send further messages).
+func (x *exchange) streamFrame(ctx context.Context, frame []byte) error {
+	x.sending.RLock()
+	defer x.sending.RUnlock()
+	if x.abandoned.Load() {
+		<-ctx.Done() // abandon ends it
+		return context.Cause(ctx)
+	}
+	return x.out.Send(ctx, transport.Frame{JSON: frame})
+}

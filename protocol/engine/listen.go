@@ -26,7 +26,10 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 	if p.Filter.Tasks != nil && !x.call.Capabilities().Tasks {
 		return nil, needsTasks("taskIds")
 	}
-	filter, over := x.honouredTasks(ctx, p.Filter.Tasks)
+	filter, over, err := x.honouredTasks(ctx, p.Filter.Tasks)
+	if err != nil {
+		return nil, err
+	}
 	honored := x.honored(ctx, p.Filter)
 	honored.Tasks = filter
 	f.Narrow(honored)
@@ -102,7 +105,7 @@ func (x *exchange) acknowledge(ctx context.Context, f *feed.Feed) error {
 	if err != nil {
 		return err
 	}
-	return x.out.Send(ctx, transport.Frame{JSON: frame})
+	return x.streamFrame(ctx, frame)
 }
 
 // farewell sends notifications/cancelled at the graceful end of a listen stream, if the connection
@@ -116,5 +119,5 @@ func (x *exchange) farewell(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return x.out.Send(ctx, transport.Frame{JSON: frame})
+	return x.streamFrame(ctx, frame)
 }

@@ -172,14 +172,23 @@ func (e *Engine) looking(ctx context.Context) {
 		if changed.All {
 			changed.Tasks = e.everything(changed.Tasks)
 		}
+		away := false
 		for id := range changed.Tasks {
-			e.reread(ctx, id)
+			if away = away || !e.reread(ctx, id); away {
+				e.changes.Task(id) // it is read when the store is back
+			}
+		}
+		if away {
+			_ = wait.Pause(ctx, rereadPause) // if ctx has ended, Next returns false
 		}
 		if changed.Resync && e.feeds.UpdateAll() {
 			_ = wait.Pause(ctx, resyncPause) // if ctx has ended, Next returns false
 		}
 	}
 }
+
+// rereadPause is the pause before changed tasks are read again after an error of the store.
+const rereadPause = time.Second
 
 // resyncPause is the pause after updates of all resources. It keeps clients from reading without end if a bus
 // loses messages all the time.

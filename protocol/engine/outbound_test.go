@@ -118,3 +118,31 @@ func TestCancelledListenSettles(t *testing.T) {
 		}
 	})
 }
+
+// TestFailedChange: a change that cannot be sent, as while a store is unavailable, does not end the
+// notifications of the session.
+func TestFailedChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine(t, catalog{})
+		p := connect(t, e)
+		var away atomic.Bool
+		p.ctx = transport.Connect(p.ctx, transport.Peer{Out: transport.OutboundFunc(func(ctx context.Context, frame transport.Frame) error {
+			if away.Load() {
+				return errors.New("the store is unavailable")
+			}
+			return p.Send(ctx, frame)
+		})})
+		p.initialize("2025-11-25", `{}`)
+		away.Store(true)
+		e.Changed(protocol.ListTools)
+		synctest.Wait()
+		away.Store(false)
+		e.Changed(protocol.ListTools)
+		synctest.Wait()
+		if len(p.frames) != 1 {
+			t.Fatalf("%d notifications after the one that failed, want 1", len(p.frames))
+		}
+		shows(t, p.next(), "notifications/tools/list_changed")
+	})
+}

@@ -32,6 +32,7 @@ type execution struct {
 	*job
 	cancel context.CancelCauseFunc // of the context of the run
 	began  int                     // Record.Runs when it began
+	asked  int                     // how many questions the task had asked when it began
 
 	reporting sync.Mutex // held from the check that progress increases until it is sent
 }
@@ -282,9 +283,15 @@ func (r *execution) suspend(ctx context.Context, c *Call, returned error) {
 		r.fail(r.ctx, r.began, err)
 		return
 	}
-	err = r.change(ctx, r.began, func(r *task.Record) task.Event {
-		return task.Event{Kind: task.Ask, Questions: taskrecord.NewKeys(r, filed), Journal: journal.Append(nil)}
+	err = r.change(ctx, r.began, func(record *task.Record) task.Event {
+		if len(record.Asked) > r.asked {
+			return task.Event{}
+		}
+		return task.Event{Kind: task.Ask, Questions: taskrecord.NewKeys(record, filed), Journal: journal.Append(nil)}
 	})
+	if errors.Is(err, errAsked) {
+		return
+	}
 	if tooMuch(err) || errors.Is(err, task.ErrEvent) {
 		r.fail(r.ctx, r.began, err)
 		return

@@ -353,8 +353,9 @@ func (e *Engine) publishToSession(r *task.Record) {
 }
 
 // reread reads a task that this or another node has changed, and publishes it. Only the goroutine
-// looking calls it, so that a client never receives an older state after a newer one.
-func (e *Engine) reread(ctx context.Context, id string) {
+// looking calls it, so that a client never receives an older state after a newer one. It returns false
+// if the store could not be read.
+func (e *Engine) reread(ctx context.Context, id string) (read bool) {
 	r, err := e.cfg.Tasks.Get(ctx, id)
 	switch {
 	case errors.Is(err, task.ErrNotFound):
@@ -364,12 +365,15 @@ func (e *Engine) reread(ctx context.Context, id string) {
 	case ctx.Err() != nil: // the server stops
 	case err != nil: // requests that wait for the task poll it themselves
 		e.unread(ctx, id, err)
+		e.watches.Wake(id)
+		return errors.Is(err, task.ErrUnreadable)
 	default:
 		e.job(id).endIfOver(&r)
 		e.publishToSession(&r)
 		e.publishToListeners(&r)
 	}
 	e.watches.Wake(id)
+	return true
 }
 
 // unread reports a task that could not be read. An unreadable task is reported only once.
@@ -420,7 +424,8 @@ func (j *job) apply(ctx context.Context, runs int, event task.Event) error {
 // A store may be full for hours. After some attempts change reports that. Only the end of a task
 // waits that long, not the effects and progress of a running task.
 //
-// event is called for each attempt. It may block for as long as the store is unavailable, so no
+// event is called for each attempt. If it returns the zero Event, nothing is written, and the error
+// is errAsked. change may block for as long as the store is unavailable, so no
 // lock may be held. It returns early if the job's context ends.
 func (j *job) change(ctx context.Context, runs int, event func(*task.Record) task.Event) error {
 	ctx = context.WithoutCancel(ctx)
@@ -431,7 +436,9 @@ func (j *job) change(ctx context.Context, runs int, event func(*task.Record) tas
 			if r.Runs != runs {
 				return task.Event{}, errLost
 			}
-			e = event(r)
+			if e = event(r); e.Kind == 0 {
+				return e, errAsked
+			}
 			return e, nil
 		})
 		if delay > storePause && decided(err) { // an earlier attempt may have succeeded without a response
@@ -450,10 +457,14 @@ func (j *job) change(ctx context.Context, runs int, event func(*task.Record) tas
 	}
 }
 
+// errAsked means that an earlier attempt has stored the questions of a run, although its response was
+// lost. They may be answered by now.
+var errAsked = errors.New("engine: the task has asked already")
+
 // decided reports whether another attempt would give the same error. It is false for nil, and for a
 // store that is unavailable or full.
 func decided(err error) bool {
-	for _, of := range []error{errLost, task.ErrTerminal, task.ErrNotFound, task.ErrLimit, task.ErrEvent, task.ErrStatus} {
+	for _, of := range []error{errLost, errAsked, task.ErrTerminal, task.ErrNotFound, task.ErrLimit, task.ErrEvent, task.ErrStatus} {
 		if errors.Is(err, of) {
 			return true
 		}

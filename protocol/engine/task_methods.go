@@ -12,7 +12,6 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
-	"github.com/kagami-mcp/kagami/transport"
 )
 
 // taskStep is how many tasks of a page are read at once. Each may have megabytes of arguments and
@@ -194,10 +193,11 @@ func (e *Engine) answerTask(ctx context.Context, id string, answers map[string][
 }
 
 // honouredTasks returns the tasks that the caller may watch, without duplicates. over lists the tasks
-// among them that have ended, whose changes would not be published any more.
-func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, over []string) {
+// among them that have ended, whose changes would not be published any more. If the store is
+// unavailable, it returns an error, because a task that it left out would seem not to exist.
+func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, over []string, err error) {
 	if x.conn.e.cfg.Tasks == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	seen := make(map[string]bool)
 	for _, id := range ids[:min(len(ids), feed.MaxWatched)] {
@@ -206,6 +206,9 @@ func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, ov
 		}
 		seen[id] = true
 		r, err := x.task(ctx, id)
+		if unavailable(err) {
+			return nil, nil, err
+		}
 		if err != nil {
 			continue
 		}
@@ -214,7 +217,13 @@ func (x *exchange) honouredTasks(ctx context.Context, ids []string) (watched, ov
 			over = append(over, id)
 		}
 	}
-	return watched, over
+	return watched, over, nil
+}
+
+// unavailable reports whether err is an error of the store that means nothing about the task.
+func unavailable(err error) bool {
+	_, stores := errors.AsType[*storeerror.Error](err)
+	return stores && !errors.Is(err, task.ErrUnreadable)
 }
 
 // sendOver sends the final state of tasks that have ended. It reads them one by one, because all
@@ -228,6 +237,9 @@ func (x *exchange) sendOver(ctx context.Context, ids []string) error {
 			return nil
 		}
 		r, err := x.task(ctx, id)
+		if unavailable(err) {
+			return err
+		}
 		if err != nil {
 			continue // it has expired since
 		}
@@ -237,7 +249,7 @@ func (x *exchange) sendOver(ctx context.Context, ids []string) error {
 		}
 		frame, err := feed.Notification(x.dialect, &protocol.TaskParams{Task: t}, &protocol.RequestMeta{SubscriptionID: x.id})
 		if err == nil {
-			err = x.out.Send(ctx, transport.Frame{JSON: frame})
+			err = x.streamFrame(ctx, frame)
 		}
 		if err != nil {
 			return err

@@ -50,7 +50,9 @@ func (e *Engine) taking(ctx context.Context) {
 			<-places
 			_ = wait.Pause(ctx, takePause) // the next attempt fails if ctx has ended
 		case !e.running.Begin():
-			e.giveBack(ctx, lease)
+			if !lease.Again { // see serveLease
+				e.giveBack(ctx, lease)
+			}
 			return
 		default:
 			go func() {
@@ -87,8 +89,17 @@ func (e *Engine) take(ctx context.Context) (task.Lease, error) {
 // is stopped, renew has ended, the job is finished, and the lease is given back. A job whose lease
 // is lost writes nothing any more, because its runs are no longer the record's. The process may die
 // at any point: the lease then expires, and the queue marks the next one as Again.
+//
+// If the previous worker is gone, the lease is given back only after takeOver has recorded that.
+// The queue forgets a lease that is given back, so the next worker would not record it. Before that,
+// the lease is left to expire.
 func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
-	defer e.giveBack(ctx, lease)
+	again := lease.Again
+	defer func() {
+		if !again {
+			e.giveBack(ctx, lease)
+		}
+	}()
 	began := time.Now()
 	r, err := e.cfg.Tasks.Get(ctx, lease.Task)
 	if err != nil || r.Status != protocol.TaskWorking {
@@ -118,7 +129,7 @@ func (e *Engine) serveLease(ctx context.Context, lease task.Lease) {
 	renewing.Go(func() { j.renew(running, lease) })
 	defer renewing.Wait()
 	defer stop() // also if the handler ends this goroutine
-	if !lease.Again || j.takeOver(&r) {
+	if again = again && !j.takeOver(&r); !again {
 		for j.run() {
 		}
 	}

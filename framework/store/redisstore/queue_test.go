@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -373,5 +374,61 @@ func TestTakeAfterAStandstill(t *testing.T) {
 			case <-time.After(time.Second):
 			}
 		})
+	}
+}
+
+// leaving holds back the reply of the script that has claimed a task.
+type leaving struct {
+	once       sync.Once
+	read, goOn chan struct{}
+}
+
+func (s *leaving) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *leaving) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (s *leaving) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		c, ok := cmd.(interface{ Slice() ([]any, error) })
+		if !ok || err != nil || !strings.HasPrefix(cmd.Name(), "eval") {
+			return err
+		}
+		if reply, err := c.Slice(); err == nil && len(reply) > 2 && reply[2] == "a" {
+			s.once.Do(func() { close(s.read); <-s.goOn })
+		}
+		return err
+	}
+}
+
+// TestGiveBackKeepsAgain: a task of a dead worker that no Take waits for any more is not handed out as new.
+func TestGiveBackKeepsAgain(t *testing.T) {
+	t.Parallel()
+	server := redisserver.Start(t)
+	opts := []redisstore.Option{redisstore.LeaseLife(500 * time.Millisecond), redisstore.Sweep(50 * time.Millisecond)}
+	dead := queueOf(storeOn(t, server.Addr(), opts...))
+	create(t, dead, "a")
+	wantTask(t, dead, "a")
+	time.Sleep(600 * time.Millisecond)
+	client, hook := clientOf(t, server.Addr()), &leaving{read: make(chan struct{}), goOn: make(chan struct{})}
+	client.AddHook(hook)
+	leaves := queueOf(storeWith(t, client, opts...))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { _, err := leaves.Take(ctx); ended <- err }()
+	select {
+	case <-hook.read:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the task was not claimed")
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	close(hook.goOn)
+	if l := wantTask(t, queueOf(storeOn(t, server.Addr(), opts...)), "a"); !l.Again {
+		t.Error("a task of a dead worker is handed out as new")
 	}
 }

@@ -199,8 +199,12 @@ func (l *takeQueue) fail(err error) {
 }
 
 // giveBack releases an entry if its Take does not wait any more. If that fails, the task comes back
-// when its lease expires.
+// when its lease expires. So does a task that another worker had, because a release would forget
+// that (Lease.Again).
 func (l *takeQueue) giveBack(ctx context.Context, t delivery) {
+	if t.count > 1 {
+		return
+	}
 	tasks := &l.store.tasks
 	_ = tasks.Release(context.WithoutCancel(ctx), tasks.lease(t))
 }

@@ -226,7 +226,7 @@ func (st *stream) event(frame []byte) error {
 	}
 	if st.log != nil {
 		st.begin()
-		seq, err := st.log.Append(st.session.ctx, st.key(), frame)
+		seq, err := st.logged(frame)
 		switch {
 		case err == nil:
 			st.seq = seq
@@ -240,6 +240,27 @@ func (st *stream) event(frame []byte) error {
 		return nil
 	}
 	return st.forgiven(st.pass(st.at, st.eventID(st.seq), st.seq, frame))
+}
+
+// answerPause is the pause before the second attempt to log an answer; doubled for each.
+const answerPause = 50 * time.Millisecond
+
+// logged appends a frame to the log. If that fails for an answer that no connection carries, logged
+// tries again for up to markTime, because the client can get the answer from nowhere else. The
+// caller holds st.mu.
+func (st *stream) logged(frame []byte) (seq uint64, err error) {
+	ctx, began := st.session.ctx, time.Now()
+	for pause := answerPause; ; pause *= 2 {
+		seq, err = st.log.Append(ctx, st.key(), frame)
+		if err == nil || !st.ended || st.at != nil || time.Since(began)+pause > markTime {
+			return seq, err
+		}
+		select {
+		case <-ctx.Done():
+			return seq, err
+		case <-time.After(pause):
+		}
+	}
 }
 
 // unlogged writes a frame that the log did not accept. The frame has no id, because the log will

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -219,6 +220,38 @@ func TestRelease(t *testing.T) {
 			}
 		})
 	}
+}
+
+// onceAway is a log that fails at the first answer.
+type onceAway struct {
+	*keeper
+	answers atomic.Int32
+}
+
+func (l *onceAway) Append(ctx context.Context, stream string, frame []byte) (uint64, error) {
+	if string(frame) == `{"a":1}` && l.answers.Add(1) == 1 {
+		return 0, errAway
+	}
+	return l.keeper.Append(ctx, stream, frame)
+}
+
+// TestAnswerIsLogged: a log that fails once does not lose the answer of a client that was sent away.
+func TestAnswerIsLogged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, &host{plan: polling, log: &onceAway{keeper: &keeper{}}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
+			transport.RequestFrom(ctx).Stream.Release()
+			time.Sleep(time.Minute)
+			return http.StatusOK, `{"a":1}`
+		}}, streamable.Config{})
+		defer s.stop()
+		c := s.carry(s.do(http.MethodPost, "x"), -1).wait()
+		time.Sleep(2 * time.Minute)
+		got := s.carry(s.do(http.MethodGet, "", "Last-Event-ID: "+c.events()[0].id), -1).wait().events()
+		if len(got) != 1 || got[0].data != `{"a":1}` {
+			t.Errorf("resumed with %v", got)
+		}
+	})
 }
 
 // TestCutsAndResumes: 10,000 events, many of them in a hurry, over a connection that breaks

@@ -239,7 +239,8 @@ func (f *Feed) pending() bool {
 }
 
 // drain is the goroutine that sends until nothing is pending. An error of sending or encoding stops
-// the feed.
+// the feed of a listen stream. In a session only that change is lost: the store of its events may be
+// unavailable for a moment, and the end of the session stops the feed.
 func (f *Feed) drain() {
 	defer f.hub.running.Done()
 	if f.stream != nil {
@@ -255,7 +256,10 @@ func (f *Feed) drain() {
 		}
 		ctx, out := f.ctx, f.out
 		f.mu.Unlock()
-		if err != nil || f.send(ctx, out, next) != nil {
+		if err == nil {
+			err = f.send(ctx, out, next)
+		}
+		if err != nil && f.stream != nil {
 			f.Stop()
 		}
 	}
