@@ -71,7 +71,7 @@ type callCtx struct {
 	chained bool                         // the chain of a call runs in it; set by serve
 	visited atomic.Pointer[settledVisit] // the page of URLRequired that this execution has settled; may be nil
 	roots   atomic.Pointer[callRoots]    // of Roots; nil until asked; only in the outermost callCtx
-	asks    atomic.Bool                  // a question was asked; see HasAsked; only in the outermost callCtx
+	asks    atomic.Bool                  // a question was asked; see hasAsked; only in the outermost callCtx
 	keying  sync.Mutex                   // guards keys
 	keys    map[string]bool              // keys of all questions of the call; nil until the first; only in the outermost callCtx
 }
@@ -108,7 +108,7 @@ func (b *componentHandler) Handle(ctx context.Context, c *engine.Call) (protocol
 	case *protocol.CustomParams:
 		return b.serve(&callCtx{Context: ctx, server: b.server, call: c, component: b}, p.Name, withoutMeta(p.Raw))
 	}
-	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", c.Params.Method())
+	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", protocol.MethodOf(c.Params))
 }
 
 // TaskPolicy returns the policy set with the Task option, or nil if calls of the component never
@@ -195,7 +195,7 @@ func (h *callCtx) method() string {
 	if h.inner != nil {
 		return protocol.MethodCallTool
 	}
-	return h.call.Params.Method()
+	return protocol.MethodOf(h.call.Params)
 }
 
 // pending reports whether the call of ctx waits for an answer.

@@ -38,13 +38,19 @@ func (s *Server) Claims() claim.Store {
 
 // CallInfoLite is the part of CallInfo that costs nothing to get.
 type CallInfoLite struct {
-	Principal   *Principal
-	Session     string // see CallInfo
-	Revision    string // for logs only
-	RemoteAddr  string
-	Task        string
-	ReplayCheck bool            // set in the check of WithReplayCheck: see InReplayCheck
-	Meta        json.RawMessage // as received, read-only; may be nil
+	Principal  *Principal
+	Session    string // see CallInfo
+	Revision   string // for logs only
+	RemoteAddr string
+	Task       string
+	Meta       json.RawMessage // as received, read-only; may be nil
+
+	// ReplayCheck is set if this execution only checks that the previous one can be replayed
+	// (WithReplayCheck). The result and the effects of such an execution are discarded.
+	ReplayCheck bool
+	// Asked is set if the call has asked the client for anything so far, or got an answer from a
+	// model. The result of such a call depends on more than its arguments.
+	Asked bool
 }
 
 // CallerLite returns the part of the caller's information that costs nothing to get. Outside a
@@ -57,33 +63,13 @@ func CallerLite(ctx context.Context) (b CallInfoLite) {
 	}
 	c := h.call
 	b.Session, b.RemoteAddr, b.Task, b.Meta = c.Session(), c.RemoteAddr(), c.Task(), c.Meta.Raw
-	b.Revision, b.ReplayCheck = c.Dialect.String(), c.InReplayCheck()
+	b.Revision, b.ReplayCheck, b.Asked = c.Dialect.String(), c.InReplayCheck(), h.hasAsked()
 	return b
 }
 
-// CallRevision returns the revision of the call, or "" outside a call. Like
-// CallInfoLite.Revision, it is for logs only.
-func CallRevision(ctx context.Context) string {
-	if h := callCtxFrom(ctx); h != nil && h.call != nil {
-		return h.call.Dialect.String()
-	}
-	return ""
-}
-
-// InReplayCheck reports whether this execution only checks that the previous one can be replayed
-// (WithReplayCheck). The result and the effects of such an execution are discarded.
-func InReplayCheck(ctx context.Context) bool {
-	h := callCtxFrom(ctx)
-	return h != nil && h.call != nil && h.call.InReplayCheck()
-}
-
-// HasAsked reports whether the call has asked the client for anything so far, or got an answer from
-// a model. The result of such a call depends on more than its arguments.
-func HasAsked(ctx context.Context) bool {
-	h := callCtxFrom(ctx)
-	if h == nil || h.call == nil {
-		return false
-	}
+// hasAsked reports whether the call has asked the client for anything so far, or got an answer from
+// a model.
+func (h *callCtx) hasAsked() bool {
 	top := h.top()
 	return top.asks.Load() || top.roots.Load() != nil || h.call.Round > 0
 }
@@ -134,7 +120,7 @@ func IsSecretName(name string) bool { return secretname.Is(name) }
 // OutputChecker returns a function that checks results of the tool that ctx calls against its
 // output schema. It takes both in the form of the call's revision, because some revisions wrap
 // lists and scalars in an object. OutputChecker compiles the schema, so middleware should keep
-// the function, one for each component and CallRevision. If the revision does not list an output
+// the function, one for each component and revision. If the revision does not list an output
 // schema, the function is nil.
 func OutputChecker(ctx context.Context) (check func(structured json.RawMessage) error, err error) {
 	h := callCtxFrom(ctx)

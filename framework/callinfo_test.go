@@ -49,9 +49,6 @@ func TestCallerLite(t *testing.T) {
 		var info *framework.CallInfo
 		s := build(t, quiet().Use(seeing(func(ctx context.Context, _ *framework.Call) {
 			lite, info = framework.CallerLite(ctx), framework.Caller(ctx)
-			if framework.CallRevision(ctx) != lite.Revision || framework.InReplayCheck(ctx) {
-				t.Errorf("CallRevision %q, InReplayCheck %t", framework.CallRevision(ctx), framework.InReplayCheck(ctx))
-			}
 		})).Add(framework.Tool("t", none)))
 		p := dial(t, s, rev, as(&framework.Principal{Subject: "ann"}), withMeta("a", `1`))
 		p.with(&transport.Request{Fields: transport.HeaderFields{}, RemoteAddr: "192.0.2.1:1"})
@@ -61,9 +58,6 @@ func TestCallerLite(t *testing.T) {
 			t.Errorf("%+v\n%+v", lite, info)
 		}
 	})
-	if framework.CallRevision(t.Context()) != "" || framework.InReplayCheck(t.Context()) {
-		t.Error("outside of a call there is a revision, or a replay check")
-	}
 	if got := framework.CallerLite(transport.WithPrincipal(t.Context(), &framework.Principal{Subject: "ann"})); got.Principal.Subject != "ann" || got.Session != "" {
 		t.Errorf("outside of a call: %+v", got)
 	}
@@ -93,7 +87,7 @@ func TestAsked(t *testing.T) {
 	} {
 		bothEras(t, func(t *testing.T, rev protocol.Revision) {
 			asked := false
-			s := build(t, quiet().Use(seeing(func(ctx context.Context, _ *framework.Call) { asked = framework.HasAsked(ctx) })).Add(doing(tt.fn)))
+			s := build(t, quiet().Use(seeing(func(ctx context.Context, _ *framework.Call) { asked = framework.CallerLite(ctx).Asked })).Add(doing(tt.fn)))
 			p := dial(t, s, rev, withCaps(`{"elicitation":{},"roots":{"listChanged":true}}`), answering(func(method string, _ rawJSON) string {
 				if method == "roots/list" {
 					return `"result":{"roots":[]}`
@@ -108,7 +102,7 @@ func TestAsked(t *testing.T) {
 			}
 		})
 	}
-	if framework.HasAsked(t.Context()) {
+	if framework.CallerLite(t.Context()).Asked {
 		t.Error("asked outside of a call")
 	}
 }

@@ -63,7 +63,7 @@ func TestServerOfCarriers(t *testing.T) {
 // counter counts how often it was released.
 type counter int
 
-// Release implements transport.Releaser.
+// Release implements the Stream of transport.Request.
 func (c *counter) Release() { *c++ }
 
 func TestReleaseStream(t *testing.T) {

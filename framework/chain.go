@@ -28,8 +28,8 @@ type Middleware struct {
 	PerCall bool // set by OncePerCall
 	Wrap    func(next Handler) Handler
 
-	only kind // kinds of calls that pass the step; 0 means all
-	from Origin
+	only kind   // kinds of calls that pass the step; 0 means all
+	from string // see Step.Origin
 	of   kind   // kind of the calls of its chain
 	at   string // call site that added it to the app
 }
@@ -213,11 +213,11 @@ func arranged(k kind, app, group, own []Middleware) []Middleware {
 		steps[i].of = k
 		switch {
 		case i < len(app):
-			steps[i].from = OriginApp
+			steps[i].from = originApp
 		case i < len(app)+len(group):
-			steps[i].from = OriginGroup
+			steps[i].from = originGroup
 		default:
-			steps[i].from = OriginComponent
+			steps[i].from = originComponent
 		}
 	}
 	steps = slices.DeleteFunc(steps, func(m Middleware) bool { return !m.meets(k) })
@@ -326,7 +326,7 @@ func (m *member) broken(b *builder) faultFunc {
 	return func(step Middleware, problem string) {
 		fault := step.appFault(problem)
 		switch {
-		case step.from != OriginApp:
+		case step.from != originApp:
 			m.fault(b, "", problem, "")
 		case !slices.Contains(b.faults, fault):
 			b.faults = append(b.faults, fault)

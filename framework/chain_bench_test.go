@@ -76,7 +76,6 @@ func TestChainAllocatesNothing(t *testing.T) {
 				}
 			},
 			"CallerLite":      func() { _ = CallerLite(ctx) },
-			"HasAsked":        func() { _ = HasAsked(ctx) },
 			"RedactArguments": func() { _, _ = RedactArguments(ctx, call.Arguments) },
 			"OutcomeOf":       func() { _ = OutcomeOf(ctx, &Result{}, nil) },
 		} {

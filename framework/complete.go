@@ -80,7 +80,7 @@ func (m *member) completing(b *builder, complete entryCompleter) entryCompleter 
 	run, bound := compose(innermost, steps, m.broken(b)), m.handler
 	return func(ctx context.Context, c *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error) {
 		h := &callCtx{Context: ctx, server: bound.server, call: c, component: bound}
-		h.seen = Call{Method: p.Method(), Name: bound.info.Name, Arguments: given(p), ID: c.ID(), Component: bound.info}
+		h.seen = Call{Method: protocol.MethodOf(p), Name: bound.info.Name, Arguments: given(p), ID: c.ID(), Component: bound.info}
 		result, err := run(h, &h.seen)
 		if err == nil && result.Body == nil {
 			err = fmt.Errorf("a middleware of %s %q answered a completion without a body", bound.noun, bound.info.Name)

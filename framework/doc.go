@@ -105,7 +105,7 @@
 //     results; [OncePerCall] for steps that must not run again in later rounds
 //   - attach: [App.Use], [With], [App.UseFrames] for raw frames
 //   - order: a [Phase] each, [PhaseTrace] outermost; [Server.Inspect] shows the chain
-//   - inspect a call: [Call], [Result], [OutcomeOf], [CallerLite], [HasAsked]
+//   - inspect a call: [Call], [Result], [OutcomeOf], [CallerLite]
 //   - keep secrets out of your own logs: [RedactArguments], [RedactName], [RedactText],
 //     [IsSecretName]
 //

@@ -35,20 +35,17 @@ type Inspected struct {
 // Step describes one step of a chain.
 type Step struct {
 	Name    string
-	Origin  Origin
-	Phase   Phase // for the engine's own steps PhaseApp, which has no meaning there
+	Origin  string // "engine", "app", "group" or "component": the part of the program that added the step
+	Phase   Phase  // for the engine's own steps PhaseApp, which has no meaning there
 	PerCall bool
 }
 
-// Origin is the part of the program that added a step to a chain.
-type Origin string
-
-// The origins. The engine's own steps are outside all others.
+// Values of Step.Origin. The engine's own steps are outside all others.
 const (
-	OriginEngine    Origin = "engine"
-	OriginApp       Origin = "app"
-	OriginGroup     Origin = "group"
-	OriginComponent Origin = "component"
+	originEngine    = "engine"
+	originApp       = "app"
+	originGroup     = "group"
+	originComponent = "component"
 )
 
 // String returns the name of the phase: "app", "trace" and so on.
@@ -100,9 +97,9 @@ func (b *componentHandler) inspected(e *catalog.Entry) Inspected {
 // panics of everything else. In the second, the catalog hides components from callers who lack
 // their scopes.
 func stepsOf(steps []Middleware, timeout time.Duration) []Step {
-	all := []Step{{Name: "recovery", Origin: OriginEngine}, {Name: "scopes", Origin: OriginEngine}}
+	all := []Step{{Name: "recovery", Origin: originEngine}, {Name: "scopes", Origin: originEngine}}
 	if timeout > 0 {
-		all = append(all, Step{Name: "timeout " + timeout.String(), Origin: OriginEngine})
+		all = append(all, Step{Name: "timeout " + timeout.String(), Origin: originEngine})
 	}
 	for _, m := range steps {
 		all = append(all, Step{Name: m.Name, Origin: m.from, Phase: m.Phase, PerCall: m.PerCall})

@@ -13,7 +13,7 @@ import (
 func steps(chain []framework.Step) string {
 	var all []string
 	for _, s := range chain {
-		text := string(s.Origin) + ":" + s.Phase.String() + ":" + s.Name
+		text := s.Origin + ":" + s.Phase.String() + ":" + s.Name
 		if s.PerCall {
 			text += ":once"
 		}

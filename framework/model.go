@@ -49,7 +49,7 @@ func WithModel(m Model) AppOption {
 func (h *callCtx) askModel(ctx context.Context, m Model, key string, p protocol.Params) (protocol.Result, error) {
 	asked, ok := p.(*protocol.CreateMessageParams)
 	if !ok {
-		return nil, fmt.Errorf("a model cannot answer %s", p.Method())
+		return nil, fmt.Errorf("a model cannot answer %s", protocol.MethodOf(p))
 	}
 	journal := journalDialect()
 	raw, err := h.call.Once(ctx, key+"/model", func(ctx context.Context) ([]byte, error) {

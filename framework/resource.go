@@ -198,7 +198,7 @@ func (r *reading) answer(ctx context.Context, uri string, v reflect.Value) (*Res
 		return nil, NotFoundf("resource not found")
 	}
 	cache := r.cache
-	if HasAsked(ctx) { // the result depends on the answer of one user
+	if h := callCtxFrom(ctx); h != nil && h.call != nil && h.hasAsked() { // the result depends on the answer of one user
 		cache = protocol.CacheHints{Private: true}
 	}
 	return &Result{Body: &protocol.ReadResourceResult{Contents: items, Cache: cache}}, nil

@@ -91,7 +91,7 @@ func witnessing(steps []Middleware, report faultFunc) Handler {
 func (s *Server) denied(ctx context.Context, c *engine.Call, e *catalog.Entry, name string, absent error) error {
 	if b, ok := e.Handler.(*componentHandler); ok && b.witnesses != nil {
 		h := &callCtx{Context: ctx, server: s, call: c, component: b}
-		h.seen = Call{Method: c.Params.Method(), Name: name, ID: c.ID(), Component: b.info}
+		h.seen = Call{Method: methodName(c), Name: name, ID: c.ID(), Component: b.info}
 		_, err := guarded(h, b.witnesses, &h.seen)
 		if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
 			s.logFailure(ctx, c, panicked, b.noun, b.info.Name)
@@ -103,10 +103,10 @@ func (s *Server) denied(ctx context.Context, c *engine.Call, e *catalog.Entry, n
 	return absent
 }
 
-// CheckServable returns an error if transports that serve the public must refuse to serve the app.
+// servable returns an error if transports that serve the public must refuse to serve the app.
 // There are two such cases. The authenticator may not be configured, and would refuse every
 // request. Or a component needs scopes, but the app does not have an authenticator.
-func (s *Server) CheckServable() error {
+func (s *Server) servable() error {
 	if err := s.cfg.unready(); err != nil {
 		return fmt.Errorf("framework: WithAuth: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -65,10 +66,6 @@ type Server struct {
 }
 
 var _ transport.Server = (*Server)(nil)
-
-// Title returns the display name set with WithTitle, or "". It is public: the landing page for
-// browsers shows it without authentication.
-func (s *Server) Title() string { return s.cfg.title }
 
 // errNotBuilt is the error of a Server that was not made by Build.
 var errNotBuilt = errors.New("framework: the server was not built")
@@ -345,6 +342,8 @@ func (s *Server) Services() transport.Services {
 		Authenticator: s.cfg.auth, Events: s.events,
 		Closing: s.engine.Closing(), Abandoned: s.engine.Abandoned(),
 		Warn:     func(text string) { s.Logger().Warn(text) },
+		Title:    s.cfg.title,
+		Servable: s.servable,
 		Sessions: s.sessions, Changes: s.changes, Adopt: s.adopt,
 	}
 }
@@ -378,7 +377,7 @@ func methodName(c *engine.Call) string {
 	if c == nil || c.Params == nil {
 		return ""
 	}
-	return c.Params.Method()
+	return protocol.MethodOf(c.Params)
 }
 
 // rootsChanged calls the app's functions with the server in their context.

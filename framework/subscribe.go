@@ -11,7 +11,7 @@ import (
 func (b *componentHandler) subscribing(allow func(ctx context.Context, uri string) error) func(context.Context, *engine.Call, string) error {
 	return func(ctx context.Context, c *engine.Call, uri string) error {
 		h := &callCtx{Context: ctx, server: b.server, call: c, component: b}
-		h.seen = Call{Method: c.Params.Method(), Name: b.info.Name, ID: c.ID(), Component: b.info}
+		h.seen = Call{Method: methodName(c), Name: b.info.Name, ID: c.ID(), Component: b.info}
 		_, err := guarded(h, func(ctx context.Context, uri string) (struct{}, error) {
 			return struct{}{}, allow(ctx, uri)
 		}, uri)

@@ -254,7 +254,7 @@ type templateCall struct {
 func (t *templateCall) Handle(ctx context.Context, c *engine.Call) (protocol.Result, error) {
 	p, ok := c.Params.(*protocol.ReadResourceParams)
 	if !ok {
-		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", c.Params.Method())
+		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", protocol.MethodOf(c.Params))
 	}
 	h := &callCtx{Context: ctx, server: t.component.server, call: c, component: t.component, uri: p.URI, vars: t.vars}
 	return t.component.serve(h, p.URI, nil)

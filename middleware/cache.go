@@ -74,7 +74,7 @@ func (c *cache) wrap(next framework.Handler) framework.Handler {
 			return &framework.Result{Body: known}, nil
 		}
 		result, err := next(ctx, call)
-		if framework.OutcomeOf(ctx, result, err) != framework.OutcomeOK || framework.HasAsked(ctx) {
+		if framework.OutcomeOf(ctx, result, err) != framework.OutcomeOK || framework.CallerLite(ctx).Asked {
 			return result, err
 		}
 		if tool, ok := result.Body.(*protocol.CallToolResult); ok && sizeOf(tool) <= maxCached {

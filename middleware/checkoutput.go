@@ -49,7 +49,7 @@ type outputCheck struct {
 func (c *outputCheck) of(ctx context.Context) (func(json.RawMessage) error, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	revision := framework.CallRevision(ctx)
+	revision := framework.CallerLite(ctx).Revision
 	if check, known := c.checks[revision]; known {
 		return check, nil
 	}

@@ -28,7 +28,7 @@ func Concurrency(running, waiting int) framework.Middleware {
 	b := &bulkhead{free: running, room: waiting}
 	return framework.Middleware{Name: "concurrency", Phase: framework.PhaseLimit, Wrap: func(next framework.Handler) framework.Handler {
 		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
-			if ctx.Value(b) != nil || framework.InReplayCheck(ctx) { // within a call that already has a slot
+			if ctx.Value(b) != nil || framework.CallerLite(ctx).ReplayCheck { // within a call that already has a slot
 				return next(ctx, call)
 			}
 			if err := b.enter(ctx); err != nil {

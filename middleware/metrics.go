@@ -74,7 +74,7 @@ func (m *measuring) around(next framework.Handler) framework.Handler {
 		outcome := outcomePanic
 		defer func() { // deferred, because a call that panics is counted also; the engine recovers the panic
 			if outcome != framework.OutcomePending {
-				l := labels{call.Method, framework.CallRevision(ctx), outcome}
+				l := labels{call.Method, framework.CallerLite(ctx).Revision, outcome}
 				m.duration.Record(ctx, time.Since(began).Seconds(), m.options(l, call)...)
 			}
 		}()

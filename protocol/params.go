@@ -8,10 +8,10 @@ import (
 
 // Params are the parameters of one request or notification, without _meta, which is RequestMeta.
 // The interface is sealed: a type switch over the types of this package is complete.
-type Params interface {
-	Method() string
-	params()
-}
+type Params interface{ method() string }
+
+// MethodOf returns the method of the request or notification that has the parameters p.
+func MethodOf(p Params) string { return p.method() }
 
 // RequestMeta is the _meta of a request or notification.
 type RequestMeta struct {
@@ -233,131 +233,35 @@ type CustomParams struct {
 	Raw  json.RawMessage
 }
 
-// Method returns "initialize".
-func (*InitializeParams) Method() string { return MethodInitialize }
-
-// Method returns "server/discover".
-func (*DiscoverParams) Method() string { return MethodDiscover }
-
-// Method returns "ping".
-func (*PingParams) Method() string { return MethodPing }
-
-// Method returns the method of the request for the list p.Kind.
-func (p *ListParams) Method() string { return p.Kind.Method() }
-
-// Method returns "tools/call".
-func (*CallToolParams) Method() string { return MethodCallTool }
-
-// Method returns "resources/read".
-func (*ReadResourceParams) Method() string { return MethodReadResource }
-
-// Method returns "prompts/get".
-func (*GetPromptParams) Method() string { return MethodGetPrompt }
-
-// Method returns "resources/subscribe".
-func (*SubscribeParams) Method() string { return MethodSubscribe }
-
-// Method returns "resources/unsubscribe".
-func (*UnsubscribeParams) Method() string { return MethodUnsubscribe }
-
-// Method returns "subscriptions/listen".
-func (*ListenParams) Method() string { return MethodListen }
-
-// Method returns "completion/complete".
-func (*CompleteParams) Method() string { return MethodComplete }
-
-// Method returns "logging/setLevel".
-func (*SetLevelParams) Method() string { return MethodSetLevel }
-
-// Method returns "tasks/get".
-func (*GetTaskParams) Method() string { return MethodGetTask }
-
-// Method returns "tasks/result".
-func (*TaskResultParams) Method() string { return MethodTaskResult }
-
-// Method returns "tasks/list".
-func (*ListTasksParams) Method() string { return MethodListTasks }
-
-// Method returns "tasks/cancel".
-func (*CancelTaskParams) Method() string { return MethodCancelTask }
-
-// Method returns "tasks/update".
-func (*UpdateTaskParams) Method() string { return MethodUpdateTask }
-
-// Method returns "sampling/createMessage".
-func (*CreateMessageParams) Method() string { return MethodCreateMessage }
-
-// Method returns "roots/list".
-func (*ListRootsParams) Method() string { return MethodListRoots }
-
-// Method returns "elicitation/create".
-func (*ElicitParams) Method() string { return MethodElicit }
-
-// Method returns "notifications/initialized".
-func (*InitializedParams) Method() string { return NotificationInitialized }
-
-// Method returns "notifications/cancelled".
-func (*CancelledParams) Method() string { return NotificationCancelled }
-
-// Method returns "notifications/progress".
-func (*ProgressParams) Method() string { return NotificationProgress }
-
-// Method returns "notifications/message".
-func (*LogParams) Method() string { return NotificationMessage }
-
-// Method returns the method of the list_changed notification for p.Kind.
-func (p *ListChangedParams) Method() string { return p.Kind.Changed() }
-
-// Method returns "notifications/resources/updated".
-func (*ResourceUpdatedParams) Method() string { return NotificationResourceUpdated }
-
-// Method returns "notifications/roots/list_changed".
-func (*RootsChangedParams) Method() string { return NotificationRootsChanged }
-
-// Method returns "notifications/elicitation/complete".
-func (*ElicitationCompleteParams) Method() string { return NotificationElicitationComplete }
-
-// Method returns "notifications/tasks/status".
-func (*TaskStatusParams) Method() string { return NotificationTaskStatus }
-
-// Method returns "notifications/tasks".
-func (*TaskParams) Method() string { return NotificationTask }
-
-// Method returns "notifications/subscriptions/acknowledged".
-func (*AcknowledgedParams) Method() string { return NotificationAcknowledged }
-
-// Method returns p.Name.
-func (p *CustomParams) Method() string { return p.Name }
-
-func (*InitializeParams) params()          {}
-func (*DiscoverParams) params()            {}
-func (*PingParams) params()                {}
-func (*ListParams) params()                {}
-func (*CallToolParams) params()            {}
-func (*ReadResourceParams) params()        {}
-func (*GetPromptParams) params()           {}
-func (*SubscribeParams) params()           {}
-func (*UnsubscribeParams) params()         {}
-func (*ListenParams) params()              {}
-func (*CompleteParams) params()            {}
-func (*SetLevelParams) params()            {}
-func (*GetTaskParams) params()             {}
-func (*TaskResultParams) params()          {}
-func (*ListTasksParams) params()           {}
-func (*CancelTaskParams) params()          {}
-func (*UpdateTaskParams) params()          {}
-func (*CreateMessageParams) params()       {}
-func (*ListRootsParams) params()           {}
-func (*ElicitParams) params()              {}
-func (*InitializedParams) params()         {}
-func (*CancelledParams) params()           {}
-func (*ProgressParams) params()            {}
-func (*LogParams) params()                 {}
-func (*ListChangedParams) params()         {}
-func (*ResourceUpdatedParams) params()     {}
-func (*RootsChangedParams) params()        {}
-func (*ElicitationCompleteParams) params() {}
-func (*TaskStatusParams) params()          {}
-func (*TaskParams) params()                {}
-func (*AcknowledgedParams) params()        {}
-func (*CustomParams) params()              {}
+func (*InitializeParams) method() string          { return MethodInitialize }
+func (*DiscoverParams) method() string            { return MethodDiscover }
+func (*PingParams) method() string                { return MethodPing }
+func (p *ListParams) method() string              { return p.Kind.Method() }
+func (*CallToolParams) method() string            { return MethodCallTool }
+func (*ReadResourceParams) method() string        { return MethodReadResource }
+func (*GetPromptParams) method() string           { return MethodGetPrompt }
+func (*SubscribeParams) method() string           { return MethodSubscribe }
+func (*UnsubscribeParams) method() string         { return MethodUnsubscribe }
+func (*ListenParams) method() string              { return MethodListen }
+func (*CompleteParams) method() string            { return MethodComplete }
+func (*SetLevelParams) method() string            { return MethodSetLevel }
+func (*GetTaskParams) method() string             { return MethodGetTask }
+func (*TaskResultParams) method() string          { return MethodTaskResult }
+func (*ListTasksParams) method() string           { return MethodListTasks }
+func (*CancelTaskParams) method() string          { return MethodCancelTask }
+func (*UpdateTaskParams) method() string          { return MethodUpdateTask }
+func (*CreateMessageParams) method() string       { return MethodCreateMessage }
+func (*ListRootsParams) method() string           { return MethodListRoots }
+func (*ElicitParams) method() string              { return MethodElicit }
+func (*InitializedParams) method() string         { return NotificationInitialized }
+func (*CancelledParams) method() string           { return NotificationCancelled }
+func (*ProgressParams) method() string            { return NotificationProgress }
+func (*LogParams) method() string                 { return NotificationMessage }
+func (p *ListChangedParams) method() string       { return p.Kind.Changed() }
+func (*ResourceUpdatedParams) method() string     { return NotificationResourceUpdated }
+func (*RootsChangedParams) method() string        { return NotificationRootsChanged }
+func (*ElicitationCompleteParams) method() string { return NotificationElicitationComplete }
+func (*TaskStatusParams) method() string          { return NotificationTaskStatus }
+func (*TaskParams) method() string                { return NotificationTask }
+func (*AcknowledgedParams) method() string        { return NotificationAcknowledged }
+func (p *CustomParams) method() string            { return p.Name }

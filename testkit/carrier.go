@@ -246,14 +246,11 @@ type known struct {
 	principal *transport.Principal
 }
 
-// CheckServable returns nil. A session without a principal is anonymous on purpose, so scopes
-// without an authenticator are not an error.
-func (k *known) CheckServable() error { return nil }
-
-// Services returns the server's services, with the session's authenticator.
+// Services returns the server's services, with the session's authenticator. A session without a
+// principal is anonymous on purpose, so scopes without an authenticator are not an error.
 func (k *known) Services() transport.Services {
 	s := k.Server.Services()
-	s.Authenticator = nil
+	s.Authenticator, s.Servable = nil, nil
 	if k.principal != nil {
 		s.Authenticator = k
 	}

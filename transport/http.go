@@ -62,19 +62,16 @@ type Request struct {
 	// header does not describe the frame.
 	Sessions Sessions
 
-	// Stream is the response, if it may end before the answer; otherwise nil.
-	Stream Releaser
+	// Stream is the response, if it may end before the answer, because the client comes back for the
+	// rest (2025-11-25 basic/transports, SEP-1699); otherwise nil. Release may be called by any
+	// goroutine, at any time. Further calls have no effect.
+	Stream interface{ Release() }
 
 	// Outer is the context without anything of this request; see WithoutRequest. It may be nil.
 	Outer context.Context //nolint:containedctx // what a request lets go of when it outlives itself
 
 	first carried // the context that WithRequest made first
 }
-
-// Releaser is a response that may end early, because the client comes back for the rest (2025-11-25
-// basic/transports, SEP-1699). Release may be called by any goroutine, at any time. Further calls have
-// no effect.
-type Releaser interface{ Release() }
 
 // carried is a context with a Request. It is part of the Request, which saves an allocation, because
 // most requests are put into exactly one context.
@@ -179,6 +176,11 @@ type Services struct {
 	// Warn logs a warning, such as that a host name was refused. It is safe for concurrent use. A
 	// carrier logs some hundred warnings at most.
 	Warn func(text string)
+	// Title is the title for users, which pages show that anyone can read. It may be empty.
+	Title string
+	// Servable returns why transports that serve the public must refuse to serve the host, or nil.
+	// A nil Servable means that they may.
+	Servable func() error
 
 	// Sessions stores what other processes need to serve a session of this one. If it is nil, only
 	// this process serves its sessions. Otherwise Events is also shared, and the two fields below

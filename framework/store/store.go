@@ -30,18 +30,15 @@ type Store interface {
 	io.Closer
 }
 
-// Driver opens the store at a URL of its scheme.
-type Driver func(ctx context.Context, url string) (Store, error)
-
 var (
 	mu      sync.RWMutex // guards drivers
-	drivers = map[string]Driver{}
+	drivers = map[string]func(ctx context.Context, url string) (Store, error){}
 )
 
-// Register sets the driver for a scheme, which is in lower case. Packages of stores call it when
-// they are initialized. Register panics if open is nil, or if the scheme is empty or already has a
+// Register sets the driver for a scheme, in lower case. The driver opens the store at a URL of that
+// scheme. Packages of stores call Register when they are initialized. Register panics if open is nil, or if the scheme is empty or already has a
 // driver.
-func Register(scheme string, open Driver) {
+func Register(scheme string, open func(ctx context.Context, url string) (Store, error)) {
 	mu.Lock()
 	defer mu.Unlock()
 	if open == nil || scheme == "" || drivers[scheme] != nil {

@@ -112,7 +112,7 @@ func TestForgottenSetup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, err := framework.New("auth", "1", framework.WithAuth(c.a)).Build()
-			if err != nil || server.CheckServable() != nil {
+			if err != nil || server.Services().Servable() != nil {
 				t.Fatalf("it does not serve: %v", err)
 			}
 			_, err = framework.New("auth", "1", framework.WithStrict(), framework.WithAuth(c.a)).Build()

@@ -8,21 +8,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// ApprovalKind is the kind of a question.
-type ApprovalKind string
-
-// The kinds of questions of a server.
-const (
-	ApproveForm   ApprovalKind = "form"   // the user is to fill in a form
-	ApproveURL    ApprovalKind = "url"    // the user is to visit a page
-	ApproveSample ApprovalKind = "sample" // the client's model is to answer
-	ApproveRoots  ApprovalKind = "roots"  // the server wants the directories that it may work in
-)
-
 // Approval describes a question of the server before its handler runs. The values that it points to
 // are shared with the handler and must not be changed.
 type Approval struct {
-	Kind    ApprovalKind
+	// Kind is "form" if the user is to fill in a form, "url" if the user is to visit a page, "sample"
+	// if the client's model is to answer, and "roots" if the server wants the directories that it
+	// may work in.
+	Kind    string
 	Message string         // message of a form or page; for sampling, the text of the last message
 	URL     string         // full URL of a page
 	Host    string         // host of URL, with its port: what a user should check
@@ -57,7 +49,7 @@ func (c *Client) approved(ctx context.Context, a *Approval) error {
 // URL of a page is not absolute, because a user could not judge or visit it (2025-11-25
 // client/elicitation).
 func elicitApproval(q *ElicitRequest) (*Approval, error) {
-	a := &Approval{Kind: ApproveForm, Message: q.Message, Elicit: q}
+	a := &Approval{Kind: "form", Message: q.Message, Elicit: q}
 	if q.URL == "" {
 		return a, nil
 	}
@@ -65,12 +57,12 @@ func elicitApproval(q *ElicitRequest) (*Approval, error) {
 	if err != nil || u.Scheme == "" || u.Host == "" {
 		return nil, protocol.Faultf(protocol.FaultInvalidParams, "the URL of the question is not an absolute one")
 	}
-	a.Kind, a.URL, a.Host = ApproveURL, q.URL, u.Host
+	a.Kind, a.URL, a.Host = "url", q.URL, u.Host
 	return a, nil
 }
 
 func sampleApproval(q *SampleRequest) *Approval {
-	a := &Approval{Kind: ApproveSample, Sample: q}
+	a := &Approval{Kind: "sample", Sample: q}
 	if n := len(q.Messages); n > 0 {
 		a.Message = textOf(q.Messages[n-1].Blocks())
 	}

@@ -48,16 +48,16 @@ func put(f *fake, era, method, params string) (result string, code int) {
 // seenBy is what the hook was told.
 func seenBy(a *client.Approval) string {
 	switch a.Kind {
-	case client.ApproveForm:
+	case "form":
 		return fmt.Sprintf("form %s %v", a.Message, strings.Contains(string(a.Elicit.Schema), `"n"`))
-	case client.ApproveURL:
+	case "url":
 		return fmt.Sprintf("url %s %s %s %s", a.Message, a.URL, a.Host, a.Elicit.ID)
-	case client.ApproveSample:
+	case "sample":
 		s := a.Sample
 		return fmt.Sprintf("sample %s %s %d %v %v %s %s %s %s %s", a.Message, s.System, s.MaxTokens, *s.Temperature,
 			s.StopSequences, s.IncludeContext, s.Metadata, s.Preferences.Hints[0], s.Tools[0].Name, s.ToolChoice)
 	default:
-		return string(a.Kind)
+		return a.Kind
 	}
 }
 

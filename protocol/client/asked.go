@@ -217,14 +217,14 @@ func (c *Client) handle(ctx context.Context, params protocol.Params) (protocol.R
 	case *protocol.ListRootsParams:
 		return c.listRoots(ctx, p)
 	}
-	return nil, unknown(params.Method())
+	return nil, unknown(protocol.MethodOf(params))
 }
 
 // elicit asks the function of Approve and then the handler of OnElicit. A refusal by Approve is an
 // answer, not an error.
 func (c *Client) elicit(ctx context.Context, p *protocol.ElicitParams) (protocol.Result, error) {
 	if c.config.elicit == nil {
-		return nil, unknown(p.Method())
+		return nil, unknown(protocol.MethodOf(p))
 	}
 	if p.URL != "" && !c.can.ElicitURL {
 		return nil, protocol.Faultf(protocol.FaultInvalidParams, "the client did not declare elicitation by URL")
@@ -288,7 +288,7 @@ func (c *Client) filledIn(schema []byte, answer map[string]any) (json.RawMessage
 // error that wraps ErrRejected.
 func (c *Client) sample(ctx context.Context, p *protocol.CreateMessageParams) (protocol.Result, error) {
 	if c.config.sample == nil {
-		return nil, unknown(p.Method())
+		return nil, unknown(protocol.MethodOf(p))
 	}
 	q := &SampleRequest{
 		Messages: p.Messages, System: p.System, MaxTokens: p.MaxTokens, Tools: p.Tools,
@@ -313,9 +313,9 @@ func (c *Client) sample(ctx context.Context, p *protocol.CreateMessageParams) (p
 // listRoots is like sample, for the handler of OnRoots.
 func (c *Client) listRoots(ctx context.Context, p *protocol.ListRootsParams) (protocol.Result, error) {
 	if c.config.roots == nil {
-		return nil, unknown(p.Method())
+		return nil, unknown(protocol.MethodOf(p))
 	}
-	if err := c.approved(ctx, &Approval{Kind: ApproveRoots}); err != nil {
+	if err := c.approved(ctx, &Approval{Kind: "roots"}); err != nil {
 		return nil, err
 	}
 	roots, err := c.config.roots(ctx)

@@ -139,14 +139,14 @@ func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, 
 	defer done()
 	if !h.quiet && !h.once {
 		if err := c.renewed(ctx); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.Method(), err)
+			return nil, fmt.Errorf("%s: %w", protocol.MethodOf(p), err)
 		}
 	}
 	raw, err := c.attempt(ctx, d, p, h)
 	if err == nil || h.quiet || h.once {
 		return raw, err
 	}
-	if again, failed := c.remedy(ctx, d, p.Method(), err); failed != nil {
+	if again, failed := c.remedy(ctx, d, protocol.MethodOf(p), err); failed != nil {
 		return nil, fmt.Errorf("%w; %w", err, failed)
 	} else if !again {
 		return nil, err
@@ -159,7 +159,7 @@ func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, 
 // owns the removal. If ctx ends first, the waiter has been removed when giveUp runs, so a late
 // answer is dropped.
 func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (json.RawMessage, error) {
-	id, m := c.link.nextID(), c.meta(d, h.tasks || isTaskMethod(p.Method()))
+	id, m := c.link.nextID(), c.meta(d, h.tasks || isTaskMethod(protocol.MethodOf(p)))
 	if h.progress != nil {
 		m.ProgressToken = id
 		stop := c.progress.want(id, h.progress, h.wish != nil)
@@ -175,7 +175,7 @@ func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Par
 	}
 	w, err := c.link.await(ctx, id)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.Method(), err)
+		return nil, fmt.Errorf("%s: %w", protocol.MethodOf(p), err)
 	}
 	w.ahead = h.quiet || h.once
 	got, err := c.link.roundTrip(ctx, w, frame)
@@ -183,10 +183,10 @@ func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Par
 		if ctx.Err() != nil {
 			c.giveUp(d, id, h)
 		}
-		return nil, fmt.Errorf("%s: %w", p.Method(), err)
+		return nil, fmt.Errorf("%s: %w", protocol.MethodOf(p), err)
 	}
 	if got.msg.Kind == jsonrpc.Failure {
-		return nil, fmt.Errorf("%s: %w", p.Method(), refusal(d, got))
+		return nil, fmt.Errorf("%s: %w", protocol.MethodOf(p), refusal(d, got))
 	}
 	return got.msg.Result, nil
 }
@@ -207,9 +207,9 @@ func refusal(d *dialect.Dialect, got answer) error {
 func appendRequest(d *dialect.Dialect, id jsonrpc.ID, p protocol.Params, m *protocol.RequestMeta) ([]byte, error) {
 	params, err := d.AppendParams(nil, p, m)
 	if err != nil {
-		return nil, fmt.Errorf("client: encoding %s: %w", p.Method(), err)
+		return nil, fmt.Errorf("client: encoding %s: %w", protocol.MethodOf(p), err)
 	}
-	return jsonrpc.AppendRequest(nil, id, p.Method(), params), nil
+	return jsonrpc.AppendRequest(nil, id, protocol.MethodOf(p), params), nil
 }
 
 // ask sends one request, in several rounds if the server asks questions, and decodes its result.
@@ -219,7 +219,7 @@ func ask[R protocol.Result](ctx context.Context, c *Client, p protocol.Params, h
 		var zero R
 		return zero, err
 	}
-	return resultAs[R](p.Method(), result)
+	return resultAs[R](protocol.MethodOf(p), result)
 }
 
 // decodeResult is like decode, and also checks the type of the result.
@@ -257,9 +257,9 @@ func resultAs[R protocol.Result](method string, result protocol.Result) (R, erro
 func (c *Client) notify(ctx context.Context, d *dialect.Dialect, p protocol.Params) error {
 	params, err := d.AppendParams(nil, p, nil)
 	if err != nil {
-		return fmt.Errorf("client: encoding %s: %w", p.Method(), err)
+		return fmt.Errorf("client: encoding %s: %w", protocol.MethodOf(p), err)
 	}
-	return c.link.send(ctx, jsonrpc.AppendNotification(nil, p.Method(), params))
+	return c.link.send(ctx, jsonrpc.AppendNotification(nil, protocol.MethodOf(p), params))
 }
 
 // courtesy limits how long a caller that gave up waits for the cancellation to be sent.

@@ -86,12 +86,12 @@ func pages[R protocol.Result, T any](
 				return
 			}
 			if seen.closes(*next) {
-				yield(none, fmt.Errorf("client: %s does not end: the server repeats the cursor %.100q", params(nil).Method(), *next))
+				yield(none, fmt.Errorf("client: %s does not end: the server repeats the cursor %.100q", protocol.MethodOf(params(nil)), *next))
 				return
 			}
 			cursor = next
 		}
-		yield(none, fmt.Errorf("client: %s does not end: %d pages", params(nil).Method(), maxPages))
+		yield(none, fmt.Errorf("client: %s does not end: %d pages", protocol.MethodOf(params(nil)), maxPages))
 	}
 }
 

@@ -244,7 +244,7 @@ func relate(result protocol.Result, id string) {
 // serveTask answers the server's requests about its tasks.
 func (c *Client) serveTask(ctx context.Context, d *dialect.Dialect, p protocol.Params) ([]byte, error) {
 	if !d.CoreTasks() || !c.config.makesTasks() {
-		return nil, unknown(p.Method())
+		return nil, unknown(protocol.MethodOf(p))
 	}
 	var result protocol.Result
 	var err error
@@ -259,7 +259,7 @@ func (c *Client) serveTask(ctx context.Context, d *dialect.Dialect, p protocol.P
 	case *protocol.ListTasksParams:
 		result, err = c.received.page(p.Cursor)
 	default:
-		err = unknown(p.Method())
+		err = unknown(protocol.MethodOf(p))
 	}
 	if err != nil {
 		return nil, err

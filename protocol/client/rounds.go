@@ -46,7 +46,7 @@ func (c *Client) inRounds(ctx context.Context, d *dialect.Dialect, p protocol.Pa
 	if h.progress != nil {
 		h.progress = progress.take
 	}
-	method, next, t := p.Method(), p, tempo{}
+	method, next, t := protocol.MethodOf(p), p, tempo{}
 	for n := 0; ; n++ {
 		raw, err := c.do(ctx, d, next, h)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 // in the specification.
 func (d *Dialect) AppendParams(dst []byte, p protocol.Params, m *protocol.RequestMeta) ([]byte, error) {
 	w := d.writer(dst)
-	method := p.Method()
+	method := protocol.MethodOf(p)
 	custom, isCustom := p.(*protocol.CustomParams)
 	row, ok := d.methods[method]
 	if !ok && !isCustom {

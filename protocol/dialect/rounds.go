@@ -34,7 +34,7 @@ func appendInputRequests(d *Dialect, dst []byte, list *[]protocol.InputRequest) 
 }
 
 func appendInputRequest(d *Dialect, dst []byte, q protocol.InputRequest) ([]byte, error) {
-	m, ok := d.methods[q.Params.Method()]
+	m, ok := d.methods[protocol.MethodOf(q.Params)]
 	if !ok || !m.server || !m.request {
 		return dst, fmt.Errorf("input request %q: %T cannot be asked", q.Key, q.Params)
 	}

@@ -65,7 +65,7 @@ func (x *exchange) repeat(ctx context.Context, earlier *roundstore.Outcome) erro
 // The client of the original request had declared it (2026-07-28 basic/patterns/mrtr: MUST NOT ask
 // for it). If the result asks nothing, or the client can be asked, unable returns nil.
 func (c *Call) unable(result []byte) error {
-	decoded, _ := c.Dialect.DecodeResult(c.Params.Method(), result) // cannot fail: the engine has encoded it
+	decoded, _ := c.Dialect.DecodeResult(protocol.MethodOf(c.Params), result) // cannot fail: the engine has encoded it
 	required, asks := decoded.(*protocol.InputRequiredResult)
 	if !asks {
 		return nil

@@ -101,7 +101,7 @@ func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta 
 	if x.closed || x.abandoned.Load() || x.out == nil {
 		return ErrCannotAsk
 	}
-	err = x.out.Send(ctx, transport.Frame{JSON: jsonrpc.AppendRequest(nil, a.id, p.Method(), params)})
+	err = x.out.Send(ctx, transport.Frame{JSON: jsonrpc.AppendRequest(nil, a.id, protocol.MethodOf(p), params)})
 	if errors.Is(err, transport.ErrNoStream) {
 		return ErrCannotAsk
 	}

@@ -293,7 +293,7 @@ func (c *Call) MayAsk() bool {
 
 // canAsk reports whether this call can send p to the client.
 func (c *Call) canAsk(p protocol.Params) bool {
-	if !c.MayAsk() || !c.Dialect.ServerMethod(p.Method()) {
+	if !c.MayAsk() || !c.Dialect.ServerMethod(protocol.MethodOf(p)) {
 		return false
 	}
 	can := c.Capabilities()

@@ -197,7 +197,7 @@ func emptyUnless(err error) (protocol.Result, error) {
 // tasks serves the methods of both designs of tasks.
 func (x *exchange) tasks(ctx context.Context, p protocol.Params) (protocol.Result, error) {
 	if x.dialect.TaskExtension() && !x.call.Capabilities().Tasks {
-		return nil, needsTasks(p.Method())
+		return nil, needsTasks(protocol.MethodOf(p))
 	}
 	switch p := p.(type) {
 	case *protocol.GetTaskParams:
@@ -215,5 +215,5 @@ func (x *exchange) tasks(ctx context.Context, p protocol.Params) (protocol.Resul
 	case *protocol.UpdateTaskParams:
 		return x.updateTask(ctx, p)
 	}
-	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(p.Method(), 128))
+	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(protocol.MethodOf(p), 128))
 }

@@ -142,7 +142,7 @@ func (r *round) question(q *Question) (protocol.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := rounds.Question{Key: key, Kind: kind, Fingerprint: rounds.FingerprintOf(q.Params.Method(), text)}
+	asked := rounds.Question{Key: key, Kind: kind, Fingerprint: rounds.FingerprintOf(protocol.MethodOf(q.Params), text)}
 	if known, ok := r.journal.Answered(key); ok {
 		if known.Question == asked {
 			return r.decode(key, asked.Kind, known.Value)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/replay"
 )
 
@@ -66,7 +67,7 @@ func (r *round) actions() []replay.Action {
 		if err != nil {
 			text = []byte(err.Error())
 		}
-		all[i] = replay.Action{Key: q.Key, Line: "asks " + q.Key + ": " + q.Params.Method() + " " + string(text)}
+		all[i] = replay.Action{Key: q.Key, Line: "asks " + q.Key + ": " + protocol.MethodOf(q.Params) + " " + string(text)}
 	}
 	return all
 }

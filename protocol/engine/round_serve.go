@@ -105,7 +105,7 @@ func (x *exchange) binding(ctx context.Context, asking protocol.Params) []byte {
 		part(p.Issuer)
 		part(p.Subject)
 	}
-	part(asking.Method())
+	part(protocol.MethodOf(asking))
 	part(name)
 	part(string(jsontext.Canonical(nil, arguments))) // a client may write the same value in another order
 	return h.Sum(nil)

@@ -87,7 +87,7 @@ func (x *exchange) wish(ctx context.Context) *protocol.TaskRequest {
 func (x *exchange) askAsTask(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *wait.Order) (protocol.Result, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	e := &serverRequest{x: x, method: p.Method(), due: make(chan struct{}, 1), over: make(chan struct{}, 1)}
+	e := &serverRequest{x: x, method: protocol.MethodOf(p), due: make(chan struct{}, 1), over: make(chan struct{}, 1)}
 	e.patience = time.AfterFunc(x.conn.e.cfg.AskTimeout, func() { stop(ErrNoAnswer) })
 	defer e.patience.Stop()
 	if err := x.session.settled(ctx); err != nil {
@@ -194,7 +194,7 @@ func (e *serverRequest) look(ctx context.Context, id string) (protocol.Task, err
 	if err != nil {
 		return protocol.Task{}, err
 	}
-	result, err := e.x.read(p.Method(), msg)
+	result, err := e.x.read(protocol.MethodOf(p), msg)
 	if err != nil {
 		return protocol.Task{}, err
 	}
@@ -278,7 +278,7 @@ func (e *serverRequest) cancel(ctx context.Context) {
 	p := &protocol.CancelTaskParams{ID: e.id}
 	params, err := x.dialect.AppendParams(nil, p, &protocol.RequestMeta{})
 	if err == nil {
-		frame := jsonrpc.AppendRequest(nil, a.id, p.Method(), params)
+		frame := jsonrpc.AppendRequest(nil, a.id, protocol.MethodOf(p), params)
 		_ = x.out.Send(context.WithoutCancel(ctx), transport.Frame{JSON: frame}) // best effort: the client may be gone
 	}
 }
@@ -413,5 +413,5 @@ func (x *exchange) ask(ctx context.Context, p protocol.Params, progress func(pro
 	if err != nil {
 		return nil, err
 	}
-	return x.read(p.Method(), msg)
+	return x.read(protocol.MethodOf(p), msg)
 }

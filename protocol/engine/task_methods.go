@@ -57,7 +57,7 @@ func (x *exchange) taskResult(r *task.Record) (protocol.Result, error) {
 func (x *exchange) listTasks(ctx context.Context, p *protocol.ListTasksParams) (protocol.Result, error) {
 	e, owner, after := x.conn.e, x.owner(ctx), ""
 	if owner == "" { // tasks without an owner are not listed, because their ids are secrets
-		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(p.Method(), 128))
+		return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %s", jsontext.Clip(protocol.MethodOf(p), 128))
 	}
 	binding := []byte("tasks/list\x00" + e.cfg.Info.Name + "\x00" + owner)
 	if p.Cursor != nil {

@@ -43,11 +43,6 @@ type standalone struct {
 
 // Serve accepts requests until ctx ends; see package transport.
 func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
-	if g, ok := host.(interface{ CheckServable() error }); ok {
-		if err := g.CheckServable(); err != nil {
-			return err
-		}
-	}
 	return s.config.Serve(ctx, s.addr, host, func(f *httpserver.Endpoints, stopping <-chan struct{}) httpserver.Server {
 		run := &server{carrier: newCarrier(s.config, f), stopping: stopping, open: inflight.New()}
 		run.goroutines = workerpool.New(stopping, func(serve func()) { serve() })

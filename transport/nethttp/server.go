@@ -37,11 +37,6 @@ const maxHeader = 32 << 10
 
 // Serve accepts requests until ctx ends; see package transport.
 func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
-	if g, ok := host.(interface{ CheckServable() error }); ok {
-		if err := g.CheckServable(); err != nil {
-			return err
-		}
-	}
 	return s.config.Serve(ctx, s.addr, host, func(f *httpserver.Endpoints, stopping <-chan struct{}) httpserver.Server {
 		return s.config.server(f, stopping, Metadata(host))
 	})

@@ -22,7 +22,7 @@ func TestReconnectionWithoutHTTP(t *testing.T) {
 // moment records when the stream was released.
 type moment struct{ time.Time }
 
-// Release implements transport.Releaser.
+// Release implements the Stream of transport.Request.
 func (m *moment) Release() { m.Time = time.Now() }
 
 func TestReconnection(t *testing.T) {

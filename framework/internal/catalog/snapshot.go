@@ -113,7 +113,7 @@ func (s *Snapshot) Find(ctx context.Context, c *engine.Call, p protocol.Params) 
 }
 
 func unknownMethod(p protocol.Params) *protocol.Fault {
-	return protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", Clip(p.Method()))
+	return protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", Clip(protocol.MethodOf(p)))
 }
 
 func (s *Snapshot) named(ctx context.Context, c *engine.Call, kind Kind, name string) (engine.Handler, error) {

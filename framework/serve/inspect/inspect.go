@@ -145,8 +145,8 @@ func fill(all *surface.Surface, found *framework.Inspection) error {
 func chainOf(steps []framework.Step) []surface.Step {
 	var all []surface.Step
 	for _, s := range steps {
-		step := surface.Step{Name: s.Name, Origin: string(s.Origin), PerCall: s.PerCall}
-		if s.Origin != framework.OriginEngine {
+		step := surface.Step{Name: s.Name, Origin: s.Origin, PerCall: s.PerCall}
+		if s.Origin != "engine" {
 			step.Phase = s.Phase.String()
 		}
 		all = append(all, step)

@@ -163,11 +163,7 @@ func (c *Config) misnamed() error {
 // Mounted logs a warning if an option is wrong, for a carrier that cannot return an error.
 func (c *Config) Mounted(host transport.Host) {
 	err := cmp.Or(c.Fault, c.misnamed(), c.mistrusted())
-	server, ok := host.(transport.Server)
-	if !ok || err == nil {
-		return
-	}
-	if warn := server.Services().Warn; warn != nil {
+	if warn := servicesOf(host).Warn; err != nil && warn != nil {
 		warn("an option of the HTTP endpoint has no effect: " + err.Error())
 	}
 }

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed" // the page
 	"encoding/base64"
@@ -39,9 +40,6 @@ func styleHash(page string) string {
 	sum := sha256.Sum256([]byte(style))
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
-
-// titled is a host with a title for users.
-type titled interface{ Title() string }
 
 // Land returns the reply to a browser that opens the endpoint, whose path is path, or the root of
 // the server. For every other request it returns nil. The Host field is checked as for every
@@ -100,15 +98,11 @@ func quality(params string) float64 {
 // landing returns the page for one host name and the path of the endpoint.
 func (f *Endpoints) landing(host, path string, c *Config) string {
 	address := urlOf(c.scheme(host), host, path)
-	title, lead := host, "A server for AI assistants. Add its address to the one that you use."
-	if t, ok := f.host.(titled); ok && t.Title() != "" {
-		title = t.Title()
-	}
-	if c.Landing.Text != "" {
-		lead = c.Landing.Text
-	}
+	services := servicesOf(f.host)
+	title := cmp.Or(services.Title, host)
+	lead := cmp.Or(c.Landing.Text, "A server for AI assistants. Add its address to the one that you use.")
 	login := ""
-	if server, ok := f.host.(transport.Server); ok && server.Services().Authenticator != nil {
+	if services.Authenticator != nil {
 		login = "<p>It needs a login. Your client asks you for it" + html.EscapeString(f.loginAt(path)) + " when it connects.</p>"
 	}
 	name := shortName(host)

@@ -22,10 +22,8 @@ type describer interface {
 // without one, the reply is 404.
 func Describe(host transport.Host, method, path string) *streamable.Reply {
 	status, header, body := http.StatusNotFound, http.Header(nil), []byte(nil)
-	if server, ok := host.(transport.Server); ok {
-		if d, ok := server.Services().Authenticator.(describer); ok {
-			status, header, body = d.ServeMetadata(method, path)
-		}
+	if d, ok := servicesOf(host).Authenticator.(describer); ok {
+		status, header, body = d.ServeMetadata(method, path)
 	}
 	reply := &streamable.Reply{Status: status, Body: body}
 	if status >= http.StatusBadRequest {

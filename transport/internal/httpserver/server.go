@@ -29,6 +29,12 @@ type NewServer func(f *Endpoints, stopping <-chan struct{}) Server
 // Grace for accepted exchanges, and closes the connections. It returns an error for wrong options,
 // and if the listener cannot be opened or fails.
 func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, build NewServer) error {
+	services := servicesOf(host)
+	if services.Servable != nil {
+		if err := services.Servable(); err != nil {
+			return err
+		}
+	}
 	if err := cmp.Or(c.Fault, c.misplaced(), c.uncertified(), c.misnamed(), c.mistrusted(), c.misrouted()); err != nil {
 		return fmt.Errorf("serving HTTP at %q: %w", addr, err)
 	}
@@ -37,11 +43,16 @@ func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, bu
 		return err
 	}
 	f, conns := New(host, c.Config), newConns(c.WriteTimeout)
-	r := &run{Config: c, endpoints: f, server: build(f, ctx.Done()), conns: conns}
-	if server, ok := host.(transport.Server); ok {
-		r.abandoned = server.Services().Abandoned
-	}
+	r := &run{Config: c, endpoints: f, server: build(f, ctx.Done()), conns: conns, abandoned: services.Abandoned}
 	return r.serve(ctx, conns.listener(l))
+}
+
+// servicesOf returns the services of a host. A host that is no transport.Server has none.
+func servicesOf(host transport.Host) (s transport.Services) {
+	if server, ok := host.(transport.Server); ok {
+		s = server.Services()
+	}
+	return s
 }
 
 // run is one run of a stand-alone server.

@@ -14,7 +14,7 @@ func Notification(d *dialect.Dialect, p protocol.Params, m *protocol.RequestMeta
 // AppendNotification is like Notification, but appends to dst. If it fails, it returns dst unchanged.
 func AppendNotification(dst []byte, d *dialect.Dialect, p protocol.Params, m *protocol.RequestMeta) ([]byte, error) {
 	frame := append(dst, `{"jsonrpc":"2.0","method":`...)
-	frame = append(jsontext.Quote(frame, p.Method()), `,"params":`...)
+	frame = append(jsontext.Quote(frame, protocol.MethodOf(p)), `,"params":`...)
 	frame, err := d.AppendParams(frame, p, m)
 	if err != nil {
 		return dst, err

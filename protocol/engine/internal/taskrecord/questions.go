@@ -31,7 +31,7 @@ func Questions(d *dialect.Dialect, requests []protocol.InputRequest) ([]task.Que
 		if err != nil {
 			return nil, err
 		}
-		request, err := json.Marshal(Question{Key: q.Key, Method: q.Params.Method(), Params: params})
+		request, err := json.Marshal(Question{Key: q.Key, Method: protocol.MethodOf(q.Params), Params: params})
 		if err != nil {
 			return nil, err
 		}
