@@ -16,13 +16,6 @@ func (d *Dialect) AppendClientCapabilities(dst []byte, c *protocol.ClientCapabil
 	return dst
 }
 
-// AppendServerCapabilities appends a ServerCapabilities object. Capabilities that the revision does
-// not have are left out.
-func (d *Dialect) AppendServerCapabilities(dst []byte, c *protocol.ServerCapabilities) []byte {
-	dst, _ = serverCapabilityMembers.append(d, dst, c) // flags and objects do not fail
-	return dst
-}
-
 // declarations changes each of ms to ignore a value that it cannot read. Some clients send true,
 // null or a list where the schema requires an object. An unreadable capability counts as not
 // declared (ADR 8).

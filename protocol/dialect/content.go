@@ -18,16 +18,6 @@ const (
 	inSampling
 )
 
-// AppendBlock appends one content block of a tool result or prompt message. A block that the
-// revision lacks becomes a text block that says so. AppendBlock returns an error for tool_use and
-// tool_result, which are allowed only in sampling messages. An empty MIME type is detected from the
-// data.
-func (d *Dialect) AppendBlock(dst []byte, b protocol.Block) ([]byte, error) {
-	w := d.writer(dst)
-	w.block(b, inResult)
-	return w.done()
-}
-
 func (w *writer) blocks(list []protocol.Block, at place) {
 	w.open('[')
 	for _, b := range list {

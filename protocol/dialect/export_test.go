@@ -1,5 +1,10 @@
 package dialect
 
+import (
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
+)
+
 // ClientMethod reports whether a client may send the request under this revision.
 func (d *Dialect) ClientMethod(method string) bool {
 	m, ok := d.methods[method]
@@ -138,4 +143,36 @@ func Tables() []Table {
 		describe(perRequestMeta, "RequestMetaObject"),
 		describe(notificationMeta, "NotificationMetaObject"),
 	}
+}
+
+// AppendBlock appends one content block of a tool result or prompt message. A block that the
+// revision lacks becomes a text block that says so. AppendBlock returns an error for tool_use and
+// tool_result, which are allowed only in sampling messages. An empty MIME type is detected from the
+// data.
+func (d *Dialect) AppendBlock(dst []byte, b protocol.Block) ([]byte, error) {
+	w := d.writer(dst)
+	w.block(b, inResult)
+	return w.done()
+}
+
+// DecodeNotificationMeta decodes the _meta of a notification, which has no required members.
+func (d *Dialect) DecodeNotificationMeta(params []byte) (*protocol.RequestMeta, *protocol.Fault) {
+	if d.handshake {
+		return decodeMeta(d, handshakeMeta, MetaOf(jsontext.Bare(params)))
+	}
+	return decodeMeta(d, notificationMeta, MetaOf(jsontext.Bare(params)))
+}
+
+// notificationMeta are the members of 2026-07-28 schema, NotificationMetaObject.
+var notificationMeta = rows[smallMeta](
+	decoded(keySubscription, func(d *Dialect, m *smallMeta, v []byte) *fail {
+		return readID(d, &m.SubscriptionID, v)
+	}),
+)
+
+// AppendServerCapabilities appends a ServerCapabilities object. Capabilities that the revision does
+// not have are left out.
+func (d *Dialect) AppendServerCapabilities(dst []byte, c *protocol.ServerCapabilities) []byte {
+	dst, _ = serverCapabilityMembers.append(d, dst, c) // flags and objects do not fail
+	return dst
 }

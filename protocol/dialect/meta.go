@@ -64,14 +64,6 @@ func (d *Dialect) DecodeMetaObject(meta jsontext.Object) (*protocol.RequestMeta,
 	return decodeMeta(d, perRequestMeta, meta)
 }
 
-// DecodeNotificationMeta decodes the _meta of a notification, which has no required members.
-func (d *Dialect) DecodeNotificationMeta(params []byte) (*protocol.RequestMeta, *protocol.Fault) {
-	if d.handshake {
-		return decodeMeta(d, handshakeMeta, MetaOf(jsontext.Bare(params)))
-	}
-	return decodeMeta(d, notificationMeta, MetaOf(jsontext.Bare(params)))
-}
-
 // metaRoom is the memory for one decoded _meta, allocated at once.
 type metaRoom interface{ meta() *protocol.RequestMeta }
 
@@ -144,13 +136,6 @@ var perRequestMeta = rows[largeMeta](
 	}).requiredIn(always),
 	decoded(keyLogLevel, func(_ *Dialect, m *largeMeta, v []byte) *fail {
 		return readLevel(&m.LogLevel, v)
-	}),
-)
-
-// notificationMeta are the members of 2026-07-28 schema, NotificationMetaObject.
-var notificationMeta = rows[smallMeta](
-	decoded(keySubscription, func(d *Dialect, m *smallMeta, v []byte) *fail {
-		return readID(d, &m.SubscriptionID, v)
 	}),
 )
 

@@ -33,7 +33,7 @@ func (d *Dialect) AppendParams(dst []byte, p protocol.Params, m *protocol.Reques
 	return w.done()
 }
 
-// custom writes the members of params outside the specification, and returns their _meta.
+// custom writes the members of an object outside the specification, except _meta, which it returns.
 func (w *writer) custom(raw []byte) (meta []byte) {
 	if len(raw) > 0 && jsontext.KindOf(raw) != jsontext.KindObject {
 		w.fail("params must be an object")

@@ -226,15 +226,7 @@ func (w *writer) customResult(raw, server []byte) {
 	if _, ok := jsontext.Member(raw, "resultType"); !ok {
 		w.resultType(nil)
 	}
-	var meta []byte
-	for key, v := range jsontext.Members(raw) {
-		if key.Is("_meta") {
-			meta = v
-			continue
-		}
-		w.keyOf(key.String())
-		w.raw(v)
-	}
+	meta := w.custom(raw)
 	server = w.identity(nil, server)
 	if meta == nil && server == nil {
 		return

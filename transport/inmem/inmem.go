@@ -21,8 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -114,7 +112,7 @@ func (c *conn) start(exchange transport.Exchange, frame []byte) {
 // accept calls Host.Accept. After a panic it returns neither an exchange nor an error: the panic
 // concerns one frame and does not end the connection.
 func (c *conn) accept(frame []byte) (exchange transport.Exchange, err error) {
-	defer c.recovered(frame)
+	defer hostcall.Answer(c.ctx, outbound{c}, frame)
 	exchange, err = c.host.Accept(c.ctx, frame)
 	if err != nil {
 		return nil, fmt.Errorf("inmem: accepting a frame: %w", err)
@@ -135,21 +133,7 @@ func (c *conn) serve(j *job) {
 	exchange, frame := j.exchange, j.frame
 	j.exchange, j.frame = nil, nil
 	c.spare.Store(j)
-	defer c.recovered(frame)
-	// Serve fails only if a Send failed after the end, and the caller of Send has that error.
-	_ = exchange.Serve(c.ctx, outbound{c})
-}
-
-// recovered must be deferred. After a panic it sends an answer in place of the exchange.
-func (c *conn) recovered(frame []byte) {
-	value := recover()
-	if value == nil {
-		return
-	}
-	_, _ = fmt.Fprintf(os.Stderr, "inmem: panic in the host: %v\n%s", value, debug.Stack())
-	if answer := hostcall.ErrorPanicked(frame); answer != nil {
-		_ = outbound{c}.Send(c.ctx, transport.Frame{JSON: answer})
-	}
+	hostcall.Serve(c.ctx, exchange, outbound{c}, frame)
 }
 
 // Read returns the next frame. When the connection has ended, it returns the frames that were sent

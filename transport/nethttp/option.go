@@ -214,32 +214,13 @@ func NoLanding() Option {
 // connection is accepted. The URL is for clients on this machine, such as
 // "http://127.0.0.1:8080/mcp". Several functions are called in order.
 func OnEndpoint(fn func(endpoint string)) Option {
-	return optionFunc(func(c *config) {
-		before := c.OnEndpoint
-		c.OnEndpoint = func(endpoint string) {
-			if before != nil {
-				before(endpoint)
-			}
-			if fn != nil {
-				fn(endpoint)
-			}
-		}
-	})
+	return optionFunc(func(c *config) { c.OnEndpoint = httpserver.Both(c.OnEndpoint, fn) })
 }
 
 // OnListen sets a function that is called with the address of New before the first connection is
 // accepted. Several functions are called in order.
 func OnListen(fn func(net.Addr)) Option {
-	return optionFunc(func(c *config) {
-		before := c.OnListen
-		c.OnListen = func(bound net.Addr) {
-			for _, each := range []func(net.Addr){before, fn} {
-				if each != nil {
-					each(bound)
-				}
-			}
-		}
-	})
+	return optionFunc(func(c *config) { c.OnListen = httpserver.Both(c.OnListen, fn) })
 }
 
 // WithoutHTTPSSE does not serve HTTP+SSE, the transport of 2024-11-05.

@@ -60,7 +60,7 @@ func (s *slowWrites) Write(p []byte) (int, error) {
 // out.
 func serveOne(t *testing.T, out io.Writer, serve hostFunc) error {
 	t.Helper()
-	return stdio.New(stdio.Streams(strings.NewReader("{}\n"), out), stdio.OnPanic(func(any, []byte) {})).Serve(t.Context(), serve)
+	return stdio.New(stdio.Streams(strings.NewReader("{}\n"), out)).Serve(t.Context(), serve)
 }
 
 // TestBurstIsWrittenTogether, however long a Write takes.
@@ -182,7 +182,7 @@ func TestBurstIsNotHeldForLong(t *testing.T) {
 					r, w := io.Pipe()
 					served := make(chan error, 1)
 					go func() {
-						served <- stdio.New(append(opts, stdio.Streams(r, &out), stdio.OnPanic(func(any, []byte) {}))...).
+						served <- stdio.New(append(opts, stdio.Streams(r, &out))...).
 							Serve(t.Context(), hostFunc(func(ctx context.Context, _ []byte, out transport.Outbound) error {
 								report(ctx, t, out, n)
 								tt.then(ctx, out)

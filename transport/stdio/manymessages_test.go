@@ -92,7 +92,6 @@ func manyMessages(t *testing.T, p pipe, opts []stdio.Option) {
 		served <- stdio.New(append(opts,
 			stdio.Streams(p.serverIn, p.serverOut),
 			stdio.MaxConcurrent(depth),
-			stdio.OnPanic(func(any, []byte) {}),
 		)...).Serve(t.Context(), &host)
 	}()
 	go func() {

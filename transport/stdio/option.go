@@ -2,9 +2,7 @@ package stdio
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -38,7 +36,6 @@ type config struct {
 	maxConcurrent int
 	grace         time.Duration
 	peer          transport.Peer
-	onPanic       func(value any, stack []byte)
 	fewApart      int // number of exchanges that get goroutines of their own after a slow one
 }
 
@@ -50,7 +47,6 @@ func newConfig(opts []Option) config {
 		maxConcurrent: defaultMaxConcurrent,
 		grace:         unset,
 		peer:          transport.Peer{Carrier: "stdio"},
-		onPanic:       reportPanic,
 		fewApart:      fewApart,
 	}
 	for _, o := range opts {
@@ -108,20 +104,4 @@ func Grace(d time.Duration) Option {
 // sockets. If p.Out is nil, the connection's own Outbound is used.
 func Peer(p transport.Peer) Option {
 	return optionFunc(func(c *config) { c.peer = p })
-}
-
-// OnPanic sets a function that is called with a panic of the host, possibly by several goroutines
-// at the same time. In every case the request is answered and the connection goes on. The default,
-// also for nil, writes the value and the stack to the standard error stream.
-func OnPanic(f func(value any, stack []byte)) Option {
-	return optionFunc(func(c *config) {
-		if f != nil {
-			c.onPanic = f
-		}
-	})
-}
-
-// reportPanic writes with one call, so that two reports do not mix.
-func reportPanic(value any, stack []byte) {
-	_, _ = fmt.Fprintf(os.Stderr, "stdio: panic in the host: %v\n%s", value, stack)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -126,33 +125,18 @@ func (s *serving) serveAccepted(e acceptedFrame) {
 // serve runs an exchange, and recovers its panic.
 func (s *serving) serve(exchange transport.Exchange, frame []byte) {
 	defer s.out.flushBurst()
-	defer s.recovered(frame)
-	// Serve fails only if Send failed, and a failed Send has already closed the connection.
-	_ = exchange.Serve(s.work, s.out)
+	hostcall.Serve(s.work, exchange, s.out, frame)
 }
 
 // understand calls Host.Accept. After a panic it returns neither an exchange nor an error: the
 // panic concerns one frame and does not end the connection.
 func (s *serving) understand(frame []byte) (exchange transport.Exchange, err error) {
-	defer s.recovered(frame)
+	defer hostcall.Answer(s.work, s.out, frame)
 	exchange, err = s.host.Accept(s.work, frame)
 	if err != nil {
 		return nil, fmt.Errorf("accepting a frame: %w", err)
 	}
 	return exchange, nil
-}
-
-// recovered must be deferred around calls of the host. After a panic it sends an answer in place of
-// the exchange.
-func (s *serving) recovered(frame []byte) {
-	value := recover()
-	if value == nil {
-		return
-	}
-	s.onPanic(value, debug.Stack())
-	if answer := hostcall.ErrorPanicked(frame); answer != nil {
-		_ = s.out.Send(s.work, transport.Frame{JSON: answer})
-	}
 }
 
 // drain waits for the exchanges. It cancels those that still run after the grace period, or when

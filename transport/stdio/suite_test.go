@@ -40,7 +40,6 @@ func serve(t testing.TB, p pipe, host transport.Host, opts ...stdio.Option) tran
 		served <- stdio.New(append(slices.Clip(opts),
 			stdio.Streams(p.serverIn, p.serverOut),
 			stdio.Grace(20*time.Millisecond),
-			stdio.OnPanic(func(any, []byte) {}),
 		)...).Serve(t.Context(), host)
 	}()
 	t.Cleanup(func() {
@@ -69,7 +68,7 @@ func TestSuiteUnixSocket(t *testing.T) {
 		}
 		served := make(chan error, 1)
 		carrier := UnixTransport{listener, []stdio.Option{
-			stdio.Grace(20 * time.Millisecond), stdio.OnPanic(func(any, []byte) {}),
+			stdio.Grace(20 * time.Millisecond),
 		}}
 		go func() { served <- carrier.Serve(t.Context(), host) }()
 		t.Cleanup(func() {

@@ -26,17 +26,21 @@ func Accept(ctx context.Context, host transport.Host, frame []byte) (exchange tr
 // Serve calls Exchange.Serve. After a panic it sends the answer that the exchange owes for frame.
 // The error of Serve is dropped: it is the error of a Send of out, which the carrier has seen.
 func Serve(ctx context.Context, x transport.Exchange, out transport.Outbound, frame []byte) {
-	defer func() {
-		value := recover()
-		if value == nil {
-			return
-		}
-		Report(value)
-		if answer := ErrorPanicked(frame); answer != nil {
-			_ = out.Send(ctx, transport.Frame{JSON: answer, Final: true}) // a second failure changes nothing
-		}
-	}()
+	defer Answer(ctx, out, frame)
 	_ = x.Serve(ctx, out)
+}
+
+// Answer must be deferred around calls of the host. After a panic it reports the value, and sends
+// the answer that is owed for frame.
+func Answer(ctx context.Context, out transport.Outbound, frame []byte) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	Report(value)
+	if answer := ErrorPanicked(frame); answer != nil {
+		_ = out.Send(ctx, transport.Frame{JSON: answer, Final: true}) // a second failure changes nothing
+	}
 }
 
 // Recover reports a panic of the goroutine that defers it, and ends the panic.

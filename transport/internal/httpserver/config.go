@@ -160,6 +160,17 @@ func (c *Config) misnamed() error {
 	return nil
 }
 
+// Both returns a function that calls both functions, in order. Each may be nil.
+func Both[T any](first, second func(T)) func(T) {
+	return func(v T) {
+		for _, each := range []func(T){first, second} {
+			if each != nil {
+				each(v)
+			}
+		}
+	}
+}
+
 // Mounted logs a warning if an option is wrong, for a carrier that cannot return an error.
 func (c *Config) Mounted(host transport.Host) {
 	err := cmp.Or(c.Fault, c.misnamed(), c.mistrusted())
