@@ -44,7 +44,26 @@ type decoder struct {
 	panicked error     // the first *report.Panic of the program's methods; nil: none
 	texts    texts
 
+	keyNames     map[keyName]string // how the caller wrote keys that methods of their types read; nil: there are none
 	repairedSize int
+}
+
+// keyName is an entry of a map: the pointer of the map, and the key.
+type keyName struct {
+	pointer string
+	key     any
+}
+
+// noteKey remembers that the caller wrote the key k of the map around the current path as name. Rules name the
+// entry by k, which may have several spellings.
+func (d *decoder) noteKey(name string, k reflect.Value) {
+	if d.plan.rules == nil {
+		return
+	}
+	if d.keyNames == nil {
+		d.keyNames = map[keyName]string{}
+	}
+	d.keyNames[keyName{pointerOf(d.path[:len(d.path)-1]), k.Interface()}] = name
 }
 
 // decoders are reused. Between uses they hold nothing of a call.

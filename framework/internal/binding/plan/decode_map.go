@@ -51,6 +51,9 @@ func (n *MapNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Const
 			value.SetZero()
 			d.read(n.Elem, item, value, c.Element())
 			m.SetMapIndex(k, value)
+			if n.Key.Reads {
+				d.noteKey(name, k)
+			}
 		}
 		d.leave()
 	}

@@ -61,6 +61,7 @@ func (p *Plan) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Valu
 		next := failed[:min(size, len(failed))]
 		failed = failed[len(next):]
 		p.fileFailures(ctx, d, raw, next, func(fe validator.FieldError) (l locator, ok bool) {
+			l.keyNames = d.keyNames
 			ok = l.locate(p.root, v, fe.StructNamespace())
 			return l, ok
 		})

@@ -10,21 +10,22 @@ import (
 	"github.com/go-playground/validator/v10"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
-	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 )
 
 // locator follows a namespace of validator through the plan and the value. Namespaces consist
 // of Go names and raw map keys.
 type locator struct {
-	path   []step
-	n      Node
-	c      *rules.Constraints
-	f      *Member
-	secret bool
-	keys   *rules.Constraints // rules of the keys, where the last step is an entry of a map
-	key    *KeyCodec          // its codec
-	owner  *StructNode        // the struct of f
+	path     []step
+	n        Node
+	c        *rules.Constraints
+	f        *Member
+	secret   bool
+	keys     *rules.Constraints // rules of the keys, where the last step is an entry of a map
+	key      *KeyCodec          // its codec
+	entered  any                // the key itself
+	owner    *StructNode        // the struct of f
+	keyNames map[keyName]string // how the caller wrote keys
 }
 
 // blamesKey reports whether the failed rule is one of the map's keys. If key and value both
@@ -37,9 +38,8 @@ func (l *locator) blamesKey(found []Finding, path string, fe validator.FieldErro
 	if !has(l.keys) || !has(l.c) {
 		return has(l.keys)
 	}
-	_, name := jsonedit.SplitPointer(path)
 	filed := slices.ContainsFunc(found, func(f Finding) bool { return f.Key != nil && f.Path == path })
-	return !filed && fe.Type() == l.key.T && fmt.Sprint(fe.Value()) == name
+	return !filed && fe.Type() == l.key.T && fmt.Sprint(fe.Value()) == fmt.Sprint(l.entered)
 }
 
 func (l *locator) locate(root Node, v reflect.Value, ns string) bool {
@@ -160,13 +160,16 @@ func (l *locator) item(elem Node, c *rules.Constraints, v reflect.Value, rest st
 func (l *locator) entry(n *MapNode, c *rules.Constraints, v reflect.Value, rest string) bool {
 	for key, after := range n.keysIn(v, rest) {
 		value := v.MapIndex(key)
-		name, err := n.Key.write(key)
-		if err != nil || !value.IsValid() {
+		if !value.IsValid() {
+			continue
+		}
+		name, ok := l.nameOf(n.Key, key)
+		if !ok {
 			continue
 		}
 		before := *l
 		l.path = append(slices.Clip(l.path), step{name: name, member: true})
-		l.keys, l.key = c.KeyRules(), n.Key
+		l.keys, l.key, l.entered = c.KeyRules(), n.Key, key.Interface()
 		if l.walk(n.Elem, c.Element(), value, after) {
 			return true
 		}
@@ -175,11 +178,21 @@ func (l *locator) entry(n *MapNode, c *rules.Constraints, v reflect.Value, rest 
 	return false
 }
 
-// keysIn yields the keys that rest may begin with, and what follows them. Keys
-// of texts are cut out of rest; others are compared one by one.
+// nameOf returns the name of an entry of the map at the current path: as the caller wrote it, or else as Go writes
+// it. It returns false if the key has no text.
+func (l *locator) nameOf(codec *KeyCodec, key reflect.Value) (string, bool) {
+	if name, ok := l.keyNames[keyName{pointerOf(l.path), key.Interface()}]; ok {
+		return name, true
+	}
+	name, err := codec.write(key)
+	return name, err == nil
+}
+
+// keysIn yields the keys that rest may begin with, and what follows them. Texts
+// without methods, which may print them otherwise, are cut out of rest; other keys are compared one by one.
 func (n *MapNode) keysIn(v reflect.Value, rest string) iter.Seq2[reflect.Value, string] {
 	return func(yield func(reflect.Value, string) bool) {
-		if n.Key.T.Kind() != reflect.String {
+		if n.Key.T.Kind() != reflect.String || n.Key.T.NumMethod() > 0 {
 			for it := v.MapRange(); it.Next(); {
 				after, ok := strings.CutPrefix(rest, fmt.Sprintf("[%v]", it.Key()))
 				if ok && !yield(it.Key(), after) {
