@@ -112,6 +112,31 @@ func TestBlankRequired(t *testing.T) {
 	}
 }
 
+// TestNothingIsMissingInWhatIsLeftOut: an optional object may be left out, whatever it needs where it is given.
+func TestNothingIsMissingInWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	type inner struct {
+		A string `json:"a,omitempty"`
+		B string `json:"b,omitempty" validate:"required_without=A"`
+	}
+	type outer struct {
+		Filter inner `json:"filter,omitzero"`
+	}
+	type in struct {
+		Filter inner   `json:"filter,omitzero"`
+		Outer  outer   `json:"outer,omitzero"`
+		List   []outer `json:"list,omitempty"`
+	}
+	for raw, want := range map[string]string{
+		`{}`: "", `{"filter":null}`: "", `{"filter":""}`: "", `{"outer":{}}`: "", `{"list":[{},{"filter":null}]}`: "", `{"filter":{"a":"x"}}`: "",
+		`{"filter":{}}`: "/filter/b", `{"outer":{"filter":{"b":null}}}`: "/outer/filter/b", `{"list":[{},{"filter":{}}]}`: "/list/1/filter/b",
+	} {
+		if _, _, err := decodeTo[in](t, raw); paths(err) != want || (err == nil) != (want == "") {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
+	}
+}
+
 // TestRepairedSpellings are values that differ from the right ones in their spelling alone.
 func TestRepairedSpellings(t *testing.T) {
 	t.Parallel()

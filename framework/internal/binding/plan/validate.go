@@ -83,13 +83,18 @@ func (p *Plan) fileFailures(ctx context.Context, d *decoder, raw []byte, failed 
 		unread := fe.ActualTag() == "unique" && faultyBelow(d.found[:d.decoded], path) // all of these are zero values
 		if ok && !unread && !faulty(d.found[:d.decoded], path) && !d.lostKeys(path, l.n) {
 			all = append(all, failure{l, path, fe})
-			paths = append(paths, path)
+			parent, _ := jsonedit.SplitPointer(path)
+			paths = append(paths, path, parent)
 		}
 	}
 	spots := seek(raw, paths)
 	for _, f := range all {
 		if len(d.found) >= d.most {
 			return
+		}
+		parent, _ := jsonedit.SplitPointer(f.path)
+		if around := spots[parent]; !spots[f.path].there && (!around.there || blank(around.value)) {
+			continue // nothing is missing in an object that was left out
 		}
 		p.fileFailure(ctx, d, raw, f.locator, f.path, spots[f.path], f.fe)
 	}
