@@ -1,6 +1,7 @@
 package binding_test
 
 import (
+	"encoding/json"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -108,6 +109,50 @@ func TestBlankRequired(t *testing.T) {
 		}
 		if want == "" && err == nil && got.L[0].O != 4 {
 			t.Errorf("%s: %+v", raw, got)
+		}
+	}
+}
+
+// bOwn reads its own JSON, and leaves the value as it is for null, as package json asks of it.
+type bOwn struct{ N int }
+
+func (b *bOwn) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "null" {
+		return nil
+	}
+	return json.Unmarshal(raw, &b.N)
+}
+
+// TestBlankBesideKeywords: what counts as not given does not depend on the tag that says what the values are.
+func TestBlankBesideKeywords(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		Order string `json:"order,omitempty" jsonschema:"enum=asc,enum=desc"`
+		Mail  string `json:"mail,omitempty" jsonschema:"format=email"`
+		Any   any    `json:"any,omitempty" jsonschema:"type=string"`
+		Own   bOwn   `json:"own" default:"7"`
+		Name  string `json:"name,omitempty" jsonschema:"minLength=2"`
+	}
+	for raw, want := range map[string]string{
+		`{"order":""}`: "/order", `{"order":null}`: "/order", `{"mail":""}`: "/mail", `{"mail":null}`: "/mail", `{"any":null}`: "/any", `{"own":null}`: "/own",
+		`{"name":null}`: "/name", `{"name":""}`: "refused", `{"order":"x"}`: "refused", `{"any":5}`: "refused", `{"own":5}`: "", `{"any":""}`: "",
+	} {
+		got, report, err := decodeTo[in](t, raw)
+		switch repaired := strings.Join(report.Repaired, " "); {
+		case (err != nil) != (want == "refused"):
+			t.Errorf("%s: %v", raw, err)
+		case err == nil && repaired != want:
+			t.Errorf("%s: repaired %q, want %q", raw, repaired, want)
+		case want == "/own" && got.Own.N != 7:
+			t.Errorf("%s: %+v", raw, got)
+		}
+	}
+	type required struct {
+		Order string `json:"order" jsonschema:"enum=asc,enum=desc"`
+	}
+	for _, raw := range []string{`{"order":""}`, `{"order":null}`} {
+		if _, _, err := decodeTo[required](t, raw); paths(err) != "/order" {
+			t.Errorf("required %s: %v", raw, err)
 		}
 	}
 }

@@ -192,7 +192,8 @@ func (f *Member) decode(d *decoder, owner *StructNode, raw []byte, v reflect.Val
 	d.read(f.Node, raw, target, f.Rules)
 	if len(d.found) == before {
 		f.judge(d, raw, d.meant(f.Node, raw, repairs))
-	} else if blank(raw) {
+	}
+	if len(d.found) > before && blank(raw) {
 		d.mayDrop(f)
 	}
 	for i := before; i < len(d.found); i++ {
@@ -218,16 +219,21 @@ func (d *decoder) mayDrop(f *Member) {
 }
 
 // blank reports whether raw says that an optional member is not given. Models and forms write
-// null for that, or "" if the member is not a free text. A pointer takes null itself. If it has a
-// default, its null means the default, because no schema advertises null there.
+// null for that, or "" if the member is not a free text. A pointer takes null itself, and so may a type that reads
+// its own JSON. If it has a default, its null means the default, because no schema advertises null there.
 func (f *Member) blank(d *decoder, raw []byte) bool {
 	null := jsontext.KindOf(raw) == jsontext.KindNull
 	switch {
 	case f.Required || !null && string(raw) != `""`:
 		return false
 	case null && f.DefaultJSON != nil && d.plan.mode != Output && !d.plan.opts.NoRepair:
-		if _, pointer := f.Node.(*ptrNode); pointer {
+		switch n := f.Node.(type) {
+		case *ptrNode:
 			return true
+		case *MethodNode:
+			if n.read == byJSON && d.plan.own[n] == nil {
+				return true
+			}
 		}
 	}
 	return d.repair && (null && f.noNull() || !null && f.noEmpty())
@@ -235,7 +241,10 @@ func (f *Member) blank(d *decoder, raw []byte) bool {
 
 // findBlanks prepares the answers for blank.
 func (f *Member) findBlanks(p *Plan) {
-	f.noNull = sync.OnceValue(func() bool { return !p.decodes(f.Node, []byte("null")) })
+	f.noNull = sync.OnceValue(func() bool {
+		null := []byte("null")
+		return !p.decodes(f.Node, null) || f.extra != nil && !f.extra.Accepts(null)
+	})
 	f.noEmpty = sync.OnceValue(func() bool { return !p.decodes(f.Node, []byte(`""`)) || f.closed(p) })
 }
 
