@@ -348,9 +348,30 @@ func TestOppositesAreNotTried(t *testing.T) {
 		MinPrice int      `json:"min_price,omitempty"`
 		Status   string   `json:"status,omitempty" validate:"omitempty,oneof=active archived"`
 		Tags     []string `json:"tags,omitempty"`
+		Ratio    float64  `json:"ratio,omitempty" validate:"omitempty,max=1"`
+		Share    int      `json:"share,omitempty" validate:"max=100"`
 	}](), binding.Input, binding.Options{})
 	for call, try := range map[string]string{
+		`{"status":{"not":"active"}}`: `{}`, `{"status":{"$ne":"active"}}`: `{}`, `{"status":{"exclude":"active"}}`: `{}`, `{"status":[{"not":"active"}]}`: `{}`,
+		`{"status":{"op":"ne","value":"active"}}`: `{}`, `{"status":{"!=":"active"}}`: `{}`, `{"status":"!active"}`: `{}`, `{"status":{"is":"active"}}`: `{"status":"active"}`,
+		`{"tags":{"nin":["a"]}}`: `{}`, `{"tags":{"in":["a"]}}`: `{"tags":["a"]}`, `{"not":{"status":"active"}}`: `{}`, `{"filter":{"status":"active"}}`: `{"status":"active"}`,
+		`{"ratio":"50%"}`: `{}`, `{"ratio":"50"}`: `{"ratio":1}`, `{"share":"50%"}`: `{"share":50}`,
 		`{"max_price":5}`: `{}`, `{"status":"inactive"}`: `{}`, `{"exclude_tags":["a"]}`: `{}`, `{"MinPrice":5}`: `{"min_price":5}`,
+	} {
+		if got := refusal(t, p, call).Try; got != try {
+			t.Errorf("%s: %s, want %s", call, got, try)
+		}
+	}
+}
+
+// TestOppositesOfRequired: what is not wanted is no value of a member that is missing.
+func TestOppositesOfRequired(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[struct {
+		Tags []string `json:"tags" validate:"min=1"`
+	}](), binding.Input, binding.Options{})
+	for call, try := range map[string]string{
+		`{"tags":{"exclude":["a"]}}`: `{"tags":["text"]}`, `{"exclude":["a"]}`: `{"tags":["text"]}`, `{"words":["a"]}`: `{"tags":["a"]}`,
 	} {
 		if got := refusal(t, p, call).Try; got != try {
 			t.Errorf("%s: %s, want %s", call, got, try)

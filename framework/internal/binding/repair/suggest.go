@@ -105,6 +105,9 @@ func (p guesser) wrapped(raw []byte, found []plan.Finding) (inner []byte, named 
 		if f.Rule != report.RuleUnknown || parent != "" || !ok {
 			continue
 		}
+		if negated(name) {
+			return nil, false
+		}
 		if inner, ok := jsonedit.Unquoted(member, jsontext.KindObject); ok {
 			member = inner
 		}
@@ -369,6 +372,9 @@ func (p guesser) meant(owner *plan.StructNode, object []byte, name string, value
 		return ""
 	}
 	only := owner.Fields[owner.ByName[missing[0]]]
+	if negated(name) && !negated(only.Name) {
+		return ""
+	}
 	if !p.Fits(only.Node, only.Rules, value) && p.near(only.Node, only.Rules, value) == nil {
 		return ""
 	}

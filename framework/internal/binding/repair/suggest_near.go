@@ -31,7 +31,7 @@ func (p guesser) near(n plan.Node, c *rules.Constraints, value []byte) []byte {
 	if plan.KindOf(n) == rules.MapKind && jsontext.KindOf(value) == jsontext.KindArray {
 		return pairs(value)
 	}
-	if only, ok := onlyPart(value); ok && !schema.SameShape(k, value) {
+	if only, ok := onlyPart(value); ok && !namesOpposite(value) && !schema.SameShape(k, value) {
 		if p.Fits(n, c, only) || schema.SameShape(k, only) {
 			return only
 		}
@@ -116,6 +116,17 @@ func onlyPart(value []byte) (part []byte, ok bool) {
 	return part, ok
 }
 
+// namesOpposite reports whether the first member of an object says what is not wanted, as in {"not":"active"}.
+func namesOpposite(value []byte) bool {
+	if jsontext.KindOf(value) != jsontext.KindObject {
+		return false
+	}
+	for key := range jsontext.Members(value) {
+		return negated(key.String())
+	}
+	return false
+}
+
 // nearer is near for a value whose parts are not looked at.
 func (p guesser) nearer(n plan.Node, c *rules.Constraints, value []byte) []byte {
 	if jsontext.KindOf(value) == jsontext.KindNull {
@@ -162,7 +173,10 @@ func candidates(n plan.Node, c *rules.Constraints, k schema.Keywords, value []by
 			out = append(out, boolWords[strings.ToLower(strings.TrimSpace(text))])
 		case numeric:
 			number := numberIn(value)
-			out = append(out, number, rounded(number), schema.Clamp(k, number))
+			out = append(out, number)
+			if !strings.Contains(text, "%") { // of a percentage another number is none
+				out = append(out, rounded(number), schema.Clamp(k, number))
+			}
 		}
 		if isText {
 			out = append(out, nearTexts(k, text)...)
@@ -425,8 +439,8 @@ func saidNames(text string, names []string) (said []string) {
 
 // negated reports whether a text says what is not wanted.
 func negated(text string) bool {
-	return slices.ContainsFunc(spelling.WordsOf(report.Clip(text, spelling.MaxGuess)), func(word string) bool {
-		return slices.Contains([]string{"not", "no", "non", "never", "except", "without", "exclude", "excluding", "excluded"}, word)
+	return strings.HasPrefix(text, "!") || strings.Contains(text, "!=") || slices.ContainsFunc(spelling.WordsOf(report.Clip(text, spelling.MaxGuess)), func(word string) bool {
+		return slices.Contains([]string{"not", "no", "non", "never", "except", "without", "exclude", "excludes", "excluding", "excluded", "ne", "neq", "nin"}, word)
 	})
 }
 
