@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -46,7 +47,7 @@ func (c *compiler) resolveDefaults(p *Plan) {
 			c.Fault(pending.path, fmt.Sprintf("default %q is not %s", pending.text, p.wanted(f.Node, nil)), "Correct the default tag")
 			continue
 		}
-		if !p.defaultHolds(f, raw, pending.tag) {
+		if !p.defaultHolds(f, raw, pending.tag) || !p.innerHolds(f.Node, raw) {
 			c.Fault(pending.path, fmt.Sprintf("default %q breaks the field's own rules; wanted is %s", pending.text, p.wanted(f.Node, f.Rules)),
 				"Correct the default or the rules")
 			continue
@@ -107,6 +108,22 @@ func (p *Plan) defaultHolds(f *Member, raw []byte, tag string) bool {
 	d := p.probe()
 	f.Node.decode(d, raw, v, nil)
 	return p.quick && !d.doubt && f.fast != nil && f.fast.Accepts(v) || p.Holds(v, tag)
+}
+
+// innerHolds judges the structs inside a default by the rules of their members. Rules that look at members of
+// the structs around it are left aside.
+func (p *Plan) innerHolds(n Node, raw []byte) bool {
+	dives := rules.DivesTo(n.GoType())
+	if _, isStruct := structOf(n); p.rules == nil || dives == 0 && !isStruct || jsontext.KindOf(raw) == jsontext.KindNull {
+		return true
+	}
+	inner := *p
+	inner.t, inner.root, inner.wrapped, inner.diveTag = n.GoType(), n, false, ""
+	if dives > 0 {
+		inner.diveTag = strings.Repeat(",dive", dives)[1:]
+	}
+	found, _ := inner.Retry(context.Background(), raw)
+	return !slices.ContainsFunc(found, func(f Finding) bool { return !strings.HasSuffix(f.Rule, "csfield") })
 }
 
 // Holds asks validator about one value; a rule that panics does not hold.
