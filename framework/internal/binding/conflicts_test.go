@@ -1,6 +1,7 @@
 package binding_test
 
 import (
+	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
@@ -152,6 +153,33 @@ func TestContradictions(t *testing.T) {
 		"words for number": {struct {
 			V int `json:"v" validate:"oneof=a 2"`
 		}{}, `"a" is not a whole number`},
+		"words for a duration": {struct {
+			V time.Duration `json:"v" validate:"oneof=1s 5s"`
+		}{}, `"1s" is not a whole number as Go writes it. Write nanoseconds: 5s is 5000000000`},
+		"nanoseconds": {struct {
+			V time.Duration `json:"v" validate:"oneof=1000000000 5000000000"`
+		}{}, ""},
+		"words for a level": {struct {
+			V slog.Level `json:"v" validate:"oneof=INFO WARN"`
+		}{}, `"INFO" is not a whole number`},
+		"numbers of a level": {struct {
+			V slog.Level `json:"v" validate:"oneof=0 4"`
+		}{}, ""},
+		"words for keys": {struct {
+			V map[int]string `json:"v" validate:"dive,keys,oneof=a,endkeys"`
+		}{}, `"a" is not a whole number`},
+		"words for none of": {struct {
+			V []uint16 `json:"v" validate:"dive,noneof=a"`
+		}{}, `"a" is not a whole number`},
+		"leading zero": {struct {
+			V int `json:"v" validate:"oneof=01 2"`
+		}{}, `"01" is not a whole number as Go writes it`},
+		"sign": {struct {
+			V uint `json:"v" validate:"oneof=+1"`
+		}{}, `"+1" is not a whole number`},
+		"largest": {struct {
+			V uint64 `json:"v" validate:"oneof=1 18446744073709551615"`
+		}{}, ""},
 		"nested": {struct {
 			L []struct {
 				V int `json:"v" validate:"oneof=a"`

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -23,28 +25,49 @@ func (c *Compiler) Conflict(k *Constraints, v Value, schema []byte) {
 	}
 }
 
-// wordsForNumbers refuses oneof=a on a whole number: validator does not panic there, but never
-// accepts a value.
+// wordsForNumbers refuses oneof=a on a whole number, oneof=1s on a duration and oneof=01: validator compares the
+// word with the digits of the number. It does not panic there, but never accepts a value.
 func (c *Compiler) wordsForNumbers(k *Constraints, v Value) {
 	if k == nil {
 		return
 	}
+	if v.Key != nil {
+		c.wordsForNumbers(k.Keys, *v.Key)
+	}
 	if v.Elem != nil {
 		c.wordsForNumbers(k.Elem, v.Elem())
 	}
-	if v.Kind != IntKind && v.Kind != UintKind {
-		return
+	if has(v.T, ValuerType) {
+		return // another value is judged
 	}
 	for _, r := range k.Rules {
 		if r.Name != "oneof" && r.Name != "noneof" {
 			continue
 		}
 		for _, w := range r.words() {
-			if _, err := strconv.ParseInt(w, 10, 64); err != nil {
-				c.Fault("", fmt.Sprintf("validate rule %q: %q is not a whole number", r.Name+"="+r.Param, w), "Write whole numbers")
+			if canBe(v.T.Kind(), w) {
+				continue
 			}
+			fix := "Write whole numbers"
+			if v.Kind == DurationKind {
+				fix = "Write nanoseconds: 5s is 5000000000"
+			}
+			c.Fault("", fmt.Sprintf("validate rule %q: %q is not a whole number as Go writes it", r.Name+"="+r.Param, w), fix)
 		}
 	}
+}
+
+// canBe reports whether a value of the kind may print as the word. Only the words for whole numbers are limited.
+func canBe(kind reflect.Kind, word string) bool {
+	switch {
+	case gotype.IsInt(kind):
+		i, err := strconv.ParseInt(word, 10, 64)
+		return err == nil && strconv.FormatInt(i, 10) == word
+	case gotype.IsUint(kind):
+		u, err := strconv.ParseUint(word, 10, 64)
+		return err == nil && strconv.FormatUint(u, 10) == word
+	}
+	return true
 }
 
 // bounds are the keywords of a schema that may exclude each other.

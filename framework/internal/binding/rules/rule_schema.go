@@ -348,9 +348,12 @@ func (c *Constraints) sentence(r Rule, v Value, owner reflect.Type) string {
 	if v.Quoted != Opaque {
 		what = v.Quoted
 	}
-	bound := strings.TrimSpace(r.Param)
-	if nanoseconds, err := strconv.ParseInt(bound, 0, 64); err == nil && what == DurationKind {
-		bound = gotype.DurationText(time.Duration(nanoseconds))
+	bound, words := strings.TrimSpace(r.Param), r.words()
+	if what == DurationKind {
+		bound = durationText(bound)
+		for i, w := range words {
+			words[i] = durationText(w)
+		}
 	}
 	switch {
 	case what == TimeKind && bound == "":
@@ -373,13 +376,23 @@ func (c *Constraints) sentence(r Rule, v Value, owner reflect.Type) string {
 		}
 		return "All items differ."
 	case "oneof":
-		return "One of: " + strings.Join(r.words(), ", ") + "."
+		return "One of: " + strings.Join(words, ", ") + "."
+	case "noneof":
+		return "None of: " + strings.Join(words, ", ") + "."
 	case "oneofci":
-		return "One of, in upper or lower case: " + strings.Join(r.words(), ", ") + "."
+		return "One of, in upper or lower case: " + strings.Join(words, ", ") + "."
 	case "noneofci":
-		return "None of, in upper or lower case: " + strings.Join(r.words(), ", ") + "."
+		return "None of, in upper or lower case: " + strings.Join(words, ", ") + "."
 	}
 	return "Must satisfy " + r.String() + "."
+}
+
+// durationText returns a number of nanoseconds as a duration, and any other text as it is.
+func durationText(text string) string {
+	if nanoseconds, err := strconv.ParseInt(text, 0, 64); err == nil {
+		return gotype.DurationText(time.Duration(nanoseconds))
+	}
+	return text
 }
 
 // elemType returns the struct type of the elements behind pointers. It returns nil if v has no elements.
