@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"math/big"
 	"net/netip"
@@ -105,6 +106,14 @@ type (
 	lChecks int
 )
 
+// lUUID is a type as package uuid has it.
+type lUUID [16]byte
+
+func (u *lUUID) UnmarshalText(text []byte) error {
+	_, err := hex.Decode(u[:], text)
+	return err
+}
+
 func (lShown) String() string { return "123e4567-e89b-42d3-a456-426614174000" }
 
 func (n lChecks) Validate() error { return nil }
@@ -164,6 +173,15 @@ func TestTextRulesLintedByUse(t *testing.T) {
 		"big":              {reflect.TypeFor[*big.Int](), "min=3", "does not work on type big.Int"},
 		"digits":           {reflect.TypeFor[json.Number](), "min=3", "would measure the characters of a json.Number"},
 		"digits or":        {reflect.TypeFor[json.Number](), "gt=3|eq=1", "would measure the characters of a json.Number"},
+		"characters":       {reflect.TypeFor[lUUID](), "len=36", "no value passes it. Remove it: the rule counts elements, and all values have 16"},
+		"bytes of an id":   {reflect.TypeFor[lUUID](), "len=16", ""},
+		"other length":     {reflect.TypeFor[[]lUUID](), "dive,ne=16", "Remove it: the rule counts elements"},
+		"short array":      {reflect.TypeFor[[2]int](), "omitempty,min=3", "Remove it: the rule counts elements"},
+		"array":            {reflect.TypeFor[[2]int](), "min=1,max=2", ""},
+		"array or":         {reflect.TypeFor[[2]int](), "len=3|len=2", ""},
+		"date":             {reflect.TypeFor[time.Time](), "gt=2026-01-01", "would compare the time with the moment of the call"},
+		"date or":          {reflect.TypeFor[*time.Time](), "omitempty,lte|gte=2026-01-01", "would compare the time with the moment of the call"},
+		"moments":          {reflect.TypeFor[[]time.Time](), "dive,lte", ""},
 		"digits as such":   {reflect.TypeFor[json.Number](), "number", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

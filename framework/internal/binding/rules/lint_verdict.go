@@ -22,11 +22,21 @@ func (c *Compiler) lintVerdict(r Rule, t reflect.Type) bool {
 		c.Fault("", fmt.Sprintf("validate rule %q would measure the characters of a json.Number, not its value", r), "Use a number of Go")
 		return false
 	}
+	if t.Kind() == reflect.Struct && t.ConvertibleTo(gotype.TimeType) && r.measuresBy() {
+		c.Fault("", fmt.Sprintf("validate rule %q would compare the time with the moment of the call: validator ignores the parameter", r),
+			"Leave the parameter out, or compare them in a method Validate() error of the struct")
+		return false
+	}
 	if !c.hopeless(r, t) {
 		return true
 	}
 	c.Fault("", fmt.Sprintf("validate rule %q does not work on type %s: no value passes it", r, t), wayOut(r, t))
 	return false
+}
+
+// measuresBy reports whether the rule, or a part of it, measures a value by a parameter.
+func (r Rule) measuresBy() bool {
+	return slices.Contains(sizeRules, r.Name) && r.Param != "" || slices.ContainsFunc(r.alts, Rule.measuresBy)
 }
 
 // wayOut suggests what to use instead of a rule that no value of t passes.
@@ -36,6 +46,8 @@ func wayOut(r Rule, t reflect.Type) string {
 		return methodAdvice(r)
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		return "Remove it: what is in the text was decoded already"
+	case measuresArray(r, t):
+		return fmt.Sprintf("Remove it: the rule counts elements, and all values have %d", t.Len())
 	case t.Kind() == reflect.Slice, t.Kind() == reflect.Array, t.Kind() == reflect.Map:
 		return "Write dive before it to ask it of each element"
 	}
@@ -53,6 +65,10 @@ func (c *Compiler) hopeless(r Rule, t reflect.Type) bool {
 	if r.Name == ruleMethod {
 		return !judged(r, t)
 	}
+	if measuresArray(r, t) {
+		holds, problem := tryRule(c.Validator(), r, reflect.Zero(t))
+		return !holds && problem == ""
+	}
 	if !foreseeable(r, t) {
 		return false
 	}
@@ -63,6 +79,11 @@ func (c *Compiler) hopeless(r Rule, t reflect.Type) bool {
 		holds, problem := tryRule(c.Validator(), r, v)
 		return holds || problem != ""
 	})
+}
+
+// measuresArray reports whether the rule is about the length of an array, and no other value is judged in its place.
+func measuresArray(r Rule, t reflect.Type) bool {
+	return t.Kind() == reflect.Array && (r.isSize() || r.Name == "eq" || r.Name == "ne") && !has(t, ValuerType)
 }
 
 // foreseeable leaves out types and rules for which validator's verdict on a few values says
