@@ -52,6 +52,43 @@ type (
 	fBig7 struct{ A, B, C, D string }
 )
 
+// FBase is embedded in structs whose rules name its field.
+type FBase struct {
+	P int `json:"p,omitempty"`
+}
+
+type (
+	fTypo struct {
+		Range struct{ From, To int } `json:"range"`
+		V     int                    `json:"v" validate:"gtfield=Range.Typo"`
+	}
+	fMoment struct {
+		At time.Time `json:"at"`
+		V  int       `json:"v" validate:"gtfield=At.wall"`
+	}
+	fEmbedded struct {
+		*FBase
+		V int `json:"v" validate:"nefield=P"`
+	}
+	fWith struct {
+		*FBase
+		V int `json:"v,omitempty" validate:"required_with=P"`
+	}
+	fTwice struct {
+		K string `json:"k"`
+		L int    `json:"l"`
+		V int    `json:"v,omitempty" validate:"required_if=K a L 1 K b"`
+	}
+	fGood struct {
+		FBase
+		K     string                  `json:"k"`
+		Range *struct{ From, To int } `json:"range"`
+		List  []int                   `json:"list"`
+		A     int                     `json:"a" validate:"gtfield=Range.From,nefield=P,nefield=List[0]"`
+		B     string                  `json:"b,omitempty" validate:"required_unless=K a K b"`
+	}
+)
+
 // Pointers behind which there is no value.
 type (
 	fSelf   *fSelf
@@ -59,6 +96,21 @@ type (
 	fThat   *fThis
 	fToThis *fThis
 )
+
+// TestPathsOfRules: rules may name fields of embedded structs, fields inside of others, and items.
+func TestPathsOfRules(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		`{"p":1,"k":"a","range":{"From":1,"To":2},"list":[3],"a":2}`: "",
+		`{"p":2,"k":"a","range":{"From":1,"To":2},"list":[3],"a":2}`: "/a",
+		`{"p":1,"k":"a","range":{"From":1,"To":2},"list":[2],"a":2}`: "/a",
+		`{"p":1,"k":"c","range":{"From":1,"To":2},"list":[],"a":2}`:  "/b",
+	} {
+		if _, _, err := decodeTo[fGood](t, raw); paths(err) != want || (err == nil) != (want == "") {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
@@ -121,6 +173,12 @@ func TestFaults(t *testing.T) {
 			X bool `validate:"min=1"`
 		}](), ""), binding.Input, "In.V.[].X: validate rule"},
 		{"no such field", structWith(num, `validate:"gtfield=Nope"`), binding.Input, "the struct has no field Nope. Use"},
+		{"no such field inside", reflect.TypeFor[fTypo](), binding.Input, `fTypo.V: validate rule "gtfield=Range.Typo": fTypo has no field Range.Typo. Use the Go name`},
+		{"no field of a number", structWith(num, `validate:"gtfield=V.X"`), binding.Input, "the struct has no field V.X"},
+		{"no field of a time", reflect.TypeFor[fMoment](), binding.Input, "fMoment has no field At.wall"},
+		{"field of an embedded pointer", reflect.TypeFor[fEmbedded](), binding.Input, `fEmbedded.V: validate rule "nefield=P": P is a field of an embedded pointer, and validator panics where that is nil. Embed`},
+		{"presence of such a field", reflect.TypeFor[fWith](), binding.Input, "P is a field of an embedded pointer"},
+		{"field twice", reflect.TypeFor[fTwice](), binding.Input, `fTwice.V: validate rule "required_if=K a L 1 K b" names K twice, and it cannot have both values. Name each field once`},
 		{"required_if pairs", structWith(num, `validate:"required_if=V"`), binding.Input, "needs pairs"},
 		{"required_with", structWith(num, `validate:"required_with=Nope"`), binding.Input, "the struct has no field Nope"},
 		{"file", structWith(str, `validate:"file"`), binding.Input, "touches files or the network"},

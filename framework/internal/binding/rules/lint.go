@@ -199,14 +199,47 @@ func (c *Compiler) lintNames(r Rule, owner reflect.Type, names []string) bool {
 		return true // a path from the root, which is not known here
 	}
 	for _, name := range names {
-		first, _, _ := strings.Cut(name, ".")
-		if _, ok := owner.FieldByName(first); !ok {
+		switch found, nilable := leads(owner, name); {
+		case !found:
 			c.Fault("", fmt.Sprintf("validate rule %q: %s has no field %s", r, cmp.Or(gotype.PlainName(owner), "the struct"), name),
 				"Use the Go name of a field of the same struct")
+			return false
+		case nilable:
+			c.Fault("", fmt.Sprintf("validate rule %q: %s is a field of an embedded pointer, and validator panics where that is nil", r, name),
+				"Embed the struct itself, or compare them in a method Validate() error of the struct")
 			return false
 		}
 	}
 	return true
+}
+
+// leads walks from a struct along a path of field names. found is false if there is no such field, and nilable says
+// that one on the way belongs to an embedded pointer. What is behind an interface, an index or a value that
+// validator replaces is not known.
+func leads(t reflect.Type, path string) (found, nilable bool) {
+	for name := range strings.SplitSeq(path, ".") {
+		t = gotype.Deref(t)
+		switch {
+		case t.Kind() == reflect.Interface || has(t, ValuerType):
+			return true, nilable
+		case t.Kind() != reflect.Struct || t.ConvertibleTo(gotype.TimeType):
+			return false, false
+		}
+		name, _, indexed := strings.Cut(name, "[")
+		f, ok := t.FieldByName(name)
+		if !ok {
+			return false, false
+		}
+		for _, i := range f.Index[:len(f.Index)-1] {
+			t = gotype.Deref(t).Field(i).Type
+			nilable = nilable || t.Kind() == reflect.Pointer
+		}
+		if indexed {
+			return true, nilable
+		}
+		t = f.Type
+	}
+	return true, nilable
 }
 
 func (c *Compiler) lintPresence(r Rule, owner reflect.Type) bool {
@@ -222,7 +255,13 @@ func (c *Compiler) lintPresence(r Rule, owner reflect.Type) bool {
 		c.Fault("", fmt.Sprintf("validate rule %q needs pairs of field and value", r), "Write Field value")
 		return false
 	}
+	seen := map[string]bool{}
 	for i := 0; i < len(words); i += 2 {
+		if strings.HasSuffix(r.Name, "_if") && seen[words[i]] {
+			c.Fault("", fmt.Sprintf("validate rule %q names %s twice, and it cannot have both values", r, words[i]), "Name each field once")
+			return false
+		}
+		seen[words[i]] = true
 		if !c.lintNames(r, owner, words[i:i+1]) || !c.lintValue(r, owner, words[i], words[i+1]) {
 			return false
 		}
