@@ -399,7 +399,7 @@ func (n *quotedNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 	case *uintNode:
 		k.SetText("pattern", `^(?:0|[1-9][0-9]*)$`)
 		k.SetText("description", "A whole number in quotes, 0 or more.")
-	case *floatNode:
+	case *floatNode, *numberNode:
 		k.SetText("pattern", `^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$`)
 		k.SetText("description", "A number in quotes.")
 	default:

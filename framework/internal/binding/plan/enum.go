@@ -135,6 +135,15 @@ func (n *enumNode) lists(text []byte) bool {
 	return slices.ContainsFunc(n.texts, func(known []byte) bool { return bytes.Equal(known, text) })
 }
 
+// quoteTexts returns JSON texts as JSON strings that contain them.
+func quoteTexts(texts [][]byte) [][]byte {
+	out := make([][]byte, len(texts))
+	for i, text := range texts {
+		out[i] = jsontext.QuoteBytes(nil, text)
+	}
+	return out
+}
+
 func (n *enumNode) contains(v reflect.Value) bool {
 	for _, x := range n.values {
 		if sameValue(x, v) {
@@ -169,8 +178,10 @@ func (n *enumNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
 	k := n.Node.schema(s, c)
 	k.Drop("minimum")
 	k.Drop("maximum")
-	if _, generated := n.Node.(*MethodNode); generated {
+	switch n.Node.(type) {
+	case *MethodNode, *quotedNode:
 		k.Drop("description")
+		k.Drop("pattern")
 	}
 	k.Note(n.doc)
 	k.Set("enum", jsonedit.List(n.texts))

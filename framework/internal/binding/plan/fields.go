@@ -313,13 +313,23 @@ func (c *compiler) options(f *Member, cand candidate) bool {
 // quoted applies json:",string" where encoding/json does: to texts, numbers
 // and bools, also behind a pointer.
 func quoted(n Node) Node {
+	p, ok := n.(*ptrNode)
+	if !ok {
+		return quotedScalar(n)
+	}
+	if elem := quotedScalar(p.elem); elem != p.elem {
+		return &ptrNode{t: p.t, elem: elem, never: p.never}
+	}
+	return n
+}
+
+func quotedScalar(n Node) Node {
 	switch n := n.(type) {
-	case *boolNode, *intNode, *uintNode, *floatNode, *StringNode:
+	case *boolNode, *intNode, *uintNode, *floatNode, *StringNode, *numberNode:
 		return &quotedNode{n}
-	case *ptrNode:
-		switch n.elem.(type) {
-		case *boolNode, *intNode, *uintNode, *floatNode, *StringNode:
-			return &ptrNode{t: n.t, elem: &quotedNode{n.elem}, never: n.never}
+	case *enumNode:
+		if inner := quotedScalar(n.Node); inner != n.Node {
+			return &enumNode{Node: inner, values: n.values, texts: quoteTexts(n.texts), doc: n.doc}
 		}
 	}
 	return n

@@ -13,6 +13,10 @@ func valueOf(n Node) rules.Value {
 	switch n := Bare(n).(type) {
 	case *quotedNode:
 		v.Quoted = KindOf(n.Node)
+	case *enumNode:
+		if inner, ok := n.Node.(*quotedNode); ok {
+			v.Quoted = KindOf(inner.Node)
+		}
 	case *bytesNode:
 		v.Bytes = true
 	case *MapNode:
