@@ -379,7 +379,7 @@ func (c *compiler) vague(f *Member) {
 		return
 	}
 	n, rules := f.Node, f.Rules
-	if elem := elementOf(n); elem != nil {
+	if elem := ElementOf(n); elem != nil {
 		n, rules = elem, rules.Element()
 	}
 	schema := c.schemer().of(n, rules)

@@ -7,10 +7,11 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 )
 
-// valueOf describes the values of n for their rules. Pointers are looked through.
+// valueOf describes the values of n for their rules. Pointers, and types that are read or written like their kind,
+// are looked through.
 func valueOf(n Node) rules.Value {
 	v := rules.Value{T: gotype.Deref(n.GoType()), Kind: KindOf(n)}
-	switch n := Bare(n).(type) {
+	switch n := seenThrough(n).(type) {
 	case *quotedNode:
 		v.Quoted = KindOf(n.Node)
 	case *enumNode:
@@ -23,15 +24,15 @@ func valueOf(n Node) rules.Value {
 		v.Key = &rules.Value{T: n.Key.T, Kind: KindOf(n.Key.node())}
 		v.Strings = n.Key.T.Kind() == reflect.String && !n.Key.Reads
 	}
-	if elem := elementOf(n); elem != nil {
+	if elem := ElementOf(n); elem != nil {
 		v.Elem = func() rules.Value { return valueOf(elem) }
 	}
 	return v
 }
 
-// KindOf returns the kind of the values of n. Pointers are looked through.
+// KindOf returns the kind of the values of n. It looks through what valueOf looks through.
 func KindOf(n Node) rules.Kind {
-	switch n := Bare(n).(type) {
+	switch n := seenThrough(n).(type) {
 	case *StringNode:
 		return rules.TextKind
 	case *enumNode:
@@ -56,9 +57,9 @@ func KindOf(n Node) rules.Kind {
 	return rules.Opaque
 }
 
-// elementOf is the element of a list or map, nil for other nodes.
-func elementOf(n Node) Node {
-	switch n := Bare(n).(type) {
+// ElementOf is the element of a list or map, nil for other nodes. It looks through what valueOf looks through.
+func ElementOf(n Node) Node {
+	switch n := seenThrough(n).(type) {
 	case *SliceNode:
 		return n.Elem
 	case *ArrayNode:

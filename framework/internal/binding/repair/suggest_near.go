@@ -52,7 +52,7 @@ func (p guesser) itemsOf(n plan.Node, c *rules.Constraints, object []byte) []byt
 		return jsonedit.List(items)
 	}
 	one := jsonedit.List([][]byte{object})
-	switch elem := plan.Bare(plan.Children(plan.Bare(n))[0]).(type) {
+	switch elem := plan.Bare(plan.ElementOf(n)).(type) {
 	case *plan.StructNode:
 		for key := range jsontext.Members(object) {
 			if _, known := elem.ByName[key.String()]; known {
@@ -296,7 +296,7 @@ var plainly = strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "", "
 // nearList corrects a list: another value becomes an item, and a text with commas becomes several. It removes
 // repeated items if they must differ, and items beyond the limit.
 func (p guesser) nearList(n plan.Node, c *rules.Constraints, k schema.Keywords, value []byte) []byte {
-	elem := plan.Children(plan.Bare(n))[0]
+	elem := plan.ElementOf(n)
 	if jsontext.KindOf(value) != jsontext.KindArray {
 		return p.listed(n, elem, c, value)
 	}
