@@ -31,6 +31,12 @@ type blankIn struct {
 	Text     string         `json:"text" default:"none"`
 	Any      any            `json:"any,omitempty"`
 	Date     string         `json:"date,omitempty" validate:"datetime=2006-01-02"`
+	UUID     string         `json:"uuid,omitempty" validate:"uuid4"`
+	IP       string         `json:"ip,omitempty" validate:"ip"`
+	Phone    string         `json:"phone,omitempty" validate:"e164"`
+	Clock    string         `json:"clock,omitempty" validate:"datetime=15:04"`
+	Either   string         `json:"either,omitempty" validate:"ip|mac"`
+	Beside   string         `json:"beside,omitempty" validate:"cidr,nefield=Phone"`
 }
 
 // TestBlank: an optional argument that is null, or "" where it is no free text, is not given.
@@ -65,6 +71,15 @@ func TestBlank(t *testing.T) {
 		}
 	}
 	p := mustCompile(t, typ, binding.Input, binding.Options{NoRepair: true})
+	type free struct {
+		Word string `json:"word,omitempty" validate:"alpha|mac"`
+		Name string `json:"name,omitempty" validate:"min=2"`
+	}
+	for _, raw := range []string{`{"word":""}`, `{"name":""}`} {
+		if _, _, err := decodeTo[free](t, raw); err == nil {
+			t.Errorf("%s was accepted", raw)
+		}
+	}
 	for _, raw := range []string{`{"int":null}`, `{"bool":""}`, `{"order":""}`, `{"list":null}`} {
 		if _, err := p.Decode(t.Context(), []byte(raw), reflect.New(typ).Elem()); err == nil {
 			t.Errorf("without repair: %s was accepted", raw)

@@ -47,8 +47,8 @@ func TestRulesOfWriters(t *testing.T) {
 	}
 	judge := judgeOf(t, p.Schema())
 	for raw, want := range map[string]string{
-		`{"tags":[],"word":"12345678","words":["a"],"count":2,"keys":{"a":"x"}}`:               "",
-		`{"tags":[],"word":"1234567","words":[""],"count":6,"keys":{"a":"y"}}`:                 "/word /words/0 /count /keys/a",
+		`{"tags":[],"word":"12345678","words":["a"],"count":2,"keys":{"a":"x"}}`:                "",
+		`{"tags":[],"word":"1234567","words":[""],"count":6,"keys":{"a":"y"}}`:                  "/word /words/0 /count /keys/a",
 		`{"tags":["10.0.0.0/8","10.0.0.0/8"],"word":"12345678","words":[],"count":2,"keys":{}}`: "/tags /keys",
 	} {
 		_, _, err := decodeTo[vIn](t, raw)
@@ -57,7 +57,7 @@ func TestRulesOfWriters(t *testing.T) {
 		}
 	}
 	for call, try := range map[string]string{
-		`{"tags":"10.0.0.0/8","word":"12345678","words":["a"],"count":2,"keys":{"a":"x"}}`:                      `{"tags":["10.0.0.0/8"],"word":"12345678","words":["a"],"count":2,"keys":{"a":"x"}}`,
+		`{"tags":"10.0.0.0/8","word":"12345678","words":["a"],"count":2,"keys":{"a":"x"}}`:                       `{"tags":["10.0.0.0/8"],"word":"12345678","words":["a"],"count":2,"keys":{"a":"x"}}`,
 		`{"tags":["10.0.0.0/8","10.0.0.0/8"],"word":"12345678","words":["a"],"count":"2 pots","keys":{"a":"x"}}`: `{"tags":["10.0.0.0/8"],"word":"12345678","words":["a"],"count":2,"keys":{"a":"x"}}`,
 	} {
 		if got := refusal(t, p, call).Try; got != try {

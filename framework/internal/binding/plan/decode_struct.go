@@ -250,6 +250,9 @@ func (f *Member) findBlanks(p *Plan) {
 
 // closed reports whether the member is a text that "" can never be: one of a list, or of a format.
 func (f *Member) closed(p *Plan) bool {
+	if f.Rules.HasForm() && !p.Fits(f.Node, f.Rules.Alone(), []byte(`""`)) {
+		return true
+	}
 	k := p.Words(f.Node, f.Rules)
 	return (k.Has("enum") || k.Has("format")) && !slices.Contains(schema.ElementTexts(schema.Value(k, "enum")), `""`)
 }

@@ -72,6 +72,16 @@ func (r Rule) bound() int {
 	return most
 }
 
+// HasForm reports whether a rule, or each of its alternatives, is about the form of a text, as uuid4 and datetime are.
+func (c *Constraints) HasForm() bool { return c != nil && slices.ContainsFunc(c.Rules, Rule.hasForm) }
+
+func (r Rule) hasForm() bool {
+	if len(r.alts) > 0 {
+		return !slices.ContainsFunc(r.alts, func(alt Rule) bool { return !alt.hasForm() })
+	}
+	return r.Name == "datetime" || longest[r.Name] > 0
+}
+
 // refuseLong finds formats whose bound no decoder applies: in keys, in values of any type, and beside
 // an alternative without a bound, as in email|jwt. Such a format must itself refuse what is too long.
 func (c *Compiler) refuseLong(k *Constraints, t reflect.Type, key bool) {
