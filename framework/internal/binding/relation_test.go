@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -162,6 +163,10 @@ func TestUniqueNeedsComparable(t *testing.T) {
 		reflect.TypeFor[[]string](): true, reflect.TypeFor[[]*int](): true, reflect.TypeFor[[]struct{ X int }](): true,
 		reflect.TypeFor[[]any](): false, reflect.TypeFor[[][]int](): false, reflect.TypeFor[[]map[string]int](): false,
 		reflect.TypeFor[[]struct{ X []int }](): false, reflect.TypeFor[map[string]any](): false,
+		reflect.TypeFor[[]**int](): false, reflect.TypeFor[[]struct{ X *string }](): false, reflect.TypeFor[[]*struct{ X struct{ Y *int } }](): false,
+		reflect.TypeFor[[][2]*int](): false, reflect.TypeFor[map[string]struct{ X *int }](): false, reflect.TypeFor[[]struct{ X any }](): false,
+		reflect.TypeFor[[]time.Time](): true, reflect.TypeFor[[]netip.Addr](): true, reflect.TypeFor[[]*netip.Prefix](): true, reflect.TypeFor[[][2]int](): true,
+		reflect.TypeFor[[]struct{ At time.Time }](): true,
 	} {
 		for _, tag := range []string{"unique", "min=1,unique", "unique,min=1"} {
 			owner := reflect.StructOf([]reflect.StructField{{Name: "A", Type: kind, Tag: reflect.StructTag(fmt.Sprintf(`json:"a" validate:%q`, tag))}})
@@ -169,6 +174,47 @@ func TestUniqueNeedsComparable(t *testing.T) {
 			if built := plan != nil; built != want {
 				t.Errorf("%s on %s: built %v, want %v: %v", tag, kind, built, want, faults)
 			}
+		}
+	}
+}
+
+// RBase is embedded in elements of lists.
+type RBase struct{ E int }
+
+// TestUniqueFields: the same for a field of the elements.
+func TestUniqueFields(t *testing.T) {
+	t.Parallel()
+	type item struct {
+		A any
+		P *int
+		Q **int
+		L []int
+		N int
+		S struct{ P *int }
+	}
+	type outer struct {
+		*RBase
+		N int
+	}
+	for _, tt := range []struct {
+		t    reflect.Type
+		tag  string
+		want bool
+	}{
+		{reflect.TypeFor[[]item](), "unique=A", false},
+		{reflect.TypeFor[[]item](), "unique=P", true},
+		{reflect.TypeFor[[]item](), "unique=Q", false},
+		{reflect.TypeFor[[]*item](), "unique=L", false},
+		{reflect.TypeFor[[]*item](), "unique=N", true},
+		{reflect.TypeFor[[]item](), "unique=S", false},
+		{reflect.TypeFor[[]item](), "unique=Nope", false},
+		{reflect.TypeFor[[]int](), "unique=N", false},
+		{reflect.TypeFor[[]outer](), "unique=E", false},
+		{reflect.TypeFor[[]outer](), "unique=N", true},
+	} {
+		plan, faults := binding.Compile(structWith(tt.t, quoteTag("validate", tt.tag)), binding.Input, binding.Options{})
+		if built := plan != nil; built != tt.want {
+			t.Errorf("%s on %s: built %v, want %v: %v", tt.tag, tt.t, built, tt.want, faults)
 		}
 	}
 }

@@ -128,19 +128,76 @@ func kindWords(t reflect.Type) string {
 	return "a value of " + t.String()
 }
 
-// lintUnique refuses unique on elements that validator cannot put into a map.
+// lintUnique refuses unique on elements that validator cannot put into a map, or that are different keys of it
+// although their JSON is equal.
 func (c *Compiler) lintUnique(r Rule, t reflect.Type) bool {
-	if r.Name != "unique" || r.Param != "" {
+	if r.Name != "unique" || t.Kind() != reflect.Slice && t.Kind() != reflect.Array && t.Kind() != reflect.Map {
 		return true
 	}
-	switch t.Kind() {
-	case reflect.Slice, reflect.Array, reflect.Map:
-		if elem := gotype.Deref(t.Elem()); elem.Comparable() && (elem.Kind() != reflect.Interface || elem.NumMethod() > 0) {
+	key := pointee(t.Elem())
+	if r.Param != "" && t.Kind() != reflect.Map {
+		if key.Kind() != reflect.Struct {
+			return true // validator panics with the sample, also without such a field
+		}
+		field, ok := key.FieldByName(r.Param)
+		if !ok {
 			return true
 		}
-		c.Fault("", fmt.Sprintf("validate rule %q does not work on type %s: its elements cannot be compared", r, t),
-			"Use a type of elements that are comparable in Go, or check them in a method Validate() error")
+		if _, nilable := leads(key, r.Param); nilable {
+			c.Fault("", fmt.Sprintf("validate rule %q: %s is a field of an embedded pointer, and validator panics where that is nil", r, r.Param),
+				"Embed the struct itself, or check them in a method Validate() error")
+			return false
+		}
+		key = pointee(field.Type)
+	}
+	problem := fmt.Sprintf("validate rule %q does not work on type %s: ", r, t)
+	switch {
+	case !key.Comparable(), holdsAny(key):
+		problem += "its elements cannot be compared"
+	case !byValue(key):
+		problem += "Go compares its elements by their addresses"
+	default:
+		return true
+	}
+	c.Fault("", problem, "Use a type of elements that are comparable in Go, or check them in a method Validate() error")
+	return false
+}
+
+// pointee is the type behind the one pointer that validator looks through.
+func pointee(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// holdsAny reports whether a comparable type may hold a value that is not: anything that JSON has.
+func holdsAny(t reflect.Type) bool {
+	return someFlat(t, func(t reflect.Type) bool { return t.Kind() == reflect.Interface && t.NumMethod() == 0 })
+}
+
+// byValue reports whether Go compares values of a comparable type by what their JSON says. Types that read
+// themselves are taken to do so, as times and addresses do.
+func byValue(t reflect.Type) bool {
+	return !someFlat(t, func(t reflect.Type) bool { return t.Kind() == reflect.Pointer })
+}
+
+// someFlat reports whether is holds for t, or for a part of its values that is not behind a pointer.
+func someFlat(t reflect.Type, is func(reflect.Type) bool) bool {
+	switch {
+	case is(t):
+		return true
+	case has(t, gotype.TextReader) || has(t, gotype.JSONReader):
+		return false
+	case t.Kind() == reflect.Array:
+		return someFlat(t.Elem(), is)
+	case t.Kind() != reflect.Struct:
 		return false
 	}
-	return true
+	for f := range t.Fields() {
+		if (f.IsExported() || f.Anonymous) && someFlat(f.Type, is) {
+			return true
+		}
+	}
+	return false
 }
