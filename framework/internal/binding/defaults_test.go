@@ -17,6 +17,10 @@ type (
 		A int `json:"a"`
 		B int `json:"b" validate:"gtefield=A"`
 	}
+	dEither struct {
+		A int `json:"a"`
+		B int `json:"b" default:"9" validate:"eq=7|gtfield=A"`
+	}
 	dCross struct {
 		A int `json:"a"`
 		B int `json:"b" validate:"gtecsfield=Max"`
@@ -47,6 +51,7 @@ func TestDefaultsOfStructs(t *testing.T) {
 		{reflect.TypeFor[dPair](), `{"a":1,"b":1}`, true},
 		{reflect.TypeFor[[]dPair](), `[{"a":2,"b":1}]`, false},
 		{reflect.TypeFor[dCross](), `{"a":2,"b":1}`, true},
+		{reflect.TypeFor[dEither](), `{"a":1}`, true},
 	} {
 		owner := reflect.StructOf([]reflect.StructField{
 			{Name: "V", Type: tt.t, Tag: reflect.StructTag(`json:"v" ` + quoteTag("default", tt.text))},

@@ -156,6 +156,20 @@ func TestPresenceValues(t *testing.T) {
 	}
 }
 
+// TestSkipUnless: validator demands the member if all of the others have the values.
+func TestSkipUnless(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		A int `json:"a,omitempty" validate:"skip_unless=B 1,max=5"`
+		B int `json:"b"`
+	}
+	for raw, want := range map[string]string{`{"b":1}`: "/a", `{"b":2}`: "", `{"a":0,"b":1}`: "", `{"a":6,"b":1}`: "/a", `{"a":3,"b":1}`: ""} {
+		if _, _, err := decodeTo[in](t, raw); paths(err) != want || (err == nil) != (want == "") {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
+	}
+}
+
 // TestUniqueNeedsComparable: validator panics on elements that are no keys of a map.
 func TestUniqueNeedsComparable(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,11 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
+// SBase is embedded.
+type SBase struct {
+	N int `json:"n"`
+}
+
 // TestSentencesOfRules: a rule without a keyword is said in words, as the caller writes names and values.
 func TestSentencesOfRules(t *testing.T) {
 	t.Parallel()
@@ -22,6 +27,41 @@ func TestSentencesOfRules(t *testing.T) {
 		"none of durations": {struct {
 			V []time.Duration `json:"v" validate:"dive,noneof=5000000000"`
 		}{}, "None of: 5s."},
+		"path": {struct {
+			A     int `json:"a" validate:"gtfield=Range.From"`
+			Range *struct {
+				From int `json:"from"`
+			} `json:"range"`
+		}{}, "Must be greater than range.from."},
+		"path of presence": {struct {
+			C     int `json:"c,omitempty" validate:"required_if=Range.From 1"`
+			Range *struct {
+				From int `json:"from"`
+			} `json:"range"`
+		}{}, "Required if range.from is 1."},
+		"path of an item": {struct {
+			B int `json:"b" validate:"ltfield=L[0].N"`
+			L []struct {
+				N int `json:"n"`
+			} `json:"list"`
+		}{}, "Must be less than list[0].n."},
+		"path of an embedded field": {struct {
+			SBase
+			B int `json:"b" validate:"ltfield=SBase.N"`
+		}{}, "Must be less than n."},
+		"unless one": {struct {
+			A int `json:"a,omitempty" validate:"required_unless=B 1 C 2"`
+			B int `json:"b"`
+			C int `json:"c"`
+		}{}, "Required unless b is 1 or c is 2."},
+		"skip unless": {struct {
+			A int `json:"a,omitempty" validate:"skip_unless=B 1 C 2"`
+			B int `json:"b"`
+			C int `json:"c"`
+		}{}, "Required if b is 1 and c is 2."},
+		"element that is not empty": {struct {
+			V []kLower `json:"v" validate:"dive,required"`
+		}{}, "Not empty."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -112,7 +112,7 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, raw []byte, l locato
 	if !sent && !aboutPresence {
 		return
 	}
-	if sent && strings.HasPrefix(rule, "required_") {
+	if sent && (strings.HasPrefix(rule, "required_") || rule == "skip_unless") {
 		// The value was sent, so it is present, even if it is zero. The rules behind this one
 		// were not checked yet.
 		failed, ok := p.next(ctx, l.c, rule, fe)

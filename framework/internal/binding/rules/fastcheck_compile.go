@@ -63,9 +63,7 @@ func (c *Compiler) test(r Rule, t reflect.Type) test {
 
 // between reports whether the rule, or a part of it, looks at other members.
 func (r Rule) between() bool {
-	_, presence := PresenceSentences[r.Name]
-	_, field := fieldSentences[r.Name]
-	return presence || field || slices.ContainsFunc(r.alts, Rule.between)
+	return Relates(r.Name) || slices.ContainsFunc(r.alts, Rule.between)
 }
 
 // asked is a test that asks validator itself about this one value.

@@ -74,6 +74,10 @@ func (c *Compiler) lintRule(r Rule, t, owner reflect.Type) bool {
 			"Check it in the handler, where access is controlled")
 		return false
 	}
+	if r.structural() && r.Param != "" {
+		c.Fault("", fmt.Sprintf("validate rule %q has a parameter", r), "Write "+r.Name)
+		return false
+	}
 	if r.structural() {
 		return true
 	}

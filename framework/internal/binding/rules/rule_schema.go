@@ -360,6 +360,8 @@ func (c *Constraints) sentence(r Rule, v Value, owner reflect.Type) string {
 		if text, ok := timeSentences[r.Name]; ok {
 			return text
 		}
+	case isEmptyWord(r, v):
+		return "Not empty."
 	case r.Name == "datetime":
 		return "Written like " + LayoutExample(r.Param) + "."
 	}
@@ -385,6 +387,11 @@ func (c *Constraints) sentence(r Rule, v Value, owner reflect.Type) string {
 		return "None of, in upper or lower case: " + strings.Join(words, ", ") + "."
 	}
 	return "Must satisfy " + r.String() + "."
+}
+
+// isEmptyWord reports whether the rule is min=1 on a string that a method of its type reads.
+func isEmptyWord(r Rule, v Value) bool {
+	return v.Kind == Opaque && r.Name == "min" && r.Param == "1" && v.T.Kind() == reflect.String
 }
 
 // durationText returns a number of nanoseconds as a duration, and any other text as it is.
@@ -424,7 +431,11 @@ func relation(r Rule, owner reflect.Type) (string, bool) {
 		for i := 0; i+1 < len(words); i += 2 {
 			pairs = append(pairs, wireName(owner, words[i])+" is "+words[i+1])
 		}
-		return text + " " + strings.Join(pairs, " and ") + ".", true
+		joint := " and "
+		if r.Name == "required_unless" || r.Name == "excluded_unless" { // one of them is enough
+			joint = " or "
+		}
+		return text + " " + strings.Join(pairs, joint) + ".", true
 	}
 	for i, w := range words {
 		words[i] = wireName(owner, w)
@@ -440,22 +451,52 @@ func relation(r Rule, owner reflect.Type) (string, bool) {
 	return text + " " + strings.Join(words, joint) + plural, true
 }
 
-// wireName is the member name of a Go field.
-func wireName(t reflect.Type, goName string) string {
-	t = gotype.Deref(t)
-	if t == nil || t.Kind() != reflect.Struct {
-		return goName
+// wireName is a path of Go fields as the caller writes it: with the members' names, and without embedded structs.
+func wireName(t reflect.Type, path string) string {
+	var names []string
+	for step := range strings.SplitSeq(path, ".") {
+		name, index, indexed := strings.Cut(step, "[")
+		var sf reflect.StructField
+		if t = gotype.Deref(t); t != nil && t.Kind() == reflect.Struct {
+			sf, _ = t.FieldByName(name)
+		}
+		t = sf.Type
+		if wire := taggedName(sf); wire != "" {
+			name = wire
+		} else if sf.Anonymous && gotype.Deref(t).Kind() == reflect.Struct {
+			continue
+		}
+		if indexed {
+			name += "[" + index
+			t = elementType(t)
+		}
+		names = append(names, name)
 	}
-	sf, ok := t.FieldByName(goName)
-	if !ok {
-		return goName
+	if len(names) == 0 {
+		return path
 	}
+	return strings.Join(names, ".")
+}
+
+// taggedName is the name that the tags of a field give it, or "".
+func taggedName(sf reflect.StructField) string {
 	for _, key := range []string{"json", "uri"} {
 		if name, _, _ := strings.Cut(sf.Tag.Get(key), ","); name != "" && name != "-" {
 			return name
 		}
 	}
-	return goName
+	return ""
+}
+
+// elementType is the type of the elements of a list or map; nil for other types.
+func elementType(t reflect.Type) reflect.Type {
+	switch t = gotype.Deref(t); {
+	case t == nil:
+		return nil
+	case t.Kind() == reflect.Slice, t.Kind() == reflect.Array, t.Kind() == reflect.Map:
+		return t.Elem()
+	}
+	return nil
 }
 
 // UniqueTexts removes repetitions from texts, which it changes.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-playground/validator/v10"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
 )
@@ -215,7 +216,7 @@ func (c *Constraints) settle(v Value, owner reflect.Type) {
 
 // notEmpty is what required means for a value that is always present.
 func (c *Constraints) notEmpty(v Value) {
-	if v.Kind != TextKind {
+	if v.Kind != TextKind && (v.T.Kind() != reflect.String || v.T == gotype.NumberType) {
 		return
 	}
 	for i, r := range c.Rules {
@@ -268,16 +269,14 @@ func (c *Constraints) Apply(k *schema.Keywords, v Value) {
 }
 
 // Relates reports whether a rule looks at other members.
-func (c *Constraints) Relates() bool { return slices.ContainsFunc(c.Rules, Rule.relates) }
+func (c *Constraints) Relates() bool { return slices.ContainsFunc(c.Rules, Rule.between) }
 
 // Alone is c without the rules that look at other members.
 func (c *Constraints) Alone() *Constraints {
 	own := *c
-	own.Rules = slices.DeleteFunc(slices.Clone(c.Rules), Rule.relates)
+	own.Rules = slices.DeleteFunc(slices.Clone(c.Rules), Rule.between)
 	return &own
 }
-
-func (r Rule) relates() bool { return Relates(r.Name) }
 
 // Relates reports whether the rule of this name looks at other members.
 func Relates(name string) bool {

@@ -116,7 +116,7 @@ var fieldSentences = map[string]string{
 
 // PresenceSentences begin the sentences for rules that demand or forbid a member, depending on other members.
 var PresenceSentences = map[string]string{
-	"required_if": "Required if", "required_unless": "Required unless", "skip_unless": "Checked only if",
+	"required_if": "Required if", "required_unless": "Required unless", "skip_unless": "Required if",
 	"required_with": "Required if", "required_with_all": "Required if",
 	"required_without": "Required if", "required_without_all": "Required if",
 	"excluded_if": "Not allowed if", "excluded_unless": "Not allowed unless",
