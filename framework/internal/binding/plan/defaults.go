@@ -122,7 +122,7 @@ func (p *Plan) innerHolds(n Node, raw []byte) bool {
 	if dives > 0 {
 		inner.diveTag = strings.Repeat(",dive", dives)[1:]
 	}
-	found, _ := inner.Retry(context.Background(), raw)
+	found, _ := inner.Retry(context.Background(), raw) //nolint:forbidigo // at Build there is no call
 	return !slices.ContainsFunc(found, func(f Finding) bool { return !strings.HasSuffix(f.Rule, "csfield") })
 }
 

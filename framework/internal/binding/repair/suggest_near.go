@@ -172,11 +172,7 @@ func candidates(n plan.Node, c *rules.Constraints, k schema.Keywords, value []by
 		case what == rules.BoolKind && isText:
 			out = append(out, boolWords[strings.ToLower(strings.TrimSpace(text))])
 		case numeric:
-			number := numberIn(value)
-			out = append(out, number)
-			if !strings.Contains(text, "%") { // of a percentage another number is none
-				out = append(out, rounded(number), schema.Clamp(k, number))
-			}
+			out = append(out, numbersLike(k, text, value)...)
 		}
 		if isText {
 			out = append(out, nearTexts(k, text)...)
@@ -189,6 +185,15 @@ func candidates(n plan.Node, c *rules.Constraints, k schema.Keywords, value []by
 			}
 		}
 	}
+}
+
+// numbersLike are the number in a value, and those nearest to it. Of a percentage no other number is near.
+func numbersLike(k schema.Keywords, text string, value []byte) [][]byte {
+	number := numberIn(value)
+	if strings.Contains(text, "%") {
+		return [][]byte{number}
+	}
+	return [][]byte{number, rounded(number), schema.Clamp(k, number)}
 }
 
 var boolWords = map[string][]byte{

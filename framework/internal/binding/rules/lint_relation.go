@@ -145,21 +145,21 @@ func (c *Compiler) lintUnique(r Rule, t reflect.Type) bool {
 		}
 		if _, nilable := leads(key, r.Param); nilable {
 			c.Fault("", fmt.Sprintf("validate rule %q: %s is a field of an embedded pointer, and validator panics where that is nil", r, r.Param),
-				"Embed the struct itself, or check them in a method Validate() error")
+				"Embed the struct itself, or compare them in a method Validate() error of the struct")
 			return false
 		}
 		key = pointee(field.Type)
 	}
-	problem := fmt.Sprintf("validate rule %q does not work on type %s: ", r, t)
 	switch {
 	case !key.Comparable(), holdsAny(key):
-		problem += "its elements cannot be compared"
+		c.Fault("", fmt.Sprintf("validate rule %q does not work on type %s: its elements cannot be compared", r, t),
+			"Use a type of elements that are comparable in Go, or check them in a method Validate() error")
 	case !byValue(key):
-		problem += "Go compares its elements by their addresses"
+		c.Fault("", fmt.Sprintf("validate rule %q does not work on type %s: Go compares its elements by their addresses", r, t),
+			"Use a type of elements that are comparable in Go, or check them in a method Validate() error")
 	default:
 		return true
 	}
-	c.Fault("", problem, "Use a type of elements that are comparable in Go, or check them in a method Validate() error")
 	return false
 }
 
