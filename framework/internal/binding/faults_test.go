@@ -52,7 +52,7 @@ type (
 	fBig7 struct{ A, B, C, D string }
 )
 
-// FBase is embedded in structs whose rules name its field.
+// FBase is embedded in structs with rules that name its field.
 type FBase struct {
 	P int `json:"p,omitempty"`
 }

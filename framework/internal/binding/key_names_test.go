@@ -23,7 +23,7 @@ func (s *kLower) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// kMap has rules for the entries of a map, and kPair also a relation, for which validator judges the whole value.
+// kMap has rules for the entries of a map, and kPair also a relation, which makes validator judge the whole value.
 type (
 	kMap[K comparable] struct {
 		M map[K]int `json:"m" validate:"dive,min=1"`

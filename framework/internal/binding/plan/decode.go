@@ -54,16 +54,13 @@ type keyName struct {
 	key     any
 }
 
-// noteKey remembers that the caller wrote the key k of the map around the current path as name. Rules name the
-// entry by k, which may have several spellings.
-func (d *decoder) noteKey(name string, k reflect.Value) {
-	if d.plan.rules == nil {
-		return
-	}
+// noteKey remembers that the caller wrote a key of the map at pointer as name. Rules name the entry by the key,
+// which may have several spellings.
+func (d *decoder) noteKey(pointer, name string, key reflect.Value) {
 	if d.keyNames == nil {
 		d.keyNames = map[keyName]string{}
 	}
-	d.keyNames[keyName{pointerOf(d.path[:len(d.path)-1]), k.Interface()}] = name
+	d.keyNames[keyName{pointer, key.Interface()}] = name
 }
 
 // decoders are reused. Between uses they hold nothing of a call.

@@ -35,6 +35,10 @@ func (n *MapNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Const
 	room := n.room(1)
 	defer n.release(room)
 	k, value := room.key, room.values.Index(0)
+	pointer, spelled := "", n.Key.Reads && d.plan.rules != nil // a key may have several spellings
+	if spelled {
+		pointer = pointerOf(d.path)
+	}
 	for key, item := range jsontext.Members(raw) {
 		if d.full() {
 			return
@@ -51,8 +55,8 @@ func (n *MapNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Const
 			value.SetZero()
 			d.read(n.Elem, item, value, c.Element())
 			m.SetMapIndex(k, value)
-			if n.Key.Reads {
-				d.noteKey(name, k)
+			if spelled {
+				d.noteKey(pointer, name, k)
 			}
 		}
 		d.leave()
