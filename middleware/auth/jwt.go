@@ -65,7 +65,11 @@ func (j *JWT) verify(ctx context.Context, token, resource string) (*transport.Pr
 	if fresh || !errors.Is(err, errUnknownKey) {
 		return p, err
 	}
-	if set = j.keys.newer(ctx, set); set == nil {
+	set, failed := j.keys.newer(ctx, set)
+	switch {
+	case failed != nil:
+		return nil, failed // the token may be good
+	case set == nil:
 		return nil, err
 	}
 	return j.by(set, token, audience)

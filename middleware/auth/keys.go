@@ -55,8 +55,8 @@ type flight struct {
 }
 
 // current returns the set to verify with. Calls wait for a fetch only while there is no usable set.
-// After that, they use the last good set while another call fetches. fresh reports that the caller
-// has waited, which a call should do once.
+// After that, they use the last good set while another call fetches. fresh reports that the set was
+// fetched just now, so that no other set has more keys.
 func (k *keys) current(ctx context.Context) (found *keySet, fresh bool, err error) {
 	now := time.Now()
 	k.mu.Lock()
@@ -72,33 +72,41 @@ func (k *keys) current(ctx context.Context) (found *keySet, fresh bool, err erro
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.set.holds(now) {
-		return k.set, true, nil
+		return k.set, err == nil, nil
 	}
-	return nil, true, err
+	return nil, false, err
 }
 
 // holds reports whether the set may still be used. A nil set may not.
 func (s *keySet) holds(now time.Time) bool { return s != nil && now.Sub(s.fetched) < keysHold }
 
-// newer returns a set that may have a key which seen lacks, or nil. It fetches rarely, because
-// clients can make up names of keys.
-func (k *keys) newer(ctx context.Context, seen *keySet) *keySet {
+// newer returns a set that may have a key which seen lacks, or nil if there is none. It fetches
+// rarely, because clients can make up names of keys. If the last fetch has failed, there may be such
+// a set, so newer returns the error.
+func (k *keys) newer(ctx context.Context, seen *keySet) (*keySet, error) {
 	now := time.Now()
 	k.mu.Lock()
-	allowed := k.set == seen && (k.flight != nil || now.Sub(k.asked) >= keysRetry)
-	if allowed && k.flight == nil {
+	set, failed, fetching := k.set, k.failed, k.flight != nil
+	tried, asked := now.Sub(k.tried), now.Sub(k.asked)
+	wanted := set == seen && !fetching && asked >= keysRetry && (failed == nil || tried >= keysRetry)
+	if wanted {
 		k.asked = now
 	}
 	k.mu.Unlock()
-	if allowed && k.fetch(ctx) != nil {
-		return nil
+	if set == seen && !wanted && !fetching {
+		return nil, failed
+	}
+	if set == seen {
+		if err := k.fetch(ctx); err != nil {
+			return nil, err
+		}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.set == seen {
-		return nil
+		return nil, nil
 	}
-	return k.set
+	return k.set, nil
 }
 
 // fetch brings the set up to date, or waits for a running fetch.
