@@ -337,3 +337,33 @@ func TestDocument_RefusedLater(t *testing.T) {
 		}
 	})
 }
+
+// A server that has just started knows no document. While it cannot fetch one, the client keeps its tokens.
+func TestDocument_AwayAfterARestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const at = "https://client.example/meta.json"
+		host := &keyHost{}
+		as, err := authserver.New("https://as.example", authserver.Own(noUsers{}), authserver.Documents(host), authserver.Resource("https://r.example"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := as.Handler()
+		for _, step := range []struct{ name, document, want string }{
+			{"away", "", "temporarily_unavailable"}, {"invalid", "hello", "invalid_client"}, {"away again", "", "temporarily_unavailable"},
+			{"back", `{"client_id":"` + at + `","redirect_uris":["` + callback + `"]}`, "invalid_grant"}, {"away later", "", "invalid_grant"},
+		} {
+			host.serves(nil)
+			if step.document != "" {
+				host.serves([]byte(step.document))
+			}
+			for range 2 {
+				got := served(t, h, "/token", encoded([]string{"grant_type", "refresh_token", "client_id", at, "refresh_token", "x"}))
+				if !strings.Contains(got, step.want) {
+					t.Errorf("%s: %s", step.name, got)
+				}
+			}
+			time.Sleep(2 * time.Minute)
+		}
+	})
+}

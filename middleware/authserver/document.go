@@ -107,6 +107,9 @@ func (d *documents) allowed(ctx context.Context, now time.Time) bool {
 
 var errDocument = errors.New("authserver: the client's metadata document is not valid")
 
+// errNotFetched means that there is no document now. An error that wraps it also wraps errDocument.
+var errNotFetched = errors.New("authserver: it cannot be fetched now")
+
 // byDocument returns a client with an ID that is the URL of its metadata
 // (draft-ietf-oauth-client-id-metadata-document).
 func (s *Server) byDocument(ctx context.Context, id string) (*Client, error) {
@@ -151,7 +154,7 @@ func dotted(path string) bool {
 func (s *Server) fetchClient(ctx context.Context, id string) (*Client, time.Duration, error) {
 	text, fresh, err := s.fetcher.Fetch(ctx, id)
 	if err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", errDocument, err)
+		return nil, 0, fmt.Errorf("%w: %w: %w", errDocument, errNotFetched, err)
 	}
 	var m registration
 	if len(text) > maxDocument || json.Unmarshal(text, &m) != nil {

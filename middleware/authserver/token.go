@@ -389,6 +389,9 @@ func (s *Server) authenticate(r *http.Request, f url.Values) (*Client, error) {
 		return nil, err
 	}
 	c, err := s.client(ctx, given.id)
+	if errors.Is(err, errNotFetched) { // a refusal would make the client drop its tokens
+		return nil, refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "The metadata document of the client cannot be fetched now.", err)
+	}
 	if errors.Is(err, errUnknownClient) || errors.Is(err, errNotAdmitted) || errors.Is(err, errDocument) || errors.Is(err, errRedirect) {
 		(&Client{SecretDigest: secretDigest("")}).hasSecret(given.secret) // takes as long as for a wrong secret
 		return nil, errClient(err)
