@@ -498,15 +498,19 @@ func TestBroker_ErrorsWithStatus200(t *testing.T) {
 	}
 }
 
-// A refresh token that the provider refuses with status 200 ends the grant.
+// A refresh token that the provider refuses with status 200 ends the grant, and so does a provider
+// that wants to see the user again.
 func TestBroker_BadRefreshTokenWithStatus200(t *testing.T) {
 	t.Parallel()
-	hub := &gitHub{}
-	s := open(t, authserver.Broker(hub.start(t), authserver.Vouch(0)))
-	access, _ := s.browser().enter(s.register(plainClient))
-	hub.answers("bad_refresh_token")
-	if _, ok := s.admits(access); ok || s.happened(authserver.UpstreamEnded) != 1 {
-		t.Errorf("taken: %v, %+v", ok, s.events)
+	for _, code := range []string{"bad_refresh_token", "interaction_required", "consent_required", "login_required"} {
+		hub := &gitHub{}
+		s := open(t, authserver.Broker(hub.start(t), authserver.Vouch(0)))
+		access, _ := s.browser().enter(s.register(plainClient))
+		hub.answers(code)
+		_, err := s.guard.Authenticate(t.Context(), http.Header{"Authorization": {"Bearer " + access}})
+		if refused, ok := errors.AsType[*transport.AuthError](err); !ok || refused.Status != http.StatusUnauthorized || s.happened(authserver.UpstreamEnded) != 1 {
+			t.Errorf("%s: %v, %+v", code, err, s.events)
+		}
 	}
 }
 

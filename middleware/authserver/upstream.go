@@ -204,11 +204,12 @@ func (u *upstream) post(ctx context.Context, meta *upstreamMetadata, address str
 }
 
 // refusal returns the error of an answer without a token. Some providers, such as GitHub, answer an
-// error with status 200 and with codes of their own. If the code or token is not valid any longer,
+// error with status 200 and with codes of their own. Others, such as Entra ID, use codes of OpenID
+// Connect if a refresh token is not enough any longer. If the code or token is not valid any longer,
 // the error is errRefused. If the provider is away, it wraps errAway.
 func (a *upstreamAnswer) refusal(status int) error {
 	switch a.Error {
-	case "invalid_grant", "bad_verification_code", "bad_refresh_token":
+	case "invalid_grant", "bad_verification_code", "bad_refresh_token", "interaction_required", "consent_required", "login_required":
 		return errRefused
 	case "", "server_error", "temporarily_unavailable":
 		return fmt.Errorf("%w: its token endpoint answers %d %s", errAway, status, a.Error)

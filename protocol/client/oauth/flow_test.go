@@ -326,7 +326,7 @@ func (g gitHub) RoundTrip(r *http.Request) (*http.Response, error) {
 // An error with status 200 is an error: a refused refresh token leads to a new login.
 func TestRenewalRefusedWithStatus200(t *testing.T) {
 	t.Parallel()
-	for _, code := range []string{"invalid_grant", "bad_refresh_token"} {
+	for _, code := range []string{"invalid_grant", "bad_refresh_token", "interaction_required", "consent_required", "login_required"} {
 		s, u, store := open(t), &user{}, oauth.Memory()
 		f := flow(t, u.browser(t), oauth.Keep(store), oauth.HTTPClient(&http.Client{Transport: gitHub{code}}))
 		c := mustConnect(t, f, s.url)

@@ -139,14 +139,14 @@ func (e *refusedError) Error() string {
 }
 
 // codeOf returns the error code of RFC 6749 §5.2 for a refusal. It translates the codes of GitHub,
-// which answers errors with status 200.
+// which answers errors with status 200, and the codes with which Entra ID asks for a login.
 func codeOf(err error) string {
 	refused, ok := errors.AsType[*refusedError](err)
 	if !ok {
 		return ""
 	}
 	switch refused.code {
-	case "bad_refresh_token", "bad_verification_code":
+	case "bad_refresh_token", "bad_verification_code", "interaction_required", "consent_required", "login_required":
 		return "invalid_grant"
 	case "incorrect_client_credentials":
 		return "invalid_client"
