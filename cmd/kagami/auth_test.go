@@ -304,3 +304,42 @@ func TestAuthAgain(t *testing.T) {
 		t.Errorf("saved: %+v, %v", saved, err)
 	}
 }
+
+// TestAuthSpelling checks that the saved flags are found however the URL is typed, as the tokens are.
+func TestAuthSpelling(t *testing.T) {
+	ownTokens(t)
+	ctx, store := t.Context(), login.Store()
+	for _, tt := range []struct {
+		typed, later string
+		same         bool
+	}{
+		{"https://shop.example.com/mcp", "HTTPS://Shop.Example.com:443/mcp?a=b#c", true},
+		{"https://Shop.example.com/", "https://shop.example.com", true},
+		{"http://LOCALHOST:80/mcp", "http://localhost/mcp", true},
+		{"https://user@shop.example.com", "https://shop.example.com", true},
+		{"https://shop.example.com/mcp", "https://shop.example.com/mcp/", false},
+		{"https://shop.example.com/mcp", "https://shop.example.com/MCP", false},
+		{"https://shop.example.com/mcp", "http://shop.example.com/mcp", false},
+		{"https://shop.example.com/mcp", "https://shop.example.com:80/mcp", false},
+	} {
+		if err := login.Save(ctx, store, tt.typed, "", login.Settings{ClientID: "by-hand"}); err != nil {
+			t.Fatal(err)
+		}
+		if saved, err := login.Load(ctx, store, tt.later, ""); err != nil || (saved.ClientID == "by-hand") != tt.same {
+			t.Errorf("%s, then %s: %+v, %v", tt.typed, tt.later, saved, err)
+		}
+		if err := login.Forget(ctx, store, tt.typed, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	url, issuer := guarded(t)
+	issuer.Client("by-hand", "s3cret")
+	issuer.Fault(testkit.NoRegistration)
+	t.Setenv("SECRET", "s3cret")
+	if out, errs, code := withBrowser(t, "auth", "login", url+"?a=b", "--client-id", "by-hand", "--client-secret-env", "SECRET"); code != 0 {
+		t.Fatalf("login: exit code %d\n%s%s", code, out, errs)
+	}
+	if out, errs, code := withBrowser(t, "auth", "login", url); code != 0 {
+		t.Errorf("a login again: exit code %d\n%s%s", code, out, errs)
+	}
+}

@@ -10,7 +10,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 )
@@ -48,7 +50,26 @@ func Store() oauth.Store {
 }
 
 func keyOf(server, account string) oauth.Key {
-	return oauth.Key{Kind: kind, Issuer: server, Profile: account}
+	return oauth.Key{Kind: kind, Issuer: canonical(server), Profile: account}
+}
+
+// canonical returns the URL of a server in the form under which package oauth keeps its tokens:
+// scheme and host in lower case, and without default port, query, fragment, user information and the
+// slash of an empty path. Other texts it returns unchanged.
+func canonical(server string) string {
+	u, err := url.Parse(server)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return server
+	}
+	host := strings.ToLower(u.Host)
+	if port := u.Port(); u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	path := u.EscapedPath()
+	if path == "/" {
+		path = ""
+	}
+	return u.Scheme + "://" + host + path
 }
 
 // Load returns the saved settings for a server. If there are none, it returns the zero value.
