@@ -110,3 +110,23 @@ func TestToken_LargeNumbers(t *testing.T) {
 		}
 	}
 }
+
+// The answer for a token without any of the requested scopes says so. Without the parameter, our
+// client would take it for a token with all of them (RFC 6749 §3.3).
+func TestToken_NoScope(t *testing.T) {
+	t.Parallel()
+	s := open(t, authserver.Own(authserver.DevLogin(authserver.User{Subject: "eve", Scopes: []string{}})))
+	id := s.register(plainClient)
+	a := s.redeem(id, s.browser().code(s.ask(id), "eve"))
+	if scope, named := a.json(t)["scope"]; !named || scope != "" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	login, err := oauth.New(oauth.Keep(oauth.Memory()), oauth.Browser(testkit.Browse(t, "eve")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := login.Login(t.Context(), s.resource)
+	if err != nil || len(g.Scopes) != 0 || len(g.Asked) == 0 {
+		t.Errorf("%+v, %v", g, err)
+	}
+}

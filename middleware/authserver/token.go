@@ -13,13 +13,14 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// tokenAnswer is the answer of the token endpoint (RFC 6749 §5.1).
+// tokenAnswer is the answer of the token endpoint (RFC 6749 §5.1). Scope is always sent, also if it
+// is empty, because an answer without it grants all that was requested (§3.3).
 type tokenAnswer struct {
 	Access  string `json:"access_token"`
 	Type    string `json:"token_type"`
 	Expires int64  `json:"expires_in"`
 	Refresh string `json:"refresh_token,omitempty"`
-	Scope   string `json:"scope,omitempty"`
+	Scope   string `json:"scope"`
 }
 
 // tokenRequest is a request to the token endpoint, of an authenticated client.
