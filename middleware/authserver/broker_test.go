@@ -436,7 +436,10 @@ func TestBroker_PlainOAuth(t *testing.T) {
 }
 
 // gitHub answers token requests as GitHub does: an error has status 200 and a code of its own.
-type gitHub struct{ code atomic.Pointer[string] }
+type gitHub struct {
+	code atomic.Pointer[string]
+	more string // members of a good answer; set before start
+}
 
 func (g *gitHub) answers(code string) { g.code.Store(&code) }
 
@@ -454,7 +457,7 @@ func (g *gitHub) start(t *testing.T) authserver.Provider {
 			_, _ = io.WriteString(w, `{"error":"`+code+`","error_description":"no"}`)
 			return
 		}
-		_, _ = io.WriteString(w, `{"access_token":"a","token_type":"bearer","refresh_token":"r"}`)
+		_, _ = io.WriteString(w, `{"access_token":"a","token_type":"bearer","refresh_token":"r"`+g.more+`}`)
 	}))
 	web.Config.SetKeepAlivesEnabled(false)
 	t.Cleanup(web.Close)
@@ -510,6 +513,25 @@ func TestBroker_BadRefreshTokenWithStatus200(t *testing.T) {
 		_, err := s.guard.Authenticate(t.Context(), http.Header{"Authorization": {"Bearer " + access}})
 		if refused, ok := errors.AsType[*transport.AuthError](err); !ok || refused.Status != http.StatusUnauthorized || s.happened(authserver.UpstreamEnded) != 1 {
 			t.Errorf("%s: %v, %+v", code, err, s.events)
+		}
+	}
+}
+
+// A lifetime may be a number of any form, also in quotes, as Entra ID v1 sends it.
+func TestBroker_LifetimeAsText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{`3600`: time.Hour, `"3600"`: time.Hour, `3600.0`: time.Hour, `3.6e3`: time.Hour, `0`: 0, `null`: 0, `-5`: 0, `1e300`: 1 << 31 * time.Second} {
+		hub := &gitHub{more: `,"expires_in":` + text}
+		s := open(t, authserver.Broker(hub.start(t)))
+		access, _ := s.browser().enter(s.register(plainClient))
+		p, _ := s.admits(access)
+		up, err := s.server.Upstream(t.Context(), p)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if left := time.Until(up.Expires); up.Expires.IsZero() != (want == 0) || want > 0 && (left > want || left < want-time.Minute) {
+			t.Errorf("%s: the token expires at %v", text, up.Expires)
 		}
 	}
 }

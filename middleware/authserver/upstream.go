@@ -80,21 +80,21 @@ type upstreamMetadata struct {
 
 // upstreamAnswer is an answer of the provider's token endpoint.
 type upstreamAnswer struct {
-	Access  string `json:"access_token"`
-	Type    string `json:"token_type"`
-	Refresh string `json:"refresh_token"`
-	Expires int64  `json:"expires_in"`
-	Scope   string `json:"scope"`
-	ID      string `json:"id_token"`
-	Error   string `json:"error"`
+	Access  string      `json:"access_token"`
+	Type    string      `json:"token_type"`
+	Refresh string      `json:"refresh_token"`
+	Expires json.Number `json:"expires_in"` // some providers send it as a text, or with a fraction
+	Scope   string      `json:"scope"`
+	ID      string      `json:"id_token"`
+	Error   string      `json:"error"`
 }
 
 // session returns the session of an answer. For a renewal, before is the previous session, and its
 // refresh token and scopes are kept if the answer has none.
 func (a *upstreamAnswer) session(now time.Time, before *upstreamSession) *upstreamSession {
 	u := &upstreamSession{Access: a.Access, Scheme: "Bearer", Refresh: a.Refresh, Scopes: strings.Fields(a.Scope), Confirmed: now}
-	if a.Expires > 0 {
-		u.Expires = now.Add(time.Duration(min(a.Expires, 1<<31)) * time.Second)
+	if life, err := a.Expires.Float64(); err == nil && life > 0 {
+		u.Expires = now.Add(time.Duration(min(life, 1<<31)) * time.Second)
 	}
 	if before != nil && u.Refresh == "" {
 		u.Refresh = before.Refresh

@@ -146,20 +146,20 @@ func (w *web) register(ctx context.Context, m *issuerMetadata, redirect string) 
 		return registration{}, &Error{Step: stepRegistration, Server: w.server, Issuer: m.Issuer, Err: err}
 	}
 	var r struct {
-		ClientID string `json:"client_id"`
-		Secret   string `json:"client_secret"`
-		Method   string `json:"token_endpoint_auth_method"`
-		Expires  int64  `json:"client_secret_expires_at"`
-		Code     string `json:"error"`
-		Text     string `json:"error_description"`
+		ClientID string      `json:"client_id"`
+		Secret   string      `json:"client_secret"`
+		Method   string      `json:"token_endpoint_auth_method"`
+		Expires  json.Number `json:"client_secret_expires_at"`
+		Code     string      `json:"error"`
+		Text     string      `json:"error_description"`
 	}
 	failed := a.object(&r)
 	if a.status/100 != 2 || failed != nil || r.ClientID == "" {
 		return registration{}, w.notRegistered(m, a, cleaned(r.Code), cleaned(r.Text), redirect)
 	}
 	kept := registration{ClientID: r.ClientID, Secret: r.Secret, Method: r.Method, Redirect: redirect}
-	if r.Expires > 0 {
-		kept.Expires = time.Unix(r.Expires, 0)
+	if expires, err := r.Expires.Float64(); err == nil && expires > 0 {
+		kept.Expires = time.Unix(int64(min(expires, latestTime)), 0)
 	}
 	switch { // RFC 7591 §2: basic by default
 	case kept.Method == "" && r.Secret == "":
@@ -169,6 +169,9 @@ func (w *web) register(ctx context.Context, m *issuerMetadata, redirect string) 
 	}
 	return kept, nil
 }
+
+// latestTime is the last time that is kept, in the year 9999. JSON has no later one.
+const latestTime = 253_370_764_800
 
 // clientMetadata returns the description of the client. Its application type distinguishes a client
 // on the user's machine from a client at a web address. Authorization servers check redirect URIs

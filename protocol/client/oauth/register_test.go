@@ -72,6 +72,22 @@ func TestC17_RegistrationRefused(t *testing.T) {
 	}
 }
 
+// TestRegistrationExpiryAsText checks that the end of a secret may be a number of any form, also in
+// quotes.
+func TestRegistrationExpiryAsText(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`0`, `"0"`, `4102444800`, `"4102444800"`, `4102444800.0`, `1e300`, `null`} {
+		s := script(t, map[string]string{
+			"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL"]}`, asPath: asAt(""),
+			"/register": `{"client_id":"registered","client_secret":"s3cret","client_secret_expires_at":` + text + `}`,
+		})
+		w := &window{}
+		if _, err := flow(t, w.option()).Login(t.Context(), s.URL+"/mcp"); !errors.Is(err, oauth.ErrLogin) || w.param(t, "client_id") != "registered" {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // hosted is a Receiver with a redirect URI elsewhere. It gets no answer.
 type hosted struct {
 	redirect string
