@@ -536,6 +536,20 @@ func TestBroker_LifetimeAsText(t *testing.T) {
 	}
 }
 
+// GitHub separates scopes by commas.
+func TestBroker_ScopesWithCommas(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"repo,gist": "[repo gist]", "repo gist": "[repo gist]", "repo, gist,": "[repo gist]", "": "[]"} {
+		hub := &gitHub{more: `,"scope":"` + text + `"`}
+		s := open(t, authserver.Broker(hub.start(t)))
+		access, _ := s.browser().enter(s.register(plainClient))
+		p, _ := s.admits(access)
+		if up, err := s.server.Upstream(t.Context(), p); err != nil || fmt.Sprint(up.Scopes) != want {
+			t.Errorf("%q: %+v, %v", text, up, err)
+		}
+	}
+}
+
 // A replay ends the provider's session, too.
 func TestBroker_ReplayGivesBack(t *testing.T) {
 	t.Parallel()

@@ -92,7 +92,7 @@ type upstreamAnswer struct {
 // session returns the session of an answer. For a renewal, before is the previous session, and its
 // refresh token and scopes are kept if the answer has none.
 func (a *upstreamAnswer) session(now time.Time, before *upstreamSession) *upstreamSession {
-	u := &upstreamSession{Access: a.Access, Scheme: "Bearer", Refresh: a.Refresh, Scopes: strings.Fields(a.Scope), Confirmed: now}
+	u := &upstreamSession{Access: a.Access, Scheme: "Bearer", Refresh: a.Refresh, Scopes: namedScopes(a.Scope), Confirmed: now}
 	if life, err := a.Expires.Float64(); err == nil && life > 0 {
 		u.Expires = now.Add(time.Duration(min(life, 1<<31)) * time.Second)
 	}
@@ -103,6 +103,12 @@ func (a *upstreamAnswer) session(now time.Time, before *upstreamSession) *upstre
 		u.Scopes = before.Scopes
 	}
 	return u
+}
+
+// namedScopes returns the scopes that a provider names, separated by spaces or, as GitHub does, by
+// commas.
+func namedScopes(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
 }
 
 // upstream makes requests to the provider. discover keeps the metadata, guarded by mu.

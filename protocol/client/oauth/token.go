@@ -241,10 +241,14 @@ func (a *tokenAnswer) scheme(bound, must bool) (string, error) {
 }
 
 // granted returns the scopes of a token. If the answer does not name scopes, they are the requested
-// ones.
+// ones. GitHub separates scopes by commas, which may also be part of a scope.
 func (a *tokenAnswer) granted(asked []string) []string {
 	if a.Scope == nil {
 		return slices.Clone(asked)
 	}
-	return strings.Fields(*a.Scope)
+	scopes := strings.Fields(*a.Scope)
+	if len(scopes) == 1 && !slices.Contains(asked, scopes[0]) {
+		return strings.FieldsFunc(scopes[0], func(r rune) bool { return r == ',' })
+	}
+	return scopes
 }
