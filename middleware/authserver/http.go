@@ -213,15 +213,18 @@ func (s *Server) metadata() map[string]any {
 		"revocation_endpoint":    s.at("/revoke"),
 		"introspection_endpoint": s.at("/introspect"),
 		"jwks_uri":               s.at("/jwks"),
-		"revocation_endpoint_auth_methods_supported":       []string{methodNone, methodBasic, methodPost, methodKey},
-		"introspection_endpoint_auth_methods_supported":    []string{methodBasic, methodPost, methodKey},
-		"response_types_supported":                         []string{"code"},
-		"response_modes_supported":                         []string{"query"},
-		"grant_types_supported":                            s.grantTypes(),
-		"code_challenge_methods_supported":                 []string{"S256"},
-		"token_endpoint_auth_methods_supported":            []string{methodNone, methodBasic, methodPost, methodKey},
-		"token_endpoint_auth_signing_alg_values_supported": assertionAlgorithms(),
-		"authorization_response_iss_parameter_supported":   true,
+		"response_types_supported":         []string{"code"},
+		"response_modes_supported":         []string{"query"},
+		"grant_types_supported":            s.grantTypes(),
+		"code_challenge_methods_supported": []string{"S256"},
+
+		"token_endpoint_auth_methods_supported":                    []string{methodNone, methodBasic, methodPost, methodKey},
+		"token_endpoint_auth_signing_alg_values_supported":         assertionAlgorithms(),
+		"revocation_endpoint_auth_methods_supported":               []string{methodNone, methodBasic, methodPost, methodKey},
+		"revocation_endpoint_auth_signing_alg_values_supported":    assertionAlgorithms(),
+		"introspection_endpoint_auth_methods_supported":            []string{methodBasic, methodPost, methodKey},
+		"introspection_endpoint_auth_signing_alg_values_supported": assertionAlgorithms(),
+		"authorization_response_iss_parameter_supported":           true,
 	}
 	if len(scopes) > 0 {
 		document["scopes_supported"] = scopes

@@ -82,9 +82,13 @@ func TestMetadata(t *testing.T) {
 			t.Errorf("%s: %d %v", at, a.status, v)
 		}
 		for name, want := range map[string]string{
-			"code_challenge_methods_supported":                 "[S256]",
-			"token_endpoint_auth_methods_supported":            "[none client_secret_basic client_secret_post private_key_jwt]",
-			"token_endpoint_auth_signing_alg_values_supported": "[ES256 EdDSA PS256 RS256]",
+			"code_challenge_methods_supported":                         "[S256]",
+			"token_endpoint_auth_methods_supported":                    "[none client_secret_basic client_secret_post private_key_jwt]",
+			"token_endpoint_auth_signing_alg_values_supported":         "[ES256 EdDSA PS256 RS256]",
+			"revocation_endpoint_auth_methods_supported":               "[none client_secret_basic client_secret_post private_key_jwt]",
+			"revocation_endpoint_auth_signing_alg_values_supported":    "[ES256 EdDSA PS256 RS256]",
+			"introspection_endpoint_auth_methods_supported":            "[client_secret_basic client_secret_post private_key_jwt]",
+			"introspection_endpoint_auth_signing_alg_values_supported": "[ES256 EdDSA PS256 RS256]",
 		} {
 			if got := fmt.Sprint(v[name]); got != want {
 				t.Errorf("%s: %s is %s", at, name, got)
