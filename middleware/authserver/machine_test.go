@@ -95,6 +95,21 @@ func TestClientCredentials(t *testing.T) {
 	if !ok || p.Subject != "conf:1" || p.Claims["client_id"] != "conf:1" || a.text(t, "scope") != "notes:write" || a.text(t, "refresh_token") != "" {
 		t.Errorf("%s", a.body)
 	}
+	revoke := func(client, token string) *answer {
+		return s.post("/revoke", encoded([]string{"client_id", client, "client_secret", "s3cret:& ", "token", token}))
+	}
+	token := a.text(t, "access_token") // it cannot be revoked, and stays valid
+	if a := revoke("conf:1", token); a.status != http.StatusBadRequest || a.text(t, "error") != "unsupported_token_type" {
+		t.Errorf("a revocation: %d %s", a.status, a.body)
+	}
+	for name, a := range map[string]*answer{"of another client": revoke("human", token), "of no token": revoke("conf:1", token+"x")} {
+		if a.status != http.StatusOK || a.body != "" {
+			t.Errorf("a revocation %s: %d %s", name, a.status, a.body)
+		}
+	}
+	if _, ok := s.admits(token); !ok {
+		t.Error("the token is not taken after the revocation")
+	}
 	if a := ask("client_id", "human"); a.text(t, "error") != "unauthorized_client" {
 		t.Errorf("%s", a.body)
 	}

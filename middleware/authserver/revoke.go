@@ -1,6 +1,7 @@
 package authserver
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/http"
@@ -11,7 +12,7 @@ import (
 )
 
 // handleRevoke revokes a token (RFC 7009). Either kind of token ends the grant. The answer for an
-// unknown token is the same.
+// unknown token is the same. A client's token for itself has no grant, and is refused.
 func (s *Server) handleRevoke(w http.ResponseWriter, r *http.Request) error {
 	f, c, err := s.asked(w, r)
 	if err != nil {
@@ -20,6 +21,9 @@ func (s *Server) handleRevoke(w http.ResponseWriter, r *http.Request) error {
 	reference, g, err := s.grantOf(r, f.Get("token"))
 	if err != nil {
 		return err
+	}
+	if own, err := s.hasNoGrant(r, c, f.Get("token"), g); own || err != nil {
+		return cmp.Or(err, refuse("unsupported_token_type", "The token has no grant, and stays valid until it expires."))
 	}
 	if g != nil && g.Client == c.ID {
 		was, err := s.end(r.Context(), reference)
@@ -32,6 +36,18 @@ func (s *Server) handleRevoke(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.WriteHeader(http.StatusOK)
 	return nil
+}
+
+// hasNoGrant reports whether a token is a valid one that the client has for itself (RFC 7009 §2.2.1).
+func (s *Server) hasNoGrant(r *http.Request, c *Client, token string, g *grant) (bool, error) {
+	if g != nil || !strings.Contains(token, ".") {
+		return false, nil
+	}
+	p, err := s.verifyOwn(r.Context(), token)
+	if err != nil || p == nil {
+		return false, err
+	}
+	return p.Claims["gid"] == nil && p.Claims["client_id"] == c.ID, nil
 }
 
 // grantOf returns the grant of an access token or refresh token that this server issued. For any
