@@ -285,6 +285,40 @@ func TestDPoP(t *testing.T) {
 	}
 }
 
+// The refresh token of a confidential client is bound to the client and not to a key, so a client
+// that has lost its key goes on with another one (RFC 9449 §5).
+func TestDPoP_ConfidentialClientChangesItsKey(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil, authserver.RequireDPoP(), authserver.Clients(secretClient("client_secret_post")))
+	ctx := transport.WithTarget(t.Context(), transport.Target{Method: "POST", URL: "/mcp"})
+	taken := func(access string, key crypto.Signer) bool {
+		_, err := s.guard.Authenticate(ctx, http.Header{"Authorization": {"DPoP " + access}, "Dpop": {proof(t, key, "POST", s.resource, access)}})
+		return err == nil
+	}
+	ask := func(key crypto.Signer, form ...string) *answer {
+		form = append(form, "client_id", "conf:1", "client_secret", "s3cret:& ")
+		return s.post("/token", encoded(form), "DPoP", proof(t, key, "POST", s.issuer+"/token", ""))
+	}
+	old, next, third := newKey(t), newKey(t), newKey(t)
+	code := s.browser().code(s.ask("conf:1"), "ann")
+	first := ask(old, "grant_type", "authorization_code", "code", code, "code_verifier", verifier, "redirect_uri", callback)
+	token := first.text(t, "refresh_token")
+	second := ask(next, "grant_type", "refresh_token", "refresh_token", token)
+	again := ask(third, "grant_type", "refresh_token", "refresh_token", token) // within Grace
+	same := ask(next, "grant_type", "refresh_token", "refresh_token", token)
+	access := func(a *answer) string { return a.text(t, "access_token") }
+	if !taken(access(first), old) || !taken(access(second), next) || taken(access(second), old) || !taken(access(again), third) || same.body != second.body {
+		t.Errorf("%s\n%s\n%s\n%s", first.body, second.body, again.body, same.body)
+	}
+	if again.text(t, "refresh_token") != second.text(t, "refresh_token") {
+		t.Errorf("two refresh tokens: %s, %s", second.body, again.body)
+	}
+	last := ask(old, "grant_type", "refresh_token", "refresh_token", second.text(t, "refresh_token"))
+	if last.text(t, "token_type") != "DPoP" || !taken(access(last), old) {
+		t.Errorf("%s", last.body)
+	}
+}
+
 // With DPoPNonces the token endpoint and the guard require a nonce, and name it: in the refusal and in
 // successful answers. A proof without one does not use up the code.
 func TestDPoPNonces(t *testing.T) {

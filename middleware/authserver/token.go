@@ -233,7 +233,11 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 		return nil, err
 	}
 	judge := func(g *grant) (refreshed, error) {
-		return g.refresh(now, token, t.client.ID, resource, t.key, s.grace)
+		key := t.key
+		if key != "" && t.client.Method != methodNone {
+			key = g.Key // the client's authentication protects the refresh token, so the key may change (RFC 9449 §5)
+		}
+		return g.refresh(now, token, t.client.ID, resource, key, s.grace)
 	}
 	user := seen.User
 	if verdict, _ := judge(seen); verdict == rotates {
@@ -250,10 +254,11 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 		case refusal != nil:
 			err = errSame
 		case verdict == again:
-			if answer, err = s.sameAnswer(ctx, reference, g, now, f.Get("scope")); err == nil {
+			if answer, err = s.sameAnswer(t, reference, g, now); err == nil {
 				err = errSame
 			}
 		default:
+			g.Key = t.key
 			g.User, g.Scopes = user, narrow(g.Scopes, user.Scopes) // scopes that the user has lost are also removed from the grant
 			var scopes []string
 			if scopes, err = narrower(g.Scopes, f.Get("scope")); err == nil {
@@ -317,17 +322,20 @@ func narrower(granted []string, asked string) ([]string, error) {
 }
 
 // sameAnswer returns the answer of the last refresh for the token that it replaced. If this request
-// asks for other scopes, the access token is another one; the refresh token is still the same.
-func (s *Server) sameAnswer(ctx context.Context, reference string, g *grant, now time.Time, asked string) (*tokenAnswer, error) {
+// asks for other scopes or has another key, the access token is another one; the refresh token is
+// still the same.
+func (s *Server) sameAnswer(t *tokenRequest, reference string, g *grant, now time.Time) (*tokenAnswer, error) {
 	last := &tokenAnswer{}
-	scopes, err := narrower(g.Scopes, asked)
+	scopes, err := narrower(g.Scopes, t.form.Get("scope"))
 	if err == nil {
 		err = s.sealer.open("answer "+reference, g.Last, last)
 	}
-	if err != nil || last.Scope == strings.Join(scopes, " ") {
+	if err != nil || last.Scope == strings.Join(scopes, " ") && g.Key == t.key {
 		return last, err
 	}
-	a, err := s.access(ctx, reference, g, scopes, now)
+	bound := *g
+	bound.Key = t.key
+	a, err := s.access(t.http.Context(), reference, &bound, scopes, now)
 	if err == nil {
 		a.Refresh = last.Refresh
 	}
