@@ -177,7 +177,22 @@ func form(w http.ResponseWriter, r *http.Request, several ...string) (url.Values
 	if err := r.ParseForm(); err != nil {
 		return nil, refuse("invalid_request", "The body cannot be read, or is longer than 64 KiB.")
 	}
-	return r.PostForm, single(r.PostForm, several...)
+	f := withValues(r.PostForm)
+	return f, single(f, several...)
+}
+
+// withValues returns the parameters that have a value. The others count as omitted (RFC 6749 §3.1,
+// §3.2).
+func withValues(q url.Values) url.Values {
+	given := url.Values{}
+	for name, values := range q {
+		for _, value := range values {
+			if value != "" {
+				given.Add(name, value)
+			}
+		}
+	}
+	return given
 }
 
 // single returns an error if a parameter is repeated.

@@ -50,6 +50,10 @@ func TestCode_Table(t *testing.T) {
 	if a := s.post("/token", `{"grant_type":"authorization_code"}`); a.text(t, "error") != "invalid_request" {
 		t.Errorf("JSON: %s", a.body)
 	}
+	empty := s.browser().code(s.ask(id, "resource", "", "scope", "", "prompt", "", "dpop_jkt", ""), "ann")
+	if a := s.redeem(id, empty, "resource", "", "client_assertion", "", "client_secret", "", "scope", ""); a.status != http.StatusOK {
+		t.Errorf("parameters without a value: %d %s", a.status, a.body)
+	}
 	if a := s.redeem(id, code, "redirect_uri", "-", "resource", "-"); a.status != http.StatusOK { // 2025-03-26 has no resource; OAuth 2.1 has no redirect URI here
 		t.Errorf("%d %s", a.status, a.body)
 	}

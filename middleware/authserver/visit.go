@@ -48,7 +48,7 @@ const maxState = 2 << 10
 // handleAuthorize serves the authorization endpoint (OAuth 2.1 §4.1.1).
 func (s *Server) handleAuthorize(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
-	q := r.URL.Query()
+	q := withValues(r.URL.Query())
 	req, err := s.knownClient(ctx, q)
 	if err != nil {
 		return err
