@@ -345,12 +345,16 @@ func TestBroker_RemovedUserIsOut(t *testing.T) {
 	s, idp := brokered(t, authserver.Provider{}, authserver.Vouch(0))
 	id := s.register(plainClient)
 	access, refresh := s.browser().enter(id)
-	if _, ok := s.admits(access); !ok {
+	p, ok := s.admits(access)
+	if !ok {
 		t.Fatal("the guard does not take the token")
 	}
 	idp.Fault(testkit.RefreshRevoked)
 	if _, ok := s.admits(access); ok {
 		t.Error("the guard takes the token of a removed user")
+	}
+	if _, err := s.server.Upstream(t.Context(), p); !errors.Is(err, authserver.ErrUnknown) || errors.Is(err, authserver.ErrNoUpstream) {
+		t.Errorf("Upstream after the end: %v", err)
 	}
 	if a := s.refresh(id, refresh); a.status != http.StatusBadRequest || a.text(t, "error") != "invalid_grant" {
 		t.Errorf("%d %s", a.status, a.body)

@@ -452,7 +452,7 @@ func (s *Server) Upstream(ctx context.Context, p *transport.Principal) (*Upstrea
 		return nil, ErrNoUpstream
 	}
 	g, err := s.grants.get(ctx, reference)
-	if err != nil || g.Upstream == "" {
+	if err != nil || g.Upstream == "" && !g.Dead {
 		return nil, errors.Join(ErrNoUpstream, err)
 	}
 	u, err := b.held(ctx, reference, g, need{
