@@ -164,7 +164,8 @@ func (l *localUsers) handleForm(w http.ResponseWriter, r *http.Request) error {
 	}
 	wait := s.limited(atLogin, r)
 	if wait == 0 { // attempts that were refused because of their address do not count for the name
-		wait = l.names.over(shortDigest("name", name), s.limits[atLogin], time.Now())
+		one := strings.ToLower(strings.TrimSpace(name)) // check may take other spellings for the same user
+		wait = l.names.over(shortDigest("name", one), s.limits[atLogin], time.Now())
 	}
 	if wait > 0 {
 		s.emit(r, Event{Kind: LoginFailed, Reason: "too many attempts"})

@@ -121,6 +121,31 @@ func TestLogin_NameIsNotLocked(t *testing.T) {
 	}
 }
 
+// Spellings of a name that many programs take for one user have one limit.
+func TestLogin_NameInOtherCase(t *testing.T) {
+	t.Parallel()
+	tries := 0
+	mode := authserver.Own(authserver.Passwords(
+		func(context.Context, string, string) (*authserver.User, error) {
+			tries++
+			return nil, authserver.ErrUnknown
+		},
+		func(context.Context, string) (*authserver.User, error) { return nil, authserver.ErrUnknown },
+	))
+	s := open(t, mode, authserver.Limit(10, 3, 1000, func(r *http.Request) string { return r.Header.Get("X-From") }))
+	b := s.browser()
+	f := b.do(http.MethodGet, s.ask(s.register(plainClient)), nil).fields()
+	status := []int{}
+	for i, name := range []string{"ann", "Ann", " ANN ", "aNN", "ann\t", "bob"} {
+		f.Set("name", name)
+		f.Set("password", "x")
+		status = append(status, b.do(http.MethodPost, s.issuer+"/login", f, "Sec-Fetch-Site", "same-origin", "X-From", fmt.Sprint(i)).status)
+	}
+	if want := "[403 403 403 429 429 403]"; fmt.Sprint(status) != want || tries != 4 {
+		t.Errorf("%v after %d checks, want %s", status, tries, want)
+	}
+}
+
 // A link of another site is not silent either if the user has to log in on the way.
 func TestConsent_CrossSiteThroughLogin(t *testing.T) {
 	t.Parallel()
