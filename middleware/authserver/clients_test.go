@@ -100,7 +100,10 @@ func TestRegister_Policy(t *testing.T) {
 			t.Errorf("%s: %d %s", body, a.status, a.body)
 		}
 	}
-	for _, wrong := range [][]string{nil, {"Authorization", "Bearer wrong"}, {"Authorization", "let-me-in"}} {
+	if a := s.post("/register", plainClient, "Authorization", "bearer let-me-in"); a.status != http.StatusCreated {
+		t.Errorf("the scheme in lower case: %d %s", a.status, a.body)
+	}
+	for _, wrong := range [][]string{nil, {"Authorization", "Bearer wrong"}, {"Authorization", "let-me-in"}, {"Authorization", "Basic let-me-in"}, {"Authorization", "Bearer"}} {
 		if a := s.post("/register", plainClient, wrong...); a.status != http.StatusUnauthorized {
 			t.Errorf("%v: %d", wrong, a.status)
 		}

@@ -101,8 +101,8 @@ func (m *registration) client() (*Client, error) {
 func (s *Server) handleRegister(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	if s.policy.InitialToken != "" {
-		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !ok || subtle.ConstantTimeCompare(digest(token), digest(s.policy.InitialToken)) != 1 {
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(digest(token), digest(s.policy.InitialToken)) != 1 {
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 			return &refusal{status: http.StatusUnauthorized, code: "invalid_token", text: "Registration needs an initial access token."}
 		}
