@@ -410,9 +410,13 @@ func (s *site) identityOf(ctx context.Context, w *web, l *live) (identity, error
 }
 
 // notRenewed handles a failed renewal. It drops the refresh token only if the authorization server
-// has refused it and no other process has stored another one since.
+// has refused it and no other process has stored another one since. If the token endpoint has moved,
+// a login helps, because it reads the metadata again.
 func (s *site) notRenewed(ctx context.Context, w *web, stored *live, id identity, err error) error {
 	code := codeOf(err)
+	if refused, ok := errors.AsType[*refusedError](err); ok && refused.absent() {
+		return s.onlyLogin(stored, err)
+	}
 	if code != "invalid_grant" && code != "invalid_client" && code != "unauthorized_client" {
 		return s.refusal(stepRenewal, stored.Issuer.Issuer, err)
 	}
@@ -430,6 +434,11 @@ func (s *site) notRenewed(ctx context.Context, w *web, stored *live, id identity
 		}
 	}
 	s.flow.tell(ctx, Event{Kind: Ended, Server: s.server, Issuer: stored.Issuer.Issuer, ClientID: stored.ClientID, Err: err})
+	return s.onlyLogin(stored, err)
+}
+
+// onlyLogin returns the refusal of a renewal as an ErrLogin.
+func (s *site) onlyLogin(stored *live, err error) error {
 	refused := s.refusal(stepRenewal, stored.Issuer.Issuer, err)
 	if ended, ok := errors.AsType[*Error](refused); ok {
 		ended.Err = ErrLogin

@@ -3,7 +3,9 @@ package oauth_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -99,5 +101,55 @@ func TestRenewalAheadIssuerAway(t *testing.T) {
 	}
 	if n := s.issuer.Requests("/token", "refresh_token"); n != 1 {
 		t.Errorf("%d renewals", n)
+	}
+}
+
+// mover is the transport of a client. From some time on, the token endpoint of an issuer is at
+// another URL, which the metadata names.
+type mover struct{ status atomic.Int64 } // of the answer at the old URL; 0: the endpoint is still there
+
+func (m *mover) RoundTrip(r *http.Request) (*http.Response, error) {
+	status := int(m.status.Load())
+	switch {
+	case status == 0:
+		return http.DefaultTransport.RoundTrip(r)
+	case r.URL.Path == "/token":
+		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader("<html>")), Header: http.Header{"Content-Type": {"text/html"}}, Request: r}, nil
+	case r.URL.Path == "/token2":
+		r = r.Clone(r.Context())
+		r.URL.Path = "/token"
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil || !strings.HasPrefix(r.URL.Path, "/.well-known/") {
+		return resp, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	resp.ContentLength, resp.Body = -1, io.NopCloser(strings.NewReader(strings.ReplaceAll(string(text), `/token"`, `/token2"`)))
+	return resp, err
+}
+
+// Where the token endpoint has moved, only a login helps, which reads the metadata again. The refresh
+// token is kept, because the endpoint may come back.
+func TestRenewalEndpointHasMoved(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int64{404, 405, 410} {
+		s, u, m, store := open(t), &user{}, &mover{}, oauth.Memory()
+		web := oauth.HTTPClient(&http.Client{Transport: m})
+		c := mustConnect(t, flow(t, u.browser(t), oauth.Keep(store), web), s.url)
+		call(t, c, "hours", "ann")
+		s.revoke()
+		m.status.Store(status)
+		quiet := flow(t, oauth.Keep(store), web)
+		if _, err := connect(t, quiet, s.url); !errors.Is(err, oauth.ErrLogin) {
+			t.Errorf("%d, without a user: %v", status, err)
+		}
+		if grants, err := quiet.Grants(t.Context()); err != nil || len(grants) != 1 || !grants[0].Renewable {
+			t.Errorf("%d: %+v, %v", status, grants, err)
+		}
+		call(t, c, "hours", "ann")
+		if n := u.seen(); n != 2 {
+			t.Errorf("%d: %d pages", status, n)
+		}
 	}
 }

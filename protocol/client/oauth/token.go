@@ -138,6 +138,11 @@ func (e *refusedError) Error() string {
 	return e.code + ": " + e.text
 }
 
+// absent reports whether there is no such endpoint, as far as its answer shows.
+func (e *refusedError) absent() bool {
+	return e.code == "" && (e.status == http.StatusNotFound || e.status == http.StatusMethodNotAllowed || e.status == http.StatusGone)
+}
+
 // codeOf returns the error code of RFC 6749 §5.2 for a refusal. It translates the codes of GitHub,
 // which answers errors with status 200, and the codes with which Entra ID asks for a login.
 func codeOf(err error) string {
