@@ -3,6 +3,7 @@ package oauth_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -105,6 +106,58 @@ func TestEnterpriseManaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	login(2)
+}
+
+// Token never shows a page, also where the user would log in at the identity provider. After a login it
+// exchanges the kept ID token, until the identity provider refuses it.
+func TestEnterpriseManagedTokenIsSilent(t *testing.T) {
+	t.Parallel()
+	o, u := newOrganization(t), &user{}
+	store, server := oauth.Memory(), o.server.URL+"/mcp"
+	token := func() error {
+		_, err := flow(t, o.options(u.browser(t), oauth.Keep(store))...).Token(t.Context(), server)
+		return err
+	}
+	if err := token(); !errors.Is(err, oauth.ErrLogin) || u.seen() != 0 {
+		t.Errorf("before a login: %v, %d pages", err, u.seen())
+	}
+	if _, err := flow(t, o.options(u.browser(t), oauth.Keep(store))...).Login(t.Context(), server); err != nil {
+		t.Fatal(err)
+	}
+	forget := func() {
+		t.Helper()
+		key := oauth.Key{Kind: oauth.Tokens, Issuer: o.server.URL, Resource: server}
+		r, err := store.Get(t.Context(), key)
+		if err == nil {
+			err = store.Delete(t.Context(), key, r.Version)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	forget()
+	if err := token(); err != nil || u.seen() != 1 {
+		t.Errorf("after the login: %v, %d pages", err, u.seen())
+	}
+	forget()
+	r, err := store.Get(t.Context(), oauth.Key{Kind: oauth.Tokens, Issuer: o.idp.URL()})
+	var content map[string]any
+	if err == nil {
+		err = json.Unmarshal(r.Data, &content)
+	}
+	content["id_token"] = o.idp.Sign(map[string]any{"sub": "ann"}) // unknown to the identity provider
+	if err == nil {
+		r.Data, err = json.Marshal(content)
+	}
+	if err == nil {
+		_, err = store.Put(t.Context(), r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := token(); !errors.Is(err, oauth.ErrLogin) || u.seen() != 1 {
+		t.Errorf("after the end of the login: %v, %d pages", err, u.seen())
+	}
 }
 
 // The user says no at the identity provider, or it is away: the error names it.

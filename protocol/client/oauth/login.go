@@ -40,7 +40,7 @@ func (s *site) login(ctx context.Context, w *web, d demand) (*live, error) {
 	s.flow.tell(ctx, Event{Kind: Discovered, Server: s.server, Issuer: f.issuer.Issuer})
 	scopes := s.flow.scopesFor(s.server, f, d)
 	if m := s.flow.config.machine; m != nil {
-		return s.byMachine(ctx, w, f, m, scopes)
+		return s.byMachine(ctx, w, f, m, d, scopes)
 	}
 	return s.inTurn(ctx, f, scopes, func() (*live, error) { return s.byUser(ctx, w, f, d, scopes) })
 }

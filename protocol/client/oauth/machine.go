@@ -21,7 +21,8 @@ type machine interface {
 	// implements none that is declared, extension returns "".
 	extension() string
 	// form returns the parameters of a token request in addition to scope, resource and the client.
-	form(ctx context.Context, s *site, w *web, f *found, scopes []string) (url.Values, error)
+	// If d is silent, it does not ask the user.
+	form(ctx context.Context, s *site, w *web, f *found, d demand, scopes []string) (url.Values, error)
 }
 
 func byMachine(m machine) Option {
@@ -44,7 +45,7 @@ func (clientCredentials) extension() string {
 	return "io.modelcontextprotocol/oauth-client-credentials"
 }
 
-func (clientCredentials) form(context.Context, *site, *web, *found, []string) (url.Values, error) {
+func (clientCredentials) form(context.Context, *site, *web, *found, demand, []string) (url.Values, error) {
 	return url.Values{"grant_type": {grantCredentials}}, nil
 }
 
@@ -64,7 +65,7 @@ func (assertion) needsClient() bool { return false }
 
 func (assertion) extension() string { return "" } // the extension is a draft
 
-func (m assertion) form(ctx context.Context, _ *site, _ *web, f *found, _ []string) (url.Values, error) {
+func (m assertion) form(ctx context.Context, _ *site, _ *web, f *found, _ demand, _ []string) (url.Values, error) {
 	if m.source == nil {
 		return nil, errors.New("oauth: the source of Assertion is nil")
 	}
@@ -111,19 +112,19 @@ func (*enterprise) extension() string {
 	return "io.modelcontextprotocol/enterprise-managed-authorization"
 }
 
-func (m *enterprise) form(ctx context.Context, s *site, w *web, f *found, scopes []string) (url.Values, error) {
+func (m *enterprise) form(ctx context.Context, s *site, w *web, f *found, d demand, scopes []string) (url.Values, error) {
 	w = w.of(m.Issuer) // the caller has named it, so it may be in a private network although the server is public
 	provider, err := m.provider(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	subject, err := m.identity(ctx, s, w, provider)
+	subject, err := m.identity(ctx, s, w, provider, d.silent)
 	if err != nil {
 		return nil, err
 	}
 	t, err := m.exchange(ctx, s, w, provider, f, subject, scopes)
 	if code := codeOf(err); subject.kept && (code == "invalid_request" || code == "invalid_grant") { // RFC 8693 §2.2.2
-		if subject, err = m.loginAtProvider(ctx, s, w, provider); err != nil {
+		if subject, err = m.loginAtProvider(ctx, s, w, provider, d.silent); err != nil {
 			return nil, err
 		}
 		t, err = m.exchange(ctx, s, w, provider, f, subject, scopes)
@@ -170,7 +171,7 @@ func (m *enterprise) provider(ctx context.Context, w *web) (*issuerMetadata, err
 
 // identity returns the user's identity assertion from the caller. Otherwise it returns the ID token
 // of a login, which is kept under the identity provider's name.
-func (m *enterprise) identity(ctx context.Context, s *site, w *web, provider *issuerMetadata) (subject, error) {
+func (m *enterprise) identity(ctx context.Context, s *site, w *web, provider *issuerMetadata, silent bool) (subject, error) {
 	if m.Identity != nil {
 		text, kind, err := m.Identity(ctx)
 		if err != nil {
@@ -185,7 +186,7 @@ func (m *enterprise) identity(ctx context.Context, s *site, w *web, provider *is
 	if kept != nil && !kept.expired(kept.early) && kept.ID != "" {
 		return subject{kept.ID, typeIDToken, true}, nil
 	}
-	return m.loginAtProvider(ctx, s, w, provider)
+	return m.loginAtProvider(ctx, s, w, provider, silent)
 }
 
 // key returns the key of the ID token in the store.
@@ -193,8 +194,12 @@ func (m *enterprise) key(s *site) Key {
 	return Key{Kind: Tokens, Issuer: m.Issuer, Profile: s.flow.config.profile}
 }
 
-// loginAtProvider lets the user log in, and keeps the ID token.
-func (m *enterprise) loginAtProvider(ctx context.Context, s *site, w *web, provider *issuerMetadata) (subject, error) {
+// loginAtProvider lets the user log in, and keeps the ID token. If the user must not be asked, it
+// returns ErrLogin.
+func (m *enterprise) loginAtProvider(ctx context.Context, s *site, w *web, provider *issuerMetadata, silent bool) (subject, error) {
+	if silent {
+		return subject{}, &Error{Step: stepGrant, Server: s.server, Issuer: m.Issuer, Err: ErrLogin}
+	}
 	f := &found{issuer: *provider}
 	if provider.Authorization == "" {
 		meta, err := w.issuerMetadata(ctx, m.Issuer)
@@ -245,8 +250,8 @@ func expiryOf(token string) time.Time {
 	return claims.ExpiresAt.UTC()
 }
 
-// byMachine obtains a token without the user. Errors are final.
-func (s *site) byMachine(ctx context.Context, w *web, f *found, m machine, scopes []string) (*live, error) {
+// byMachine obtains a token without an authorization by the user. Errors are final.
+func (s *site) byMachine(ctx context.Context, w *web, f *found, m machine, d demand, scopes []string) (*live, error) {
 	var id identity
 	var err error
 	if m.needsClient() || len(s.flow.config.credentials) > 0 {
@@ -258,7 +263,7 @@ func (s *site) byMachine(ctx context.Context, w *web, f *found, m machine, scope
 	if key, err = s.flow.newBinding(&f.issuer); err != nil {
 		return nil, err
 	}
-	form, err := m.form(ctx, s, w, f, scopes)
+	form, err := m.form(ctx, s, w, f, d, scopes)
 	if err != nil {
 		return nil, err
 	}
