@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 )
@@ -100,14 +101,30 @@ func paramValue(s string) (text, rest string, ok bool) {
 	return "", "", false
 }
 
-// wanted returns the challenge that the flow can answer: the first one for Bearer or DPoP tokens.
-func wanted(h http.Header) (challenge, bool) {
+// wanted returns the challenge that the flow can answer: the first one for Bearer or DPoP tokens. If
+// another one has an error for the scheme of the sent token, wanted returns that one; the metadata and
+// the scopes may then come from the first one. sent is empty if no token was sent.
+func wanted(h http.Header, sent string) (challenge, bool) {
+	var first *challenge
 	for _, c := range challenges(h) {
-		if c.scheme == "bearer" || c.scheme == "dpop" {
-			return c, true
+		if c.scheme != "bearer" && c.scheme != "dpop" {
+			continue
 		}
+		if first == nil {
+			first = &c
+		}
+		if c.params["error"] == "" || !strings.EqualFold(c.scheme, sent) {
+			continue
+		}
+		for _, name := range []string{"resource_metadata", "scope"} {
+			c.params[name] = cmp.Or(c.params[name], first.params[name])
+		}
+		return c, true
 	}
-	return challenge{}, false
+	if first == nil {
+		return challenge{}, false
+	}
+	return *first, true
 }
 
 // scopes returns the scopes that a challenge names, or nil.

@@ -140,7 +140,11 @@ func (s *site) answered(w *web, r *http.Request, resp *http.Response, g *live, t
 		tried.met.Store(true)
 		return nil, false, nil
 	}
-	c, challenged := wanted(resp.Header)
+	sent := ""
+	if g != nil {
+		sent = g.Scheme
+	}
+	c, challenged := wanted(resp.Header, sent)
 	if r.Method == http.MethodDelete || tried.sent >= maxAttempts {
 		return nil, false, nil // ending a session is not worth a login
 	}
@@ -198,7 +202,7 @@ func (w *web) knock(ctx context.Context) (demand, error) {
 		return demand{}, &Error{Step: stepChallenge, Server: w.server, Err: err}
 	}
 	step.Status, step.Took = a.status, a.took
-	c, challenged := wanted(a.header)
+	c, challenged := wanted(a.header, "")
 	d := demandOf(c)
 	switch {
 	case a.status != http.StatusUnauthorized && a.status != http.StatusForbidden:

@@ -127,3 +127,36 @@ func TestDPoPNonceOfASuccess(t *testing.T) {
 		t.Errorf("nonces %q, want %q", seen, want)
 	}
 }
+
+// Where a server names both schemes, the error for the sent token counts, and not the challenge that
+// comes first.
+func TestDPoPBesideBearer(t *testing.T) {
+	t.Parallel()
+	for name, header := range map[string][]string{
+		"one field":      {`Bearer realm="shop", DPoP algs="ES256", error="use_dpop_nonce"`},
+		"two fields":     {`Bearer realm="shop"`, `DPoP error="use_dpop_nonce"`},
+		"an error first": {`Bearer error="invalid_token"`, `DPoP error="use_dpop_nonce"`},
+		"DPoP first":     {`DPoP error="use_dpop_nonce"`, `Bearer realm="shop"`},
+	} {
+		s := open(t, auth.DPoP())
+		c := mustConnect(t, flow(t, (&user{}).browser(t), oauth.DPoP(nil, true)), s.url)
+		call(t, c, "hours", "ann")
+		requests := 0
+		s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodPost {
+				return false
+			}
+			if requests++; requests > 1 {
+				return false
+			}
+			w.Header().Set("DPoP-Nonce", "new")
+			w.Header()["Www-Authenticate"] = header
+			w.WriteHeader(http.StatusUnauthorized)
+			return true
+		})
+		call(t, c, "hours", "ann")
+		if n := s.issuer.Requests("/token"); n != 1 || requests != 2 {
+			t.Errorf("%s: %d token requests, %d requests", name, n, requests)
+		}
+	}
+}
