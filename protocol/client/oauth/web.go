@@ -69,12 +69,14 @@ const (
 	atLarge                // the Internet
 )
 
-// special lists networks that are not public and that package netip does not know (RFC 6890).
+// special lists networks that are not public and that package netip does not know (RFC 6890), or that
+// hide other addresses.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"),
 	netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"),
-	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("100::/64"),
+	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("100::/64"), netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("fec0::/10"),
+	netip.MustParsePrefix("::/96"),
 }
 
 func reachOf(a netip.Addr) reach {
