@@ -144,7 +144,17 @@ func (w *web) choose(ctx context.Context, issuers []string) (string, error) {
 		}
 		return issuer, nil
 	}
-	if g := w.flow.site(w.server).current.Load(); g != nil {
+	if len(issuers) == 1 {
+		return issuers[0], nil
+	}
+	s := w.flow.site(w.server)
+	g := s.current.Load()
+	if g == nil && !s.loaded.Load() {
+		if stored, err := s.fromStore(ctx); err == nil { // a broken store will fail the login itself
+			g = stored
+		}
+	}
+	if g != nil {
 		for _, issuer := range issuers {
 			if issuer == g.Issuer.Issuer || sameButSlash(issuer, g.Issuer.Issuer) {
 				return issuer, nil

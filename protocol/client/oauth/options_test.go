@@ -107,6 +107,28 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// TestChooseTheStoredOne checks that a new process prefers the authorization server of the stored grant.
+func TestChooseTheStoredOne(t *testing.T) {
+	t.Parallel()
+	s, store := script(t, map[string]string{
+		"/mcp": "401|challenge Bearer", prmPath: `{"resource":"URL/mcp","authorization_servers":["URL/one","URL/two"]}`,
+		asPath + "/one": asAt("/one"), asPath + "/two": asAt("/two"),
+		"/register": `{"client_id":"registered"}`,
+	}), oauth.Memory()
+	key := oauth.Key{Kind: oauth.Tokens, Issuer: s.URL + "/two", Resource: s.URL + "/mcp"}
+	data := []byte(`{"server":"` + s.URL + `/mcp","access_token":"a","scheme":"Bearer","issuer_metadata":{"issuer":"` + s.URL + `/two"}}`)
+	if _, err := store.Put(t.Context(), oauth.Record{Key: key, Data: data}); err != nil {
+		t.Fatal(err)
+	}
+	if in, err := flow(t, oauth.Keep(store)).Inspect(t.Context(), s.URL+"/mcp"); err != nil || in.Issuer != s.URL+"/two" {
+		t.Errorf("Inspect chose %s, %v", in.Issuer, err)
+	}
+	_, err := flow(t, oauth.Keep(store)).Login(t.Context(), s.URL+"/mcp")
+	if at, ok := errors.AsType[*oauth.Error](err); !ok || !errors.Is(err, oauth.ErrLogin) || at.Issuer != s.URL+"/two" {
+		t.Errorf("Login: %v", err)
+	}
+}
+
 // TestPlain checks that http is refused for hosts that are not loopback, unless they are named.
 func TestPlain(t *testing.T) {
 	t.Parallel()
