@@ -242,9 +242,9 @@ func (r *reception) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 	h.Set("Connection", "close")
-	host, _, err := net.SplitHostPort(req.Host)
+	host := (&url.URL{Host: req.Host}).Hostname() // browsers leave out port 80
 	switch {
-	case err != nil || !isLoopback(host):
+	case !isLoopback(host):
 		http.Error(w, "This address is for 127.0.0.1 only.", http.StatusForbidden)
 	case req.URL.Path == "/done" && req.Method == http.MethodGet:
 		r.done(w)

@@ -70,6 +70,11 @@ func TestVisit_ForeignStateDoesNotEndTheWait(t *testing.T) {
 		{http.MethodGet, "/callback?state=%zz", "", 400},
 		{http.MethodPost, "/callback?state=right&code=x", "", 405},
 		{http.MethodGet, "/callback?state=right&code=x", "evil.example:1", 403},
+		{http.MethodGet, "/callback?state=right&code=x", "evil.example", 403},
+		{http.MethodGet, "/callback?state=right&code=x", "127.0.0.1:1:2", 403},
+		{http.MethodGet, "/callback?state=wrong&code=x", "127.0.0.1", 400}, // on port 80
+		{http.MethodGet, "/callback?state=wrong&code=x", "localhost", 400},
+		{http.MethodGet, "/callback?state=wrong&code=x", "[::1]", 400},
 		{http.MethodGet, "/callback/?state=right&code=x", "", 404},
 		{http.MethodGet, "/done", "", 404},
 		{http.MethodGet, "/favicon.ico", "", 204},
