@@ -353,8 +353,11 @@ func TestDocument_AwayAfterARestart(t *testing.T) {
 		}
 		h := as.Handler()
 		for _, step := range []struct{ name, document, want string }{
-			{"away", "", "temporarily_unavailable"}, {"invalid", "hello", "invalid_client"}, {"away again", "", "temporarily_unavailable"},
-			{"back", `{"client_id":"` + at + `","redirect_uris":["` + callback + `"]}`, "invalid_grant"}, {"away later", "", "invalid_grant"},
+			{"away", "", "temporarily_unavailable"},
+			{"invalid", "hello", "invalid_client"},
+			{"away again", "", "temporarily_unavailable"},
+			{"back", `{"client_id":"` + at + `","redirect_uris":["` + callback + `"]}`, "invalid_grant"},
+			{"away later", "", "invalid_grant"},
 		} {
 			host.serves(nil)
 			if step.document != "" {

@@ -222,12 +222,12 @@ func (s *Server) metadata() map[string]any {
 		}
 	}
 	document := map[string]any{
-		"issuer":                 s.issuer,
-		"authorization_endpoint": s.at("/authorize"),
-		"token_endpoint":         s.at("/token"),
-		"revocation_endpoint":    s.at("/revoke"),
-		"introspection_endpoint": s.at("/introspect"),
-		"jwks_uri":               s.at("/jwks"),
+		"issuer":                           s.issuer,
+		"authorization_endpoint":           s.at("/authorize"),
+		"token_endpoint":                   s.at("/token"),
+		"revocation_endpoint":              s.at("/revoke"),
+		"introspection_endpoint":           s.at("/introspect"),
+		"jwks_uri":                         s.at("/jwks"),
 		"response_types_supported":         []string{"code"},
 		"response_modes_supported":         []string{"query"},
 		"grant_types_supported":            s.grantTypes(),
