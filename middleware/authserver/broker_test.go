@@ -480,7 +480,7 @@ func TestBroker_ErrorsWithStatus200(t *testing.T) {
 	hub := &gitHub{}
 	s := open(t, authserver.Broker(hub.start(t), authserver.Vouch(0)))
 	id := s.register(plainClient)
-	for _, code := range []string{"bad_verification_code", "incorrect_client_credentials"} {
+	for _, code := range []string{"bad_verification_code", "incorrect_client_credentials", "unauthorized_client"} {
 		hub.answers(code)
 		b := s.browser()
 		if a := b.do(http.MethodGet, b.arrive(id).to.String(), nil); a.status != http.StatusForbidden || a.to != nil {
@@ -509,7 +509,7 @@ func TestBroker_ErrorsWithStatus200(t *testing.T) {
 // that wants to see the user again.
 func TestBroker_BadRefreshTokenWithStatus200(t *testing.T) {
 	t.Parallel()
-	for _, code := range []string{"bad_refresh_token", "interaction_required", "consent_required", "login_required"} {
+	for _, code := range []string{"bad_refresh_token", "unauthorized_client", "interaction_required", "consent_required", "login_required"} {
 		hub := &gitHub{}
 		s := open(t, authserver.Broker(hub.start(t), authserver.Vouch(0)))
 		access, _ := s.browser().enter(s.register(plainClient))

@@ -212,8 +212,12 @@ func (u *upstream) post(ctx context.Context, meta *upstreamMetadata, address str
 // refusal returns the error of an answer without a token. Some providers, such as GitHub, answer an
 // error with status 200 and with codes of their own. Others, such as Entra ID, use codes of OpenID
 // Connect if a refresh token is not enough any longer. If the code or token is not valid any longer,
-// the error is errRefused. If the provider is away, it wraps errAway.
-func (a *upstreamAnswer) refusal(status int) error {
+// the error is errRefused. If the provider is away, it wraps errAway. Atlassian refuses a refresh token
+// with unauthorized_client; a client that may not refresh any longer has lost its tokens, too.
+func (a *upstreamAnswer) refusal(status int, grantType string) error {
+	if a.Error == "unauthorized_client" && grantType == grantRefresh {
+		return errRefused
+	}
 	switch a.Error {
 	case "invalid_grant", "bad_verification_code", "bad_refresh_token", "interaction_required", "consent_required", "login_required":
 		return errRefused
@@ -240,7 +244,7 @@ func (u *upstream) token(ctx context.Context, form url.Values) (*upstreamAnswer,
 	case status == http.StatusOK && a.Access != "":
 		return a, nil
 	}
-	return nil, a.refusal(status)
+	return nil, a.refusal(status, form.Get("grant_type"))
 }
 
 // giveBack revokes the provider's tokens, if the provider supports that.
