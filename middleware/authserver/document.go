@@ -108,7 +108,7 @@ func (d *documents) allowed(ctx context.Context, now time.Time) bool {
 var errDocument = errors.New("authserver: the client's metadata document is not valid")
 
 // errNotFetched means that there is no document now. An error that wraps it also wraps errDocument.
-var errNotFetched = errors.New("authserver: it cannot be fetched now")
+var errNotFetched = errors.New("authserver: the client's metadata document cannot be fetched now")
 
 // byDocument returns a client with an ID that is the URL of its metadata
 // (draft-ietf-oauth-client-id-metadata-document).

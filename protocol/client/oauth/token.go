@@ -144,7 +144,7 @@ func (e *refusedError) absent() bool {
 }
 
 // codeOf returns the error code of RFC 6749 §5.2 for a refusal. It translates the codes of GitHub,
-// which answers errors with status 200, and the codes with which Entra ID asks for a login.
+// which answers errors with status 200, and the codes of Entra ID that ask for a login.
 func codeOf(err error) string {
 	refused, ok := errors.AsType[*refusedError](err)
 	if !ok {
