@@ -147,14 +147,7 @@ func (w *web) choose(ctx context.Context, issuers []string) (string, error) {
 	if len(issuers) == 1 {
 		return issuers[0], nil
 	}
-	s := w.flow.site(w.server)
-	g := s.current.Load()
-	if g == nil && !s.loaded.Load() {
-		if stored, err := s.fromStore(ctx); err == nil { // a broken store will fail the login itself
-			g = stored
-		}
-	}
-	if g != nil {
+	if g := w.flow.site(w.server).known(ctx); g != nil {
 		for _, issuer := range issuers {
 			if issuer == g.Issuer.Issuer || sameButSlash(issuer, g.Issuer.Issuer) {
 				return issuer, nil
@@ -167,6 +160,19 @@ func (w *web) choose(ctx context.Context, issuers []string) (string, error) {
 		}
 	}
 	return issuers[0], nil
+}
+
+// known returns the grant in use, or the stored one. If there is none, or the store cannot be read, it
+// returns nil; a store that cannot be read fails the login itself.
+func (s *site) known(ctx context.Context) *live {
+	g := s.current.Load()
+	if g != nil || s.loaded.Load() {
+		return g
+	}
+	if g, err := s.fromStore(ctx); err == nil {
+		return g
+	}
+	return nil
 }
 
 // resourceMetadata reads the metadata of the server, at the URL in a challenge or at the well-known
