@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/kagami-mcp/kagami/framework/serve/clients"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // configFile is a client's configuration file. Changes keep its comments and the order of its
@@ -24,7 +26,8 @@ type configFile struct {
 	client *clients.Program
 	path   string
 	disk   []byte // content when it was read; nil: the file does not exist
-	read   []byte // disk, with line ends of Unix
+	read   []byte // disk without its byte order mark, with line ends of Unix
+	mark   []byte // byte order mark of the file, or empty
 	ends   string // how lines end in the file
 }
 
@@ -34,7 +37,9 @@ func (d directories) open(c *clients.Program) (*configFile, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	f.disk, f.read, f.ends = text, text, "\n"
+	f.disk, f.ends = text, "\n"
+	text = jsontext.TrimBOM(text)
+	f.read, f.mark = text, f.disk[:len(f.disk)-len(text)]
 	if lines := bytes.Count(text, []byte("\n")); lines > 0 && lines == bytes.Count(text, []byte("\r\n")) {
 		f.read, f.ends = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), "\r\n"
 	}
@@ -99,7 +104,15 @@ func (f *configFile) holds(name, written string) (there, own bool, err error) {
 		wrote, err := tables(f.path, []byte(written)) // the user may have added lines to the table
 		return true, written != "" && err == nil && bytes.Equal(wrote[name], all[name]) && bytes.Contains(f.read, []byte(written)), nil
 	}
-	return true, compacted(all[name]) == written, nil
+	return true, sameJSON(all[name], []byte(written)), nil
+}
+
+// sameJSON reports whether two texts are JSON of the same value. A client may write its file again with other
+// escapes, and with its members in another order.
+func sameJSON(a, b []byte) bool {
+	one, ok := decode(a)
+	other, also := decode(b)
+	return ok && also && reflect.DeepEqual(one, other)
 }
 
 func compacted(text []byte) string {
@@ -151,14 +164,17 @@ func (f *configFile) with(r *clients.Server, written string) (text []byte, entry
 	if !ok {
 		return nil, "", fmt.Errorf("%s: %s is not a JSON object", f.path, f.client.Member)
 	}
-	value, err := json.MarshalIndent(f.client.Entry(r), strings.Repeat(unit, 2), unit)
-	if err != nil {
+	var value bytes.Buffer
+	out := json.NewEncoder(&value)
+	out.SetIndent(strings.Repeat(unit, 2), unit)
+	out.SetEscapeHTML(false)
+	if err := out.Encode(f.client.Entry(r)); err != nil {
 		return nil, "", err
 	}
-	if entry = compacted(value); entry == written {
+	if entry = compacted(value.Bytes()); sameJSON([]byte(entry), []byte(written)) {
 		return f.read, entry, nil
 	}
-	parsed, err := hujson.Parse(value)
+	parsed, err := hujson.Parse(bytes.TrimSpace(value.Bytes()))
 	if err != nil {
 		return nil, "", err
 	}
@@ -287,7 +303,7 @@ func (f *configFile) write(text []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = temporary.Write(bytes.ReplaceAll(text, []byte("\n"), []byte(f.ends)))
+	_, err = temporary.Write(slices.Concat(f.mark, bytes.ReplaceAll(text, []byte("\n"), []byte(f.ends))))
 	err = errors.Join(err, temporary.Chmod(mode), temporary.Close())
 	if err == nil {
 		err = os.Rename(temporary.Name(), path)

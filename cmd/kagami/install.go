@@ -281,7 +281,7 @@ func (a *cli) kept(ctx context.Context, pkg string, dirs directories) (string, e
 		return "", err
 	}
 	source := pkg
-	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
+	if _, err := os.Stat(pkg); err == nil { // a directory, or a file of Go
 		if source, err = filepath.Abs(pkg); err != nil {
 			return "", err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -393,7 +394,14 @@ func installNamesakes(t *testing.T, dirs directories) {
 			t.Errorf("installed again: at %s, before at %s", runs[name], before)
 		}
 	}
-	for name, want := range map[string]string{"one": "one2", "two": "two1"} {
+	for _, name := range []string{"one", "two"} { // a file of Go is named relative to the directory
+		t.Chdir(filepath.Join(dirs.config, name, "server"))
+		if _, errs, code := kagami(t, "install", "main.go", "--client", "cursor", "--yes", "--name", name+"-file"); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, errs)
+		}
+		runs[name+"-file"], _ = judged(serversOf(t, dirs, cursor)[name+"-file"])
+	}
+	for name, want := range map[string]string{"one": "one2", "two": "two1", "one-file": "one2", "two-file": "two1"} {
 		if out, err := exec.Command(runs[name]).CombinedOutput(); err != nil || string(out) != want {
 			t.Errorf("%s prints %q, %v; want %q", runs[name], out, err, want)
 		}
@@ -458,6 +466,67 @@ func TestInstallStaysInPlace(t *testing.T) {
 		}
 		if text := install("first", "--env", "K=v"); !strings.Contains(text, `"K"`) || strings.Index(text, "first") > strings.Index(text, "second") {
 			t.Errorf("%s, with a variable:\n%s", c.Name, text)
+		}
+	}
+}
+
+// TestInstallRewritten checks that an entry stays kagami's own when the client writes its file again, with other
+// escapes and another order.
+func TestInstallRewritten(t *testing.T) {
+	dirs := ownHome(t)
+	for _, c := range clients.All() {
+		if c.Member == "" {
+			continue
+		}
+		rewrite := func() {
+			t.Helper()
+			var whole any
+			text, err := os.ReadFile(dirs.file(&c))
+			if err != nil || json.Unmarshal(text, &whole) != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			var out bytes.Buffer
+			encoder := json.NewEncoder(&out)
+			encoder.SetEscapeHTML(false)
+			if err := errors.Join(encoder.Encode(whole), os.WriteFile(dirs.file(&c), out.Bytes(), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, step := range []struct {
+			args []string
+			want string
+		}{
+			{[]string{"install", everything, "--name", "notes", "--env", "DB=postgres://db/n?a=1&b=<2>"}, "now has"},
+			{[]string{"install", everything, "--name", "notes", "--env", "DB=postgres://db/n?a=1&b=<2>"}, "already has"},
+			{[]string{"install", everything, "--name", "notes", "--env", "DB=postgres://db/n?a=1&b=<3>"}, "now has"},
+			{[]string{"uninstall", "notes"}, "no longer has"},
+		} {
+			out, errs, code := kagami(t, append(step.args, "--client", c.Name, "--yes")...)
+			if code != 0 || !strings.Contains(out, step.want) || strings.Contains(errs, `\u00`) {
+				t.Errorf("%s, %s: exit code %d\n%s%s", c.Name, step.args[0], code, out, errs)
+			}
+			rewrite()
+		}
+	}
+}
+
+// TestByteOrderMark checks that a byte order mark at the start of a configuration is accepted, and stays there.
+func TestByteOrderMark(t *testing.T) {
+	dirs := ownHome(t)
+	for _, c := range clients.All() {
+		before := "\uFEFF{\n  \"" + c.Member + "\": {\n    \"old\": { \"command\": \"x\" }\n  }\n}\n"
+		if c.Member == "" {
+			before = "\uFEFFmodel = \"x\"\n"
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(dirs.file(&c)), 0o700), os.WriteFile(dirs.file(&c), []byte(before), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"install", everything, "--name", "notes"}, {"uninstall", "notes"}} {
+			_, errs, code := kagami(t, append(args, "--client", c.Name, "--yes")...)
+			text, err := os.ReadFile(dirs.file(&c))
+			if added := args[0] == "install"; code != 0 || err != nil || strings.Count(string(text), "\uFEFF") != 1 || (string(text) == before) == added {
+				t.Errorf("%s, %s: exit code %d, %v\n%s%q", c.Name, args[0], code, err, errs, text)
+			}
 		}
 	}
 }
