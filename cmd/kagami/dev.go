@@ -225,7 +225,7 @@ func (d *developer) build(ctx context.Context, dir string) (b build) {
 	if err := d.source.follow(ctx, d.pkg); err != nil && ctx.Err() == nil {
 		d.cli.say("the source cannot be watched: %v", err)
 	}
-	if b.err = os.Mkdir(dir, 0o700); b.err != nil {
+	if b.err = os.MkdirAll(dir, 0o700); b.err != nil { // a cleaner of temporary files may have removed d.dir
 		return b
 	}
 	if b.binary, b.err = d.cli.build(ctx, d.pkg, dir); b.err != nil {

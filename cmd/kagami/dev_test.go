@@ -57,6 +57,8 @@ func main() {
 }
 `
 
+const followedModule = "module example.com/followed\n\ngo 1.26.0\n"
+
 // followed is a package whose source a test changes, with a client of "kagami dev".
 type followed struct {
 	t      *testing.T
@@ -97,7 +99,7 @@ func newFollowed(t *testing.T) *followed {
 		t.Fatal(err)
 	}
 	f := &followed{t: t, dir: t.TempDir(), temp: t.TempDir(), log: &shared{}, told: make(chan string, 100)}
-	f.file("go.mod", "module example.com/followed\n\ngo 1.26.0\n")
+	f.file("go.mod", followedModule)
 	f.file("go.work", "go 1.26.0\n\nuse (\n\t.\n\t"+strconv.Quote(root)+"\n)\n")
 	return f
 }
@@ -340,6 +342,59 @@ func TestDevStandIn(t *testing.T) {
 			f.takesOver("v1")
 		})
 	}
+}
+
+// TestDevHeals checks that a change counts that makes the package readable again: in go.mod, in a go.work
+// above, and when the directory comes back.
+func TestDevHeals(t *testing.T) {
+	t.Parallel()
+	inProcesses(t)
+	const revision = "2026-07-28"
+	for _, name := range []string{"go.mod", "go.work"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFollowed(t)
+			above := *f
+			f.dir = filepath.Join(above.dir, "module")
+			if err := os.Mkdir(f.dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			work, err := os.ReadFile(filepath.Join(above.dir, "go.work"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			broken := map[string]*followed{"go.mod": f, "go.work": &above}[name]
+			mended := map[string]string{"go.mod": followedModule, "go.work": strings.Replace(string(work), "\t.\n", "\t./module\n", 1)}
+			above.file("go.work", mended["go.work"])
+			f.file("go.mod", followedModule)
+			f.source("v1", "")
+			broken.file(name, "this is no module\n")
+			f.standsIn(revision, nil, name)
+			broken.file(name, mended[name])
+			f.takesOver("v1")
+		})
+	}
+	t.Run("directory", func(t *testing.T) {
+		t.Parallel()
+		r, _ := protocol.ParseRevision(revision)
+		f := follow(t, false, r)
+		f.until("version", "v1")
+		work, err := os.ReadFile(filepath.Join(f.dir, "go.work"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(f.dir); err != nil {
+			t.Fatal(err)
+		}
+		f.until("version", "building the server")
+		if err := os.Mkdir(f.dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		f.file("go.work", string(work))
+		f.file("go.mod", followedModule)
+		f.source("v2", "")
+		f.until("version", "v2")
+	})
 }
 
 // standsIn connects a client, which must get the stand-in with this reason.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -28,7 +29,8 @@ type watcher struct {
 	changed chan struct{}
 	done    chan struct{}
 
-	mu       sync.Mutex // guards embedded
+	mu       sync.Mutex      // guards the fields below
+	exact    map[string]bool // embedded files
 	embedded []embedding
 }
 
@@ -89,6 +91,11 @@ var compiled = []string{
 // isSource reports whether a file belongs to a program: the go command compiles or embeds it. Editors
 // write their own files beside the source, and a server may write its log or its data there.
 func (w *watcher) isSource(file string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.exact[file] {
+		return true
+	}
 	name := filepath.Base(file)
 	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "#") {
 		return false
@@ -96,8 +103,6 @@ func (w *watcher) isSource(file string) bool {
 	if slices.Contains(compiled, filepath.Ext(name)) {
 		return true
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	return slices.ContainsFunc(w.embedded, func(e embedding) bool { return e.has(file) })
 }
 
@@ -132,6 +137,7 @@ func (p *goPackage) local() bool {
 // places are what a watcher follows.
 type places struct {
 	dirs     map[string]bool
+	exact    map[string]bool // embedded files
 	embedded []embedding
 	modules  map[string]string // directories of the modules in the workspace, by path
 	absent   []string          // paths of packages that were not found
@@ -151,7 +157,8 @@ func (s *places) add(p *goPackage) {
 		s.modules[p.Module.Path] = p.Module.Dir
 	}
 	for _, file := range p.EmbedFiles {
-		s.dirs[filepath.Dir(filepath.Join(p.Dir, file))] = true
+		file = filepath.Join(p.Dir, file)
+		s.dirs[filepath.Dir(file)], s.exact[file] = true, true
 	}
 	for _, pattern := range p.EmbedPatterns {
 		pattern = strings.TrimPrefix(pattern, "all:")
@@ -169,6 +176,30 @@ func (s *places) awaitPackages() {
 		for module, root := range s.modules {
 			if rest, inside := strings.CutPrefix(missing, module+"/"); inside {
 				s.await(filepath.Join(root, filepath.FromSlash(rest)))
+			}
+		}
+	}
+}
+
+// around watches the directory of the package, also if it does not exist yet, and the nearest directories with
+// a go.mod and a go.work.
+func (s *places) around(pkg string) {
+	dir, err := filepath.Abs(pkg)
+	if err != nil {
+		return // the working directory was removed
+	}
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		dir = filepath.Dir(dir)
+	}
+	s.await(dir)
+	for _, name := range []string{"go.mod", "go.work"} {
+		for at := dir; ; at = filepath.Dir(at) {
+			if _, err := os.Stat(filepath.Join(at, name)); err == nil {
+				s.dirs[at] = true
+				break
+			}
+			if at == filepath.Dir(at) {
+				break
 			}
 		}
 	}
@@ -195,17 +226,23 @@ func (s *places) await(dir string) {
 
 // follow watches the directories of the package, and of imported packages in the same workspace,
 // with their embedded files, also of packages and files that do not exist yet. It does not watch the
-// module cache. If the package cannot be read, the directories of the last call stay watched.
+// module cache. If the go command cannot read the package, the directories of earlier calls stay watched, and
+// those around the package are, so that a change that mends it is seen.
 func (w *watcher) follow(ctx context.Context, pkg string) error {
 	cmd := exec.CommandContext(ctx, "go", "list", "-e", "-deps", "-json=ImportPath,Dir,Standard,Module,EmbedFiles,EmbedPatterns", pkg)
 	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
 		cmd.Dir, cmd.Args[len(cmd.Args)-1] = pkg, "."
 	}
 	out, err := cmd.Output()
+	found := places{dirs: map[string]bool{}, exact: map[string]bool{}, modules: map[string]string{}}
+	found.around(pkg)
+	if _, refused := errors.AsType[*exec.ExitError](err); refused && ctx.Err() == nil {
+		found.keep(w) // the build reports what is wrong with go.mod or go.work
+		return w.add(&found)
+	}
 	if err != nil {
 		return fmt.Errorf("listing the packages: %w", err)
 	}
-	found := places{dirs: map[string]bool{}, modules: map[string]string{}}
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p goPackage
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
@@ -216,8 +253,25 @@ func (w *watcher) follow(ctx context.Context, pkg string) error {
 		found.add(&p)
 	}
 	found.awaitPackages()
+	return w.add(&found)
+}
+
+// keep takes over what the watcher knows from an earlier call.
+func (s *places) keep(w *watcher) {
 	w.mu.Lock()
-	w.embedded = found.embedded
+	defer w.mu.Unlock()
+	maps.Copy(s.exact, w.exact)
+	for _, e := range w.embedded {
+		if !slices.Contains(s.embedded, e) {
+			s.embedded = append(s.embedded, e)
+		}
+	}
+}
+
+// add watches the directories that were found. Those of earlier calls stay watched.
+func (w *watcher) add(found *places) error {
+	w.mu.Lock()
+	w.embedded, w.exact = found.embedded, found.exact
 	w.mu.Unlock()
 	var failed error
 	for dir := range found.dirs {
