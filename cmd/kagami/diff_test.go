@@ -97,14 +97,18 @@ func TestLockBuildsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	t.Setenv("TMPDIR", dir)
+	temp := filepath.Join(dir, "a[1]") // no pattern
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", temp)
 	if out, errs, code := kagami(t, "lock", "../../examples/everything"); code != 0 || !strings.Contains(out, `"tasks": "required"`) {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
 	if ran, err := os.ReadFile(log); err != nil || string(ran) != "build\n" {
 		t.Errorf("go ran with %q, %v", ran, err)
 	}
-	if left, err := filepath.Glob(filepath.Join(dir, "kagami-*")); err != nil || len(left) != 0 {
+	if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
 		t.Errorf("programs are left: %v, %v", left, err)
 	}
 }

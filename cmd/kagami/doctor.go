@@ -246,7 +246,7 @@ func (p *diagnosis) offers(all *surface.Surface) {
 func (p *diagnosis) report() error {
 	fatal := slices.ContainsFunc(p.found, func(f finding) bool { return f.Fatal })
 	if p.cli.json {
-		if err := writeJSON(p.cli.out, map[string]any{"findings": append([]finding{}, p.found...), "fine": p.good}); err != nil {
+		if err := writeJSON(p.cli.out, map[string]any{"findings": append([]finding{}, p.found...), "fine": append([]string{}, p.good...)}); err != nil {
 			return err
 		}
 	} else {

@@ -28,7 +28,7 @@ func codes(t *testing.T, args ...string) (found []string, fine, errs string, cod
 		Findings []finding
 		Fine     []string
 	}
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
+	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Findings == nil || report.Fine == nil {
 		t.Errorf("%v: %s%s", err, out, errs)
 	}
 	for _, f := range report.Findings {

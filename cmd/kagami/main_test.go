@@ -256,6 +256,15 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestLogOnFullDisk checks that a server does not end because its log cannot be written.
+func TestLogOnFullDisk(t *testing.T) {
+	t.Parallel()
+	log := (&cli{errs: full{}}).newServerLog()
+	if n, err := log.Write([]byte("line\n")); n != 5 || err != nil {
+		t.Errorf("got %d, %v", n, err)
+	}
+}
+
 func TestReadToFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "pixel.png")

@@ -261,9 +261,9 @@ func (a *cli) build(ctx context.Context, pkg, dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("building the server: %w\n%s", err, strings.TrimSpace(string(out)))
 	}
-	built, err := filepath.Glob(filepath.Join(dir, "*"))
+	built, err := os.ReadDir(dir)
 	if err != nil || len(built) != 1 {
 		return "", fmt.Errorf("building the server: want one program, got %d", len(built))
 	}
-	return built[0], nil
+	return filepath.Join(dir, built[0].Name()), nil
 }

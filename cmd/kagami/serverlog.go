@@ -45,7 +45,8 @@ func (a *cli) newServerLog() *serverLog {
 // Write accepts any part of the stream. It does not fail, because an error would stop the server.
 func (l *serverLog) Write(text []byte) (int, error) {
 	if l.to != nil && l.screen == nil {
-		return l.to.Write(text)
+		_, _ = l.to.Write(text)
+		return len(text), nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
