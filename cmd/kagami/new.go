@@ -122,6 +122,9 @@ func (a *cli) begin(ctx context.Context, p *project, target string) error {
 // checkModule returns an error if go does not accept the path of the module. It is checked before
 // anything is written.
 func (p *project) checkModule(ctx context.Context) error {
+	if p.Module == "main" {
+		return usagef("the tests of a module main do not compile: choose another path with --module, such as example.com/%s", p.Name)
+	}
 	dir, err := os.MkdirTemp("", "kagami-")
 	if err != nil {
 		return err
@@ -173,7 +176,7 @@ func (p *project) source() error {
 	if p.FX {
 		p.Dash = "-"
 	}
-	released := strings.HasPrefix(p.Version, "v") && !strings.Contains(p.Version, "-")
+	released := strings.HasPrefix(p.Version, "v") && !strings.ContainsAny(p.Version, "-+")
 	if p.Dir == "" && !released {
 		p.Dir = builtFrom()
 	}

@@ -41,6 +41,9 @@ func TestNew(t *testing.T) {
 			if lock, err := os.ReadFile(filepath.Join(dir, "mcp.lock")); err != nil || !strings.Contains(string(lock), `"add_note"`) {
 				t.Errorf("mcp.lock: %v\n%s", err, lock)
 			}
+			if compose, err := os.ReadFile(filepath.Join(dir, "compose.yaml")); err != nil || !strings.Contains(string(compose), "\n    stop_grace_period: 30s #") {
+				t.Errorf("compose.yaml: %v\n%s", err, compose)
+			}
 			noLeftovers(t, dir)
 			alignedComments(t, dir)
 			useNew(t, dir)
@@ -158,6 +161,7 @@ func TestNewUsage(t *testing.T) {
 		"new": "want one NAME", "new a b": "want one NAME", "new Bad!": "is not a name for a server", "new ..": "is not a name for a server",
 		"new notes --kagami /none": "/none is not a clone of Kagami\nTry: kagami new --help",
 		"new all":                  "go uses the name all itself", "new context": "go uses the name context itself: choose a path with --module, such as example.com/context",
+		"new main": "the tests of a module main do not compile: choose another path with --module, such as example.com/main",
 		"new con": "--module: malformed module path", "new notes --module Ünï": "invalid char",
 	} {
 		out, errs, code := kagami(t, strings.Fields(args)...)
