@@ -435,7 +435,7 @@ func (a *cli) authStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "List the logins of this machine",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flow, err := a.flow()
 			if err != nil {

@@ -65,7 +65,7 @@ stdin and stdout, a task of an old process is found again only if it is in a sto
 // followable returns an error if the server is not a Go package.
 func followable(server []string) error {
 	if !isPackage(server) || isURL(server[0]) {
-		return usagef("dev needs a Go package, and %s is not one", strings.Join(server, " "))
+		return usagef("dev needs a Go package, and %s is not one", shownServer(server))
 	}
 	_, err := os.Stat(server[0])
 	if local := filepath.IsAbs(server[0]) || strings.HasPrefix(server[0], "."); local && err != nil {

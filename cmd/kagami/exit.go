@@ -141,5 +141,5 @@ func noPage(server []string, err error) error {
 	if !strings.HasPrefix(body, "<!doctype") && !strings.HasPrefix(body, "<html") {
 		return err
 	}
-	return &unreachedError{fmt.Errorf("no MCP server at %s: it answers HTTP %d with a page of HTML", strings.Join(server, " "), status.Status)}
+	return &unreachedError{fmt.Errorf("no MCP server at %s: it answers HTTP %d with a page of HTML", shownServer(server), status.Status)}
 }

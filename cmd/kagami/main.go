@@ -39,7 +39,12 @@ func main() {
 }
 
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+		ends = append(ends, syscall.SIGHUP)
+	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // output that is not read is an error, and does not end the process
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal then ends the process at once
 	a := &cli{in: os.Stdin, out: os.Stdout, errs: os.Stderr}
@@ -65,13 +70,14 @@ func (a *cli) run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	root.SetOut(a.out)
 	root.SetErr(a.errs)
+	strictCompletion(root)
 	command, err := root.ExecuteContextC(ctx)
 	err = cause(ctx, err)
 	if err == nil {
 		err = out.err
 	}
 	how := exitOf(ctx, err)
-	if err == nil {
+	if err == nil || errors.Is(out.err, syscall.EPIPE) { // the program that read the output has ended, such as head
 		return how.code
 	}
 	if (a.json || wantsJSON(args)) && !out.wrote {

@@ -162,7 +162,7 @@ func TestNewUsage(t *testing.T) {
 		"new notes --kagami /none": "/none is not a clone of Kagami\nTry: kagami new --help",
 		"new all":                  "go uses the name all itself", "new context": "go uses the name context itself: choose a path with --module, such as example.com/context",
 		"new main": "the tests of a module main do not compile: choose another path with --module, such as example.com/main",
-		"new con": "--module: malformed module path", "new notes --module Ünï": "invalid char",
+		"new con":  "--module: malformed module path", "new notes --module Ünï": "invalid char",
 	} {
 		out, errs, code := kagami(t, strings.Fields(args)...)
 		if code != 2 || out != "" || !strings.Contains(errs, want) {

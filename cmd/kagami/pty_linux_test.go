@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -271,6 +272,55 @@ func (l *leaving) Write(text []byte) (int, error) {
 		l.interrupt()
 	}
 	return l.shared.Write(text)
+}
+
+// TestReaderIsGone checks that the program that was built is removed when the output is no longer read, and when
+// the terminal is closed.
+func TestReaderIsGone(t *testing.T) {
+	t.Parallel()
+	inProcesses(t)
+	program, err := devProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := t.TempDir() // a server that never answers
+	source := "package main\n\nimport (\n\t\"io\"\n\t\"os\"\n)\n\nfunc main() { _, _ = io.Copy(io.Discard, os.Stdin) }\n"
+	if err := errors.Join(os.WriteFile(filepath.Join(silent, "go.mod"), []byte("module server\n"), 0o600), os.WriteFile(filepath.Join(silent, "main.go"), []byte(source), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		server string
+		hangUp bool
+		code   int
+	}{"pipe": {"../../examples/hello", false, 1}, "terminal": {silent, true, 130}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			temp, errs := t.TempDir(), &shared{}
+			cmd := exec.CommandContext(t.Context(), program, "list", tt.server)
+			cmd.Stdout, cmd.Stderr, cmd.Env = w, errs, append(os.Environ(), "TMPDIR="+temp)
+			if err := errors.Join(cmd.Start(), w.Close(), r.Close()); err != nil {
+				t.Fatal(err)
+			}
+			built := func() []string {
+				found, _ := filepath.Glob(filepath.Join(temp, "kagami-*", "*"))
+				return found
+			}
+			for tt.hangUp && len(built()) == 0 {
+				time.Sleep(10 * time.Millisecond)
+			}
+			if tt.hangUp {
+				_ = cmd.Process.Signal(syscall.SIGHUP)
+			}
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != tt.code || len(built()) > 0 || strings.Contains(errs.String(), "broken pipe") {
+				t.Errorf("exit code %d, %q are left\n%s", code, built(), errs)
+			}
+		})
+	}
 }
 
 // changing is a client that changes its file while the user is asked.

@@ -144,6 +144,30 @@ func meant(prefix, name string, known []string) string {
 	return ""
 }
 
+// noArguments returns an error if a command that takes no arguments gets one.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("unexpected argument %q%s", args[0], meant("", args[0], commandNames(cmd)))
+	}
+	return nil
+}
+
+// strictCompletion adds the command completion of cobra. The difference is that an unknown shell, and an argument
+// after it, are errors. Call it when the output is set.
+func strictCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			continue
+		}
+		cmd.Args = noArguments
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		for _, shell := range cmd.Commands() {
+			shell.Args = noArguments
+		}
+	}
+}
+
 // helpCommand returns a help command like the one of cobra. The difference is that an unknown
 // command is an error.
 func helpCommand() *cobra.Command {

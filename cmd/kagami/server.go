@@ -138,7 +138,7 @@ func (a *cli) session(
 	answered()
 	if err != nil {
 		why := inWords(server, noPage(server, cause(ctx, err)))
-		return &unreachedError{fmt.Errorf("connecting to %s: %w%s%s", strings.Join(server, " "), why, otherPath(server, err), a.log.unseen())}
+		return &unreachedError{fmt.Errorf("connecting to %s: %w%s%s", shownServer(server), why, otherPath(server, err), a.log.unseen())}
 	}
 	err = cause(ctx, body(ctx, c))
 	// The exit status of the process is not an error of the command. It matters only if the process

@@ -192,12 +192,7 @@ func (a *cli) raw(ctx context.Context, c *client.Client, method string, params a
 func (a *cli) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version and the supported revisions",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("unexpected argument %q", args[0])
-			}
-			return nil
-		},
+		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if a.json {
 				revisions := make([]string, 0, len(protocol.Revisions()))

@@ -36,7 +36,7 @@ func (d *developer) standIn(ctx context.Context) {
 // standInCommand is the process that standIn starts.
 func (a *cli) standInCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "stand-in", Hidden: true, Args: cobra.NoArgs,
+		Use: "stand-in", Hidden: true, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			server, err := newStandIn()
 			if err != nil {

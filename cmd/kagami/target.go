@@ -22,6 +22,14 @@ func isURL(server string) bool {
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
+// shownServer returns the words of a server for a message, without the password in a URL.
+func shownServer(server []string) string {
+	if u, err := url.Parse(server[0]); err == nil && isURL(server[0]) && u.User != nil {
+		return u.Redacted()
+	}
+	return strings.Join(server, " ")
+}
+
 // looksLikeURL returns an error if a SERVER that cannot be used was probably meant as a URL.
 func looksLikeURL(server string) error {
 	if scheme, _, ok := strings.Cut(server, "://"); ok {
