@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/serve/clients"
@@ -12,20 +13,32 @@ import (
 // directories are the directories of a user, and the operating system.
 type directories struct{ home, config, appData, os string }
 
+// userDirectories returns the directories of the user. Without a home directory, as in some services, it returns
+// an error.
 func userDirectories() (directories, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return directories{}, err
 	}
 	config := os.Getenv("XDG_CONFIG_HOME")
-	if config == "" {
+	if !filepath.IsAbs(config) { // the XDG specification ignores relative paths
 		config = filepath.Join(home, ".config")
 	}
 	appData := os.Getenv("APPDATA")
-	if appData == "" {
+	if !filepath.IsAbs(appData) {
 		appData = filepath.Join(home, "AppData", "Roaming")
 	}
 	return directories{home, config, appData, runtime.GOOS}, nil
+}
+
+// namedFiles returns the configurations that give names to servers: the files of the project, and the files of
+// clients if the user has a home directory.
+func namedFiles() (directories, []clients.Program) {
+	dirs, err := userDirectories()
+	if err != nil {
+		return dirs, projectFiles()
+	}
+	return dirs, slices.Concat(projectFiles(), clients.All())
 }
 
 // file returns the path of a client's configuration file.

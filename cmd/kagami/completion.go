@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kagami-mcp/kagami/framework/serve/clients"
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
@@ -76,12 +75,9 @@ func (a *cli) listsFor(ctx context.Context, server []string) *surface.Surface {
 
 // serverNames returns the names of servers in all configurations.
 func serverNames() []string {
-	dirs, err := userDirectories()
-	if err != nil {
-		return nil
-	}
 	var names []string
-	for _, c := range slices.Concat(projectFiles(), clients.All()) {
+	dirs, files := namedFiles()
+	for _, c := range files {
 		for _, one := range dirs.configured(&c) {
 			if one.Name != "" && one.Problem == "" {
 				names = append(names, one.Name)

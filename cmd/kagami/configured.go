@@ -19,11 +19,13 @@ func (a *cli) clientsCommand() *cobra.Command {
 		Use:   "clients",
 		Short: "Show the servers in the configurations of clients on this machine",
 		Long:  "Show the servers in the configurations of the clients on this machine, and which of them cannot be started.",
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("unexpected argument %q", args[0])
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			dirs, err := userDirectories()
+			if err != nil {
+				return err
 			}
-			return a.listServers(clients.All())
+			return a.listServers(dirs, clients.All())
 		},
 	}
 }
@@ -44,12 +46,8 @@ func (a *cli) discoverCommand() *cobra.Command {
 		Long: `List the servers that have a name on this machine. Names come from the configurations of
 clients, and from mcp.json, .mcp.json, .cursor/mcp.json and .vscode/mcp.json in the current
 directory. Every command accepts such a name as SERVER.`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("unexpected argument %q", args[0])
-			}
-			return a.listServers(slices.Concat(projectFiles(), clients.All()))
-		},
+		Args: noArguments,
+		RunE: func(*cobra.Command, []string) error { return a.listServers(namedFiles()) },
 	}
 }
 
@@ -104,11 +102,7 @@ func judged(raw json.RawMessage) (runs, problem string) {
 }
 
 // listServers prints the servers in these configurations.
-func (a *cli) listServers(files []clients.Program) error {
-	dirs, err := userDirectories()
-	if err != nil {
-		return err
-	}
+func (a *cli) listServers(dirs directories, files []clients.Program) error {
 	all := []configuredServer{}
 	for _, c := range files {
 		all = append(all, dirs.configured(&c)...)

@@ -230,8 +230,8 @@ func (a *cli) registration(ctx context.Context, f *installFlags, server []string
 		if err != nil {
 			return nil, err
 		}
-		for name := range fields {
-			r.Header[name] = fields.Get(name)
+		for name, values := range fields {
+			r.Header[name] = strings.Join(values, ", ")
 		}
 		if a.bearer != "" {
 			r.Header["Authorization"] = "Bearer " + a.bearer

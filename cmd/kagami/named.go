@@ -19,7 +19,8 @@ type namedServer struct {
 }
 
 // lookUp replaces the name of a server by the command line or URL in a configuration. It leaves
-// paths, programs and URLs unchanged. It also adds the environment and header fields of the entry.
+// paths, programs and URLs unchanged. It also adds the environment of the entry, and the header fields that
+// --header does not set.
 func (a *cli) lookUp(name string) ([]string, error) {
 	_, noFile := os.Stat(name)
 	_, noProgram := exec.LookPath(name)
@@ -36,11 +37,18 @@ func (a *cli) lookUp(name string) ([]string, error) {
 			return nil, usagef("%q names different servers. Give one of them in place of the name:%s", name, candidates(found))
 		}
 	}
+	own, err := a.fields()
+	if err != nil {
+		return nil, err
+	}
 	a.serverName = name
 	for variable, value := range first.entry.Env {
 		a.serverEnv = append(a.serverEnv, variable+"="+value)
 	}
 	for _, field := range slices.Sorted(maps.Keys(first.entry.Headers)) { // the cache of listings depends on the order
+		if own.Values(field) != nil {
+			continue // --header has precedence
+		}
 		a.headers = append(a.headers, field+": "+first.entry.Headers[field])
 	}
 	return first.entry.Words(), nil
@@ -84,12 +92,9 @@ func sameServer(e, other *clients.Entry) bool {
 // serversNamed finds a name in all configurations. It skips files that cannot be read; the command
 // clients reports them.
 func serversNamed(name string) []namedServer {
-	dirs, err := userDirectories()
-	if err != nil {
-		return nil
-	}
 	var found []namedServer
-	for _, c := range slices.Concat(projectFiles(), clients.All()) {
+	dirs, files := namedFiles()
+	for _, c := range files {
 		file, err := dirs.open(&c)
 		if err != nil {
 			continue
@@ -108,12 +113,9 @@ func serversNamed(name string) []namedServer {
 
 // nearServers returns the question whether a name in a configuration was meant, or "".
 func nearServers(name string) string {
-	dirs, err := userDirectories()
-	if err != nil {
-		return ""
-	}
 	var names []string
-	for _, c := range slices.Concat(projectFiles(), clients.All()) {
+	dirs, files := namedFiles()
+	for _, c := range files {
 		for _, one := range dirs.configured(&c) {
 			if one.Runs != "" && !slices.Contains(names, one.Name) {
 				names = append(names, one.Name)
