@@ -22,7 +22,7 @@ func TestClientFiles(t *testing.T) {
 		"linux": {
 			"claude-desktop": "C/Claude/claude_desktop_config.json", "claude-code": "H/.claude.json", "cursor": "H/.cursor/mcp.json",
 			"vscode": "C/Code/User/mcp.json", "codex": "H/.codex/config.toml", "gemini": "H/.gemini/settings.json",
-			"zed": "H/.config/zed/settings.json", "windsurf": "H/.codeium/windsurf/mcp_config.json",
+			"zed": "C/zed/settings.json", "windsurf": "H/.codeium/windsurf/mcp_config.json",
 		},
 		"darwin": {
 			"claude-desktop": "H/Library/Application Support/Claude/claude_desktop_config.json", "claude-code": "H/.claude.json",

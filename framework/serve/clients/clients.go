@@ -80,7 +80,7 @@ func All() []Program {
 			Logins: true, LogsIn: "run /mcp auth NAME in Gemini CLI",
 		},
 		{Name: "zed", Title: "Zed", Member: "context_servers", entry: plainEntry, Remote: true, LogsIn: "look at NAME in the settings of Zed", Paths: map[string]string{
-			"": "$HOME/.config/zed/settings.json", "windows": "$APPDATA/Zed/settings.json",
+			"": "$CONFIG/zed/settings.json", "darwin": "$HOME/.config/zed/settings.json", "windows": "$APPDATA/Zed/settings.json",
 		}},
 		{Name: "windsurf", Title: "Windsurf", Member: "mcpServers", entry: windsurfEntry, Remote: true, LogsIn: "refresh NAME in the settings of Windsurf", Paths: everywhere("$HOME/.codeium/windsurf/mcp_config.json")},
 	}
