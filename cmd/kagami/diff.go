@@ -121,11 +121,11 @@ func (a *cli) side(ctx context.Context, words []string) (*contract.Lock, error) 
 	return a.lockOf(ctx, words)
 }
 
-// lockFile returns the content of a lock file. If the file does not exist or is something else,
-// such as a program, it returns nil. A missing file whose name ends in .lock is an error.
+// lockFile returns the content of a lock file, which may be a pipe. If the file does not exist or is something
+// else, such as a program, it returns nil. A missing file with a name that ends in .lock is an error.
 func lockFile(path string) (*contract.Lock, error) {
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil || info.IsDir() {
 		if strings.HasSuffix(path, ".lock") && errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func lockFile(path string) (*contract.Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !contract.IsLock(raw) && !strings.HasSuffix(path, ".lock") {
+	if !contract.IsLock(raw) && info.Mode().IsRegular() && !strings.HasSuffix(path, ".lock") {
 		return nil, nil //nolint:nilnil // see above
 	}
 	l, err := contract.Parse(raw)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -135,6 +136,32 @@ func TestListsAreRaw(t *testing.T) {
 	newest, _, _ := kagami(t, "tools", everything, "--json")
 	if strings.Contains(newest, "taskSupport") || !strings.Contains(newest, `"name": "slow"`) {
 		t.Errorf("at the newest revision: %s", newest)
+	}
+}
+
+// TestDiffOfPipe checks that a lock may come from a pipe, as a shell gives the output of another command.
+func TestDiffOfPipe(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("pipes have no path")
+	}
+	lock, errs, code := kagami(t, "lock", weather)
+	if code != 0 {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	for text, want := range map[string]int{lock: 0, "{}\n": 1} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, _ = w.WriteString(text)
+			_ = w.Close()
+		}()
+		if out, errs, code := kagami(t, "diff", fmt.Sprintf("/dev/fd/%d", r.Fd()), weather); code != want || out != "" {
+			t.Errorf("%.20s: exit code %d\n%s%s", text, code, out, errs)
+		}
+		_ = r.Close()
 	}
 }
 
