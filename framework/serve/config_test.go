@@ -120,6 +120,10 @@ func TestHTTPFlags(t *testing.T) {
 	if status := post(t, http.DefaultClient, "http://"+address+"/mcp", "env.example.com", "", 0); status != http.StatusOK {
 		t.Errorf("by the environment: %d", status)
 	}
+	t.Setenv("KAGAMI_ALLOW_HOST", "")
+	if err := serve.Run(t.Context(), greeter(), []string{"--http", "[::]"}, serve.Streams(nil, nil, nil)); err == nil || !strings.Contains(err.Error(), "--allow-host") {
+		t.Errorf("a host of IPv6 without a port: %v", err)
+	}
 }
 
 // TestHealth: a second process of the program asks the first.

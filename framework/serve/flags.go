@@ -138,6 +138,10 @@ func (f *flags) empty(given map[string]bool) error {
 		return usagef(`--store "": want file:PATH, redis://HOST:PORT/DB or memory:`)
 	case given["http"] && f.http == "" && !given["stdio"] && !f.worker:
 		return usagef(`--http "": want HOST:PORT or :PORT; to serve on stdin and stdout give --stdio`)
+	case given["tls-cert"] && f.tlsCert == "":
+		return usagef(`--tls-cert "": want a file`)
+	case given["tls-key"] && f.tlsKey == "":
+		return usagef(`--tls-key "": want a file`)
 	}
 	return nil
 }

@@ -93,7 +93,11 @@ func (f *flags) setSessionIdle(text string) error {
 // address completes and checks --http. A host without a port gets the port from PORT, which some
 // platforms set for a container.
 func (f *flags) address() error {
-	if host := f.http; !strings.Contains(host, ":") && strings.Trim(host, "0123456789") != "" {
+	host, bare := f.http, !strings.Contains(f.http, ":")
+	if inner, ok := strings.CutPrefix(host, "["); ok && strings.HasSuffix(inner, "]") { // a host of IPv6
+		host, bare = strings.TrimSuffix(inner, "]"), true
+	}
+	if bare && strings.Trim(host, "0123456789") != "" {
 		f.http = net.JoinHostPort(host, cmp.Or(os.Getenv("PORT"), "8080"))
 	}
 	if _, _, err := net.SplitHostPort(f.http); err != nil {

@@ -47,6 +47,8 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"--http", ":0", "--session-idle", "soon"}, "session-idle"},
 		{[]string{"--http", ":0", "--session-idle", "-1s"}, "want a time such as 30m"},
 		{[]string{"--http", ":0", "--tls-cert", "cert.pem"}, "--tls-cert and --tls-key belong together"},
+		{[]string{"--http", ":0", "--tls-cert", "", "--tls-key", ""}, `--tls-cert "": want a file`},
+		{[]string{"--http", ":0", "--tls-cert", "cert.pem", "--tls-key", ""}, `--tls-key "": want a file`},
 		{[]string{"--log-level", "loud"}, "want debug, info, warn or error"},
 		{[]string{"--log-format", "xml"}, "want json or console"},
 	}
