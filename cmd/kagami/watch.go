@@ -268,7 +268,7 @@ func (s *places) keep(w *watcher) {
 	}
 }
 
-// add watches the directories that were found. Those of earlier calls stay watched.
+// add watches the directories that were found. The directories of earlier calls stay watched.
 func (w *watcher) add(found *places) error {
 	w.mu.Lock()
 	w.embedded, w.exact = found.embedded, found.exact
