@@ -535,3 +535,26 @@ func TestKeptHeaders(t *testing.T) {
 		t.Errorf("%d frames with %d bytes of header fields are kept, at most %d", len(frames), total, most)
 	}
 }
+
+type payIn struct {
+	Pin   string   `json:"pin" secret:"true"`
+	Codes []string `json:"codes,omitempty" secret:"true"`
+}
+
+// TestTaggedSecret: a field that only its tag marks as secret is masked everywhere, also if it is a
+// list.
+func TestTaggedSecret(t *testing.T) {
+	t.Parallel()
+	pay := framework.Tool("pay", func(context.Context, payIn) (string, error) { return "paid", nil })
+	b := opened(t, page.Options{Host: host(t, pay)})
+	b.ask(http.MethodGet, "/api/offers", "", nil)
+	b.end(b.start(`{"method":"tools/call","name":"pay","arguments":{"pin":"4711-geheim","codes": [ "1-geheim", "2-\"geheim" ]}}`))
+	if calls := b.do(http.MethodGet, "/api/calls", "", nil).body; strings.Count(calls, "•••") != 2 {
+		t.Errorf("the call is kept as %s", calls)
+	}
+	for _, path := range []string{"/api/calls", "/api/frames", "/api/frames?q=geheim", "/api/session"} {
+		if text := b.do(http.MethodGet, path, "", nil).body; strings.Contains(text, "geheim") {
+			t.Errorf("%s has the secret: %s", path, text)
+		}
+	}
+}

@@ -228,8 +228,12 @@ func secretArguments(tools []offer) []string {
 	return append([]string{}, slices.Sorted(maps.Keys(found))...)
 }
 
-// finding returns expressions that match members with these names in JSON. There are several,
-// because an expression of very many names may not compile.
+// aText matches a JSON string.
+const aText = `"(?:[^"\\]|\\.)*"`
+
+// finding returns expressions that match members with these names in JSON, if their value is a
+// string or a list of strings. There are several, because an expression of very many names may not
+// compile.
 func finding(names []string) []*regexp.Regexp {
 	var all []*regexp.Regexp
 	for part := range slices.Chunk(names, 100) {
@@ -237,7 +241,7 @@ func finding(names []string) []*regexp.Regexp {
 		for i, name := range part {
 			quoted[i] = regexp.QuoteMeta(name)
 		}
-		all = append(all, regexp.MustCompile(`"(`+strings.Join(quoted, "|")+`)"\s*:\s*"(?:[^"\\]|\\.)*"`))
+		all = append(all, regexp.MustCompile(`"(`+strings.Join(quoted, "|")+`)"\s*:\s*(?:`+aText+`|\[\s*(?:`+aText+`\s*,?\s*)+\])`))
 	}
 	return all
 }

@@ -444,6 +444,9 @@ func (f *Member) schema(s *schemer) schema.Keywords {
 	if f.header != "" {
 		k.SetText("x-mcp-header", f.header)
 	}
+	if f.Secret && s.mode == Input { // so that a client, such as the page, does not show the value either
+		k.Set("writeOnly", []byte("true"))
+	}
 	if s.mode == Form {
 		return schema.FormKeywords(k)
 	}
