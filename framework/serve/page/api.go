@@ -64,7 +64,7 @@ func (p *Page) routes(own bool) http.Handler {
 				return
 			}
 			if err := handle(w, r); err != nil {
-				answerFailure(w, err)
+				p.answerFailure(w, err)
 			}
 		})
 	}
@@ -95,12 +95,12 @@ func refuse(status int, format string, args ...any) error {
 
 // answerFailure answers with an error. An error that is not an apiError comes from the server and
 // is answered with 502.
-func answerFailure(w http.ResponseWriter, err error) {
+func (p *Page) answerFailure(w http.ResponseWriter, err error) {
 	if own, ok := errors.AsType[*apiError](err); ok {
 		fail(w, own.status, own.text)
 		return
 	}
-	fail(w, http.StatusBadGateway, explained(err).Message)
+	fail(w, http.StatusBadGateway, p.explained(err).Message)
 }
 
 func fail(w http.ResponseWriter, status int, text string) {

@@ -357,10 +357,10 @@ func (p *Page) finish(ctx context.Context, s *session, one *call, result json.Ra
 			one.Phase = phaseCancelled
 		case lost(err):
 			one.Phase = phaseLost
-			one.Error = explained(err)
+			one.Error = p.explained(err)
 		default:
 			one.Phase = phaseError
-			one.Error = explained(err)
+			one.Error = p.explained(err)
 		}
 		p.calls.bytes += one.size() - before
 		p.calls.forget(one)
@@ -386,18 +386,18 @@ func lost(err error) bool {
 }
 
 // explained returns the error for the browser.
-func explained(err error) *callError {
+func (p *Page) explained(err error) *callError {
 	if e, ok := errors.AsType[*protocol.Error](err); ok {
 		data, failed := json.Marshal(e.Data)
 		if failed != nil || e.Data == nil {
 			data = nil
 		}
-		return &callError{Code: e.Code, Message: e.Message, Data: data}
+		return &callError{Code: e.Code, Message: p.unkeyed(e.Message), Data: data}
 	}
 	if fault, ok := errors.AsType[*protocol.Fault](err); ok {
-		return &callError{Message: fault.Error()}
+		return &callError{Message: p.unkeyed(fault.Error())}
 	}
-	return &callError{Message: err.Error()}
+	return &callError{Message: p.unkeyed(err.Error())}
 }
 
 func (p *Page) tellCall(seen call) { p.events.add("call", map[string]any{"call": seen}) }

@@ -114,7 +114,7 @@ func (p *Page) once(ctx context.Context, rev protocol.Revision, o order, params 
 	session := &session{number: int(p.opened.Add(1)), chosen: rev.String()} // the list of frames also shows this connection
 	to, err := p.target(ctx, session)
 	if err != nil {
-		s.Failed = explained(err).Message
+		s.Failed = p.explained(err).Message
 		return s
 	}
 	c, err := client.Connect(ctx, to, append(p.handlers(), client.Name("kagami-page", p.options.Client), client.Revisions(rev),
@@ -126,14 +126,14 @@ func (p *Page) once(ctx context.Context, rev protocol.Revision, o order, params 
 	session.client = c
 	p.learn(session, err)
 	if err != nil {
-		s.Failed = explained(err).Message
+		s.Failed = p.explained(err).Message
 		return s
 	}
 	defer func() { _ = c.Close() }() // the process may end in any way
 	s.Opening = seen.count()
 	began := time.Now()
 	if _, err = c.Request(ctx, o.Method, params, client.InRounds()); err != nil {
-		s.Failed = explained(err).Message
+		s.Failed = p.explained(err).Message
 	}
 	s.Ms = milliseconds(time.Since(began))
 	s.out, s.in = seen.both()

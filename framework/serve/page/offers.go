@@ -107,7 +107,7 @@ func (p *Page) offersOf(ctx context.Context, s *session) (*offers, error) {
 				return nil, err
 			}
 			if refused, ok := errors.AsType[*protocol.Error](err); !ok || refused.Code != -32601 || l.kind != "template" {
-				failures = append(failures, l.method+": "+explained(err).Message)
+				failures = append(failures, l.method+": "+p.explained(err).Message)
 			}
 			continue
 		}

@@ -59,6 +59,8 @@ type Page struct {
 
 	opened atomic.Int64 // number of connections that were tried
 
+	keys []string // secrets in the query of the server's URL. Not written after New
+
 	saved *saved // the session that Open shows; nil if there is a server. Not written after New
 
 	caller *transport.Principal // caller of Host; nil for none. Written before anything is served
@@ -107,6 +109,7 @@ func newPage(o Options) *Page {
 	p.calls = newCalls()
 	p.life, p.end = context.WithCancel(context.Background()) //nolint:forbidigo // the page's own life, until Close
 	p.state = state{Name: stateIdle}
+	p.keys = keysIn(o.URL)
 	p.unwatch = func() {}
 	if o.Inside != nil {
 		p.unwatch = effectlog.Watch(p.effect)

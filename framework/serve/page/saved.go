@@ -120,12 +120,15 @@ func (p *Page) getSession(w http.ResponseWriter, r *http.Request) error {
 }
 
 // hidden masks secrets in a JSON document. Secrets are strings under names such as "password", also
-// in JSON within strings, and the secret arguments of all calls. The same strings are also masked
+// in JSON within strings, the keys in the server's URL, and the secret arguments of all calls. The same strings are also masked
 // everywhere else.
 func (p *Page) hidden(document []byte) []byte {
 	p.mu.Lock()
 	h := hider{names: p.secrets}
 	p.mu.Unlock()
+	for _, key := range p.keys {
+		h.note(key)
+	}
 	text := h.value(nil, document, 0, false)
 	p.mu.Lock()
 	found := append(h.found, p.given...)

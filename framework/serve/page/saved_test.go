@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve/page"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
 type loginIn struct {
@@ -199,4 +201,49 @@ func TestLevel(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKeyInURL: a key in the query of the server's URL is shown nowhere, also if the server is lost.
+func TestKeyInURL(t *testing.T) {
+	t.Parallel()
+	const key = "tvly-4711-abc"
+	inner := nethttp.Handler(host(t))
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("tavilyApiKey") != key {
+			http.Error(w, "no key", http.StatusForbidden)
+			return
+		}
+		w.Header().Set("X-Session-Token", key)
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(site.Close)
+	b := opened(t, page.Options{URL: site.URL + "/?lang=en&tavilyApiKey=" + key})
+	b.ask(http.MethodGet, "/api/offers", "", nil)
+	const order = `{"method":"tools/call","name":"add","arguments":{"a":1,"b":2}}`
+	id := b.start(order)
+	if d := b.end(id); d.Phase != "result" {
+		t.Fatalf("the call with the key: %+v", d)
+	}
+	check := func(paths ...string) {
+		t.Helper()
+		for _, path := range paths {
+			answer := b.do(http.MethodGet, path, "", nil)
+			if answer.status != http.StatusOK || strings.Contains(answer.body, "4711") {
+				t.Errorf("%s: %d %s", path, answer.status, answer.body)
+			}
+		}
+	}
+	copies := "/api/calls/" + id + "/copy/"
+	check("/api/server", "/api/connectors", "/api/frames", "/api/frames/1", "/api/session", copies+"curl", copies+"shell", copies+"client")
+	if where := b.do(http.MethodGet, "/api/server", "", nil).body; !strings.Contains(where, "lang=en") {
+		t.Errorf("the rest of the query is gone: %s", where)
+	}
+	_ = site.Listener.Close()
+	site.CloseClientConnections()
+	for !strings.Contains(b.do(http.MethodGet, "/api/server", "", nil).body, `"lost"`) { // a call may be the first to notice
+		if answer := b.do(http.MethodPost, "/api/calls", order, nil); strings.Contains(answer.body, key) {
+			t.Errorf("a call without the server: %s", answer.body)
+		}
+	}
+	check("/api/calls", "/api/server")
 }

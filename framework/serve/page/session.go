@@ -377,6 +377,7 @@ func reachable(ctx context.Context, address string) bool {
 }
 
 func (p *Page) setState(next state) {
+	next.Reason = p.unkeyed(next.Reason)
 	p.mu.Lock()
 	p.state = next
 	p.mu.Unlock()
@@ -483,7 +484,52 @@ func redacted(address string) string {
 	if err != nil {
 		return ""
 	}
+	u.RawQuery, _ = keyless(u.RawQuery)
 	return u.Redacted()
+}
+
+// keyless masks the values in a URL's query whose names suggest a secret. It also returns these
+// values, as they stand in the query and without its escapes.
+func keyless(query string) (masked string, secrets []string) {
+	pairs := strings.Split(query, "&")
+	for i, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		plainName, err := url.QueryUnescape(name)
+		if err != nil {
+			plainName = name
+		}
+		if value == "" || !hides(plainName) {
+			continue
+		}
+		pairs[i] = name + "=xxxxx"
+		secrets = append(secrets, value)
+		if plain, err := url.QueryUnescape(value); err == nil && plain != value {
+			secrets = append(secrets, plain)
+		}
+	}
+	return strings.Join(pairs, "&"), secrets
+}
+
+// keysIn returns the secrets in the query of a URL.
+func keysIn(address string) []string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	_, secrets := keyless(u.RawQuery)
+	return secrets
+}
+
+// unkeyed masks the secrets of the server's URL in an error text, because the errors of net/http
+// contain the URL. A short key is masked only after an equals sign, because it may be a common word.
+func (p *Page) unkeyed(text string) string {
+	for _, key := range p.keys {
+		text = strings.ReplaceAll(text, "="+key, "=xxxxx")
+		if len(key) >= shortestMask {
+			text = strings.ReplaceAll(text, key, "xxxxx")
+		}
+	}
+	return text
 }
 
 // carrier returns the name of the carrier to the server.

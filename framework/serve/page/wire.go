@@ -265,9 +265,6 @@ func milliseconds(d time.Duration) float64 {
 	return float64(d.Round(10*time.Microsecond)) / float64(time.Millisecond)
 }
 
-// masked lists the header fields that contain credentials.
-var masked = []string{"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "Dpop", "X-Api-Key"}
-
 // recorder is an HTTP transport that records its exchanges in the wire.
 type recorder struct {
 	next    http.RoundTripper
@@ -281,7 +278,9 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	began := time.Now()
 	id, method := inBody(req)
 	response, err := r.next.RoundTrip(req)
-	seen := &httpSeen{Method: req.Method, Path: req.URL.RequestURI(), Sent: r.hide(req.Header), Ms: milliseconds(time.Since(began))}
+	address := *req.URL
+	address.RawQuery, _ = keyless(address.RawQuery)
+	seen := &httpSeen{Method: req.Method, Path: address.RequestURI(), Sent: r.hide(req.Header), Ms: milliseconds(time.Since(began))}
 	if err != nil {
 		seen.Failed = err.Error()
 	} else {
@@ -291,10 +290,12 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// hide masks the header fields that contain credentials: those with a name that suggests it, such as
+// Authorization, Cookie and X-Api-Key, and those that the user has set.
 func (r *recorder) hide(h http.Header) http.Header {
 	h = h.Clone()
-	for _, name := range masked {
-		if h.Get(name) != "" {
+	for name := range h {
+		if hides(name) || name == "Dpop" {
 			h.Set(name, "•••")
 		}
 	}
