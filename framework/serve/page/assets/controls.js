@@ -209,7 +209,7 @@ function Pairs({ p, root, value, onChange, path, faults, depth }) {
   };
   return html`<div class="nest">${all.map(([k, v]) => html`<div class="row pair"><div class="grow"><${Field} name=${k} schema=${p.items} root=${root} required=${true} path=${path + '/' + k} faults=${faults} depth=${depth + 1} value=${v} onChange=${x => onChange(new Map(all.map(([n, o]) => [n, n === k ? x ?? blank(p.items, root, depth + 1) : o])))}/></div>
       <button type="button" class="btn t" aria-label=${'Remove ' + k} onClick=${() => onChange(all.length > 1 ? replaced(value, k) : undefined)}>×</button></div>`)}
-    <div class="row"><input class="in grow" aria-label="Name of a new member" placeholder="name" value=${name} onInput=${e => setName(e.target.value)} onKeyDown=${e => e.key === 'Enter' && (e.preventDefault(), add())}/><button type="button" class="btn t" onClick=${add}>+ Add</button></div></div>`;
+    <div class="row"><input class="in grow" aria-label="Name of a new member" placeholder="name" value=${name} onInput=${e => setName(e.target.value)} onKeyDown=${e => !e.isComposing && e.key === 'Enter' && (e.preventDefault(), add())}/><button type="button" class="btn t" onClick=${add}>+ Add</button></div></div>`;
 }
 
 function Union(props) {

@@ -86,13 +86,23 @@ function step(by) {
   all[Math.max(0, Math.min(all.length - 1, from + by))]?.focus();
 }
 
+// A key that is held repeats itself. Enter must not press a button that means something else by now,
+// or answer a question that has just come.
 addEventListener('keydown', e => {
-  if ((e.metaKey || e.ctrlKey) && e.key === 'k') { e.preventDefault(); return change({ palette: !store.palette }); }
+  const line = e.target.tagName === 'TEXTAREA' && !e.metaKey && !e.ctrlKey;
+  if (!e.repeat || e.key !== 'Enter' || line) return;
+  e.preventDefault();
+  e.stopImmediatePropagation();
+}, true);
+
+addEventListener('keydown', e => {
+  if ((e.metaKey || e.ctrlKey) && e.key === 'k') { e.preventDefault(); return e.repeat || change({ palette: !store.palette }); }
   if (store.palette || store.keys || store.sheet || store.address) return;
   if ((e.metaKey || e.ctrlKey) && e.key === 'Enter') { e.preventDefault(); return tell('call'); }
   const field = /INPUT|TEXTAREA|SELECT/.test(e.target.tagName) && !['checkbox', 'radio', 'range'].includes(e.target.type);
   if (e.key === 'Escape') return field ? e.target.blur() : tell('stop');
   if (field || e.metaKey || e.ctrlKey || e.altKey || localStorage.getItem('kagami-letters') === 'off') return;
+  if (e.repeat && e.key !== 'j' && e.key !== 'k') return;
   if (prefix === 'g') {
     prefix = '';
     if (places[e.key]) { e.preventDefault(); return go(places[e.key]); }

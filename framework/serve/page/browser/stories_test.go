@@ -258,6 +258,41 @@ func TestDestructive(t *testing.T) {
 	b.sees("[aria-label='What the server says']", "gone")
 }
 
+// held sends Enter as a key that is held down sends it again and again.
+func (b *tab) held() {
+	b.t.Helper()
+	for range 3 {
+		b.run(input.DispatchKeyEvent(input.KeyDown).WithKey("Enter").WithCode("Enter").WithWindowsVirtualKeyCode('\r').WithText("\r").WithAutoRepeat(true))
+	}
+}
+
+// TestHeldKey: Enter that is held neither confirms a call that may destroy nor answers a question.
+func TestHeldKey(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.sees(".rail", "destroy")
+	b.eval(`(() => { window.posts = []; const own = fetch; window.fetch = (path, o) => { if (o?.method === 'POST') posts.push(path); return own(path, o); }; })()`)
+	b.click(".rail a", "destroy")
+	b.sees("h1", "destroy")
+	b.eval("document.querySelector('[data-call]').focus()")
+	b.keys(kb.Enter)
+	b.sees("[data-call]", "may destroy")
+	b.held()
+	b.keys("r")
+	b.sees("[aria-label='What the server says']", "gone")
+	b.click(".rail a", "order")
+	b.fill("#f_item", "tea")
+	b.keys(kb.Enter)
+	b.sees(".asks", "Order tea for €58.00?")
+	b.held()
+	b.click(".asks .opt", "yes")
+	b.click(".asks .go button", "Answer")
+	b.sees("[aria-label='What the server says']", "Ordered tea.")
+	if got := b.eval("posts.map(p => p.split('/')[1]).join()"); got != "calls,calls,questions" {
+		t.Errorf("the page has sent %s", got)
+	}
+}
+
 // TestBig: a megabyte is shown in part.
 func TestBig(t *testing.T) {
 	b := newTab(t)

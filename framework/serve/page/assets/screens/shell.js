@@ -140,6 +140,7 @@ export function Palette() {
     else p.run();
   };
   const keys = e => {
+    if (e.isComposing) return; // the key belongs to the input method
     if (e.key === 'ArrowDown' || e.key === 'ArrowUp') { e.preventDefault(); setAt((at + (e.key === 'ArrowDown' ? 1 : found.length - 1)) % Math.max(1, found.length)); }
     if (e.key === 'Enter') { // the last letter may not be drawn yet
       e.preventDefault();
