@@ -1,7 +1,7 @@
 // Sets of calls: a file keeps the arguments of calls, so that they can be used again.
 import { parse, write, get, seen } from './json.js';
 import { store, change, toast } from './store.js';
-import { save } from './view.js';
+import { remember, save } from './view.js';
 
 const format = '1', methods = ['tools/call', 'prompts/get'], ending = '.calls.json';
 const largest = 1 << 20; // bytes of a file
@@ -44,7 +44,7 @@ export function keep(method, name, earlier) {
 
 // show makes a set the open one. It survives a reload, and secret arguments do not.
 function show(set) {
-  if (set) sessionStorage.setItem(place, JSON.stringify({ name: set.name, text: text(set.calls.map(c => ({ ...c, arguments: withoutSecrets(c.arguments) }))) }));
+  if (set) remember(place, JSON.stringify({ name: set.name, text: text(set.calls.map(c => ({ ...c, arguments: withoutSecrets(c.arguments) }))) }));
   else sessionStorage.removeItem(place);
   change({ set });
 }

@@ -68,6 +68,12 @@ export async function copy(text) {
   }
 }
 
+// remember keeps a text for a reload of this tab. If there is no room for it, nothing is kept: an
+// older text would be wrong.
+export function remember(key, text) {
+  try { sessionStorage.setItem(key, text); } catch { sessionStorage.removeItem(key); }
+}
+
 // Tabs are a list of tabs with the arrow keys.
 export function Tabs({ names, at, onChange, label }) {
   const box = useRef();

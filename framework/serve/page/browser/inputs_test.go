@@ -122,3 +122,16 @@ func TestLongQuestion(t *testing.T) {
 	b.click(".asks .go button", "Answer")
 	b.sees("[aria-label='What the server says']", "Mirrors.")
 }
+
+// TestFullStorage: a form takes input although the browser cannot keep it.
+func TestFullStorage(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, weatherOptions(t)))
+	b.click(".rail a", "forecast")
+	b.eval(`(() => { for (let n = 1 << 22, i = 0; n > 0; i++) try { sessionStorage.setItem('fill' + i, 'x'.repeat(n)); } catch { n >>= 1; } })()`)
+	b.fill("#f_city", "Kyoto")
+	b.click("[data-call]", "Call")
+	b.sees("table.data", "summary")
+	b.click("[role=tab]", "What a model reads")
+	b.sees("[aria-label='What the server says'] pre", "Kyoto")
+}

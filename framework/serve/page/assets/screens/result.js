@@ -1,7 +1,7 @@
 // What the server says: a result, an error, or that it is at work.
 import { html, useState, useEffect, useLayoutEffect, useMemo } from '../vendor/preact.js';
 import { get, listOf, parse, plainOf, seen, write } from '../json.js';
-import { Code, Long, Tabs, Value, save, size, time } from '../view.js';
+import { Code, Long, Tabs, Value, remember, save, size, time } from '../view.js';
 import { store, readResult, stop } from '../store.js';
 import { readHref } from './overview.js';
 
@@ -147,7 +147,7 @@ const kept = 'kagami-view';
 export function Answer({ call, schema, asked, onTry, onGo }) {
   const [view, setView] = useState(Number(sessionStorage.getItem(kept)) || 0);
   useEffect(() => { if (call && call.phase !== 'sent') readResult(call.id); }, [call?.id, call?.phase]);
-  const choose = i => { sessionStorage.setItem(kept, i); setView(i); };
+  const choose = i => { setView(i); remember(kept, String(i)); };
   useLayoutEffect(() => {
     const pick = e => choose(e.detail);
     document.addEventListener('view', pick);

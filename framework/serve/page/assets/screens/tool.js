@@ -5,7 +5,7 @@ import { Form, idOf } from '../controls.js';
 import { first } from '../form.js';
 import { useStore, describe, textOf, call, toast, change, stop } from '../store.js';
 import { ask } from '../api.js';
-import { Code, Enter, Tabs, clock, narrow, time } from '../view.js';
+import { Code, Enter, Tabs, clock, narrow, remember, time } from '../view.js';
 import * as sets from '../sets.js';
 import { Answer, Rounds, faultsOf } from './result.js';
 import { Questions } from './question.js';
@@ -24,9 +24,9 @@ function useKept(key, schema, given) {
   const latest = useRef();
   latest.current = state.value;
   const keep = value => {
-    sessionStorage.setItem(key, write(sets.withoutSecrets(value)));
     latest.current = value;
     setState({ value });
+    remember(key, write(sets.withoutSecrets(value)));
   };
   return [state.value, keep, latest];
 }
