@@ -403,9 +403,10 @@ func (p *Page) getFrame(w http.ResponseWriter, r *http.Request) error {
 }
 
 // getEvents answers with the stream of events, one JSON object per line. The stream ends when the
-// page is closed.
+// page is closed. A query with once gets only the events until now.
 func (p *Page) getEvents(w http.ResponseWriter, r *http.Request) error {
 	after, _ := strconv.Atoi(r.URL.Query().Get("after"))
+	once := r.URL.Query().Has("once")
 	defer p.looks()()
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	control := http.NewResponseController(w)
@@ -422,7 +423,7 @@ func (p *Page) getEvents(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 		after = last
-		if control.Flush() != nil || !ok {
+		if control.Flush() != nil || !ok || once {
 			return nil
 		}
 		select {

@@ -36,12 +36,32 @@ export const getJSON = async path => (await ask('GET', path)).json();
 export const getExact = async path => parse(await (await ask('GET', path)).text());
 export const getText = async path => (await ask('GET', path)).text();
 
-// follow calls on for each event, for ever. After a break it goes on where it was; down is told
-// when the stream breaks, and up when it is there again.
+const wait = ms => new Promise(done => setTimeout(done, ms));
+
+// seat reports whether this tab may keep a stream open. A browser opens six connections to a host for
+// all its tabs, so at most four tabs keep one. A tab has its seat until it is closed.
+async function seat() {
+  if (!navigator.locks) return true; // over HTTP from another machine
+  for (let i = 0; i < 4; i++) {
+    const taken = await new Promise(done => {
+      navigator.locks.request('kagami-events-' + i, { ifAvailable: true }, lock => {
+        done(Boolean(lock));
+        return lock && new Promise(() => {});
+      }).catch(() => done(false));
+    });
+    if (taken) return true;
+  }
+  return false;
+}
+
+// follow calls on for each event, for ever. After a break it goes on where it was; down is called
+// when the stream breaks, and up when it is there again. A tab without a seat asks each second.
 export async function follow(after, on, down, up) {
+  let streams = false;
   for (let pause = 250; ; pause = Math.min(2 * pause, 4000)) {
     try {
-      const response = await ask('GET', 'events?after=' + after);
+      streams ||= await seat();
+      const response = await ask('GET', `events?after=${after}${streams ? '' : '&once=1'}`);
       up();
       pause = 250;
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -57,10 +77,11 @@ export async function follow(after, on, down, up) {
           on(event, () => parse(line));
         }
       }
+      if (!streams) { await wait(1000); continue; }
     } catch (e) {
       if (e.status === 403) return down(e);
     }
     down();
-    await new Promise(done => setTimeout(done, pause));
+    await wait(pause);
   }
 }

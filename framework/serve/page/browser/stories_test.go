@@ -293,6 +293,29 @@ func TestHeldKey(t *testing.T) {
 	}
 }
 
+// TestManyTabs: the seventh tab works like the first, although a browser opens six connections to a host.
+func TestManyTabs(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, weatherOptions(t)))
+	b.sees(".cat", "forecast")
+	last := b
+	for range 6 {
+		ctx, end := chromedp.NewContext(b.ctx)
+		t.Cleanup(end)
+		last = &tab{t: t, ctx: ctx}
+		last.open(b.eval("location.origin") + "/#/tools/forecast")
+		last.sees("h1", "forecast")
+	}
+	last.fill("#f_city", "Kyoto")
+	last.keys(kb.Enter)
+	last.sees("table.data", "summary")
+	b.click(".rail a", "forecast")
+	b.sees(".calls", `{"city":"Kyoto"}`)
+	b.fill("#f_city", "Tokyo")
+	b.keys(kb.Enter)
+	last.sees(".calls", `{"city":"Tokyo"}`)
+}
+
 // TestBig: a megabyte is shown in part.
 func TestBig(t *testing.T) {
 	b := newTab(t)
