@@ -135,3 +135,26 @@ func TestFullStorage(t *testing.T) {
 	b.click("[role=tab]", "What a model reads")
 	b.sees("[aria-label='What the server says'] pre", "Kyoto")
 }
+
+// TestNamesOfEveryObject: a variable has the name of a member that every JavaScript object has.
+func TestNamesOfEveryObject(t *testing.T) {
+	type in struct {
+		Name string `uri:"constructor"`
+	}
+	server, err := framework.New("f1", "1.0").Add(framework.ResourceTemplate("f1://{constructor}",
+		func(_ context.Context, in in) (string, error) { return "The car of " + in.Name + ".", nil },
+		framework.Name("car"), framework.Describe("A car."),
+		framework.Complete("constructor", func(context.Context, string, map[string]string) ([]string, error) { return []string{"Lotus"}, nil }))).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTab(t)
+	b.open(serve(t, page.Options{Host: server, Where: "./f1"}))
+	b.click(".rail a", "car")
+	b.sees("main", "Fill in the variables")
+	b.fill("#v-constructor", "Lo")
+	b.until(func() bool { return strings.Contains(b.eval("document.querySelector('#c-constructor').innerHTML"), "Lotus") }, func() string { return "no completion" })
+	b.fill("#v-constructor", "Lotus")
+	b.keys(kb.Enter)
+	b.sees("[aria-label='What the server says']", "The car of Lotus.")
+}

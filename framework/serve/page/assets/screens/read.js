@@ -10,8 +10,8 @@ import { readHref } from './overview.js';
 
 // expand fills in a URI template of level 1 and, for reserved characters, of level 2.
 const expand = (template, values) => template.replace(/\{([+#/?&.;]?)([^}]*)\}/g, (_, operator, names) => {
-  const all = names.split(',').map(n => n.replace(/\*|:\d+$/g, '')).filter(n => values[n]);
-  const one = n => operator === '+' || operator === '#' ? encodeURI(values[n]) : encodeURIComponent(values[n]);
+  const all = names.split(',').map(n => n.replace(/\*|:\d+$/g, '')).filter(n => values.get(n));
+  const one = n => operator === '+' || operator === '#' ? encodeURI(values.get(n)) : encodeURIComponent(values.get(n));
   if (!all.length) return '';
   if (operator === '?' || operator === '&') return operator + all.map(n => `${n}=${one(n)}`).join('&');
   return (['', '+'].includes(operator) ? '' : operator) + all.map(one).join(operator === '/' || operator === '.' ? operator : ',');
@@ -20,8 +20,8 @@ const variables = template => [...template.matchAll(/\{[+#/?&.;]?([^}]*)\}/g)].f
 
 export function Template({ name }) {
   const s = useStore(), offer = describe('templates', name);
-  const [values, setValues] = useState({});
-  const complete = useCompletion({ template: name }, new Map(Object.entries(values)));
+  const [values, setValues] = useState(new Map()); // by variable
+  const complete = useCompletion({ template: name }, values);
   if (!s.offers) return html`<div class="pad"><span class="sk"></span></div>`;
   const uri = expand(name, values);
   const read = e => { e.preventDefault(); go(readHref(uri)); };
@@ -29,7 +29,7 @@ export function Template({ name }) {
     <section class="side" aria-label="What you say"><div class="cap"><b>You</b></div><form onSubmit=${read}>
       ${variables(name).map(v => {
     const c = complete?.(v);
-    return html`<div class="field"><label for=${'v-' + v}>${seen(v)}</label><input class="in" id=${'v-' + v} list=${'c-' + v} autocomplete="off" value=${values[v] ?? ''} onInput=${e => { setValues({ ...values, [v]: e.target.value }); c?.ask(e.target.value); }}/>
+    return html`<div class="field"><label for=${'v-' + v}>${seen(v)}</label><input class="in" id=${'v-' + v} list=${'c-' + v} autocomplete="off" value=${values.get(v) ?? ''} onInput=${e => { setValues(new Map([...values, [v, e.target.value]])); c?.ask(e.target.value); }}/>
         <datalist id=${'c-' + v}>${(c?.values ?? []).map(x => html`<option value=${x}/>`)}</datalist></div>`;
   })}
       <p class="mono wrapped q">${seen(uri)}</p><div class="go"><button class="btn p" data-call>Read <${Enter}/></button></div></form></section>

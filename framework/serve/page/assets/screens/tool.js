@@ -41,17 +41,17 @@ function load(key, schema, given) {
 // useCompletion asks the server for values of an argument while the user types.
 export function useCompletion(reference, value) {
   const s = useStore();
-  const [found, setFound] = useState({});
+  const [found, setFound] = useState(new Map()); // by argument
   const timer = useRef();
   if (!reference || !s.about?.complete) return undefined;
   const context = value instanceof Map ? Object.fromEntries([...value].filter(([, v]) => typeof v === 'string')) : {};
   return name => ({
-    values: found[name] ?? [],
+    values: found.get(name) ?? [],
     ask: text => {
       clearTimeout(timer.current);
       timer.current = setTimeout(async () => {
         const answer = await ask('POST', 'complete', { ...reference, argument: name, value: text, context }).then(r => r.json()).catch(() => ({ values: [] }));
-        setFound({ ...found, [name]: answer.values });
+        setFound(new Map([...found, [name, answer.values]]));
       }, 150);
     },
   });
