@@ -46,7 +46,18 @@ async function readAbout() {
   return about;
 }
 
-export async function readOffers() {
+// oneAtATime returns a function that reads, but never twice at the same time: the server may announce
+// changes faster than they can be read. Its promise ends with a reading that began after the call.
+function oneAtATime(read) {
+  let running = null, next = null;
+  const start = () => {
+    if (!running) return running = read().finally(() => { running = null; });
+    return next ??= running.then(() => { next = null; return start(); });
+  };
+  return start;
+}
+
+export const readOffers = oneAtATime(async () => {
   try {
     const all = await getExact('offers');
     const of = name => (all.get(name) ?? []).map(o => ({
@@ -56,7 +67,7 @@ export async function readOffers() {
   } catch (e) {
     change({ failed: e.message });
   }
-}
+});
 
 async function readFrames() {
   const after = store.frames.at(-1)?.n ?? 0;
@@ -67,15 +78,7 @@ async function readFrames() {
   if (found.length === 500) await readFrames();
 }
 
-// one reading of frames at a time: the stream may announce faster than they can be read.
-let reading = null, again = false;
-function frames() {
-  if (reading) { again = true; return; }
-  reading = readFrames().finally(() => {
-    reading = null;
-    if (again) { again = false; frames(); }
-  });
-}
+const frames = oneAtATime(readFrames);
 
 // callOf and questionOf keep what came from the user and from the server exactly as it is.
 const callOf = exact => ({ ...plainOf(exact), arguments: exact.get('arguments') ?? new Map() });

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/kagami-mcp/kagami/framework/serve/page"
 )
 
@@ -50,10 +52,15 @@ func press(b *tab) {
 const misbehaves = "KAGAMI_TEST_MISBEHAVES"
 
 func init() { //nolint:gochecknoinits // before the tests of a process that is no test
-	if os.Getenv(misbehaves) != "" {
+	switch os.Getenv(misbehaves) {
+	case "":
+		return
+	case "loudly":
+		loud()
+	default:
 		misbehave()
-		os.Exit(0)
 	}
+	os.Exit(0)
 }
 
 // misbehave is a server on stdio with a schema of 5 MB, garbage between its answers, answers to
@@ -94,6 +101,62 @@ func misbehave() {
 		} else if key != "silent" {
 			fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32601,\"message\":\"no\"}}\n", m.ID)
 		}
+	}
+}
+
+// changes is how often the loud server announces that its tools have changed.
+const changes = 300
+
+// loud is a server on stdio with one tool. A call of it announces changes of the tools, one after the
+// other.
+func loud() {
+	results := map[string]string{
+		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"loud","version":"1"}}`,
+		"tools/list": `{"tools":[{"name":"shout","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}`,
+		"tools/call": `{"content":[{"type":"text","text":"I have shouted."}]}`,
+	}
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil {
+			continue
+		}
+		if m.Method == "tools/call" {
+			fmt.Print(strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`+"\n", changes))
+		}
+		if result, ok := results[m.Method]; ok {
+			fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n", m.ID, result)
+		} else {
+			fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"error\":{\"code\":-32601,\"message\":\"no\"}}\n", m.ID)
+		}
+	}
+}
+
+// TestManyChanges: changes that come together lead to few readings of the lists.
+func TestManyChanges(t *testing.T) {
+	const most = 30
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTab(t)
+	b.open(serve(t, page.Options{Where: "loud", Command: func(context.Context) (*exec.Cmd, error) {
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), misbehaves+"=loudly")
+		return cmd, nil
+	}}))
+	b.click(".rail a", "shout")
+	b.sees("h1", "shout")
+	b.eval(`(() => { window.readings = 0; const own = fetch; window.fetch = (path, o) => { if (path === 'api/offers') readings++; return own(path, o); }; })()`)
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "I have shouted.")
+	var readings int
+	b.run(chromedp.Evaluate("readings", &readings))
+	if readings == 0 || readings > most {
+		t.Errorf("%d changes lead to %d readings, want 1 to %d", changes, readings, most)
 	}
 }
 
