@@ -3,10 +3,10 @@
 import { html, useState } from './vendor/preact.js';
 import { plan, first, fits } from './form.js';
 import { store } from './store.js';
-import { Num, Draft, parse, write, get, same, seen } from './json.js';
+import { Num, Draft, parse, write, get, same, seen, under } from './json.js';
 
-// idOf is the id of the field at a path.
-export const idOf = path => 'f' + path.replace(/[^A-Za-z0-9\u0080-\uffff]/g, '_');
+// idOf is the id of the field at a path. No two paths have the same.
+export const idOf = path => 'f' + path.replace(/[^A-Za-z0-9\u0080-\uffff]/g, c => c === '/' ? '_' : '-' + c.charCodeAt(0).toString(16).padStart(2, '0'));
 
 // Field is a control with its name, its hint and its fault. room is how many fields may be drawn
 // within it before anything was filled in.
@@ -77,7 +77,7 @@ function YesNo(props) {
     return html`<label class="opt"><input type="checkbox" id=${id} checked=${value ?? fallback} onChange=${e => onChange(e.target.checked === fallback ? undefined : e.target.checked)}/> yes <span class="f s">${fallback ? 'yes' : 'no'} is the default</span></label>`;
   }
   const options = [[true, 'yes'], [false, 'no'], ...(required ? [] : [[undefined, 'leave out']])];
-  return html`<div class="opts">${options.map(([v, word], i) => html`<label class="opt"><input type="radio" id=${i ? id + i : id} name=${id} checked=${value === v && (v !== undefined || !required)} onChange=${() => onChange(v)}/> ${word}</label>`)}</div>`;
+  return html`<div class="opts">${options.map(([v, word], i) => html`<label class="opt"><input type="radio" id=${i ? `${id}-${i}` : id} name=${id} checked=${value === v && (v !== undefined || !required)} onChange=${() => onChange(v)}/> ${word}</label>`)}</div>`;
 }
 
 const titled = c => seen(c.title || bare(c.value));
@@ -88,7 +88,7 @@ function Choice(props) {
   if (few) {
     const options = p.choices.map(c => same(c.value, fallback) ? { value: undefined, also: c.value, word: titled(c), note: 'the default' } : { value: c.value, word: titled(c), note: c.title ? bare(c.value) : '' });
     if (!required && fallback === undefined) options.push({ value: undefined, word: 'leave out' });
-    return html`<div class="opts">${options.map((o, i) => html`<label class="opt"><input type="radio" id=${i ? id + i : id} name=${id} checked=${o.value === undefined ? value === undefined || same(o.also, value) : same(o.value, value)} onChange=${() => onChange(o.value)}/> ${o.word}${o.note && html` <span class="f s">${o.note}</span>`}</label>`)}</div>`;
+    return html`<div class="opts">${options.map((o, i) => html`<label class="opt"><input type="radio" id=${i ? `${id}-${i}` : id} name=${id} checked=${o.value === undefined ? value === undefined || same(o.also, value) : same(o.value, value)} onChange=${() => onChange(o.value)}/> ${o.word}${o.note && html` <span class="f s">${o.note}</span>`}</label>`)}</div>`;
   }
   return html`<select class="in" id=${id} name=${id} aria-describedby=${described} aria-invalid=${invalid} onChange=${e => onChange(e.target.value === '' ? undefined : p.choices[Number(e.target.value)].value)}>
     <option value="" selected=${at < 0}>${fallback === undefined ? '' : `${bare(fallback)}, the default`}</option>
@@ -152,10 +152,10 @@ export function Group(props) {
   const known = p.fields.map(f => f.name);
   const others = isOpen ? [...value].filter(([k]) => !known.includes(k)) : [];
   return html`<div class=${depth > 0 ? 'nest' : ''}>
-    ${p.fields.map(f => html`<${Field} key=${f.name} name=${f.name} label=${answer && known.length === 1 && f.name === 'value' ? 'Answer' : undefined} schema=${f.schema} root=${root} required=${f.required} path=${path + '/' + f.name} faults=${faults} depth=${depth + 1} room=${room / p.fields.length}
+    ${p.fields.map(f => html`<${Field} key=${f.name} name=${f.name} label=${answer && known.length === 1 && f.name === 'value' ? 'Answer' : undefined} schema=${f.schema} root=${root} required=${f.required} path=${under(path, f.name)} faults=${faults} depth=${depth + 1} room=${room / p.fields.length}
       value=${isOpen ? value.get(f.name) : undefined} onChange=${v => onChange(replaced(value, f.name, v))} complete=${complete?.(f.name)}/>`)}
     ${others.map(([k, v]) => html`<div class="field"><div class="lab">${seen(k)}<span class="t">not in the schema</span></div><div class="row"><code class="wrapped">${write(v)}</code><button type="button" class="btn t s" onClick=${() => onChange(replaced(value, k))}>Take out</button></div>
-      ${faults.filter(f => f.path === path + '/' + k).map(f => html`<p class="err">${f.text}</p>`)}</div>`)}
+      ${faults.filter(f => f.path === under(path, k)).map(f => html`<p class="err">${f.text}</p>`)}</div>`)}
     ${p.conditions.map(c => html`<p class="s q">${seen(c)}</p>`)}
     ${depth > 0 && isOpen && !required && html`<button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`}</div>`;
 }
@@ -207,7 +207,7 @@ function Pairs({ p, root, value, onChange, path, faults, depth }) {
     onChange(new Map([...all, [name, blank(p.items, root, depth + 1)]]));
     setName('');
   };
-  return html`<div class="nest">${all.map(([k, v]) => html`<div class="row pair"><div class="grow"><${Field} name=${k} schema=${p.items} root=${root} required=${true} path=${path + '/' + k} faults=${faults} depth=${depth + 1} value=${v} onChange=${x => onChange(new Map(all.map(([n, o]) => [n, n === k ? x ?? blank(p.items, root, depth + 1) : o])))}/></div>
+  return html`<div class="nest">${all.map(([k, v]) => html`<div class="row pair"><div class="grow"><${Field} name=${k} schema=${p.items} root=${root} required=${true} path=${under(path, k)} faults=${faults} depth=${depth + 1} value=${v} onChange=${x => onChange(new Map(all.map(([n, o]) => [n, n === k ? x ?? blank(p.items, root, depth + 1) : o])))}/></div>
       <button type="button" class="btn t" aria-label=${'Remove ' + k} onClick=${() => onChange(all.length > 1 ? replaced(value, k) : undefined)}>×</button></div>`)}
     <div class="row"><input class="in grow" aria-label="Name of a new member" placeholder="name" value=${name} onInput=${e => setName(e.target.value)} onKeyDown=${e => !e.isComposing && e.key === 'Enter' && (e.preventDefault(), add())}/><button type="button" class="btn t" onClick=${add}>+ Add</button></div></div>`;
 }

@@ -153,10 +153,13 @@ export function entriesOf(value, ...names) {
   return found instanceof Map ? [...found] : [];
 }
 
+// under is the path of a member of the value at a path, as a JSON Pointer.
+export const under = (path, name) => `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+
 // drafts lists the faults of drafts within a value, with their paths.
 export function drafts(value, path = '') {
   if (value instanceof Draft) return [{ path, want: value.fault }];
-  if (value instanceof Map) return [...value].flatMap(([k, v]) => drafts(v, path + '/' + k));
+  if (value instanceof Map) return [...value].flatMap(([k, v]) => drafts(v, under(path, k)));
   return Array.isArray(value) ? value.flatMap((v, i) => drafts(v, path + '/' + i)) : [];
 }
 

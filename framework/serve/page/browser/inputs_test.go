@@ -158,3 +158,26 @@ func TestNamesOfEveryObject(t *testing.T) {
 	b.keys(kb.Enter)
 	b.sees("[aria-label='What the server says']", "The car of Lotus.")
 }
+
+// TestSimilarNames: fields with similar names have labels, hints and faults of their own.
+func TestSimilarNames(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "both", `{"type":"object","properties":{
+		"user":{"type":"object","properties":{"active":{"type":"integer","description":"member"}},"required":["active"]},
+		"user_active":{"type":"integer","description":"low line"},"user/active":{"type":"integer","description":"slash"},
+		"w":{"enum":["a","b"]},"w1":{"type":"string"}},"required":["user"]}`)))
+	b.click(".rail a", "both")
+	b.sees("h1", "both")
+	for _, name := range []string{"member", "low line", "slash"} {
+		b.sees(".side", name)
+	}
+	if twice := b.eval("(ids => ids.filter((id, i) => ids.indexOf(id) !== i).join())([...document.querySelectorAll('[id]')].map(e => e.id))"); twice != "" {
+		t.Errorf("these ids are there twice: %s", twice)
+	}
+	b.fill("#f_user-7e1active", "x")
+	b.click("[data-call]", "Call")
+	b.until(func() bool { return b.eval("document.querySelectorAll('.side .err').length") == "1" }, func() string { return "not one fault" })
+	if at := b.eval("document.querySelector('.side .err').closest('.field').querySelector('.hint').textContent"); at != "slash" {
+		t.Errorf("the fault is at %s", at)
+	}
+}
