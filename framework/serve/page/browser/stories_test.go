@@ -316,6 +316,26 @@ func TestManyTabs(t *testing.T) {
 	last.sees(".calls", `{"city":"Tokyo"}`)
 }
 
+// TestFilledByPalette: what the palette fills in can be changed, and a reload keeps the change.
+func TestFilledByPalette(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, weatherOptions(t)))
+	b.sees(".cat", "forecast")
+	has := func(want string) {
+		t.Helper()
+		b.until(func() bool { return b.eval("document.querySelector('#f_city')?.value ?? ''") == want }, func() string { return "the field has not " + want })
+	}
+	for range 2 { // also if the screen is there already
+		b.keys("k", input.ModifierCtrl)
+		b.sees(".pal", "forecast")
+		b.keys("forecast Kyoto" + kb.Enter)
+		has("Kyoto")
+		b.fill("#f_city", "Tokyo")
+		b.run(chromedp.Reload())
+		has("Tokyo")
+	}
+}
+
 // TestBig: a megabyte is shown in part.
 func TestBig(t *testing.T) {
 	b := newTab(t)

@@ -19,8 +19,8 @@ export function promptSchema(listed) {
 }
 
 // useKept is the form of one tool. It survives a reload, and secret fields do not.
-function useKept(key, schema, given) {
-  const [state, setState] = useState(() => load(key, schema, given));
+function useKept(key, schema) {
+  const [state, setState] = useState(() => load(key, schema));
   const latest = useRef();
   latest.current = state.value;
   const keep = value => {
@@ -65,7 +65,7 @@ export function Tool({ kind, name, given }) {
   const offer = describe(kind, name);
   if (!s.offers) return html`<div class="pad"><span class="sk"></span><span class="sk w60"></span></div>`;
   if (!offer) return html`<div class="pad"><div class="empty"><h1>There is no ${kind === 'tools' ? 'tool' : 'prompt'} of this name</h1><p>The server does not list <span class="mono">${seen(name)}</span> for this user at this revision.</p><a class="btn" href="#/">Overview</a></div></div>`;
-  return html`<${Screen} kind=${kind} offer=${offer} given=${given} key=${kind + name + (given ?? '')}/>`;
+  return html`<${Screen} kind=${kind} offer=${offer} given=${given} key=${kind + name}/>`;
 }
 
 // Head says what the tool is. Inside, it has its source line and its chain.
@@ -78,7 +78,8 @@ const Head = ({ kind, offer }) => html`<div class="head"><div class="row"><h1 cl
 function Screen({ kind, offer, given }) {
   const s = useStore(), method = kind === 'tools' ? 'tools/call' : 'prompts/get';
   const schema = useMemo(() => kind === 'tools' ? get(offer.listed, 'inputSchema') ?? new Map() : promptSchema(offer.listed), [offer]);
-  const [value, keep, latest] = useKept(`kagami-${s.about?.where}-${kind}-${offer.name}`, schema, given);
+  const key = `kagami-${s.about?.where}-${kind}-${offer.name}`;
+  const [value, keep, latest] = useKept(key, schema);
   const [view, setView] = useState(0);
   const [text, setText] = useState(null); // of the JSON view, while it does not parse
   const [filled, setFilled] = useState(0); // grows when the arguments are replaced, so that the fields start again
@@ -113,6 +114,13 @@ function Screen({ kind, offer, given }) {
     toast('Filled in: press Call');
     requestAnimationFrame(() => [...document.querySelectorAll('[data-call]')].find(b => b.offsetParent)?.focus());
   };
+  useLayoutEffect(() => { // once: what the user changes afterwards counts, also after a reload
+    if (!given) return;
+    fill(load(key, schema, given).value);
+    const [route] = s.route.split('?');
+    history.replaceState(null, '', route);
+    change({ route });
+  }, [given]);
   const goTo = path => document.getElementById(idOf(path))?.focus();
   useLayoutEffect(() => { // with the drawing: a key that comes right after it must not meet the state of before
     const keys = e => {
