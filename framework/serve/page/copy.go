@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -97,12 +98,13 @@ func (p *Page) asTest(c *call) string {
 		judge = "IsError"
 		out.WriteString("\t// The call failed. If it should not, write OK instead of IsError, and the right text.\n")
 	}
-	_, _ = fmt.Fprintf(&out, "\tif got, want := answer.%s().Text(), %s; got != want {\n\t\tt.Errorf(\"got %%s, want %%s\", got, want)\n\t}\n}\n", judge, goRaw(firstText(c.Result)))
+	_, _ = fmt.Fprintf(&out, "\tif got, want := answer.%s().Text(), %s; got != want {\n\t\tt.Errorf(\"got %%s, want %%s\", got, want)\n\t}\n}\n", judge, goRaw(textOf(c.Result)))
 	return out.String()
 }
 
 // asClient returns Go code that makes the call with package client.
 func (p *Page) asClient(c *call) string {
+	name := strconv.Quote(c.Name)
 	program := []string{p.where()}
 	if len(p.options.Start) > 0 {
 		program = p.options.Start
@@ -111,14 +113,22 @@ func (p *Page) asClient(c *call) string {
 	if p.options.URL != "" {
 		to = fmt.Sprintf("client.HTTP(%s)", strconv.Quote(redacted(p.options.URL)))
 	}
-	request := fmt.Sprintf("c.CallTool(ctx, %s, json.RawMessage(%s))", strconv.Quote(c.Name), goRaw(orEmpty(c.Arguments)))
+	var request string
 	switch c.Method {
 	case protocol.MethodReadResource:
-		request = fmt.Sprintf("c.ReadResource(ctx, %s)", strconv.Quote(c.Name))
+		request = fmt.Sprintf("result, err := c.ReadResource(ctx, %s)", name)
 	case protocol.MethodGetPrompt:
-		request = fmt.Sprintf("c.GetPrompt(ctx, %s, map[string]string%s)", strconv.Quote(c.Name), goMap(c.Arguments))
+		request = fmt.Sprintf("result, err := c.GetPrompt(ctx, %s, map[string]string%s)", name, goMap(c.Arguments))
+	case protocol.MethodSubscribe:
+		request = fmt.Sprintf("updates, err := c.Subscribe(ctx, %s)", name)
+	case protocol.MethodTaskResult:
+		request = fmt.Sprintf("result, err := c.Task(%s).Wait(ctx)", name)
+	case protocol.MethodPing:
+		request = "err = c.Ping(ctx)"
+	default:
+		request = fmt.Sprintf("result, err := c.CallTool(ctx, %s, json.RawMessage(%s))", name, goRaw(orEmpty(c.Arguments)))
 	}
-	return fmt.Sprintf("c, err := client.Connect(ctx, %s)\nif err != nil {\n\treturn err\n}\ndefer c.Close()\nresult, err := %s\n", to, request)
+	return fmt.Sprintf("c, err := client.Connect(ctx, %s)\nif err != nil {\n\treturn err\n}\ndefer c.Close()\n%s\n", to, request)
 }
 
 // asCurl returns a curl command for the request over HTTP of 2026-07-28. Older revisions need a
@@ -204,20 +214,30 @@ func goName(name string) string {
 	return out.String()
 }
 
-// firstText returns the first text block of a result, or "" if there is none.
-func firstText(result json.RawMessage) string {
+// textOf returns the text of a result as Text of testkit's Answer does: the texts, the texts of
+// embedded resources, and the words of links.
+func textOf(result json.RawMessage) string {
 	var r struct {
 		Content []struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
-		} `json:"content"`
-	}
-	if json.Unmarshal(result, &r) == nil {
-		for _, block := range r.Content {
-			if block.Type == "text" {
-				return block.Text
+			Type, Text, URI, Name, Title, Description string
+
+			Resource struct {
+				Text string
+				Blob *string
 			}
 		}
 	}
-	return ""
+	_ = json.Unmarshal(result, &r) // a result of another shape has no texts
+	var texts []string
+	for _, b := range r.Content {
+		switch {
+		case b.Type == "text":
+			texts = append(texts, b.Text)
+		case b.Type == "resource" && b.Resource.Blob == nil:
+			texts = append(texts, b.Resource.Text)
+		case b.Type == "resource_link":
+			texts = append(texts, strings.TrimSpace(cmp.Or(b.Title, b.Name)+" "+b.URI+" "+b.Description))
+		}
+	}
+	return strings.Join(texts, "\n")
 }

@@ -11,11 +11,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve/page"
+	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/testkit"
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
@@ -202,6 +205,42 @@ var app = framework.New("calc", "1.0").Add(framework.Tool("add", add))
 		out, err := run.CombinedOutput()
 		if passes != (err == nil) || !passes && !strings.Contains(string(out), "want ") {
 			t.Errorf("passes: %t, %v\n%s", passes, err, out)
+		}
+	}
+}
+
+// TestCopiedTexts: the copy of a call as a Go test expects what testkit reads from its answer.
+func TestCopiedTexts(t *testing.T) {
+	t.Parallel()
+	mixed := framework.Tool("mixed", func(context.Context, struct{}) (framework.Content, error) {
+		return framework.Content{
+			protocol.Text{Text: "first"}, protocol.Image{Data: []byte("x"), MIME: "image/png"}, protocol.Text{Text: "second"},
+			protocol.Embedded{Contents: protocol.Contents{URI: "a://b", Text: "within"}}, protocol.Embedded{Contents: protocol.Contents{URI: "a://c", Data: []byte("x")}},
+			protocol.Link{URI: "a://d", Name: "d", Title: "The D", Description: "of letters"}, protocol.Link{URI: "a://e", Name: "e"},
+		}, nil
+	})
+	b := opened(t, page.Options{Host: host(t, mixed)})
+	id := b.start(`{"method":"tools/call","name":"mixed","arguments":{}}`)
+	b.end(id)
+	want := testkit.New(t, framework.New("calc", "1.0").Add(mixed)).CallRaw("mixed", "{}").Text()
+	if copied := b.do(http.MethodGet, "/api/calls/"+id+"/copy/test", "", nil).body; !strings.Contains(want, "within") || !strings.Contains(copied, strconv.Quote(want)) {
+		t.Errorf("no %q in\n%s", want, copied)
+	}
+}
+
+// TestCopiedRequests: each kind of call is copied as the Go code that makes it.
+func TestCopiedRequests(t *testing.T) {
+	t.Parallel()
+	note := framework.Resource("a://note", func(context.Context) (string, error) { return "A note.", nil })
+	b := opened(t, page.Options{Host: host(t, note)})
+	for order, want := range map[string]string{
+		`{"method":"ping"}`:                                  "\nerr = c.Ping(ctx)\n",
+		`{"method":"resources/read","name":"a://note"}`:      `result, err := c.ReadResource(ctx, "a://note")`,
+		`{"method":"resources/subscribe","name":"a://note"}`: `updates, err := c.Subscribe(ctx, "a://note")`,
+		`{"method":"tasks/result","name":"t-1"}`:             `result, err := c.Task("t-1").Wait(ctx)`,
+	} {
+		if copied := b.do(http.MethodGet, "/api/calls/"+b.start(order)+"/copy/client", "", nil).body; !strings.Contains(copied, want) {
+			t.Errorf("%s is copied as\n%s", order, copied)
 		}
 	}
 }
