@@ -244,7 +244,12 @@ func sameAnswer(a, b []byte) bool {
 		} `json:"error"`
 	}
 	var x, y answer
-	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+	decode := func(frame []byte, into *answer) error {
+		d := json.NewDecoder(bytes.NewReader(frame))
+		d.UseNumber() // all digits count
+		return d.Decode(into)
+	}
+	if decode(a, &x) != nil || decode(b, &y) != nil {
 		return false
 	}
 	text := func(of answer) string {

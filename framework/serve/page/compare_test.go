@@ -1,10 +1,12 @@
 package page_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"testing"
 
+	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve/page"
 )
 
@@ -46,5 +48,22 @@ func TestCompare(t *testing.T) {
 		if status := b.do(http.MethodPost, "/api/compare", order, nil).status; status != http.StatusBadRequest {
 			t.Errorf("%s: %d", order, status)
 		}
+	}
+}
+
+// TestCompareDigits: answers whose numbers differ only beyond 2^53 are not equal.
+func TestCompareDigits(t *testing.T) {
+	t.Parallel()
+	large := framework.Tool("large", func(ctx context.Context, _ struct{}) (sum, error) {
+		if framework.CallRevision(ctx) == "2026-07-28" {
+			return sum{9007199254740993}, nil
+		}
+		return sum{9007199254740992}, nil
+	})
+	b := opened(t, page.Options{Host: host(t, large)})
+	var c compared
+	b.ask(http.MethodPost, "/api/compare", `{"method":"tools/call","name":"large","arguments":{},"a":"2025-11-25","b":"2026-07-28"}`, &c)
+	if c.Equal || len(c.Received) == 0 {
+		t.Errorf("equal: %t, %+v", c.Equal, c.Received)
 	}
 }
