@@ -165,12 +165,9 @@ const blank = (schema, root, depth) => first(schema, root, depth) ?? ({ object: 
 
 function Items(props) {
   const { p, root, value, onChange, path, faults, depth } = props;
+  if (p.choices && p.choices.length <= 12) return html`<${Several} ...${props}/>`;
   const all = Array.isArray(value) ? value : [];
   const give = next => onChange(next.length ? next : undefined);
-  if (p.choices && p.choices.length <= 12) {
-    const has = c => all.some(v => same(v, c.value));
-    return html`<div class="opts">${p.choices.map(c => html`<label class="opt"><input type="checkbox" checked=${has(c)} onChange=${e => give(e.target.checked ? [...all, c.value] : all.filter(v => !same(v, c.value)))}/> ${titled(c)}</label>`)}</div>`;
-  }
   const set = (i, v) => give(all.map((old, at) => at === i ? v ?? blank(p.items, root, depth + 1) : old));
   const move = (i, step) => {
     const next = [...all], j = i + step;
@@ -189,7 +186,17 @@ function Items(props) {
       <div class="grow"><${Field} name=${String(i + 1)} schema=${p.items} root=${root} required=${true} path=${path + '/' + i} faults=${faults} depth=${depth + 1} value=${v === '' && !scalar ? undefined : v} onChange=${x => set(i, x)}/></div>
       <button type="button" class="btn t" aria-label=${`Remove item ${i + 1}`} onClick=${() => give(all.filter((_, at) => at !== i))}>×</button></li>`)}</ol>
     <div class="row"><button type="button" class="btn t" onClick=${() => onChange([...all, blank(p.items, root, depth + 1)])}>+ Add</button>
-      ${value === undefined ? html`<button type="button" class="btn t s" onClick=${() => onChange([])}>Send an empty list</button>` : all.length === 0 && html`<span class="s f">sent as an empty list</span><button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`}</div>`;
+      ${value === undefined ? html`<button type="button" class="btn t s" onClick=${() => onChange([])}>Send an empty list</button>` : all.length === 0 && html`<${NoItems} onChange=${onChange}/>`}</div>`;
+}
+
+const NoItems = ({ onChange }) => html`<span class="s f">sent as an empty list</span><button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`;
+
+// Several are the items of a list that come from a few choices. What is not filled in shows the default.
+function Several({ p, value, onChange, fallback }) {
+  const all = [value, fallback].find(Array.isArray) ?? [];
+  const has = c => all.some(v => same(v, c.value));
+  return html`<div class="opts">${p.choices.map(c => html`<label class="opt"><input type="checkbox" checked=${has(c)} onChange=${e => onChange(e.target.checked ? [...all, c.value] : all.filter(v => !same(v, c.value)))}/> ${titled(c)}</label>`)}</div>
+    ${value === undefined && Array.isArray(fallback) && html`<span class="s f">the default</span>`}${value !== undefined && all.length === 0 && html`<div class="row"><${NoItems} onChange=${onChange}/></div>`}`;
 }
 
 function Tuple({ p, root, value, onChange, path, faults, depth, room = 500 }) {

@@ -181,3 +181,27 @@ func TestSimilarNames(t *testing.T) {
 		t.Errorf("the fault is at %s", at)
 	}
 }
+
+// TestSeveralChoices: choices of a list show the default, and none of them can be chosen, too.
+func TestSeveralChoices(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "paint", `{"type":"object","properties":{"colors":{"type":"array","items":{"enum":["red","green"]},"default":["green"]}}}`)))
+	b.click(".rail a", "paint")
+	b.sees(".side", "the default")
+	checked := func() string {
+		return b.eval("[...document.querySelectorAll('.side .opt input')].map(e => e.checked).join()")
+	}
+	if got := checked(); got != "false,true" {
+		t.Errorf("checked at the start: %s", got)
+	}
+	b.click(".side .opt", "green")
+	b.sees(".side", "sent as an empty list")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"colors":[]}`)
+	b.click(".side button", "Leave out")
+	b.click("[data-call]", "Call")
+	b.sees(".calls li:first-child", `{}`)
+	b.click(".side .opt", "red")
+	b.click("[data-call]", "Call")
+	b.sees(".calls li:first-child", `{"colors":["green","red"]}`)
+}
