@@ -199,10 +199,11 @@ function Several({ p, value, onChange, fallback }) {
     ${value === undefined && Array.isArray(fallback) && html`<span class="s f">the default</span>`}${value !== undefined && all.length === 0 && html`<div class="row"><${NoItems} onChange=${onChange}/></div>`}`;
 }
 
+// Tuple has a place for each element. A place that is not filled in is null, and looks empty.
 function Tuple({ p, root, value, onChange, path, faults, depth, room = 500 }) {
   const all = Array.isArray(value) ? value : [];
   if (value === undefined && room < p.places.length) return html`<button type="button" class="btn t" onClick=${() => onChange(p.places.map(() => null))}>+ Fill in</button>`;
-  return html`<div class="nest">${p.places.map((s, i) => html`<${Field} name=${String(i + 1)} schema=${s} root=${root} required=${true} path=${path + '/' + i} faults=${faults} depth=${depth + 1} room=${room / p.places.length} value=${all[i]}
+  return html`<div class="nest">${p.places.map((s, i) => html`<${Field} name=${String(i + 1)} schema=${s} root=${root} required=${true} path=${path + '/' + i} faults=${faults} depth=${depth + 1} room=${room / p.places.length} value=${all[i] ?? undefined}
     onChange=${v => { const next = p.places.map((_, at) => all[at] ?? null); next[i] = v ?? null; onChange(next); }}/>`)}</div>`;
 }
 

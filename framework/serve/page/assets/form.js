@@ -227,7 +227,8 @@ function list(s, root) {
   else if (min) words.push(`at least ${plural(min, 'item')}`);
   else if (max !== undefined) words.push(`at most ${plural(max, 'item')}`);
   if (s.get('uniqueItems') === true) words.push('no two alike');
-  if (Array.isArray(s.get('prefixItems'))) return { kind: 'tuple', places: s.get('prefixItems'), words: words.join(', ') };
+  const places = [s.get('prefixItems'), s.get('items')].find(Array.isArray); // the second before 2020-12
+  if (places) return { kind: 'tuple', places, words: words.join(', ') };
   const items = s.get('items') ?? true;
   const inner = items instanceof Map ? resolve(items, root) : null;
   const choices = inner ? choicesOf(inner, root) : null;
@@ -238,7 +239,8 @@ function members(s, root, depth) {
   const properties = entriesOf(s, 'properties');
   const required = listOf(s, 'required');
   const conditions = conditionsOf(s);
-  const more = s.get('additionalProperties') ?? entriesOf(s, 'patternProperties')[0]?.[1];
+  const open = s.get('additionalProperties'), patterns = entriesOf(s, 'patternProperties');
+  const more = open || !patterns.length ? open : patterns.length === 1 ? patterns[0][1] : true; // names that match a pattern
   if (!properties.length && more !== false && depth > 0 || !properties.length && (more instanceof Map || more === true)) {
     return { kind: 'map', items: more instanceof Map ? more : true, words: 'names and values' };
   }

@@ -205,3 +205,26 @@ func TestSeveralChoices(t *testing.T) {
 	b.click("[data-call]", "Call")
 	b.sees(".calls li:first-child", `{"colors":["green","red"]}`)
 }
+
+// TestNamesOfAPattern: a tool that takes only names of a pattern does not seem to take none.
+func TestNamesOfAPattern(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "headers", `{"type":"object","patternProperties":{"^X-":{"type":"integer"}},"additionalProperties":false}`)))
+	b.click(".rail a", "headers")
+	b.fill("[aria-label='Name of a new member']", "X-Rate")
+	b.keys(kb.Enter)
+	b.fill("#f_X-2dRate", "7")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"X-Rate":7}`)
+}
+
+// TestTupleOfOldDrafts: before 2020-12, a schema has the places of a tuple under items.
+func TestTupleOfOldDrafts(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "point", `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"at":{"type":"array","items":[{"type":"integer"},{"type":"string"}]}}}`)))
+	b.click(".rail a", "point")
+	b.fill("#f_at_0", "3")
+	b.fill("#f_at_1", "east")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"at":[3,"east"]}`)
+}
