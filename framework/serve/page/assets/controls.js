@@ -236,7 +236,7 @@ function Union(props) {
   const Kind = inner && (kinds[inner.kind] ?? Raw);
   return html`<select class="in" id=${id} aria-label="Shape" onChange=${e => choose(Number(e.target.value))}>
       <option value="-1" selected=${at < 0}>choose a shape</option>${p.shapes.map((s, i) => html`<option value=${i} selected=${i === at}>${seen(s.title)}</option>`)}</select>
-    ${inner && html`<div class="nest"><${Kind} ...${props} p=${inner} id=${id + '-s'} depth=${Math.max(1, depth)} required=${true} path=${path} faults=${faults}/></div>`}`;
+    ${inner && html`<div class="nest"><${Kind} ...${props} p=${inner} id=${id + '-s'} depth=${Math.max(1, depth) + (inner.kind === 'union' ? 1 : 0)} required=${true} path=${path} faults=${faults}/></div>`}`;
 }
 
 const kinds = { text: Text, box: Text, number: Numeric, boolean: YesNo, choice: Choice, file: File, constant: Constant, object: Group, array: Items, tuple: Tuple, map: Pairs, union: Union, json: Raw };

@@ -282,8 +282,9 @@ export function first(schema, root, depth = 0, left = { steps }) {
 }
 
 // fits says whether a value may be of a shape: by its type, and by constant members.
-export function fits(value, schema, root) {
-  const p = plan(schema, root, 1);
+export function fits(value, schema, root, depth = 1, left = { steps }) {
+  if (left.steps-- <= 0) return true;
+  const p = plan(schema, root, depth);
   if (value === undefined) return false;
   switch (p.kind) {
     case 'constant': return write(value) === write(p.value);
@@ -291,6 +292,7 @@ export function fits(value, schema, root) {
       const c = get(f.schema, 'const');
       return c === undefined || (value.has(f.name) && write(value.get(f.name)) === write(c));
     }) && [...value.keys()].every(k => p.fields.some(f => f.name === k));
+    case 'union': return p.shapes.some(s => fits(value, s.schema, root, depth + 1, left));
     case 'map': return value instanceof Map;
     case 'array': case 'tuple': return Array.isArray(value);
     case 'number': return value instanceof Num;

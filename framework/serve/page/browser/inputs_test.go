@@ -228,3 +228,33 @@ func TestTupleOfOldDrafts(t *testing.T) {
 	b.click("[data-call]", "Call")
 	b.sees(".calls", `{"at":[3,"east"]}`)
 }
+
+// choose chooses an option of a list by its text.
+func (b *tab) choose(selector, text string) {
+	b.t.Helper()
+	script := fmt.Sprintf(`(() => { const list = document.querySelector(%q), one = [...list?.options ?? []].find(o => o.text === %q); if (!one) return 'none';
+		list.value = one.value; list.dispatchEvent(new Event('change', { bubbles: true })); return 'done' })()`, selector, text)
+	b.until(func() bool { return b.eval(script) == "done" }, func() string { return fmt.Sprintf("no %q in %s:\n%s", text, selector, b.text("body")) })
+}
+
+// TestUnionInUnion: a shape that is itself one of several shapes is chosen in two steps, and a value
+// shows its shape.
+func TestUnionInUnion(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "move", `{"type":"object","properties":{"to":{"oneOf":[{"title":"place","oneOf":[{"title":"name","type":"string"},{"title":"code","type":"integer"}]},{"title":"nowhere","type":"boolean"}]}}}`)))
+	b.click(".rail a", "move")
+	b.choose("#f_to", "place")
+	b.choose("#f_to-s", "code")
+	b.fill("#f_to-s-s", "7")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"to":7}`)
+	b.eval("location.reload()")
+	shape := func() string {
+		return b.eval("[...document.querySelectorAll('.side select')].map(s => s.selectedOptions[0].text).join()")
+	}
+	b.until(func() bool { return shape() == "place,code" }, func() string { return "after a reload the shapes are " + shape() })
+	b.click(".side [role=tab]", "JSON")
+	b.fill("#json", `{"to":true}`)
+	b.click(".side [role=tab]", "Form")
+	b.until(func() bool { return shape() == "nowhere" }, func() string { return "for true the shapes are " + shape() })
+}
