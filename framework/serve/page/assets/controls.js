@@ -245,7 +245,7 @@ const kinds = { text: Text, box: Text, number: Numeric, boolean: YesNo, choice: 
 // member "value" of an answer has a word for a label, because the question says what it is.
 export function Form({ schema, value, onChange, faults, complete, answer, scope = '' }) {
   const p = plan(schema);
-  if (p.kind === 'object' && p.fields.length === 0 && p.conditions.length === 0 && !(value instanceof Map && value.size)) return html`<p class="q">It takes no arguments.</p>`;
+  if (p.kind === 'object' && p.fields.length === 0 && p.conditions.length === 0 && !(value instanceof Map && value.size)) return answer ? null : html`<p class="q">It takes no arguments.</p>`;
   if (p.kind === 'object') return html`<${Group} p=${p} root=${schema} value=${value} onChange=${onChange} path=${scope} faults=${faults} depth=${0} required=${true} complete=${complete} answer=${answer}/>`;
   return html`<${Field} name="arguments" schema=${schema} root=${schema} value=${value} onChange=${v => onChange(v ?? new Map())} required=${true} path=${scope} faults=${faults} depth=${1}/>`;
 }

@@ -258,3 +258,39 @@ func TestUnionInUnion(t *testing.T) {
 	b.click(".side [role=tab]", "Form")
 	b.until(func() bool { return shape() == "nowhere" }, func() string { return "for true the shapes are " + shape() })
 }
+
+// TestDirectories: the addresses of directories are valid, whatever characters the paths have.
+func TestDirectories(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, asker(t, "dirs", func(ctx context.Context, _ none) (string, error) {
+		roots, err := framework.Roots(ctx)
+		var all []string
+		for _, root := range roots {
+			all = append(all, root.URI)
+		}
+		return strings.Join(all, " "), err
+	})))
+	b.click(".rail a", "dirs")
+	b.click("[data-call]", "Call")
+	b.sees(".asks", "The server asks for directories")
+	b.eval(`(e => { e.value = '/srv/a b?#%\n  file:///x  \nC:\\Users\\ada'; e.dispatchEvent(new Event('input', { bubbles: true })); })(document.querySelector('.asks textarea'))`)
+	b.click(".asks .go button", "Answer")
+	b.sees("[aria-label='What the server says']", "file:///srv/a%20b%3F%23%25 file:///x file:///C:/Users/ada")
+}
+
+// TestConfirmOnly: a question without fields only wants to be answered.
+func TestConfirmOnly(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, asker(t, "wipe", func(ctx context.Context, _ none) (string, error) {
+		_, err := framework.Elicit[none](ctx, "Wipe the disk?")
+		return "Wiped.", err
+	})))
+	b.click(".rail a", "wipe")
+	b.click("[data-call]", "Call")
+	b.sees(".asks", "Wipe the disk?")
+	if text := b.text(".asks"); strings.Contains(text, "arguments") {
+		t.Errorf("the question says %s", text)
+	}
+	b.click(".asks .go button", "Answer")
+	b.sees("[aria-label='What the server says']", "Wiped.")
+}

@@ -11,6 +11,13 @@ const lastText = new Map(); // of sampling, by tool: "same as last time"
 
 const headings = { form: 'The server asks', url: 'The server wants you to visit a page', sample: 'The server asks the model', roots: 'The server asks for directories' };
 
+// fileURI is the address of a directory. Paths of Windows begin with a drive, such as C:\.
+function fileURI(path) {
+  if (path.includes('://')) return path;
+  const whole = /^[A-Za-z]:[\\/]/.test(path) ? '/' + path.replaceAll('\\', '/') : path;
+  return 'file://' + encodeURI(whole).replace(/[?#]/g, encodeURIComponent);
+}
+
 // Questions are what one call asks at a time, in one form: the questions of a round are answered together.
 export function Questions({ questions, tool }) {
   return questions.length > 0 ? html`<${Asked} questions=${questions} tool=${tool}/>` : null;
@@ -37,7 +44,7 @@ function Asked({ questions, tool }) {
   };
   const all = kind => questions.every(q => q.kind === kind);
   const heading = questions.length > 1 ? `The server asks ${questions.length} questions` : headings[questions[0].kind];
-  return html`<div class="say on asks" role="alertdialog" aria-label=${heading} ref=${box} onKeyDown=${keys}><form onSubmit=${e => { e.preventDefault(); send('accept'); }}>
+  return html`<div class="say on asks" role="alertdialog" aria-label=${heading} ref=${box} onKeyDown=${keys}><form novalidate onSubmit=${e => { e.preventDefault(); send('accept'); }}>
     <div class="h"><span class="mono">${heading}</span></div><div class="b">
     ${questions.map(q => html`<${Question} key=${q.id} question=${q} tool=${tool} several=${questions.length > 1} answers=${answers}/>`)}
     <div class="go"><button class="btn p" type="submit">${all('url') ? 'I have done it' : questions.length > 1 ? 'Answer all' : 'Answer'} <${Enter}/></button>
@@ -70,7 +77,7 @@ function Question({ question, tool, several, answers }) {
         lastText.set(tool, text);
         return ',"text":' + JSON.stringify(text);
       case 'roots':
-        return ',"roots":' + JSON.stringify(text.split('\n').filter(Boolean).map(line => ({ URI: line.includes('://') ? line : 'file://' + line })));
+        return ',"roots":' + JSON.stringify(text.split('\n').map(line => line.trim()).filter(Boolean).map(line => ({ URI: fileURI(line) })));
       case 'url': return '';
     }
     const wrong = drafts(value);
