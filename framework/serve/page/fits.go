@@ -10,8 +10,9 @@ import (
 
 // fitting is the result of checking a structured result against the tool's output schema.
 type fitting struct {
-	Yes bool   `json:"yes"`
-	Why string `json:"why,omitempty"` // why the result does not fit, or why the schema cannot be read
+	Yes    bool   `json:"yes"`
+	Unread bool   `json:"unread,omitempty"` // the page cannot read the schema, so it does not know
+	Why    string `json:"why,omitempty"`    // why the result does not fit, or why the schema cannot be read
 }
 
 // schemas returns a schema of each tool, by name. The member of the tool is inputSchema or outputSchema.
@@ -39,7 +40,7 @@ func (p *Page) fits(o order, result json.RawMessage) *fitting {
 	}
 	check, err := binding.CompileRaw(schema)
 	if err != nil {
-		return &fitting{Why: "The output schema cannot be used: " + err.Error()}
+		return &fitting{Unread: true, Why: err.Error()}
 	}
 	if err := check.Check(structured); err != nil {
 		return &fitting{Why: err.Error()}

@@ -69,6 +69,7 @@ func misbehave() {
 	large := strings.Repeat(`{"type":"string","description":"`+strings.Repeat("x", 900)+`"},`, 5500)
 	tools := `[7, {"name":"large","inputSchema":{"type":"object","properties":{"a":{"anyOf":[` + large + `{"type":"null"}]}}}},
 		{"name":"silent","inputSchema":{"type":"object"}}, {"name":"unknown","inputSchema":{"type":"object"}}, {"name":"odd","inputSchema":"no schema"}, {"name":"strange","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["a"]}},
+		{"name":"ahead","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^(?=x)"}}}}, {"name":"nothing","inputSchema":{"type":"object"}},
 		{"name":"single","inputSchema":{"type":"object","dependentRequired":7,"allOf":[{"required":7}]}},
 		{"name":"endless","inputSchema":` + endless() + `}]`
 	results := map[string]string{
@@ -78,6 +79,8 @@ func misbehave() {
 		"large":        `{"content":[{"type":"text","text":"it came"}]}`,
 		"odd":          `[1,2,3]`,
 		"strange":      `{"content":[],"structuredContent":{"b":1}}`,
+		"ahead":        `{"content":[],"structuredContent":{"a":"x"}}`,
+		"nothing":      `{"content":[{"type":"text","text":"beside null"}],"structuredContent":null}`,
 		"single":       `{"content":{"type":"text","text":"no list"},"structuredContent":{"b":1}}`,
 		"unknown":      `{"content":[{"type":"hologram","depth":7},{"type":"text","text":"beside it"}]}`,
 	}
@@ -204,6 +207,14 @@ func TestMisbehavingServer(t *testing.T) {
 	b.sees("h1", "strange")
 	press(b)
 	b.sees(says, "breaks the output schema")
+	b.click(".rail a", "ahead")
+	b.sees("h1", "ahead")
+	press(b)
+	b.sees(says, "The page cannot check it against the output schema of the tool")
+	b.click(".rail a", "nothing")
+	b.sees("h1", "nothing")
+	press(b)
+	b.sees(says, "beside null")
 	b.click(".rail a", "unknown")
 	b.sees("h1", "unknown")
 	press(b)

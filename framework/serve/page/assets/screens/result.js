@@ -171,7 +171,8 @@ export function Answer({ call, schema, asked, onTry, onGo }) {
   }
   return html`<div class="stat"><b class="ok">✓ Result</b>${call.fits?.yes && html`<span class="ok">fits its schema</span>`}<span class="q num end">${time(call.ms)}</span><span class="q num">${size(call.bytes)}</span>
       ${texts.length > 0 && html`<span class="q num">about ${Math.ceil(texts.join('').length / 4)} tokens</span>`}</div>
-    ${call.fits && !call.fits.yes && html`<div class="teach" role="alert"><p class="top">! It breaks the output schema of the tool</p><pre class="code wrap" tabindex="0">${seen(call.fits.why)}</pre></div>`}
+    ${call.fits?.unread && html`<p class="note wrapped">The page cannot check it against the output schema of the tool: ${seen(call.fits.why)}</p>`}
+    ${call.fits && !call.fits.yes && !call.fits.unread && html`<div class="teach" role="alert"><p class="top">! It breaks the output schema of the tool</p><pre class="code wrap" tabindex="0">${seen(call.fits.why)}</pre></div>`}
     <div class="row viewrow"><${Tabs} names=${views} at=${view} onChange=${choose} label="Answer as"/></div>
     ${view === 0 && html`<${Shown} result=${result} schema=${schema}/>`}
     ${view === 1 && html`<${Code} value=${result}/>`}
@@ -182,8 +183,8 @@ export function Answer({ call, schema, asked, onTry, onGo }) {
 function Shown({ result, schema }) {
   const data = get(result, 'structuredContent'), blocks = listOf(result, 'content'), contents = get(result, 'contents'), messages = get(result, 'messages');
   if (Array.isArray(messages)) return html`${messages.map(m => html`<p class="s f">${seen(get(m, 'role') ?? '')}</p><${Block} block=${get(m, 'content')}/>`)}`;
-  if (Array.isArray(contents)) return html`${contents.map(c => html`<div class="block"><${Head} kind=${seen(get(c, 'uri') ?? '')} about=${get(c, 'mimeType') ?? ''}/><${Contents} of=${c}/></div>`)}`;
-  if (data !== undefined) {
+  if (Array.isArray(contents)) return html`${contents.map(c => html`<div class="block"><${Head} kind=${get(c, 'uri') ?? ''} about=${get(c, 'mimeType') ?? ''}/><${Contents} of=${c}/></div>`)}`;
+  if (data !== undefined && data !== null) {
     const others = blocks.filter(b => get(b, 'type') !== 'text');
     return html`<${Value} value=${data} schema=${schema}/>${others.map(b => html`<${Block} block=${b}/>`)}`;
   }
