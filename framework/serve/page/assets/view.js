@@ -134,23 +134,28 @@ export function Long({ text }) {
 }
 
 function Members({ value, schema, depth }) {
-  const entries = [...value], flat = entries.filter(([, v]) => isScalar(v)), deep = entries.filter(([, v]) => !isScalar(v));
+  const [n, setN] = useState(rows);
+  const entries = [...value].slice(0, n), flat = entries.filter(([, v]) => isScalar(v)), deep = entries.filter(([, v]) => !isScalar(v));
   const of = name => schema?.get?.('properties')?.get?.(name);
-  return html`${flat.length > 0 && html`<dl class="kv">${flat.map(([k, v]) => html`<dt title=${of(k)?.get?.('description')}>${seen(k)}</dt><dd><${Scalar} value=${v}/>${v instanceof Num && html` <${Unit} of=${of(k)}/>`}</dd>`)}</dl>`}
-    ${deep.map(([k, v]) => html`<${Deep} name=${k} value=${v} schema=${of(k)} depth=${depth}/>`)}`;
+  return html`${flat.length > 0 && html`<dl class="kv">${flat.map(([k, v]) => html`<dt title=${seen(of(k)?.get?.('description') ?? '')}>${seen(k)}</dt><dd><${Scalar} value=${v}/>${v instanceof Num && html` <${Unit} of=${of(k)}/>`}</dd>`)}</dl>`}
+    ${deep.map(([k, v]) => html`<${Deep} name=${k} value=${v} schema=${of(k)} depth=${depth}/>`)}<${More} of=${value.size} n=${n} setN=${setN}/>`;
 }
 
+const More = ({ of, n, setN }) => n < of && html`<button type="button" class="btn t" onClick=${() => setN(n + rows)}>Show ${Math.min(rows, of - n)} of ${of - n} more</button>`;
+
+// Deep draws what is in it only while it is open.
 function Deep({ name, value, schema, depth }) {
+  const [open, setOpen] = useState(depth < 2);
   const n = value instanceof Map ? value.size : value.length;
-  return html`<details class="deep" open=${depth < 2}><summary><span class="mono">${seen(name)}</span> <span class="f s">${n}</span></summary>
-    <div class=${depth ? 'nest' : ''}><${Value} value=${value} schema=${schema} depth=${depth + 1}/></div></details>`;
+  return html`<details class="deep" open=${open} onToggle=${e => setOpen(e.target.open)}><summary><span class="mono">${seen(name)}</span> <span class="f s">${n}</span></summary>
+    ${open && html`<div class=${depth ? 'nest' : ''}><${Value} value=${value} schema=${schema} depth=${depth + 1}/></div>`}</details>`;
 }
 
 const rows = 200;
 function List({ value, schema, depth }) {
   const [n, setN] = useState(rows);
   if (!value.length) return html`<span class="f">empty</span>`;
-  const more = n < value.length && html`<button type="button" class="btn t" onClick=${() => setN(n + rows)}>Show ${Math.min(rows, value.length - n)} of ${value.length - n} more</button>`;
+  const more = html`<${More} of=${value.length} n=${n} setN=${setN}/>`;
   if (value.every(v => v instanceof Map) && [...value[0].values()].every(isScalar)) {
     return html`<${Table} rows=${value.slice(0, n)} schema=${schema?.get?.('items')}/>${more}`;
   }

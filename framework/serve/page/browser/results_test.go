@@ -1,0 +1,64 @@
+package browser_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve/page"
+)
+
+// offering is a server with these components.
+func offering(t *testing.T, name string, components ...framework.Component) page.Options {
+	t.Helper()
+	server, err := framework.New(name, "1.0").Add(components...).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Options{Host: server, Where: "./" + name}
+}
+
+// TestLargeObject: an object with very many members is drawn in parts.
+func TestLargeObject(t *testing.T) {
+	const members, most = 20_000, 3000
+	b := newTab(t)
+	b.open(serve(t, offering(t, "index", framework.Tool("index", func(context.Context, none) (map[string]string, error) {
+		all := map[string]string{}
+		for i := range members {
+			all[fmt.Sprintf("m%05d", i)] = "x"
+		}
+		return all, nil
+	}, framework.Describe("Returns an index."), framework.ReadOnly()))))
+	b.click(".rail a", "index")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "m00000")
+	var nodes int
+	b.run(chromedp.Evaluate("document.querySelectorAll('*').length", &nodes))
+	if nodes > most {
+		t.Errorf("%d elements, at most %d", nodes, most)
+	}
+	b.click("[aria-label='What the server says'] button", "Show 200 of 19800 more")
+	b.sees("[aria-label='What the server says']", "m00399")
+}
+
+// TestOpenedLater: what is in a closed part of a result is there when the part is opened.
+func TestOpenedLater(t *testing.T) {
+	type inner struct {
+		C map[string]map[string]int `json:"c"`
+	}
+	type outer struct {
+		B inner `json:"b"`
+	}
+	b := newTab(t)
+	b.open(serve(t, offering(t, "tree", framework.Tool("tree", func(context.Context, none) (map[string]outer, error) {
+		return map[string]outer{"a": {inner{map[string]map[string]int{"d": {"leaf": 4711}}}}}, nil
+	}, framework.Describe("Returns a tree."), framework.ReadOnly()))))
+	b.click(".rail a", "tree")
+	b.click("[data-call]", "Call")
+	b.click(".deep summary", "c")
+	b.click(".deep summary", "d")
+	b.sees("[aria-label='What the server says']", "4711")
+}
