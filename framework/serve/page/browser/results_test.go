@@ -62,3 +62,23 @@ func TestOpenedLater(t *testing.T) {
 	b.click(".deep summary", "d")
 	b.sees("[aria-label='What the server says']", "4711")
 }
+
+// TestResultOfLongAgo: an answer stays on the screen although newer ones take its place in the memory.
+func TestResultOfLongAgo(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "unlock")
+	b.fill("#f_door", "east")
+	b.fill("#f_password", "sesame")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "door east")
+	b.eval(`(async () => {
+		window.readings = 0;
+		const own = fetch;
+		window.fetch = (path, o) => { if (/^api.calls.\w+$/.test(path) && o.method === 'GET') readings++; return own(path, o); };
+		const headers = { 'Kagami-Page': localStorage.getItem('kagami-secret'), 'Content-Type': 'application/json' };
+		for (let i = 0; i < 61; i++) await own('api/calls', { method: 'POST', headers, body: '{"method":"tools/call","name":"errand","arguments":{}}' });
+	})()`)
+	b.until(func() bool { return b.eval("readings > 61") == "true" }, func() string { return b.eval("readings") + " answers were read" })
+	b.sees("[aria-label='What the server says']", "door east")
+}

@@ -146,7 +146,7 @@ const kept = 'kagami-view';
 // Answer is everything about the answer to one call.
 export function Answer({ call, schema, asked, onTry, onGo }) {
   const [view, setView] = useState(Number(sessionStorage.getItem(kept)) || 0);
-  useEffect(() => { if (call && call.phase !== 'sent') readResult(call.id); }, [call?.id, call?.phase]);
+  useEffect(() => { if (call && call.phase !== 'sent') readResult(call.id); }, [call?.id, call?.phase, store.results.has(call?.id)]); // again if newer results took its place
   const choose = i => { setView(i); remember(kept, String(i)); };
   useLayoutEffect(() => {
     const pick = e => choose(e.detail);
