@@ -3,6 +3,7 @@ package browser_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -81,4 +82,32 @@ func TestResultOfLongAgo(t *testing.T) {
 	})()`)
 	b.until(func() bool { return b.eval("readings > 61") == "true" }, func() string { return b.eval("readings") + " answers were read" })
 	b.sees("[aria-label='What the server says']", "door east")
+}
+
+// TestTasksOf20251125: a tool becomes a task only if it says that it can, and one that has to starts so.
+func TestTasksOf20251125(t *testing.T) {
+	done := func(context.Context, none) (string, error) { return "done", nil }
+	tool := func(name string, more ...framework.Option) framework.Component {
+		return framework.Tool(name, done, append(more, framework.Describe("Is done."), framework.ReadOnly())...)
+	}
+	b := newTab(t)
+	b.open(serve(t, offering(t, "tasks", tool("plain"), tool("either", framework.Task(framework.TaskOptional)), tool("always", framework.Task(framework.TaskRequired)))))
+	b.click(".revs button", "2025-11-25")
+	b.sees(".revs .on", "2025-11-25")
+	for name, want := range map[string]string{"plain": "", "either": "false", "always": "true"} {
+		b.click(".rail a", name)
+		b.sees("h1", name)
+		if got := b.eval("[...document.querySelectorAll('.side form > .opt input')].map(e => e.checked).join()"); got != want {
+			t.Errorf("%s: As a task is %q, want %q", name, got, want)
+		}
+	}
+	b.click(".rail a", "always")
+	b.sees("h1", "always")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "done")
+	b.click(".calls button", "Again")
+	b.sees(".calls li:nth-child(2)", "Again")
+	b.sees(".stat", "Result")
+	b.click(".rail a", "Tasks")
+	b.until(func() bool { return strings.Count(b.text("main table"), "completed") == 2 }, func() string { return b.text("main") })
 }

@@ -86,7 +86,10 @@ function Screen({ kind, offer, given }) {
   const [typing, setTyping] = useState([]); // faults that keep it from being sent
   const [armed, setArmed] = useState(false);
   const [chosen, setChosen] = useState(''); // an earlier call that is looked at
-  const [asTask, setAsTask] = useState(false);
+  const support = get(offer.listed, 'execution', 'taskSupport');
+  const [asTask, setAsTask] = useState(support === 'required');
+  // At 2025-11-25 a tool has to say that it can be a task. Later, the server decides it with each call.
+  const task = kind === 'tools' && s.about?.tasks && (support ? support !== 'forbidden' : s.about.revision !== '2025-11-25');
   const mine = s.calls.filter(c => c.method === method && c.name === offer.name).slice(0, 50);
   const ofSet = sets.ofTool(method, offer.name);
   const current = mine.find(c => c.id === chosen) ?? mine[0];
@@ -106,7 +109,7 @@ function Screen({ kind, offer, given }) {
     if (!easy && !armed) return setArmed(true);
     setArmed(false);
     try {
-      setChosen(await call(method, offer.name, write(args), asTask ? { task: true } : {}));
+      setChosen(await call(method, offer.name, write(args), task && asTask ? { task: true } : {}));
     } catch (e) { toast(e.message); }
   };
   const tryThis = args => {
@@ -137,7 +140,6 @@ function Screen({ kind, offer, given }) {
     if (chosen && !questions.length) server.current.scrollIntoView({ block: narrow() ? 'start' : 'nearest' });
   }, [chosen, current?.phase, questions.length, s.results.get(current?.id)]);
   const word = kind === 'prompts' ? 'Get' : armed ? 'Call: may destroy' : 'Call';
-  const task = kind === 'tools' && s.about?.tasks && get(offer.listed, 'execution', 'taskSupport') !== 'forbidden';
   return html`<div class="mirror"><${Head} kind=${kind} offer=${offer}/>
     <section class="side" aria-label="What you say"><div class="cap"><b>You</b><${Tabs} names=${['Form', 'JSON']} at=${view} onChange=${i => { setView(i); setText(null); }} label="Input as"/></div>
       <form onSubmit=${e => { e.preventDefault(); send(latest.current); }} novalidate>
@@ -163,7 +165,7 @@ function Screen({ kind, offer, given }) {
 }
 
 async function sendAgain(c, method, offer, setChosen) {
-  try { setChosen(await call(method, offer.name, write(c.arguments))); } catch (e) { toast(e.message); }
+  try { setChosen(await call(method, offer.name, write(c.arguments), c.task ? { task: true } : {})); } catch (e) { toast(e.message); }
 }
 
 function faultsOfCall(s, c) {
