@@ -172,4 +172,4 @@ function Table({ rows: all, schema }) {
     <tbody>${all.map(r => html`<tr>${names.map(name => html`<td class=${numeric(name) ? 'num' : ''}>${isScalar(r.get(name)) ? html`<${Scalar} value=${r.get(name)}/>` : html`<code>${write(r.get(name))}</code>`}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 
-const Unit = ({ of }) => typeof of?.get?.('description') === 'string' ? html`<small>${of.get('description').slice(0, 40)}</small>` : null;
+const Unit = ({ of }) => typeof of?.get?.('description') === 'string' ? html`<small>${seen(of.get('description').slice(0, 40))}</small>` : null;

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve/page"
+	"github.com/kagami-mcp/kagami/protocol"
 )
 
 // offering is a server with these components.
@@ -110,4 +111,20 @@ func TestTasksOf20251125(t *testing.T) {
 	b.sees(".stat", "Result")
 	b.click(".rail a", "Tasks")
 	b.until(func() bool { return strings.Count(b.text("main table"), "completed") == 2 }, func() string { return b.text("main") })
+}
+
+// TestHiddenCharacters: what cannot be seen is shown wherever the server's texts are.
+func TestHiddenCharacters(t *testing.T) {
+	const shown = "⟨U+061C⟩"
+	b := newTab(t)
+	b.open(serve(t, offering(t, "hidden",
+		framework.Tool("typed", func(context.Context, none) (framework.Content, error) {
+			return framework.Content{protocol.Image{Data: []byte("x"), MIME: "image/\u061cpng"}}, nil
+		}, framework.Describe("Has a type."), framework.ReadOnly()),
+		framework.Resource("hidden://note", func(context.Context) (string, error) { return "A note.", nil }, framework.Name("no\u061cte"), framework.Describe("A note."), framework.MIME("text/plain")),
+	)))
+	b.sees("main", "no"+shown+"te")
+	b.click(".rail a", "typed")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says'] .bh", "image/"+shown+"png")
 }

@@ -73,7 +73,7 @@ function Rows({ title, head, offers, href, label }) {
   if (!offers.length) return null;
   return html`<div class="sect"><h2>${title}</h2><span class="f num">${offers.length}</span></div>
     <div class="scroll out"><table class="cat"><thead><tr>${head.map(h => html`<th scope="col">${h}</th>`)}</tr></thead><tbody>
-    ${offers.slice(0, n).map(o => html`<tr><td><a class="sig" href=${href(o)}><b>${seen(o.name)}</b></a><p>${seen(textOf(o, 'description')).slice(0, 300)}</p></td>${label(o).map(x => html`<td class="s q in-s">${x}</td>`)}</tr>`)}</tbody></table></div>
+    ${offers.slice(0, n).map(o => html`<tr><td><a class="sig" href=${href(o)}><b>${seen(o.name)}</b></a><p>${seen(textOf(o, 'description')).slice(0, 300)}</p></td>${label(o).map(x => html`<td class="s q in-s">${seen(x)}</td>`)}</tr>`)}</tbody></table></div>
     ${n < offers.length && html`<button class="btn t" onClick=${() => setN(n + page)}>Show more</button>`}`;
 }
 
@@ -94,10 +94,10 @@ export function Overview() {
     <ol class="revs" aria-label="Revisions of the protocol">${a.revisions.map(r => html`<li class=${r === a.revision ? 'on' : a.speaks && !a.speaks[r] ? 'no' : ''} aria-current=${r === a.revision ? 'true' : undefined}>
       <button class="plainbtn" onClick=${() => connect({ revision: r })}><code>${r}</code><small>${saysOf(a, r)}</small></button></li>`)}</ol></div>
     <dl class="dl"><dt>Runs</dt><dd><span class="mono wrapped">${a.where}</span>, ${a.carrier === 'memory' ? 'reached in memory' : 'over ' + a.carrier}</dd>
-      ${a.name && html`<dt>Can</dt><dd>${a.can.join(', ') || 'nothing that it names'}</dd>
+      ${a.name && html`<dt>Can</dt><dd>${seen(a.can.join(', ')) || 'nothing that it names'}</dd>
       <dt>Cost</dt><dd class="num">about ${cost} tokens for its tools in every conversation</dd>`}
       ${a.inside && html`<dt>Inside</dt><dd>source lines and chains are shown</dd>`}</dl></div>
-    ${s.changes && html`<p class="note">The lists have changed: <span class="mono">${s.changes.text}</span></p>`}
+    ${s.changes && html`<p class="note">The lists have changed: <span class="mono">${seen(s.changes.text)}</span></p>`}
     ${s.failed && html`<p class="note bad wrapped">${seen(s.failed)}</p>`}
     ${empty && html`<div class="empty"><h2>It offers nothing yet</h2><p>The server answers, and its lists are empty${a.inside ? '' : ' for this user'}.</p></div>`}
     ${o?.fits.map(f => html`<p class="note">${f.client}: ${f.what} (this server: ${f.where}).</p>`)}

@@ -37,7 +37,7 @@ function Media({ block, kind }) {
     ${!known && html`<p class="q s">A type that the page does not show.</p>`}`;
 }
 
-const Head = ({ kind, about, children }) => html`<div class="bh"><b>${kind}</b><span>${about}</span>${children}</div>`;
+const Head = ({ kind, about, children }) => html`<div class="bh"><b>${seen(kind)}</b><span>${seen(about)}</span>${children}</div>`;
 
 // Block is one content block. Everything in it is text.
 export function Block({ block }) {
@@ -45,7 +45,7 @@ export function Block({ block }) {
   switch (type) {
     case 'text': return html`<div class="block"><${Head} kind="text" about=${size(String(get(block, 'text')).length)}/><${TextOrJSON} text=${String(get(block, 'text'))}/></div>`;
     case 'image': case 'audio': return html`<div class="block"><${Media} block=${block} kind=${type}/></div>`;
-    case 'resource': return html`<div class="block"><${Head} kind="embedded resource" about=${seen(get(block, 'resource', 'uri') ?? '')}/><${Contents} of=${get(block, 'resource')}/></div>`;
+    case 'resource': return html`<div class="block"><${Head} kind="embedded resource" about=${get(block, 'resource', 'uri') ?? ''}/><${Contents} of=${get(block, 'resource')}/></div>`;
     case 'resource_link': return html`<div class="block"><${Head} kind="link" about=${get(block, 'mimeType') ?? ''}/><div class="link"><div class="grow"><b>${seen(get(block, 'title') ?? get(block, 'name') ?? '')}</b><div class="mono wrapped">${seen(get(block, 'uri') ?? '')}</div></div><a class="btn" href=${readHref(get(block, 'uri') ?? '')}>Read here</a></div></div>`;
   }
   return html`<div class="block"><${Head} kind=${String(type)} about="a kind that the page does not know"/><${Code} value=${block}/></div>`;

@@ -22,7 +22,7 @@ export function Bar() {
   const s = useStore(), a = s.about;
   const dot = s.down ? 'off' : { connected: '', connecting: 'wait', lost: 'off', ended: 'off', login: 'off', refused: 'off', idle: 'idle', saved: 'idle' }[s.state.name];
   return html`<header class="bar"><button class="icon only-s" aria-label="What the server offers" aria-expanded=${String(Boolean(s.rail))} onClick=${() => change({ rail: !s.rail })}><svg viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true"><path d="M2 4.5h12M2 8h12M2 11.5h12"/></svg></button>
-    <a class="mark" href="#/"><${Mark}/><span>${seen(a?.title || a?.name || 'Kagami')}</span></a>${a?.name && html`<span class="at">${seen(a.name)} ${seen(a.version)}</span>`}
+    <a class="mark" href="#/"><${Mark}/><span>${seen(a?.title || a?.name || 'Kagami')}</span></a>${a?.name && html`<span class="at">${seen(a.name)} ${seen(a.version ?? '')}</span>`}
     <span class="live" role="status"><i class=${'dot ' + dot}></i><span class="txt">${s.down ? 'the page has lost its program' : words[s.state.name]}${a && s.state.name === 'connected' ? ' ' + ({ memory: 'in memory', HTTP: 'over HTTP', stdio: 'on stdio' })[a.carrier] : ''}</span></span>
     <span class="grow"></span>
     ${a && s.state.name !== 'saved' && html`<label class="rev"><span>Revision</span> <select class="pick" aria-label="Revision to speak" onChange=${e => connect({ revision: e.target.value })}>${[...a.revisions].reverse().filter(r => spoken(a).includes(r) || r === a.chosen).map(r => html`<option selected=${r === (a.revision ?? a.chosen)}>${r}</option>`)}</select></label>`}

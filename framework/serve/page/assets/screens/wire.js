@@ -49,7 +49,7 @@ function Row({ frame: f, open, at }) {
   return html`<div class="ar">${f.sent ? html`${box}${mid}` : html`<div class="empty-l"></div>${mid}${box}`}</div>`;
 }
 
-const Fields = ({ of }) => Object.entries(of ?? {}).map(([k, v]) => html`<dt>${k}</dt><dd class="wrapped">${v.join(', ')}</dd>`);
+const Fields = ({ of }) => Object.entries(of ?? {}).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="wrapped">${seen(v.join(', '))}</dd>`);
 const Http = ({ of }) => html`<details><summary class="s q">${of.method} ${of.path} ${of.status ? '→ ' + of.status : seen(of.failed ?? '')}, ${time(of.ms)}</summary>
   <dl class="kv s"><${Fields} of=${of.sent}/></dl>${of.received && html`<dl class="kv s"><${Fields} of=${of.received}/></dl>`}</details>`;
 
