@@ -214,9 +214,13 @@ func TestCopiedTexts(t *testing.T) {
 	t.Parallel()
 	mixed := framework.Tool("mixed", func(context.Context, struct{}) (framework.Content, error) {
 		return framework.Content{
-			protocol.Text{Text: "first"}, protocol.Image{Data: []byte("x"), MIME: "image/png"}, protocol.Text{Text: "second"},
-			protocol.Embedded{Contents: protocol.Contents{URI: "a://b", Text: "within"}}, protocol.Embedded{Contents: protocol.Contents{URI: "a://c", Data: []byte("x")}},
-			protocol.Link{URI: "a://d", Name: "d", Title: "The D", Description: "of letters"}, protocol.Link{URI: "a://e", Name: "e"},
+			protocol.Text{Text: "first"},
+			protocol.Image{Data: []byte("x"), MIME: "image/png"},
+			protocol.Text{Text: "second"},
+			protocol.Embedded{Contents: protocol.Contents{URI: "a://b", Text: "within"}},
+			protocol.Embedded{Contents: protocol.Contents{URI: "a://c", Data: []byte("x")}},
+			protocol.Link{URI: "a://d", Name: "d", Title: "The D", Description: "of letters"},
+			protocol.Link{URI: "a://e", Name: "e"},
 		}, nil
 	})
 	b := opened(t, page.Options{Host: host(t, mixed)})

@@ -245,5 +245,5 @@ func TestKeyInURL(t *testing.T) {
 			t.Errorf("a call without the server: %s", answer.body)
 		}
 	}
-	check("/api/calls", "/api/server")
+	check("/api/calls", "/api/server", "/api/events?after=0&once=1")
 }

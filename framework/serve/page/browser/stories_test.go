@@ -303,6 +303,7 @@ func TestManyTabs(t *testing.T) {
 		ctx, end := chromedp.NewContext(b.ctx)
 		t.Cleanup(end)
 		last = &tab{t: t, ctx: ctx}
+		last.run() // so that what follows is bounded by patience
 		last.open(b.eval("location.origin") + "/#/tools/forecast")
 		last.sees("h1", "forecast")
 	}
