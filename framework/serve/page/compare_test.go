@@ -55,7 +55,7 @@ func TestCompare(t *testing.T) {
 func TestCompareDigits(t *testing.T) {
 	t.Parallel()
 	large := framework.Tool("large", func(ctx context.Context, _ struct{}) (sum, error) {
-		if framework.CallRevision(ctx) == "2026-07-28" {
+		if framework.CallerLite(ctx).Revision == "2026-07-28" {
 			return sum{9007199254740993}, nil
 		}
 		return sum{9007199254740992}, nil

@@ -255,10 +255,12 @@ func (st *stream) logged(frame []byte) (seq uint64, err error) {
 		if err == nil || !st.ended || st.at != nil || time.Since(began)+pause > markTime {
 			return seq, err
 		}
+		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return seq, err
-		case <-time.After(pause):
+		case <-timer.C:
 		}
 	}
 }

@@ -154,6 +154,8 @@ func TestLongLinesAreNotKept(t *testing.T) { //nolint:paralleltest // it measure
 		t.Errorf("%d bytes are held", m.HeapAlloc)
 	}
 	_ = out.Close()
-	<-ended
+	if err := <-ended; !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
 	runtime.KeepAlive(r)
 }
