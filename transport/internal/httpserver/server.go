@@ -47,7 +47,7 @@ func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, bu
 	return r.serve(ctx, conns.listener(l))
 }
 
-// servicesOf returns the services of a host. A host that is no transport.Server has none.
+// servicesOf returns the services of a host. If host is not a transport.Server, all of them are nil.
 func servicesOf(host transport.Host) (s transport.Services) {
 	if server, ok := host.(transport.Server); ok {
 		s = server.Services()
