@@ -2,6 +2,7 @@ package framework
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,7 +14,8 @@ import (
 // ErrPending if the handler will run again with the answer.
 //
 // If the client of a session announces changes of its roots, it is asked once, and again after each
-// announcement. On 2026-07-28 each call asks once.
+// announcement; for roots of more than 16 KiB it is asked each time. On 2026-07-28 each call asks
+// once.
 func Roots(ctx context.Context) ([]protocol.Root, error) {
 	h, err := asking(ctx, askingRoots)
 	if err != nil {
@@ -158,8 +160,9 @@ func (s *sessionRoots) keep(session string, ticket *rootsEntry, roots []protocol
 	size := 0
 	for _, r := range roots {
 		size += 64 + len(r.URI) + len(r.Name)
-		if len(r.Meta) > 0 { // of any size
-			size += maxKeptRoots
+		if len(r.Meta) > 0 {
+			meta, _ := json.Marshal(r.Meta) // it was decoded from JSON
+			size += 16 * len(meta)          // maps need more than their text
 		}
 	}
 	if size > maxKeptRoots {

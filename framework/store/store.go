@@ -36,8 +36,8 @@ var (
 )
 
 // Register sets the driver for a scheme, in lower case. The driver opens the store at a URL of that
-// scheme. Packages of stores call Register when they are initialized. Register panics if open is nil, or if the scheme is empty or already has a
-// driver.
+// scheme. Packages of stores call Register when they are initialized. Register panics if open is
+// nil, or if the scheme is empty or already has a driver.
 func Register(scheme string, open func(ctx context.Context, url string) (Store, error)) {
 	mu.Lock()
 	defer mu.Unlock()

@@ -373,3 +373,16 @@ func TestDocument_AwayAfterARestart(t *testing.T) {
 		}
 	})
 }
+
+// A client at an address that must not be asked does not exist, now and later.
+func TestDocument_AtAPrivateAddress(t *testing.T) {
+	t.Parallel()
+	as, err := authserver.New("https://as.example", authserver.Own(noUsers{}), authserver.Resource("https://r.example"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := served(t, as.Handler(), "/token", encoded([]string{"grant_type", "refresh_token", "client_id", "https://10.0.0.1/meta.json", "refresh_token", "x"}))
+	if !strings.Contains(got, "invalid_client") {
+		t.Error(got)
+	}
+}

@@ -25,6 +25,9 @@ import (
 // Cache-Control says, for a minute to a day.
 //
 // JWK Sets of clients that were registered by hand may be at any address.
+//
+// An error means that the document cannot be fetched now. A document that does not exist any more is an
+// empty one.
 type Fetcher interface {
 	Fetch(ctx context.Context, url string) (document []byte, fresh time.Duration, err error)
 }
@@ -153,6 +156,9 @@ func dotted(path string) bool {
 
 func (s *Server) fetchClient(ctx context.Context, id string) (*Client, time.Duration, error) {
 	text, fresh, err := s.fetcher.Fetch(ctx, id)
+	if errors.Is(err, errNoDocument) {
+		return nil, 0, fmt.Errorf("%w: %w", errDocument, err)
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: %w: %w", errDocument, errNotFetched, err)
 	}
@@ -202,6 +208,9 @@ func newFetcher(allowed func(address string) error) *webFetcher {
 	}}
 }
 
+// errNoDocument means that the host has no document at the address, or that the address must not be asked.
+var errNoDocument = errors.New("there is no document")
+
 // public returns an error for an address that the Internet cannot reach, and for any port but 443.
 func public(address string) error {
 	at, err := netip.ParseAddrPort(address)
@@ -210,7 +219,7 @@ func public(address string) error {
 	}
 	a := at.Addr().Unmap()
 	if at.Port() != 443 || !a.IsGlobalUnicast() || a.IsPrivate() || slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(a) }) {
-		return errors.New("the address is not public")
+		return fmt.Errorf("%w: the address is not public", errNoDocument)
 	}
 	return nil
 }
@@ -236,6 +245,9 @@ func (f *webFetcher) Fetch(ctx context.Context, address string) ([]byte, time.Du
 		return nil, 0, err
 	}
 	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone {
+		return nil, 0, fmt.Errorf("%w: the answer is %d", errNoDocument, resp.StatusCode)
+	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if resp.StatusCode != http.StatusOK || kind != "application/json" && !strings.HasSuffix(kind, "+json") {
 		return nil, 0, fmt.Errorf("the answer is %d with type %q", resp.StatusCode, kind)

@@ -536,7 +536,7 @@ func TestAnswerWithoutAResult(t *testing.T) {
 // TestDeepAnswer: the client reads values as deep as a server may send.
 func TestDeepAnswer(t *testing.T) {
 	t.Parallel()
-	deep := strings.Repeat("[", 1000) + strings.Repeat("]", 1000)
+	deep := strings.Repeat("[", 1000) + `"` + strings.Repeat("x", 200<<10) + `"` + strings.Repeat("]", 1000)
 	c, wait := connect(t, func(f *fake) {
 		f.modern()
 		f.result(f.expect(protocol.MethodCallTool), `{"resultType":"complete","content":[],"structuredContent":`+deep+`}`)

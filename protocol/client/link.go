@@ -24,7 +24,7 @@ const firstID = 1001
 const (
 	mostLevels   = 1100
 	leastLevels  = 100
-	levelBytes   = 128 << 20 // levels times bytes
+	levelBytes   = 1 << 30 // levels times bytes
 	mostElements = 4 << 20
 )
 

@@ -52,7 +52,8 @@ func (e *Engine) admit(x *exchange) (transport.Exchange, error) {
 
 // salvaged returns the id of a request that the strict scanner refuses but other decoders accept, for
 // example because of a lone surrogate. The sender waits for an answer with that id. If the frame
-// cannot be decoded at all, the id is absent.
+// cannot be decoded at all, the id is absent. Members in other letter case count as well, and only
+// these two are decoded.
 func salvaged(frame []byte) jsonrpc.ID {
 	var members struct {
 		ID     json.RawMessage `json:"id"`
@@ -246,8 +247,8 @@ const (
 )
 
 // maxListen bounds the frame of a subscription in bytes, because it is kept as long as the stream is
-// open. It has room for feed.MaxWatched URIs of 250 bytes.
-const maxListen = 256 << 10
+// open. It has room for feed.MaxWatched URIs of 500 bytes.
+const maxListen = 512 << 10
 
 // decodeInitialize decodes the parameters of initialize. It refuses parameters above the bounds.
 func (x *exchange) decodeInitialize(b *requestParams) (protocol.Params, *protocol.Fault) {

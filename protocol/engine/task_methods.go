@@ -237,10 +237,13 @@ func (x *exchange) sendOver(ctx context.Context, ids []string) error {
 			return nil
 		}
 		r, err := x.task(ctx, id)
-		if unavailable(err) {
+		switch {
+		case unavailable(err) && x.conn.e.shares():
+			x.conn.e.changes.Task(id) // looking sends it when the store is back
+			continue
+		case unavailable(err):
 			return err
-		}
-		if err != nil {
+		case err != nil:
 			continue // it has expired since
 		}
 		t, err := taskrecord.Detailed(&r, x.dialect)

@@ -89,9 +89,9 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newEngine(t, catalog{}))
 	p.initialize("2025-11-25", `{}`)
-	for i := range 6 {
+	for i := range 10 {
 		answer := p.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"test://r/%d%s"}}`, i, i, strings.Repeat("x", 60<<10)))
-		if strings.Contains(answer, `-32602`) != (i >= 4) {
+		if strings.Contains(answer, `-32602`) != (i >= 8) {
 			t.Errorf("subscription %d: %.200s", i, answer)
 		}
 	}

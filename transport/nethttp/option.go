@@ -145,8 +145,9 @@ func MaxStreams(n int) Option {
 
 // MaxCalls limits the calls that run at the same time for one principal or else address, with and
 // without sessions; default 4,096. A call counts even if the client does not wait for it any more.
-// A batch counts as many calls as it has messages. Streams that wait for something to happen are
-// not calls; see MaxStreams.
+// A batch counts as many calls as it has messages, and a large body as several, so that about 64
+// bodies of the largest size are in flight. Streams that wait for something to happen are not calls;
+// see MaxStreams.
 func MaxCalls(n int) Option {
 	return optionFunc(func(c *config) { c.MaxCalls = n })
 }

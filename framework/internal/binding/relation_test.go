@@ -181,6 +181,11 @@ func TestUniqueNeedsComparable(t *testing.T) {
 		reflect.TypeFor[[][2]*int](): false, reflect.TypeFor[map[string]struct{ X *int }](): false, reflect.TypeFor[[]struct{ X any }](): false,
 		reflect.TypeFor[[]time.Time](): true, reflect.TypeFor[[]netip.Addr](): true, reflect.TypeFor[[]*netip.Prefix](): true, reflect.TypeFor[[][2]int](): true,
 		reflect.TypeFor[[]struct{ At time.Time }](): true,
+		reflect.TypeFor[[]struct {
+			ID string
+			P  *int `json:"-"`
+			A  any  `json:"-"`
+		}](): true,
 	} {
 		for _, tag := range []string{"unique", "min=1,unique", "unique,min=1"} {
 			owner := reflect.StructOf([]reflect.StructField{{Name: "A", Type: kind, Tag: reflect.StructTag(fmt.Sprintf(`json:"a" validate:%q`, tag))}})

@@ -551,6 +551,8 @@ func TestTaggedSecret(t *testing.T) {
 	b.end(b.start(`{"method":"tools/call","name":"pay","arguments":{"pin":"4711-geheim","codes": [ "1-geheim", "2-\"geheim" ]}}`))
 	if calls := b.do(http.MethodGet, "/api/calls", "", nil).body; strings.Count(calls, "•••") != 2 {
 		t.Errorf("the call is kept as %s", calls)
+	} else if !strings.Contains(calls, `"codes":["•••"]`) {
+		t.Errorf("the list is no list any more: %s", calls)
 	}
 	for _, path := range []string{"/api/calls", "/api/frames", "/api/frames?q=geheim", "/api/session"} {
 		if text := b.do(http.MethodGet, path, "", nil).body; strings.Contains(text, "geheim") {

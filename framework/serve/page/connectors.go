@@ -43,7 +43,7 @@ func connectors(a *about) []connector {
 	var all []connector
 	for _, c := range clients.All() {
 		one := connect(&c, s, a.OS)
-		if s.URL == "" && len(a.Start) == 0 { // the program is not known
+		if s.URL == "" && len(a.Start) == 0 || strings.Contains(s.URL, "xxxxx") { // the program, or a key in the URL, is not known
 			one.Link = ""
 		}
 		all = append(all, one)

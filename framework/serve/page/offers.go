@@ -241,7 +241,7 @@ func finding(names []string) []*regexp.Regexp {
 		for i, name := range part {
 			quoted[i] = regexp.QuoteMeta(name)
 		}
-		all = append(all, regexp.MustCompile(`"(`+strings.Join(quoted, "|")+`)"\s*:\s*(?:`+aText+`|\[\s*(?:`+aText+`\s*,?\s*)+\])`))
+		all = append(all, regexp.MustCompile(`"(`+strings.Join(quoted, "|")+`)"\s*:\s*(?:`+aText+`|(\[)\s*(?:`+aText+`\s*,?\s*)+(\]))`))
 	}
 	return all
 }
@@ -286,7 +286,7 @@ func (p *Page) mask(text []byte) []byte {
 	secret := p.secret
 	p.mu.Unlock()
 	for _, one := range secret {
-		text = one.ReplaceAll(text, []byte(`"$1":"•••"`))
+		text = one.ReplaceAll(text, []byte(`"$1":${2}"•••"${3}`)) // a list stays one, so that a record fits the schema
 	}
 	return text
 }

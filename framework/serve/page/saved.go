@@ -120,8 +120,8 @@ func (p *Page) getSession(w http.ResponseWriter, r *http.Request) error {
 }
 
 // hidden masks secrets in a JSON document. Secrets are strings under names such as "password", also
-// in JSON within strings, the keys in the server's URL, and the secret arguments of all calls. The same strings are also masked
-// everywhere else.
+// in JSON within strings, the keys in the server's URL, and the secret arguments of all calls. The
+// same strings are also masked everywhere else.
 func (p *Page) hidden(document []byte) []byte {
 	p.mu.Lock()
 	h := hider{names: p.secrets}

@@ -290,12 +290,17 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// hide masks the header fields that contain credentials: those with a name that suggests it, such as
-// Authorization, Cookie and X-Api-Key, and those that the user has set.
+// isCredential reports whether a header field with this name contains a credential, such as
+// Authorization, Cookie or X-Api-Key. Some names speak only of credentials, or of the tokens of a model.
+func isCredential(name string) bool {
+	return name == "Dpop" || hides(name) && name != "Access-Control-Allow-Credentials" && !strings.Contains(name, "Ratelimit")
+}
+
+// hide masks the header fields that contain credentials, and those that the user has set.
 func (r *recorder) hide(h http.Header) http.Header {
 	h = h.Clone()
 	for name := range h {
-		if hides(name) || name == "Dpop" {
+		if isCredential(name) {
 			h.Set(name, "•••")
 		}
 	}

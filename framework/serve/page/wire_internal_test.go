@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -23,5 +24,16 @@ func TestOpenRequestsKeepNoText(t *testing.T) {
 	}
 	if held > maxFrameBytes {
 		t.Errorf("%d bytes are held", held)
+	}
+}
+
+// TestOrdinaryHeaders: fields that only speak of credentials, or of a model's tokens, are shown.
+func TestOrdinaryHeaders(t *testing.T) {
+	t.Parallel()
+	got := (&recorder{}).hide(http.Header{"Access-Control-Allow-Credentials": {"true"}, "X-Ratelimit-Remaining-Tokens": {"7"}, "X-Session-Token": {"x"}, "Cookie": {"x"}})
+	for name, want := range map[string]string{"Access-Control-Allow-Credentials": "true", "X-Ratelimit-Remaining-Tokens": "7", "X-Session-Token": "•••", "Cookie": "•••"} {
+		if got.Get(name) != want {
+			t.Errorf("%s is shown as %q", name, got.Get(name))
+		}
 	}
 }

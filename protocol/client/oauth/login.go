@@ -414,7 +414,7 @@ func (s *site) identityOf(ctx context.Context, w *web, l *live) (identity, error
 // a login helps, because it reads the metadata again.
 func (s *site) notRenewed(ctx context.Context, w *web, stored *live, id identity, err error) error {
 	code := codeOf(err)
-	if refused, ok := errors.AsType[*refusedError](err); ok && refused.absent() {
+	if refused, ok := errors.AsType[*refusedError](err); ok && refused.absent() && w.tokenMoved(ctx, &stored.Issuer) {
 		return s.onlyLogin(stored, err)
 	}
 	if code != "invalid_grant" && code != "invalid_client" && code != "unauthorized_client" {

@@ -293,6 +293,12 @@ func (w *web) isAbout(resource, of string) bool {
 	return of != "" && name == of && strings.HasPrefix(server, name+"/")
 }
 
+// tokenMoved reports whether the metadata of an authorization server now names another token endpoint.
+func (w *web) tokenMoved(ctx context.Context, m *issuerMetadata) bool {
+	now, err := w.issuerMetadata(ctx, m.Issuer)
+	return err == nil && now.Token != m.Token
+}
+
 // issuerMetadata reads the metadata of an authorization server, in the order of 2025-11-25
 // basic/authorization "Authorization Server Metadata Discovery".
 func (w *web) issuerMetadata(ctx context.Context, issuer string) (issuerMetadata, error) {

@@ -106,7 +106,10 @@ func TestRenewalAheadIssuerAway(t *testing.T) {
 
 // mover is the transport of a client. From some time on, the token endpoint of an issuer is at
 // another URL, which the metadata names.
-type mover struct{ status atomic.Int64 } // of the answer at the old URL; 0: the endpoint is still there
+type mover struct {
+	status atomic.Int64 // of the answer at the old URL; 0: the endpoint is still there
+	stays  bool         // the metadata still names the old URL
+}
 
 func (m *mover) RoundTrip(r *http.Request) (*http.Response, error) {
 	status := int(m.status.Load())
@@ -120,13 +123,32 @@ func (m *mover) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.URL.Path = "/token"
 	}
 	resp, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil || !strings.HasPrefix(r.URL.Path, "/.well-known/") {
+	if err != nil || m.stays || !strings.HasPrefix(r.URL.Path, "/.well-known/") {
 		return resp, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)
 	resp.ContentLength, resp.Body = -1, io.NopCloser(strings.NewReader(strings.ReplaceAll(string(text), `/token"`, `/token2"`)))
 	return resp, err
+}
+
+// While the token endpoint is away and the metadata still names it, no login helps, so the user sees no page.
+func TestRenewalEndpointIsAway(t *testing.T) {
+	t.Parallel()
+	s, u, m, store := open(t), &user{}, &mover{stays: true}, oauth.Memory()
+	web := oauth.HTTPClient(&http.Client{Transport: m})
+	c := mustConnect(t, flow(t, u.browser(t), oauth.Keep(store), web), s.url)
+	call(t, c, "hours", "ann")
+	s.revoke()
+	m.status.Store(404)
+	if _, err := connect(t, flow(t, u.browser(t), oauth.Keep(store), web), s.url); err == nil || errors.Is(err, oauth.ErrLogin) || u.seen() != 1 {
+		t.Errorf("%v, %d pages", err, u.seen())
+	}
+	m.status.Store(0)
+	call(t, c, "hours", "ann")
+	if u.seen() != 1 {
+		t.Errorf("%d pages", u.seen())
+	}
 }
 
 // Where the token endpoint has moved, only a login helps, which reads the metadata again. The refresh

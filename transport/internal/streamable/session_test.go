@@ -1,7 +1,6 @@
 package streamable_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -287,26 +286,6 @@ func TestLimits(t *testing.T) {
 	c.wait()
 	d.wait()
 	s.stop()
-}
-
-// TestLargeBodiesCountMore: a client has about 64 of the largest bodies at a time, however many calls
-// it may have.
-func TestLargeBodiesCountMore(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, &host{plan: modern}, streamable.Config{MaxCalls: 4096, BodyLimit: 1 << 20})
-	defer s.stop()
-	frame, held := bytes.Repeat([]byte(" "), 1<<20), 0
-	for ; held < 4096; held++ {
-		if _, ok := s.e.EnterCalls("192.0.2.1", frame); !ok {
-			break
-		}
-	}
-	if held < 32 || held > 80 {
-		t.Errorf("%d of the largest bodies at a time", held)
-	}
-	if _, ok := s.e.EnterCalls("192.0.2.2", []byte(`{}`)); !ok {
-		t.Error("another client waits for these")
-	}
 }
 
 // TestBatchCountsItsMessages: a batch is as many calls as it has messages, until it is over. One

@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -261,6 +262,12 @@ func (st *stream) logged(frame []byte) (seq uint64, err error) {
 			timer.Stop()
 			return seq, err
 		case <-timer.C:
+		}
+		events, _ := st.log.After(ctx, st.key(), st.seq)
+		for _, e := range events {
+			if bytes.Equal(e.Frame, frame) { // it was stored, and only the response was lost
+				return e.Seq, nil
+			}
 		}
 	}
 }

@@ -47,8 +47,12 @@ func (a *Admitter) EnterCalls(client string, frame []byte) (leave func(), ok boo
 	return func() { calls.leave(n) }, true
 }
 
-// largeBodies is about how many bodies of the largest size a client may have in running calls.
-const largeBodies = 64
+const (
+	// largeBodies is about how many bodies of the largest size a client may have in running calls.
+	largeBodies = 64
+	// smallBody is the size in bytes of a body that is one call, however small the limits are.
+	smallBody = 16 << 10
+)
 
 // count counts the calls of a frame: one, or as many as a batch has messages. A large body counts as
 // several calls, because it is kept until its call is over; if the limit is small, the number alone
@@ -59,7 +63,8 @@ func (a *Admitter) count(client string, frame []byte) (calls *streamQuota, n int
 	if jsonrpc.IsBatch(frame) && jsontext.Check(frame, jsontext.DefaultLimits()) == nil {
 		n = max(1, jsontext.Len(frame))
 	}
-	n = min(n+len(frame)/(largeBodies*(a.cfg.BodyLimit/a.cfg.MaxCalls+1)), a.cfg.MaxCalls)
+	each := max(largeBodies*(int64(a.cfg.BodyLimit)/int64(a.cfg.MaxCalls)+1), smallBody) // an int of 32 bits overflows
+	n = int(min(int64(n)+int64(len(frame))/each, int64(a.cfg.MaxCalls)))
 	return a.callQuotas.enter(client, n, a.cfg.MaxCalls), n
 }
 

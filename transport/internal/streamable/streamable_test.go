@@ -225,21 +225,33 @@ func TestRelease(t *testing.T) {
 // onceAway is a log that fails at the first answer.
 type onceAway struct {
 	*keeper
+	stores  bool // although it fails
 	answers atomic.Int32
 }
 
 func (l *onceAway) Append(ctx context.Context, stream string, frame []byte) (uint64, error) {
 	if string(frame) == `{"a":1}` && l.answers.Add(1) == 1 {
+		if l.stores {
+			_, _ = l.keeper.Append(ctx, stream, frame)
+		}
 		return 0, errAway
 	}
 	return l.keeper.Append(ctx, stream, frame)
 }
 
-// TestAnswerIsLogged: a log that fails once does not lose the answer of a client that was sent away.
+// TestAnswerIsLogged: a log that fails once does not lose the answer of a client that was sent away, and
+// does not repeat an answer that it has stored nevertheless.
 func TestAnswerIsLogged(t *testing.T) {
 	t.Parallel()
+	for _, stores := range []bool{false, true} {
+		answerIsLogged(t, stores)
+	}
+}
+
+func answerIsLogged(t *testing.T, stores bool) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSite(t, &host{plan: polling, log: &onceAway{keeper: &keeper{}}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
+		s := newSite(t, &host{plan: polling, log: &onceAway{keeper: &keeper{}, stores: stores}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
 			transport.RequestFrom(ctx).Stream.Release()
 			time.Sleep(time.Minute)
 			return http.StatusOK, `{"a":1}`

@@ -44,7 +44,8 @@ type decoder struct {
 	panicked error     // the first *report.Panic of the program's methods; nil: none
 	texts    texts
 
-	keyNames     map[keyName]string // how the caller wrote keys that methods of their types read; nil: there are none
+	respelled    bool               // there are keys that methods of their types read
+	keyNames     map[keyName]string // how the caller wrote these keys; nil: they are not noted
 	repairedSize int
 }
 
@@ -57,9 +58,6 @@ type keyName struct {
 // noteKey remembers that the caller wrote a key of the map at pointer as name. Rules name the entry by the key,
 // which may have several spellings.
 func (d *decoder) noteKey(pointer, name string, key reflect.Value) {
-	if d.keyNames == nil {
-		d.keyNames = map[keyName]string{}
-	}
 	d.keyNames[keyName{pointer, key.Interface()}] = name
 }
 

@@ -36,8 +36,8 @@ func (n *SliceNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Con
 		if d.full() {
 			return
 		}
-		if i == v.Cap() {
-			v.Grow(min(size-i, 3*i))
+		if i == v.Cap() { // the first items were right
+			v.Grow(size - i)
 		}
 		v.SetLen(i + 1)
 		d.enterIndex(i)

@@ -35,7 +35,8 @@ func (n *MapNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Const
 	room := n.room(1)
 	defer n.release(room)
 	k, value := room.key, room.values.Index(0)
-	pointer, spelled := "", n.Key.Reads && d.plan.rules != nil // a key may have several spellings
+	d.respelled = d.respelled || n.Key.Reads // a key may have several spellings
+	pointer, spelled := "", n.Key.Reads && d.keyNames != nil
 	if spelled {
 		pointer = pointerOf(d.path)
 	}

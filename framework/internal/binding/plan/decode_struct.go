@@ -220,7 +220,7 @@ func (d *decoder) mayDrop(f *Member) {
 
 // blank reports whether raw says that an optional member is not given. Models and forms write
 // null for that, or "" if the member is not a free text. A pointer takes null itself, and so may a type that reads
-// its own JSON. If it has a default, its null means the default, because no schema advertises null there.
+// its own JSON. If it has a default, its null means the default, because its schema, if it has one, does not advertise null.
 func (f *Member) blank(d *decoder, raw []byte) bool {
 	null := jsontext.KindOf(raw) == jsontext.KindNull
 	switch {

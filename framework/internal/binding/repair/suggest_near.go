@@ -302,6 +302,9 @@ var plainly = strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "", "
 // repeated items if they must differ, and items beyond the limit.
 func (p guesser) nearList(n plan.Node, c *rules.Constraints, k schema.Keywords, value []byte) []byte {
 	elem := plan.ElementOf(n)
+	if elem == nil { // one of several lists
+		return nil
+	}
 	if jsontext.KindOf(value) != jsontext.KindArray {
 		return p.listed(n, elem, c, value)
 	}

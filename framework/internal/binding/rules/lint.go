@@ -236,7 +236,7 @@ func leads(t reflect.Type, path string) (found, nilable bool) {
 		}
 		for _, i := range f.Index[:len(f.Index)-1] {
 			t = gotype.Deref(t).Field(i).Type
-			nilable = nilable || t.Kind() == reflect.Pointer
+			nilable = nilable || t.Kind() == reflect.Pointer && !filled(t.Elem())
 		}
 		if indexed {
 			return true, nilable
@@ -244,6 +244,17 @@ func leads(t reflect.Type, path string) (found, nilable bool) {
 		t = f.Type
 	}
 	return true, nilable
+}
+
+// filled reports whether a member of an embedded struct has a default, which makes the pointer to the struct in
+// each call.
+func filled(t reflect.Type) bool {
+	for f := range t.Fields() {
+		if _, has := f.Tag.Lookup("default"); has && f.IsExported() {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *Compiler) lintPresence(r Rule, owner reflect.Type) bool {

@@ -195,7 +195,7 @@ func someFlat(t reflect.Type, is func(reflect.Type) bool) bool {
 		return false
 	}
 	for f := range t.Fields() {
-		if (f.IsExported() || f.Anonymous) && someFlat(f.Type, is) {
+		if (f.IsExported() || f.Anonymous) && f.Tag.Get("json") != "-" && someFlat(f.Type, is) {
 			return true
 		}
 	}

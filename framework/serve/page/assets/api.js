@@ -39,14 +39,15 @@ export const getText = async path => (await ask('GET', path)).text();
 const wait = ms => new Promise(done => setTimeout(done, ms));
 
 // seat reports whether this tab may keep a stream open. A browser opens six connections to a host for
-// all its tabs, so at most four tabs keep one. A tab has its seat until it is closed.
+// all its tabs, so at most four tabs keep one. A tab has its seat until it is closed or locked out.
+let leave = () => {};
 async function seat() {
   if (!navigator.locks) return true; // over HTTP from another machine
   for (let i = 0; i < 4; i++) {
     const taken = await new Promise(done => {
       navigator.locks.request('kagami-events-' + i, { ifAvailable: true }, lock => {
         done(Boolean(lock));
-        return lock && new Promise(() => {});
+        return lock && new Promise(end => { leave = end; });
       }).catch(() => done(false));
     });
     if (taken) return true;
@@ -79,7 +80,7 @@ export async function follow(after, on, down, up) {
       }
       if (!streams) { await wait(1000); continue; }
     } catch (e) {
-      if (e.status === 403) return down(e);
+      if (e.status === 403) { leave(); return down(e); }
     }
     down();
     await wait(pause);

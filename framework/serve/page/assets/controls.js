@@ -192,10 +192,11 @@ function Items(props) {
 const NoItems = ({ onChange }) => html`<span class="s f">sent as an empty list</span><button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`;
 
 // Several are the items of a list that come from a few choices. What is not filled in shows the default.
-function Several({ p, value, onChange, fallback }) {
+function Several({ p, value, onChange, fallback, required }) {
   const all = [value, fallback].find(Array.isArray) ?? [];
   const has = c => all.some(v => same(v, c.value));
-  return html`<div class="opts">${p.choices.map(c => html`<label class="opt"><input type="checkbox" checked=${has(c)} onChange=${e => onChange(e.target.checked ? [...all, c.value] : all.filter(v => !same(v, c.value)))}/> ${titled(c)}</label>`)}</div>
+  const give = next => onChange(next.length || required || fallback !== undefined ? next : undefined);
+  return html`<div class="opts">${p.choices.map(c => html`<label class="opt"><input type="checkbox" checked=${has(c)} onChange=${e => give(e.target.checked ? [...all, c.value] : all.filter(v => !same(v, c.value)))}/> ${titled(c)}</label>`)}</div>
     ${value === undefined && Array.isArray(fallback) && html`<span class="s f">the default</span>`}${value !== undefined && all.length === 0 && html`<div class="row"><${NoItems} onChange=${onChange}/></div>`}`;
 }
 
@@ -236,7 +237,7 @@ function Union(props) {
   const Kind = inner && (kinds[inner.kind] ?? Raw);
   return html`<select class="in" id=${id} aria-label="Shape" onChange=${e => choose(Number(e.target.value))}>
       <option value="-1" selected=${at < 0}>choose a shape</option>${p.shapes.map((s, i) => html`<option value=${i} selected=${i === at}>${seen(s.title)}</option>`)}</select>
-    ${inner && html`<div class="nest"><${Kind} ...${props} p=${inner} id=${id + '-s'} depth=${Math.max(1, depth) + (inner.kind === 'union' ? 1 : 0)} required=${true} path=${path} faults=${faults}/></div>`}`;
+    ${inner && html`<div class="nest"><${Kind} key=${at} ...${props} p=${inner} id=${id + '-s'} depth=${Math.max(1, depth) + (inner.kind === 'union' ? 1 : 0)} required=${true} path=${path} faults=${faults}/></div>`}`;
 }
 
 const kinds = { text: Text, box: Text, number: Numeric, boolean: YesNo, choice: Choice, file: File, constant: Constant, object: Group, array: Items, tuple: Tuple, map: Pairs, union: Union, json: Raw };

@@ -208,6 +208,19 @@ func TestSeveralChoices(t *testing.T) {
 	b.sees(".calls li:first-child", `{"colors":["green","red"]}`)
 }
 
+// TestAnotherUnion: the choice within one shape does not count for another shape.
+func TestAnotherUnion(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "move", `{"type":"object","properties":{"to":{"oneOf":[
+		{"title":"scalar","oneOf":[{"title":"name","type":"string"},{"title":"code","type":"integer"},{"title":"flag","type":"boolean"}]},
+		{"title":"other","oneOf":[{"title":"list","type":"array"},{"title":"group","type":"object","properties":{"x":{"type":"string"}}}]}]}}}`)))
+	b.click(".rail a", "move")
+	b.choose("#f_to", "scalar")
+	b.choose("#f_to-s", "flag")
+	b.choose("#f_to", "other")
+	b.choose("#f_to-s", "group")
+}
+
 // TestNamesOfAPattern: a tool that takes only names of a pattern does not seem to take none.
 func TestNamesOfAPattern(t *testing.T) {
 	b := newTab(t)

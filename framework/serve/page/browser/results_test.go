@@ -98,9 +98,10 @@ func TestTasksOf20251125(t *testing.T) {
 	for name, want := range map[string]string{"plain": "", "either": "false", "always": "true"} {
 		b.click(".rail a", name)
 		b.sees("h1", name)
-		if got := b.eval("[...document.querySelectorAll('.side form > .opt input')].map(e => e.checked).join()"); got != want {
-			t.Errorf("%s: As a task is %q, want %q", name, got, want)
+		checked := func() string {
+			return b.eval("[...document.querySelectorAll('.side form > .opt input')].map(e => e.checked).join()")
 		}
+		b.until(func() bool { return checked() == want }, func() string { return fmt.Sprintf("%s: As a task is %q, want %q", name, checked(), want) })
 	}
 	b.click(".rail a", "always")
 	b.sees("h1", "always")
@@ -111,6 +112,17 @@ func TestTasksOf20251125(t *testing.T) {
 	b.sees(".stat", "Result")
 	b.click(".rail a", "Tasks")
 	b.until(func() bool { return strings.Count(b.text("main table"), "completed") == 2 }, func() string { return b.text("main") })
+}
+
+// TestTaskAtAnotherRevision: a tool that has to be a task is one also if the revision changes on its screen.
+func TestTaskAtAnotherRevision(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, offering(t, "tasks", framework.Tool("always", func(context.Context, none) (string, error) { return "done", nil },
+		framework.Describe("Is done."), framework.ReadOnly(), framework.Task(framework.TaskRequired)))))
+	b.click(".rail a", "always")
+	b.sees("h1", "always")
+	b.click(".revs button", "2025-11-25")
+	b.until(func() bool { return b.eval("document.querySelector('.side form > .opt input')?.checked") == "true" }, func() string { return b.text(".side") })
 }
 
 // TestHiddenCharacters: what cannot be seen is shown wherever the server's texts are.

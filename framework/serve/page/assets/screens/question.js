@@ -57,7 +57,7 @@ function Asked({ questions, tool }) {
 function begun(schema) {
   if (!schema) return { schema, begin: new Map() };
   const fields = entriesOf(schema, 'properties');
-  const bare = fields.map(([name, p]) => [name, p instanceof Map ? new Map([...p].filter(([k]) => k !== 'default')) : p]);
+  const bare = fields.map(([name, p]) => [name, p instanceof Map ? new Map([...p].filter(([k, v]) => k !== 'default' || Array.isArray(v))) : p]);
   const plain = fields.length ? new Map([...schema, ['properties', new Map(bare)]]) : schema;
   const begin = first(plain, plain) ?? new Map();
   const defaults = fields.map(([name, p]) => [name, get(p, 'default') ?? null]).filter(([, v]) => v !== null);

@@ -32,11 +32,12 @@ function Listed({ own }) {
   const read = () => getJSON('tasks').then(setFound, () => setFound({ listed: false, tasks: [] }));
   useEffect(() => { if (s.state.name === 'connected') read(); }, [s.state.name, s.about?.revision, own.length]);
   const others = (found?.tasks ?? []).filter(t => !own.includes(t.id));
+  const results = s.calls.filter(c => c.method === 'tasks/result').slice(0, 50); // fewer than the results that are kept
   if (!found?.listed) return null;
   const cancel = id => ask('DELETE', 'tasks/' + encodeURIComponent(id)).then(read, e => toast(e.message));
   return html`<div class="sect"><h2>Other tasks of the server</h2><span class="f num">${others.length}</span><button class="btn t end" onClick=${read}>Read again</button></div>
     ${others.length > 0 && html`<div class="scroll" tabindex="0" role="region" aria-label="Other tasks"><table class="data wide"><thead><tr><th class="num">Created</th><th>Id</th><th>State</th><th>Message</th><th class="num">Kept for</th><th><span class="vh">Actions</span></th></tr></thead><tbody>
-    ${others.map(t => html`<${Row} key=${t.id} task=${t} got=${s.calls.find(c => c.method === 'tasks/result' && c.name === t.id)} cancel=${() => cancel(t.id)}/>`)}</tbody></table></div>`}`;
+    ${others.map(t => html`<${Row} key=${t.id} task=${t} got=${results.find(c => c.name === t.id)} cancel=${() => cancel(t.id)}/>`)}</tbody></table></div>`}`;
 }
 
 // lives says for how long a task is kept.

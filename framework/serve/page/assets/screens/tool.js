@@ -87,7 +87,8 @@ function Screen({ kind, offer, given }) {
   const [armed, setArmed] = useState(false);
   const [chosen, setChosen] = useState(''); // an earlier call that is looked at
   const support = get(offer.listed, 'execution', 'taskSupport');
-  const [asTask, setAsTask] = useState(support === 'required');
+  const [asTask, setAsTask] = useState(false);
+  useLayoutEffect(() => { if (support === 'required') setAsTask(true); }, [support]); // also when the revision changes
   // At 2025-11-25 a tool has to say that it can be a task. Later, the server decides it with each call.
   const task = kind === 'tools' && s.about?.tasks && (support ? support !== 'forbidden' : s.about.revision !== '2025-11-25');
   const mine = s.calls.filter(c => c.method === method && c.name === offer.name).slice(0, 50);
