@@ -121,7 +121,7 @@ func TestTaskAtAnotherRevision(t *testing.T) {
 		framework.Describe("Is done."), framework.ReadOnly(), framework.Task(framework.TaskRequired)))))
 	b.click(".rail a", "always")
 	b.sees("h1", "always")
-	b.click(".revs button", "2025-11-25")
+	b.choose("[aria-label='Revision to speak']", "2025-11-25")
 	b.until(func() bool { return b.eval("document.querySelector('.side form > .opt input')?.checked") == "true" }, func() string { return b.text(".side") })
 }
 
@@ -139,4 +139,19 @@ func TestHiddenCharacters(t *testing.T) {
 	b.click(".rail a", "typed")
 	b.click("[data-call]", "Call")
 	b.sees("[aria-label='What the server says'] .bh", "image/"+shown+"png")
+}
+
+// TestListsHaveValues: what is chosen in a list is what the page uses.
+func TestListsHaveValues(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	for _, screen := range []string{"#/", "#/log", "#/wire"} {
+		b.eval("location.hash = '" + screen + "'")
+		b.until(func() bool { return b.eval("document.querySelectorAll('main select option').length > 0") == "true" }, func() string { return screen + ":\n" + b.text("main") })
+		if wrong := b.eval("[...document.querySelectorAll('select option')].filter(o => o.value !== o.text).map(o => o.text).join()"); wrong != "" {
+			t.Errorf("%s: the values of %s differ", screen, wrong)
+		}
+	}
+	b.choose("[aria-label='Kind']", "requests")
+	b.until(func() bool { return b.eval("document.querySelector(\"[aria-label='Kind']\").value") == "requests" }, func() string { return b.text("main") })
 }

@@ -32,7 +32,7 @@ export function Compare({ id }) {
     } catch (e) { toast(e.message); }
     setBusy(false);
   };
-  const pick = (value, set, label) => html`<label class="rev">${label} <select class="pick" onChange=${e => { set(e.target.value); setFound(null); }}>${revisions.map(r => html`<option selected=${r === value}>${r}</option>`)}</select></label>`;
+  const pick = (value, set, label) => html`<label class="rev">${label} <select class="pick" onChange=${e => { set(e.target.value); setFound(null); }}>${revisions.map(r => html`<option value=${r} selected=${r === value}>${r}</option>`)}</select></label>`;
   return html`<div class="head"><div class="row"><h1 class="name">${seen(call.name)}</h1><span class="q">at two revisions</span></div>
       <p class="lead mono wrapped">${seen(write(call.arguments))}</p>
       <div class="row">${pick(a, setA, 'Left')}${pick(b, setB, 'Right')}<button class="btn p" data-call disabled=${busy} onClick=${run}>${busy ? 'Calling…' : armed ? 'Call twice: may change something' : 'Compare'}</button>

@@ -61,7 +61,7 @@ function Tools({ tools, changed }) {
   const most = Math.max(1, ...tools.map(t => t.tokens)), fits = tools.some(t => t.fits.length);
   const sorted = order === 'as listed' ? tools : [...tools].sort(orders[order]);
   return html`<div class="sect"><h2>Tools</h2><span class="f num">${tools.length}</span>
-      ${tools.length > 3 && html`<label class="end">Order <select class="pick" onChange=${e => setOrder(e.target.value)}>${Object.keys(orders).map(o => html`<option selected=${o === order}>${o}</option>`)}</select></label>`}</div>
+      ${tools.length > 3 && html`<label class="end">Order <select class="pick" onChange=${e => setOrder(e.target.value)}>${Object.keys(orders).map(o => html`<option value=${o} selected=${o === order}>${o}</option>`)}</select></label>`}</div>
     <div class="scroll out"><table class="cat"><thead><tr><th scope="col">Tool</th><th scope="col">Traits</th>${fits && html`<th scope="col">Fits</th>`}<th scope="col" class="num">Tokens</th></tr></thead><tbody>
     ${sorted.slice(0, n).map(t => html`<tr class=${changed?.includes(t.name) ? 'sel' : ''}><td><a class="sig" href=${toolHref(t.name)}><b>${seen(t.name)}</b><span>${seen(signature(t))}</span></a><p>${seen(textOf(t, 'description') || textOf(t, 'title')).slice(0, 300)}</p></td>
       <td class="s q in-s">${traits(t).join(', ')}</td>${fits && html`<td class="s q in-s">${misfit(t)}</td>`}<td class="num s">${t.tokens}<svg class="meter" aria-hidden="true" viewBox="0 0 56 3"><rect width=${56 * t.tokens / most} height="3"/></svg></td></tr>`)}</tbody></table></div>

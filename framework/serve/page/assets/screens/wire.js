@@ -26,7 +26,7 @@ export function Wire({ open, ofCall }) {
   useEffect(() => { if (follow && !open) document.querySelector('.axis')?.lastElementChild?.scrollIntoView({ block: 'nearest' }); }, [s.frames.length, follow]);
   const began = s.frames[0] ? new Date(s.frames[0].at) : null;
   return html`<div class="tools"><h1 class="vh">Wire</h1><label class="vh" for="find">Find</label><input class="in find-in" id="find" type="search" placeholder="Find" value=${find} onInput=${e => setFind(e.target.value)}/>
-      <select class="pick" aria-label="Kind" onChange=${e => setKind(e.target.value)}>${kinds.map(k => html`<option selected=${k === kind}>${k}</option>`)}</select>
+      <select class="pick" aria-label="Kind" onChange=${e => setKind(e.target.value)}>${kinds.map(k => html`<option value=${k} selected=${k === kind}>${k}</option>`)}</select>
       <label class="opt"><input type="checkbox" checked=${follow} onChange=${e => setFollow(e.target.checked)}/> Follow</label>
       ${ofCall && html`<a class="btn t" href="#/wire">All frames</a>`}<button class="btn t end" onClick=${saveSession}>Save the session</button><span class="f s">${all.length} of ${s.frames.length} frames</span></div>
     ${shown.length < all.length && html`<p class="pad-s"><button class="btn t" onClick=${() => setN(n + page)}>Show ${Math.min(page, all.length - shown.length)} more</button></p>`}
@@ -60,7 +60,7 @@ function Text({ text }) {
 // Logs are the server's log messages, live.
 export function Logs() {
   const s = useStore();
-  return html`<div class="pad"><h1>Log</h1>${s.about?.can.includes('logging') && html`<label class="row">From level <select class="pick" onChange=${e => setLevel(e.target.value)}>${s.about.levels.map(l => html`<option selected=${l === s.about.level}>${l}</option>`)}</select></label>`}
+  return html`<div class="pad"><h1>Log</h1>${s.about?.can.includes('logging') && html`<label class="row">From level <select class="pick" onChange=${e => setLevel(e.target.value)}>${s.about.levels.map(l => html`<option value=${l} selected=${l === s.about.level}>${l}</option>`)}</select></label>`}
     ${s.logs.length === 0 ? html`<div class="empty"><p>The server has logged nothing yet.</p></div>` : html`<button class="btn t" onClick=${() => change({ logs: [] })}>Clear</button>
     <div class="scroll" tabindex="0" role="region" aria-label="Log messages"><table class="data"><thead><tr><th>Time</th><th>Level</th><th>Logger</th><th>Data</th></tr></thead><tbody>${s.logs.slice(-200).map(l => html`<tr><td class="num">${new Date(l.at).toLocaleTimeString('en-GB')}</td><td>${seen(l.params?.level ?? '')}</td><td>${seen(l.params?.logger ?? '')}</td><td class="mono wrapped">${seen(typeof l.params?.data === 'string' ? l.params.data : JSON.stringify(l.params?.data))}</td></tr>`)}</tbody></table></div>`}</div>`;
 }
