@@ -80,9 +80,9 @@ func (k *keys) current(ctx context.Context) (found *keySet, fresh bool, err erro
 // holds reports whether the set may still be used. A nil set may not.
 func (s *keySet) holds(now time.Time) bool { return s != nil && now.Sub(s.fetched) < keysHold }
 
-// newer returns a set that may have a key which seen lacks, or nil if there is none. It fetches
-// rarely, because clients can make up names of keys. If the last fetch has failed, there may be such
-// a set, so newer returns the error.
+// newer returns a set with keys that seen may lack, or nil. It fetches rarely, because clients can
+// make up names of keys. If the last fetch has failed, such a set may exist, so newer returns the
+// error.
 func (k *keys) newer(ctx context.Context, seen *keySet) (*keySet, error) {
 	now := time.Now()
 	k.mu.Lock()

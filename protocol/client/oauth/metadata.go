@@ -162,8 +162,8 @@ func (w *web) choose(ctx context.Context, issuers []string) (string, error) {
 	return issuers[0], nil
 }
 
-// known returns the grant in use, or the stored one. If there is none, or the store cannot be read, it
-// returns nil; a store that cannot be read fails the login itself.
+// known returns the grant in use, or the stored one, or nil. It also returns nil if the store cannot
+// be read; that fails the login itself.
 func (s *site) known(ctx context.Context) *live {
 	g := s.current.Load()
 	if g != nil || s.loaded.Load() {

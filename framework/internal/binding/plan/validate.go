@@ -52,18 +52,16 @@ func (p *Plan) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Valu
 		return
 	}
 	failed, err := p.run(ctx, v)
-	if d.unpanicked(err) != nil {
-		d.file(Finding{Issue: report.Issue{Rule: report.RulePanic, Hint: "A rule does not fit the kind of value that was sent."}, Node: p.root})
-		return
-	}
 	if len(failed) > 0 && d.respelled { // only now the spellings of keys matter
 		again := &decoder{plan: p, repair: d.repair, most: d.most, texts: texts{bound: len(raw)}, keyNames: map[keyName]string{}}
 		v.SetZero()
 		again.read(p.root, raw, v, nil)
 		d.keyNames = again.keyNames
-		if failed, err = p.run(ctx, v); err != nil { // keys that are read twice may differ, so it names those of now
-			return
-		}
+		failed, err = p.run(ctx, v) // its failures name the keys of this reading; the first had others
+	}
+	if d.unpanicked(err) != nil {
+		d.file(Finding{Issue: report.Issue{Rule: report.RulePanic, Hint: "A rule does not fit the kind of value that was sent."}, Node: p.root})
+		return
 	}
 	const few = 2 * maxFindings // most failures are filed; each further walk over the text takes twice as many
 	for size := few; len(failed) > 0 && len(d.found) < d.most; size *= 2 {
