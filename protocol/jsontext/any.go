@@ -12,6 +12,43 @@ import (
 // json.Number. If a name is repeated, its last value counts. Any recurses to the depth of the
 // value, which [Check] has limited.
 func Any(value []byte) any {
+	v, _ := anyAt(value, skipSpace(value, 0))
+	return v
+}
+
+// anyAt returns the value at i and the index after it. The walk is one pass. With an iterator for
+// each level, the time would be quadratic in the depth.
+func anyAt(text []byte, i int) (v any, end int) {
+	switch KindOf(text[i:]) {
+	case KindArray:
+		list := []any{}
+		i, more := inside(text, i, ']')
+		for more {
+			var e any
+			e, i = anyAt(text, i)
+			list = append(list, e)
+			i, more = following(text, i)
+		}
+		return list, min(i+1, len(text))
+	case KindObject:
+		m := map[string]any{}
+		i, more := inside(text, i, '}')
+		for more {
+			key, at, ok := nameAt(text, i)
+			if !ok {
+				return m, len(text)
+			}
+			m[key.String()], i = anyAt(text, at)
+			i, more = following(text, i)
+		}
+		return m, min(i+1, len(text))
+	}
+	end = skipValue(text, i)
+	return scalar(text[i:end]), end
+}
+
+// scalar returns a value that is not a container.
+func scalar(value []byte) any {
 	switch KindOf(value) {
 	case KindBool:
 		return value[0] == 't'
@@ -20,21 +57,8 @@ func Any(value []byte) any {
 	case KindString:
 		s, _ := String(value)
 		return s
-	case KindArray:
-		list := make([]any, 0, Len(value))
-		for e := range Elements(value) {
-			list = append(list, Any(e))
-		}
-		return list
-	case KindObject:
-		m := make(map[string]any, Len(value))
-		for key, e := range Members(value) {
-			m[key.String()] = Any(e)
-		}
-		return m
-	default:
-		return nil
 	}
+	return nil
 }
 
 // numberOf returns a float64 if it certainly represents the same number: a decimal of at most 15

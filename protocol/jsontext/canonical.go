@@ -9,40 +9,77 @@ import (
 // the order of their names, and one spelling of each string. Values with the same content thus have
 // the same bytes, except for numbers, which keep their spelling.
 func Canonical(dst, value []byte) []byte {
-	switch KindOf(value) {
-	case KindObject:
-		return canonicalObject(dst, value)
-	case KindArray:
-		dst = append(dst, '[')
-		next := false
-		for v := range Elements(value) {
-			if next {
-				dst = append(dst, ',')
-			}
-			dst, next = Canonical(dst, v), true
-		}
-		return append(dst, ']')
-	case KindString:
-		text, _ := String(value)
-		return Quote(dst, text)
-	}
-	return Compact(dst, value)
+	dst, _ = canonicalAt(dst, value, skipSpace(value, 0))
+	return dst
 }
 
-func canonicalObject(dst, value []byte) []byte {
-	type member struct{ name, value []byte }
-	var few [8]member
-	all := few[:0]
-	for key, v := range Members(value) {
-		all = append(all, member{Quote(nil, key.String()), v})
+// canonicalAt appends the value at i, and returns the index after it. The walk is one pass. With an
+// iterator for each level, the time would be quadratic in the depth.
+func canonicalAt(dst, text []byte, i int) (out []byte, end int) {
+	switch KindOf(text[i:]) {
+	case KindObject:
+		return canonicalObject(dst, text, i)
+	case KindArray:
+		dst = append(dst, '[')
+		i, more := inside(text, i, ']')
+		for more {
+			dst, i = canonicalAt(dst, text, i)
+			if i, more = following(text, i); more {
+				dst = append(dst, ',')
+			}
+		}
+		return append(dst, ']'), min(i+1, len(text))
 	}
-	slices.SortStableFunc(all, func(a, b member) int { return bytes.Compare(a.name, b.name) })
+	end = skipValue(text, i)
+	if s, ok := String(text[i:end]); ok {
+		return Quote(dst, s), end
+	}
+	return append(dst, text[i:end]...), end
+}
+
+// place is a member in a canonical text: its name and value are text[start:end].
+type place struct{ start, nameEnd, end int }
+
+func canonicalObject(dst, text []byte, i int) (out []byte, end int) {
+	var few [8]place
+	members := few[:0]
 	dst = append(dst, '{')
-	for i, m := range all {
-		if i > 0 {
+	i, more := inside(text, i, '}')
+	for more {
+		key, at, ok := nameAt(text, i)
+		if !ok {
+			return dst, len(text)
+		}
+		m := place{start: len(dst)}
+		dst = Quote(dst, key.String())
+		m.nameEnd = len(dst)
+		dst, i = canonicalAt(append(dst, ':'), text, at)
+		m.end = len(dst)
+		members = append(members, m)
+		if i, more = following(text, i); more {
 			dst = append(dst, ',')
 		}
-		dst = Canonical(append(append(dst, m.name...), ':'), m.value)
 	}
-	return append(dst, '}')
+	orderMembers(dst, members)
+	return append(dst, '}'), min(i+1, len(text))
+}
+
+// orderMembers puts the members at the end of text into the order of their names.
+func orderMembers(text []byte, members []place) {
+	byName := func(a, b place) int {
+		return bytes.Compare(text[a.start:a.nameEnd], text[b.start:b.nameEnd])
+	}
+	if slices.IsSortedFunc(members, byName) {
+		return
+	}
+	start := members[0].start
+	written := slices.Clone(text[start:])
+	slices.SortStableFunc(members, byName)
+	ordered := text[:start]
+	for i, m := range members {
+		if i > 0 {
+			ordered = append(ordered, ',')
+		}
+		ordered = append(ordered, written[m.start-start:m.end-start]...)
+	}
 }

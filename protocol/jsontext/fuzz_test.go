@@ -54,6 +54,7 @@ func readAnything(text []byte) {
 	_ = jsontext.Unique(text)
 	_ = jsontext.Compact(nil, text)
 	_ = jsontext.Len(text)
+	_, _ = jsontext.Any(text), jsontext.Canonical(nil, text)
 	_, _ = jsontext.String(text)
 	_, _ = jsontext.Int64(text)
 }

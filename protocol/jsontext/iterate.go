@@ -82,6 +82,12 @@ func enter(text []byte, open, shut byte) (i int, more bool) {
 	if i == len(text) || text[i] != open {
 		return i, false
 	}
+	return inside(text, i, shut)
+}
+
+// inside returns the index of the first element of the container at i. more is false if there is no
+// element; the index is then the one of shut.
+func inside(text []byte, i int, shut byte) (first int, more bool) {
 	i = skipSpace(text, i+1)
 	return i, i < len(text) && text[i] != shut
 }
@@ -99,18 +105,26 @@ func following(text []byte, i int) (next int, more bool) {
 
 // member reads the name and the value at i. It returns false only for an unchecked text.
 func member(text []byte, i int) (key Key, value []byte, end int, ok bool) {
-	if text[i] != '"' {
-		return Key{}, nil, i, false
-	}
-	nameEnd, maybe := skipString(text, i)
-	start := skipSpace(text, nameEnd)
-	if start == len(text) || text[start] != ':' {
+	key, start, ok := nameAt(text, i)
+	if !ok {
 		return Key{}, nil, start, false
 	}
-	key = keyOf(text[i:nameEnd:nameEnd], maybe)
-	start = skipSpace(text, start+1)
 	end = skipValue(text, start)
 	return key, text[start:end:end], end, true
+}
+
+// nameAt reads the name at i, and returns the index of its value. It returns false only for an
+// unchecked text.
+func nameAt(text []byte, i int) (key Key, value int, ok bool) {
+	if text[i] != '"' {
+		return Key{}, i, false
+	}
+	end, maybe := skipString(text, i)
+	colon := skipSpace(text, end)
+	if colon == len(text) || text[colon] != ':' {
+		return Key{}, colon, false
+	}
+	return keyOf(text[i:end:end], maybe), skipSpace(text, colon+1), true
 }
 
 // skipValue returns the index after the value at i. It advances by at least one byte unless i is

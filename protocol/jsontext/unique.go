@@ -60,8 +60,7 @@ func (u *uniqueness) value(i, depth int) (end int, ok bool) {
 }
 
 func (u *uniqueness) array(i, depth int) (end int, ok bool) {
-	i = skipSpace(u.text, i+1)
-	more := i < len(u.text) && u.text[i] != ']'
+	i, more := inside(u.text, i, ']')
 	for n := 0; more; n++ {
 		if i, ok = u.value(i, depth+1); !ok {
 			u.path = append(u.path, PointerIndex("", n))
@@ -75,18 +74,18 @@ func (u *uniqueness) array(i, depth int) (end int, ok bool) {
 func (u *uniqueness) object(i, depth int) (end int, ok bool) {
 	base := len(u.names)
 	var many map[string]struct{}
-	i = skipSpace(u.text, i+1)
-	more := i < len(u.text) && u.text[i] == '"'
+	i, more := inside(u.text, i, '}')
 	for more {
-		nameEnd, maybe := skipString(u.text, i)
-		name := keyOf(u.text[i:nameEnd], maybe).Bytes()
+		key, at, checked := nameAt(u.text, i)
+		if !checked {
+			return len(u.text), true
+		}
+		name := key.Bytes()
 		if many, ok = u.add(base, many, name); !ok {
 			u.name = string(name)
 			return i, false
 		}
-		i = skipSpace(u.text, nameEnd)
-		i = skipSpace(u.text, min(i+1, len(u.text))) // past the colon
-		if i, ok = u.value(i, depth+1); !ok {
+		if i, ok = u.value(at, depth+1); !ok {
 			u.path = append(u.path, Pointer("", string(name)))
 			return i, false
 		}
