@@ -420,6 +420,9 @@ func TestCompare(t *testing.T) {
 	if text := b.text("main"); strings.Contains(text, "no words for it") {
 		t.Error("a difference has no explanation")
 	}
+	b.choose(".head .row label:nth-of-type(1) select", "2025-06-18")
+	b.click("[data-call]", "Compare")
+	b.sees("table.cmp th", "2025-06-18")
 }
 
 // TestForeignServer: a server of the TypeScript SDK's authors, where npm has it.
