@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,7 @@ func schemaChanges() []schemaChange {
 		{"type narrowed", `"type":"number"`, `"type":"integer"`, breaking, additive, "narrowed from number to integer"},
 		{"type changed", `"type":"string"`, `"type":"integer"`, breaking, breaking, "changed from string to integer"},
 		{"null allowed", `"type":"string"`, `"type":["string","null"]`, additive, breaking, "null"},
+		{"null allowed beside examples", `"type":"string","examples":["a"]`, `"anyOf":[{"type":"string"},{"type":"null"}],"examples":["a"]`, additive, breaking, "alternative null added"},
 		{"null refused", `"type":["null","string"]`, `"type":"string"`, breaking, additive, "narrowed"},
 		{"null allowed by an alternative", `"type":"string","minLength":1`, `"anyOf":[{"type":"string","minLength":1},{"type":"null"}]`, additive, breaking, "alternative null added"},
 		{"types in another order", `"type":["null","string"]`, `"type":["string","null"]`, text, text, "another way"},
@@ -87,6 +89,9 @@ func schemaChanges() []schemaChange {
 		{"format changed", `"format":"date"`, `"format":"date-time"`, breaking, breaking, "format changed"},
 		{"default changed", `"default":10`, `"default":20`, breaking, text, "default changed from 10 to 20"},
 		{"default removed", `"default":10`, `"title":"x"`, breaking, text, "default"},
+		{"default of null changed", `"default":null`, `"default":10`, breaking, text, "default changed from"},
+		{"default of null removed", `"default":null`, `"title":"x"`, breaking, text, "default"},
+		{"default becomes null", `"default":10`, `"default":null`, breaking, text, "default changed from 10 to"},
 		{"default added", `"type":"integer"`, `"type":"integer","default":1`, additive, text, "default"},
 		{"description", `"description":"a"`, `"description":"b"`, text, text, "description changed"},
 		{"examples", `"examples":[1]`, `"examples":[2]`, text, text, "examples changed"},
@@ -97,6 +102,7 @@ func schemaChanges() []schemaChange {
 		{"member required", `"properties":{"a":{}}`, `"properties":{"a":{}},"required":["a"]`, breaking, additive, "/v/a: required now"},
 		{"member optional", `"properties":{"a":{}},"required":["a"]`, `"properties":{"a":{}}`, additive, breaking, "/v/a: "},
 		{"members in another order", `"properties":{"a":{},"b":{}}`, `"properties":{"b":{},"a":{}}`, text, text, "another order"},
+		{"member of a map declared", `"additionalProperties":{"type":"string"}`, `"properties":{"n":{"type":"integer"}},"additionalProperties":{"type":"string"}`, breaking, breaking, "/v/n: type changed"},
 		{"nested bound", `"properties":{"a/b":{"maximum":2}}`, `"properties":{"a/b":{"maximum":1}}`, breaking, additive, "/v/a~1b: maximum"},
 		{"other members refused", `"type":"object"`, `"type":"object","additionalProperties":false`, breaking, additive, "refused now"},
 		{"other members allowed", `"additionalProperties":false`, `"title":"x"`, additive, breaking, "allowed now"},
@@ -148,11 +154,12 @@ func schemaChanges() []schemaChange {
 			"a definition beside members", `"$ref":"#/$defs/tree","properties":{"x":{}}`, `"$ref":"#/$defs/trees","properties":{"x":{}}`,
 			breaking, additive, "/v/children/*/children: required now",
 		},
+		{"recursion dropped", `"$ref":"#/$defs/dict"`, `"type":"object"`, additive, breaking, "/v/*: type widened from object to anything"},
 		{"recursion", `"$ref":"#/$defs/tree"`, `"$ref":"#/$defs/trees"`, breaking, additive, "/v/children/*/children: required now"},
 	}
 }
 
-const defs = `"$defs":{"small":{"maximum":1},"big":{"maximum":9},
+const defs = `"$defs":{"small":{"maximum":1},"big":{"maximum":9},"dict":{"type":"object","additionalProperties":{"$ref":"#/$defs/dict"}},
 	"tree":{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#/$defs/tree"}}}},
 	"trees":{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#/$defs/trees2"}}}},
 	"trees2":{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#/$defs/trees2"}}},"required":["children"]}}`
@@ -193,6 +200,8 @@ func componentChanges() map[string][]change {
 			{"output schema added", tool(``), tool(`,"outputSchema":{"type":"object"}`), additive, "has an output schema"},
 			{"output schema removed", tool(`,"outputSchema":{"type":"object"}`), tool(``), breaking, "output schema removed"},
 			{"no longer read-only", hint(`"readOnlyHint":true`), hint(``), breaking, "readOnlyHint is false now"},
+			{"read-only instead of not destructive", hint(`"destructiveHint":false`), hint(`"readOnlyHint":true`), additive, "readOnlyHint is true now"},
+			{"read-only instead of idempotent", hint(`"idempotentHint":true`), hint(`"readOnlyHint":true`), additive, "readOnlyHint is true now"},
 			{"read-only", hint(`"readOnlyHint":false`), hint(`"readOnlyHint":true`), additive, "readOnlyHint is true now"},
 			{"destructive", hint(`"destructiveHint":false`), hint(`"destructiveHint":true`), breaking, "destructiveHint is true now"},
 			{"destructive unsaid", hint(`"destructiveHint":true`), tool(``), text, "is true as before"},
@@ -372,12 +381,30 @@ func TestLargeSurfaces(t *testing.T) {
 	}
 }
 
+// TestHugeExponents: a bound is not written out, however long it would be.
+func TestHugeExponents(t *testing.T) {
+	tool := func(description string) *contract.Lock {
+		return parse(t, `{"kagamiLock":1,"tools":[{"listed":{"name":"t","inputSchema":{"type":"object","properties":{"v":{"type":"integer","description":"`+
+			description+`","exclusiveMinimum":1e600000000}}}}}]}`)
+	}
+	a, b := tool("a"), tool("b")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	contract.Diff(a, b)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 10<<20 {
+		t.Errorf("%d bytes were allocated", n)
+	}
+}
+
 // Schemas come from servers that nobody knows. What is the same is the same, however odd.
 func FuzzDiff(f *testing.F) {
 	for _, tt := range schemaChanges() {
 		f.Add(`{`+tt.before+`,`+defs+`}`, `{`+tt.after+`,`+defs+`}`)
 	}
 	f.Add(`{"$ref":"#"}`, `{"$ref":"#/a","a":{"$ref":"#"}}`)
+	f.Add(`{"type":"object","properties":{"c":{"type":"array","items":{"$ref":"#"}}}}`, // references at different levels
+		`{"type":"object","properties":{"c":{"$ref":"#/$defs/L"}},"$defs":{"L":{"type":"array","items":{"type":"object","properties":{"c":{"$ref":"#/$defs/L"}}}}}}`)
 	f.Add(`{"maximum":1e999999999}`, `{"multipleOf":0,"maximum":"x"}`)
 	f.Add(`false`, `{"anyOf":[{"$ref":"#"},{"$ref":"#"}],"not":true}`)
 	f.Fuzz(func(t *testing.T, before, after string) {

@@ -19,7 +19,8 @@
 //   - A weaker hint (no longer read-only, destructive now) is breaking, because a client may have
 //     relied on it; a stronger one is additive.
 //   - Members of _meta may be added, but not changed.
-//   - Names for people, descriptions, icons and examples are text.
+//   - Names for people, descriptions, icons and examples are text. So is a rule without a keyword
+//     of JSON Schema, such as gtfield or a rule of a prompt's argument: only the description has it.
 //
 // Diff returns no changes exactly if both locks have the same content. Values are plain data, and
 // the package keeps no state. Schemas may come from unknown servers: Diff always terminates, but

@@ -182,8 +182,11 @@ func alternating(o object) bool {
 
 // annotations compares the annotations next to alternatives.
 func (w walker) annotations(before, after object) {
-	for _, name := range []string{"title", "description", "default"} {
-		if canonical(before[name]) != canonical(after[name]) {
+	for _, name := range differing(before, after) {
+		switch {
+		case name == "default":
+			w.defaults(before, after)
+		case slices.Contains(forPeople, name):
 			w.keyword(name, before[name], after[name])
 		}
 	}
@@ -307,15 +310,14 @@ func noneCommon(a, b object) bool {
 // alone returns a schema without alternatives as the only alternative. If the other side has other
 // keywords next to its alternatives, alone returns nil.
 func alone(o, other object) []any {
+	note := func(name string) bool { return name == "default" || slices.Contains(forPeople, name) }
 	for name := range other {
-		if name != "anyOf" && name != "oneOf" && name != "title" && name != "description" && name != "default" {
+		if name != "anyOf" && name != "oneOf" && !note(name) {
 			return nil
 		}
 	}
 	one := maps.Clone(o)
-	delete(one, "title")
-	delete(one, "description")
-	delete(one, "default")
+	maps.DeleteFunc(one, func(name string, _ any) bool { return note(name) })
 	return []any{one}
 }
 

@@ -3,6 +3,7 @@ package contract
 import (
 	"encoding/json"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -14,8 +15,6 @@ func (w walker) keyword(name string, before, after any) {
 		// compared together, see compare
 	case "$defs", "definitions", "$id", "$anchor":
 		// these count where they are referred to
-	case "default":
-		w.defaults(before, after)
 	case "minLength", "minItems", "minProperties", "minContains", "maxLength", "maxItems", "maxProperties", "maxContains":
 		w.size(name, before, after)
 	case "multipleOf":
@@ -40,14 +39,12 @@ func (w walker) keyword(name string, before, after any) {
 	}
 }
 
+// forPeople are the keywords that no program obeys.
+var forPeople = []string{"title", "description", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "enumNames"}
+
 // other handles keywords that are for people, or that this package cannot judge.
 func (w walker) other(name string, before, after any) {
-	switch name {
-	case "title", "description", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "enumNames":
-		w.add(Text, "%s changed from %s to %s", name, short(before), short(after))
-		return
-	}
-	if strings.HasPrefix(name, "x-") {
+	if slices.Contains(forPeople, name) || strings.HasPrefix(name, "x-") {
 		w.add(Text, "%s changed from %s to %s", name, short(before), short(after))
 		return
 	}
@@ -58,18 +55,20 @@ func (w walker) other(name string, before, after any) {
 	w.add(Breaking, "%s changed from %s to %s, which cannot be judged", name, short(before), short(after))
 }
 
-// defaults compares the defaults. A default changes the effect of a call without the argument. In
-// results, clients do not fill in defaults.
-func (w walker) defaults(before, after any) {
+// defaults compares the defaults, which may be null. A default changes the effect of a call without
+// the argument. In results, clients do not fill in defaults.
+func (w walker) defaults(before, after object) {
+	old, had := before["default"]
+	now, has := after["default"]
 	switch {
 	case w.output:
-		w.add(Text, "default changed from %s to %s", short(before), short(after))
-	case before == nil:
-		w.add(Additive, "default is %s", short(after))
-	case after == nil:
-		w.add(Breaking, "default %s removed", short(before))
+		w.add(Text, "default changed from %s to %s", short(old), short(now))
+	case !had:
+		w.add(Additive, "default is %s", canonical(now))
+	case !has:
+		w.add(Breaking, "default %s removed", canonical(old))
 	default:
-		w.add(Breaking, "default changed from %s to %s", short(before), short(after))
+		w.add(Breaking, "default changed from %s to %s", canonical(old), canonical(now))
 	}
 }
 
@@ -186,7 +185,7 @@ func limitOf(o object, inclusive, exclusive string, least bool) limit {
 	if e := number(o[exclusive]); e != nil && (l.at == nil || e.Cmp(l.at) == 0 || least == (e.Cmp(l.at) > 0)) {
 		l = limit{e, true, exclusive, o[exclusive]}
 	}
-	if types := typesOf(o); l.exclude && len(types) == 1 && types[0] == "integer" && l.at.IsInt() {
+	if types := typesOf(o); l.exclude && len(types) == 1 && types[0] == "integer" && l.at.IsInt() && l.at.MantExp(nil) < precision {
 		step := int64(1)
 		if !least {
 			step = -1

@@ -46,7 +46,13 @@ func (r *report) hints(before, after object) {
 			r.add(Text, "annotation %s changed from %s to %s", name, short(before[name]), short(after[name]))
 			continue
 		}
-		was, is := flag(before[name], absent), flag(after[name], absent)
+		value := func(side object) bool {
+			if name != "openWorldHint" && flag(side["readOnlyHint"], false) {
+				return stronger // the hint has no meaning then, or is readOnlyHint
+			}
+			return flag(side[name], absent)
+		}
+		was, is := value(before), value(after)
 		switch {
 		case was == is:
 			r.add(Text, "%s is said otherwise, and is %t as before", name, is)

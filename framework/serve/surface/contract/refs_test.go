@@ -34,6 +34,7 @@ func TestDefinitionChanges(t *testing.T) {
 		{"by way of another", `"items":{"$ref":"#/$defs/way"}`, breaking, additive, "/v/*: " + longer},
 		{"beside the same keyword", `"$ref":"#/$defs/a","minLength":1`, breaking, additive, "/v: must also be"},
 		{"not", `"not":{"$ref":"#/$defs/a"}`, breaking, breaking, "what not refers to has changed"},
+		{"a second list", `"oneOf":[{"type":"string","format":"a"},{"type":"string","format":"b"}],"anyOf":[{"$ref":"#/$defs/a"}]`, breaking, breaking, "what anyOf refers to has changed"},
 		{"if", `"if":{"$ref":"#/$defs/a"},"then":{"maxLength":9}`, breaking, breaking, "what if refers to has changed"},
 		{"an anchor", `"$ref":"#a"`, breaking, breaking, "cannot be followed"},
 		{"none", `"type":"string"`, text, text, "another way"},

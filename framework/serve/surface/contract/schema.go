@@ -59,7 +59,7 @@ func (w walker) below(step string) walker {
 }
 
 // compare compares one place. The targets of a pair of references are compared once, because they
-// may be recursive.
+// may be recursive. So is a pair of schemas if only one of them is a reference.
 func (w walker) compare(before, after any) {
 	old, oldRefs := resolve(w.before, before)
 	now, newRefs := resolve(w.after, after)
@@ -67,6 +67,12 @@ func (w walker) compare(before, after any) {
 		key := oldRefs + "|" + newRefs
 		if w.seen[key] {
 			old, now = beside(before), beside(after)
+		}
+		w.seen[key] = true
+	} else if oldRefs+newRefs != "" {
+		key := canonical(before) + "|" + canonical(after)
+		if w.seen[key] {
+			return
 		}
 		w.seen[key] = true
 	}
@@ -92,7 +98,16 @@ func (w walker) compare(before, after any) {
 	for _, name := range differing(spare(old), spare(now)) {
 		w.add(Breaking, "%s changed beside other alternatives, which cannot be judged", name)
 	}
+	for name, v := range spare(old) {
+		if refers(v) && canonical(v) == canonical(spare(now)[name]) {
+			w.behind(name, object{name: v})
+		}
+	}
 	for _, name := range unlike(old, now) {
+		if name == "default" {
+			w.defaults(old, now)
+			continue
+		}
 		w.keyword(name, old[name], now[name])
 	}
 }
@@ -217,6 +232,8 @@ func (w walker) properties(before, after object) {
 			at.add(Breaking, "removed")
 		case required[name]:
 			at.add(Breaking, "added, and required")
+		case len(asObject(others(before))) > 0:
+			at.compare(others(before), now[name])
 		default:
 			at.add(Additive, "added")
 		}
