@@ -29,13 +29,26 @@ func newNormal(secret []string, frames []Frame) *normal {
 			n.collect("", shown, v)
 		}
 	}
-	for value, name := range n.names {
+	for value, name := range maps.Clone(n.names) {
 		if name == Redacted || len(value) >= shortestName {
-			n.long = append(n.long, value)
+			n.replaces(value, name)
 		}
 	}
 	slices.SortFunc(n.long, func(a, b string) int { return len(b) - len(a) }) // a value may be a part of another one
 	return n
+}
+
+// replaces adds a value to those that are replaced inside texts: as it is, and as it stands in JSON
+// inside a text, or in JSON inside that.
+func (n *normal) replaces(value, name string) {
+	for range 3 {
+		n.names[value] = name
+		n.long = append(n.long, value)
+		quoted := encodeAny(value)
+		if value = quoted[1 : len(quoted)-1]; n.names[value] != "" {
+			return
+		}
+	}
 }
 
 // frame returns the JSON of a frame with its placeholders. If the frame is not JSON, it returns a

@@ -13,17 +13,18 @@ import (
 func TestWriteAndRead(t *testing.T) {
 	t.Parallel()
 	frames := []record.Frame{
-		{Sent: true, Text: []byte(`{"id":9007199254740993,"params":{"apiKey":"sesame","pin":1234,"city":"Kyoto"}}`)},
+		{Sent: true, Text: []byte(`{"id":9007199254740993,"params":{"apiKey":"sesame","privateKey":"line\nopen-up","pin":1234,"city":"Kyoto"}}`)},
 		{Text: []byte(`{"id":1,"result":{"taskId":"b2f1c7d0","at":"2026-11-27T08:00:00Z","text":"key sesame, Bearer abcdefghijkl"}}`)},
 		{Text: []byte(`{"id":2,"result":{"createdAt":"2026-11-27T08:00:00.45512348Z","text":"until 2026-11-27T08:00:00.1234Z, 1234, 51234"}}`)},
 		{Text: []byte("Listening on port 80")},
+		{Text: []byte(`{"id":3,"result":{"content":[{"type":"text","text":"{\"echo\":\"line\\nopen-up\"}"}]}}`)},
 	}
 	var text bytes.Buffer
 	head := record.Head{Revision: "2026-07-28", User: "ada", Claims: json.RawMessage(`{"token":"sesame","team":"red"}`)}
 	if err := record.Write(&text, head, []string{"PIN"}, frames); err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"sesame", "1234", "b2f1c7d0", "08:00:00", "abcdefghijkl"} {
+	for _, secret := range []string{"sesame", "open-up", "1234", "b2f1c7d0", "08:00:00", "abcdefghijkl"} {
 		if strings.Contains(text.String(), secret) {
 			t.Errorf("the record has %s:\n%s", secret, text.String())
 		}
@@ -34,7 +35,7 @@ func TestWriteAndRead(t *testing.T) {
 		}
 	}
 	got, lines, err := record.Read(text.Bytes())
-	if err != nil || got.User != "ada" || len(lines) != 4 || lines[0].Client == nil || lines[1].Server == nil {
+	if err != nil || got.User != "ada" || len(lines) != 5 || lines[0].Client == nil || lines[1].Server == nil {
 		t.Errorf("Read: %+v, %+v, %v", got, lines, err)
 	}
 	for _, broken := range []string{"", "{}", `{"testkit":2}`, `{"testkit":1}` + "\n{}", `{"testkit":1}` + "\nx"} {

@@ -210,7 +210,7 @@ func (p *probe) readList(ctx context.Context, method, member string) ([]json.Raw
 			entries = append(entries, entry)
 		}
 		cursor, more := jsontext.Member(result, "nextCursor")
-		if !more {
+		if !more || jsontext.KindOf(cursor) == jsontext.KindNull {
 			return entries, nil
 		}
 		params = withMember(`{}`, "cursor", string(cursor))

@@ -87,7 +87,7 @@ func (r *Rule) tool(server string, t *protocol.Tool, report func(where string)) 
 		}
 	}
 	if r.member != nil || r.anywhere != nil || r.shape != nil {
-		r.inside(part{schema: schema}, where+", ", report)
+		r.inside(part{schema: schema, value: true}, where+", ", report)
 	}
 }
 
@@ -106,7 +106,7 @@ var ofValue = []string{"items", "additionalProperties", "contains", "prefixItems
 type part struct {
 	path   string
 	schema map[string]any
-	value  bool   // the schema describes a value below the root
+	value  bool   // the schema describes a value: the arguments, or one inside them
 	member string // name among properties
 }
 
@@ -146,7 +146,7 @@ func (r *Rule) inside(p part, where string, report func(where string)) {
 		}
 	}
 	if r.shape != nil && p.value && r.shape(p.schema) || r.member != nil && p.member != "" && !r.member(p.member) {
-		report(where + p.path)
+		report(where + orRoot(p.path))
 	}
 	for _, inner := range partsOf(p.schema, p.path) {
 		r.inside(inner, where, report)

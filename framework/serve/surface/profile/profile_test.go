@@ -33,6 +33,11 @@ func TestCheck(t *testing.T) {
 			protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`{"type":"object","properties":{"n":{"type":["integer","null"],"exclusiveMinimum":0},"l":{"type":"array"},"x":{"description":"anything"},"u":{"anyOf":[{"type":"string"}]}}}`)},
 			"openai tool a, /l, openai tool a, /u, anyOf, gemini tool a, /n, exclusiveMinimum, gemini tool a, /n, gemini tool a, /x",
 		},
+		"no properties": {protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`{"type":"object"}`)}, "openai tool a, the root"},
+		"reference": {
+			protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`{"type":"object","properties":{"n":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"string"}}}`)},
+			"gemini tool a, /n, $ref",
+		},
 		"no schema": {protocol.Tool{Name: "a", Title: "t", InputSchema: []byte(`true`)}, ""},
 	} {
 		var got []string

@@ -111,6 +111,10 @@ var rules = []Rule{
 		Source: "github.com/google-gemini/gemini-cli issue 21094", Seen: "2026-06", shape: manyTyped,
 	},
 	{
+		Profile: "gemini", Level: Changed, What: "a client that fills in parameters drops $ref, or fails",
+		Source: "github.com/google-gemini/gemini-cli issue 13326", Seen: "2025-11", anywhere: []string{"$ref"},
+	},
+	{
 		Profile: "gemini", Level: Changed, What: "a tool with a value of no type is skipped",
 		Source: "mcp-sequential-thinking issue 12", Seen: "2026-06", shape: untyped,
 	},
