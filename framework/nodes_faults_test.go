@@ -69,7 +69,7 @@ func TestNodesResumeBesideTheQueue(t *testing.T) {
 // 2. a worker that lost its lease in the pause before a repetition goes on under the other's number
 func TestNodesRetryUnderAnothersNumber(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		store := memory.Sized(memory.LeaseLife(50 * time.Millisecond))
+		store := memory.Sized(memory.Bounds{LeaseLife: 50 * time.Millisecond})
 		stuck := &hooks{renew: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }} // node 1's renewals hang
 		ran := make(chan string, 10)
 		var effects atomic.Int32
@@ -122,7 +122,7 @@ func TestNodesRetryUnderAnothersNumber(t *testing.T) {
 // 3. status messages of a worker that has lost its lease
 func TestNodesStaleMessage(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		store := memory.Sized(memory.LeaseLife(50 * time.Millisecond))
+		store := memory.Sized(memory.Bounds{LeaseLife: 50 * time.Millisecond})
 		stuck := &hooks{renew: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
 		begun := make(chan struct{}, 10)
 		var p *peer
@@ -295,7 +295,7 @@ func TestNodesProgressAfterEnd(t *testing.T) {
 
 // 9. answers without a question fill the claims
 func TestNodesAnswersFillTheClaims(t *testing.T) {
-	store := memory.Sized(memory.ClaimEntries(100))
+	store := memory.Sized(memory.Bounds{ClaimEntries: 100})
 	app := quiet(framework.WithStore(store))
 	app.Add(framework.Tool("pay", func(ctx context.Context, _ struct{}) (string, error) {
 		_, err := framework.Once(ctx, "pay", func(context.Context) (int, error) { return 1, nil }, framework.AtMostOnce())
@@ -521,7 +521,7 @@ func TestNodesRoundsWithoutClaims(t *testing.T) {
 // does nothing more in Once: another has done it
 func TestNodesOnceAfterAStandstill(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		store := memory.Sized(memory.LeaseLife(time.Second))
+		store := memory.Sized(memory.Bounds{LeaseLife: time.Second})
 		back := make(chan struct{})
 		stuck := &hooks{renew: func(ctx context.Context) error {
 			select {

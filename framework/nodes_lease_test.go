@@ -52,7 +52,7 @@ func lateResult(t *testing.T, h *hooks, late time.Duration, fails error) {
 	t.Helper()
 	const life = time.Second
 	bubble(t, func(t *testing.T) {
-		store := memory.Sized(memory.LeaseLife(life))
+		store := memory.Sized(memory.Bounds{LeaseLife: life})
 		var stopped, ended atomic.Int64 // time.Duration since the handler began
 		first := filmed(t, store, h, func(ctx context.Context) (string, error) {
 			began := time.Now()
@@ -91,7 +91,7 @@ func lateResult(t *testing.T, h *hooks, late time.Duration, fails error) {
 // from its worker.
 func TestNodesLeaseLastsItsLife(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		store := memory.Sized(memory.LeaseLife(time.Second))
+		store := memory.Sized(memory.Bounds{LeaseLife: time.Second})
 		var renewals atomic.Int32
 		first := filmed(t, store, &hooks{renew: func(context.Context) error { renewals.Add(1); return errAway }}, func(ctx context.Context) (string, error) {
 			select {
@@ -229,7 +229,7 @@ func TestNodesEffectsAreNotNews(t *testing.T) {
 // TestNodesStaleWorkerIsFree: a worker with a result that the store refuses takes the next task.
 func TestNodesStaleWorkerIsFree(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		store := memory.Sized(memory.LeaseLife(time.Second))
+		store := memory.Sized(memory.Bounds{LeaseLife: time.Second})
 		var runs atomic.Int32
 		p := dialTasks(t, filmed(t, store, &hooks{renewed: func() bool { return true }}, func(context.Context) (string, error) {
 			if runs.Add(1) == 1 {
@@ -254,7 +254,7 @@ func TestNodesStaleWorkerIsFree(t *testing.T) {
 // lost its task, although its renewals succeed.
 func TestNodesStaleHandlerStops(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		store, stopped := memory.Sized(memory.LeaseLife(time.Second)), make(chan error, 1)
+		store, stopped := memory.Sized(memory.Bounds{LeaseLife: time.Second}), make(chan error, 1)
 		p := dialTasks(t, filmed(t, store, &hooks{renewed: func() bool { return true }}, func(ctx context.Context) (string, error) {
 			time.Sleep(3 * time.Second) // the second node takes the task meanwhile
 			framework.Progress(ctx, 1, 2, "stale")
@@ -278,7 +278,7 @@ func TestNodesStaleHandlerStops(t *testing.T) {
 // if it had never begun.
 func TestNodesTakeOverIsNotForgotten(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		store, began := memory.Sized(memory.LeaseLife(time.Second)), time.Now()
+		store, began := memory.Sized(memory.Bounds{LeaseLife: time.Second}), time.Now()
 		var runs atomic.Int32
 		node := func(h *hooks, workers int) *framework.Server {
 			s := build(t, quiet(framework.WithStore(hooked{store, h}), framework.WithTaskWorkers(workers)).Add(

@@ -319,7 +319,7 @@ func TestTasksProgressGoesOn(t *testing.T) {
 func TestTasksLeaveRoomForOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		begin, gate, effects := make(chan struct{}), make(chan struct{}), new(atomic.Int32)
-		app := quiet(framework.WithStore(memory.Sized(memory.TaskBytes(128<<10))), framework.WithTaskWorkers(2))
+		app := quiet(framework.WithStore(memory.Sized(memory.Bounds{TaskBytes: 128 << 10})), framework.WithTaskWorkers(2))
 		app.Add(
 			framework.Tool("job", func(_ context.Context, _ struct{ Text string }) (string, error) { <-gate; return "done", nil },
 				framework.Describe("d"), framework.Task(framework.TaskOptional)),

@@ -16,7 +16,7 @@ import (
 func TestVisits_Flood(t *testing.T) {
 	t.Parallel()
 	const room = 100 // of the store, for all but visits
-	store := memory.Sized(memory.SessionRecords(authserver.MaxVisits + room)).Sessions()
+	store := memory.Sized(memory.Bounds{SessionRecords: authserver.MaxVisits + room}).Sessions()
 	s := open(t, nil, authserver.Store(store), authserver.Seal(bytes.Repeat([]byte{1}, 32)),
 		authserver.Limit(1000, 1000, 1000, func(r *http.Request) string { return r.RemoteAddr + r.Header.Get("X-Real") }))
 	id := s.register(plainClient)

@@ -16,6 +16,6 @@ func TestEvents(t *testing.T) {
 func TestEventsFull(t *testing.T) {
 	t.Parallel()
 	storetest.EventsFull(t, func(_ testing.TB, total int) eventlog.Store {
-		return memory.Sized(memory.TotalBytes(total)).Events()
+		return memory.Sized(memory.Bounds{TotalBytes: total}).Events()
 	})
 }

@@ -11,7 +11,7 @@ import (
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	storetest.Queue(t, func(_ testing.TB, life time.Duration) (a, b storetest.QueueStore) {
-		s := memory.Sized(memory.LeaseLife(life)).Tasks().(storetest.QueueStore)
+		s := memory.Sized(memory.Bounds{LeaseLife: life}).Tasks().(storetest.QueueStore)
 		return s, s
 	})
 }

@@ -146,7 +146,7 @@ var table = []rule{
 	}, external: []string{"github.com/valyala/fasthttp", "go.uber.org/zap"}},
 	// A user's program, for the interop tests: its types say their schemas themselves.
 	{prefix: "testkit/internal/schemaserver", internal: []string{"framework", "framework/serve"}, external: []string{"github.com/invopop/jsonschema"}},
-	{prefix: "testkit/internal/longserver", internal: []string{"framework", "framework/serve", "framework/store/boltstore", "framework/store/redisstore"}},
+	{prefix: "testkit/internal/longserver", internal: []string{"framework", "framework/serve", "framework/store/boltstore", "framework/store/memory", "framework/store/redisstore"}},
 	{prefix: "testkit/storetest", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/client/oauth", "protocol/eventlog", "protocol/session", "protocol/task"}},
 	{prefix: "testkit/transporttest", internal: []string{"transport", "protocol/change", "protocol/eventlog", "protocol/session", "protocol/jsonrpc", "protocol/jsontext"}},
 	{prefix: "cmd/kagami/internal/conform", internal: []string{"protocol", "protocol/client", "protocol/dialect", "protocol/jsonrpc", "protocol/jsontext"}},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/store/boltstore"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
@@ -25,7 +26,7 @@ import (
 // TestTaskRecords: those that ended go first, in that order; others are kept.
 func TestTaskRecords(t *testing.T) {
 	t.Parallel()
-	s := open(t, boltstore.TaskRecords(4))
+	s := open(t, boltstore.Sized(memory.Bounds{TaskRecords: 4}))
 	tasks := s.Tasks()
 	creates(t, tasks, "a", "b", "c", "d")
 	if err := tasks.Create(t.Context(), working("e")); !errors.Is(err, boltstore.ErrFull) {
@@ -53,7 +54,7 @@ func TestTaskRecords(t *testing.T) {
 // TestTaskBytes: one that grows pushes those that ended, and not itself.
 func TestTaskBytes(t *testing.T) {
 	t.Parallel()
-	s := open(t, boltstore.TaskBytes(100<<10))
+	s := open(t, boltstore.Sized(memory.Bounds{TaskBytes: 100 << 10}))
 	tasks, ctx := s.Tasks(), t.Context()
 	creates(t, tasks, "a", "b")
 	grow := func(id string, status protocol.TaskStatus, size int) error {
@@ -87,7 +88,7 @@ func TestTaskBytes(t *testing.T) {
 func TestClaimAndSessionBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, boltstore.ClaimEntries(2), boltstore.SessionRecords(2), boltstore.SessionBytes(2000), boltstore.ClaimBytes(2000))
+		s := open(t, boltstore.Sized(memory.Bounds{ClaimEntries: 2, SessionRecords: 2, SessionBytes: 2000, ClaimBytes: 2000}))
 		claims, sessions, ctx := s.Claims(), s.Sessions(), t.Context()
 		_, _, err := claims.Claim(ctx, "a", []byte("a"), time.Hour)
 		_, errAdd := claims.Add(ctx, "b", 1, 50*time.Millisecond)
@@ -126,7 +127,7 @@ func TestClaimAndSessionBounds(t *testing.T) {
 // TestLargeClaimsLeaveRoom: large values leave a quarter of the room to small ones.
 func TestLargeClaimsLeaveRoom(t *testing.T) {
 	t.Parallel()
-	s := open(t, boltstore.ClaimBytes(20_000))
+	s := open(t, boltstore.Sized(memory.Bounds{ClaimBytes: 20_000}))
 	claims, ctx, large := s.Claims(), t.Context(), make([]byte, 4000)
 	n := 0
 	for ; ; n++ {
@@ -179,7 +180,7 @@ func TestFarEnds(t *testing.T) {
 
 func TestEventBounds(t *testing.T) {
 	t.Parallel()
-	s := open(t, boltstore.StreamEvents(3), boltstore.StreamBytes(1000), boltstore.TotalBytes(4000))
+	s := open(t, boltstore.Sized(memory.Bounds{StreamEvents: 3, StreamBytes: 1000, TotalBytes: 4000}))
 	e, ctx := s.Events(), t.Context()
 	appends := func(stream string, size int) uint64 {
 		t.Helper()
@@ -233,7 +234,7 @@ func TestEventBounds(t *testing.T) {
 func TestEventsModel(t *testing.T) {
 	t.Parallel()
 	path, random := filepath.Join(t.TempDir(), "store"), rand.New(rand.NewPCG(3, 4))
-	opts := []boltstore.Option{boltstore.StreamEvents(20), boltstore.StreamBytes(5000), boltstore.TotalBytes(20000)}
+	opts := []boltstore.Option{boltstore.Sized(memory.Bounds{StreamEvents: 20, StreamBytes: 5000, TotalBytes: 20000})}
 	s := reopen(t, path, opts...)
 	last := map[string]uint64{}
 	for i := range 3000 {
@@ -264,7 +265,7 @@ func TestEventsModel(t *testing.T) {
 func TestTasksModel(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store")
-	opts := []boltstore.Option{boltstore.TaskRecords(40), boltstore.TaskBytes(60 << 10), boltstore.LeaseLife(10 * time.Millisecond)}
+	opts := []boltstore.Option{boltstore.Sized(memory.Bounds{TaskRecords: 40, TaskBytes: 60 << 10, LeaseLife: 10 * time.Millisecond})}
 	for round := range 5 {
 		s := reopen(t, path, opts...)
 		var all sync.WaitGroup
@@ -361,7 +362,7 @@ func TestLifeOfALease(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store")
 	synctest.Test(t, func(t *testing.T) {
-		s, err := boltstore.Open(path, boltstore.LeaseLife(time.Minute))
+		s, err := boltstore.Open(path, boltstore.Sized(memory.Bounds{LeaseLife: time.Minute}))
 		if err != nil {
 			t.Fatal(err)
 		}

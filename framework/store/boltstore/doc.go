@@ -35,7 +35,7 @@
 //
 // # Bounds
 //
-// The options bound everything; their defaults are the same as in store/memory. Names, IDs and keys
+// Sized bounds everything; the defaults are the same as in store/memory. Names, IDs and keys
 // have at most 4,096 bytes. Expired items are not returned. Writes to the same kind of data delete
 // a few of them at a time, and Open deletes all.
 //

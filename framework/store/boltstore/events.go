@@ -87,7 +87,7 @@ func (e *events) Append(_ context.Context, name string, frame []byte) (seq uint6
 		x := eventsIn(t, e.most)
 		s := x.take(key)
 		seq = s.last + 1
-		if len(frame)+frameCost+streamCost+2*len(key) > e.most.eventsInFile {
+		if len(frame)+frameCost+streamCost+2*len(key) > e.most.TotalBytes {
 			x.skip(s) // other streams need not be evicted for a frame that cannot be kept
 		} else {
 			x.push(s, frame)

@@ -88,7 +88,7 @@ func (x *eventRows) push(s *stream, frame []byte) {
 	b.b.FillPercent = 0.9 // the numbers rise
 	b.put(appendNumber(nil, s.last), frame)
 	s.bytes += len(frame)
-	for s.count() > x.most.streamEvents || s.bytes > x.most.streamBytes && s.count() > 1 {
+	for s.count() > x.most.StreamEvents || s.bytes > x.most.StreamBytes && s.count() > 1 {
 		k, v := b.first()
 		s.bytes -= len(v)
 		s.first++
@@ -111,7 +111,7 @@ func (x *eventRows) framesOf(s *stream) bucket {
 
 // makeSpace evicts streams until the bounds are met. It terminates, because each step frees space.
 func (x *eventRows) makeSpace() {
-	for x.counts.bytes > x.most.eventsInFile {
+	for x.counts.bytes > x.most.TotalBytes {
 		if size := x.sums.largest(); x.sums[size] > 0 {
 			_, name := x.kept.b.Cursor().Seek([]byte{byte(size)})
 			x.empty(findStream(x.streams, bytes.Clone(name)))
@@ -119,7 +119,7 @@ func (x *eventRows) makeSpace() {
 		}
 		x.forgetOldest()
 	}
-	for x.counts.goneSize > x.most.eventsInFile/numbersShare {
+	for x.counts.goneSize > x.most.TotalBytes/numbersShare {
 		x.forgetOldest()
 	}
 }

@@ -76,13 +76,13 @@ func Open(path string, opts ...Option) (*Store, error) {
 // newStore makes a store of two open files, which belong to it from then on. moved is set before
 // the first write that has moves.
 func newStore(main, logged *file, set *settings) *Store {
-	line := newTaskQueue(set.leaseLife)
+	line := newTaskQueue(set.LeaseLife)
 	main.moved = line.apply
 	s := &Store{main: main, logged: logged, changes: memory.New().Changes(), closing: make(chan struct{})}
-	s.sessions = sessions{main, newTable(sessionsName, set.sessionRecords, set.sessionBytes, session.ErrFull), rand.Text()}
-	s.claims = claims{main, newTable(claimsName, set.claimEntries, set.claimBytes, claim.ErrFull)}
-	s.claims.table.spare = set.claimBytes / 4 // for the marks that prevent an action from happening twice
-	s.tasks = tasks{file: main, queue: line, most: taskBounds{set.taskRecords, set.taskBytes}, closed: s.closing}
+	s.sessions = sessions{main, newTable(sessionsName, set.SessionRecords, set.SessionBytes, session.ErrFull), rand.Text()}
+	s.claims = claims{main, newTable(claimsName, set.ClaimEntries, set.ClaimBytes, claim.ErrFull)}
+	s.claims.table.spare = set.ClaimBytes / 4 // for the marks that prevent an action from happening twice
+	s.tasks = tasks{file: main, queue: line, most: taskBounds{set.TaskRecords, set.TaskBytes}, closed: s.closing}
 	s.events = events{logged, set}
 	s.close = sync.OnceValue(func() error {
 		close(s.closing)

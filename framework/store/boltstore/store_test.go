@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/store/boltstore"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
@@ -51,14 +52,14 @@ func TestTasks(t *testing.T) {
 func TestTasksFull(t *testing.T) {
 	t.Parallel()
 	storetest.TasksFull(t, func(t testing.TB, most, bytes int) task.Store {
-		return open(t, boltstore.TaskRecords(most), boltstore.TaskBytes(bytes)).Tasks()
+		return open(t, boltstore.Sized(memory.Bounds{TaskRecords: most, TaskBytes: bytes})).Tasks()
 	})
 }
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	storetest.Queue(t, func(t testing.TB, life time.Duration) (a, b storetest.QueueStore) {
-		q := open(t, boltstore.LeaseLife(life)).Tasks().(storetest.QueueStore)
+		q := open(t, boltstore.Sized(memory.Bounds{LeaseLife: life})).Tasks().(storetest.QueueStore)
 		return q, q
 	})
 }
@@ -76,7 +77,7 @@ func TestSyncedEvents(t *testing.T) {
 func TestEventsFull(t *testing.T) {
 	t.Parallel()
 	storetest.EventsFull(t, func(t testing.TB, total int) eventlog.Store {
-		return open(t, boltstore.TotalBytes(total)).Events()
+		return open(t, boltstore.Sized(memory.Bounds{TotalBytes: total})).Events()
 	})
 }
 

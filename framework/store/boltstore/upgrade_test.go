@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework/store/boltstore"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
@@ -41,7 +42,7 @@ func upgradesTasks(t *testing.T, from byte) {
 	if err := boltstore.Downgrade(path, from); err != nil {
 		t.Fatal(err)
 	}
-	s = reopen(t, path, boltstore.TaskRecords(19))
+	s = reopen(t, path, boltstore.Sized(memory.Bounds{TaskRecords: 19}))
 	if err := boltstore.Verify(s); err != nil {
 		t.Error(err)
 	}
@@ -64,7 +65,7 @@ func upgradesTasks(t *testing.T, from byte) {
 }
 
 func upgradesEvents(t *testing.T, from byte) {
-	path, total := filepath.Join(t.TempDir(), "store"), boltstore.TotalBytes(120<<10)
+	path, total := filepath.Join(t.TempDir(), "store"), boltstore.Sized(memory.Bounds{TotalBytes: 120 << 10})
 	s := reopen(t, path, total)
 	appends := func(format string, n, size int) {
 		t.Helper()

@@ -110,7 +110,7 @@ func BenchmarkTask(b *testing.B) {
 // From creation to the end by way of the queue, with a worker that is waiting: what it
 // costs to hand a task over.
 func BenchmarkQueue(b *testing.B) {
-	q, call, ctx := queue(), make([]byte, 1024), b.Context()
+	q, call, ctx := queue(0), make([]byte, 1024), b.Context()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -142,7 +142,7 @@ func BenchmarkQueue(b *testing.B) {
 
 // Take and Release among many that are leased, or wait.
 func BenchmarkTakeAmongMany(b *testing.B) {
-	q, ctx := queue(), b.Context()
+	q, ctx := queue(0), b.Context()
 	const many = 90_000
 	for i := range many {
 		r := record(strconv.Itoa(i))

@@ -16,7 +16,7 @@ import (
 // the order they run. A stored value is replaced and never changed in place. Therefore it can be
 // copied after mu is released.
 type claims struct {
-	bounds bounds
+	bounds Bounds
 
 	mu sync.Mutex // guards all below
 	ttlTable[claimKey, *claimEntry]
@@ -139,11 +139,11 @@ const smallValue = 1 << 10
 
 // makeSpaceFor makes space as makeSpace does, or returns ErrFull. The caller holds c.mu.
 func (c *claims) makeSpaceFor(entries, bytes, value int, now time.Time) error {
-	most := c.bounds.claimBytes
+	most := c.bounds.ClaimBytes
 	if value > smallValue && bytes > 0 {
 		most -= most / 4
 	}
-	if !c.makeSpace(entries, bytes, c.bounds.claimEntries, most, now) {
+	if !c.makeSpace(entries, bytes, c.bounds.ClaimEntries, most, now) {
 		return fmt.Errorf("%w (%w): %d claims in %d bytes are held, %d bytes more are needed", ErrFull, claim.ErrFull, len(c.held), c.bytes, bytes)
 	}
 	return nil

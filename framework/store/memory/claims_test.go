@@ -53,7 +53,7 @@ func holds(t testing.TB, c claim.Store, key, value string) {
 func TestClaimEntries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, ctx := memory.Sized(memory.ClaimEntries(3)).Claims(), t.Context()
+		c, ctx := memory.Sized(memory.Bounds{ClaimEntries: 3}).Claims(), t.Context()
 		take(t, c, "a", "a", time.Minute)
 		take(t, c, "b", "b", time.Hour)
 		if _, err := c.Add(ctx, "n", 1, time.Hour); err != nil {
@@ -87,7 +87,7 @@ func TestClaimEntries(t *testing.T) {
 func TestClaimBytes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, ctx := memory.Sized(memory.ClaimBytes(13*kilo)).Claims(), t.Context()
+		c, ctx := memory.Sized(memory.Bounds{ClaimBytes: 13 * kilo}).Claims(), t.Context()
 		text := string(make([]byte, 4*kilo))
 		full(t, c, "a", string(make([]byte, 10*kilo)))
 		full(t, c, string(make([]byte, 13*kilo)), "")
@@ -126,8 +126,8 @@ func TestClaimBytes(t *testing.T) {
 
 func TestClaimBoundsBelowOne(t *testing.T) {
 	t.Parallel()
-	full(t, memory.Sized(memory.ClaimBytes(-1)).Claims(), "a", "")
-	c := memory.Sized(memory.ClaimEntries(0)).Claims()
+	full(t, memory.Sized(memory.Bounds{ClaimBytes: -1}).Claims(), "a", "")
+	c := memory.Sized(memory.Bounds{ClaimEntries: -1}).Claims()
 	take(t, c, "a", "", time.Hour)
 	full(t, c, "b", "")
 }
@@ -202,7 +202,7 @@ func TestClaimBookkeepingIsBounded(t *testing.T) {
 	const total = 16 << 20
 	for _, size := range []int{0, 1, 17, 100, 1000} {
 		before := heap()
-		c, n := memory.Sized(memory.ClaimBytes(total)).Claims(), 0
+		c, n := memory.Sized(memory.Bounds{ClaimBytes: total}).Claims(), 0
 		for ; ; n++ {
 			_, _, err := c.Claim(t.Context(), fmt.Sprint(n), make([]byte, size), time.Hour)
 			if errors.Is(err, memory.ErrFull) {
@@ -244,7 +244,7 @@ func TestClaimsModel(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := claimsModel{
 					t: t, r: rand.New(rand.NewPCG(seed, 1)), held: map[string]modelClaim{},
-					c: memory.Sized(memory.ClaimEntries(12), memory.ClaimBytes(6*kilo)).Claims(),
+					c: memory.Sized(memory.Bounds{ClaimEntries: 12, ClaimBytes: 6 * kilo}).Claims(),
 				}
 				for range 3000 {
 					m.step()

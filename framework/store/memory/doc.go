@@ -1,12 +1,12 @@
 // Package memory stores the state of a server in memory.
 //
-//	store := memory.New()                             // the default bounds
-//	store := memory.Sized(memory.TotalBytes(64 << 20))  // smaller
-//	log := store.Events()                             // an eventlog.Store
-//	once := store.Claims()                            // a claim.Store
-//	peers := store.Sessions()                         // a session.Store
-//	jobs := store.Tasks()                             // a task.Store and task.Queue
-//	news := store.Changes()                           // a change.Bus
+//	store := memory.New()                                      // the default bounds
+//	store := memory.Sized(memory.Bounds{TotalBytes: 64 << 20}) // smaller
+//	log := store.Events()                                      // an eventlog.Store
+//	once := store.Claims()                                     // a claim.Store
+//	peers := store.Sessions()                                  // a session.Store
+//	jobs := store.Tasks()                                      // a task.Store and task.Queue
+//	news := store.Changes()                                    // a change.Bus
 //
 // The contents belong to this process alone and are lost when it ends. With more than one node, a
 // client must return to the same node. Servers in one process that are given the same Store are one

@@ -23,7 +23,7 @@ const numbersShare = 8
 // only append lose 30 of 100 ns to each other (BenchmarkAppend), which is little compared with
 // writing the same frame to a network.
 type events struct {
-	bounds bounds
+	bounds Bounds
 
 	mu      sync.Mutex // guards all below
 	streams map[string]*stream
@@ -39,7 +39,7 @@ func (e *events) Append(_ context.Context, name string, frame []byte) (uint64, e
 	defer e.mu.Unlock()
 	s := e.stream(name)
 	before := s.cost()
-	if len(frame) > e.bounds.totalBytes-newStreamCost(name) {
+	if len(frame) > e.bounds.TotalBytes-newStreamCost(name) {
 		s.skip() // other streams need not be evicted for a frame that cannot be kept
 	} else {
 		s.push(frame, &e.bounds)
@@ -107,14 +107,14 @@ func (e *events) enqueue(s *stream, before int) {
 
 // makeSpace evicts streams until the bounds are met. It terminates, because each step frees memory.
 func (e *events) makeSpace() {
-	for e.bytes > e.bounds.totalBytes {
+	for e.bytes > e.bounds.TotalBytes {
 		if oldest := e.largest().first; oldest != nil {
 			e.empty(oldest)
 			continue
 		}
 		e.forget(e.emptied.first)
 	}
-	for e.emptied.bytes > e.bounds.totalBytes/numbersShare {
+	for e.emptied.bytes > e.bounds.TotalBytes/numbersShare {
 		e.forget(e.emptied.first)
 	}
 }

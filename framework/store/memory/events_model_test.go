@@ -20,7 +20,7 @@ func TestModel(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 0))
 			m := &model{total: 16 * kilo, streamBytes: 3 * kilo, streamEvents: 9, streams: map[string]*modelStream{}}
-			e := memory.Sized(memory.TotalBytes(m.total), memory.StreamBytes(m.streamBytes), memory.StreamEvents(m.streamEvents)).Events()
+			e := memory.Sized(memory.Bounds{TotalBytes: m.total, StreamBytes: m.streamBytes, StreamEvents: m.streamEvents}).Events()
 			for step := range 1000 {
 				name := fmt.Sprint("stream ", r.IntN(5+int(seed)*2))
 				if r.IntN(20) == 0 {

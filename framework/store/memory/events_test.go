@@ -19,7 +19,7 @@ func TestEvents(t *testing.T) {
 func TestEventsFull(t *testing.T) {
 	t.Parallel()
 	storetest.EventsFull(t, func(_ testing.TB, total int) eventlog.Store {
-		return memory.Sized(memory.TotalBytes(total)).Events()
+		return memory.Sized(memory.Bounds{TotalBytes: total}).Events()
 	})
 }
 
@@ -30,11 +30,6 @@ func TestOnePort(t *testing.T) {
 	if got := read(t, s.Events(), "s", 0); len(got) != 1 {
 		t.Errorf("%d events: each call of Events has a store of its own", len(got))
 	}
-}
-
-func TestNilOption(t *testing.T) {
-	t.Parallel()
-	add(t, memory.Sized(nil), "s", "x")
 }
 
 // add appends and returns the number.
@@ -77,7 +72,7 @@ func TestStreamEvents(t *testing.T) {
 	for _, most := range []int{1, 2, 3, 4, 5, 7, 8, 100} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
 			t.Parallel()
-			s := memory.Sized(memory.StreamEvents(most))
+			s := memory.Sized(memory.Bounds{StreamEvents: most})
 			for i := range uint64(40) {
 				last := add(t, s, "s", fmt.Sprint(i+1))
 				if last != i+1 {
@@ -96,7 +91,7 @@ func TestStreamEvents(t *testing.T) {
 
 func TestStreamBytes(t *testing.T) {
 	t.Parallel()
-	s := memory.Sized(memory.StreamBytes(10))
+	s := memory.Sized(memory.Bounds{StreamBytes: 10})
 	steps := []struct {
 		frame string
 		first uint64 // kept
@@ -126,11 +121,11 @@ func TestStreamBytes(t *testing.T) {
 
 func TestBoundsBelowOne(t *testing.T) {
 	t.Parallel()
-	s := memory.Sized(memory.StreamEvents(0), memory.StreamBytes(-1))
+	s := memory.Sized(memory.Bounds{StreamEvents: -1, StreamBytes: -1})
 	add(t, s, "s", "x")
 	add(t, s, "s", "y")
 	keeps(t, s, "s", 2, 2)
-	none := memory.Sized(memory.TotalBytes(-1))
+	none := memory.Sized(memory.Bounds{TotalBytes: -1})
 	add(t, none, "s", "x")
 	if _, err := none.Events().After(t.Context(), "s", 0); !errors.Is(err, eventlog.ErrExpired) {
 		t.Errorf("kept without room: %v", err)
@@ -143,7 +138,7 @@ const kilo = 1 << 10
 // first, and goes on counting where it was.
 func TestTotalBytes(t *testing.T) {
 	t.Parallel()
-	s := memory.Sized(memory.TotalBytes(40 * kilo))
+	s := memory.Sized(memory.Bounds{TotalBytes: 40 * kilo})
 	frame := string(make([]byte, 10*kilo))
 	for _, stream := range []string{"a", "b", "c"} { // more do not fit
 		add(t, s, stream, frame)
@@ -174,7 +169,7 @@ func TestTotalBytes(t *testing.T) {
 // An event that fits nowhere costs no other stream anything.
 func TestLargerThanAll(t *testing.T) {
 	t.Parallel()
-	s := memory.Sized(memory.TotalBytes(40 * kilo))
+	s := memory.Sized(memory.Bounds{TotalBytes: 40 * kilo})
 	add(t, s, "a", "x")
 	add(t, s, "b", "x")
 	if seq := add(t, s, "a", string(make([]byte, 40*kilo))); seq != 2 {
@@ -191,7 +186,7 @@ func TestLargerThanAll(t *testing.T) {
 func TestBookkeepingIsBounded(t *testing.T) {
 	const total, streams = 1 << 20, 200_000
 	before := heap()
-	s := memory.Sized(memory.TotalBytes(total))
+	s := memory.Sized(memory.Bounds{TotalBytes: total})
 	for i := range streams {
 		add(t, s, fmt.Sprint("stream ", i), "")
 	}

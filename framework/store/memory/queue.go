@@ -44,10 +44,10 @@ func (s *tasks) take(w *waiter) (lease task.Lease, wait time.Duration, ok bool) 
 		return task.Lease{}, s.queue.wait(w, t, now), false
 	}
 	again := t.lease != 0
-	s.queue.lend(t, now.Add(s.bounds.leaseLife))
+	s.queue.lend(t, now.Add(s.bounds.LeaseLife))
 	s.queue.quit(w)
 	return task.Lease{
-		Task: t.task.record.ID, Token: t.token(), Life: s.bounds.leaseLife, Again: again,
+		Task: t.task.record.ID, Token: t.token(), Life: s.bounds.LeaseLife, Again: again,
 	}, 0, true
 }
 
@@ -66,7 +66,7 @@ func (s *tasks) Renew(_ context.Context, l task.Lease) error {
 	if t == nil {
 		return fmt.Errorf("memory: %w", task.ErrLost)
 	}
-	s.queue.renew(t, now.Add(s.bounds.leaseLife))
+	s.queue.renew(t, now.Add(s.bounds.LeaseLife))
 	return nil
 }
 

@@ -17,14 +17,14 @@ import (
 	"github.com/kagami-mcp/kagami/testkit/storetest"
 )
 
-func queue(opts ...memory.Option) storetest.QueueStore {
-	return memory.Sized(opts...).Tasks().(storetest.QueueStore)
+func queue(life time.Duration) storetest.QueueStore {
+	return memory.Sized(memory.Bounds{LeaseLife: life}).Tasks().(storetest.QueueStore)
 }
 
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	storetest.Queue(t, func(_ testing.TB, life time.Duration) (a, b storetest.QueueStore) {
-		s := queue(memory.LeaseLife(life))
+		s := queue(life)
 		return s, s
 	})
 }
@@ -43,20 +43,18 @@ func leased(t testing.TB, q storetest.QueueStore, id string, again bool) task.Le
 func TestLeaseLifeIsExact(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name string
-		opts []memory.Option
-		life time.Duration
+		name        string
+		bound, life time.Duration
 	}{
-		{"default", nil, 30 * time.Second},
-		{"none", []memory.Option{memory.LeaseLife(0)}, 30 * time.Second},
-		{"negative", []memory.Option{memory.LeaseLife(-1)}, 30 * time.Second},
-		{"short", []memory.Option{memory.LeaseLife(time.Nanosecond)}, time.Nanosecond},
-		{"long", []memory.Option{memory.LeaseLife(1000 * time.Hour)}, 1000 * time.Hour},
+		{"none", 0, 30 * time.Second},
+		{"negative", -1, 30 * time.Second},
+		{"short", time.Nanosecond, time.Nanosecond},
+		{"long", 1000 * time.Hour, 1000 * time.Hour},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				q := queue(tt.opts...)
+				q := queue(tt.bound)
 				r := record("a")
 				r.TTL = 0
 				if err := q.Create(t.Context(), r); err != nil {
@@ -89,7 +87,7 @@ func TestLeaseLifeIsExact(t *testing.T) {
 func TestRenewAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := queue(memory.LeaseLife(time.Second))
+		q := queue(time.Second)
 		begin(t, q, "a", "b")
 		a, b := leased(t, q, "a", false), leased(t, q, "b", false)
 		time.Sleep(time.Minute)
@@ -108,7 +106,7 @@ func TestRenewAfterTheEnd(t *testing.T) {
 func TestLineIsInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := queue(memory.LeaseLife(10 * time.Second))
+		q := queue(10 * time.Second)
 		begin(t, q, "a", "b", "c") // at the same time
 		leased(t, q, "a", false)
 		b := leased(t, q, "b", false)
@@ -130,7 +128,7 @@ func TestLineIsInOrder(t *testing.T) {
 func TestManyWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := queue(memory.LeaseLife(time.Minute))
+		q := queue(time.Minute)
 		const many = 100
 		var (
 			mu    sync.Mutex // guards taken
@@ -186,7 +184,7 @@ func TestQueueModel(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				m := queueModel{t: t, r: rand.New(rand.NewPCG(seed, 1)), q: queue(memory.LeaseLife(modelLife))}
+				m := queueModel{t: t, r: rand.New(rand.NewPCG(seed, 1)), q: queue(modelLife)}
 				for range 3000 {
 					m.step()
 				}

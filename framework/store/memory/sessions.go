@@ -19,7 +19,7 @@ const sessionCost = 320
 // in the order they run. Stored data are replaced and never changed in place. Therefore
 // they can be copied after mu is released.
 type sessions struct {
-	bounds bounds
+	bounds Bounds
 
 	mu sync.Mutex // guards all below
 	ttlTable[string, *sessionEntry]
@@ -135,7 +135,7 @@ func (s *sessions) expire(h *sessionEntry, expires, now time.Time) {
 
 // sessionRoom makes space as makeSpace does, or returns ErrFull. The caller holds s.mu.
 func (s *sessions) sessionRoom(records, bytes int, now time.Time) error {
-	if !s.makeSpace(records, bytes, s.bounds.sessionRecords, s.bounds.sessionBytes, now) {
+	if !s.makeSpace(records, bytes, s.bounds.SessionRecords, s.bounds.SessionBytes, now) {
 		return fmt.Errorf("%w (%w): %d sessions in %d bytes are held, %d bytes more are needed", ErrFull, session.ErrFull, len(s.held), s.bytes, bytes)
 	}
 	return nil

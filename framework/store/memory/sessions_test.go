@@ -61,7 +61,7 @@ func isGone(t testing.TB, s session.Store, id string) {
 func TestSessionRecords(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, ctx := memory.Sized(memory.SessionRecords(3)).Sessions(), t.Context()
+		s, ctx := memory.Sized(memory.Bounds{SessionRecords: 3}).Sessions(), t.Context()
 		open(t, s, "a", "", time.Minute)
 		open(t, s, "b", "", time.Hour)
 		open(t, s, "c", "", 0)
@@ -90,7 +90,7 @@ func TestSessionRecords(t *testing.T) {
 func TestSessionBytes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, ctx := memory.Sized(memory.SessionBytes(10*kilo)).Sessions(), t.Context()
+		s, ctx := memory.Sized(memory.Bounds{SessionBytes: 10 * kilo}).Sessions(), t.Context()
 		text, all := string(make([]byte, 4*kilo)), string(make([]byte, 10*kilo))
 		large := opened("a", "", time.Hour)
 		large.Principal = all
@@ -130,8 +130,8 @@ func TestSessionBytes(t *testing.T) {
 
 func TestSessionBoundsBelowOne(t *testing.T) {
 	t.Parallel()
-	tooMany(t, memory.Sized(memory.SessionBytes(-1)).Sessions().Create(t.Context(), opened("a", "", 0)))
-	s := memory.Sized(memory.SessionRecords(0)).Sessions()
+	tooMany(t, memory.Sized(memory.Bounds{SessionBytes: -1}).Sessions().Create(t.Context(), opened("a", "", 0)))
+	s := memory.Sized(memory.Bounds{SessionRecords: -1}).Sessions()
 	open(t, s, "a", "", time.Hour)
 	tooMany(t, s.Create(t.Context(), opened("b", "", 0)))
 }
@@ -212,7 +212,7 @@ func TestSessionBookkeepingIsBounded(t *testing.T) {
 	const total = 16 << 20
 	for _, size := range []int{0, 1, 17, 100, 1000} {
 		before := heap()
-		s, n := memory.Sized(memory.SessionBytes(total)).Sessions(), 0
+		s, n := memory.Sized(memory.Bounds{SessionBytes: total}).Sessions(), 0
 		for ; ; n++ {
 			r := opened(fmt.Sprint(n), string(make([]byte, size)), time.Hour)
 			if r.Principal = fmt.Sprint("of ", n); s.Create(t.Context(), r) != nil {
@@ -240,7 +240,7 @@ func TestSessionsModel(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := sessionsModel{
 					t: t, r: rand.New(rand.NewPCG(seed, 1)), held: map[string]session.Record{},
-					s: memory.Sized(memory.SessionRecords(12), memory.SessionBytes(8*kilo)).Sessions(),
+					s: memory.Sized(memory.Bounds{SessionRecords: 12, SessionBytes: 8 * kilo}).Sessions(),
 				}
 				for range 3000 {
 					m.step()

@@ -69,12 +69,12 @@ func (q *queue) remove(s *stream) {
 }
 
 // push adds the newest event. It first drops the oldest events as far as the bounds require it.
-func (s *stream) push(frame []byte, b *bounds) {
-	for s.count > 0 && (s.count >= b.streamEvents || s.bytes+len(frame) > b.streamBytes) {
+func (s *stream) push(frame []byte, b *Bounds) {
+	for s.count > 0 && (s.count >= b.StreamEvents || s.bytes+len(frame) > b.StreamBytes) {
 		s.dropOldest()
 	}
 	if s.count == len(s.ring) {
-		s.grow(b.streamEvents)
+		s.grow(b.StreamEvents)
 	}
 	s.ring[s.slot(s.count)] = frame
 	s.count++

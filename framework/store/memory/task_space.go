@@ -44,7 +44,7 @@ func (s *tasks) makeSpace(n spaceNeeded, now time.Time) error {
 }
 
 func (s *tasks) fits(records, bytes int) bool {
-	return len(s.held)+records <= s.bounds.taskRecords && s.bytes+bytes <= s.bounds.taskBytes
+	return len(s.held)+records <= s.bounds.TaskRecords && s.bytes+bytes <= s.bounds.TaskBytes
 }
 
 // fair reports whether the owner's unfinished tasks stay within the owner's quota. For a new task,
@@ -56,9 +56,9 @@ func (s *tasks) fair(n spaceNeeded) bool {
 	if n.owner != nil {
 		own += n.owner.open
 	}
-	share := s.bounds.taskBytes / 4 * 3
+	share := s.bounds.TaskBytes / 4 * 3
 	if n.keep == nil {
-		share = s.bounds.taskBytes - (s.bytes - s.loose - s.gone.bytes) - n.open
+		share = s.bounds.TaskBytes - (s.bytes - s.loose - s.gone.bytes) - n.open
 	}
 	return n.open <= 0 || own <= share
 }
@@ -76,7 +76,7 @@ func (s *tasks) push(n spaceNeeded) error {
 			ErrFull, task.ErrFull, len(s.held), s.bytes, n.bytes)
 	}
 	for !s.fits(n.records, n.bytes) {
-		if s.bytes+n.bytes > s.bounds.taskBytes && s.gone.len() > 0 {
+		if s.bytes+n.bytes > s.bounds.TaskBytes && s.gone.len() > 0 {
 			s.bytes -= s.gone.dropOldest()
 			continue
 		}

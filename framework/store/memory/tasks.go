@@ -20,7 +20,7 @@ import (
 // heap (ends), the queue of working tasks (queue), the owner's tasks, and the totals. A task that
 // forget removes leaves a trace in gone, so that a list can continue after it.
 type tasks struct {
-	bounds bounds
+	bounds Bounds
 
 	mu     sync.Mutex // guards all below
 	held   map[string]*taskEntry
@@ -301,7 +301,7 @@ func (s *tasks) forget(h *taskEntry) {
 		s.bytes -= ownerCost + len(o.name)
 	}
 	s.bytes += s.gone.add(goneTask{id: r.ID, owner: r.Owner, number: h.number})
-	for s.gone.len() > cmp.Or(s.bounds.taskRecords/goneShare, 1) {
+	for s.gone.len() > cmp.Or(s.bounds.TaskRecords/goneShare, 1) {
 		s.bytes -= s.gone.dropOldest()
 	}
 }

@@ -27,7 +27,7 @@ func TestTasks(t *testing.T) {
 func TestTasksFull(t *testing.T) {
 	t.Parallel()
 	storetest.TasksFull(t, func(_ testing.TB, most, bytes int) task.Store {
-		return memory.Sized(memory.TaskRecords(most), memory.TaskBytes(bytes)).Tasks()
+		return memory.Sized(memory.Bounds{TaskRecords: most, TaskBytes: bytes}).Tasks()
 	})
 }
 
@@ -93,7 +93,7 @@ func listed(t testing.TB, s task.Store, after string, want ...string) {
 
 func TestTaskRecords(t *testing.T) {
 	t.Parallel()
-	s := memory.Sized(memory.TaskRecords(3)).Tasks()
+	s := memory.Sized(memory.Bounds{TaskRecords: 3}).Tasks()
 	begin(t, s, "a", "b", "c")
 	if err := s.Create(t.Context(), record("d")); !errors.Is(err, memory.ErrFull) {
 		t.Errorf("one too many: %v", err)
@@ -122,7 +122,7 @@ func TestTaskRecords(t *testing.T) {
 func TestTaskExpiredFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := memory.Sized(memory.TaskRecords(3)).Tasks()
+		s := memory.Sized(memory.Bounds{TaskRecords: 3}).Tasks()
 		begin(t, s, "done", "b")
 		end(t, s, "done")
 		short := record("short")
@@ -140,7 +140,7 @@ func TestTaskExpiredFirst(t *testing.T) {
 
 func TestTaskBytes(t *testing.T) {
 	t.Parallel()
-	s := memory.Sized(memory.TaskBytes(20 * kilo)).Tasks()
+	s := memory.Sized(memory.Bounds{TaskBytes: 20 * kilo}).Tasks()
 	begin(t, s, "a", "b", "c", "d")
 	large := make([]byte, 30*kilo)
 	if err := happens(t, s, "a", task.Event{Kind: task.Complete, Result: large[:6*kilo]}); err != nil {
@@ -191,7 +191,7 @@ func TestTaskBytes(t *testing.T) {
 // A terminal task that grows pushes out others, but not itself.
 func TestTaskThatGrowsStays(t *testing.T) {
 	t.Parallel()
-	s := memory.Sized(memory.TaskBytes(20 * kilo)).Tasks()
+	s := memory.Sized(memory.Bounds{TaskBytes: 20 * kilo}).Tasks()
 	begin(t, s, "grows", "other", "works")
 	for _, id := range []string{"grows", "other"} {
 		if err := happens(t, s, id, task.Event{Kind: task.Complete, Result: make([]byte, 6*kilo)}); err != nil {
@@ -222,7 +222,7 @@ func TestTaskThatGrowsStays(t *testing.T) {
 // What comes and goes leaves nothing behind. Not in parallel: it measures the heap.
 func TestTasksLeaveNothing(t *testing.T) {
 	before := heap()
-	s := memory.Sized(memory.TaskRecords(80), memory.TaskBytes(10*kilo)).Tasks()
+	s := memory.Sized(memory.Bounds{TaskRecords: 80, TaskBytes: 10 * kilo}).Tasks()
 	begin(t, s, "stays")
 	for i := range 50_000 {
 		r := record(fmt.Sprint(i))
@@ -251,9 +251,9 @@ func TestTasksLeaveNothing(t *testing.T) {
 
 func TestTaskBoundsBelowOne(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{0, -1, math.MinInt} {
-		begin(t, memory.Sized(memory.TaskRecords(n)).Tasks(), "a")
-		if err := memory.Sized(memory.TaskBytes(n)).Tasks().Create(t.Context(), record("a")); !errors.Is(err, memory.ErrFull) {
+	for _, n := range []int{-1, math.MinInt} {
+		begin(t, memory.Sized(memory.Bounds{TaskRecords: n}).Tasks(), "a")
+		if err := memory.Sized(memory.Bounds{TaskBytes: n}).Tasks().Create(t.Context(), record("a")); !errors.Is(err, memory.ErrFull) {
 			t.Errorf("a task in a byte: %v", err)
 		}
 	}
@@ -334,7 +334,7 @@ func TestTasksExpireInTheQuiet(t *testing.T) {
 // Where a list may go on is remembered of the last that are gone, an eighth of all.
 func TestTasksGoneAreBounded(t *testing.T) {
 	t.Parallel()
-	s := memory.Sized(memory.TaskRecords(80)).Tasks()
+	s := memory.Sized(memory.Bounds{TaskRecords: 80}).Tasks()
 	var ids []string
 	for i := range 30 {
 		ids = append(ids, fmt.Sprint(i))
@@ -390,7 +390,7 @@ func TestTaskBookkeepingIsBounded(t *testing.T) {
 	const total = 8 << 20
 	fill := func(name string, change func(r *task.Record, i int)) {
 		before := heap()
-		s, n := memory.Sized(memory.TaskBytes(total)).Tasks(), 0
+		s, n := memory.Sized(memory.Bounds{TaskBytes: total}).Tasks(), 0
 		var err error
 		for ; err == nil && n < 50_000; n++ { // terminal ones make room for ever
 			r := record(fmt.Sprint(n))
@@ -445,7 +445,7 @@ func TestTasksModel(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				m := &tasksModel{t: t, r: rand.New(rand.NewPCG(seed, 1)), s: memory.Sized(memory.TaskRecords(12), memory.TaskBytes(25*kilo)).Tasks()}
+				m := &tasksModel{t: t, r: rand.New(rand.NewPCG(seed, 1)), s: memory.Sized(memory.Bounds{TaskRecords: 12, TaskBytes: 25 * kilo}).Tasks()}
 				for range 2000 {
 					m.step()
 				}

@@ -25,6 +25,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve"
 	"github.com/kagami-mcp/kagami/framework/store/boltstore"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/framework/store/redisstore"
 )
 
@@ -84,7 +85,7 @@ func environment(ctx context.Context) ([]framework.AppOption, store, error) {
 	switch scheme, rest, _ := strings.Cut(url, ":"); scheme {
 	case "":
 	case "file":
-		kept, err = boltstore.Open(rest, boltstore.LeaseLife(lease), boltstore.LockWait(5*time.Second))
+		kept, err = boltstore.Open(rest, boltstore.Sized(memory.Bounds{LeaseLife: lease}), boltstore.LockWait(5*time.Second))
 	default:
 		kept, err = redisstore.Open(ctx, url, redisstore.LeaseLife(lease), redisstore.Sweep(sweep))
 	}

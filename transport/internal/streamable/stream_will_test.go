@@ -61,7 +61,7 @@ func TestWriterDied(t *testing.T) {
 	const note = `{"jsonrpc":"2.0","method":"notifications/x"}`
 	tests := map[string]struct {
 		plan transport.Plan
-		log  []memory.Option
+		log  memory.Bounds
 		sent []string // the client gets the first event only; of a client that polls that is the priming event
 		want []string // none: there is nothing to resume
 	}{
@@ -71,14 +71,14 @@ func TestWriterDied(t *testing.T) {
 		"killed after the answer":    {plan: polling, sent: []string{note, result}, want: []string{note, result}},
 		"killed after the refusal":   {plan: polling, sent: []string{refusal}, want: []string{refusal}},
 		"killed after the answers":   {plan: polling, sent: []string{batch}, want: []string{batch}},
-		"the log has no beginning":   {plan: resumable, log: []memory.Option{memory.StreamEvents(1)}, sent: []string{note}},
-		"the log has lost the event": {plan: polling, log: []memory.Option{memory.StreamEvents(1)}, sent: []string{note, note}},
+		"the log has no beginning":   {plan: resumable, log: memory.Bounds{StreamEvents: 1}, sent: []string{note}},
+		"the log has lost the event": {plan: polling, log: memory.Bounds{StreamEvents: 1}, sent: []string{note, note}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				d := newDying(t, tt.plan, memory.Sized(tt.log...), tt.sent...)
+				d := newDying(t, tt.plan, memory.Sized(tt.log), tt.sent...)
 				defer d.end()
 				d.store.dead.Store(true)
 				start, after := time.Now(), d.first
