@@ -44,6 +44,10 @@ func TestNew(t *testing.T) {
 			if compose, err := os.ReadFile(filepath.Join(dir, "compose.yaml")); err != nil || !strings.Contains(string(compose), "\n    stop_grace_period: 30s #") {
 				t.Errorf("compose.yaml: %v\n%s", err, compose)
 			}
+			readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
+			if named := strings.Contains(string(readme), "`.env`"); err != nil || named != strings.Contains(flags, "--auth") {
+				t.Errorf("README.md names .env: %v, %v", named, err)
+			}
 			noLeftovers(t, dir)
 			alignedComments(t, dir)
 			useNew(t, dir)

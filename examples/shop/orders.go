@@ -114,7 +114,16 @@ func (o *Orders) Place(ctx context.Context, in PlaceIn) (Order, error) {
 	if err != nil { // it is unknown whether money was paid: the order stays unpaid, and can be cancelled
 		return Order{}, fmt.Errorf("charging customer %d for order %d: %w", in.Customer, order.ID, err)
 	}
-	return o.paid(ctx, order, receipt)
+	paid, err := o.paid(ctx, order, receipt)
+	if errors.Is(err, sql.ErrNoRows) { // it was cancelled while it was charged, when there was no charge to refund
+		_, err = framework.Once(ctx, "refund", func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, o.payments.Refund(ctx, order.ID)
+		})
+		if err == nil {
+			err = framework.UserErrorf("Order %d was cancelled in the meantime. The money is refunded.", order.ID)
+		}
+	}
+	return paid, err
 }
 
 func (o *Orders) offer(ctx context.Context, in PlaceIn) (offer, error) {

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 type bank struct {
 	mu                sync.Mutex
 	charged, refunded map[int64]int // number of times by order
+	meanwhile         func()        // if set, called during Charge
 }
 
 func newBank() *bank { return &bank{charged: map[int64]int{}, refunded: map[int64]int{}} }
@@ -47,6 +48,9 @@ func (b *bank) Charge(_ context.Context, order int64, customer Customer, _ int64
 	defer b.mu.Unlock()
 	if customer.Name == "Alan Turing" {
 		return "", ErrDeclined
+	}
+	if b.meanwhile != nil {
+		b.meanwhile()
 	}
 	b.charged[order]++
 	return "receipt", nil
@@ -103,6 +107,22 @@ func TestPlaceAndCancel(t *testing.T) {
 			t.Errorf("charged %v, refunded %v", b.charged, b.refunded)
 		}
 	})
+}
+
+// TestCancelledDuringCharge: an order that is cancelled while the bank charges it is not paid for.
+func TestCancelledDuringCharge(t *testing.T) {
+	b, db := newBank(), (*sql.DB)(nil)
+	s := testkit.New(t, shop(t, b, fx.Populate(&db)))
+	b.meanwhile = func() {
+		if _, err := db.Exec(`UPDATE orders SET status = 'cancelled'`); err != nil {
+			t.Error(err)
+		}
+	}
+	s.OnElicit("Charge Ada Lovelace", true)
+	s.CallRaw("place_order", `{"customer":1,"sku":"sencha"}`).IsError().Mentions("refunded")
+	if b.charged[1] != 1 || b.refunded[1] != 1 {
+		t.Errorf("charged %v, refunded %v", b.charged, b.refunded)
+	}
 }
 
 func TestNoChargeWithoutConsent(t *testing.T) {

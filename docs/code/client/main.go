@@ -84,6 +84,10 @@ func (a *Agent) Tools(ctx context.Context) ([]protocol.Tool, error) {
 	select {
 	case <-a.stale:
 		if err := a.list(ctx); err != nil {
+			select {
+			case a.stale <- struct{}{}: // the next call tries again
+			default:
+			}
 			return nil, err
 		}
 	default:

@@ -98,6 +98,11 @@ func TestChangedTools(t *testing.T) {
 	}
 	s.RemoveTools("travel")
 	a.stale <- <-a.stale // wait for the change, and keep it
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if tools, err := a.Tools(ended); err == nil {
+		t.Errorf("%+v", tools)
+	}
 	if tools, err := a.Tools(t.Context()); err != nil || len(tools) != 1 {
 		t.Errorf("%+v, %v", tools, err)
 	}

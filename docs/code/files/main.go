@@ -8,6 +8,7 @@ import (
 	"image/draw"
 	"image/png"
 	"maps"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func (f *Files) Save(_ context.Context, in SaveIn) (framework.Link, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.data[in.Name] = in.Data
-	return framework.Link{URI: "file:///" + in.Name, Name: in.Name, Size: int64(len(in.Data))}, nil
+	return framework.Link{URI: "file:///" + url.PathEscape(in.Name), Name: in.Name, Size: int64(len(in.Data))}, nil
 }
 
 // FileRef has the variable of file:///{name}.
@@ -94,7 +95,7 @@ func (f *Files) Bundle(ctx context.Context, ref BundleIn) (framework.Content, er
 	if err != nil {
 		return nil, err
 	}
-	contents.URI = "file:///" + ref.Name
+	contents.URI = "file:///" + url.PathEscape(ref.Name)
 	return framework.Content{framework.Text("The file " + ref.Name + ":"), framework.Embedded{Contents: contents}}, nil
 }
 

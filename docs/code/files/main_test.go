@@ -16,6 +16,8 @@ func TestFiles(t *testing.T) {
 		s.CallRaw("save", `{"name":"notes.txt","data":"`+base64.StdEncoding.EncodeToString([]byte("Buy tea."))+`"}`).OK().Mentions("file:///notes.txt")
 		s.CallRaw("save", `{"name":"../notes.txt","data":""}`).IsError().Mentions("/name")
 		s.CallRaw("save", `{"name":"blob","data":"/wA="}`).OK()
+		link := s.CallRaw("save", `{"name":"50% off?#1.txt","data":"dGVh"}`).OK().Blocks()[0].(protocol.Link)
+		s.Read(link.URI).OK().Mentions("tea")
 		s.CallRaw("list", `{}`).OK().Mentions("notes.txt")
 		s.CallRaw("bundle", `{"name":"notes.txt"}`).OK().Mentions("Buy tea.")
 		s.Read("file:///notes.txt").OK().Mentions("Buy tea.")

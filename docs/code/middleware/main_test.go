@@ -57,6 +57,15 @@ func shop() *Shop {
 	return &Shop{Tenants: map[string]string{"ann": "acme"}, Prices: map[string]int{"tea": 450}}
 }
 
+// TestApproveWithoutHint: a tool without a hint is destructive, so the user is asked.
+func TestApproveWithoutHint(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, framework.New("a", "1").Use(Approve()).Add(
+		framework.Tool("wipe", func(context.Context, struct{}) (string, error) { return "wiped", nil })))
+	s.OnElicit("Really wipe?", false)
+	s.CallRaw("wipe", `{}`).IsError().Mentions("refused")
+}
+
 const refund = `{"order":"7","email":"bob@example.com"}`
 
 func TestChain(t *testing.T) {

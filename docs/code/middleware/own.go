@@ -42,7 +42,8 @@ func TenantFrom(ctx context.Context) string {
 func Approve() framework.Middleware {
 	return framework.OncePerCall(framework.OnToolCall("approve",
 		func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
-			if d := call.Component.Annotations.Destructive; d == nil || !*d {
+			a := call.Component.Annotations
+			if a.ReadOnly != nil && *a.ReadOnly || a.Destructive != nil && !*a.Destructive { // by default, a tool is destructive
 				return next(ctx, call)
 			}
 			sure, err := framework.Elicit[bool](ctx, "Really "+call.Name+"?", framework.Key("approve"))
