@@ -27,7 +27,6 @@ func RedactText(text string, hidden []string) string {
 		return hiddenText
 	}
 	// Find all secrets before replacing the first one. If two overlap, a part of one would remain.
-	// All must be found before the first is replaced: of two that overlap, a part would remain.
 	var ends []int // ends[i] is the end of a secret that begins at byte i, or 0
 	for _, secret := range hidden {
 		if len(secret) < leastHidden || len(secret) > len(text) {

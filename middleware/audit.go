@@ -107,7 +107,7 @@ func (l *auditLine) append(dst []byte, name string, b *framework.CallInfoLite) [
 	}
 	text("address", b.RemoteAddr)
 	text("method", l.call.Method)
-	text("name", bounded(name, maxAuditName))
+	text("name", jsontext.Clip(name, maxAuditName))
 	text("outcome", string(l.outcome))
 	if plain, ok := errors.AsType[*protocol.Error](l.err); ok {
 		dst = append(strconv.AppendInt(append(dst, `"code":`...), int64(plain.Code), 10), ',')

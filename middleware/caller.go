@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/framework"
 )
@@ -61,17 +60,6 @@ func host(addr string, ip netip.Addr) string {
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
-}
-
-// bounded cuts a text from a client to about most bytes, at the end of a character.
-func bounded(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "…"
 }
 
 // maxName bounds a URI, which a client has chosen. The names of tools and prompts come from the

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // LogOption configures Logging. Other packages cannot implement it.
@@ -144,7 +145,7 @@ func (l *logging) fields(ctx context.Context, call *framework.Call, outcome fram
 		fields = append(fields, zap.String("task", digest(lite.Task)))
 	}
 	if p := lite.Principal; p != nil {
-		fields = append(fields, zap.String("subject", bounded(p.Subject, maxName)))
+		fields = append(fields, zap.String("subject", jsontext.Clip(p.Subject, maxName)))
 	}
 	if lite.RemoteAddr != "" {
 		fields = append(fields, zap.String("address", lite.RemoteAddr))
@@ -153,7 +154,7 @@ func (l *logging) fields(ctx context.Context, call *framework.Call, outcome fram
 		fields = append(fields, zap.Stringer("trace", span.TraceID()), zap.Stringer("span", span.SpanID()))
 	}
 	if l.arguments && arguments != nil { // as one text, because members would create any number of fields in an index of the log
-		fields = append(fields, zap.String("arguments", bounded(string(arguments), maxArguments)))
+		fields = append(fields, zap.String("arguments", jsontext.Clip(string(arguments), maxArguments)))
 	}
 	if err != nil {
 		fields = append(fields, zap.String("error", l.redact.bounded(err.Error(), maxError, secrets)))

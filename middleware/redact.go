@@ -45,7 +45,7 @@ func (r *redactor) call(ctx context.Context, call *framework.Call, withArguments
 // bounded hides secrets in a text, and then cuts it. Cutting first could leave half a token, which
 // would not be recognized.
 func (r *redactor) bounded(text string, most int, secrets []string) string {
-	return bounded(r.text(bounded(text, maxRedacted), secrets), most)
+	return jsontext.Clip(r.text(jsontext.Clip(text, maxRedacted), secrets), most)
 }
 
 // maxRedacted bounds how much of one text, and of all arguments of a call, is searched for secrets.
@@ -120,7 +120,7 @@ func (r *redaction) member(name string, value []byte) {
 // quote writes a text up to the number of bytes that may still be searched. The rest is not
 // searched and must not be shown.
 func (r *redaction) quote(text string) {
-	text = bounded(text, r.left)
+	text = jsontext.Clip(text, r.left)
 	r.left = max(0, r.left-len(text))
 	r.dst = jsontext.Quote(r.dst, r.text(text, nil))
 }

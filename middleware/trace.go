@@ -141,7 +141,7 @@ func spanAttributes(ctx context.Context, call *framework.Call) []attribute.KeyVa
 	info := framework.Caller(ctx)
 	attrs := append(make([]attribute.KeyValue, 0, 12),
 		attribute.String(attrMethod, call.Method), attribute.String(attrRevision, info.Revision),
-		attribute.String(attrRequest, bounded(info.Request, maxName)), attribute.String(attrCall, call.ID))
+		attribute.String(attrRequest, jsontext.Clip(info.Request, maxName)), attribute.String(attrCall, call.ID))
 	add := func(key, value string) {
 		if value != "" {
 			attrs = append(attrs, attribute.String(key, value))
@@ -161,7 +161,7 @@ func spanAttributes(ctx context.Context, call *framework.Call) []attribute.KeyVa
 		add(attrSession, digest(info.Session))
 	}
 	if info.Principal != nil {
-		add(attrUser, bounded(info.Principal.Subject, maxName))
+		add(attrUser, jsontext.Clip(info.Principal.Subject, maxName))
 	}
 	add(attrAddress, info.RemoteAddr)
 	if info.Task != "" {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // answers are the answers from a file, or from the JSON of --answers.
@@ -119,7 +120,7 @@ func (a *answers) take(question string) (json.RawMessage, bool) {
 // file.
 func (a *answers) missing(question, example string) error {
 	return fmt.Errorf("%s has no answer left for this question of the server: %q\nAdd this to a list of answers: {\"match\": %s, \"answer\": %s}",
-		a.file, question, quote(question), example)
+		a.file, question, jsontext.Quote(nil, question), example)
 }
 
 func (a *answers) elicit(_ context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, error) {
@@ -143,7 +144,7 @@ func (a *answers) elicit(_ context.Context, q *client.ElicitRequest) (*client.El
 	case raw[0] == '{':
 		answer.Action = "accept"
 	case len(form.Fields) == 1:
-		answer.Action, raw = "accept", fmt.Appendf(nil, "{%s:%s}", quote(form.Fields[0].Name), raw)
+		answer.Action, raw = "accept", fmt.Appendf(nil, "{%s:%s}", jsontext.Quote(nil, form.Fields[0].Name), raw)
 	default:
 		return nil, fmt.Errorf(`%s: the answer to %q must be an object, "accept", "decline" or "cancel", not %s`, a.file, q.Message, raw)
 	}
@@ -208,7 +209,7 @@ func example(form *client.Form) string {
 			value = json.RawMessage(`""`)
 		}
 		if f.Required || f.Default == nil {
-			members = append(members, string(quote(f.Name))+": "+string(value))
+			members = append(members, string(jsontext.Quote(nil, f.Name))+": "+string(value))
 		}
 	}
 	return "{" + strings.Join(members, ", ") + "}"

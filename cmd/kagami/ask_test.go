@@ -18,6 +18,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // asks is a server of 2026-07-28 over HTTP. Its tool asks the questions of the test, and then
@@ -56,11 +57,11 @@ func askServer(t *testing.T, requests string) *asks {
 		case requests != "" && m.Params.InputResponses == nil:
 			result = `{"resultType":"input_required","requestState":"s","inputRequests":` + requests + `}`
 		case m.Method == "resources/read":
-			result = `{"resultType":"complete","ttlMs":0,"cacheScope":"private","contents":[{"uri":"a:b","text":` + string(quote(said)) + `}]}`
+			result = `{"resultType":"complete","ttlMs":0,"cacheScope":"private","contents":[{"uri":"a:b","text":` + string(jsontext.Quote(nil, said)) + `}]}`
 		case m.Method == "prompts/get":
-			result = `{"resultType":"complete","messages":[{"role":"user","content":{"type":"text","text":` + string(quote(said)) + `}}]}`
+			result = `{"resultType":"complete","messages":[{"role":"user","content":{"type":"text","text":` + string(jsontext.Quote(nil, said)) + `}}]}`
 		default:
-			result = `{"resultType":"complete","content":[{"type":"text","text":` + string(quote(said)) + `}]}`
+			result = `{"resultType":"complete","content":[{"type":"text","text":` + string(jsontext.Quote(nil, said)) + `}]}`
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)

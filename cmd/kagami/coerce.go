@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // toolArguments returns the arguments object of a call. args are one JSON object, or key=value
@@ -182,7 +182,7 @@ func (n *node) encodeObject(s *surface.Schema, path string) (json.RawMessage, er
 		if err != nil {
 			return nil, err
 		}
-		out = append(append(append(out, quote(name)...), ':'), value...)
+		out = append(append(append(out, jsontext.Quote(nil, name)...), ':'), value...)
 	}
 	return append(out, '}'), nil
 }
@@ -244,13 +244,13 @@ func coerce(s *surface.Schema, text, path string) (json.RawMessage, error) {
 	}
 	switch {
 	case s.Allows("string"):
-		return quote(text), nil
+		return jsontext.Quote(nil, text), nil
 	case s.Allows("array"):
 		return coerceList(s, text, kind, path)
 	case s.Allows("object"):
 		return nil, fmt.Errorf("%s wants a JSON object or dotted keys (%s.name=value)", path, path)
 	}
-	return quote(text), nil
+	return jsontext.Quote(nil, text), nil
 }
 
 // coerceList converts a text to a list. The items are the parts between commas, or one object.
@@ -301,13 +301,4 @@ func jsonKind(text string) string {
 		return "number"
 	}
 	return "integer"
-}
-
-// quote returns text as a JSON string, without the HTML escapes of json.Marshal.
-func quote(text string) json.RawMessage {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // encoding a string does not fail
-	return bytes.TrimRight(out.Bytes(), "\n")
 }

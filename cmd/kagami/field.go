@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // describeField prints what a field wants, with numbered choices.
@@ -127,12 +128,12 @@ func typed(f *client.Field, text string) (json.RawMessage, error) {
 		if text == `""` {
 			text = ""
 		}
-		return quote(text), nil
+		return jsontext.Quote(nil, text), nil
 	}
 	if jsonKind(text) != "" {
 		return json.RawMessage(text), nil
 	}
-	return quote(text), nil
+	return jsontext.Quote(nil, text), nil
 }
 
 // choice returns the choice with this value, title or number, in this order.
@@ -159,7 +160,7 @@ func several(f *client.Field, text string) (json.RawMessage, error) {
 	}
 	values := []json.RawMessage{}
 	for part := range strings.SplitSeq(text, ",") {
-		value, err := quote(strings.TrimSpace(part)), error(nil)
+		value, err := jsontext.Quote(nil, strings.TrimSpace(part)), error(nil)
 		if len(f.Choices) > 0 {
 			value, err = choice(f, strings.TrimSpace(part))
 		}

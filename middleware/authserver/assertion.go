@@ -10,11 +10,9 @@ import (
 	"github.com/MicahParks/jwkset"
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
-
-// assertionAlgorithms returns the algorithms of client assertions.
-func assertionAlgorithms() []string { return []string{"ES256", "EdDSA", "PS256", "RS256"} }
 
 // unverifiedIssuer returns the client that an assertion names. It is used only to look up the
 // client, and the assertion must be signed with that client's key.
@@ -68,7 +66,7 @@ func parseAssertion(c *Client, assertion string, keys []jwkset.JWK) (*jwt.Token,
 		set.Keys = append(set.Keys, key.Key())
 	}
 	claims := &jwt.RegisteredClaims{}
-	parser := jwt.NewParser(jwt.WithValidMethods(assertionAlgorithms()), jwt.WithIssuer(c.ID), jwt.WithSubject(c.ID),
+	parser := jwt.NewParser(jwt.WithValidMethods(proof.Algorithms()), jwt.WithIssuer(c.ID), jwt.WithSubject(c.ID),
 		jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithStrictDecoding())
 	t, err := parser.ParseWithClaims(assertion, claims, func(*jwt.Token) (any, error) { return set, nil })
 	return t, claims, err

@@ -234,11 +234,11 @@ func (s *Server) metadata() map[string]any {
 		"code_challenge_methods_supported": []string{"S256"},
 
 		"token_endpoint_auth_methods_supported":                    []string{methodNone, methodBasic, methodPost, methodKey},
-		"token_endpoint_auth_signing_alg_values_supported":         assertionAlgorithms(),
+		"token_endpoint_auth_signing_alg_values_supported":         proof.Algorithms(),
 		"revocation_endpoint_auth_methods_supported":               []string{methodNone, methodBasic, methodPost, methodKey},
-		"revocation_endpoint_auth_signing_alg_values_supported":    assertionAlgorithms(),
+		"revocation_endpoint_auth_signing_alg_values_supported":    proof.Algorithms(),
 		"introspection_endpoint_auth_methods_supported":            []string{methodBasic, methodPost, methodKey},
-		"introspection_endpoint_auth_signing_alg_values_supported": assertionAlgorithms(),
+		"introspection_endpoint_auth_signing_alg_values_supported": proof.Algorithms(),
 		"authorization_response_iss_parameter_supported":           true,
 	}
 	if len(scopes) > 0 {

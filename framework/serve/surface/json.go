@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // WriteJSON writes one indented JSON object. It has the server, the revision, the instructions, and
@@ -30,9 +31,9 @@ func (s *Surface) appendJSON(dst []byte) ([]byte, error) {
 	newest := all[len(all)-1]
 	dst = append(dst, `{"server":`...)
 	dst = newest.AppendImplementation(dst, &s.Server)
-	dst = append(append(dst, `,"revision":`...), quote(s.Revision)...)
+	dst = append(append(dst, `,"revision":`...), jsontext.Quote(nil, s.Revision)...)
 	if s.Instructions != "" {
-		dst = append(append(dst, `,"instructions":`...), quote(s.Instructions)...)
+		dst = append(append(dst, `,"instructions":`...), jsontext.Quote(nil, s.Instructions)...)
 	}
 	var err error
 	list := func(part Part, name string, n int, entry func(dst []byte, i int) ([]byte, error)) {
@@ -72,13 +73,4 @@ func (s *Surface) appendJSON(dst []byte) ([]byte, error) {
 		dst, err = s.Inside.append(dst)
 	}
 	return append(dst, '}'), err
-}
-
-// quote returns a JSON string. It cannot fail, because every string has a JSON form.
-func quote(text string) []byte {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text)
-	return bytes.TrimRight(out.Bytes(), "\n")
 }

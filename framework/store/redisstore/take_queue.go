@@ -115,12 +115,7 @@ func (l *takeQueue) enter(ctx context.Context, mine chan answer) error {
 func (l *takeQueue) leave(mine chan answer) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.Index(l.waiting, mine)
-	if i < 0 {
-		return false
-	}
-	l.waiting = slices.Delete(l.waiting, i, i+1)
-	return true
+	return taken(&l.waiting, mine)
 }
 
 // close answers all waiting Takes with ErrClosed. The reader ends with the store's context.
@@ -224,11 +219,16 @@ func (l *takeQueue) over(entry string) {
 func (l *takeQueue) isOver(entry string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.Index(l.ended, entry)
+	return taken(&l.ended, entry)
+}
+
+// taken removes v from list and reports whether it was there.
+func taken[T comparable](list *[]T, v T) bool {
+	i := slices.Index(*list, v)
 	if i < 0 {
 		return false
 	}
-	l.ended = slices.Delete(l.ended, i, i+1)
+	*list = slices.Delete(*list, i, i+1)
 	return true
 }
 
