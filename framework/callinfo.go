@@ -11,6 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/secretname"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -140,8 +141,9 @@ func OutputChecker(ctx context.Context) (check func(structured json.RawMessage) 
 	if err != nil {
 		return nil, err
 	}
+	wrapped := dialect.WrapsOutput(h.component.tool.OutputSchema)
 	return func(structured json.RawMessage) error {
-		result, err := d.AppendResult(nil, &protocol.CallToolResult{Structured: structured}, nil)
+		result, err := d.AppendResult(nil, &protocol.CallToolResult{Structured: structured, Wrapped: wrapped}, nil)
 		if err != nil {
 			return err
 		}

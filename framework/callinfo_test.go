@@ -343,8 +343,11 @@ func TestOutputCheckerOfRevisions(t *testing.T) {
 				return
 			}
 			good, bad := rawJSON(`["x"]`), rawJSON(`[1]`)
-			if call.Name == "nothing" {
+			switch call.Name {
+			case "nothing":
 				good, bad = rawJSON(`null`), rawJSON(`{"n":"1"}`)
+			case "open":
+				good, bad = rawJSON(`{"x":1}`), rawJSON(`{"x":2}`)
 			}
 			if err := check(good); err != nil {
 				t.Errorf("%s: %s with %s: %v", revision, call.Name, good, err)
@@ -360,11 +363,14 @@ func TestOutputCheckerOfRevisions(t *testing.T) {
 			) {
 				return nil, nil //nolint:nilnil // which is what is tested
 			}),
+			framework.Tool("open", func(context.Context, struct{}) (any, error) { return nil, nil }, //nolint:nilnil // as above
+				framework.OutputSchema(rawJSON(`{"enum":[{"x":1},null]}`))),
 		))
 		p := dial(t, s, revision)
 		p.tool("list", `{}`)
 		p.tool("nothing", `{}`)
-		if calls != 2 {
+		p.tool("open", `{}`)
+		if calls != 3 {
 			t.Errorf("%s: %d calls", revision, calls)
 		}
 	}

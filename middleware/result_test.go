@@ -100,12 +100,14 @@ func TestCheckOutput(t *testing.T) {
 			return &protocol.CallToolResult{IsError: true, Content: framework.Content{framework.Text("no")}}, nil
 		}))), "no"},
 		"no object": {framework.Tool("t", func(context.Context, struct{}) ([]int, error) { return nil, nil }), ""},
+		"any":       {framework.Tool("t", func(context.Context, struct{}) (any, error) { return map[string]any{"x": 1}, nil }), ""},
 	} {
 		s := build(t, quiet(framework.WithErrorDetail()).Use(middleware.CheckOutput()).Add(tt.tool))
 		for range 2 {
-			got := call(t.Context(), t, s, `{}`)
-			if got.Result.IsError != (tt.want != "") || !strings.Contains(got.text(), tt.want) {
-				t.Errorf("%s: %s, want %q", name, got.raw, tt.want)
+			for _, got := range []answer{call(t.Context(), t, s, `{}`), shake(t, s).call(t, `{}`)} {
+				if got.Result.IsError != (tt.want != "") || !strings.Contains(got.text(), tt.want) {
+					t.Errorf("%s: %s, want %q", name, got.raw, tt.want)
+				}
 			}
 		}
 	}
