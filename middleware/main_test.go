@@ -74,6 +74,8 @@ type answer struct {
 			Text string `json:"text"`
 		} `json:"content"`
 		State    string                     `json:"requestState"`
+		TaskID   string                     `json:"taskId"`
+		Status   string                     `json:"status"`
 		Requests map[string]json.RawMessage `json:"inputRequests"`
 	} `json:"result"`
 	Error *struct {
@@ -107,6 +109,19 @@ func request(ctx context.Context, t testing.TB, s *framework.Server, method, met
 	t.Helper()
 	frame := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s"_meta":{%s"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`,
 		lastID.Add(1), method, params, meta)
+	return send(ctx, t, s, frame)
+}
+
+// tasking is like request, from a client that declares tasks.
+func tasking(ctx context.Context, t testing.TB, s *framework.Server, method, params string) answer {
+	t.Helper()
+	return send(ctx, t, s, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`,
+		lastID.Add(1), method, params))
+}
+
+// send sends one frame and returns the answer.
+func send(ctx context.Context, t testing.TB, s *framework.Server, frame string) answer {
+	t.Helper()
 	x, err := s.Accept(ctx, []byte(frame))
 	if err != nil {
 		t.Fatalf("Accept(%s): %v", frame, err)

@@ -508,3 +508,30 @@ func TestRateLimitIsBounded(t *testing.T) {
 		t.Error("the wrong ones were forgotten")
 	}
 }
+
+// TestRateLimitOfTasksByAddress: tasks of clients without a principal are counted by address, as
+// their calls are, also on the node that takes them from the queue.
+func TestRateLimitOfTasksByAddress(t *testing.T) {
+	t.Parallel()
+	for _, queue := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var opts []framework.AppOption
+			if queue {
+				opts = append(opts, framework.WithStore(memory.New()))
+			}
+			s := build(t, quiet(opts...).Use(middleware.RateLimit(middleware.Rate{Events: 1, Per: time.Hour})).
+				Add(doing(nothing, framework.Task(framework.TaskOptional))))
+			if err := s.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for n, want := range []string{"completed", "completed", "failed"} {
+				ctx := from(t.Context(), fmt.Sprintf("192.0.2.%d:1", n%2), nil)
+				id := tasking(ctx, t, s, "tools/call", `"name":"t","arguments":{},`).Result.TaskID
+				time.Sleep(time.Minute)
+				if got := tasking(t.Context(), t, s, "tasks/get", fmt.Sprintf(`"taskId":%q,`, id)); got.Result.Status != want {
+					t.Errorf("task %d with queue %v: %s, want %s", n, queue, got.raw, want)
+				}
+			}
+		})
+	}
+}

@@ -157,7 +157,8 @@ func (c *Call) Header() http.Header {
 	return nil
 }
 
-// RemoteAddr returns the address of the client, or "" on carriers without addresses.
+// RemoteAddr returns the address of the client, or "" on carriers without addresses. In a task it is
+// the address of the client that created the task.
 func (c *Call) RemoteAddr() string {
 	if r := c.from().request; r != nil {
 		return r.RemoteAddr
@@ -165,7 +166,7 @@ func (c *Call) RemoteAddr() string {
 	if link := c.from().conn.link; link != nil {
 		return link.RemoteAddr
 	}
-	return ""
+	return c.from().addr
 }
 
 // Principal returns the authenticated caller, or nil.

@@ -54,6 +54,7 @@ type runInfo interface {
 type origin struct {
 	conn     *conn              // Engine.noConn in a task whose request had no session, or came to another node
 	request  *transport.Request // the HTTP request that carried the frame; nil on other carriers, and in tasks
+	addr     string             // address of the client; only in tasks, which have no request
 	id       jsonrpc.ID
 	dialect  *dialect.Dialect // nil: not known yet
 	session  *session         // nil on 2026-07-28 and before initialize

@@ -80,7 +80,7 @@ func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Rec
 		e: e, id: r.ID, h: h, policy: policy(h), from: x.origin,
 		ctx: ctx, cancel: cancel,
 	}
-	j.from.request = nil
+	j.from.request, j.from.addr = nil, x.call.RemoteAddr()
 	if x.conn.single { // the conn is in the memory of the exchange
 		j.from.conn = e.noConn
 	}

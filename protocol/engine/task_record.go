@@ -27,7 +27,7 @@ func (x *exchange) recorded(ctx context.Context, scopes []string) ([]byte, error
 		Revision: x.dialect.String(), Scopes: scopes, Method: x.method, Session: x.call.Session(), Params: msg.Params,
 	}
 	if x.conn.e.cfg.Queue != nil {
-		call.ID = x.id.Append(nil)
+		call.ID, call.Address = x.id.Append(nil), x.call.RemoteAddr()
 		if p := transport.PrincipalFrom(ctx); p != nil {
 			if call.Principal, err = taskrecord.RecordPrincipal(p); err != nil {
 				return nil, fmt.Errorf("engine: recording a task: %w", err)
@@ -78,7 +78,9 @@ func (e *Engine) jobOf(ctx context.Context, r *task.Record) (*job, error) {
 	call, err := taskrecord.ReadCall(r)
 	j := &job{
 		e: e, id: r.ID, policy: &TaskPolicy{},
-		from: origin{conn: e.noConn, id: call.RequestID(), dialect: call.Dialect(), snapshot: e.cfg.Catalog.Snapshot()},
+		from: origin{
+			conn: e.noConn, addr: call.Address, id: call.RequestID(), dialect: call.Dialect(), snapshot: e.cfg.Catalog.Snapshot(),
+		},
 	}
 	var who *transport.Principal // nil hides a principal in the context of Start
 	if call.Principal != nil {

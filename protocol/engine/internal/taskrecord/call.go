@@ -27,6 +27,7 @@ type Call struct {
 	Init      json.RawMessage `json:"init,omitempty"` // the parameters of the session's initialize
 	Level     protocol.Level  `json:"level,omitempty"`
 	Principal *Principal      `json:"principal,omitempty"`
+	Address   string          `json:"address,omitempty"` // of the client
 	Params    json.RawMessage `json:"params"`
 }
 
