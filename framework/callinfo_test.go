@@ -289,6 +289,7 @@ func TestOutcome(t *testing.T) {
 		{t.Context(), nil, &protocol.Error{Code: -1}, framework.OutcomeRejected},
 		{t.Context(), nil, protocol.Faultf(protocol.FaultMethodNotFound, "x"), framework.OutcomeRejected},
 		{t.Context(), nil, &protocol.Error{Code: protocol.CodeInternal}, framework.OutcomeFailed},
+		{t.Context(), nil, protocol.Faultf(protocol.FaultInternal, "x"), framework.OutcomeFailed},
 		{t.Context(), nil, errors.New("x"), framework.OutcomeFailed},
 		{t.Context(), nil, context.Canceled, framework.OutcomeFailed}, // somebody else's
 		{cancelled, nil, fmt.Errorf("x: %w", context.Canceled), framework.OutcomeCancelled},

@@ -20,9 +20,9 @@ import (
 var errAway = errors.New("the store is away")
 
 // filmed returns a started node that runs film as a task.
-func filmed(t *testing.T, store *memory.Store, h *hooks, film func(ctx context.Context) (string, error)) *framework.Server {
+func filmed(t *testing.T, store *memory.Store, h *hooks, film func(ctx context.Context) (string, error), steps ...framework.Middleware) *framework.Server {
 	t.Helper()
-	app := quiet(framework.WithStore(hooked{store, h}), framework.WithTaskWorkers(1))
+	app := quiet(framework.WithStore(hooked{store, h}), framework.WithTaskWorkers(1)).Use(steps...)
 	app.Add(framework.Tool("film", func(ctx context.Context, _ struct{}) (string, error) { return film(ctx) },
 		framework.Describe("d"), framework.Task(framework.TaskOptional)))
 	s := build(t, app)
@@ -54,13 +54,14 @@ func lateResult(t *testing.T, h *hooks, late time.Duration, fails error) {
 	bubble(t, func(t *testing.T) {
 		store := memory.Sized(memory.Bounds{LeaseLife: life})
 		var stopped, ended atomic.Int64 // time.Duration since the handler began
+		w := &witness{answer: func(result *framework.Result, err error) (*framework.Result, error) { return result, err }}
 		first := filmed(t, store, h, func(ctx context.Context) (string, error) {
 			began := time.Now()
 			context.AfterFunc(ctx, func() { stopped.Store(int64(time.Since(began))) })
 			time.Sleep(late)
 			ended.Store(int64(time.Since(began)))
 			return "stale", fails
-		})
+		}, w.step(framework.PhaseTrace))
 		p := dialTasks(t, first)
 		id := p.task("film", `{}`)
 		synctest.Wait()
@@ -80,6 +81,9 @@ func lateResult(t *testing.T, h *hooks, late time.Duration, fails error) {
 		}
 		if after := time.Duration(stopped.Load()); h.renew != nil && (after < life*2/3 || after > 2*life) {
 			t.Errorf("the handler was stopped %v after it began, with a lease of %v", after, life)
+		}
+		if seen := w.take(); h.renew != nil && (len(seen) != 1 || !strings.HasSuffix(seen[0], " pending")) {
+			t.Errorf("the run of the first worker is %q, though the call goes on elsewhere", seen)
 		}
 		if took := time.Duration(ended.Load()); took < late {
 			t.Errorf("the first worker ended after %v: nothing was late", took)

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/engine"
 )
 
 // Outcome is the result of a call in one word, for logs, metrics and audits. There are few
@@ -12,7 +13,8 @@ import (
 type Outcome string
 
 // The outcomes. OutcomePending is not final: the logical call continues in another round or as a
-// task, or the execution was only a replay check (WithReplayCheck).
+// task, its task runs again because a process stops, or the execution was only a replay check
+// (WithReplayCheck).
 const (
 	OutcomePending     Outcome = "pending"
 	OutcomeOK          Outcome = "ok"
@@ -34,18 +36,27 @@ const (
 // is OutcomeFailed.
 func OutcomeOf(ctx context.Context, result *Result, err error) Outcome {
 	h := callCtxFrom(ctx)
+	called := h != nil && h.call != nil
 	switch {
-	case errors.Is(err, ErrPending) || h != nil && h.call != nil && (h.call.Pending() || h.call.InReplayCheck()):
+	case called && h.call.Crashed():
+		return OutcomeFailed
+	case errors.Is(err, ErrPending) || called && (h.call.Pending() || h.call.InReplayCheck()):
+		return OutcomePending
+	case err == nil && result != nil && !isFailure(result):
+		return OutcomeOK
+	case called && errors.Is(context.Cause(ctx), engine.ErrShutdown) && h.call.WillRetry():
 		return OutcomePending
 	case err != nil:
 		return outcomeOfError(ctx, h, err)
 	case result == nil:
 		return OutcomeFailed
 	}
-	if tool, ok := result.Body.(*protocol.CallToolResult); ok && tool != nil && tool.IsError {
-		return OutcomeToolError
-	}
-	return OutcomeOK
+	return OutcomeToolError
+}
+
+func isFailure(result *Result) bool {
+	tool, ok := result.Body.(*protocol.CallToolResult)
+	return ok && tool != nil && tool.IsError
 }
 
 func outcomeOfError(ctx context.Context, h *callCtx, err error) Outcome {
@@ -105,6 +116,8 @@ func outcomeOfWire(err error) Outcome {
 			return OutcomeNotFound
 		case protocol.FaultMissingCapability:
 			return OutcomeUnsupported
+		case protocol.FaultInternal:
+			return OutcomeFailed
 		default:
 			return OutcomeRejected
 		}

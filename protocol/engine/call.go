@@ -157,8 +157,8 @@ func (c *Call) Header() http.Header {
 	return nil
 }
 
-// RemoteAddr returns the address of the client, or "" on carriers without addresses. In a task it is
-// the address of the client that created the task.
+// RemoteAddr returns the address of the client, or "" on carriers without addresses. In a task it
+// is the address of the client that created the task.
 func (c *Call) RemoteAddr() string {
 	if r := c.from().request; r != nil {
 		return r.RemoteAddr
@@ -321,8 +321,9 @@ func (c *Call) Task() string {
 // again for each answer.
 func (c *Call) Replays() bool { return c.Dialect.InputRounds() || c.Task() != "" }
 
-// WillRetry reports whether the handler runs again, in its task, if it returns an internal error now.
-// Errors of the client or the protocol never cause another run.
+// WillRetry reports whether the handler runs again, in its task, if it returns an internal error
+// now. Errors of the client or the protocol cause another run only while the process stops
+// (ErrShutdown): a task of a queue that has not succeeded then runs again elsewhere.
 func (c *Call) WillRetry() bool { return c.out.willRetry() }
 
 // guarded runs the handler and returns a panic as an error. Pending questions then take precedence

@@ -58,7 +58,7 @@ func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 		if c.returned.Load() {
 			return failedReplies(len(all), ErrCannotAsk)
 		}
-		if c.crashed.Load() != nil || c.detached.Load() {
+		if c.Crashed() || c.detached.Load() {
 			return failedReplies(len(all), ErrPending)
 		}
 		return c.newRound(&rounds.Journal{Call: c.ID()}).questions(all)
@@ -107,12 +107,16 @@ func (c *Call) Begin(ctx context.Context) error {
 }
 
 // Pending reports whether the result of the handler is ignored. It is if a question is pending, the
-// call was detached, or the outcome of an earlier execution is the answer. It also is if
-// Config.Performed or an unavailable store ended the execution.
+// call was detached, the outcome of an earlier execution is the answer, or another worker has the
+// task. It also is if Config.Performed or an unavailable store ended the execution.
 func (c *Call) Pending() bool {
 	r := c.round.Load()
-	return r != nil && r.pending() || c.crashed.Load() != nil || c.resumed.outcome() != nil || c.detached.Load()
+	return r != nil && r.pending() || c.Crashed() || c.resumed.outcome() != nil || c.detached.Load() || c.out != nil && c.out.lost()
 }
+
+// Crashed reports whether Config.Performed or an unavailable store ended the execution. The answer
+// is then an error.
+func (c *Call) Crashed() bool { return c.crashed.Load() != nil }
 
 // Detach makes the call a task, if it may become one and is not one yet. It then returns ErrPending:
 // the handler must return now, and will run again in the task, with the same answers and effects.

@@ -123,6 +123,9 @@ func (x *exchange) taskID() string { return "" }
 // willRetry implements outlet.
 func (x *exchange) willRetry() bool { return false }
 
+// lost implements outlet.
+func (x *exchange) lost() bool { return false }
+
 // notify implements outlet. If the call was answered, notify sends nothing.
 func (x *exchange) notify(ctx context.Context, p protocol.Params) {
 	room := x.conn.e.buffers.Take()

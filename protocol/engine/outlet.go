@@ -47,6 +47,8 @@ type runInfo interface {
 	taskID() string
 	// willRetry reports whether the handler runs again after an internal error.
 	willRetry() bool
+	// lost reports whether another worker has the task.
+	lost() bool
 }
 
 // origin is the request that a call came in. The executions of a task have the origin of the request

@@ -159,6 +159,9 @@ func (r *round) question(q *Question) (protocol.Result, error) {
 	if !r.call.canAsk(q.Params) {
 		return nil, ErrCannotAsk
 	}
+	if most := r.call.from().conn.e.cfg.MaxRounds; r.journal.Round >= most {
+		return nil, protocol.Faultf(protocol.FaultInternal, "the call has asked too often: in %d rounds", most)
+	}
 	r.open = append(r.open, asked)
 	r.filed = append(r.filed, protocol.InputRequest{Key: key, Params: q.Params})
 	return nil, ErrPending

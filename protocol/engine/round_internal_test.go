@@ -17,7 +17,7 @@ import (
 func TestEffectsWhileJournalIsTaken(t *testing.T) {
 	t.Parallel()
 	e := New(Config{})
-	c := (&job{e: e, id: "t", from: origin{conn: e.noConn, dialect: dialect.Handshake("")}}).unstarted(0).
+	c := (&job{e: e, id: "t", ctx: t.Context(), from: origin{conn: e.noConn, dialect: dialect.Handshake("")}}).unstarted(0).
 		call(nil, noMeta, &rounds.Journal{})
 	c.once.Store(replay.New(0))
 	const times = 500
@@ -53,7 +53,7 @@ func TestEffectsOfGoroutines(t *testing.T) {
 	e := New(Config{})
 	const goroutines = 4
 	for range 2000 {
-		c := (&job{e: e, id: "t", from: origin{conn: e.noConn, dialect: dialect.Handshake("")}}).unstarted(0).
+		c := (&job{e: e, id: "t", ctx: t.Context(), from: origin{conn: e.noConn, dialect: dialect.Handshake("")}}).unstarted(0).
 			call(nil, noMeta, &rounds.Journal{})
 		c.once.Store(nil)
 		var all sync.WaitGroup

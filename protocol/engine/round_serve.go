@@ -139,9 +139,6 @@ func (x *exchange) inputRequired(ctx context.Context, r *round, binding []byte) 
 	j := r.journal
 	j.Effects = x.call.effects().All()
 	j.Open, j.Round = r.open, j.Round+1
-	if j.Round > e.cfg.MaxRounds {
-		return nil, protocol.Faultf(protocol.FaultInternal, "the call has asked too often: in %d rounds", e.cfg.MaxRounds)
-	}
 	state, err := e.rounds.Seal(ctx, j, binding)
 	if err != nil {
 		return nil, err

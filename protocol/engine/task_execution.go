@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"runtime/debug"
 	"slices"
@@ -52,8 +51,17 @@ func (r *execution) source() *origin { return &r.from }
 // taskID implements outlet.
 func (r *execution) taskID() string { return r.id }
 
-// willRetry implements outlet.
-func (r *execution) willRetry() bool { return r.began < r.policy.Retries }
+// willRetry implements outlet. If the process stops, run leaves an interrupted task to the next
+// worker of the queue. Without a queue, the task is gone.
+func (r *execution) willRetry() bool {
+	if errors.Is(context.Cause(r.ctx), ErrShutdown) {
+		return r.lease
+	}
+	return r.began < r.policy.Retries
+}
+
+// lost implements outlet.
+func (r *execution) lost() bool { return errors.Is(context.Cause(r.ctx), errLost) }
 
 // notify implements outlet. It sends the notification to the session that created the task, if there
 // is one. 2026-07-28 has no such notifications, because listen streams must not carry them
@@ -274,10 +282,6 @@ func (r *execution) suspend(ctx context.Context, c *Call, returned error) {
 		r.e.failed(ctx, c, returned)
 	}
 	journal := r.journal(c, 1)
-	if most := r.e.cfg.MaxRounds; journal.Round > most {
-		r.fail(r.ctx, r.began, fmt.Errorf("engine: the task has asked in %d rounds", most))
-		return
-	}
 	filed, err := taskrecord.Questions(r.from.dialect, c.round.Load().filed)
 	if err != nil {
 		r.fail(r.ctx, r.began, err)
