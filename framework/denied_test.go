@@ -117,3 +117,18 @@ func TestWitnessThatPanicsIsLogged(t *testing.T) {
 		t.Errorf("logged %v", got)
 	}
 }
+
+// The URIs of a listen request are left out if the caller lacks their scopes. Nothing is refused,
+// so steps do not see it.
+func TestWitnessesOfListen(t *testing.T) {
+	t.Parallel()
+	w := &witness{answer: func(result *framework.Result, err error) (*framework.Result, error) { return result, err }}
+	s := build(t, quiet().Use(w.step(framework.PhaseTrace)).Add(framework.Resource("cards://1", text, framework.Scopes("cards"))))
+	p := dial(t, s, protocol.Rev20260728, as(&framework.Principal{Subject: "bob"}))
+	if !listens(p, `{"notifications":{"resourceSubscriptions":["cards://1","cards://1","cards://2"]}}`) {
+		t.Error("the request was refused")
+	}
+	if seen := w.take(); len(seen) > 0 {
+		t.Errorf("saw %q", seen)
+	}
+}

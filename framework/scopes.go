@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/transport"
 )
@@ -88,8 +89,11 @@ func witnessing(steps []Middleware, report faultFunc) Handler {
 // denied returns the answer to a caller who lacks scopes of e. It is a step-up challenge, or else
 // absent, which must be the same error as for a component that does not exist. The steps of
 // PhaseTrace see the call without its arguments, which were not decoded. Their results are ignored.
+// They do not see the URIs of a listen request, because it is not refused, or the lookups of
+// workers, because these are not calls.
 func (s *Server) denied(ctx context.Context, c *engine.Call, e *catalog.Entry, name string, absent error) error {
-	if b, ok := e.Handler.(*componentHandler); ok && b.witnesses != nil {
+	_, listens := c.Params.(*protocol.ListenParams)
+	if b, ok := e.Handler.(*componentHandler); ok && b.witnesses != nil && !listens && c.Task() == "" {
 		h := &callCtx{Context: ctx, server: s, call: c, component: b}
 		h.seen = Call{Method: methodName(c), Name: name, ID: c.ID(), Component: b.info}
 		_, err := guarded(h, b.witnesses, &h.seen)

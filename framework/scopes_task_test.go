@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -62,4 +63,25 @@ func TestTasksNeedTheScopesOfTheirTool(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWorkersAreNoCallers: a worker that may not see the tool of a task looks it up again and
+// again. Steps of PhaseTrace do not see that, because it is no call.
+func TestWorkersAreNoCallers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := &witness{answer: func(result *framework.Result, err error) (*framework.Result, error) { return result, err }}
+		all := nodes(t, 2, func(app *framework.App, node int) {
+			scopes := []string{"films", "new"}
+			app.Use(w.step(framework.PhaseTrace)).Add(framework.Tool("film", none, framework.Scopes(scopes[:node+1]...), framework.Task(framework.TaskOptional)))
+		})
+		p := dial(t, all[0], protocol.Rev20260728, withCaps(declares), ada(nil))
+		id := p.task("film", `{}`)
+		time.Sleep(10 * time.Second)
+		if got := p.get(id); got.Status != "working" {
+			t.Fatalf("the task is %s", got.Status)
+		}
+		if seen := w.take(); len(seen) > 0 {
+			t.Errorf("saw %q", seen)
+		}
+	})
 }
