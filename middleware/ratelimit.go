@@ -125,19 +125,10 @@ func (l *limiter) wrap(next framework.Handler) framework.Handler {
 		}
 		result, err := next(ctx, call)
 		if call.Round == 0 && lite.Task == "" && !lite.ReplayCheck && framework.OutcomeOf(ctx, result, err) == framework.OutcomePending {
-			l.counted(ctx, call.ID)
+			l.first(ctx, execution{call.ID, 0}) // it may continue as a task, which runs from the start again
 		}
 		return result, err
 	}
-}
-
-// counted records that the first round of a call was counted. The call waits for an answer and may
-// continue as a task, which runs from the start again. counted does not use ctx's cancellation,
-// because the question may have cancelled ctx.
-func (l *limiter) counted(ctx context.Context, id string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), awayPause)
-	defer cancel()
-	l.first(ctx, execution{id, 0})
 }
 
 // rounded rounds a duration up, for an error text.
@@ -171,7 +162,9 @@ const seenLife = time.Hour
 // first reports whether the execution was not seen before, and records it.
 func (l *limiter) first(ctx context.Context, e execution) bool {
 	if store := l.store(ctx); store != nil && l.asks() {
-		_, mine, err := store.Claim(ctx, l.key("seen", e.call, e.round), []byte{1}, seenLife)
+		asking, cancel := patient(ctx)
+		defer cancel()
+		_, mine, err := store.Claim(asking, l.key("seen", e.call, e.round), []byte{1}, seenLife)
 		if l.heard(ctx, err); err == nil {
 			return mine
 		}

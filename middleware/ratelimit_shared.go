@@ -45,7 +45,9 @@ func (l *limiter) takeShared(ctx context.Context, store claim.Store, who caller)
 	if !l.asks() {
 		return 0, false, errAway
 	}
-	after, ok, err = l.takeAt(ctx, store, key)
+	asking, cancel := patient(ctx)
+	defer cancel()
+	after, ok, err = l.takeAt(asking, store, key)
 	if l.heard(ctx, err); err == nil && !ok {
 		mine.empty = began.Add(after)
 	}
@@ -128,17 +130,22 @@ func (l *limiter) asks() bool {
 	if now.Before(l.away) {
 		return false
 	}
-	l.away = now.Add(2 * awayPause) // longer than Redis takes to fail
+	l.away = now.Add(patience)
 	return true
 }
 
+// patience is how long a call waits for the store. It is longer than Redis takes to fail.
+const patience = 2 * awayPause
+
+// patient returns the context to use the store with. It does not end with the call: if the call has
+// a shorter limit, or its client gives up, the error would show nothing about the store.
+func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), patience)
+}
+
 // heard records, from the error of a call to the store, whether the store answers. A store that is
-// full or has an unusable bucket does answer. If the call's context has ended, heard ignores its
-// error, which shows nothing about the store.
+// full or has an unusable bucket does answer.
 func (l *limiter) heard(ctx context.Context, err error) {
-	if err != nil && ctx.Err() != nil {
-		return
-	}
 	there := err == nil || errors.Is(err, errContended) || errors.Is(err, errUnreadable) || errors.Is(err, claim.ErrFull)
 	l.mu.Lock()
 	if l.away = (time.Time{}); !there {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/middleware"
 	"github.com/kagami-mcp/kagami/protocol/claim"
@@ -206,6 +207,28 @@ func TestRateLimitStoreStuckForOneCaller(t *testing.T) {
 		all.Wait()
 		if n := store.asked.Load(); waited.Load() >= n {
 			t.Errorf("%d calls waited, and the store was asked %d times", waited.Load(), n)
+		}
+	})
+}
+
+// TestRateLimitStoreStuckForHasty: calls with a limit below the time that the store takes to fail
+// find out, too, that it does not answer.
+func TestRateLimitStoreStuckForHasty(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{Store: memory.New().Claims(), takes: time.Millisecond}
+		s := build(t, quiet().Use(middleware.RateLimit(middleware.Rate{Events: 100_000, Per: time.Hour, Store: store})).
+			Add(doing(func(ctx context.Context) error { return ctx.Err() }, framework.Timeout(100*time.Millisecond))))
+		store.stuck.Store(true)
+		calls, failed := 0, 0
+		for begun := time.Now(); time.Since(begun) < 10*time.Second; calls++ {
+			if got := call(as(t.Context(), strconv.Itoa(calls)), t, s, `{}`); got.text() != "done" {
+				failed++
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := int(store.asked.Load()); n > 20 || failed > n || calls < 200 {
+			t.Errorf("%d of %d calls failed, and the store was asked %d times", failed, calls, n)
 		}
 	})
 }
