@@ -58,10 +58,9 @@ func Timeout(d time.Duration) framework.Middleware {
 // stopped reports whether the error may result from the end of the context. An error that a handler
 // means to show to its caller does not count and is passed on unchanged.
 func stopped(ctx context.Context, err error) bool {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return true
-	}
-	return framework.OutcomeOf(ctx, nil, err) == framework.OutcomeFailed
+	outcome := framework.OutcomeOf(ctx, nil, err)
+	retried := outcome == framework.OutcomePending && !errors.Is(err, framework.ErrPending) // by a task
+	return outcome == framework.OutcomeFailed || retried
 }
 
 // noun returns the kind of the component, for the error text.

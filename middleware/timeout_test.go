@@ -40,6 +40,10 @@ func TestTimeout(t *testing.T) {
 			<-ctx.Done()
 			return framework.UserErrorf("the archive is slow today")
 		}, "the archive is slow today"},
+		"its own error with the cause, late": {func(ctx context.Context) error {
+			<-ctx.Done()
+			return framework.UserErrorf("the archive is slow today: %w", ctx.Err())
+		}, "the archive is slow today: context deadline exceeded"},
 		"an error of no meaning, late": {func(ctx context.Context) error {
 			<-ctx.Done()
 			return errors.New("EOF")
@@ -85,6 +89,23 @@ func TestTimeoutOfALongerOne(t *testing.T) {
 		got := call(t.Context(), t, build(t, app), `{}`)
 		if !strings.Contains(got.text(), "longer than 1s") {
 			t.Errorf("answered %s, want the time of the inner one", got.raw)
+		}
+	})
+}
+
+// TestTimeoutInTask: a task that reached the limit fails with that error, also if it has retries
+// left.
+func TestTimeoutInTask(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		s := build(t, quiet().Use(middleware.Timeout(5*time.Second)).Add(doing(func(ctx context.Context) error {
+			runs++
+			<-ctx.Done()
+			return errors.New("EOF")
+		}, framework.Task(framework.TaskOptional, framework.Retry(1)))))
+		if got := shake(t, s).task(t); got.text() != "The tool took longer than 5s and was stopped." || runs != 1 {
+			t.Errorf("answered %s after %d runs", got.raw, runs)
 		}
 	})
 }
