@@ -77,11 +77,18 @@ func (c *cache) wrap(next framework.Handler) framework.Handler {
 		if framework.OutcomeOf(ctx, result, err) != framework.OutcomeOK || framework.CallerLite(ctx).Asked {
 			return result, err
 		}
-		if tool, ok := result.Body.(*protocol.CallToolResult); ok && sizeOf(tool) <= maxCached {
+		if tool, ok := result.Body.(*protocol.CallToolResult); ok && !quoted(tool) && sizeOf(tool) <= maxCached {
 			c.put(key, tool)
 		}
 		return result, err
 	}
+}
+
+// quoted reports whether the _meta of the result notes that the client sent all arguments as one
+// string. A call with the same arguments as an object must not get this note.
+func quoted(r *protocol.CallToolResult) bool {
+	repaired, _ := r.Meta["kagami/repaired"].([]string)
+	return slices.Contains(repaired, "")
 }
 
 func cacheable(call *framework.Call) bool {

@@ -177,3 +177,16 @@ func TestCacheIsItsOwn(t *testing.T) {
 		seen[got.text()] = true
 	}
 }
+
+// The note that all arguments came as one string is for that call only.
+func TestCacheOfQuotedArguments(t *testing.T) {
+	t.Parallel()
+	runs := 0
+	s := build(t, quiet().Use(middleware.Cache(time.Hour, 10)).Add(counting(&runs, framework.ReadOnly(), framework.Idempotent())))
+	if got := call(t.Context(), t, s, `"{}"`); !strings.Contains(got.raw, `"kagami/repaired":[""]`) {
+		t.Errorf("answered %s", got.raw)
+	}
+	if got := call(t.Context(), t, s, `{}`); got.text() == "" || strings.Contains(got.raw, "kagami/repaired") {
+		t.Errorf("answered %s", got.raw)
+	}
+}
