@@ -51,10 +51,24 @@ type audit struct {
 
 const outcomePanic framework.Outcome = "panic"
 
+var errPanicked = errors.New("a later step panicked")
+
+// panicked returns the outcome of a call if a later step has panicked. The call may continue
+// nevertheless, because a question is pending or its task runs again.
+func panicked(ctx context.Context) framework.Outcome {
+	if framework.OutcomeOf(ctx, nil, errPanicked) == framework.OutcomePending {
+		return framework.OutcomePending
+	}
+	return outcomePanic
+}
+
 func (a *audit) wrap(next framework.Handler) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
 		l := auditLine{call: call, began: call.Began(), outcome: outcomePanic}
 		defer func() { // deferred, because a call that panics is audited also; the engine recovers the panic
+			if l.outcome == outcomePanic {
+				l.outcome = panicked(ctx)
+			}
 			if l.outcome != framework.OutcomePending {
 				a.write(ctx, &l)
 			}

@@ -60,8 +60,8 @@ func TestTaskOfAStoppedProcessIsOneCall(t *testing.T) {
 	}
 }
 
-// TestStoppedTaskWithoutStore: without a store the task of a stopped process is gone, and its call is
-// over, also if it has retries left.
+// TestStoppedTaskWithoutStore: without a store the task of a stopped process is gone, and its call
+// is over, also if it has retries left.
 func TestStoppedTaskWithoutStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,4 +110,30 @@ func TestAuditWhileTheStoreIsAway(t *testing.T) {
 			t.Errorf("answered %s, audited %v", got.raw, lines)
 		}
 	})
+}
+
+// careless is a step that ignores the error of next in the first round, and panics.
+var careless = framework.Middleware{Name: "careless", Wrap: func(next framework.Handler) framework.Handler {
+	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+		result, err := next(ctx, call)
+		if call.Round == 0 {
+			_ = result.Body
+		}
+		return result, err
+	}
+}}
+
+// A step that panics while a question is pending does not end the call.
+func TestPanicsWhilePending(t *testing.T) {
+	t.Parallel()
+	app, logs := watched()
+	b, measured := &book{}, &meters{}
+	s := build(t, app.Use(middleware.Audit(b), middleware.MetricsWith(measured), middleware.Logging(), careless).Add(asking(1)))
+	got := again(t.Context(), t, s, call(t.Context(), t, s, `{}`), true)
+	if lines := b.take(t); got.text() != "done" || len(lines) != 1 || lines[0]["outcome"] != "ok" {
+		t.Errorf("answered %s, audited %v", got.raw, lines)
+	}
+	if entries := logs.FilterMessage("call").All(); len(entries) != 1 || len(measured.kept) != 1 {
+		t.Errorf("logged %v, measured %v", entries, measured.kept)
+	}
 }

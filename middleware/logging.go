@@ -100,6 +100,9 @@ func (l *logging) wrap(next framework.Handler) framework.Handler {
 		received := call.Arguments // an inner step may change them
 		outcome := outcomePanic
 		defer func() { // deferred, because a call that panics is logged also; the engine recovers the panic
+			if outcome == outcomePanic {
+				outcome = panicked(ctx)
+			}
 			l.write(ctx, call, received, outcome, err)
 		}()
 		result, err = next(ctx, call)

@@ -73,6 +73,9 @@ func (m *measuring) around(next framework.Handler) framework.Handler {
 		began := call.Began()
 		outcome := outcomePanic
 		defer func() { // deferred, because a call that panics is counted also; the engine recovers the panic
+			if outcome == outcomePanic {
+				outcome = panicked(ctx)
+			}
 			if outcome != framework.OutcomePending {
 				l := labels{call.Method, framework.CallerLite(ctx).Revision, outcome}
 				m.duration.Record(ctx, time.Since(began).Seconds(), m.options(l, call)...)
