@@ -79,6 +79,11 @@ func (m *member) completing(b *builder, complete entryCompleter) entryCompleter 
 	})
 	run, bound := compose(innermost, steps, m.broken(b)), m.handler
 	return func(ctx context.Context, c *engine.Call, p *protocol.CompleteParams) (*protocol.Completion, error) {
+		if bound.timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeoutCause(ctx, bound.timeout, errTimeout)
+			defer cancel()
+		}
 		h := &callCtx{Context: ctx, server: bound.server, call: c, component: bound}
 		h.seen = Call{Method: protocol.MethodOf(p), Name: bound.info.Name, Arguments: given(p), ID: c.ID(), Component: bound.info}
 		result, err := run(h, &h.seen)

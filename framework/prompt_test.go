@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -93,6 +94,24 @@ func TestPromptErrors(t *testing.T) {
 		if got := string(get("empty", `{}`).ok().Result); !json.Valid([]byte(got)) || len(get("empty", `{}`).names("messages", "role")) != 0 {
 			t.Errorf("no messages: %s", got)
 		}
+	})
+}
+
+// TestCompletionsHaveTheTimeout: the timeout of a prompt ends its completions, too.
+func TestCompletionsHaveTheTimeout(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		type in struct {
+			Code string `json:"code"`
+		}
+		s := build(t, quiet().Add(framework.Prompt("review", func(context.Context, in) (framework.Messages, error) { return nil, nil }, framework.Timeout(3*time.Second),
+			framework.Complete("code", func(ctx context.Context, _ string, _ map[string]string) ([]string, error) {
+				patience, cancel := context.WithTimeout(ctx, time.Minute)
+				defer cancel()
+				<-patience.Done()
+				return []string{"late"}, ctx.Err()
+			}))))
+		completions(dial(t, s, protocol.Rev20260728), `{"type":"ref/prompt","name":"review"}`, "code", "", "").mentions("The prompt took longer than 3s")
 	})
 }
 
