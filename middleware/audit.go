@@ -27,9 +27,11 @@ import (
 // secret, name is the template. Arguments and results are not written.
 //
 // The outcome is a framework.Outcome, or "panic" if a later step panicked. If the caller lacks
-// scopes, the outcome is "denied", even if the caller receives a different error. Code is the code of
-// a protocol.Error, such as 429; other errors have none. The duration covers only the last round. A
-// call whose client never answers a question has no line, because it is not over.
+// scopes, the outcome is "denied", even if the caller receives a different error. Code is the code
+// of a protocol.Error, such as 429; other errors have none. The duration covers only the last
+// round. A round that is refused and may be sent again has a line of its own. A call has no line if
+// its client never answers a question, if its task ends while it waits for an answer or a worker,
+// or if there are too many tasks or its state is too large.
 //
 // Audit writes each line with one Write, before the call is answered. Writes do not overlap, so w
 // may be a file opened for appending. If w blocks, all calls wait. If a write fails, the line is

@@ -57,7 +57,7 @@ func Approve() framework.Middleware {
 		}))
 }
 
-// Hide removes tools from the list, and answers calls of them as if the tools did not exist.
+// Hide removes tools from the list, and refuses calls of them as if the tools did not exist.
 func Hide(hidden func(ctx context.Context, tool framework.ComponentInfo) bool) []framework.Middleware {
 	return []framework.Middleware{
 		framework.OnList("hide", func(ctx context.Context, call *framework.Call, next framework.Next[[]framework.ComponentInfo]) ([]framework.ComponentInfo, error) {
