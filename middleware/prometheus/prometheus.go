@@ -117,6 +117,6 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, EnableOpenMetrics: true})
 }
 
-// Shutdown ends measuring; the page is then empty. Programs that end need not call it, because
-// nothing is buffered.
+// Shutdown ends measuring; the page then has no measurements of the provider. Programs that end
+// need not call it, because nothing is buffered.
 func (m *Metrics) Shutdown(ctx context.Context) error { return m.provider.Shutdown(ctx) }
