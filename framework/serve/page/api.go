@@ -160,13 +160,11 @@ type about struct {
 }
 
 func (p *Page) getServer(w http.ResponseWriter, r *http.Request) error {
-	ctx, cancel := context.WithTimeout(r.Context(), apiPatience)
-	defer cancel()
 	p.mu.Lock()
 	resting := p.session == nil && (p.state.Name == stateIdle || p.state.Name == stateLost)
 	p.mu.Unlock()
 	if resting {
-		_, _ = p.connected(ctx) // its error is the state
+		_, _ = p.connected(r.Context()) // its error is the state
 	}
 	number := p.events.number() // later changes come as events
 	a := p.about()

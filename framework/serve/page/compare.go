@@ -108,15 +108,15 @@ func (p *Page) postCompare(w http.ResponseWriter, r *http.Request) error {
 
 // once makes one call on a new connection.
 func (p *Page) once(ctx context.Context, rev protocol.Revision, o order, params json.RawMessage) side {
-	ctx, cancel := context.WithTimeout(p.calling(ctx), apiPatience)
-	defer cancel()
 	s, seen := side{Revision: rev.String()}, &exchange{method: o.Method}
 	session := &session{number: int(p.opened.Add(1)), chosen: rev.String()} // the list of frames also shows this connection
-	to, err := p.target(ctx, session)
+	to, err := p.target(session)                                            // may build the program
 	if err != nil {
 		s.Failed = p.explained(err).Message
 		return s
 	}
+	ctx, cancel := context.WithTimeout(p.calling(ctx), apiPatience)
+	defer cancel()
 	c, err := client.Connect(ctx, to, append(p.handlers(), client.Name("kagami-page", p.options.Client), client.Revisions(rev),
 		client.OnFrame(func(ctx context.Context, f client.Frame) {
 			session.received(f)

@@ -106,7 +106,8 @@ func (p *Page) reconnect(ctx context.Context, change func()) (*session, error) {
 	return p.connect(ctx)
 }
 
-// connect makes a connection. The caller holds connecting, and there is no connection.
+// connect makes a connection. The caller holds connecting, and there is no connection. The connection
+// may outlive ctx, because all browsers share it.
 func (p *Page) connect(ctx context.Context) (*session, error) {
 	p.setState(state{Name: stateConnecting})
 	p.wire.renewed()
@@ -114,11 +115,11 @@ func (p *Page) connect(ctx context.Context) (*session, error) {
 	if p.options.Authorize != nil {
 		patience = loginPatience
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	s := &session{number: int(p.opened.Add(1)), listens: make(chan struct{})}
-	ctx = p.calling(ctx)
-	to, err := p.target(ctx, s)
+	to, err := p.target(s) // may build the program, which has no limit
+	ctx, cancel := context.WithTimeout(p.calling(context.WithoutCancel(ctx)), patience)
+	defer cancel()
+	defer context.AfterFunc(p.life, cancel)()
 	if err == nil {
 		s.client, err = client.Connect(ctx, to, p.clientOptions(s)...)
 	}
@@ -152,12 +153,12 @@ func (p *Page) calling(ctx context.Context) context.Context {
 }
 
 // target returns the target for one connection to the server.
-func (p *Page) target(ctx context.Context, s *session) (client.Target, error) {
+func (p *Page) target(s *session) (client.Target, error) {
 	switch {
 	case p.options.Host != nil:
 		return client.InMemory(p.options.Host), nil
 	case p.options.Command != nil:
-		cmd, err := p.options.Command(ctx)
+		cmd, err := p.options.Command(p.life)
 		if err != nil {
 			return nil, err
 		}
@@ -176,7 +177,7 @@ func (p *Page) target(ctx context.Context, s *session) (client.Target, error) {
 		return p.bearer, nil
 	}
 	options := []client.HTTPOption{client.HTTPClient(&http.Client{Transport: seen}), client.BearerToken(bearer)}
-	if given, _ := bearer(ctx); given == "" && p.options.Authorize != nil {
+	if given, _ := bearer(p.life); given == "" && p.options.Authorize != nil {
 		options = append(options, p.options.Authorize)
 	}
 	for name, values := range p.options.Header {
@@ -258,6 +259,12 @@ func (p *Page) failed(s *session, err error) {
 	ended := s.client.Close()
 	if ended != nil && errors.Is(err, io.ErrUnexpectedEOF) {
 		err = ended // describes how the process has ended
+	}
+	p.mu.Lock()
+	current = p.session == nil && p.state.Name == stateConnected // no new connection was made during Close
+	p.mu.Unlock()
+	if !current {
+		return
 	}
 	p.setState(p.failure(s, err))
 	p.seek()
@@ -429,8 +436,8 @@ func (p *Page) rest() {
 	}
 	p.mu.Unlock()
 	if s != nil {
+		p.setState(state{Name: stateIdle}) // before Close, because a new connection may be made during it
 		_ = s.client.Close()
-		p.setState(state{Name: stateIdle})
 	}
 }
 

@@ -1,0 +1,119 @@
+package page_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kagami-mcp/kagami/framework/serve/page"
+)
+
+// isProgram names the variable that makes a process of this test a server on stdio.
+const isProgram = "KAGAMI_TEST_PROGRAM"
+
+func init() { //nolint:gochecknoinits // before the tests of a process that is no test
+	if os.Getenv(isProgram) != "" {
+		program()
+		os.Exit(0)
+	}
+}
+
+// program is a server on stdio with the tools stay and leave. A call of leave closes the output, and
+// the program ends a second later.
+func program() {
+	results := map[string]string{
+		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"program","version":"1"}}`,
+		"tools/list": `{"tools":[{"name":"stay","inputSchema":{"type":"object"}},{"name":"leave","inputSchema":{"type":"object"}}]}`,
+		"tools/call": `{"content":[{"type":"text","text":"still here"}]}`,
+	}
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ Name string }
+		}
+		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil {
+			continue
+		}
+		if m.Params.Name == "leave" {
+			_ = os.Stdout.Close()
+			time.Sleep(time.Second)
+			_, _ = os.Stderr.WriteString("gone")
+			return
+		}
+		answer := `"error":{"code":-32601,"message":"no"}`
+		if result, ok := results[m.Method]; ok {
+			answer = `"result":` + result
+		}
+		fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":%s,%s}\n", m.ID, answer)
+	}
+}
+
+// programs returns the options of a page that starts the program with the context that it gets.
+// started counts the programs. log gets their standard error.
+func programs(t *testing.T, log io.Writer) (o page.Options, started *atomic.Int64) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	started = &atomic.Int64{}
+	o.Command = func(ctx context.Context) (*exec.Cmd, error) {
+		cmd := exec.CommandContext(ctx, self)
+		cmd.Env, cmd.Stderr = append(os.Environ(), isProgram+"=1"), log
+		started.Add(1)
+		return cmd, nil
+	}
+	return o, started
+}
+
+// state returns the state of the connection.
+func (b *browser) state() string {
+	b.t.Helper()
+	var about struct{ State struct{ Name string } }
+	b.ask(http.MethodGet, "/api/server", "", &about)
+	return about.State.Name
+}
+
+// TestProgramOfContext: the context of Command ends with the page, not with the request or the attempt
+// to connect.
+func TestProgramOfContext(t *testing.T) {
+	t.Parallel()
+	o, _ := programs(t, nil)
+	b := opened(t, o)
+	b.ask(http.MethodGet, "/api/offers", "", nil)
+	if d := b.end(b.start(`{"method":"tools/call","name":"stay"}`)); d.Phase != "result" || b.state() != "connected" {
+		t.Errorf("state %s, call %+v", b.state(), d)
+	}
+}
+
+// TestConnectionDuringTheEnd: while a lost program ends slowly, a new connection is made. Its state
+// stays.
+func TestConnectionDuringTheEnd(t *testing.T) {
+	t.Parallel()
+	ends, log := io.Pipe()
+	o, started := programs(t, log)
+	b := opened(t, o)
+	b.ask(http.MethodGet, "/api/offers", "", nil)
+	b.end(b.start(`{"method":"tools/call","name":"leave"}`))
+	for started.Load() < 2 {
+		b.ask(http.MethodGet, "/api/offers", "", nil)
+	}
+	if _, err := ends.Read(make([]byte, 4)); err != nil { // the first program ends
+		t.Fatal(err)
+	}
+	for range 40 { // until the page has handled it
+		if name := b.state(); name != "connected" {
+			t.Fatalf("state %s after %d programs", name, started.Load())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
