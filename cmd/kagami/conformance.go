@@ -43,8 +43,8 @@ suite needs special tools in the server.`,
 
 // conformance checks the server at one revision after the other, each in a new session.
 func (a *cli) conformance(ctx context.Context, server []string) error {
-	if _, known := protocol.ParseRevision(a.revision); a.revision != "" && !known {
-		return usagef("--revision: got %q, want one of %s", a.revision, join(protocol.Revisions()))
+	if _, err := a.onlyRevision(); err != nil {
+		return err
 	}
 	if len(server) != 1 || !isURL(server[0]) { // build a package only once
 		program, cleanup, err := a.program(ctx, server)

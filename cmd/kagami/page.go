@@ -101,6 +101,9 @@ func (a *cli) servePage(ctx context.Context, shown *page.Page, listen string, op
 // pageOptions returns options that name the server. cleanup removes the programs that were built.
 func (a *cli) pageOptions(ctx context.Context, server []string) (o page.Options, cleanup func(), err error) {
 	o = page.Options{Client: version(), Where: strings.Join(server, " ")}
+	if o.Revision, err = a.onlyRevision(); err != nil {
+		return o, nil, err
+	}
 	if len(server) == 1 && isURL(server[0]) {
 		fields, err := a.fields()
 		if err != nil {

@@ -18,9 +18,11 @@ var pageAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?k=\w+`)
 // TestPage checks the page of a package until the command is stopped.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	about := aboutPage(t, everything)
-	if !strings.Contains(about, `"name":"everything"`) || !strings.Contains(about, `"carrier":"stdio"`) {
-		t.Errorf("the server is %s", about)
+	about := aboutPage(t, everything, "--revision", "2025-06-18")
+	for _, want := range []string{`"name":"everything"`, `"carrier":"stdio"`, `"revision":"2025-06-18"`} {
+		if !strings.Contains(about, want) {
+			t.Errorf("the server is %s, want %s", about, want)
+		}
 	}
 }
 
@@ -72,6 +74,7 @@ func TestPageUsage(t *testing.T) {
 		"page --open page_test.go":                                   "not a session",
 		"page --no-open --listen 0.0.0.0:0 " + everything:            "others can reach",
 		"page --no-open --header nonsense http://127.0.0.1:1/mcp":    "--header: want",
+		"page --no-open --revision x " + everything:                  `--revision: got "x", want one of`,
 		"page --no-open --listen nonsense http://127.0.0.1:1/mcp":    "want 127.0.0.1:PORT",
 		"page --no-open http://127.0.0.1:1/mcp http://127.0.0.1/mcp": "unexpected argument",
 	} {

@@ -99,6 +99,15 @@ func words(line string) ([]string, error) {
 	return out, nil
 }
 
+// onlyRevision returns the revision of --revision, or zero without the flag.
+func (a *cli) onlyRevision() (protocol.Revision, error) {
+	rev, ok := protocol.ParseRevision(a.revision)
+	if a.revision != "" && !ok {
+		return rev, usagef("--revision: got %q, want one of %s", a.revision, join(protocol.Revisions()))
+	}
+	return rev, nil
+}
+
 // session runs body with a client of the server, and then closes the client. A program that was
 // started ends with it.
 func (a *cli) session(
@@ -107,11 +116,11 @@ func (a *cli) session(
 	if a.timeout < 0 {
 		return usagef("--timeout must not be negative; 0 sets no limit")
 	}
-	if a.revision != "" {
-		rev, ok := protocol.ParseRevision(a.revision)
-		if !ok {
-			return usagef("--revision: got %q, want one of %s", a.revision, join(protocol.Revisions()))
-		}
+	rev, err := a.onlyRevision()
+	if err != nil {
+		return err
+	}
+	if !rev.IsZero() {
 		opts = append(opts, client.Revisions(rev))
 	}
 	questions, err := a.asker()

@@ -31,6 +31,8 @@ type Options struct {
 	Authorize client.HTTPOption // authorizes requests to URL if there is no Bearer; nil for no authorization. It must not use the HTTP client of the connection, which records
 	Transport http.RoundTripper // sends the requests to URL; nil means http.DefaultTransport
 
+	Revision protocol.Revision // offered alone until the user chooses another one; zero for the newest that both sides support
+
 	Start  []string               // the program and its arguments, for a client's configuration; nil if unknown
 	Where  string                 // where the server runs, for people; by default the URL or the command line
 	Inside func() *surface.Inside // what only the server's own process knows; nil for a server in another process
@@ -103,7 +105,7 @@ func New(o Options) (*Page, error) {
 
 func newPage(o Options) *Page {
 	o.Client = cmp.Or(o.Client, "devel") // the protocol requires a version
-	p := &Page{options: o, bearer: o.Bearer, level: "info", speaks: allSpoken(&o), guard: newGuard(), events: newEvents(), asked: newQuestions()}
+	p := &Page{options: o, bearer: o.Bearer, revision: o.Revision.String(), level: "info", speaks: allSpoken(&o), guard: newGuard(), events: newEvents(), asked: newQuestions()}
 	p.files = newFiles()
 	p.wire = newWire(func(last int) { p.events.add("frames", map[string]any{"last": last}) })
 	p.calls = newCalls()
