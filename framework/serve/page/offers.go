@@ -163,7 +163,7 @@ func (p *Page) remember(all *offers) {
 	secret := finding(all.Secrets)
 	p.mu.Lock()
 	before, tag := p.known, p.tag
-	p.known, p.tag, p.secret, p.secrets = names, all.Tag, secret, all.Secrets
+	p.offered, p.known, p.tag, p.secret, p.secrets = all, names, all.Tag, secret, all.Secrets
 	p.inputs, p.outputs = schemas(all.Tools, "inputSchema"), schemas(all.Tools, "outputSchema")
 	p.mu.Unlock()
 	if before != nil && tag != all.Tag {

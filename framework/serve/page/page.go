@@ -74,6 +74,7 @@ type Page struct {
 	speaks   map[string]bool            // by revision: whether the server has spoken or refused it; see learn
 	session  *session                   // nil if not connected
 	state    state                      // state of the connection, for the browser
+	offered  *offers                    // read last; nil before
 	tag      string                     // tag of the offers that were read last
 	secrets  []string                   // names of secret arguments
 	given    [][]byte                   // secret arguments of calls, as they stand between quotes

@@ -98,9 +98,14 @@ var errSaved = &apiError{http.StatusConflict, "this is a saved session: there is
 
 // getSession answers with the whole session as a file.
 func (p *Page) getSession(w http.ResponseWriter, r *http.Request) error {
-	all, err := p.offers(r.Context())
-	if err != nil {
-		return err
+	p.mu.Lock()
+	all := p.offered // also if the server has ended
+	p.mu.Unlock()
+	if all == nil {
+		var err error
+		if all, err = p.offers(r.Context()); err != nil {
+			return err
+		}
 	}
 	s := saved{Format: savedFormat, At: time.Now(), About: p.about(), Offers: all, Calls: p.calls.whole(), Frames: p.wire.whole()}
 	s.About.Start = nil // its arguments may be secrets

@@ -109,6 +109,23 @@ func quoted(t *testing.T, text string) string {
 	return string(out)
 }
 
+// TestSaveAfterTheEnd: the session of a server that has ended is saved.
+func TestSaveAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(nethttp.Handler(host(t)))
+	b := opened(t, page.Options{URL: server.URL})
+	b.ask(http.MethodGet, "/api/offers", "", nil)
+	id := b.start(`{"method":"tools/call","name":"add","arguments":{"a":1,"b":2}}`)
+	b.end(id)
+	server.CloseClientConnections()
+	server.Close()
+	b.end(b.start(`{"method":"ping"}`)) // the page notices the end
+	file := b.do(http.MethodGet, "/api/session", "", nil)
+	if file.status != http.StatusOK || !strings.Contains(file.body, id) {
+		t.Errorf("%d %s", file.status, file.body)
+	}
+}
+
 // TestOpenedFiles: a file that is no session is refused.
 func TestOpenedFiles(t *testing.T) {
 	t.Parallel()
