@@ -139,6 +139,18 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// TestQuestionBesideAWatch: a question belongs to the only call, also while a resource is watched.
+func TestQuestionBesideAWatch(t *testing.T) {
+	t.Parallel()
+	note := framework.Resource("a://note", func(context.Context) (string, error) { return "A note.", nil })
+	b := opened(t, page.Options{Host: host(t, asking(), note), Revision: protocol.Rev20250618})
+	b.start(`{"method":"resources/subscribe","name":"a://note"}`)
+	id := b.start(`{"method":"tools/call","name":"order","arguments":{"item":"tea"}}`)
+	if q := b.question(); q.Call != id {
+		t.Errorf("question %+v, want call %s", q, id)
+	}
+}
+
 // TestStop: a call that the user stops withdraws its question.
 func TestStop(t *testing.T) {
 	t.Parallel()

@@ -172,14 +172,14 @@ func (c *calls) busy() bool {
 	return c.running > 0
 }
 
-// onlyRunning returns the ID of the running call if there is exactly one, and "" otherwise. Before
-// 2026-07-28, a question does not identify its call.
+// onlyRunning returns the ID of the running call if there is exactly one, and "" otherwise. It does not
+// count watches. Before 2026-07-28, a question does not identify its call.
 func (c *calls) onlyRunning() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found := ""
 	for _, one := range c.byID {
-		if one.Phase != phaseSent {
+		if one.Phase != phaseSent || one.Method == protocol.MethodSubscribe { // a watch asks nothing
 			continue
 		}
 		if found != "" {
