@@ -56,6 +56,9 @@ func (p *Page) routes(own bool) http.Handler {
 		"POST /api/level":               p.postLevel,
 		"POST /api/key":                 p.postKey,
 	}
+	if !own {
+		api["POST /api/key"] = noKey
+	}
 	for pattern, handle := range api {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "no-store")
@@ -432,6 +435,11 @@ func (p *Page) getEvents(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
+}
+
+// noKey is postKey of a page behind the program's own login, which has no keys.
+func noKey(http.ResponseWriter, *http.Request) error {
+	return refuse(http.StatusNotFound, "this page needs no key: open its address in the other browser, and log in there")
 }
 
 // postKey answers with an address that has a new key, for another browser.

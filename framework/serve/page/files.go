@@ -103,7 +103,7 @@ func (p *Page) index(own bool) http.HandlerFunc {
 		switch {
 		case !own:
 			secret = p.guard.secret
-		case key == "":
+		case key == "", r.Method == http.MethodHead: // the key is for the request that gets the document
 		case p.guard.use(key):
 			secret = p.guard.secret
 			http.SetCookie(w, &http.Cookie{

@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"sync"
 	"time"
@@ -114,11 +115,8 @@ func loopbackHost(host string) bool {
 	if err != nil {
 		return false
 	}
-	switch name {
-	case "localhost", "127.0.0.1", "::1":
-		return true
-	}
-	return false
+	ip, err := netip.ParseAddr(name)
+	return name == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // sameOrigin reports whether a page of origin was loaded from this host.

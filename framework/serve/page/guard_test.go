@@ -17,6 +17,7 @@ func TestKeyIsGoodOnce(t *testing.T) {
 	t.Parallel()
 	b, address := served(t, page.Options{Host: host(t)})
 	path := strings.TrimPrefix(address, b.base)
+	(&browser{t: t, base: b.base}).do(http.MethodHead, path, "", nil) // does not use the key
 	b.open(address)
 	again := (&browser{t: t, base: b.base}).do(http.MethodGet, path, "", nil)
 	if body := again.body; again.status != http.StatusForbidden || strings.Contains(body, b.secret) || len(again.cookies) > 0 {
@@ -52,6 +53,8 @@ func TestStrangersAreRefused(t *testing.T) {
 		"a rebound name, the page":  {"GET", "/", map[string]string{"Host": "evil.example" + port}, 421},
 		"a host without port":       {"GET", "/api/server", map[string]string{"Host": "localhost"}, 421},
 		"localhost":                 {"GET", "/api/server", map[string]string{"Host": "localhost" + port}, 200},
+		"another loopback address":  {"GET", "/api/server", map[string]string{"Host": "127.0.0.2" + port}, 200},
+		"another machine":           {"GET", "/api/server", map[string]string{"Host": "192.0.2.1" + port}, 421},
 		"another origin":            {"GET", "/api/server", map[string]string{"Origin": "https://evil.example"}, 403},
 		"another port":              {"GET", "/api/server", map[string]string{"Origin": "http://127.0.0.1:1"}, 403},
 		"origin null":               {"POST", "/api/calls", map[string]string{"Origin": "null"}, 403},
@@ -127,6 +130,9 @@ func TestHandler(t *testing.T) {
 	var about struct{ Name string }
 	if b.ask(http.MethodGet, "/look/api/server", "", &about); about.Name != "calc" {
 		t.Errorf("the server is %+v", about)
+	}
+	if a := b.do(http.MethodPost, "/look/api/key", "{}", nil); a.status != http.StatusNotFound || !strings.Contains(a.body, "log in there") {
+		t.Errorf("a key: %d %s", a.status, a.body)
 	}
 	_, rest, _ = strings.Cut(text, `src="`)
 	script, _, _ := strings.Cut(rest, `"`)
