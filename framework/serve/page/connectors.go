@@ -57,7 +57,7 @@ func connect(c *clients.Program, s *clients.Server, system string) connector {
 	home := strings.NewReplacer("$HOME", "~", "$CONFIG", "~/.config", "$APPDATA", "%APPDATA%")
 	one := connector{Client: c.Title, Where: home.Replace(c.Path(system)), Text: c.Text(s), Link: c.Link(s)}
 	if strings.HasPrefix(one.Where, "%") {
-		one.Where = strings.ReplaceAll(one.Where, "/", `\\`)
+		one.Where = strings.ReplaceAll(one.Where, "/", `\`)
 	}
 	switch {
 	case c.Name == "claude-code" && s.URL != "":

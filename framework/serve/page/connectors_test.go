@@ -10,6 +10,25 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/page"
 )
 
+// TestPathsOnWindows: a path on Windows has single backslashes.
+func TestPathsOnWindows(t *testing.T) {
+	t.Parallel()
+	saved := shows(t, session(t, `{"os":"windows"}`))
+	if text := saved.do(http.MethodGet, "/api/connectors", "", nil).body; !strings.Contains(text, `"%APPDATA%\\Claude\\claude_desktop_config.json"`) { // in JSON
+		t.Error(text)
+	}
+}
+
+// session opens a saved session with this description of its server.
+func session(t *testing.T, about string) *page.Page {
+	t.Helper()
+	p, err := page.Open(strings.NewReader(`{"kagamiPage":1,"about":` + about + `,"offers":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // TestConnectors checks what the page tells people to add to their client programs.
 func TestConnectors(t *testing.T) {
 	t.Parallel()

@@ -111,7 +111,13 @@ func (p *Page) asClient(c *call) string {
 	}
 	to := fmt.Sprintf("client.Command(exec.Command(%s))", strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%#v", program), "[]string{"), "}"))
 	if p.options.URL != "" {
-		to = fmt.Sprintf("client.HTTP(%s)", strconv.Quote(redacted(p.options.URL)))
+		p.mu.Lock()
+		token := ""
+		if p.bearer != "" {
+			token = `, client.BearerToken(func(context.Context) (string, error) { return os.Getenv("KAGAMI_BEARER"), nil })`
+		}
+		p.mu.Unlock()
+		to = fmt.Sprintf("client.HTTP(%s%s)", strconv.Quote(redacted(p.options.URL)), token)
 	}
 	var request string
 	switch c.Method {

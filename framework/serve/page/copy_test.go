@@ -232,6 +232,22 @@ func TestCopiedTexts(t *testing.T) {
 	}
 }
 
+// TestCopiedToken: the copy as Go code reads the token of a server from the environment, as the other
+// copies do.
+func TestCopiedToken(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(nethttp.Handler(host(t)))
+	t.Cleanup(server.Close)
+	b := opened(t, page.Options{URL: server.URL, Bearer: "sesame"})
+	copied := b.do(http.MethodGet, "/api/calls/"+b.start(`{"method":"ping"}`)+"/copy/client", "", nil).body
+	if !strings.Contains(copied, `os.Getenv("KAGAMI_BEARER")`) || strings.Contains(copied, "sesame") {
+		t.Error(copied)
+	}
+	if _, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nfunc f() error {\n"+copied+"return nil }", 0); err != nil {
+		t.Errorf("%v\n%s", err, copied)
+	}
+}
+
 // TestCopiedRequests: each kind of call is copied as the Go code that makes it.
 func TestCopiedRequests(t *testing.T) {
 	t.Parallel()
