@@ -56,14 +56,14 @@ async function seat() {
 }
 
 // follow calls on for each event, for ever. After a break it goes on where it was; down is called
-// when the stream breaks, and up when it is there again. A tab without a seat asks each second.
+// when the stream breaks, and up when it is there again. Later events wait for up. A tab without a seat asks each second.
 export async function follow(after, on, down, up) {
   let streams = false;
   for (let pause = 250; ; pause = Math.min(2 * pause, 4000)) {
     try {
       streams ||= await seat();
       const response = await ask('GET', `events?after=${after}${streams ? '' : '&once=1'}`);
-      up();
+      await up(); // before the events that come meanwhile
       pause = 250;
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       for (let rest = ''; ;) {
@@ -75,7 +75,8 @@ export async function follow(after, on, down, up) {
           if (!line) continue;
           const event = JSON.parse(line);
           after = event.seq;
-          on(event, () => parse(line));
+          const done = on(event, () => parse(line));
+          if (event.kind === 'missed') await done;
         }
       }
       if (!streams) { await wait(1000); continue; }

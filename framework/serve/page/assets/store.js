@@ -69,16 +69,17 @@ export const readOffers = oneAtATime(async () => {
   }
 });
 
-async function readFrames() {
-  const after = store.frames.at(-1)?.n ?? 0;
+// readFrames reads the new frames. Over HTTP a frame gets its status later: the reading begins with the
+// first of the last 50 frames that has none.
+async function readFrames(from) {
+  const open = store.about?.carrier === 'HTTP' ? store.frames.slice(-50).find(f => f.sent && !f.http) : undefined;
+  const after = from ?? (open ? open.n - 1 : store.frames.at(-1)?.n ?? 0);
   const found = await getJSON('frames?after=' + after).catch(() => []);
-  const known = store.frames.at(-1)?.n ?? 0;
-  const news = found.filter(f => f.n > known);
-  if (news.length) change({ frames: [...store.frames, ...news].slice(-10000) });
-  if (found.length === 500) await readFrames();
+  if (found.length) change({ frames: [...store.frames.filter(f => f.n <= after), ...found].slice(-10000) });
+  if (found.length === 500) await readFrames(found.at(-1).n);
 }
 
-const frames = oneAtATime(readFrames);
+const frames = oneAtATime(() => readFrames());
 
 // callOf and questionOf keep what came from the user and from the server exactly as it is.
 const callOf = exact => ({ ...plainOf(exact), arguments: exact.get('arguments') ?? new Map() });
@@ -139,7 +140,7 @@ const handlers = {
     toast('Updated: ' + e.uri);
     document.dispatchEvent(new CustomEvent('updated', { detail: e }));
   },
-  missed: () => everything(),
+  missed: () => everything().catch(() => {}),
 };
 
 export async function start() {
@@ -154,7 +155,7 @@ export async function start() {
   follow(after, (e, exact) => handlers[e.kind]?.(e, exact), e => e ? change({ locked: true }) : change({ down: true }), () => {
     if (!store.down) return;
     change({ down: false });
-    everything();
+    return everything().catch(() => {}); // the next event, or the next break, reads again
   });
 }
 

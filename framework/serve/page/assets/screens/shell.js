@@ -111,7 +111,7 @@ const commands = s => [
   { name: 'Keep these calls as a set', note: 'tool', run: () => document.dispatchEvent(new Event('keep')) }, { name: 'Open a set of calls', note: 'tool', run: sets.open },
   { name: 'Save the session', note: 'page', run: saveSession },
   { name: 'Reconnect', note: 'server', run: () => connect({}) },
-  { name: 'A key for another browser', note: 'page', run: async () => { const { address } = await (await ask('POST', 'key', {})).json(); change({ address }); } },
+  { name: 'A key for another browser', note: 'page', run: () => ask('POST', 'key', {}).then(async answer => change(await answer.json())).catch(e => toast(e.message)) },
   { name: 'Dark or light', note: 'page', run: themes.flip }, { name: 'All keys', note: '?', run: () => change({ keys: true }) },
 ];
 

@@ -1,0 +1,125 @@
+package browser_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/serve/page"
+	"github.com/kagami-mcp/kagami/transport/nethttp"
+)
+
+// TestQuestionDuringReading: a question that comes while the page reads its state after a break is shown.
+func TestQuestionDuringReading(t *testing.T) {
+	b := newTab(t)
+	b.atStart(`const plain = window.plain = window.fetch;
+		window.fetch = async (address, options = {}) => {
+			const abort = new AbortController();
+			if (window.go && address === 'api/offers') window.readOn = true;
+			const response = await plain(address, { ...options, signal: abort.signal });
+			if (address.startsWith('api/events')) window.stream = abort;
+			if (window.cut && address === 'api/questions') await new Promise(go => { window.go = go; });
+			return response;
+		}`)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "order")
+	b.until(func() bool { return b.eval("typeof window.stream") == "object" }, func() string { return "no events" })
+	b.eval("window.cut = true, stream.abort()")
+	b.until(func() bool { return b.eval("typeof window.go") == "function" }, func() string { return "the page does not read its state" })
+	asks := `(async (method, path, body) => (await plain('api/' + path, { method, body, headers: { 'Kagami-Page': localStorage.getItem('kagami-secret') } })).text())`
+	b.eval(asks + `('POST', 'calls', '{"method":"tools/call","name":"order","arguments":{"item":"tea"}}')`)
+	b.until(func() bool { return b.eval(asks+`('GET', 'questions')`) != "[]\n" }, func() string { return "the server asks nothing" })
+	time.Sleep(200 * time.Millisecond) // the event reaches the browser
+	b.eval("window.go()")
+	b.until(func() bool { return b.eval("window.readOn") == "true" }, func() string { return "the page does not go on" })
+	b.sees(".asks", "Order tea for")
+}
+
+// TestStatusOnWire: a request that takes long gets its HTTP status, too.
+func TestStatusOnWire(t *testing.T) {
+	slow := framework.Tool("slow", func(context.Context, none) (string, error) {
+		time.Sleep(500 * time.Millisecond)
+		return "It was slow.", nil
+	}, framework.Describe("Takes long."), framework.ReadOnly())
+	server, err := framework.New("slow", "1.0").Add(slow).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := httptest.NewServer(nethttp.Handler(server))
+	t.Cleanup(site.Close)
+	b := newTab(t)
+	b.open(serve(t, page.Options{URL: site.URL}))
+	b.sees(".live", "connected")
+	b.eval(`fetch('api/calls', { method: 'POST', body: '{"method":"tools/call","name":"slow"}', headers: { 'Kagami-Page': localStorage.getItem('kagami-secret') } }).then(() => { location.hash = '#/wire'; })`)
+	b.sees(".axis", "result of tools/call")
+	requests := `[...document.querySelectorAll('.say.l')].filter(e => e.innerText.includes('tools/call')).map(e => e.innerText.includes('HTTP 200')).join()`
+	b.until(func() bool { return b.eval(requests) == "true" }, func() string { return "a request has no status:\n" + b.text(".axis") })
+}
+
+// TestNoKeyBehindLogin: a page behind the login of a program explains why it gives no key.
+func TestNoKeyBehindLogin(t *testing.T) {
+	p, err := page.New(specimen(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/look/", http.StripPrefix("/look", p.Handler()))
+	site := httptest.NewServer(mux)
+	t.Cleanup(func() { _ = p.Close(); site.Close() })
+	b := newTab(t)
+	b.open(site.URL + "/look/")
+	b.sees(".live", "connected")
+	b.keys("k", input.ModifierCtrl)
+	b.fill(".pal input", "another")
+	b.keys(kb.Enter)
+	b.sees(".toast", "this page needs no key")
+	b.mu.Lock()
+	b.faults = nil // the answer has status 404
+	b.mu.Unlock()
+}
+
+// TestDefaultDate: a field for a date has no placeholder, so its label has the default.
+func TestDefaultDate(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "plan", `{"type":"object","properties":{"day":{"type":"string","format":"date","default":"2026-07-28"}}}`)))
+	b.click(".rail a", "plan")
+	b.sees("[id='f_day-l']", "2026-07-28 is the default")
+}
+
+// TestNamedVariables: a template expands {;a,b} with the names of the variables (RFC 6570).
+func TestNamedVariables(t *testing.T) {
+	server, err := framework.New("maps", "1.0").Add(framework.ResourceTemplate("maps://tile{;x,y}",
+		func(_ context.Context, in struct {
+			X string `uri:"x"`
+			Y string `uri:"y"`
+		},
+		) (string, error) {
+			return "The tile at " + in.X + ", " + in.Y + ".", nil
+		}, framework.Name("tile"), framework.Describe("A tile."))).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTab(t)
+	b.open(serve(t, page.Options{Host: server, Where: "./maps"}))
+	b.click(".rail a", "tile")
+	b.fill("#v-x", "1")
+	b.fill("#v-y", "2")
+	b.keys(kb.Enter)
+	b.sees("h1", "maps://tile;x=1;y=2")
+	b.sees("[aria-label='What the server says']", "The tile at 1, 2.")
+}
+
+// TestLogOfThisTab: messages that came before the tab was opened are not in its log, and it does not
+// deny them.
+func TestLogOfThisTab(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.eval("location.hash = '#/log'")
+	b.sees("main", "The server has logged nothing since this tab was opened.")
+}
