@@ -18,7 +18,7 @@ export function Field({ name, label: shown, schema, root, value, onChange, requi
   const hint = text(p.schema, 'description');
   const fallback = p.schema.get('default');
   const example = Array.isArray(p.schema.get('examples')) ? p.schema.get('examples')[0] : undefined;
-  const words = seen([p.words, required ? 'required' : '', p.nullable ? 'or null' : '', text(p.schema, 'x-mcp-header') && `also sent as header Mcp-Param-${text(p.schema, 'x-mcp-header')}`].filter(Boolean).join(', '));
+  const words = seen([p.words, required ? 'required' : '', p.nullable ? 'or null' : '', text(p.schema, 'x-mcp-header') && `also sent as header Mcp-Param-${text(p.schema, 'x-mcp-header')}`, p.input === 'date' && fallback !== undefined && `${bare(fallback)} is the default`].filter(Boolean).join(', '));
   const grouped = ['object', 'array', 'map', 'union', 'tuple'].includes(p.kind) || p.kind === 'choice' && p.choices.length <= 5 || p.kind === 'boolean';
   const described = [hint && id + '-h', fault && id + '-e'].filter(Boolean).join(' ') || undefined;
   const props = { p, root, value, onChange, id, path, faults, depth, required, described, invalid: fault ? 'true' : undefined, fallback, example, complete, room };

@@ -13,7 +13,7 @@ const expand = (template, values) => template.replace(/\{([+#/?&.;]?)([^}]*)\}/g
   const all = names.split(',').map(n => n.replace(/\*|:\d+$/g, '')).filter(n => values.get(n));
   const one = n => operator === '+' || operator === '#' ? encodeURI(values.get(n)) : encodeURIComponent(values.get(n));
   if (!all.length) return '';
-  if (operator === '?' || operator === '&') return operator + all.map(n => `${n}=${one(n)}`).join('&');
+  if (['?', '&', ';'].includes(operator)) return operator + all.map(n => `${n}=${one(n)}`).join(operator === ';' ? ';' : '&');
   return (['', '+'].includes(operator) ? '' : operator) + all.map(one).join(operator === '/' || operator === '.' ? operator : ',');
 });
 const variables = template => [...template.matchAll(/\{[+#/?&.;]?([^}]*)\}/g)].flatMap(m => m[1].split(',')).map(n => n.replace(/\*|:\d+$/g, ''));

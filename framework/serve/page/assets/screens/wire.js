@@ -61,6 +61,6 @@ function Text({ text }) {
 export function Logs() {
   const s = useStore();
   return html`<div class="pad"><h1>Log</h1>${s.about?.can.includes('logging') && html`<label class="row">From level <select class="pick" onChange=${e => setLevel(e.target.value)}>${s.about.levels.map(l => html`<option value=${l} selected=${l === s.about.level}>${l}</option>`)}</select></label>`}
-    ${s.logs.length === 0 ? html`<div class="empty"><p>The server has logged nothing yet.</p></div>` : html`<button class="btn t" onClick=${() => change({ logs: [] })}>Clear</button>
+    ${s.logs.length === 0 ? html`<div class="empty"><p>The server has logged nothing since this tab was opened.</p></div>` : html`<button class="btn t" onClick=${() => change({ logs: [] })}>Clear</button>
     <div class="scroll" tabindex="0" role="region" aria-label="Log messages"><table class="data"><thead><tr><th>Time</th><th>Level</th><th>Logger</th><th>Data</th></tr></thead><tbody>${s.logs.slice(-200).map(l => html`<tr><td class="num">${new Date(l.at).toLocaleTimeString('en-GB')}</td><td>${seen(l.params?.level ?? '')}</td><td>${seen(l.params?.logger ?? '')}</td><td class="mono wrapped">${seen(typeof l.params?.data === 'string' ? l.params.data : JSON.stringify(l.params?.data))}</td></tr>`)}</tbody></table></div>`}</div>`;
 }
