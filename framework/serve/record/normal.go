@@ -125,7 +125,7 @@ func (n *normal) collect(member string, c cover, v any) {
 
 // jsonIn decodes a text that is a JSON object or array.
 func jsonIn(text string) (v any, ok bool) {
-	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
+	if begin := strings.TrimLeft(text, " \t\r\n"); !strings.HasPrefix(begin, "{") && !strings.HasPrefix(begin, "[") {
 		return nil, false
 	}
 	v, err := decodeAny([]byte(text))

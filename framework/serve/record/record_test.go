@@ -17,6 +17,7 @@ func TestWriteAndRead(t *testing.T) {
 		{Text: []byte(`{"id":1,"result":{"taskId":"b2f1c7d0","at":"2026-11-27T08:00:00Z","text":"key sesame, Bearer abcdefghijkl"}}`)},
 		{Text: []byte(`{"id":2,"result":{"createdAt":"2026-11-27T08:00:00.45512348Z","text":"until 2026-11-27T08:00:00.1234Z, 1234, 51234"}}`)},
 		{Text: []byte("Listening on port 80")},
+		{Text: []byte(`{"id":4,"result":{"content":[{"type":"text","text":"\n {\"sessionToken\":\"tok-after-space\"}\n"}]}}`)},
 		{Text: []byte(`{"id":3,"result":{"content":[{"type":"text","text":"{\"echo\":\"line\\nopen-up\"}"}]}}`)},
 	}
 	var text bytes.Buffer
@@ -24,18 +25,18 @@ func TestWriteAndRead(t *testing.T) {
 	if err := record.Write(&text, head, []string{"PIN"}, frames); err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"sesame", "open-up", "1234", "b2f1c7d0", "08:00:00", "abcdefghijkl"} {
+	for _, secret := range []string{"sesame", "open-up", "1234", "b2f1c7d0", "08:00:00", "abcdefghijkl", "tok-after-space"} {
 		if strings.Contains(text.String(), secret) {
 			t.Errorf("the record has %s:\n%s", secret, text.String())
 		}
 	}
-	for _, kept := range []string{"9007199254740993", "Kyoto", record.Redacted, record.Sometime, "<taskId 1>", "red", `"createdAt":"` + record.Sometime + `"`, "until " + record.Sometime + ", " + record.Redacted + ", 5" + record.Redacted, `"Listening on port 80"`} {
+	for _, kept := range []string{"9007199254740993", "Kyoto", record.Redacted, record.Sometime, "<taskId 1>", "red", `"createdAt":"` + record.Sometime + `"`, "until " + record.Sometime + ", " + record.Redacted + ", 5" + record.Redacted, `"Listening on port 80"`, `"text":"\n {\"sessionToken\":\"` + record.Redacted + `\"}\n"`} {
 		if !strings.Contains(text.String(), kept) {
 			t.Errorf("the record lacks %s:\n%s", kept, text.String())
 		}
 	}
 	got, lines, err := record.Read(text.Bytes())
-	if err != nil || got.User != "ada" || len(lines) != 5 || lines[0].Client == nil || lines[1].Server == nil {
+	if err != nil || got.User != "ada" || len(lines) != 6 || lines[0].Client == nil || lines[1].Server == nil {
 		t.Errorf("Read: %+v, %+v, %v", got, lines, err)
 	}
 	for _, broken := range []string{"", "{}", `{"testkit":2}`, `{"testkit":1}` + "\n{}", `{"testkit":1}` + "\nx"} {
