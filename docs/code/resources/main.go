@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -67,7 +68,7 @@ func (n *Notes) Write(ctx context.Context, in WriteIn) (struct{}, error) {
 	n.mu.Lock()
 	n.texts[in.Name] = in.Text
 	n.mu.Unlock()
-	framework.ServerFrom(ctx).ResourceUpdated(ctx, "notes://"+in.Name)
+	framework.ServerFrom(ctx).ResourceUpdated(ctx, "notes://"+url.PathEscape(in.Name))
 	return struct{}{}, nil
 }
 

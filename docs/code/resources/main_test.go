@@ -23,6 +23,9 @@ func TestNotes(t *testing.T) {
 		s.Subscribe("notes://milk")
 		s.CallRaw("write", `{"name":"milk","text":"bought"}`).OK()
 		s.AwaitNotification("notifications/resources/updated")
+		s.Subscribe("notes://50%25%20off%3F")
+		s.CallRaw("write", `{"name":"50% off?","text":"tea"}`).OK()
+		s.AwaitNotification("notifications/resources/updated")
 
 		alice := s.As("alice")
 		alice.Subscribe("notes://diary-alice")
