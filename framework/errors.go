@@ -397,7 +397,7 @@ func (b *componentHandler) refuseTool(ctx context.Context, c *engine.Call, err e
 	v := b.server.judge(ctx, c, err, b)
 	switch {
 	case v.class == classInternal && c.WillRetry():
-		return nil, err
+		return nil, errors.New(err.Error()) // the engine would send an error of the client that is inside
 	case v.class == classArguments:
 		return nil, invalidFault(protocol.FaultInvalidArguments, b.info.Name, v.invalid)
 	}

@@ -3,6 +3,7 @@ package middleware
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"sync/atomic"
 	"time"
@@ -159,7 +160,7 @@ func (l *logging) fields(ctx context.Context, call *framework.Call, outcome fram
 	if l.arguments && arguments != nil { // as one text, because members would create any number of fields in an index of the log
 		fields = append(fields, zap.String("arguments", jsontext.Clip(string(arguments), maxArguments)))
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, framework.ErrPending) { // the engine logs why no answer can be awaited
 		fields = append(fields, zap.String("error", l.redact.bounded(err.Error(), maxError, secrets)))
 	}
 	return fields

@@ -223,7 +223,13 @@ func (o *Orders) Cancel(ctx context.Context, in OrderRef) (Order, error) {
 	if err := o.release(ctx, order); err != nil {
 		return Order{}, err
 	}
-	return o.find(ctx, order.ID)
+	now, err := o.find(ctx, order.ID)
+	if err == nil && now.Receipt != order.Receipt { // it was charged after Refund had found no charge
+		_, err = framework.Once(ctx, "refund late", func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, o.payments.Refund(ctx, order.ID)
+		})
+	}
+	return now, err
 }
 
 // release cancels an order and puts its goods back. A second call changes nothing.

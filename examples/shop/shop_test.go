@@ -39,6 +39,7 @@ type bank struct {
 	mu                sync.Mutex
 	charged, refunded map[int64]int // number of times by order
 	meanwhile         func()        // if set, called during Charge
+	beside            func()        // if set, called during Refund
 }
 
 func newBank() *bank { return &bank{charged: map[int64]int{}, refunded: map[int64]int{}} }
@@ -59,6 +60,9 @@ func (b *bank) Charge(_ context.Context, order int64, customer Customer, _ int64
 func (b *bank) Refund(_ context.Context, order int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.beside != nil {
+		b.beside()
+	}
 	b.refunded[order]++
 	return nil
 }
@@ -114,7 +118,7 @@ func TestCancelledDuringCharge(t *testing.T) {
 	b, db := newBank(), (*sql.DB)(nil)
 	s := testkit.New(t, shop(t, b, fx.Populate(&db)))
 	b.meanwhile = func() {
-		if _, err := db.Exec(`UPDATE orders SET status = 'cancelled'`); err != nil {
+		if _, err := db.ExecContext(t.Context(), `UPDATE orders SET status = 'cancelled'`); err != nil {
 			t.Error(err)
 		}
 	}
@@ -122,6 +126,26 @@ func TestCancelledDuringCharge(t *testing.T) {
 	s.CallRaw("place_order", `{"customer":1,"sku":"sencha"}`).IsError().Mentions("refunded")
 	if b.charged[1] != 1 || b.refunded[1] != 1 {
 		t.Errorf("charged %v, refunded %v", b.charged, b.refunded)
+	}
+}
+
+// TestChargedDuringCancel: an order that is charged after Refund has found no charge is refunded.
+func TestChargedDuringCancel(t *testing.T) {
+	b, db := newBank(), (*sql.DB)(nil)
+	s := testkit.New(t, shop(t, b, fx.Populate(&db)))
+	run := func(statement string) {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Error(err)
+		}
+	}
+	s.OnElicit("Charge Ada Lovelace", true)
+	s.CallRaw("place_order", `{"customer":1,"sku":"sencha"}`).OK()
+	run(`UPDATE orders SET status = 'unpaid', receipt = ''`)
+	b.beside = func() { run(`UPDATE orders SET status = 'placed', receipt = 'receipt'`) }
+	s.OnElicit("Cancel order 1", Cancellation{Confirm: true, Reason: "too late"})
+	s.CallRaw("cancel_order", `{"id":1}`).OK()
+	if b.refunded[1] != 2 {
+		t.Errorf("refunded %v", b.refunded)
 	}
 }
 

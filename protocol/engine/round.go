@@ -160,7 +160,7 @@ func (r *round) question(q *Question) (protocol.Result, error) {
 		return nil, ErrCannotAsk
 	}
 	if most := r.call.from().conn.e.cfg.MaxRounds; r.journal.Round >= most {
-		return nil, protocol.Faultf(protocol.FaultInternal, "the call has asked too often: in %d rounds", most)
+		return nil, fmt.Errorf("engine: the call has asked too often: in %d rounds", most)
 	}
 	r.open = append(r.open, asked)
 	r.filed = append(r.filed, protocol.InputRequest{Key: key, Params: q.Params})

@@ -9,21 +9,23 @@ import (
 // the order of their names, and one spelling of each string. Values with the same content thus have
 // the same bytes, except for numbers, which keep their spelling.
 func Canonical(dst, value []byte) []byte {
-	dst, _ = canonicalAt(dst, value, skipSpace(value, 0))
+	var spare []byte
+	dst, _ = canonicalAt(dst, value, skipSpace(value, 0), &spare)
 	return dst
 }
 
-// canonicalAt appends the value at i, and returns the index after it. The walk is one pass. With an
-// iterator for each level, the time would be quadratic in the depth.
-func canonicalAt(dst, text []byte, i int) (out []byte, end int) {
+// canonicalAt appends the value at i, and returns the index after it. The text is read in one pass.
+// With an iterator for each level, the time would be quadratic in the depth. Members in another
+// order are copied to spare and back.
+func canonicalAt(dst, text []byte, i int, spare *[]byte) (out []byte, end int) {
 	switch KindOf(text[i:]) {
 	case KindObject:
-		return canonicalObject(dst, text, i)
+		return canonicalObject(dst, text, i, spare)
 	case KindArray:
 		dst = append(dst, '[')
 		i, more := inside(text, i, ']')
 		for more {
-			dst, i = canonicalAt(dst, text, i)
+			dst, i = canonicalAt(dst, text, i, spare)
 			if i, more = following(text, i); more {
 				dst = append(dst, ',')
 			}
@@ -40,7 +42,7 @@ func canonicalAt(dst, text []byte, i int) (out []byte, end int) {
 // place is a member in a canonical text: its name and value are text[start:end].
 type place struct{ start, nameEnd, end int }
 
-func canonicalObject(dst, text []byte, i int) (out []byte, end int) {
+func canonicalObject(dst, text []byte, i int, spare *[]byte) (out []byte, end int) {
 	var few [8]place
 	members := few[:0]
 	dst = append(dst, '{')
@@ -53,19 +55,19 @@ func canonicalObject(dst, text []byte, i int) (out []byte, end int) {
 		m := place{start: len(dst)}
 		dst = Quote(dst, key.String())
 		m.nameEnd = len(dst)
-		dst, i = canonicalAt(append(dst, ':'), text, at)
+		dst, i = canonicalAt(append(dst, ':'), text, at, spare)
 		m.end = len(dst)
 		members = append(members, m)
 		if i, more = following(text, i); more {
 			dst = append(dst, ',')
 		}
 	}
-	orderMembers(dst, members)
+	orderMembers(dst, members, spare)
 	return append(dst, '}'), min(i+1, len(text))
 }
 
 // orderMembers puts the members at the end of text into the order of their names.
-func orderMembers(text []byte, members []place) {
+func orderMembers(text []byte, members []place, spare *[]byte) {
 	byName := func(a, b place) int {
 		return bytes.Compare(text[a.start:a.nameEnd], text[b.start:b.nameEnd])
 	}
@@ -73,7 +75,8 @@ func orderMembers(text []byte, members []place) {
 		return
 	}
 	start := members[0].start
-	written := slices.Clone(text[start:])
+	*spare = append((*spare)[:0], text[start:]...) // the objects inside are in order already
+	written := *spare
 	slices.SortStableFunc(members, byName)
 	ordered := text[:start]
 	for i, m := range members {

@@ -41,7 +41,8 @@ func Sized(b Bounds) *Store {
 // into size classes that end at the powers of four (1 KiB, 4 KiB, 16 KiB and so on), bookkeeping
 // included. In the class that uses the most memory, the stream whose newest event is the oldest
 // loses its events. Large streams therefore displace each other. While the streams of a class take
-// less than a sixteenth of Bounds.TotalBytes together, they keep their events whatever other streams do.
+// less than a sixteenth of Bounds.TotalBytes together, they keep their events whatever other
+// streams do.
 //
 // A stream that takes more than any other class loses its events first, even if it has just
 // received one. The store remembers the number of a stream that lost its events, so that its
@@ -66,8 +67,7 @@ func (s *Store) Sessions() session.Store { return &s.sessions }
 // Bounds.TaskBytes.
 //
 // A list can continue after a removed task as long as the store remembers the task's position. It
-// remembers the last removed tasks, an eighth as many as
-// Bounds.TaskRecords.
+// remembers the last removed tasks, an eighth as many as Bounds.TaskRecords.
 func (s *Store) Tasks() task.Store { return &s.tasks }
 
 // Changes returns the bus for all users of the Store. Up to 1,024 messages with 4 MiB in total wait

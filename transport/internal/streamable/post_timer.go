@@ -50,8 +50,9 @@ func (w *responseTimer) wait(ctx context.Context) {
 }
 
 // responseTimers fires timers after limit. Each request needs one. A time.Timer for each would wake
-// a thread of the runtime whenever it is set (ADR 34). There are many queues, with a lock each. A timer always uses the same queue. Other processors seldom use that queue, because
-// the pool gives a processor the timers that it has put back itself.
+// a thread of the runtime whenever it is set (ADR 34). There are many queues, with a lock each. A
+// timer always uses the same queue. Other processors seldom use that queue, because the pool gives
+// a processor the timers that it has put back itself.
 //
 // spare is a pool: a timer in it is in no queue and has no signal. next only spreads new timers
 // over the queues.

@@ -103,6 +103,12 @@ func schemaChanges() []schemaChange {
 		{"member optional", `"properties":{"a":{}},"required":["a"]`, `"properties":{"a":{}}`, additive, breaking, "/v/a: "},
 		{"members in another order", `"properties":{"a":{},"b":{}}`, `"properties":{"b":{},"a":{}}`, text, text, "another order"},
 		{"member of a map declared", `"additionalProperties":{"type":"string"}`, `"properties":{"n":{"type":"integer"}},"additionalProperties":{"type":"string"}`, breaking, breaking, "/v/n: type changed"},
+		{
+			"member of a pattern declared", `"patternProperties":{"^x-":{"type":"integer"}},"additionalProperties":{"type":"string"}`,
+			`"properties":{"x-a":{"type":"integer"}},"patternProperties":{"^x-":{"type":"integer"}},"additionalProperties":{"type":"string"}`, additive, additive, "/v/x-a: added",
+		},
+		{"member declared where none was allowed", `"additionalProperties":{"not":{}}`, `"additionalProperties":{"not":{}},"properties":{"n":{}}`, additive, additive, "/v/n: added"},
+		{"long default changed", `"default":"` + strings.Repeat("a", 99) + `"`, `"default":"` + strings.Repeat("b", 99) + `"`, breaking, text, "a… to"},
 		{"nested bound", `"properties":{"a/b":{"maximum":2}}`, `"properties":{"a/b":{"maximum":1}}`, breaking, additive, "/v/a~1b: maximum"},
 		{"other members refused", `"type":"object"`, `"type":"object","additionalProperties":false`, breaking, additive, "refused now"},
 		{"other members allowed", `"additionalProperties":false`, `"title":"x"`, additive, breaking, "allowed now"},

@@ -15,7 +15,8 @@
 // judge a keyword, any change of it is breaking. Some judgments are matters of opinion:
 //
 //   - A default that changes or is removed is breaking: the same call has another effect.
-//   - A new optional argument, and a new member of a result, are additive.
+//   - A new optional argument, and a new member of a result, are additive. If a schema applied to
+//     all other members before, the new one is compared with it.
 //   - A weaker hint (no longer read-only, destructive now) is breaking, because a client may have
 //     relied on it; a stronger one is additive.
 //   - Members of _meta may be added, but not changed.

@@ -60,15 +60,21 @@ func (w walker) other(name string, before, after any) {
 func (w walker) defaults(before, after object) {
 	old, had := before["default"]
 	now, has := after["default"]
+	said := func(v any) string {
+		if v == nil {
+			return "null"
+		}
+		return short(v)
+	}
 	switch {
 	case w.output:
 		w.add(Text, "default changed from %s to %s", short(old), short(now))
 	case !had:
-		w.add(Additive, "default is %s", canonical(now))
+		w.add(Additive, "default is %s", said(now))
 	case !has:
-		w.add(Breaking, "default %s removed", canonical(old))
+		w.add(Breaking, "default %s removed", said(old))
 	default:
-		w.add(Breaking, "default changed from %s to %s", canonical(old), canonical(now))
+		w.add(Breaking, "default changed from %s to %s", said(old), said(now))
 	}
 }
 

@@ -98,8 +98,8 @@ func (w walker) compare(before, after any) {
 	for _, name := range differing(spare(old), spare(now)) {
 		w.add(Breaking, "%s changed beside other alternatives, which cannot be judged", name)
 	}
-	for name, v := range spare(old) {
-		if refers(v) && canonical(v) == canonical(spare(now)[name]) {
+	for _, name := range union(spare(old), nil) {
+		if v := old[name]; refers(v) && canonical(v) == canonical(spare(now)[name]) {
 			w.behind(name, object{name: v})
 		}
 	}
@@ -232,7 +232,7 @@ func (w walker) properties(before, after object) {
 			at.add(Breaking, "removed")
 		case required[name]:
 			at.add(Breaking, "added, and required")
-		case len(asObject(others(before))) > 0:
+		case before["patternProperties"] == nil && len(asObject(others(before))) > 0 && !refuses(asObject(others(before))):
 			at.compare(others(before), now[name])
 		default:
 			at.add(Additive, "added")
