@@ -237,6 +237,47 @@ func TestRelations(t *testing.T) {
 	}
 }
 
+type pSpan struct {
+	From int `json:"from" validate:"min=1"`
+	Till int `json:"till,omitempty" validate:"required_without=From"`
+}
+
+// TestPresenceInAnyOrder: a rule about presence is asked wherever it stands in its tag, and a zero that was sent is
+// asked all other rules.
+func TestPresenceInAnyOrder(t *testing.T) {
+	t.Parallel()
+	type zeros struct {
+		From int      `json:"from,omitempty"`
+		To   int      `json:"to,omitempty" validate:"required_with=From,gtfield=From"`
+		A    string   `json:"a,omitempty"`
+		R    pSpan    `json:"r,omitzero" validate:"required_with=A"`
+		L    [1]pSpan `json:"l,omitzero" validate:"required_with=A"`
+		P    *int     `json:"p" validate:"min=1,required_with=To"`
+	}
+	const a = `"a":"x","r":{"from":1},"l":[{"from":1}]`
+	cases := map[reflect.Type]map[string]string{
+		reflect.TypeFor[zeros](): {
+			`{"from":5,"to":0}`: "/to", `{"from":5}`: "/to", `{"to":1}`: "/p", `{"to":1,"p":0}`: "/p", `{"to":1,"p":1}`: "", `{"a":"x"}`: "/r /l", `{` + a + `}`: "",
+			`{"a":"x","r":{"from":0},"l":[{"from":1}]}`: "/r/from /r/till", `{"a":"x","r":{"from":1},"l":[{"from":0}]}`: "/l/0/from /l/0/till",
+		},
+	}
+	for _, tag := range []string{"email,required_without=Phone", "required_without=Phone,email", "omitempty,required_without=Phone,email"} {
+		cases[reflect.StructOf([]reflect.StructField{
+			{Name: "Phone", Type: reflect.TypeFor[string](), Tag: `json:"phone,omitempty"`},
+			{Name: "Email", Type: reflect.TypeFor[string](), Tag: reflect.StructTag(fmt.Sprintf(`json:"email,omitempty" validate:%q`, tag))},
+		})] = map[string]string{`{}`: "/email", `{"phone":"1"}`: "", `{"email":"a@b.org"}`: "", `{"email":"a"}`: "/email"}
+	}
+	for typ, calls := range cases {
+		p := mustCompile(t, typ, binding.Input, binding.Options{})
+		for raw, want := range calls {
+			_, err := p.Decode(t.Context(), []byte(raw), reflect.New(p.Type()).Elem())
+			if got := paths(err); got != want {
+				t.Errorf("%v: %s: faults at %q, want %q (%v)", typ, raw, got, want, err)
+			}
+		}
+	}
+}
+
 // TestRelationsOfChoices: beside the values there are, a fault says what a rule wants that
 // looks at other members.
 func TestRelationsOfChoices(t *testing.T) {
@@ -372,6 +413,22 @@ func TestRulesBehindPointers(t *testing.T) {
 				}
 				value = reflect.PointerTo(value)
 			}
+		}
+	}
+}
+
+// TestRequiredKeys: a rule that asks nothing of a key leaves nothing in the tag for validator, also beside rules
+// that it must judge.
+func TestRequiredKeys(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		A int            `json:"a,omitempty"`
+		B int            `json:"b,omitempty" validate:"gtefield=A"`
+		M map[int]string `json:"m" validate:"dive,keys,required,endkeys,min=1"`
+	}
+	for raw, want := range map[string]string{`{"m":{"1":""}}`: "/m/1", `{"m":{"0":"a"}}`: ""} {
+		if _, _, err := decodeTo[in](t, raw); paths(err) != want || (err == nil) != (want == "") {
+			t.Errorf("%s: %v", raw, err)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (c *compiler) defaultOf(f *Member, cand candidate) {
 		return
 	}
 	f.Required = false
-	c.defaults = append(c.defaults, pendingDefault{f, text, strings.Join(c.Path, "."), rules.Rewritten(cand.sf)})
+	c.defaults = append(c.defaults, pendingDefault{f, text, strings.Join(c.Path, "."), rules.Rewritten(cand.sf, rules.Rule.AboutValue)})
 }
 
 // resolveDefaults reads every default as the type and judges it by the rules, also where

@@ -161,7 +161,7 @@ func (d *decoder) fileBroken(f Finding) {
 // ask1 asks validator which of the rules of one value fails, without the rules of the values inside. It returns
 // false if validator names none.
 func (p *Plan) ask1(c *rules.Constraints, v reflect.Value, element bool) (rule string, ok bool) {
-	failed, err := p.ask(func(judge *validator.Validate) error { return judge.Var(v.Interface(), c.OwnTag(v.Type(), element)) })
+	failed, err := p.ask(p.rules, func(judge *validator.Validate) error { return judge.Var(v.Interface(), c.OwnTag(v.Type(), element)) })
 	if err != nil || len(failed) == 0 {
 		return "", false
 	}

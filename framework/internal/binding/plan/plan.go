@@ -105,12 +105,13 @@ type Plan struct {
 
 	// rules judges decoded values; nil if no tag asks for anything. One
 	// instance per plan: registering rules on a shared one races with its use.
-	rules   func() *validator.Validate
-	quick   bool   // rules need not be asked about values that the fast checks of the fields accept
-	diveTag string // for roots that are not structs
-	check   userCheck
-	printer *schemer             // renders wanted schemas for error texts
-	own     map[Node]*schema.Raw // what schema hooks say; nil if none says anything
+	rules    func() *validator.Validate
+	presence func() *validator.Validate // the rules that demand or forbid members, which rules has not; nil: there are none
+	quick    bool                       // rules need not be asked about values that the fast checks of the fields accept
+	diveTag  string                     // for roots that are not structs
+	check    userCheck
+	printer  *schemer             // renders wanted schemas for error texts
+	own      map[Node]*schema.Raw // what schema hooks say; nil if none says anything
 
 	Secretive   bool     // some member is a secret
 	secretNames []string // flattened

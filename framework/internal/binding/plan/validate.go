@@ -16,22 +16,39 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// run asks validator about a value of the plan's type.
-func (p *Plan) run(ctx context.Context, v reflect.Value) (validator.ValidationErrors, error) {
+// run asks validator about a value of the plan's type, first for the rules about presence.
+func (p *Plan) run(ctx context.Context, v reflect.Value) (failed validator.ValidationErrors, err error) {
 	v = behind(v)
-	switch {
-	case !v.IsValid():
+	if !v.IsValid() {
 		return nil, nil
-	case p.diveTag != "":
-		return p.ask(func(rules *validator.Validate) error { return rules.VarCtx(ctx, v.Interface(), p.diveTag) })
 	}
-	return p.ask(func(rules *validator.Validate) error { return rules.StructCtx(ctx, v.Addr().Interface()) })
+	question := func(rules *validator.Validate) error {
+		if p.diveTag != "" {
+			return rules.VarCtx(ctx, v.Interface(), p.diveTag)
+		}
+		return rules.StructCtx(ctx, v.Addr().Interface())
+	}
+	if p.presence != nil {
+		failed, err = p.ask(p.presence, question)
+		failed = slices.DeleteFunc(failed, func(fe validator.FieldError) bool { return !aboutPresence(fe) }) // of types that read themselves
+	}
+	if err == nil {
+		var more validator.ValidationErrors
+		more, err = p.ask(p.rules, question)
+		failed = append(failed, more...)
+	}
+	return failed, err
 }
 
-// ask calls validator, which panics on values that it did not expect.
-func (p *Plan) ask(question func(*validator.Validate) error) (failed validator.ValidationErrors, err error) {
+func aboutPresence(fe validator.FieldError) bool {
+	_, is := rules.PresenceSentences[fe.ActualTag()]
+	return is
+}
+
+// ask calls a validator, which panics on values that it did not expect.
+func (p *Plan) ask(judge func() *validator.Validate, question func(*validator.Validate) error) (failed validator.ValidationErrors, err error) {
 	defer report.Recovered(&err)
-	result := question(p.rules())
+	result := question(judge())
 	if errors.As(result, &failed) {
 		return failed, nil
 	}
@@ -107,7 +124,8 @@ func (p *Plan) fileFailures(ctx context.Context, d *decoder, raw []byte, failed 
 	}
 }
 
-// fileFailure files one failed tag, unless it is about a value that was not sent.
+// fileFailure files one failed tag, unless it is about a value that was not sent. A rule that demands a value is
+// about one that was not: a zero that was sent is present.
 func (p *Plan) fileFailure(ctx context.Context, d *decoder, raw []byte, l locator, path string, at spot, fe validator.FieldError) {
 	rule := fe.ActualTag()
 	if !l.blamesKey(d.found, path, fe) {
@@ -115,28 +133,41 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, raw []byte, l locato
 	}
 	sent := at.there && (l.keys != nil || jsontext.KindOf(at.value) != jsontext.KindNull) && !l.dropped(d, at.value)
 	d.mendable = d.mendable || string(at.value) == `""` && l.ofMember() && !l.f.Required
-	_, aboutPresence := rules.PresenceSentences[rule]
-	if !sent && !aboutPresence {
-		return
-	}
-	if sent && (strings.HasPrefix(rule, "required_") || rule == "skip_unless") {
-		// The value was sent, so it is present, even if it is zero. The rules behind this one
-		// were not checked yet.
-		failed, ok := p.next(ctx, l.c, rule, fe)
-		if ok {
-			return
+	if demands := aboutPresence(fe) && !strings.HasPrefix(rule, "excluded_"); sent == demands {
+		if sent {
+			p.fileInside(ctx, d, raw, l, fe)
 		}
-		rule = failed
+		return
 	}
 	f := l.finding(p, path, rule, at.value, sent)
 	parent, name := jsonedit.SplitPointer(path)
 	if other, _, between := f.Between(name); between && isAt(d.found, jsontext.Pointer(parent, other.Name)) {
 		return // there is nothing to compare with
 	}
+	if f.Key == nil && slices.ContainsFunc(d.found, func(g Finding) bool { return g.Path == path && g.Key == nil }) {
+		return // a rule about its presence is there already
+	}
 	d.found = append(d.found, f)
-	if f.Key == nil {
+	if f.Key == nil && !aboutPresence(fe) {
 		p.fileBelow(ctx, d, raw, l, fe)
 	}
+}
+
+// fileInside files members that are missing or not allowed in a zero struct that was sent, or in an array of such:
+// validator has not looked into it, since a rule demands it and it is zero.
+func (p *Plan) fileInside(ctx context.Context, d *decoder, raw []byte, l locator, fe validator.FieldError) {
+	t := fe.Type()
+	if t != l.n.GoType() || t.Kind() != reflect.Struct && t.Kind() != reflect.Array || p.presence == nil {
+		return
+	}
+	zero := reflect.MakeSlice(reflect.SliceOf(t), 1, 1)
+	tag := "dive" + strings.Repeat(",dive", rules.DivesTo(t))
+	failed, _ := p.ask(p.presence, func(rules *validator.Validate) error { return rules.VarCtx(ctx, zero.Interface(), tag) })
+	p.fileFailures(ctx, d, raw, failed, func(fe validator.FieldError) (inner locator, ok bool) {
+		inner = l
+		inner.path = slices.Clip(l.path)
+		return inner, inner.walk(l.n, l.c, zero.Index(0), strings.TrimPrefix(fe.StructNamespace(), "[0]"))
+	})
 }
 
 // fileBelow files faults inside of a list or map that broke a rule of its own, since validator
@@ -156,7 +187,7 @@ func (p *Plan) fileBelow(ctx context.Context, d *decoder, raw []byte, l locator,
 	if tag == "" {
 		return
 	}
-	failed, _ := p.ask(func(rules *validator.Validate) error { return rules.VarCtx(ctx, v.Interface(), tag) })
+	failed, _ := p.ask(p.rules, func(rules *validator.Validate) error { return rules.VarCtx(ctx, v.Interface(), tag) })
 	p.fileFailures(ctx, d, raw, failed, func(fe validator.FieldError) (inner locator, ok bool) {
 		inner = l
 		inner.path = slices.Clip(l.path)
@@ -206,23 +237,6 @@ func (d *decoder) lostKeys(path string, n Node) bool {
 		parent, _ := jsonedit.SplitPointer(f.Path)
 		return f.Node == n && parent == path && f.Path != ""
 	})
-}
-
-// next checks the rules that follow a failed one.
-func (p *Plan) next(ctx context.Context, c *rules.Constraints, failed string, fe validator.FieldError) (name string, ok bool) {
-	if c == nil {
-		return "", true
-	}
-	i := slices.IndexFunc(c.Rules, func(r rules.Rule) bool { return r.Name == failed })
-	rest := rules.Constraints{Rules: c.Rules[i+1:]}
-	tag := rest.Tag(fe.Type(), false)
-	if tag == "" || rest.Relates() {
-		return "", true
-	}
-	if errs, ok := errors.AsType[validator.ValidationErrors](p.rules().VarCtx(ctx, fe.Value(), tag)); ok {
-		return errs[0].ActualTag(), false
-	}
-	return "", true
 }
 
 // finding words one failed rule.

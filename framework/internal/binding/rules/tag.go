@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"cmp"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-playground/validator/v10"
@@ -9,8 +11,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 )
 
-// RegisterRules rewrites t and the structs embedded in it.
-func RegisterRules(v *validator.Validate, t reflect.Type, done map[reflect.Type]bool) {
+// RegisterRules gives v the tags of t and of the structs embedded in it, with the rules that keep accepts.
+func RegisterRules(v *validator.Validate, t reflect.Type, done map[reflect.Type]bool, keep func(Rule) bool) {
 	if done[t] {
 		return
 	}
@@ -18,27 +20,67 @@ func RegisterRules(v *validator.Validate, t reflect.Type, done map[reflect.Type]
 	rules := map[string]string{}
 	for sf := range t.Fields() {
 		if sf.Anonymous && gotype.Deref(sf.Type).Kind() == reflect.Struct {
-			RegisterRules(v, gotype.Deref(sf.Type), done)
+			RegisterRules(v, gotype.Deref(sf.Type), done, keep)
 		}
-		rules[sf.Name] = Rewritten(sf)
+		rules[sf.Name] = Rewritten(sf, keep)
 	}
 	v.RegisterStructValidationMapRules(rules, reflect.New(t).Interface())
 }
 
-// Rewritten is the tag that validator gets for a field.
-func Rewritten(sf reflect.StructField) string {
+// Rewritten is the tag that validator gets for a field, with the rules that keep accepts.
+func Rewritten(sf reflect.StructField, keep func(Rule) bool) string {
 	tag := sf.Tag.Get("validate")
 	if tag == "-" || sf.Tag.Get("json") == "-" {
 		return "-"
 	}
-	if tag == "" {
-		return strings.TrimPrefix(strings.Repeat(",dive", DivesTo(sf.Type)), ",")
-	}
-	c, ok := parseTag(tag)
-	if !ok {
-		return "-" // a fault already
+	c := &Constraints{}
+	if tag != "" {
+		read, ok := parseTag(tag)
+		if !ok {
+			return "-" // a fault already
+		}
+		c = cmp.Or(read.only(keep), c)
 	}
 	return c.Tag(sf.Type, false)
+}
+
+// AboutPresence reports whether the rule demands or forbids a member, depending on other members, or keeps
+// validator out of a struct.
+func (r Rule) AboutPresence() bool {
+	_, presence := PresenceSentences[r.Name]
+	return presence || r.Name == "structonly" || r.Name == "nostructlevel"
+}
+
+// AboutValue reports whether the rule does not depend on whether members were sent.
+func (r Rule) AboutValue() bool {
+	_, presence := PresenceSentences[r.Name]
+	return !presence
+}
+
+// HasPresence reports whether a rule demands or forbids a value, depending on other members.
+func (c *Constraints) HasPresence() bool {
+	if c == nil {
+		return false
+	}
+	here := slices.ContainsFunc(c.Rules, func(r Rule) bool { return !r.AboutValue() })
+	return here || c.Keys.HasPresence() || c.Elem.HasPresence()
+}
+
+// only is c with the rules that keep accepts, on all levels; nil if no rule is left.
+func (c *Constraints) only(keep func(Rule) bool) *Constraints {
+	if c == nil {
+		return nil
+	}
+	own := *c
+	own.Rules = slices.DeleteFunc(slices.Clone(c.Rules), func(r Rule) bool { return !keep(r) })
+	own.Keys, own.Elem = c.Keys.only(keep), c.Elem.only(keep)
+	switch {
+	case own.Plain():
+		return nil
+	case own.Keys != nil && own.Elem == nil:
+		own.Elem = &Constraints{} // keys stand behind dive
+	}
+	return &own
 }
 
 // OwnTag renders the rules of a level for validator, without the rules of the levels inside.
@@ -73,7 +115,9 @@ func (c *Constraints) Tag(t reflect.Type, element bool) string {
 	parts = append(parts, "dive")
 	t = gotype.Deref(t)
 	if c.Keys != nil && t.Kind() == reflect.Map {
-		parts = append(parts, "keys", c.Keys.Tag(t.Key(), true), "endkeys")
+		if keys := c.Keys.Tag(t.Key(), true); keys != "" {
+			parts = append(parts, "keys", keys, "endkeys")
+		}
 	}
 	if inner := c.Elem.Tag(t.Elem(), true); inner != "" {
 		parts = append(parts, inner)
