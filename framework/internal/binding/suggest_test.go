@@ -137,6 +137,37 @@ func TestExclusiveIsTried(t *testing.T) {
 	}
 }
 
+type ePrice struct {
+	Min int `json:"price_min"`
+	Max int `json:"price_max" validate:"gtefield=Min"`
+}
+
+type eArea struct {
+	Min int `json:"area_min"`
+	Max int `json:"area_max" validate:"gtefield=Min"`
+}
+
+// TestPairsOfEmbeddedStructs: a rule names a field of the struct that declares it.
+func TestPairsOfEmbeddedStructs(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		ePrice
+		eArea
+	}
+	p := mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{})
+	for call, try := range map[string]string{
+		`{"price_min":60,"price_max":70,"area_min":50,"area_max":40}`: `{"price_min":60,"price_max":70,"area_min":40,"area_max":50}`,
+		`{"price_min":80,"price_max":70,"area_min":40,"area_max":50}`: `{"price_min":70,"price_max":80,"area_min":40,"area_max":50}`,
+	} {
+		if got := refusal(t, p, call); got.Try != try || got.Examples != nil {
+			t.Errorf("%s: %s, examples %q", call, got.Try, got.Examples)
+		}
+	}
+	if got := paths(refusal(t, p, `{"price_min":"x","price_max":70,"area_min":50,"area_max":40}`)); got != "/price_min /area_max" {
+		t.Errorf("faults at %s", got)
+	}
+}
+
 // TestWhatIsTried: what the call says is kept, and what it does not say is named as an example.
 func TestWhatIsTried(t *testing.T) {
 	t.Parallel()

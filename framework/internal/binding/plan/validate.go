@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-playground/validator/v10"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
@@ -280,10 +281,11 @@ func (f Finding) Between(name string) (other *Member, sign int, ok bool) {
 	if i < 0 {
 		return nil, 0, false
 	}
-	for _, member := range f.owner.Fields {
-		if member.goName == f.Rules.Rules[i].Param {
-			return member, sign, true
-		}
+	t, own := f.owner.t, f.Field.index[:len(f.Field.index)-1] // the struct that declares the field; the rule names a field of it
+	if len(own) > 0 {
+		t = gotype.Deref(t.FieldByIndex(own).Type)
 	}
-	return nil, 0, false
+	named, _ := t.FieldByName(f.Rules.Rules[i].Param)
+	other = f.owner.byIndex(slices.Concat(own, named.Index))
+	return other, sign, other != nil
 }
