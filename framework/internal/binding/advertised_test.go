@@ -17,11 +17,14 @@ func TestAdvertisedIsEnforced(t *testing.T) {
 		Count uint    `json:"count,string,omitempty"`
 		Low   int     `json:"low" default:"1"`
 		High  int     `json:"high" default:"9" validate:"min=5,gtfield=Low"`
+
+		Mails []string `json:"mails,omitempty" jsonschema:"format=email"`
 	}
 	p := mustCompile(t, reflect.TypeFor[in](), binding.Input, binding.Options{NoRepair: true})
 	judge := judgeOf(t, p.Schema())
 	for raw, want := range map[string]string{
 		`{}`: "", `{"mail":"a@b.example"}`: "", `{"mail":"nobody"}`: "/mail", `{"day":"2026-01-31"}`: "", `{"day":"soon"}`: "/day", `{"day":null}`: "",
+		`{"mails":["nobody"]}`: "/mails", `{"mails":["a@b.example"]}`: "",
 		`{"count":"0"}`: "", `{"count":"7"}`: "", `{"count":"-0"}`: "/count", `{"count":"-1"}`: "/count", `{"low":8}`: "", `{"low":9}`: "", // an absent member is not measured
 	} {
 		_, err := p.Decode(t.Context(), []byte(raw), reflect.New(p.Type()).Elem())
@@ -31,6 +34,10 @@ func TestAdvertisedIsEnforced(t *testing.T) {
 		if strings.Contains(raw, "count") && accepts(t, judge, []byte(raw)) != (err == nil) {
 			t.Errorf("%s: schema and plan disagree", raw)
 		}
+	}
+	out := string(mustCompile(t, reflect.TypeFor[in](), binding.Output, binding.Options{}).Schema())
+	if strings.Contains(out, `"format"`) || !strings.Contains(string(p.Schema()), `"format":"email"`) {
+		t.Errorf("a result may have a zero: %s", out)
 	}
 	for _, tag := range []string{`default:"1" validate:"min=5,gtfield=Other"`, `default:"1" validate:"required_with=Other,min=5"`} {
 		typ := reflect.StructOf([]reflect.StructField{

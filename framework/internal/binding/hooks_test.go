@@ -47,6 +47,25 @@ func (hAmount) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: `^[0-9.]+$`}
 }
 
+// hMail names a format.
+type hMail string
+
+func (hMail) JSONSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Format: "email"}
+}
+
+// hPair changes one of its properties.
+type hPair struct {
+	N    int    `json:"n"`
+	Name string `json:"name"`
+	Size int    `json:"size,omitempty"`
+}
+
+func (hPair) JSONSchemaExtend(s *jsonschema.Schema) {
+	name, _ := s.Properties.Get("name")
+	name.Pattern = "^[a-z]+$"
+}
+
 type hAll struct {
 	Code   hCode             `json:"code,omitempty"`
 	Level  *hLevel           `json:"level,omitempty"`
@@ -56,6 +75,9 @@ type hAll struct {
 	Tagged hLevel            `json:"tagged,omitempty" jsonschema:"multipleOf=20"`
 	Five   int               `json:"five,omitempty" jsonschema:"multipleOf=5"`
 	Few    []int             `json:"few,omitempty" jsonschema:"uniqueItems=true"`
+	IDs    []int             `json:"ids,omitempty" jsonschema:"minimum=1"`
+	Mail   hMail             `json:"mail,omitempty"`
+	Pair   *hPair            `json:"pair"`
 }
 
 // What a type's own schema says is asked of arguments, as what tags say is: of values inside
@@ -82,6 +104,12 @@ func TestSchemaHooksAreEnforced(t *testing.T) {
 		`{"tagged":10}`:                "/tagged: got 10 (number)",
 		`{"five":"10","few":"[1,2]"}`:  "",
 		`{"five":"7"}`:                 `/five: got "7" (text). Want a whole number that is a multiple of 5.`,
+		`{"ids":["5"]}`:                "",
+		`{"ids":["5","0"]}`:            `/ids/1: got "0" (text). Want a whole number.`,
+		`{"ids":[5,0]}`:                `/ids: got [5,0] (list). Want a list, each a whole number of at least 1.`,
+		`{"ids":"[\"5\",6]"}`:          "",
+		`{"mail":"a@b.example"}`:       "",
+		`{"mail":"nobody"}`:            `/mail: got "nobody" (text). Want an email address.`,
 		`{"few":"[1,1]"}`:              `/few: got "[1,1]" (text). Want a list, each a whole number, all different.`,
 	} {
 		_, _, err := decodeTo[hAll](t, raw)
@@ -91,6 +119,19 @@ func TestSchemaHooksAreEnforced(t *testing.T) {
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: got %v, want %s", raw, err, want)
 		}
+	}
+	for raw, want := range map[string]string{
+		`{"pair":{"n":"5","name":"ok"}}`:           "/pair/n",
+		`{"pair":{"n":5,"name":"ok","size":null}}`: "/pair/size",
+		`{"pair":"{\"n\":\"5\",\"name\":\"ok\"}"}`: "/pair /pair/n",
+		`{"ids":[1,"2"]}`:                          "/ids/1",
+	} {
+		if _, report, err := decodeTo[hAll](t, raw); err != nil || strings.Join(report.Repaired, " ") != want {
+			t.Errorf("%s: %v %v", raw, report.Repaired, err)
+		}
+	}
+	if _, _, err := decodeTo[hAll](t, `{"pair":{"n":"5","name":"No"}}`); paths(err) != "/pair/n" {
+		t.Error(err) // the text is the fault: no repair helps
 	}
 	if v, _, err := decodeTo[hAll](t, `{}`); err != nil || v.Amount.text != "1.5" {
 		t.Errorf("%+v %v", v, err)
@@ -102,5 +143,31 @@ func TestSchemaHooksAreEnforced(t *testing.T) {
 	out := mustCompile(t, reflect.TypeFor[hCode](), binding.Output, binding.Options{})
 	if text, err := out.Append(nil, reflect.ValueOf(hCode("x"))); err != nil || string(text) != `"x"` {
 		t.Errorf("%s %v", text, err)
+	}
+}
+
+// hEither wants one of its members.
+type hEither struct {
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+func (hEither) JSONSchemaExtend(s *jsonschema.Schema) {
+	s.AnyOf = []*jsonschema.Schema{{Required: []string{"id"}}, {Required: []string{"name"}}}
+}
+
+// TestAlternativesAtTheRoot: alternatives keep the type beside them at the root.
+func TestAlternativesAtTheRoot(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []binding.Mode{binding.Input, binding.Output} {
+		p := mustCompile(t, reflect.TypeFor[hEither](), mode, binding.Options{})
+		if schema := string(p.Schema()); !strings.HasPrefix(schema, `{"type":"object"`) || !strings.Contains(schema, `"anyOf":[{"type":"object","required":["id"]}`) {
+			t.Errorf("schema %s", schema)
+		}
+	}
+	for raw, good := range map[string]bool{`{"id":"a"}`: true, `{"name":"a"}`: true, `{}`: false} {
+		if _, _, err := decodeTo[hEither](t, raw); (err == nil) != good {
+			t.Errorf("%s: %v", raw, err)
+		}
 	}
 }

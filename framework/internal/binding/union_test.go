@@ -127,6 +127,27 @@ type uStranger struct{}
 
 func (uStranger) shape() {}
 
+func (hPoint) shape()  {}
+func (hEither) shape() {}
+
+// TestHooksOfVariants: what the schema hook of a variant's struct says is asked, without the discriminator.
+func TestHooksOfVariants(t *testing.T) {
+	t.Parallel()
+	union := binding.Union{Interface: reflect.TypeFor[uShape](), Discriminator: "kind", Variants: map[string]reflect.Type{
+		"point": reflect.TypeFor[hPoint](), "either": reflect.TypeFor[*hEither](),
+	}}
+	p := mustCompile(t, reflect.TypeFor[box[uShape]](), binding.Input, binding.Options{Unions: []binding.Union{union}})
+	for raw, want := range map[string]string{
+		`{"kind":"point","x":1}`: "", `{"kind":"point","x":"1"}`: "", `{"kind":"point"}`: "/v", `{"kind":"either"}`: "/v", `{"kind":"either","name":"a"}`: "",
+		`"{\"kind\":\"point\",\"y\":\"1\"}"`: "", `{"kind":"point","x":null}`: "/v/x",
+	} {
+		_, err := p.Decode(t.Context(), []byte(`{"v":`+raw+`}`), reflect.New(p.Type()).Elem())
+		if got := paths(err); got != want {
+			t.Errorf("%s: faults at %q, want %q (%v)", raw, got, want, err)
+		}
+	}
+}
+
 func TestUnionAppend(t *testing.T) {
 	t.Parallel()
 	p := mustCompile(t, reflect.TypeFor[uPicture](), binding.Output, binding.Options{Unions: unions()})

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -186,15 +187,71 @@ func (d *decoder) read(n Node, raw []byte, v reflect.Value, c *rules.Constraints
 	}
 }
 
-// meant is raw, a value for n, or its repaired form if values in it were repaired. Base64 is a text in any form.
+// meant is raw, the value at the current path for n, with the values in it as they were read since there were so
+// many repairs, as far as these were noted. Base64 is a text in any form.
 func (d *decoder) meant(n Node, raw []byte, repairs int) []byte {
 	if _, isBytes := seenThrough(n).(*bytesNode); isBytes || d.repairs == repairs {
 		return raw
 	}
-	if inner, ok := jsonedit.Unquoted(raw, jsontext.KindBool, jsontext.KindNumber, jsontext.KindArray, jsontext.KindObject); ok {
-		return inner
+	around := len(pointerOf(d.path))
+	paths := slices.Clone(d.repaired[min(repairs, len(d.repaired)):])
+	for i, path := range paths {
+		paths[i] = path[around:]
 	}
-	return raw
+	return asRead(raw, paths)
+}
+
+// asRead is raw with what the texts at paths contain instead of the texts, and without the members there that count
+// as not given. The paths are in the order of the text.
+func asRead(raw []byte, paths []string) []byte {
+	if len(paths) > 0 && paths[0] == "" {
+		if inner, ok := jsonedit.Unquoted(raw, jsontext.KindBool, jsontext.KindNumber, jsontext.KindArray, jsontext.KindObject); ok {
+			raw = inner
+		}
+		paths = paths[1:]
+	}
+	if len(paths) == 0 || !jsonedit.IsContainer(raw) {
+		return raw
+	}
+	below := func(is func(part string) bool) (inside []string) {
+		for len(paths) > 0 {
+			part, rest := jsonedit.FirstStep(paths[0])
+			if !is(jsonedit.Unescaped(part)) {
+				break
+			}
+			inside, paths = append(inside, rest), paths[1:]
+		}
+		return inside
+	}
+	out := make([]byte, 0, len(raw))
+	if jsontext.KindOf(raw) == jsontext.KindArray {
+		out = append(out, '[')
+		n := 0
+		for item := range jsontext.Elements(raw) {
+			inside := below(func(part string) bool { i, ok := jsonedit.Index(part); return ok && i == n })
+			out = append(append(out, asRead(item, inside)...), ',')
+			n++
+		}
+		return closed(out, ']')
+	}
+	out = append(out, '{')
+	for key, value := range jsontext.Members(raw) {
+		inside := below(key.Is)
+		if len(inside) > 0 && blank(value) {
+			continue
+		}
+		out = append(append(out, key.Raw()...), ':')
+		out = append(append(out, asRead(value, inside)...), ',')
+	}
+	return closed(out, '}')
+}
+
+// closed ends an object or an array with an end instead of the last comma.
+func closed(out []byte, end byte) []byte {
+	if len(out) > 1 {
+		out = out[:len(out)-1]
+	}
+	return append(out, end)
 }
 
 // refuse records that raw is not what n wants.

@@ -190,7 +190,7 @@ func (f *Member) decode(d *decoder, owner *StructNode, raw []byte, v reflect.Val
 	before, repairs := len(d.found), d.repairs
 	target := f.target(v)
 	d.read(f.Node, raw, target, f.Rules)
-	if len(d.found) == before {
+	if len(d.found) == before && (f.extra != nil || f.safeInt) {
 		f.judge(d, raw, d.meant(f.Node, raw, repairs))
 	}
 	if len(d.found) > before && blank(raw) {

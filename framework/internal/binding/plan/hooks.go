@@ -74,13 +74,16 @@ func (c *compiler) enforceHook(t reflect.Type, n Node, said, without schema.Keyw
 	var k schema.Keywords
 	for _, w := range said {
 		old, ok := without.Get(w.Name)
-		if schema.Annotations[w.Name] || ok && schema.SameJSON(old, w.Value) || w.Name == "type" && c.mode == Strings {
+		if schema.Annotations[w.Name] && w.Name != "format" || ok && schema.SameJSON(old, w.Value) || w.Name == "type" && c.mode == Strings {
 			continue // all values are texts here, and have the type that they have in JSON elsewhere
 		}
 		k = append(k, w)
 	}
 	if c.mode == Output || len(k) == 0 {
 		return
+	}
+	if k.Has("format") {
+		k = assertingFormats(k)
 	}
 	raw, err := schema.CompileRaw(k.Render())
 	if err != nil {
@@ -196,12 +199,12 @@ func (c *compiler) mergeExtra(f *Member, got schema.Keywords) {
 	var extra, enforced schema.Keywords
 	for _, w := range got {
 		value, ok := c.added(w, base, bare)
-		if !ok || c.mode == Output && !schema.Annotations[w.Name] {
+		if !ok || c.mode == Output && (!schema.Annotations[w.Name] || w.Name == "format") {
 			continue
 		}
 		w.Value = value
 		extra = append(extra, w)
-		if !schema.Annotations[w.Name] || w.Name == "format" && c.mode != Output {
+		if !schema.Annotations[w.Name] || w.Name == "format" {
 			enforced = append(enforced, w)
 		}
 	}
@@ -260,13 +263,12 @@ func (c *compiler) enforce(f *Member, k schema.Keywords) {
 	if !c.checkPattern(k.Text("pattern")) {
 		return
 	}
-	format := k.Has("format")
+	format := k.Has("format") || schema.Parse(schema.Value(k, "items")).Has("format")
 	if _, isPtr := f.Node.(*ptrNode); isPtr {
 		k = schema.WrapNullable(k)
 	}
-	if format { // which newer drafts only note
-		k = slices.Clone(k)
-		k.SetText("$schema", "http://json-schema.org/draft-07/schema#")
+	if format {
+		k = assertingFormats(k)
 	}
 	raw, err := schema.CompileRaw(k.Render())
 	if err != nil {
@@ -274,6 +276,13 @@ func (c *compiler) enforce(f *Member, k schema.Keywords) {
 		return
 	}
 	f.extra = raw
+}
+
+// assertingFormats is k in a dialect that asserts formats, which newer ones only note.
+func assertingFormats(k schema.Keywords) schema.Keywords {
+	k = slices.Clone(k)
+	k.SetText("$schema", "http://json-schema.org/draft-07/schema#")
+	return k
 }
 
 func (c *compiler) checkPattern(pattern string) bool {

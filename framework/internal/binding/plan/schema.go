@@ -48,9 +48,19 @@ func (s *schemer) root(n Node) (json.RawMessage, bool) {
 	}
 	out := k.Render()
 	if s.mode == Input || s.mode == Output {
-		out = schema.Portable(out)
+		out = withType(schema.Portable(out), k)
 	}
 	return out, s.size <= maxSchema && len(out) <= maxSchema
+}
+
+// withType is the schema of a root with the type that k has. Its branches have it, but all revisions want it at the
+// root, too.
+func withType(root []byte, k schema.Keywords) []byte {
+	out := schema.Parse(root)
+	if typ, ok := k.Get("type"); ok && !out.Has("type") {
+		return slices.Insert(out, 0, schema.Keyword{Name: "type", Value: typ}).Render()
+	}
+	return root
 }
 
 // of is the schema of n where rules c apply.

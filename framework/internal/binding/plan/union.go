@@ -295,7 +295,19 @@ func (n *UnionNode) words() string {
 func (v *variantNode) GoType() reflect.Type { return v.Elem.t }
 
 func (v *variantNode) decode(d *decoder, raw []byte, into reflect.Value, _ *rules.Constraints) {
+	before, repairs := len(d.found), d.repairs
 	v.Elem.decodeMembers(d, raw, into, v.member)
+	own := d.plan.own[v.Elem]
+	if own == nil || len(d.found) > before {
+		return
+	}
+	meant := d.meant(v.Elem, raw, repairs)
+	if _, has := v.Elem.ByName[v.member]; !has { // the struct's own schema does not know the discriminator
+		meant = jsonedit.WithoutMember(meant, v.member)
+	}
+	if !own.Accepts(meant) {
+		d.refuseWith(report.RuleSchema, own.ObjectProblem(meant), v.Elem, raw, nil)
+	}
 }
 
 func (v *variantNode) encode(e *encoder, dst []byte, value reflect.Value) []byte {
