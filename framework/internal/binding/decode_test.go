@@ -132,6 +132,10 @@ func TestLeaves(t *testing.T) {
 	value(t, `"[1,2]"`, tPoint{1, 2}, true)
 	value(t, "1.25", tMoney{125}, true)
 	value(t, "[true]", tOpaque{"[true]"}, true)
+	value(t, "[1,2]", []tDay{1, 2}, true)
+	value(t, "[1,99]", []tDay{}, false)
+	value(t, `"Yw=="`, []tDay{}, false)
+	value(t, `"Yw=="`, []byte("c"), true)
 	value(t, `"é\u0000\ud83d\ude00"`, "é\x00😀", true)
 }
 
@@ -155,6 +159,15 @@ func TestNamesFollowEncodingJSON(t *testing.T) {
 	embedded, _, err = decodeTo[tViaPtr](t, `{"p":"p","q":"q"}`)
 	if err != nil || embedded.TEmbedPtr == nil || embedded.P != "p" {
 		t.Errorf("%+v %v", embedded, err)
+	}
+	type demanded struct {
+		*TDemanded
+		Q string `json:"q"`
+	}
+	for raw, want := range map[string]string{`{"q":"q"}`: "/p", `{"p":"","q":"q"}`: ""} {
+		if _, _, err := decodeTo[demanded](t, raw); paths(err) != want {
+			t.Errorf("%s: %v, want %s", raw, err, want)
+		}
 	}
 	shadow, _, err := decodeTo[tShadow](t, `{"id":"x","note":"n"}`)
 	if err != nil || shadow.ID != "x" || shadow.tBase.ID != 0 || shadow.Note != "n" {

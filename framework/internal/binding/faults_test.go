@@ -243,6 +243,9 @@ func TestFaults(t *testing.T) {
 		{"strings map", reflect.TypeFor[map[string]string](), binding.Strings, "is not a struct"},
 		{"form struct", structWith(reflect.TypeFor[tBase](), ""), binding.Form, "fits no field of a form"},
 		{"form list", structWith(reflect.TypeFor[[]int](), ""), binding.Form, "fits no field of a form"},
+		{"form list of numbers", structWith(reflect.TypeFor[[]tLevel](), ""), binding.Form, "fits no field of a form"},
+		{"rules for bytes", structWith(reflect.TypeFor[[]uint8](), `validate:"dive,min=1,max=5"`), binding.Input, "In.V: validate dive on type []uint8, which is a text in base64. Use a list of another type of numbers, such as []int"},
+		{"rules for bytes of bytes", structWith(reflect.TypeFor[[][]byte](), `validate:"min=1,dive,min=2,dive,min=3"`), binding.Input, "validate dive on type []uint8"},
 		{"form secret", structWith(str, `secret:"true"`), binding.Form, "In.V: a form must not ask for a secret"},
 		{"form map", reflect.TypeFor[map[string]string](), binding.Form, "fits no field of a form"},
 	}
@@ -327,6 +330,18 @@ func TestWarnings(t *testing.T) {
 	if p == nil || strings.Join(got, " ") != "in.S in.A in.R in.O in.L" {
 		t.Errorf("got %v", faults)
 	}
+}
+
+// TestErrorsInResults: encoding/json writes most of them as {}.
+func TestErrorsInResults(t *testing.T) {
+	t.Parallel()
+	for _, typ := range []reflect.Type{reflect.TypeFor[error](), reflect.TypeFor[[]error](), reflect.TypeFor[map[string]error]()} {
+		p, faults := binding.Compile(structWith(typ, ""), binding.Output, binding.Options{})
+		if p == nil || len(faults) != 1 || !faults[0].Warning || !strings.HasPrefix(faults[0].String(), "Out.V: the JSON of an error is an object of its exported fields, mostly {}. ") {
+			t.Errorf("%v: %v", typ, faults)
+		}
+	}
+	mustCompile(t, structWith(reflect.TypeFor[[]tSize](), ""), binding.Form, binding.Options{}) // a list of choices that are texts
 }
 
 // TestTagsThatAreNotRead: what was meant for models must not get lost in silence.

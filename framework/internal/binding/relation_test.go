@@ -156,6 +156,31 @@ func TestPresenceValues(t *testing.T) {
 	}
 }
 
+// TestPresenceAndDefaults: a default is nothing that a caller could leave out, and a member with one is always
+// given.
+func TestPresenceAndDefaults(t *testing.T) {
+	t.Parallel()
+	type shape struct {
+		Shape  string `json:"shape" validate:"oneof=circle square"`
+		Radius int    `json:"radius" default:"5" validate:"excluded_unless=Shape circle"`
+	}
+	for raw, want := range map[string]string{`{"shape":"square"}`: "", `{"shape":"circle"}`: "", `{"shape":"square","radius":5}`: "/radius"} {
+		if _, _, err := decodeTo[shape](t, raw); paths(err) != want || (err == nil) != (want == "") {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
+	}
+	for _, rule := range []string{"excluded_with=A Page", "required_without=Page", "required_with_all=Page"} {
+		owner := reflect.StructOf([]reflect.StructField{
+			{Name: "A", Type: reflect.TypeFor[int](), Tag: `json:"a,omitempty"`},
+			{Name: "Page", Type: reflect.TypeFor[int](), Tag: `json:"page" default:"1"`},
+			{Name: "Cursor", Type: reflect.TypeFor[string](), Tag: reflect.StructTag(fmt.Sprintf(`json:"cursor,omitempty" validate:%q`, rule))},
+		})
+		if plan, faults := binding.Compile(owner, binding.Input, binding.Options{}); plan != nil || !strings.Contains(fmt.Sprint(faults), "Page has a default") {
+			t.Errorf("%s: %v", rule, faults)
+		}
+	}
+}
+
 // TestSkipUnless: validator demands the member if all of the others have the values.
 func TestSkipUnless(t *testing.T) {
 	t.Parallel()

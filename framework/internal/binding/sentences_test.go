@@ -59,6 +59,9 @@ func TestSentencesOfRules(t *testing.T) {
 			B int `json:"b"`
 			C int `json:"c"`
 		}{}, "Required if b is 1 and c is 2."},
+		"elements of a type that reads itself": {struct {
+			V tWords `json:"v" validate:"min=1,dive,oneof=a b c"`
+		}{}, "Of each element: One of: a, b, c."},
 		"element that is not empty": {struct {
 			V []kLower `json:"v" validate:"dive,required"`
 		}{}, "Not empty."},

@@ -42,6 +42,11 @@ type TEmbedPtr struct {
 	P string `json:"p"`
 }
 
+// TDemanded is embedded as a pointer.
+type TDemanded struct {
+	P string `json:"p" validate:"required"`
+}
+
 type tViaPtr struct {
 	*TEmbedPtr
 	Q string `json:"q"`
@@ -93,6 +98,20 @@ func (tColor) Values() []tColor { return []tColor{"red", "green", "blue"} }
 type tLevel int
 
 func (*tLevel) Values() []tLevel { return []tLevel{1, 2, 3} }
+
+// tDay is a byte, and a list of such is no text.
+type tDay uint8
+
+func (tDay) Values() []tDay { return []tDay{1, 2, 3} }
+
+// tWords is a list that reads itself.
+type tWords []string
+
+func (w tWords) MarshalText() ([]byte, error) { return []byte(strings.Join(w, ",")), nil }
+func (w *tWords) UnmarshalText(b []byte) error {
+	*w = strings.Split(string(b), ",")
+	return nil
+}
 
 // tSize is an int with a text form.
 type tSize int
@@ -304,7 +323,7 @@ func typeCases() []typeCase {
 		on[tRuled]("recursive with rules", "i"), on[tRuled]("recursive with rules out", "o"),
 		on[field[tForest]]("recursive map", "i"), on[field[tNest]]("recursive slice", "i"),
 		on[tBox[int]]("generic", "i"), on[tBox[tBox[string]]]("generic nested", "i"), on[tBoxList[tBase]]("generic recursive", "i"),
-		on[field[tColor]]("string enum", "i"), on[field[tLevel]]("int enum", "i"), on[field[tSize]]("text enum", "i"),
+		on[field[tColor]]("string enum", "i"), on[field[tLevel]]("int enum", "i"), on[field[[]tDay]]("byte enums", "io"), on[field[tSize]]("text enum", "i"),
 		on[field[*tColor]]("enum pointer", "i"), on[field[[]tColor]]("enums", "i"),
 		on[field[tPoint]]("text on pointer", "i"), on[field[tMoney]]("hook on pointer", "i"), on[field[*tMoney]]("hook pointer", "i"),
 		on[field[tOpaque]]("opaque", "i"), on[field[tExtended]]("extended", "i"), on[field[tWriteOnly]]("written as text", "i"),

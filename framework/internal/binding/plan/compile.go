@@ -267,9 +267,10 @@ func (c *compiler) iface(t reflect.Type) Node {
 }
 
 // isBytes: encoding/json writes a slice of bytes as base64 unless the byte
-// type has a form of its own.
+// type has a form of its own. Values of a type that lists them are no bytes: a
+// text would hide which they are.
 func isBytes(t reflect.Type) bool {
-	if t.Elem().Kind() != reflect.Uint8 {
+	if t.Elem().Kind() != reflect.Uint8 || listsValues(t.Elem()) {
 		return false
 	}
 	p := reflect.PointerTo(t.Elem())

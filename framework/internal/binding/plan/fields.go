@@ -267,7 +267,7 @@ func (c *compiler) field(cand candidate) *Member {
 	c.afterwards(func() { c.extraKeywords(f, sf) })
 	f.Required = !optional && !f.viaPtr && sf.Type.Kind() != reflect.Pointer && !f.Rules.MayBeAbsent()
 	c.defaultOf(f, cand)
-	if f.Rules.MustExist() && !f.viaPtr {
+	if f.Rules.MustExist() {
 		f.Required = true
 	}
 	if !f.Required {
@@ -412,13 +412,16 @@ func (c *compiler) unlisted(n Node, schema schema.Keywords) {
 	c.List[len(c.List)-1].Enum = t
 }
 
-// foreignType warns about types of the standard library whose JSON surprises: an object of their fields.
+// foreignType warns about types of Go and its standard library with a JSON that surprises: an object of their fields.
 func (c *compiler) foreignType(t reflect.Type) {
 	if t = gotype.Deref(t); t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = gotype.Deref(t.Elem())
 	}
 	var fix string
 	switch {
+	case t == reflect.TypeFor[error]():
+		c.Warn("the JSON of an error is an object of its exported fields, mostly {}", "Use a string, and write err.Error() into it")
+		return
 	case t.PkgPath() == "database/sql" && strings.HasPrefix(t.Name(), "Null"):
 		fix = "Use a pointer, such as *string"
 	case t.PkgPath() == "mime/multipart" && t.Name() == "FileHeader":

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // isFlatStruct reports whether t is a form by itself; anything else is one
@@ -61,8 +62,8 @@ func hasTextForm(n Node) bool {
 func hasFormField(n Node) bool {
 	switch n := Bare(n).(type) {
 	case *SliceNode: // the program must say which values the list may have
-		_, enum := n.Elem.(*enumNode)
-		return enum || KindOf(n.Elem) == rules.TextKind
+		e, enum := n.Elem.(*enumNode)
+		return enum && jsontext.KindOf(e.texts[0]) == jsontext.KindString || KindOf(n.Elem) == rules.TextKind
 	case *bytesNode, *numberNode:
 		return false
 	}

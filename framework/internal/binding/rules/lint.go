@@ -264,7 +264,7 @@ func (c *Compiler) lintPresence(r Rule, owner reflect.Type) bool {
 		return false
 	}
 	if !strings.HasSuffix(r.Name, "_if") && !strings.HasSuffix(r.Name, "_unless") {
-		return c.lintNames(r, owner, words)
+		return c.lintNames(r, owner, words) && c.lintGiven(r, owner, words)
 	}
 	if len(words)%2 != 0 {
 		c.Fault("", fmt.Sprintf("validate rule %q needs pairs of field and value", r), "Write Field value")
@@ -278,6 +278,21 @@ func (c *Compiler) lintPresence(r Rule, owner reflect.Type) bool {
 		}
 		seen[words[i]] = true
 		if !c.lintNames(r, owner, words[i:i+1]) || !c.lintValue(r, owner, words[i], words[i+1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// lintGiven refuses a rule that asks whether a member was sent that has a default. One that is zero counts as not
+// given.
+func (c *Compiler) lintGiven(r Rule, owner reflect.Type, names []string) bool {
+	zeros := []string{"", "0", "0s", "false"}
+	for _, name := range names {
+		f, _ := gotype.Deref(owner).FieldByName(name)
+		if text, has := f.Tag.Lookup("default"); has && (f.Type.Kind() == reflect.Pointer || !slices.Contains(zeros, text)) {
+			c.Fault("", fmt.Sprintf("validate rule %q: %s has a default, so that it is always given", r, name),
+				"Remove the default, and set it in the handler")
 			return false
 		}
 	}

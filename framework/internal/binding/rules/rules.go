@@ -125,11 +125,23 @@ func (c *Compiler) Read(tag string, t, owner reflect.Type, v Value) *Constraints
 	c.attach(out)
 	out.limit()
 	c.refuseLong(out, t, false)
-	if !c.lint(out, t, owner) {
+	if !c.lint(out, t, owner) || !c.lintBytes(out, v) {
 		return nil
 	}
 	out.settle(v, owner)
 	return out
+}
+
+// lintBytes refuses rules for the single bytes of a text in base64, which neither a schema nor a fault can show.
+func (c *Compiler) lintBytes(k *Constraints, v Value) bool {
+	for k.Elem != nil && v.Elem != nil {
+		k, v = k.Elem, v.Elem()
+	}
+	if k.Elem == nil || !v.Bytes {
+		return true
+	}
+	c.Fault("", fmt.Sprintf("validate dive on type %s, which is a text in base64", v.T), "Use a list of another type of numbers, such as []int")
+	return false
 }
 
 // parseTag splits a tag into levels.
@@ -206,7 +218,13 @@ func (c *Constraints) settle(v Value, owner reflect.Type) {
 		}
 		c.Keys.settle(*v.Key, owner)
 	}
-	if c.Elem == nil || v.Elem == nil {
+	if c.Elem == nil {
+		return
+	}
+	if v.Elem == nil { // the type reads itself, so that its schema has no elements
+		for i := range c.Elem.notesFor(Value{}) {
+			c.notes = append(c.notes, "Of each element: "+c.Elem.sentence(c.Elem.Rules[i], Value{T: gotype.Deref(v.T.Elem())}, owner))
+		}
 		return
 	}
 	elem := v.Elem()
