@@ -32,7 +32,7 @@ var narrowings = map[string]binding.Narrowing{
 //     than 16 KiB. Below that depth they are objects of any shape.
 //   - The variants of OneOf, and other alternatives, become one schema. Objects have the members of
 //     all variants, with a sentence that says when to use each. Alternatives of different types
-//     become text, which is converted unless WithoutRepair is set.
+//     become text if one of them is text, and else have the type of the first one.
 //   - An optional member is not listed as nullable. An exclusive bound of a number that is not an
 //     integer becomes a sentence of the description.
 //

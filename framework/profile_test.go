@@ -89,6 +89,10 @@ func TestWithProfileOfRawSchemas(t *testing.T) {
 			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"integer","minimum":1}]},"b":{"oneOf":[{"type":"string","format":"ipv4"},{"type":"string","format":"ipv6"}]}}}`,
 			`{"type":"object","properties":{"a":{"type":"string","description":"Give text or a whole number of at least 1."},"b":{"type":"string","description":"Give an IPv4 address or an IPv6 address."}}}`,
 		},
+		"values of several types without a text": {
+			`{"type":"object","properties":{"n":{"anyOf":[{"type":"null"},{"type":"integer"},{"type":"array","items":{"type":"integer"}}]}},"required":["n"]}`,
+			`{"type":"object","properties":{"n":{"type":"integer","description":"Give a whole number or a list, each a whole number."}},"required":["n"]}`,
+		},
 		"the same member of two": {
 			`{"type":"object","properties":{"u":{"anyOf":[{"type":"object","properties":{"x":{"type":"string"}}},{"type":"object","properties":{"x":{"type":"integer"}}}]}}}`,
 			`{"type":"object","properties":{"u":{"type":"object","properties":{"x":{"type":"string","description":"Give text or a whole number."}}}}}`,

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 
 // asOne writes the alternatives under a keyword as one schema, which accepts all of them. A schema of objects
 // gets the members of all alternatives. A schema that has a type keeps it. Otherwise the schema gets the type
-// of the alternatives. If their types differ, it becomes a text, which is converted.
+// of the alternatives. If their types differ, it becomes a text if one of them is one, and else has the first type.
 func asOne(k Keywords, name string) Keywords {
 	raw, has := k.Get(name)
 	if !has {
@@ -38,13 +39,19 @@ func asOne(k Keywords, name string) Keywords {
 	return k
 }
 
-// commonType returns the type of all options. If they have several, it returns "string".
+// commonType returns the type of all options. If they have several, it returns "string" if that is one of them or
+// if one has no type, and else the first one: a schema that was written by hand refuses a text then.
 func commonType(options []Keywords) string {
-	typ := options[0].Text("type")
-	if typ == "" || slices.ContainsFunc(options, func(o Keywords) bool { return o.Text("type") != typ }) {
-		return "string"
+	common := ""
+	for _, o := range options {
+		switch typ := o.Text("type"); {
+		case typ == "", typ == "string":
+			return "string"
+		case typ != "null" && common == "":
+			common = typ
+		}
 	}
-	return typ
+	return cmp.Or(common, "null")
 }
 
 func onlyObjects(options []Keywords) bool {
