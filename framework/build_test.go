@@ -133,6 +133,7 @@ func registrationFaults() map[string]faulty {
 		"typed nil func":       {framework.Func("f", (func())(nil)), []string{"the function is nil"}},
 		"variadic":             {framework.Func("f", func(...string) {}), []string{"variadic"}},
 		"nameless":             {framework.Func("f", func(int, int) int { return 0 }), []string{"Params"}},
+		"no name for a time":   {framework.Func("f", func(time.Time) {}), []string{"the parameter of the function has no name. Add Params"}},
 		"no name for one":      {framework.Func("f", func(int) {}), []string{"the parameter of the function has no name"}},
 		"too few names":        {framework.Func("f", func(int, int) int { return 0 }, framework.Params("a")), []string{"names 1 parameter, the function has 2"}},
 		"names twice":          {framework.Func("f", func(int, int) int { return 0 }, framework.Params("a", "a")), []string{"two parameters"}},

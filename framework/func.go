@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
@@ -185,12 +186,12 @@ func (s *signature) parameters(params []reflect.Type, names []string) *binding.F
 	return nil
 }
 
-// holdsMembers reports whether one value of the type holds all arguments.
+// holdsMembers reports whether one value of the type holds all arguments. A time is one of them.
 func holdsMembers(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	return t.Kind() == reflect.Struct || t.Kind() == reflect.Map || t == typeRaw
+	return t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]() || t.Kind() == reflect.Map || t == typeRaw
 }
 
 // namePaths replaces the field name that spreadOver made by the parameter's name, at the start of

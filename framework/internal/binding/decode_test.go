@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"net/netip"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -172,6 +173,27 @@ func TestNamesFollowEncodingJSON(t *testing.T) {
 	shadow, _, err := decodeTo[tShadow](t, `{"id":"x","note":"n"}`)
 	if err != nil || shadow.ID != "x" || shadow.tBase.ID != 0 || shadow.Note != "n" {
 		t.Errorf("%+v %v", shadow, err)
+	}
+}
+
+// TestLegalNames: a name in a tag is legal if encoding/json takes it, which uses the name of the field otherwise.
+func TestLegalNames(t *testing.T) {
+	t.Parallel()
+	runes := []rune("°€कीम日١²ªǅ\u0301\u200d\ufeff\U0001f600'`\"\\\x00\x7f")
+	for r := ' '; r <= 0xff; r++ {
+		runes = append(runes, r)
+	}
+	for _, r := range runes {
+		if r == ',' {
+			continue
+		}
+		name := "a" + string(r)
+		typ := reflect.StructOf([]reflect.StructField{{Name: "V", Type: reflect.TypeFor[int](), Tag: reflect.StructTag("json:" + strconv.Quote(name))}})
+		p, faults := binding.Compile(typ, binding.Input, binding.Options{})
+		written, err := json.Marshal(reflect.Zero(typ).Interface())
+		if taken := string(written) != `{"V":0}`; err != nil || taken != (p != nil) {
+			t.Errorf("%q: encoding/json writes %s, %v; faults %v", name, written, err, faults)
+		}
 	}
 }
 

@@ -120,7 +120,7 @@ const (
 	Form    = plan.Form
 )
 
-// LegalName reports whether encoding/json accepts a name in a tag.
+// LegalName reports whether a name has no quote, backslash, comma or control character.
 func LegalName(name string) bool { return plan.LegalName(name) }
 
 // NewInvalid returns an error for issues found elsewhere.

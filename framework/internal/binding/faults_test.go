@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -220,6 +221,10 @@ func TestFaults(t *testing.T) {
 		{"not exported", hidden(`json:"name"`), binding.Input, "In.name: the field has a json tag and is not exported, so that nothing can read or set it. Begin its name with a capital letter"},
 		{"not exported in a result", hidden(`doc:"x"`), binding.Output, "name: the field has a doc tag and is not exported"},
 		{"commas between words", structWith(str, `validate:"oneof=a,b,c"`), binding.Input, `In.V: validate rule "b" does not exist. If it is a word of oneof: they are separated by spaces`},
+		{"a comma in a word", structWith(str, `validate:"oneof='a, b' c"`), binding.Input, `In.V: validate rule " b' c" does not exist. Write 0x2C for a comma between quotes`},
+		{"tag twice", structWith(num, `validate:"min=1" doc:"x" validate:"max=3"`), binding.Input, "In.V: the tag has validate twice, and only the first is read. Join them"},
+		{"repetitions", structWith(list, `jsonschema:"uniqueItems=false"`), binding.Input, "In.V: jsonschema keyword uniqueItems has the value false. Leave it out"},
+		{"root that reads itself", reflect.TypeFor[*tMoney](), binding.Input, "reads its own JSON by UnmarshalJSON, and arguments are read member by member. Remove the method, also from what it embeds"},
 		{"bars between words", structWith(str, `validate:"oneof=a|b"`), binding.Input, `In.V: validate rule "b" does not exist. If it is a word of oneof: they are separated by spaces`},
 		{"no words", structWith(str, `validate:"oneof="`), binding.Input, `In.V: validate rule "oneof" names no value. Write the values behind it, with spaces between them: oneof=a b`},
 		{"words of a list", structWith(list, `validate:"oneof=a b"`), binding.Input, `In.V: validate rule "oneof=a b" does not work on type []string. Write dive before it to ask it of each element`},
@@ -244,7 +249,7 @@ func TestFaults(t *testing.T) {
 		{"form struct", structWith(reflect.TypeFor[tBase](), ""), binding.Form, "fits no field of a form"},
 		{"form list", structWith(reflect.TypeFor[[]int](), ""), binding.Form, "fits no field of a form"},
 		{"form list of numbers", structWith(reflect.TypeFor[[]tLevel](), ""), binding.Form, "fits no field of a form"},
-		{"rules for bytes", structWith(reflect.TypeFor[[]uint8](), `validate:"dive,min=1,max=5"`), binding.Input, "In.V: validate dive on type []uint8, which is a text in base64. Use a list of another type of numbers, such as []int"},
+		{"rules for bytes", structWith(reflect.TypeFor[[]uint8](), `validate:"dive,min=1,max=5"`), binding.Input, "In.V: validate dive on type []uint8: JSON has a text in base64. Use a list of another type of numbers, such as []int"},
 		{"rules for bytes of bytes", structWith(reflect.TypeFor[[][]byte](), `validate:"min=1,dive,min=2,dive,min=3"`), binding.Input, "validate dive on type []uint8"},
 		{"form secret", structWith(str, `secret:"true"`), binding.Form, "In.V: a form must not ask for a secret"},
 		{"form map", reflect.TypeFor[map[string]string](), binding.Form, "fits no field of a form"},
@@ -329,6 +334,25 @@ func TestWarnings(t *testing.T) {
 	}
 	if p == nil || strings.Join(got, " ") != "in.S in.A in.R in.O in.L" {
 		t.Errorf("got %v", faults)
+	}
+}
+
+// fUpload reads its own JSON, and has a rule for the disk of the server.
+type fUpload struct {
+	Path string `json:"path" validate:"file"`
+}
+
+func (u fUpload) MarshalJSON() ([]byte, error)  { return json.Marshal(u.Path) }
+func (u *fUpload) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &u.Path) }
+
+// TestForbiddenRulesInside: a tag in a type that reads itself does not touch the disk either. Its other rules are
+// asked as validator asks them.
+func TestForbiddenRulesInside(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{t.TempDir(): "", t.TempDir() + "/none": ""} {
+		if _, _, err := decodeTo[box[fUpload]](t, `{"v":`+strconv.Quote(path)+`}`); paths(err) != want {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
 

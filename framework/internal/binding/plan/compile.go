@@ -92,6 +92,12 @@ func (c *compiler) checkRoot(n Node) {
 		if c.mode == Input {
 			return
 		}
+	case *MethodNode:
+		if c.mode == Input && inner.read == byJSON {
+			c.Fault("", fmt.Sprintf("type %s reads its own JSON by UnmarshalJSON, and arguments are read member by member", n.GoType()),
+				"Remove the method, also from what it embeds, or use json.RawMessage with InputSchema")
+			return
+		}
 	}
 	switch c.mode {
 	case Strings:

@@ -395,10 +395,10 @@ func (n *quotedNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 		k.Set("enum", []byte(`["true","false"]`))
 	case *intNode:
 		k.SetText("pattern", `^-?(?:0|[1-9][0-9]*)$`)
-		k.SetText("description", "A whole number in quotes.")
+		k.SetText("description", "A whole number in quotes"+smallRange(n.GoType(), "")+".")
 	case *uintNode:
 		k.SetText("pattern", `^(?:0|[1-9][0-9]*)$`)
-		k.SetText("description", "A whole number in quotes, 0 or more.")
+		k.SetText("description", "A whole number in quotes"+smallRange(n.GoType(), ", 0 or more")+".")
 	case *floatNode, *numberNode:
 		k.SetText("pattern", `^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$`)
 		k.SetText("description", "A number in quotes.")
@@ -406,4 +406,14 @@ func (n *quotedNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 		k.SetText("description", "JSON text of a string.")
 	}
 	return k
+}
+
+// smallRange says which integers a type of up to 32 bits has. It is other for larger ones, with bounds that need no
+// words.
+func smallRange(t reflect.Type, other string) string {
+	if t.Bits() > 32 {
+		return other
+	}
+	low, high := (&KeyCodec{T: t}).bounds()
+	return ", from " + low + " to " + high
 }

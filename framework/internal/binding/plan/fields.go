@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
@@ -214,9 +215,16 @@ func (c *compiler) nameMember(cand *candidate) {
 	}
 }
 
-// LegalName reports whether encoding/json accepts a name in a tag. It ignores other names in silence.
+// LegalName reports whether a name has no quote, backslash, comma or control character.
 func LegalName(name string) bool {
 	return !strings.ContainsAny(name, "\"\\`',") && strings.IndexFunc(name, func(r rune) bool { return r < ' ' }) < 0
+}
+
+// legalInJSON reports whether encoding/json accepts a name in a tag. It ignores other names in silence.
+func legalInJSON(name string) bool {
+	return name != "" && strings.IndexFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r)
+	}) < 0
 }
 
 // field compiles one member with its tags.
@@ -241,11 +249,11 @@ func (c *compiler) field(cand candidate) *Member {
 			c.Fault("", fmt.Sprintf("the uri tag has no option %q", option), `Write uri:"name" or uri:"name,slashes"`)
 		}
 	}
-	if !LegalName(f.Name) {
-		tag := "json"
-		if c.mode == Strings && sf.Tag.Get("uri") != "" {
-			tag = "uri"
-		}
+	tag, legal := "json", legalInJSON
+	if c.mode == Strings && sf.Tag.Get("uri") != "" {
+		tag, legal = "uri", LegalName
+	}
+	if !legal(f.Name) {
 		c.Fault("", fmt.Sprintf("name %q is not legal in a %s tag", f.Name, tag), "Use letters, digits, _ and -")
 	}
 	f.Node = c.node(sf.Type)

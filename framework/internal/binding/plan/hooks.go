@@ -82,7 +82,7 @@ func (c *compiler) enforceHook(t reflect.Type, n Node, said, without schema.Keyw
 	if c.mode == Output || len(k) == 0 {
 		return
 	}
-	if k.Has("format") {
+	if k.Has("format") && said.Text("type") == "string" { // an object may have keywords of newer dialects
 		k = assertingFormats(k)
 	}
 	raw, err := schema.CompileRaw(k.Render())
@@ -143,6 +143,10 @@ func (c *compiler) unread(tag string, got schema.Keywords) bool {
 		name, value, _ := strings.Cut(part, "=")
 		if other, ok := wire[name]; ok {
 			name = other
+		}
+		if name == "uniqueItems" && value == "false" { // invopop reads it as true
+			c.Fault("", "jsonschema keyword uniqueItems has the value false", "Leave it out")
+			bad = true
 		}
 		if !got.Has(name) && !items.Has(name) && value != "false" {
 			c.Fault("", fmt.Sprintf("jsonschema keyword %s has the value %q, which cannot be read", name, value), "Correct the value")

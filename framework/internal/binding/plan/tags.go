@@ -26,6 +26,11 @@ func (c *compiler) lintTag(sf reflect.StructField) {
 	if sf.Tag.Get("json") == "-" {
 		return
 	}
+	for i, key := range keys {
+		if slices.Contains(keys[:i], key) && slices.Contains(ours, key) {
+			c.At(sf.Name, func() { c.Fault("", "the tag has "+key+" twice, and only the first is read", "Join them") })
+		}
+	}
 	if sf.IsExported() || sf.Anonymous {
 		c.At(sf.Name, func() { c.warnUnread(keys, sf.Tag) })
 		return

@@ -30,7 +30,7 @@ func (u Union) Problem() string {
 		return fmt.Sprintf("type %v is no interface", u.Interface)
 	case u.Interface.NumMethod() == 0:
 		return fmt.Sprintf("every type implements %s; give it a method", u.Interface)
-	case u.Discriminator == "" || !LegalName(u.Discriminator):
+	case !legalInJSON(u.Discriminator):
 		return fmt.Sprintf("the discriminator %q is no name of a member", u.Discriminator)
 	case len(u.Variants) == 0:
 		return fmt.Sprintf("%s has no variants", u.Interface)

@@ -100,6 +100,11 @@ func NewValidator(checks []Check, long map[string]bool) (*validator.Validate, er
 			return v, err
 		}
 	}
+	for tag := range forbidden { // Build refuses them, and does not look at types that read themselves
+		if err := v.RegisterValidation(tag, func(validator.FieldLevel) bool { return true }); err != nil {
+			return v, fmt.Errorf("validate rule %q: %w", tag, err)
+		}
+	}
 	for _, k := range checks {
 		if k.Problem() != "" {
 			continue

@@ -56,7 +56,11 @@ func (c *Compiler) strayWord(before, r Rule, t reflect.Type) bool {
 	if _, problem := tryRule(c.Validator(), r, Sample(t, 3)); !strings.HasPrefix(problem, undefined) {
 		return false
 	}
-	c.Fault("", fmt.Sprintf("validate rule %q does not exist", r), "If it is a word of "+before.Name+": they are separated by spaces")
+	fix := "If it is a word of " + before.Name + ": they are separated by spaces"
+	if strings.Count(before.Param, "'")%2 != 0 {
+		fix = "Write 0x2C for a comma between quotes"
+	}
+	c.Fault("", fmt.Sprintf("validate rule %q does not exist", r), fix)
 	return true
 }
 

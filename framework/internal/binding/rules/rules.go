@@ -140,7 +140,7 @@ func (c *Compiler) lintBytes(k *Constraints, v Value) bool {
 	if k.Elem == nil || !v.Bytes {
 		return true
 	}
-	c.Fault("", fmt.Sprintf("validate dive on type %s, which is a text in base64", v.T), "Use a list of another type of numbers, such as []int")
+	c.Fault("", fmt.Sprintf("validate dive on type %s: JSON has a text in base64", v.T), "Use a list of another type of numbers, such as []int")
 	return false
 }
 
