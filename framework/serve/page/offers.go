@@ -159,7 +159,7 @@ func (p *Page) remember(all *offers) {
 		_, _ = hash.Write([]byte{0})
 	}
 	all.Tag = strconv.FormatUint(hash.Sum64(), 36)
-	all.Secrets = secretArguments(all.Tools)
+	all.Secrets = secretArguments(all.Tools, all.Prompts)
 	secret := finding(all.Secrets)
 	p.mu.Lock()
 	before, tag := p.known, p.tag
@@ -218,12 +218,27 @@ func textIn(object []byte, name string) string {
 }
 
 // secretArguments returns the names of secret arguments. Their schema marks them as secret
-// (writeOnly, format password, or x-secret), or their name suggests a secret.
-func secretArguments(tools []offer) []string {
+// (writeOnly, format password, or x-secret), or their name suggests a secret. The arguments of a
+// prompt have no schema.
+func secretArguments(tools, prompts []offer) []string {
 	found := map[string]struct{}{}
 	for _, tool := range tools {
 		schema, _ := jsontext.Member(tool.Listed, "inputSchema")
 		collectSecrets(schema, found, 0)
+	}
+	for _, prompt := range prompts {
+		arguments, _ := jsontext.Member(prompt.Listed, "arguments")
+		if jsontext.KindOf(arguments) != jsontext.KindArray {
+			continue
+		}
+		for argument := range jsontext.Elements(arguments) {
+			if jsontext.KindOf(argument) != jsontext.KindObject {
+				continue
+			}
+			if name := textIn(argument, "name"); hides(name) {
+				found[name] = struct{}{}
+			}
+		}
 	}
 	return append([]string{}, slices.Sorted(maps.Keys(found))...)
 }

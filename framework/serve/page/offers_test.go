@@ -63,3 +63,29 @@ func TestManySecrets(t *testing.T) {
 		t.Errorf("not all secrets are hidden: %.2000s", calls)
 	}
 }
+
+// TestSecretOfPrompt: the secret arguments of a prompt are masked.
+func TestSecretOfPrompt(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		User     string `json:"user"`
+		Password string `json:"password"`
+	}
+	login := framework.Prompt("login", func(_ context.Context, in in) (framework.Messages, error) {
+		return framework.Messages{framework.Userf("Log in as %s.", in.User)}, nil
+	}, framework.Describe("Logs in."))
+	b := opened(t, page.Options{Host: host(t, login)})
+	b.ask(http.MethodGet, "/api/offers", "", nil)
+	id := b.start(`{"method":"prompts/get","name":"login","arguments":{"user":"ann","password":"geheim"}}`)
+	if d := b.end(id); !strings.Contains(string(d.Result), "Log in as ann.") {
+		t.Fatalf("the prompt returns %+v", d)
+	}
+	for _, path := range []string{"calls", "calls/" + id, "frames?q=geheim", "calls/" + id + "/record", "calls/" + id + "/copy/shell", "calls/" + id + "/copy/curl", "calls/" + id + "/copy/client", "calls/" + id + "/copy/test"} {
+		if text := b.do(http.MethodGet, "/api/"+path, "", nil).body; strings.Contains(text, "geheim") {
+			t.Errorf("%s has the secret: %s", path, text)
+		}
+	}
+	if frames := b.do(http.MethodGet, "/api/frames?q=ann", "", nil).body; frames == "[]" {
+		t.Error("no frame of the call")
+	}
+}
