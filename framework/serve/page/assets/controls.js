@@ -1,6 +1,6 @@
 // The controls of a form. Each shows one value, and gives the next one to onChange: undefined
 // takes it out, so that what was left alone is not sent.
-import { html, useState } from './vendor/preact.js';
+import { html, useState, useRef } from './vendor/preact.js';
 import { plan, first, fits } from './form.js';
 import { store } from './store.js';
 import { Num, Draft, parse, write, get, same, seen, under } from './json.js';
@@ -12,7 +12,7 @@ export const idOf = path => 'f' + path.replace(/[^A-Za-z0-9\u0080-\uffff]/g, c =
 // within it before anything was filled in.
 export function Field({ name, label: shown, schema, root, value, onChange, required, path, faults, depth = 0, complete, room = 500 }) {
   const p = plan(schema, root, depth);
-  if (p.kind === 'text' && store.offers?.secrets.has(name)) p.input = 'password';
+  if ((p.kind === 'text' || p.kind === 'box') && store.offers?.secrets.has(name)) Object.assign(p, { kind: 'text', input: 'password' });
   const id = idOf(path);
   const fault = faults.find(f => f.path === path);
   const hint = text(p.schema, 'description');
@@ -23,7 +23,7 @@ export function Field({ name, label: shown, schema, root, value, onChange, requi
   const described = [hint && id + '-h', fault && id + '-e'].filter(Boolean).join(' ') || undefined;
   const props = { p, root, value, onChange, id, path, faults, depth, required, described, invalid: fault ? 'true' : undefined, fallback, example, complete, room };
   const label = html`${p.schema.get('deprecated') === true ? html`<s>${seen(name)}</s>` : seen(shown ?? name)}${text(p.schema, 'title') && html` <span class="ttl">${text(p.schema, 'title')}</span>`}`;
-  return html`<div class="field" role=${grouped ? 'group' : undefined} aria-labelledby=${grouped ? id + '-l' : undefined}>
+  return html`<div class="field" role=${grouped ? 'group' : undefined} aria-labelledby=${grouped ? id + '-l' : undefined} aria-describedby=${grouped ? described : undefined}>
     ${grouped ? html`<div class="lab" id=${id + '-l'}>${label}<span class="t">${words}</span></div>` : html`<label for=${id} id=${id + '-l'}>${label}<span class="t">${words}</span></label>`}
     ${hint && html`<p class="hint" id=${id + '-h'}>${hint}</p>`}
     <${Control} ...${props}/>
@@ -48,11 +48,21 @@ const hintOf = ({ fallback, example }) => fallback !== undefined ? `${bare(fallb
 
 function Text(props) {
   const { p, value, onChange, id, described, invalid, complete } = props;
+  const lines = useRef(false); // once there, a text area stays
+  lines.current ||= p.kind === 'box' || p.input === 'text' && bare(value).includes('\n');
+  // An input drops line breaks, so a pasted text is taken as it is. In a list its lines become rows.
+  const onPaste = e => {
+    const at = e.target, more = (e.clipboardData?.getData('text') ?? '').replace(/\r\n?/g, '\n');
+    if (lines.current || !more.includes('\n') || !['text', 'password'].includes(p.input) || at.closest('li')?.dataset.rows) return;
+    e.preventDefault();
+    onChange(at.value.slice(0, at.selectionStart) + more + at.value.slice(at.selectionEnd));
+    requestAnimationFrame(() => document.getElementById(id)?.focus());
+  };
   const common = {
-    id, name: id, class: 'in', value: bare(value), placeholder: hintOf(props), 'aria-describedby': described, 'aria-invalid': invalid, autocomplete: 'off', spellcheck: false,
+    id, name: id, class: 'in', value: bare(value), placeholder: hintOf(props), 'aria-describedby': described, 'aria-invalid': invalid, autocomplete: 'off', spellcheck: false, onPaste,
     onInput: e => { onChange(e.target.value === '' ? undefined : e.target.value); complete?.ask(e.target.value); },
   };
-  if (p.kind === 'box') return html`<textarea rows="4" ...${common}></textarea>`;
+  if (lines.current) return html`<textarea rows="4" ...${common}></textarea>`;
   return html`<input type=${p.input} list=${complete?.values.length ? id + '-c' : undefined} ...${common}/>
     ${complete?.values.length > 0 && html`<datalist id=${id + '-c'}>${complete.values.map(v => html`<option value=${v}/>`)}</datalist>`}
     ${value === undefined && props.required && html`<button type="button" class="btn t s on-focus" onClick=${() => onChange('')}>Send empty text</button>`}
@@ -91,7 +101,7 @@ function Choice(props) {
     return html`<div class="opts">${options.map((o, i) => html`<label class="opt"><input type="radio" id=${i ? `${id}-${i}` : id} name=${id} checked=${o.value === undefined ? value === undefined || same(o.also, value) : same(o.value, value)} onChange=${() => onChange(o.value)}/> ${o.word}${o.note && html` <span class="f s">${o.note}</span>`}</label>`)}</div>`;
   }
   return html`<select class="in" id=${id} name=${id} aria-describedby=${described} aria-invalid=${invalid} onChange=${e => onChange(e.target.value === '' ? undefined : p.choices[Number(e.target.value)].value)}>
-    <option value="" selected=${at < 0}>${fallback === undefined ? '' : `${bare(fallback)}, the default`}</option>
+    <option value="" selected=${at < 0}>${value !== undefined && at < 0 ? `${seen(bare(value))}, not in the list` : fallback === undefined ? '' : `${bare(fallback)}, the default`}</option>
     ${p.choices.map((c, i) => html`<option value=${i} selected=${i === at}>${titled(c)}${c.title ? ` (${bare(c.value)})` : ''}</option>`)}</select>`;
 }
 
@@ -160,15 +170,18 @@ export function Group(props) {
     ${depth > 0 && isOpen && !required && html`<button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`}</div>`;
 }
 
-// blank is a new or emptied element of a list or map: of the right type, or a text if the user has to choose.
+// blank is a new element of a list or map: of the right type, or a text if the user has to choose.
 const blank = (schema, root, depth) => first(schema, root, depth) ?? ({ object: new Map(), array: [], map: new Map() })[plan(schema, root, depth).kind] ?? '';
+
+// emptied is the same for an element that was emptied. The shape that was chosen for it stays.
+const emptied = (schema, root, depth) => plan(schema, root, depth).kind === 'union' ? '' : blank(schema, root, depth);
 
 function Items(props) {
   const { p, root, value, onChange, path, faults, depth } = props;
   if (p.choices && p.choices.length <= 12) return html`<${Several} ...${props}/>`;
   const all = Array.isArray(value) ? value : [];
   const give = next => onChange(next.length ? next : undefined);
-  const set = (i, v) => give(all.map((old, at) => at === i ? v ?? blank(p.items, root, depth + 1) : old));
+  const set = (i, v) => give(all.map((old, at) => at === i ? v === undefined ? emptied(p.items, root, depth + 1) : v : old));
   const move = (i, step) => {
     const next = [...all], j = i + step;
     if (j < 0 || j >= next.length) return;
@@ -182,7 +195,7 @@ function Items(props) {
     e.preventDefault();
     give([...all.slice(0, i), ...lines.map(line => kind === 'number' ? numberOf(line) : line), ...all.slice(i + 1)]);
   };
-  return html`<ol class="items">${all.map((v, i) => html`<li onKeyDown=${e => e.altKey && { ArrowUp: 1, ArrowDown: 1 }[e.key] && (e.preventDefault(), move(i, e.key === 'ArrowUp' ? -1 : 1))} onPaste=${e => scalar && paste(i, e)}>
+  return html`<ol class="items">${all.map((v, i) => html`<li data-rows=${scalar || undefined} onKeyDown=${e => e.altKey && { ArrowUp: 1, ArrowDown: 1 }[e.key] && (e.preventDefault(), move(i, e.key === 'ArrowUp' ? -1 : 1))} onPaste=${e => scalar && paste(i, e)}>
       <div class="grow"><${Field} name=${String(i + 1)} schema=${p.items} root=${root} required=${true} path=${path + '/' + i} faults=${faults} depth=${depth + 1} value=${v === '' && !scalar ? undefined : v} onChange=${x => set(i, x)}/></div>
       <button type="button" class="btn t" aria-label=${`Remove item ${i + 1}`} onClick=${() => give(all.filter((_, at) => at !== i))}>×</button></li>`)}</ol>
     <div class="row"><button type="button" class="btn t" onClick=${() => onChange([...all, blank(p.items, root, depth + 1)])}>+ Add</button>
@@ -205,18 +218,18 @@ function Tuple({ p, root, value, onChange, path, faults, depth, room = 500 }) {
   const all = Array.isArray(value) ? value : [];
   if (value === undefined && room < p.places.length) return html`<button type="button" class="btn t" onClick=${() => onChange(p.places.map(() => null))}>+ Fill in</button>`;
   return html`<div class="nest">${p.places.map((s, i) => html`<${Field} name=${String(i + 1)} schema=${s} root=${root} required=${true} path=${path + '/' + i} faults=${faults} depth=${depth + 1} room=${room / p.places.length} value=${all[i] ?? undefined}
-    onChange=${v => { const next = p.places.map((_, at) => all[at] ?? null); next[i] = v ?? null; onChange(next); }}/>`)}</div>`;
+    onChange=${v => { const next = [...p.places.map((_, at) => all[at] ?? null), ...all.slice(p.places.length)]; next[i] = v ?? null; onChange(next); }}/>`)}</div>`;
 }
 
 function Pairs({ p, root, value, onChange, path, faults, depth }) {
-  const all = value instanceof Map ? [...value] : [];
+  const all = value instanceof Map ? [...value] : [], union = plan(p.items, root, depth + 1).kind === 'union';
   const [name, setName] = useState('');
   const add = () => {
     if (!name || all.some(([k]) => k === name)) return;
     onChange(new Map([...all, [name, blank(p.items, root, depth + 1)]]));
     setName('');
   };
-  return html`<div class="nest">${all.map(([k, v]) => html`<div class="row pair"><div class="grow"><${Field} name=${k} schema=${p.items} root=${root} required=${true} path=${under(path, k)} faults=${faults} depth=${depth + 1} value=${v} onChange=${x => onChange(new Map(all.map(([n, o]) => [n, n === k ? x ?? blank(p.items, root, depth + 1) : o])))}/></div>
+  return html`<div class="nest">${all.map(([k, v]) => html`<div class="row pair" key=${k}><div class="grow"><${Field} name=${k} schema=${p.items} root=${root} required=${true} path=${under(path, k)} faults=${faults} depth=${depth + 1} value=${v === '' && union ? undefined : v} onChange=${x => onChange(new Map(all.map(([n, o]) => [n, n === k ? x === undefined ? emptied(p.items, root, depth + 1) : x : o])))}/></div>
       <button type="button" class="btn t" aria-label=${'Remove ' + k} onClick=${() => onChange(all.length > 1 ? replaced(value, k) : undefined)}>×</button></div>`)}
     <div class="row"><input class="in grow" aria-label="Name of a new member" placeholder="name" value=${name} onInput=${e => setName(e.target.value)} onKeyDown=${e => !e.isComposing && e.key === 'Enter' && (e.preventDefault(), add())}/><button type="button" class="btn t" onClick=${add}>+ Add</button></div></div>`;
 }
@@ -224,10 +237,11 @@ function Pairs({ p, root, value, onChange, path, faults, depth }) {
 function Union(props) {
   const { p, root, value, onChange, path, faults, depth, id } = props;
   const fitting = p.shapes.findIndex(s => fits(value, s.schema, root));
-  const [chosen, setChosen] = useState(-1);
-  const at = chosen >= 0 ? chosen : fitting;
+  // What was chosen counts as long as the value can have that shape: the rows of a list change places.
+  const chosen = useRef(-1), old = chosen.current;
+  const at = chosen.current = p.shapes[old] && (fitting < 0 || value instanceof Draft || fits(value, p.shapes[old].schema, root)) ? old : fitting;
   const choose = i => {
-    setChosen(i);
+    chosen.current = i;
     if (i < 0) return onChange(undefined);
     const begin = first(p.shapes[i].schema, root, depth);
     const names = plan(p.shapes[i].schema, root, depth).fields?.map(f => f.name) ?? [];

@@ -153,13 +153,13 @@ function alternatives(s, root) {
   return some.filter(x => x instanceof Map && !isNull(x)).map((x, i) => {
     const one = resolve(x, root) ?? x;
     const schema = new Map([...rest, ...one]);
-    const own = entriesOf(one, 'properties'), both = new Map([...entriesOf(rest, 'properties'), ...own]);
+    const own = entriesOf(one, 'properties').map(([name, p]) => [name, constantIf(p, listOf(one, 'required').includes(name))]), both = new Map([...entriesOf(rest, 'properties'), ...own]);
     if (both.size) schema.set('properties', both);
     // A constant tells this shape from the others, so it is sent even if the schema does not require it.
     const constants = own.filter(([, p]) => typeof get(p, 'const') === 'string').map(([name]) => name);
     const needed = new Set([...listOf(rest, 'required'), ...listOf(one, 'required'), ...constants]);
     if (needed.size) schema.set('required', [...needed]);
-    const titles = [one.get('title'), discriminator(one), definition(x), membersOf(one), one.get('type'), `shape ${i + 1}`];
+    const titles = [one.get('title'), discriminator(own), definition(x), membersOf(one), one.get('format'), one.get('type'), `shape ${i + 1}`];
     return { title: titles.find(t => typeof t === 'string' && t), schema };
   });
 }
@@ -177,11 +177,12 @@ function membersOf(s) {
 }
 
 // discriminator is the value of a constant member, which names a shape.
-function discriminator(s) {
-  for (const [, p] of entriesOf(s, 'properties')) {
-    if (typeof get(p, 'const') === 'string') return get(p, 'const');
-  }
-  return undefined;
+const discriminator = own => own.map(([, p]) => get(p, 'const')).find(v => typeof v === 'string');
+
+// constantIf is a schema as a constant, if it is an enum of one text and its member is required.
+function constantIf(p, required) {
+  const values = listOf(p, 'enum');
+  return required && values.length === 1 && typeof values[0] === 'string' ? new Map([...p, ['const', values[0]]]) : p;
 }
 
 const whole = v => v instanceof Num ? Number(v.text) : undefined;
@@ -197,7 +198,7 @@ function text(s) {
   else if (min > 0) words.push(`at least ${plural(min, 'character')}`);
   else if (max !== undefined) words.push(`at most ${plural(max, 'character')}`);
   const secret = format === 'password' || s.get('writeOnly') === true || s.get('x-secret') === true;
-  const long = max > 120 || String(s.get('default') ?? '').includes('\n');
+  const long = !secret && (max > 120 || String(s.get('default') ?? '').includes('\n'));
   return { kind: long ? 'box' : 'text', secret, input: secret ? 'password' : formats[format]?.input ?? 'text', pattern: s.get('pattern'), words: words.join(', ') };
 }
 
@@ -217,7 +218,7 @@ function numeric(s, type) {
   const step = whole(s.get('multipleOf')) ?? (type === 'integer' ? 1 : undefined);
   if (s.get('multipleOf') instanceof Num) words.push(`a multiple of ${s.get('multipleOf')}`);
   const steps = step ? (whole(max) - whole(min)) / step : NaN;
-  return { kind: 'number', whole: type === 'integer', min: whole(min), max: whole(max), step, slider: steps >= 1 && steps <= 100, words: words.join(', ') };
+  return { kind: 'number', whole: type === 'integer', min: whole(min), max: whole(max), step, slider: steps >= 1 && steps <= 100 && whole(min) % step === 0, words: words.join(', ') };
 }
 
 function list(s, root) {

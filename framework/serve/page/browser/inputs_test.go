@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -308,4 +310,209 @@ func TestConfirmOnly(t *testing.T) {
 	}
 	b.click(".asks .go button", "Answer")
 	b.sees("[aria-label='What the server says']", "Wiped.")
+}
+
+// value returns what the field of a selector has.
+func (b *tab) value(selector string) string {
+	b.t.Helper()
+	return b.eval(fmt.Sprintf("document.querySelector(%q)?.value ?? 'no field'", selector))
+}
+
+// json fills the JSON view, and goes back to the form.
+func (b *tab) json(text string) {
+	b.t.Helper()
+	b.click(".side [role=tab]", "JSON")
+	b.fill("#json", text)
+	b.click(".side [role=tab]", "Form")
+}
+
+// paste pastes a text into a field.
+func (b *tab) paste(selector, text string) {
+	b.t.Helper()
+	b.run(chromedp.WaitVisible(selector, chromedp.ByQuery))
+	b.eval(fmt.Sprintf(`(() => { const data = new DataTransfer(); data.setData('text/plain', %q);
+		document.querySelector(%q).dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })); })()`, text, selector))
+}
+
+// TestLongSecret: a secret is masked, however long it may be.
+func TestLongSecret(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "enter", `{"type":"object","properties":{"key":{"type":"string","format":"password","maxLength":256},"api_token":{"type":"string","maxLength":256}}}`)))
+	b.click(".rail a", "enter")
+	b.sees(".side", "api_token")
+	if types := b.eval("document.querySelector('#f_key').type + document.querySelector('#f_api-5ftoken').type"); types != "passwordpassword" {
+		t.Errorf("the types are %s", types)
+	}
+}
+
+// TestRemovedRowOfUnion: each row of a list is drawn by the shape of its own value.
+func TestRemovedRowOfUnion(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "mixed", `{"type":"object","properties":{"xs":{"type":"array","items":{"oneOf":[
+		{"title":"group","type":"object","properties":{"kind":{"const":"group"}},"required":["kind"]},{"title":"name","type":"string"},{"title":"code","type":"integer"}]}}}}`)))
+	b.click(".rail a", "mixed")
+	b.click("[aria-labelledby=f_xs-l] button", "+ Add")
+	b.choose("#f_xs_0", "name")
+	b.fill("#f_xs_0-s", "a")
+	b.click("[aria-labelledby=f_xs-l] > .row button", "+ Add")
+	b.choose("#f_xs_1", "code")
+	b.fill("#f_xs_1-s", "7")
+	b.click("[aria-label='Remove item 1']", "×")
+	b.until(func() bool { return b.eval("document.querySelector('#f_xs_0').selectedOptions[0].text") == "code" }, func() string { return b.text(".side") })
+	b.fill("#f_xs_0-s", "8")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"xs":[8]}`)
+}
+
+// TestNullInAList: an element of a list and a value of a map can be null.
+func TestNullInAList(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "nulls", `{"type":"object","properties":{"xs":{"type":"array","items":{"type":["integer","null"]}},"m":{"type":"object","additionalProperties":true}}}`)))
+	b.click(".rail a", "nulls")
+	b.click("[aria-labelledby=f_xs-l] button", "+ Add")
+	b.click("[aria-labelledby=f_xs-l] button", "Send null")
+	b.fill("[aria-labelledby=f_m-l] input", "a")
+	b.keys(kb.Enter)
+	b.fill("#f_m_a", "null")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"xs":[null],"m":{"a":null}}`)
+}
+
+// TestPastedLines: a text keeps its line breaks, whether it is pasted or comes from elsewhere.
+func TestPastedLines(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "run", `{"type":"object","properties":{"code":{"type":"string"},"private_key":{"type":"string"},"rows":{"type":"array","items":{"type":"string"}}}}`)))
+	b.click(".rail a", "run")
+	b.paste("#f_code", "a\r\nb")
+	b.until(func() bool { return b.value("#f_code") == "a\nb" }, func() string { return b.value("#f_code") })
+	b.until(func() bool { return b.eval("document.activeElement.id") == "f_code" }, func() string { return "the focus is lost" })
+	b.paste("#f_private-5fkey", "x\ny")
+	b.click("[aria-labelledby=f_rows-l] button", "+ Add")
+	b.paste("#f_rows_0", "1\n2")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"code":"a\nb","private_key":"•••","rows":["1","2"]}`)
+	b.json(`{"code":"c\nd"}`)
+	b.until(func() bool { return b.value("#f_code") == "c\nd" }, func() string { return b.value("#f_code") })
+	b.fill("#f_code", "x") // selects all before
+	b.keys("y")
+	if got := b.value("#f_code"); got != "xy" {
+		t.Errorf("a text that lost its line break takes %q", got)
+	}
+}
+
+type delivery interface{ deliver() }
+
+type pickup struct {
+	Store string `json:"store"`
+}
+
+type courier struct {
+	Store string `json:"store"`
+}
+
+func (pickup) deliver()  {}
+func (courier) deliver() {}
+
+type deliverIn struct {
+	Way delivery   `json:"way"`
+	At  netip.Addr `json:"at,omitzero"`
+}
+
+// TestOneOf: variants have their names, and are sent with the member that names them.
+func TestOneOf(t *testing.T) {
+	server, err := framework.New("post", "1.0", framework.OneOf[delivery]("kind", map[string]delivery{"pickup": pickup{}, "courier": courier{}})).
+		Add(framework.Tool("deliver", func(_ context.Context, in deliverIn) (string, error) { return fmt.Sprintf("%T", in.Way), nil },
+			framework.Describe("Delivers."), framework.ReadOnly())).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTab(t)
+	b.open(serve(t, page.Options{Host: server, Where: "./post"}))
+	b.click(".rail a", "deliver")
+	b.sees("#f_at", "ipv4")
+	b.choose("#f_way", "pickup")
+	b.fill("#f_way_store", "Kyoto")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"way":{"kind":"pickup","store":"Kyoto"}}`)
+	b.sees("[aria-label='What the server says']", "pickup")
+	b.eval("location.reload()")
+	b.until(func() bool {
+		return b.eval("document.querySelector('#f_way')?.selectedOptions[0].text ?? ''") == "pickup"
+	}, func() string { return b.text(".side") })
+}
+
+// TestSliderOfMultiples: a slider gives only values that the schema allows.
+func TestSliderOfMultiples(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "slide", `{"type":"object","properties":{"from1":{"type":"integer","minimum":1,"maximum":100,"multipleOf":5},"from5":{"type":"integer","minimum":5,"maximum":100,"multipleOf":5}}}`)))
+	b.click(".rail a", "slide")
+	b.sees(".side", "from5")
+	if got := b.eval("[...document.querySelectorAll('input[type=range]')].map(e => e.getAttribute('aria-labelledby')).join()"); got != "f_from5-l" {
+		t.Errorf("sliders: %s", got)
+	}
+}
+
+// TestValuesOfElsewhere: a form keeps and shows what its controls cannot give.
+func TestValuesOfElsewhere(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "elsewhere", `{"type":"object","properties":{"at":{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"items":{"type":"string"}},
+		"c":{"type":"string","enum":["red","green","blue","black","white","grey"],"default":"red"}}}`)))
+	b.click(".rail a", "elsewhere")
+	b.json(`{"at":[1,"a","b"],"c":"purple"}`)
+	b.until(func() bool {
+		return strings.Contains(b.eval("document.querySelector('#f_c')?.selectedOptions[0].text ?? ''"), "purple")
+	}, func() string {
+		return b.eval("document.querySelector('#f_c').selectedOptions[0].text")
+	})
+	b.fill("#f_at_0", "2")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"at":[2,"a","b"],"c":"purple"}`)
+}
+
+// TestFaultOfAList: a fault of a group belongs to it, and its link leads there.
+func TestFaultOfAList(t *testing.T) {
+	type in struct {
+		Tags []string `json:"tags" doc:"words" validate:"min=1"`
+	}
+	b := newTab(t)
+	b.open(serve(t, offering(t, "tagger", framework.Tool("tag", func(context.Context, in) (string, error) { return "", nil }, framework.Describe("Tags."), framework.ReadOnly()))))
+	b.click(".rail a", "tag")
+	b.click("[aria-labelledby=f_tags-l] button", "Send an empty list")
+	b.click("[data-call]", "Call")
+	b.click(".teach button", "/tags")
+	if got := b.eval("Boolean(document.activeElement.closest('.field')?.querySelector('#f_tags-l')) + document.querySelector('[aria-labelledby=f_tags-l]').getAttribute('aria-describedby')"); got != "truef_tags-h f_tags-e" {
+		t.Errorf("focus and description: %s", got)
+	}
+}
+
+// TestFaultBesideASecret: faults are at their fields, also if the call has a secret.
+func TestFaultBesideASecret(t *testing.T) {
+	type in struct {
+		Door     string `json:"door" validate:"min=3"`
+		Password string `json:"password" secret:"true"`
+	}
+	b := newTab(t)
+	b.open(serve(t, offering(t, "doors", framework.Tool("enter", func(context.Context, in) (string, error) { return "", nil }, framework.Describe("Enters."), framework.ReadOnly()))))
+	b.click(".rail a", "enter")
+	b.fill("#f_door", "x")
+	b.fill("#f_password", "sesame")
+	b.click("[data-call]", "Call")
+	b.sees(".teach", "/door")
+	b.until(func() bool { return b.eval("document.querySelector('#f_door').getAttribute('aria-invalid')") == "true" }, func() string { return b.text(".side") })
+}
+
+// TestDoubleClick: the second press of a double click does not confirm what the first one asked for.
+func TestDoubleClick(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "destroy")
+	b.sees("h1", "destroy")
+	b.run(chromedp.Click(".go [data-call]", chromedp.ByQuery), chromedp.DoubleClick(".go [data-call]", chromedp.ByQuery)) // the first press and the second
+	b.sees("[data-call]", "may destroy")
+	b.keys("w") // a round trip to the page
+	b.eval("history.back()")
+	b.sees("h1", "destroy")
+	if calls := b.text(".calls ol"); calls != "" {
+		t.Errorf("it was called by a double click: %s", calls)
+	}
 }

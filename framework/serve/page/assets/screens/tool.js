@@ -96,7 +96,7 @@ function Screen({ kind, offer, given }) {
   const current = mine.find(c => c.id === chosen) ?? mine[0];
   const questions = s.questions.filter(q => q.call && q.call === current?.id);
   const complete = useCompletion(kind === 'prompts' ? { prompt: offer.name } : null, value);
-  const faults = typing.length ? typing : current && current.phase !== 'sent' && write(current.arguments) === write(value) ? faultsOfCall(s, current) : [];
+  const faults = typing.length ? typing : current && current.phase !== 'sent' && write(sets.withoutSecrets(current.arguments)) === write(sets.withoutSecrets(value)) ? faultsOfCall(s, current) : [];
   const shape = get(offer.listed, 'outputSchema');
   const easy = !mayDestroy(offer) || kind === 'prompts' || mine.length >= 2;
 
@@ -125,7 +125,7 @@ function Screen({ kind, offer, given }) {
     history.replaceState(null, '', route);
     change({ route });
   }, [given]);
-  const goTo = path => document.getElementById(idOf(path))?.focus();
+  const goTo = path => (document.getElementById(idOf(path)) ?? document.getElementById(idOf(path) + '-l')?.parentNode.querySelector('input, select, textarea, button'))?.focus();
   useLayoutEffect(() => { // with the drawing: a key that comes right after it must not meet the state of before
     const keys = e => {
       if (e.type === 'call') return send(latest.current);
@@ -146,7 +146,7 @@ function Screen({ kind, offer, given }) {
       <form onSubmit=${e => { e.preventDefault(); send(latest.current); }} novalidate>
       ${view === 0 ? html`<${Form} key=${filled} schema=${schema} value=${value} onChange=${set} faults=${faults} complete=${complete}/>` : html`<${Raw} key=${filled} value=${value} text=${text} setText=${setText} onChange=${set}/>`}
       ${task && html`<label class="opt"><input type="checkbox" checked=${asTask} onChange=${e => setAsTask(e.target.checked)}/> As a task</label>`}
-      <div class="go"><button class="btn p hide-s" data-call type="submit">${word} <${Enter}/></button>
+      <div class="go"><button class="btn p hide-s" data-call type="submit" onClick=${e => armed && e.detail > 1 && e.preventDefault()}>${word} <${Enter}/></button>
         <button class="btn t" type="button" onClick=${() => fill(first(schema, schema) ?? new Map())}>Reset</button>
         ${current && html`<button class="btn t end" type="button" onClick=${() => change({ sheet: current.id })}>Copy as…</button>`}</div></form>
       <${Questions} questions=${questions} tool=${offer.name}/>
@@ -162,7 +162,7 @@ function Screen({ kind, offer, given }) {
           else if (easy) await sendAgain(c, method, offer, setChosen);
           else toast('Filled in: press Call');
         }}/></section>
-    ${questions.length === 0 && html`<div class="callbar only-s"><button class="btn p" data-call onClick=${() => send(latest.current)}>${word}</button></div>`}</div>`;
+    ${questions.length === 0 && html`<div class="callbar only-s"><button class="btn p" data-call onClick=${e => armed && e.detail > 1 || send(latest.current)}>${word}</button></div>`}</div>`;
 }
 
 async function sendAgain(c, method, offer, setChosen) {
