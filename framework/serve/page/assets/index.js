@@ -1,7 +1,8 @@
 // The page: routes, keys, and what is drawn.
 import { html, render } from './vendor/preact.js';
 import { store, change, start, useStore, go, call, toast } from './store.js';
-import { decoded, entriesOf, seen } from './json.js';
+import { decoded, entriesOf, get, seen } from './json.js';
+import { plan } from './form.js';
 import { Bar, Rail, Banner, Palette, Keys, themes } from './screens/shell.js';
 import { Overview } from './screens/overview.js';
 import { Tool } from './screens/tool.js';
@@ -38,11 +39,16 @@ function screen(route) {
   return ['Overview', html`<${Overview}/>`];
 }
 
-// firstField fills the first field of a tool with a text: "forecast kyoto" in the palette.
+// firstField fills the first field of a tool that takes a text, or a number: "forecast kyoto" in the palette.
 function firstField(tool, text) {
-  const offer = text && store.offers?.tools.find(t => t.name === tool);
-  const name = offer && entriesOf(offer.listed, 'inputSchema', 'properties')[0]?.[0];
-  return name ? JSON.stringify({ [name]: text }) : null;
+  const root = get(text && store.offers?.tools.find(t => t.name === tool)?.listed, 'inputSchema');
+  const number = /^-?(0|[1-9]\d*)(\.\d+)?$/.test(text ?? '');
+  for (const [name, schema] of entriesOf(root, 'properties')) {
+    const { kind } = plan(schema, root, 1);
+    if (kind === 'text' || kind === 'box') return JSON.stringify({ [name]: text });
+    if (kind === 'number' && number) return `{${JSON.stringify(name)}:${text}}`;
+  }
+  return null;
 }
 
 function App() {
@@ -60,6 +66,7 @@ function App() {
 addEventListener('hashchange', () => {
   change({ route: location.hash || '#/', rail: false });
   document.getElementById('main')?.scrollTo(0, 0);
+  scrollTo(0, 0); // on a narrow screen the window scrolls
 });
 
 let prefix = '';

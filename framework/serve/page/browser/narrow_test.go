@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -128,4 +129,32 @@ func TestKeysDialog(t *testing.T) {
 	if cut := b.eval("(() => { const p = document.querySelector('.pal'); return p.scrollWidth > p.clientWidth || document.querySelector('.pal .opt').offsetHeight > 30 })()"); cut == "true" {
 		t.Error("the words of the switch are cut off")
 	}
+}
+
+// TestNarrowManyTools: the menu of a narrow window has all entries, and a screen opens at its top.
+func TestNarrowManyTools(t *testing.T) {
+	schema := map[string]any{}
+	for i := range 20 {
+		schema[fmt.Sprintf("field%d", i)] = map[string]any{"type": "string"}
+	}
+	text, err := json.Marshal(map[string]any{"type": "object", "properties": schema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []framework.Component
+	for i := range 300 {
+		all = append(all, framework.Tool(fmt.Sprintf("tool_%04d", i), func(context.Context, json.RawMessage) (string, error) { return "", nil },
+			framework.Describe("One of many."), framework.ReadOnly(), framework.InputSchema(text)))
+	}
+	b := newTab(t)
+	b.size(390, 844)
+	b.open(serve(t, offering(t, "many", all...)))
+	b.sees(".cat", "tool_0099")
+	b.eval("scrollTo(0, 1e6)")
+	b.click(".cat a", "tool_0099")
+	b.sees("h1", "tool_0099")
+	b.until(func() bool { return b.eval("scrollY") == "0" }, func() string { return "the screen opens at " + b.eval("scrollY") })
+	b.eval("document.querySelector('.bar .icon').click()")
+	b.click(".rail a.it", "tool_0299")
+	b.sees("h1", "tool_0299")
 }

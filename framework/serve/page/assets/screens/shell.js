@@ -3,7 +3,7 @@ import { html, useState, useEffect, useRef } from '../vendor/preact.js';
 import { seen } from '../json.js';
 import { useStore, spoken, change, connect, go, toast, textOf, call } from '../store.js';
 import { ask } from '../api.js';
-import { Dialog, Mark, currentCall, modifier, saveSession } from '../view.js';
+import { Dialog, Mark, currentCall, modifier, narrow, saveSession } from '../view.js';
 import * as sets from '../sets.js';
 import { toolHref, readHref } from './overview.js';
 
@@ -46,12 +46,13 @@ const rowHeight = 27, drawn = 80;
 // List draws only the rows near the window, so that a thousand tools scroll smoothly.
 function List({ rows, route }) {
   const [top, setTop] = useState(0);
-  const from = rows.length > drawn ? Math.max(0, Math.floor(top / rowHeight) - 20) : 0;
-  const part = rows.slice(from, from + drawn);
+  const all = narrow() || rows.length <= drawn; // on a narrow screen the rail scrolls, not the list
+  const from = all ? 0 : Math.max(0, Math.floor(top / rowHeight) - 20);
+  const part = all ? rows : rows.slice(from, from + drawn);
   const pad = n => html`<svg class="gap" width="1" height=${n * rowHeight} aria-hidden="true"/>`;
   return html`<div class="list" onScroll=${e => rows.length > drawn && setTop(e.target.scrollTop)}>${from > 0 && pad(from)}
     ${part.map(r => r.heading ? html`<div class="group" role="heading" aria-level="2" key=${r.heading}><span>${r.heading}</span><span>${r.count}</span></div>`
-    : html`<a class=${'it' + (r.sans ? ' sans' : '')} key=${r.href} href=${r.href} aria-current=${route === r.href ? 'page' : undefined}><b title=${r.also ?? r.name}>${seen(r.name)}</b>${r.asks && html`<i class="acc">asks</i>`}</a>`)}${rows.length > from + drawn && pad(rows.length - from - drawn)}</div>`;
+    : html`<a class=${'it' + (r.sans ? ' sans' : '')} key=${r.href} href=${r.href} aria-current=${route === r.href ? 'page' : undefined}><b title=${r.also ?? r.name}>${seen(r.name)}</b>${r.asks && html`<i class="acc">asks</i>`}</a>`)}${rows.length > from + part.length && pad(rows.length - from - part.length)}</div>`;
 }
 
 // misfits says how many findings there are.
