@@ -44,7 +44,7 @@ function Control(props) {
 }
 
 // hintOf is what an empty field says.
-const hintOf = ({ fallback, example }) => fallback !== undefined ? `${bare(fallback)}, the default` : example !== undefined ? `such as ${bare(example)}` : '';
+const hintOf = ({ fallback, example }) => fallback !== undefined ? `${seen(bare(fallback))}, the default` : example !== undefined ? `such as ${seen(bare(example))}` : '';
 
 function Text(props) {
   const { p, value, onChange, id, described, invalid, complete } = props;
@@ -98,11 +98,11 @@ function Choice(props) {
   if (few) {
     const options = p.choices.map(c => same(c.value, fallback) ? { value: undefined, also: c.value, word: titled(c), note: 'the default' } : { value: c.value, word: titled(c), note: c.title ? bare(c.value) : '' });
     if (!required && fallback === undefined) options.push({ value: undefined, word: 'leave out' });
-    return html`<div class="opts">${options.map((o, i) => html`<label class="opt"><input type="radio" id=${i ? `${id}-${i}` : id} name=${id} checked=${o.value === undefined ? value === undefined || same(o.also, value) : same(o.value, value)} onChange=${() => onChange(o.value)}/> ${o.word}${o.note && html` <span class="f s">${o.note}</span>`}</label>`)}</div>`;
+    return html`<div class="opts">${options.map((o, i) => html`<label class="opt"><input type="radio" id=${i ? `${id}-${i}` : id} name=${id} checked=${o.value === undefined ? value === undefined || same(o.also, value) : same(o.value, value)} onChange=${() => onChange(o.value)}/> ${o.word}${o.note && html` <span class="f s">${seen(o.note)}</span>`}</label>`)}</div>`;
   }
   return html`<select class="in" id=${id} name=${id} aria-describedby=${described} aria-invalid=${invalid} onChange=${e => onChange(e.target.value === '' ? undefined : p.choices[Number(e.target.value)].value)}>
-    <option value="" selected=${at < 0}>${value !== undefined && at < 0 ? `${seen(bare(value))}, not in the list` : fallback === undefined ? '' : `${bare(fallback)}, the default`}</option>
-    ${p.choices.map((c, i) => html`<option value=${i} selected=${i === at}>${titled(c)}${c.title ? ` (${bare(c.value)})` : ''}</option>`)}</select>`;
+    <option value="" selected=${at < 0}>${value !== undefined && at < 0 ? `${seen(bare(value))}, not in the list` : fallback === undefined ? '' : `${seen(bare(fallback))}, the default`}</option>
+    ${p.choices.map((c, i) => html`<option value=${i} selected=${i === at}>${titled(c)}${c.title ? ` (${seen(bare(c.value))})` : ''}</option>`)}</select>`;
 }
 
 const largest = 4 << 20;
@@ -126,7 +126,7 @@ function File(props) {
     <details><summary class="s q">As base64</summary><textarea class="in mono" rows="2" aria-label="base64" value=${bare(value)} onInput=${e => onChange(e.target.value || undefined)}></textarea></details>`;
 }
 
-const Constant = ({ p, id }) => html`<code id=${id}>${write(p.value)}</code>`;
+const Constant = ({ p, id }) => html`<code id=${id}>${seen(write(p.value))}</code>`;
 
 // Raw takes JSON, and bare words as text.
 function Raw(props) {
@@ -164,7 +164,7 @@ export function Group(props) {
   return html`<div class=${depth > 0 ? 'nest' : ''}>
     ${p.fields.map(f => html`<${Field} key=${f.name} name=${f.name} label=${answer && known.length === 1 && f.name === 'value' ? 'Answer' : undefined} schema=${f.schema} root=${root} required=${f.required} path=${under(path, f.name)} faults=${faults} depth=${depth + 1} room=${room / p.fields.length}
       value=${isOpen ? value.get(f.name) : undefined} onChange=${v => onChange(replaced(value, f.name, v))} complete=${complete?.(f.name)}/>`)}
-    ${others.map(([k, v]) => html`<div class="field"><div class="lab">${seen(k)}<span class="t">not in the schema</span></div><div class="row"><code class="wrapped">${write(v)}</code><button type="button" class="btn t s" onClick=${() => onChange(replaced(value, k))}>Take out</button></div>
+    ${others.map(([k, v]) => html`<div class="field"><div class="lab">${seen(k)}<span class="t">not in the schema</span></div><div class="row"><code class="wrapped">${seen(write(v))}</code><button type="button" class="btn t s" onClick=${() => onChange(replaced(value, k))}>Take out</button></div>
       ${faults.filter(f => f.path === under(path, k)).map(f => html`<p class="err">${f.text}</p>`)}</div>`)}
     ${p.conditions.map(c => html`<p class="s q">${seen(c)}</p>`)}
     ${depth > 0 && isOpen && !required && html`<button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`}</div>`;

@@ -167,5 +167,5 @@ export function drafts(value, path = '') {
 export const same = (a, b) => a === b || (a !== undefined && b !== undefined && write(a) === write(b));
 
 // seen makes characters visible that cannot be seen, and that a model reads all the same.
-export const seen = text => String(text).replace(/[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e007f}\u{e0100}-\u{e01ef}]/gu,
+export const seen = text => String(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\uffa0]|[\u{e0000}-\u{e007f}\u{e0100}-\u{e01ef}]/gu,
   c => `⟨U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`);

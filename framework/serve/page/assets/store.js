@@ -1,7 +1,7 @@
 // What the page knows, in one place. change() is the only way to write it.
 import { useState, useEffect } from './vendor/preact.js';
 import { ask, follow, getJSON, getExact, secret } from './api.js';
-import { parse, plainOf, get } from './json.js';
+import { parse, plainOf, get, write } from './json.js';
 
 export const store = {
   about: null, offers: null, calls: [], results: new Map(), questions: [], logs: [], changes: null, set: null,
@@ -135,7 +135,10 @@ const handlers = {
     change({ questions: [...others, questionOf(exact().get('question'))].sort((a, b) => a.number - b.number) });
   },
   answered: e => change({ questions: store.questions.filter(q => q.id !== e.id) }),
-  log: e => change({ logs: [...store.logs, e].slice(-500) }),
+  log: (e, exact) => {
+    const data = get(exact(), 'params', 'data');
+    change({ logs: [...store.logs, { ...e, text: typeof data === 'string' ? data : write(data) }].slice(-500) });
+  },
   updated: e => {
     toast('Updated: ' + e.uri);
     document.dispatchEvent(new CustomEvent('updated', { detail: e }));

@@ -169,7 +169,7 @@ function Table({ rows: all, schema }) {
   const numeric = name => all.every(r => !r.has(name) || r.get(name) instanceof Num);
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Table"><table class="data">
     <thead><tr>${names.map(name => html`<th scope="col" class=${numeric(name) ? 'num' : ''}><b>${seen(name)}</b><${Unit} of=${schema?.get?.('properties')?.get?.(name)}/></th>`)}</tr></thead>
-    <tbody>${all.map(r => html`<tr>${names.map(name => html`<td class=${numeric(name) ? 'num' : ''}>${isScalar(r.get(name)) ? html`<${Scalar} value=${r.get(name)}/>` : html`<code>${write(r.get(name))}</code>`}</td>`)}</tr>`)}</tbody></table></div>`;
+    <tbody>${all.map(r => html`<tr>${names.map(name => html`<td class=${numeric(name) ? 'num' : ''}>${isScalar(r.get(name)) ? html`<${Scalar} value=${r.get(name)}/>` : html`<code>${seen(write(r.get(name)))}</code>`}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 
 const Unit = ({ of }) => typeof of?.get?.('description') === 'string' ? html`<small>${seen(of.get('description').slice(0, 40))}</small>` : null;

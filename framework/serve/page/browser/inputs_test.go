@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -159,7 +160,7 @@ func TestNamesOfEveryObject(t *testing.T) {
 		return strings.Contains(b.eval("document.querySelector('#c-constructor').innerHTML"), "Lotus")
 	}, func() string { return "no completion" })
 	b.fill("#v-constructor", "Lotus")
-	b.keys(kb.Enter)
+	b.keys(kb.Enter, input.ModifierCtrl)
 	b.sees("[aria-label='What the server says']", "The car of Lotus.")
 }
 
@@ -514,5 +515,20 @@ func TestDoubleClick(t *testing.T) {
 	b.sees("h1", "destroy")
 	if calls := b.text(".calls ol"); calls != "" {
 		t.Errorf("it was called by a double click: %s", calls)
+	}
+}
+
+// TestNumberOfThePalette: the palette fills a field with a value of its type.
+func TestNumberOfThePalette(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "wait", `{"type":"object","properties":{"unit":{"type":"string","enum":["s","h"]},"n":{"type":"integer"},"why":{"type":"string"}}}`)))
+	b.sees(".cat", "wait")
+	for _, one := range []struct{ typed, want string }{{"wait 5", `{"n":5}`}, {"wait for it", `{"why":"for it"}`}} {
+		b.keys("k", input.ModifierCtrl)
+		b.sees(".pal", "wait")
+		b.keys(one.typed + kb.Enter)
+		b.until(func() bool { return b.eval("location.hash") == "#/tools/wait" }, func() string { return b.eval("location.hash") })
+		b.click("[data-call]", "Call")
+		b.sees(".calls li:first-child", one.want)
 	}
 }

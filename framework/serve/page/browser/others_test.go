@@ -69,15 +69,16 @@ func misbehave() {
 	large := strings.Repeat(`{"type":"string","description":"`+strings.Repeat("x", 900)+`"},`, 5500)
 	tools := `[7, {"name":"large","inputSchema":{"type":"object","properties":{"a":{"anyOf":[` + large + `{"type":"null"}]}}}},
 		{"name":"silent","inputSchema":{"type":"object"}}, {"name":"unknown","inputSchema":{"type":"object"}}, {"name":"odd","inputSchema":"no schema"}, {"name":"strange","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["a"]}},
-		{"name":"ahead","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^(?=x)"}}}}, {"name":"nothing","inputSchema":{"type":"object"}},
+		{"name":"ahead","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^(?=x)"}}}}, {"name":"nothing","inputSchema":{"type":"object"}}, {"name":"faulty","inputSchema":{"type":"object"}},
 		{"name":"single","inputSchema":{"type":"object","dependentRequired":7,"allOf":[{"required":7}]}},
 		{"name":"endless","inputSchema":` + endless() + `}]`
 	results := map[string]string{
 		"initialize":   `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"odd","version":"1"}}`,
 		"tools/list":   `{"tools":` + tools + `}`,
-		"prompts/list": `{"prompts":[{"name":"plain","arguments":{"a":"no list"}}]}`,
+		"prompts/list": `{"prompts":[{"name":"plain","arguments":{"a":"no list"}},{"name":"nameless","arguments":[{"description":"x"},{"name":5}]}]}`,
 		"large":        `{"content":[{"type":"text","text":"it came"}]}`,
 		"odd":          `[1,2,3]`,
+		"faulty":       `{"isError":true,"content":[],"_meta":{"kagami/invalidArguments":{"issues":[{"path":7,"got":{"toString":1},"want":"text"}]}}}`,
 		"strange":      `{"content":[],"structuredContent":{"b":1}}`,
 		"ahead":        `{"content":[],"structuredContent":{"a":"x"}}`,
 		"nothing":      `{"content":[{"type":"text","text":"beside null"}],"structuredContent":null}`,
@@ -226,6 +227,12 @@ func TestMisbehavingServer(t *testing.T) {
 	b.sees(says, "content must be an array")
 	b.click(".rail a", "plain")
 	b.sees("h1", "plain")
+	b.click(".rail a", "nameless")
+	b.sees("h1", "nameless")
+	b.click(".rail a", "faulty")
+	b.sees("h1", "faulty")
+	press(b)
+	b.sees(says, "Want text.")
 	b.click(".rail a", "endless")
 	b.sees("h1", "endless")
 	b.sees(".side", "or to itself without end")

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve/page"
@@ -133,12 +135,22 @@ func TestHiddenCharacters(t *testing.T) {
 		framework.Tool("typed", func(context.Context, none) (framework.Content, error) {
 			return framework.Content{protocol.Image{Data: []byte("x"), MIME: "image/\u061cpng"}}, nil
 		}, framework.Describe("Has a type."), framework.ReadOnly()),
+		framework.Tool("colored", func(context.Context, none) (string, error) { return "\x1b[31mred\u3164\n", nil }, framework.Describe("Has colors."), framework.ReadOnly()),
+		framework.Tool("rows", func(context.Context, none) ([]map[string]any, error) {
+			return []map[string]any{{"a": "x"}, {"a": []string{"y\u061c"}}}, nil
+		}, framework.Describe("Has rows."), framework.ReadOnly()),
 		framework.Resource("hidden://note", func(context.Context) (string, error) { return "A note.", nil }, framework.Name("no\u061cte"), framework.Describe("A note."), framework.MIME("text/plain")),
 	)))
 	b.sees("main", "no"+shown+"te")
 	b.click(".rail a", "typed")
 	b.click("[data-call]", "Call")
 	b.sees("[aria-label='What the server says'] .bh", "image/"+shown+"png")
+	b.click(".rail a", "colored")
+	b.click("[data-call]", "Call")
+	b.sees(".textblock", "⟨U+001B⟩[31mred⟨U+3164⟩")
+	b.click(".rail a", "rows")
+	b.click("[data-call]", "Call")
+	b.sees("table.data", `["y`+shown+`"]`)
 }
 
 // TestListsHaveValues: what is chosen in a list is what the page uses.
@@ -154,4 +166,48 @@ func TestListsHaveValues(t *testing.T) {
 	}
 	b.choose("[aria-label='Kind']", "requests")
 	b.until(func() bool { return b.eval("document.querySelector(\"[aria-label='Kind']\").value") == "requests" }, func() string { return b.text("main") })
+}
+
+// TestFailedWithData: of an answer that is an error, the page shows everything.
+func TestFailedWithData(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, offering(t, "fails", framework.Tool("fail", func(context.Context, none) (framework.Rich[map[string]int], error) {
+		return framework.Rich[map[string]int]{IsError: true, Value: map[string]int{"code": 4711}, Content: framework.Content{protocol.Text{Text: "no"}}}, nil
+	}, framework.Describe("Fails."), framework.ReadOnly()))))
+	b.click(".rail a", "fail")
+	b.click("[data-call]", "Call")
+	b.click("[aria-label='What the server says'] summary", "The whole answer")
+	b.sees("[aria-label='What the server says']", "4711")
+}
+
+// TestDigitsOfLog: the data of a log message has all its digits.
+func TestDigitsOfLog(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, offering(t, "logs", framework.Tool("log", func(ctx context.Context, _ none) (string, error) {
+		framework.Notify(ctx, protocol.LevelError, "counted", zap.Int64("id", 9007199254740993))
+		return "done", nil
+	}, framework.Describe("Logs."), framework.ReadOnly()))))
+	b.click(".rail a", "log")
+	b.click("[data-call]", "Call")
+	b.sees("[aria-label='What the server says']", "done")
+	b.eval("location.hash = '#/log'")
+	b.sees("main", "9007199254740993")
+}
+
+// TestStopReading: Escape stops the reading of a resource, and a screen reader hears only its state.
+func TestStopReading(t *testing.T) {
+	says := "[aria-label='What the server says']"
+	b := newTab(t)
+	b.open(serve(t, offering(t, "waits", framework.Resource("waits://long", func(ctx context.Context) (string, error) {
+		<-ctx.Done()
+		return "", ctx.Err()
+	}, framework.Name("long"), framework.Describe("Never ends.")))))
+	b.click(".rail a", "long")
+	b.sees(says+" [aria-live]", "Running")
+	if loud := b.eval("document.querySelector('.stat .num').closest('[aria-live]') !== null"); loud == "true" {
+		t.Error("the time of a running call is announced")
+	}
+	b.keys(kb.Escape)
+	b.sees(says+" .stat", "Stopped")
+	b.sees(says+" [aria-live]", "Stopped")
 }

@@ -3,7 +3,7 @@ import { html, useState, useEffect, useLayoutEffect } from '../vendor/preact.js'
 import { seen } from '../json.js';
 import { useStore, describe, textOf, call, toast, stop, go } from '../store.js';
 import { Enter } from '../view.js';
-import { Answer } from './result.js';
+import { Answer, Spoken } from './result.js';
 import { Questions } from './question.js';
 import { useCompletion } from './tool.js';
 import { readHref } from './overview.js';
@@ -22,9 +22,13 @@ export function Template({ name }) {
   const s = useStore(), offer = describe('templates', name);
   const [values, setValues] = useState(new Map()); // by variable
   const complete = useCompletion({ template: name }, values);
-  if (!s.offers) return html`<div class="pad"><span class="sk"></span></div>`;
   const uri = expand(name, values);
   const read = e => { e.preventDefault(); go(readHref(uri)); };
+  useLayoutEffect(() => {
+    document.addEventListener('call', read);
+    return () => document.removeEventListener('call', read);
+  });
+  if (!s.offers) return html`<div class="pad"><span class="sk"></span></div>`;
   return html`<div class="mirror"><div class="head"><div class="row"><h1 class="name">${seen(name)}</h1><span class="q">${seen(textOf(offer, 'title') || textOf(offer, 'name'))}</span></div><p class="lead wrapped">${seen(textOf(offer, 'description'))}</p></div>
     <section class="side" aria-label="What you say"><div class="cap"><b>You</b></div><form onSubmit=${read}>
       ${variables(name).map(v => {
@@ -54,5 +58,5 @@ export function Read({ uri }) {
     <section class="side" aria-label="What you say"><div class="cap"><b>You</b></div><div class="go"><button class="btn p" data-call onClick=${read}>Read <${Enter}/></button>
       ${s.about?.watch && (watching ? html`<button class="btn" onClick=${() => stop(watching.id)}>Stop watching</button>` : html`<button class="btn" onClick=${() => call('resources/subscribe', uri).catch(e => toast(e.message))}>Watch</button>`)}</div>
       ${watching && html`<p class="q s">Each update is read again.</p>`}<${Questions} questions=${questions} tool=${uri}/></section>
-    <section class="side" data-current=${mine[0]?.id} aria-label="What the server says" aria-live="polite"><div class="cap"><b>Server</b></div><${Answer} call=${mine[0]} asked=${questions.length > 0}/></section></div>`;
+    <section class="side" data-current=${mine[0]?.id} aria-label="What the server says"><div class="cap"><b>Server</b></div><${Spoken} call=${mine[0]}/><${Answer} call=${mine[0]} asked=${questions.length > 0}/></section></div>`;
 }

@@ -1,6 +1,6 @@
 // What the server says: a result, an error, or that it is at work.
 import { html, useState, useEffect, useLayoutEffect, useMemo } from '../vendor/preact.js';
-import { get, listOf, parse, plainOf, seen, write } from '../json.js';
+import { get, listOf, parse, seen, write } from '../json.js';
 import { Code, Long, Tabs, Value, remember, save, size, time } from '../view.js';
 import { store, readResult, stop } from '../store.js';
 import { readHref } from './overview.js';
@@ -74,7 +74,7 @@ function TextOrJSON({ text }) {
 export function faultsOf(result) {
   const found = get(result, '_meta', 'kagami/invalidArguments', 'issues') ?? get(result, 'data', 'issues') ?? [];
   const faults = (Array.isArray(found) ? found : []).filter(i => i instanceof Map).map(i => {
-    const { path = '', got, want, hint } = plainOf(i);
+    const { path = '', got, want, hint } = Object.fromEntries([...i].filter(([, v]) => typeof v === 'string'));
     return { path, text: [got && `Got ${got}.`, want && `Want ${want}.`, hint].filter(Boolean).join(' ') || 'This does not fit.' };
   });
   const text = textsOf(result).join('\n') || get(result, 'message') || '';
@@ -100,7 +100,9 @@ function Refusal({ title, why, call, found, onTry, onGo }) {
     : html`<div class="teach" role="alert"><p class="top wrapped">${seen(text)}</p>${correction && onTry && html`<${Try} correction=${correction} onTry=${onTry}/>`}</div>`}`;
 }
 
-const Try = ({ correction, onTry }) => html`<div class="try"><button class="btn p" onClick=${() => onTry(correction)}>Try this</button><code>${write(correction)}</code></div>`;
+const Whole = ({ value }) => html`<details class="full"><summary class="s q">The whole answer</summary><${Code} value=${value}/></details>`;
+
+const Try = ({ correction, onTry }) => html`<div class="try"><button class="btn p" onClick=${() => onTry(correction)}>Try this</button><code>${seen(write(correction))}</code></div>`;
 
 function Running({ call, asked }) {
   const [, tick] = useState(0);
@@ -108,6 +110,11 @@ function Running({ call, asked }) {
     const timer = setInterval(() => tick(n => n + 1), 250);
     return () => clearInterval(timer);
   }, []);
+  useLayoutEffect(() => {
+    const halt = () => stop(call.id);
+    document.addEventListener('stop', halt);
+    return () => document.removeEventListener('stop', halt);
+  }, [call.id]);
   const p = call.progress, share = p?.total ? Math.min(100, 100 * p.done / p.total) : undefined;
   return html`<div class="stat"><b class="acc">${call.method === 'resources/subscribe' ? 'Watching' : 'Running'}</b><span class="q num">${time(Date.now() - new Date(call.at))}</span>
       ${call.task && html`<span class="q">task: ${call.task.status}</span>`}<button class="btn end" onClick=${() => stop(call.id)}>Stop <kbd>esc</kbd></button></div>
@@ -143,6 +150,12 @@ function Steps({ steps }) {
 const views = ['Result', 'JSON', 'What a model reads'];
 const kept = 'kagami-view';
 
+// Spoken is the state of a call for a screen reader, which hears neither each second nor the whole result.
+export function Spoken({ call }) {
+  const states = { sent: 'Running', cancelled: 'Stopped', lost: 'Lost', error: 'Refused', result: call?.isError ? 'Failed' : 'Result' };
+  return html`<p class="vh" aria-live="polite">${states[call?.phase]}</p>`;
+}
+
 // Answer is everything about the answer to one call.
 export function Answer({ call, schema, asked, onTry, onGo }) {
   const [view, setView] = useState(Number(sessionStorage.getItem(kept)) || 0);
@@ -162,12 +175,12 @@ export function Answer({ call, schema, asked, onTry, onGo }) {
   if (got.failed) return html`<div class="stat"><b class="bad">! Not shown</b><span class="q">The page could not read this answer.</span></div><p class="note bad wrapped">${seen(got.failed)}</p>`;
   if (call.phase === 'error') {
     const found = faultsOf(got.error);
-    return html`<${Refusal} title="Refused" why=${call.error?.code ? `JSON-RPC error ${call.error.code}` : ''} call=${call} found=${found} onTry=${onTry} onGo=${onGo}/>`;
+    return html`<${Refusal} title="Refused" why=${call.error?.code ? `JSON-RPC error ${call.error.code}` : ''} call=${call} found=${found} onTry=${onTry} onGo=${onGo}/><${Whole} value=${got.error}/>`;
   }
   const result = got.result, texts = textsOf(result);
   if (call.isError) {
     const found = faultsOf(result), refused = found.faults.length > 0;
-    return html`<${Refusal} title=${refused ? 'Refused' : 'Failed'} why=${refused ? 'the arguments do not fit; the tool did not run' : 'the tool says that it failed'} call=${call} found=${found} onTry=${onTry} onGo=${onGo}/>`;
+    return html`<${Refusal} title=${refused ? 'Refused' : 'Failed'} why=${refused ? 'the arguments do not fit; the tool did not run' : 'the tool says that it failed'} call=${call} found=${found} onTry=${onTry} onGo=${onGo}/><${Whole} value=${result}/>`;
   }
   return html`<div class="stat"><b class="ok">✓ Result</b>${call.fits?.yes && html`<span class="ok">fits its schema</span>`}<span class="q num end">${time(call.ms)}</span><span class="q num">${size(call.bytes)}</span>
       ${texts.length > 0 && html`<span class="q num">about ${Math.ceil(texts.join('').length / 4)} tokens</span>`}</div>

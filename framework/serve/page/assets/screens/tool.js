@@ -3,17 +3,17 @@ import { html, useState, useEffect, useLayoutEffect, useMemo, useRef } from '../
 import { parse, write, get, listOf, entriesOf, seen, drafts } from '../json.js';
 import { Form, idOf } from '../controls.js';
 import { first } from '../form.js';
-import { useStore, describe, textOf, call, toast, change, stop } from '../store.js';
+import { useStore, describe, textOf, call, toast, change } from '../store.js';
 import { ask } from '../api.js';
 import { Code, Enter, Tabs, clock, narrow, remember, time } from '../view.js';
 import * as sets from '../sets.js';
-import { Answer, Rounds, faultsOf } from './result.js';
+import { Answer, Rounds, Spoken, faultsOf } from './result.js';
 import { Questions } from './question.js';
 import { traits } from './overview.js';
 
 // promptSchema is the schema of a prompt's arguments, which are texts.
 export function promptSchema(listed) {
-  const args = listOf(listed, 'arguments');
+  const args = listOf(listed, 'arguments').filter(a => typeof get(a, 'name') === 'string');
   const properties = new Map(args.map(a => [get(a, 'name'), new Map([['type', 'string'], ...(get(a, 'title') ? [['title', get(a, 'title')]] : []), ...(get(a, 'description') ? [['description', get(a, 'description')]] : [])])]));
   return new Map([['type', 'object'], ['properties', properties], ['required', args.filter(a => get(a, 'required') === true).map(a => get(a, 'name'))]]);
 }
@@ -130,9 +130,8 @@ function Screen({ kind, offer, given }) {
     const keys = e => {
       if (e.type === 'call') return send(latest.current);
       if (e.type === 'keep') return sets.keep(method, offer.name, mine);
-      if (e.type === 'stop' && current?.phase === 'sent') return stop(current.id);
     };
-    const kinds = ['call', 'keep', 'stop'];
+    const kinds = ['call', 'keep'];
     for (const kind of kinds) document.addEventListener(kind, keys);
     return () => { for (const kind of kinds) document.removeEventListener(kind, keys); };
   });
@@ -151,7 +150,7 @@ function Screen({ kind, offer, given }) {
         ${current && html`<button class="btn t end" type="button" onClick=${() => change({ sheet: current.id })}>Copy as…</button>`}</div></form>
       <${Questions} questions=${questions} tool=${offer.name}/>
       <details class="schema"><summary class="s q">Schema and limits</summary><${Code} value=${schema} label="Input schema"/>${shape && html`<p class="s q">What it returns</p><${Code} value=${shape} label="Output schema"/>`}</details></section>
-    <section class="side" data-current=${current?.id} aria-label="What the server says" aria-live="polite"><div class="cap" ref=${server}><b>Server</b>${current && html`<span class="end s f">${current.revision}</span><a class="s" href=${'#/compare/' + current.id}>Compare revisions</a>`}</div>
+    <section class="side" data-current=${current?.id} aria-label="What the server says"><div class="cap" ref=${server}><b>Server</b>${current && html`<span class="end s f">${current.revision}</span><a class="s" href=${'#/compare/' + current.id}>Compare revisions</a>`}</div><${Spoken} call=${current}/>
       ${current ? html`<${Answer} call=${current} schema=${shape} asked=${questions.length > 0} onTry=${tryThis} onGo=${goTo}/><${Rounds} rounds=${current.rounds} running=${current.phase === 'sent'}/><${Logs} call=${current} logs=${s.logs}/>` : html`<div class="empty"><h2>Nothing asked yet</h2><p>${shape ? 'The answer will have these members:' : 'The answer appears here.'}</p>
         <dl class="kv">${entriesOf(shape, 'properties').slice(0, 12).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="q">${seen(String(get(v, 'description') ?? get(v, 'type') ?? ''))}</dd>`)}</dl></div>`}
       ${ofSet.length > 0 && html`<${OfSet} name=${s.set.name} calls=${ofSet} onUse=${tryThis}/>`}
@@ -209,5 +208,5 @@ function OfSet({ name, calls, onUse }) {
 function Logs({ call: c, logs }) {
   const mine = logs.filter(l => new Date(l.at) >= new Date(c.at) && (c.phase === 'sent' || new Date(l.at) <= new Date(c.at).getTime() + c.ms + 50));
   if (!mine.length) return null;
-  return html`<details class="logs"><summary class="s q">${mine.length} log messages</summary><ul class="plain">${mine.map(l => html`<li class="s"><span class="f">${seen(l.params?.level ?? '')}</span> <span class="mono wrapped">${seen(typeof l.params?.data === 'string' ? l.params.data : JSON.stringify(l.params?.data))}</span></li>`)}</ul></details>`;
+  return html`<details class="logs"><summary class="s q">${mine.length} log messages</summary><ul class="plain">${mine.map(l => html`<li class="s"><span class="f">${seen(l.params?.level ?? '')}</span> <span class="mono wrapped">${seen(l.text)}</span></li>`)}</ul></details>`;
 }
