@@ -39,7 +39,8 @@ function screen(route) {
   return ['Overview', html`<${Overview}/>`];
 }
 
-// firstField fills the first field of a tool that takes a text, or a number: "forecast kyoto" in the palette.
+// firstField fills the first field of a tool that takes a text, or a number: "forecast kyoto" in
+// the palette.
 function firstField(tool, text) {
   const root = get(text && store.offers?.tools.find(t => t.name === tool)?.listed, 'inputSchema');
   const number = /^-?(0|[1-9]\d*)(\.\d+)?$/.test(text ?? '');

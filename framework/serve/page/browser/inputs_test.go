@@ -502,7 +502,7 @@ func TestFaultBesideASecret(t *testing.T) {
 	b.until(func() bool { return b.eval("document.querySelector('#f_door').getAttribute('aria-invalid')") == "true" }, func() string { return b.text(".side") })
 }
 
-// TestDoubleClick: the second press of a double click does not confirm what the first one asked for.
+// TestDoubleClick: a double click does not confirm the question of its own first press.
 func TestDoubleClick(t *testing.T) {
 	b := newTab(t)
 	b.open(serve(t, specimen(t)))

@@ -150,7 +150,7 @@ function Steps({ steps }) {
 const views = ['Result', 'JSON', 'What a model reads'];
 const kept = 'kagami-view';
 
-// Spoken is the state of a call for a screen reader, which hears neither each second nor the whole result.
+// Spoken is the state of a call for a screen reader, without the time and the result.
 export function Spoken({ call }) {
   const states = { sent: 'Running', cancelled: 'Stopped', lost: 'Lost', error: 'Refused', result: call?.isError ? 'Failed' : 'Result' };
   return html`<p class="vh" aria-live="polite">${states[call?.phase]}</p>`;
