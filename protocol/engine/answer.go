@@ -113,11 +113,14 @@ func (x *exchange) forbid(ctx context.Context, refused *transport.AuthError) err
 // the call can be sent, so the answer needs no lock. If finish sends nothing, its error is nil: the
 // client does not wait for an answer any more.
 func (x *exchange) finish(ctx context.Context, answer transport.Frame) error {
-	if x.abandoned.Load() || !x.close() {
+	if !x.close() {
 		return nil
 	}
 	if x.registered {
 		x.conn.unregister(x)
+	}
+	if x.abandoned.Load() { // after unregister, because the id may then belong to another request
+		return nil
 	}
 	answer.Final = true
 	return x.out.Send(ctx, answer)

@@ -197,14 +197,17 @@ func (x *exchange) end(cause error) { x.life.End(cause) }
 // abandon ends the call after the client has cancelled it, and sends nothing more for it (2026-07-28
 // basic/transports/stdio: MUST NOT send any further message; earlier revisions: SHOULD NOT respond).
 //
-// It runs in the goroutine that serves the cancellation, or in a goroutine of its own if another
-// node has received it. It blocks until frames of the call were written. The goroutine of Serve
-// then finds the call closed, and sends no answer.
+// It runs in Accept of the cancellation, or in the goroutine of the bus if another node has received
+// it, and must not block. Afterwards the id may belong to another request. The feed is stopped before
+// that, because its changes have this id. The caller calls close to wait for frames of the call that
+// are being written.
 func (x *exchange) abandon(cause error) {
 	x.abandoned.Store(true) // before the context ends, because the handler may then answer at once
 	x.end(cause)
-	x.conn.unregister(x) // before close, which waits for frames that are being written
-	x.close()
+	if x.feed != nil {
+		x.feed.Stop()
+	}
+	x.conn.unregister(x)
 }
 
 // close makes the call send nothing more. It returns false if the call was closed before.

@@ -41,9 +41,9 @@ func (c *conn) notified(x *exchange, params []byte) step {
 	return ignore
 }
 
-// cancelled returns the step that stops the call. It looks the call up in Accept, in order, because
-// the client may use the id again right after. If the call is not in flight here, the step forwards
-// the notification to the other nodes.
+// cancelled abandons the call, in Accept and in order, because the client may use the id again right
+// after. The step waits for frames of the call that are being written. If the call is not in flight
+// here, the step forwards the notification to the other nodes.
 func (c *conn) cancelled(x *exchange, p *protocol.CancelledParams) step {
 	target := c.call(p.ID)
 	if target == nil {
@@ -52,8 +52,9 @@ func (c *conn) cancelled(x *exchange, p *protocol.CancelledParams) step {
 	if target.method == protocol.MethodInitialize { // initialize cannot be cancelled
 		return ignore
 	}
+	target.abandon(&CancelledError{Reason: p.Reason})
 	return func(context.Context, transport.Outbound) error {
-		target.abandon(&CancelledError{Reason: p.Reason})
+		target.close()
 		return nil
 	}
 }
