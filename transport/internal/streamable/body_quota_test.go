@@ -27,6 +27,24 @@ func TestLargeBodiesCountMore(t *testing.T) {
 	}
 }
 
+// TestAsks: answers and notifications do not wait for a quota, and neither does a batch of them.
+func TestAsks(t *testing.T) {
+	t.Parallel()
+	const (
+		call   = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+		answer = `{"jsonrpc":"2.0","id":1,"result":{}}`
+		notice = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`
+	)
+	for frame, want := range map[string]bool{
+		call: true, "{": true, "[": true, "[1]": true, "[" + answer + "," + call + "]": true, "\ufeff" + call: true,
+		answer: false, notice: false, "[" + answer + "," + notice + "]": false, "\ufeff" + answer: false,
+	} {
+		if got := streamable.Asks([]byte(frame)); got != want {
+			t.Errorf("Asks(%q) is %t", frame, got)
+		}
+	}
+}
+
 // TestSmallBodiesAreOneCall: a small limit of bodies does not make ordinary calls count as several.
 func TestSmallBodiesAreOneCall(t *testing.T) {
 	t.Parallel()

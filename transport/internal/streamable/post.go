@@ -89,10 +89,24 @@ func (v *PendingRequest) post(body []byte) *Reply {
 // Asks reports whether a frame is a request, or may contain one. Answers to questions of running
 // calls must not wait for a quota, and are accepted to the end.
 func Asks(body []byte) bool {
-	if jsontext.Check(body, jsontext.DefaultLimits()) != nil || jsonrpc.IsBatch(body) {
+	body = jsontext.TrimBOM(body)
+	switch {
+	case jsontext.Check(body, jsontext.DefaultLimits()) != nil:
 		return true
+	case !jsonrpc.IsBatch(body):
+		return asks(body)
 	}
-	msg, fault := jsonrpc.Decode(body)
+	for message := range jsontext.Elements(body) {
+		if asks(message) {
+			return true
+		}
+	}
+	return false
+}
+
+// asks is Asks for one message.
+func asks(message []byte) bool {
+	msg, fault := jsonrpc.Decode(message)
 	return fault != nil || msg.Kind == jsonrpc.Request
 }
 
