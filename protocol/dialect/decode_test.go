@@ -190,6 +190,22 @@ func TestInitializeReadsCapabilitiesOfNegotiatedRevision(t *testing.T) {
 	}
 }
 
+// TestInitializeReadsTheClientOfNegotiatedRevision: a member that the revision lacks is ignored.
+func TestInitializeReadsTheClientOfNegotiatedRevision(t *testing.T) {
+	t.Parallel()
+	for version, ignored := range map[string]bool{
+		"2024-11-05": true, "2025-03-26": true, "2025-06-18": true, "2025-11-25": false, "x": false,
+	} {
+		for _, d := range dialect.All()[:4] {
+			_, fault := d.DecodeParams("initialize", []byte(`{"protocolVersion":"`+version+
+				`","capabilities":{},"clientInfo":{"name":"x","version":"1","icons":{}}}`))
+			if ignored != (fault == nil) {
+				t.Errorf("%s read by %s: %v", version, d, fault)
+			}
+		}
+	}
+}
+
 func TestDecodeResult(t *testing.T) {
 	t.Parallel()
 	all := protocol.Revisions()

@@ -27,14 +27,17 @@ var initializeCapabilities = kind[initialize]{
 	},
 }
 
-// decodeInitialize decodes the params of initialize. It reads the capabilities by the revision that
-// will be negotiated, not by the dialect of the caller.
+// decodeInitialize decodes the params of initialize. It reads them by the revision that will be
+// negotiated, not by the dialect of the caller.
 func decodeInitialize(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
+	version, _ := o.Member("protocolVersion")
+	requested, _ := jsontext.String(version)
+	d = negotiated(d.all, requested)
 	var p initialize
 	if f := initializeMembers.decodeObject(d, &p, o); f != nil {
 		return nil, f
 	}
-	if f := clientCapabilityMembers.decode(negotiated(d.all, p.Version), &p.Capabilities, p.capabilities); f != nil {
+	if f := clientCapabilityMembers.decode(d, &p.Capabilities, p.capabilities); f != nil {
 		return nil, f.in("capabilities")
 	}
 	return &p.InitializeParams, nil
