@@ -115,12 +115,12 @@ func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
 	return true, errors.Join(errs...)
 }
 
-// askable returns the questions that this client has declared to answer. It may not be the client
-// that made the call. Questions that it cannot answer wait for that client.
+// askable returns the questions that this client has declared to answer and that its revision can
+// express. It may not be the client that made the call. Other questions wait for that client.
 func (x *exchange) askable(questions []task.Question) []task.Question {
 	return slices.DeleteFunc(slices.Clone(questions), func(q task.Question) bool {
 		_, params, err := taskrecord.ReadQuestion(q, x.dialect)
-		return err == nil && !x.call.canAsk(params)
+		return err != nil || !x.call.canAsk(params)
 	})
 }
 

@@ -3,7 +3,9 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -90,4 +92,47 @@ func TestTaskOwner(t *testing.T) {
 			shows(t, owner.ask(`{"jsonrpc":"2.0","id":5,"method":"tasks/cancel","params":{"taskId":"`+id+`"}}`), `"cancelled"`)
 		})
 	}
+}
+
+// TestTaskWaitsForTheClientThatCanReadItsQuestion: a page to visit has no id on 2026-07-28, and
+// cannot be asked on 2025-11-25. tasks/result on 2025-11-25 waits until the other client has answered.
+func TestTaskWaitsForTheClientThatCanReadItsQuestion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		page := engine.Question{Key: "page", Params: &protocol.ElicitParams{Message: "Visit", URL: "https://page.example"}}
+		e := engine.New(engine.Config{
+			Info: protocol.Implementation{Name: "s", Version: "1"}, Tasks: memory.New().Tasks(),
+			Catalog: tasked{catalog{"film": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+				if r := c.Questions(ctx, page)[0]; r.Err != nil {
+					return nil, r.Err
+				}
+				return text("visited"), nil
+			}}},
+		})
+		defer func() { _ = e.Shutdown(t.Context()) }()
+		as := func() *peer {
+			p := connect(t, e)
+			p.ctx = transport.WithPrincipal(p.ctx, &transport.Principal{Subject: "ann"})
+			return p
+		}
+		modern, older := as(), as()
+		defer modern.close()
+		defer older.close()
+		older.initialize("2025-11-25", `{"elicitation":{"form":{},"url":{}}}`)
+		meta := strings.Replace(modernMeta, `Capabilities":{}`, `Capabilities":{"elicitation":{"url":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}`, 1)
+		created := modern.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"film",` + meta + `}}`)
+		var answer struct{ Result struct{ TaskID string } }
+		if err := json.Unmarshal([]byte(created), &answer); err != nil || answer.Result.TaskID == "" {
+			t.Fatalf("no task: %s", created)
+		}
+		id := `"taskId":"` + answer.Result.TaskID + `"`
+		synctest.Wait()
+		older.send(`{"jsonrpc":"2.0","id":1,"method":"tasks/result","params":{` + id + `}}`)
+		synctest.Wait()
+		if len(older.frames) != 0 {
+			t.Fatalf("sent before the end of the task: %s", <-older.frames)
+		}
+		modern.ask(`{"jsonrpc":"2.0","id":2,"method":"tasks/update","params":{` + id + `,"inputResponses":{"page":{"action":"accept"}},` + meta + `}}`)
+		shows(t, older.next(), `"id":1,"result"`, `visited`)
+	})
 }
