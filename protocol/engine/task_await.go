@@ -42,7 +42,7 @@ func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, e
 		}
 		missed = 0
 		if r.Terminal() {
-			return taskrecord.Outcome(&r)
+			return taskrecord.Outcome(&r, x.dialect)
 		}
 		if r.Status == protocol.TaskInputRequired {
 			if asked, err := x.inquire(ctx, &r); err != nil {

@@ -27,7 +27,7 @@ func Detailed(r *task.Record, d *dialect.Dialect) (protocol.DetailedTask, error)
 	t := protocol.DetailedTask{Task: TaskOf(r)}
 	switch {
 	case len(r.Result) > 0:
-		t.Status, t.Result = protocol.TaskCompleted, r.Result
+		t.Status, t.Result = protocol.TaskCompleted, translated(r, d)
 	case len(r.Error) > 0:
 		t.Error = errorOf(r.Error)
 	}
@@ -58,25 +58,49 @@ func errorOf(text []byte) *protocol.Error {
 	return out
 }
 
-// Outcome returns the answer to the original call, with a reference to the task (2025-11-25
-// basic/utilities/tasks "Result Retrieval"). If the task was cancelled, Outcome returns an error.
-func Outcome(r *task.Record) (protocol.Result, error) {
+// Outcome returns the answer to the original call in the wire form of d, with a reference to the task
+// (2025-11-25 basic/utilities/tasks "Result Retrieval"). If the task was cancelled, Outcome returns
+// an error.
+func Outcome(r *task.Record, d *dialect.Dialect) (protocol.Result, error) {
 	switch {
 	case len(r.Result) > 0:
-		return &protocol.CustomResult{Raw: related(r)}, nil
+		return &protocol.CustomResult{Raw: related(r.ID, translated(r, d))}, nil
 	case len(r.Error) > 0:
 		return nil, errorOf(r.Error)
 	}
 	return nil, &protocol.Error{Code: protocol.CodeInternal, Message: "the task was cancelled"}
 }
 
+// translated returns the result in the wire form of d. It decodes and encodes a result only if the
+// task was created on another revision. A result that d cannot express is returned as it was recorded.
+func translated(r *task.Record, d *dialect.Dialect) []byte {
+	text := func(name string) string {
+		value, _ := jsontext.Member(r.Call, name)
+		s, _ := jsontext.String(value)
+		return s
+	}
+	created := (&Call{Revision: text("revision")}).Dialect()
+	if created == nil || created == d {
+		return r.Result
+	}
+	result, fault := created.DecodeResult(text("method"), r.Result)
+	if fault != nil {
+		return r.Result
+	}
+	out, err := d.AppendResult(nil, result, nil)
+	if err != nil {
+		return r.Result
+	}
+	return out
+}
+
 // keyRelated is the member of _meta with the id of the task that a message belongs to.
 const keyRelated = "io.modelcontextprotocol/related-task"
 
 // related returns the result with the task's id in its _meta.
-func related(r *task.Record) json.RawMessage {
+func related(id string, result []byte) json.RawMessage {
 	out, meta := []byte{'{'}, []byte(nil)
-	for key, v := range jsontext.Members(r.Result) {
+	for key, v := range jsontext.Members(result) {
 		if key.Is("_meta") {
 			meta = v
 			continue
@@ -92,5 +116,5 @@ func related(r *task.Record) json.RawMessage {
 		}
 	}
 	out = append(jsontext.Quote(out, keyRelated), `:{"taskId":`...)
-	return append(jsontext.Quote(out, r.ID), `}}}`...)
+	return append(jsontext.Quote(out, id), `}}}`...)
 }

@@ -18,23 +18,52 @@ import (
 // TestOutcome: the answer to the original call names its task, and keeps the other members of _meta.
 func TestOutcome(t *testing.T) {
 	t.Parallel()
+	d := dialect.Handshake("2025-11-25")
 	for result, want := range map[string]string{
 		`{"content":[]}`:                 `{"content":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t\"1"}}}`,
 		`{"_meta":{"a":1},"content":[]}`: `{"content":[],"_meta":{"a":1,"io.modelcontextprotocol/related-task":{"taskId":"t\"1"}}}`,
 		`{"_meta":null}`:                 `{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t\"1"}}}`,
 		`{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"other"}}}`: `{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t\"1"}}}`,
 	} {
-		got, err := taskrecord.Outcome(&task.Record{ID: `t"1`, Result: []byte(result)})
+		got, err := taskrecord.Outcome(&task.Record{ID: `t"1`, Result: []byte(result)}, d)
 		if custom, ok := got.(*protocol.CustomResult); err != nil || !ok || string(custom.Raw) != want {
 			t.Errorf("%s: got %v and %v, want %s", result, got, err, want)
 		}
 	}
 	var failed *protocol.Error
-	if _, err := taskrecord.Outcome(&task.Record{Error: []byte(`{"code":7,"message":"m","data":[1]}`)}); !errors.As(err, &failed) || failed.Code != 7 || failed.Message != "m" {
+	if _, err := taskrecord.Outcome(&task.Record{Error: []byte(`{"code":7,"message":"m","data":[1]}`)}, d); !errors.As(err, &failed) || failed.Code != 7 || failed.Message != "m" {
 		t.Errorf("a failed task: %v", err)
 	}
-	if _, err := taskrecord.Outcome(&task.Record{}); err == nil {
+	if _, err := taskrecord.Outcome(&task.Record{}, d); err == nil {
 		t.Error("a cancelled task has a result")
+	}
+}
+
+// TestResultOfAnotherRevision: a client gets the result in the form of its own revision, whatever
+// revision the task was created on.
+func TestResultOfAnotherRevision(t *testing.T) {
+	t.Parallel()
+	handshake, extension := dialect.Handshake("2025-11-25"), dialect.All()[len(dialect.All())-1]
+	record := func(d *dialect.Dialect, result string) *task.Record {
+		return &task.Record{ID: "1", Call: []byte(`{"revision":"` + d.String() + `","method":"tools/call"}`), Result: []byte(result)}
+	}
+	const list = `{"resultType":"complete","content":[],"structuredContent":[1,2]}`
+	got, err := taskrecord.Outcome(record(extension, list), handshake)
+	want := `{"content":[],"structuredContent":{"result":[1,2]},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"1"}}}`
+	if custom, ok := got.(*protocol.CustomResult); err != nil || !ok || string(custom.Raw) != want {
+		t.Errorf("got %v and %v, want %s", got, err, want)
+	}
+	for _, row := range []struct {
+		created      *dialect.Dialect
+		result, want string
+	}{
+		{extension, list, list},
+		{handshake, `{"content":[]}`, `{"resultType":"complete","content":[]}`},
+		{handshake, `{"content":7}`, `{"content":7}`},
+	} {
+		if got, err := taskrecord.Detailed(record(row.created, row.result), extension); err != nil || string(got.Result) != row.want {
+			t.Errorf("got %s and %v, want %s", got.Result, err, row.want)
+		}
 	}
 }
 
