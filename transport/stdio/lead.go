@@ -60,7 +60,7 @@ func (l *leader) handOver() {
 
 // step reads one frame and serves it. It returns false if this goroutine does not lead any more.
 func (l *leader) step() bool {
-	if !l.more {
+	if !l.more || l.calls.full() { // a call that has to wait takes over the slot: nothing may be held back
 		if !l.rest() {
 			return false
 		}
@@ -82,21 +82,24 @@ func (l *leader) step() bool {
 	if !l.take() {
 		return l.leave(nil)
 	}
-	var exchange transport.Exchange
+	var e acceptedFrame
 	if err == nil {
-		exchange, err = l.understand(frame)
+		e, err = l.understand(frame)
 	} else {
-		exchange, err = tooLong(l.maxFrame), nil
+		e, err = acceptedFrame{exchange: tooLong(l.maxFrame)}, nil
 	}
 	switch {
 	case err != nil:
 		return l.leave(err)
-	case exchange == nil:
+	case e.exchange == nil:
+		return true
+	case e.call && !l.calls.enter(e):
+		l.slot = false
 		return true
 	case l.apart == 0 || l.held:
-		return l.serveHere(exchange, frame)
+		return l.serveHere(e)
 	default:
-		return l.serveApart(exchange, frame)
+		return l.serveApart(e)
 	}
 }
 
@@ -118,7 +121,7 @@ func (limit tooLong) Serve(ctx context.Context, out transport.Outbound) error {
 
 // serveHere serves the exchange in this goroutine. If more frames have already been read, it holds
 // back what the exchange sends. It returns false if another goroutine leads now.
-func (l *leader) serveHere(exchange transport.Exchange, frame []byte) bool {
+func (l *leader) serveHere(e acceptedFrame) bool {
 	if l.more && !l.held {
 		l.now = time.Since(l.epoch)
 		l.held, l.since = true, l.now
@@ -126,7 +129,7 @@ func (l *leader) serveHere(exchange transport.Exchange, frame []byte) bool {
 	}
 	l.writes = l.out.writes.Load()
 	l.busy()
-	l.serve(exchange, frame)
+	l.serve(e)
 	if !l.back() {
 		l.drop()
 		return false
@@ -152,10 +155,10 @@ func (l *leader) look() bool {
 }
 
 // serveApart serves the exchange in a goroutine of its own, which takes over the slot.
-func (l *leader) serveApart(exchange transport.Exchange, frame []byte) bool {
+func (l *leader) serveApart(e acceptedFrame) bool {
 	l.apart--
 	l.slot = false
-	l.workers.Run(acceptedFrame{exchange, frame})
+	l.workers.Run(e)
 	return true
 }
 

@@ -10,8 +10,9 @@ import (
 
 const (
 	defaultMaxFrame      = 16 << 20
-	defaultMaxConcurrent = 1024
+	defaultMaxConcurrent = 2048 // more than an engine accepts at a time, so that its refusal does not wait
 	mostConcurrent       = 1 << 16
+	mostWaiting          = 2048            // exchanges beyond maxConcurrent: calls that wait, and what is not a call
 	defaultGrace         = 5 * time.Second // of exchanges, at the end of Serve
 	defaultExit          = 2 * time.Second // of a child process, at each step of Close
 	unset                = time.Duration(-1)
@@ -82,8 +83,10 @@ func MaxFrame(n int) Option {
 	})
 }
 
-// MaxConcurrent bounds the exchanges that run at the same time to n; the default is 1024, the
-// maximum 65536. Zero or less selects the default.
+// MaxConcurrent bounds the calls that run at the same time to n; the default is 2048, the maximum
+// 65536. Zero or less selects the default. A call that waits for the client counts as running, an
+// open subscription does not. Further calls wait in the order of arrival, and answers, notifications
+// and the end of the input do not wait for them.
 func MaxConcurrent(n int) Option {
 	return optionFunc(func(c *config) {
 		if n > 0 {
