@@ -15,8 +15,9 @@
 //
 // Over [HTTP], the first request is a POST of server/discover. If the server refuses it, or does
 // not answer as the specification says, Connect posts initialize. If the server also refuses that
-// with 400, 404 or 405, Connect tries HTTP+SSE of 2024-11-05. A network error, 401, or 5xx without
-// a JSON-RPC error ends Connect, because it does not show what the server supports.
+// with 400, 404 or 405, Connect tries HTTP+SSE of 2024-11-05. A network error, 401, or a status of
+// 502 and above without a JSON-RPC error ends Connect, because it does not show what the server
+// supports.
 //
 // Some parts of a request are repeated in header fields, for proxies. Annotated arguments of tools
 // are repeated as soon as [Client.Tools] has read the declarations. If the server refuses a call

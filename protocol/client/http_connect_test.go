@@ -56,6 +56,12 @@ func TestHTTPConnectNegotiates(t *testing.T) {
 			script: probed(func(v *visit) { v.refuse(500, -32603, "Internal error", "") }),
 			server: "2025-11-25", revision: "2025-11-25",
 		},
+		"an exception, 500": { // as by stateless servers of the Java SDK
+			script: probed(func(v *visit) {
+				v.say(500, "application/json", `{"cause":null,"jsonRpcError":{"code":-32601,"message":"Missing handler"}}`)
+			}),
+			server: "2025-11-25", revision: "2025-11-25",
+		},
 		"nothing, 404": {script: probed(func(v *visit) { v.say(404, "", "") }), server: "2025-11-25", revision: "2025-11-25"},
 		"nothing, 405": {script: probed(func(v *visit) { v.say(405, "", "") }), server: "2025-11-25", revision: "2025-11-25"},
 		"nothing, 406": {script: probed(func(v *visit) { v.say(406, "", "") }), server: "2025-11-25", revision: "2025-11-25"},
@@ -103,7 +109,7 @@ func TestHTTPConnectNegotiates(t *testing.T) {
 			}),
 			server: "2025-11-25", errText: "unauthorized", status: 401, steps: []string{"POST server/discover"},
 		},
-		"500 is no fallback": {
+		"502 is no fallback": {
 			script: probed(func(v *visit) { v.say(502, "text/html", "<html>") }),
 			server: "2025-11-25", errText: "HTTP 502", status: 502, steps: []string{"POST server/discover"},
 		},

@@ -62,14 +62,16 @@ type sendError struct{ error }
 // Unwrap returns the cause.
 func (e *sendError) Unwrap() error { return e.error }
 
-// saysNothing reports whether err shows nothing about what the server supports.
+// saysNothing reports whether err shows nothing about what the server supports. A 500 does: Java
+// servers without a session send it, with an exception in the body, for a method that they do not
+// know. From 502 on, the status comes from a proxy or from a server that is not ready.
 func saysNothing(err error) bool {
 	if _, unsent := errors.AsType[*sendError](err); unsent {
 		return true
 	}
 	status, refused := errors.AsType[*HTTPError](err)
 	_, answered := errors.AsType[*refusedError](err)
-	return refused && (status.Status == http.StatusUnauthorized || status.Status >= 500 && !answered)
+	return refused && (status.Status == http.StatusUnauthorized || status.Status > http.StatusNotImplemented && !answered)
 }
 
 // callError is an error of Read or Write that concerns only one call. The connection remains
