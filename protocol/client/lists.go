@@ -61,8 +61,9 @@ func listing(kind protocol.ListKind) func(*string) protocol.Params {
 	return func(cursor *string) protocol.Params { return &protocol.ListParams{Kind: kind, Cursor: cursor} }
 }
 
-// pages requests one page after another. Only an absent cursor is the end; "" is a cursor like any
-// other (2026-07-28 server/utilities/pagination).
+// pages requests one page after another. An absent cursor is the end; "" is a cursor like any other
+// (2026-07-28 server/utilities/pagination). Some servers write "" for no cursor, and read it as
+// none. They answer "" with the first page again, and with "". That is the end, too.
 func pages[R protocol.Result, T any](
 	ctx context.Context, c *Client, params func(cursor *string) protocol.Params, page func(R) ([]T, *string),
 ) iter.Seq2[T, error] {
@@ -77,6 +78,9 @@ func pages[R protocol.Result, T any](
 				return
 			}
 			items, next := page(r)
+			if cursor != nil && *cursor == "" && next != nil && *next == "" {
+				return
+			}
 			for _, item := range items {
 				if !yield(item, nil) {
 					return

@@ -136,11 +136,14 @@ func Entries(ctx context.Context, c *client.Client, method, member string) ([]js
 		if size += len(result); size > mostBytes {
 			return nil, fmt.Errorf("%s has more than %d MiB", method, mostBytes>>20)
 		}
+		cursor, more := jsontext.Member(result, "nextCursor")
+		if string(cursor) == `""` && string(params) == `{"cursor":""}` {
+			return entries, nil // the server writes "" for no cursor, and has sent the first page again
+		}
 		list, _ := jsontext.Member(result, member)
 		for entry := range jsontext.Elements(list) {
 			entries = append(entries, entry)
 		}
-		cursor, more := jsontext.Member(result, "nextCursor")
 		if !more || jsontext.KindOf(cursor) == jsontext.KindNull {
 			return entries, nil
 		}

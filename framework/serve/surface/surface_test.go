@@ -279,6 +279,18 @@ func TestReadRepeatedCursor(t *testing.T) {
 	}
 }
 
+// TestReadEmptyCursor: some servers write "" for no cursor, and read it as none.
+func TestReadEmptyCursor(t *testing.T) {
+	t.Parallel()
+	c := answering(t, map[string]string{
+		"initialize": `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1.0.0"}}`,
+		"tools/list": `"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}],"nextCursor":""}`,
+	})
+	if got, err := surface.Entries(t.Context(), c, protocol.MethodListTools, "tools"); err != nil || len(got) != 1 {
+		t.Errorf("%d tools, %v", len(got), err)
+	}
+}
+
 // answering connects to a server that answers each method with one text.
 func answering(t *testing.T, answers map[string]string) *client.Client {
 	t.Helper()
