@@ -27,7 +27,10 @@ func TestHTTPAnswers(t *testing.T) {
 		code   int    // of a JSON-RPC error
 		status int    // of an HTTPError
 	}{
-		"JSON":         {answer: func(v *visit) { v.result(ok) }},
+		"JSON": {answer: func(v *visit) { v.result(ok) }},
+		"its id as text": {answer: func(v *visit) {
+			v.say(200, "application/json", fmt.Sprintf(`{"jsonrpc":"2.0","id":"%s","result":%s}`, v.ID, ok))
+		}},
 		"another type": {answer: func(v *visit) { v.say(200, "text/plain", v.answer(ok)) }},
 		"pretty JSON": {answer: func(v *visit) {
 			v.say(200, "application/json", "\n"+strings.ReplaceAll(v.answer(ok), ",", ",\n  ")+"\n")

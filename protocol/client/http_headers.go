@@ -78,10 +78,10 @@ func (o *outgoing) batch() {
 	}
 }
 
-// answered removes an id. It returns false if o does not wait for that id.
+// answered removes an id. It returns false if o does not wait for that id, also not as a number.
 func (o *outgoing) answered(id jsonrpc.ID) bool {
 	for i, w := range o.waiting {
-		if w.Key() == id.Key() {
+		if w.Key() == id.Key() || w.Key() == unquoted(id) {
 			o.waiting = append(o.waiting[:i:i], o.waiting[i+1:]...)
 			return true
 		}

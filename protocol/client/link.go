@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -261,6 +262,9 @@ func (l *link) take(id jsonrpc.ID) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.pending[id.Key()]
+	if w == nil {
+		w = l.pending[unquoted(id)]
+	}
 	if id.IsZero() {
 		w = l.suspect()
 	}
@@ -269,6 +273,10 @@ func (l *link) take(id jsonrpc.ID) *waiter {
 	}
 	return w
 }
+
+// unquoted returns the key of an id or a token, without its quotes if it is a string. Some servers
+// write the client's numbers as strings.
+func unquoted(id jsonrpc.ID) string { return strings.Trim(id.Key(), `"`) }
 
 // suspect returns the waiter for an error without an id, or nil if that is not clear. The caller
 // holds l.mu.

@@ -70,11 +70,11 @@ func (t *progressTable) want(token jsonrpc.ID, fn func(protocol.Progress), lasts
 	}
 }
 
-// find returns the entry of the token, or nil.
+// find returns the entry of the token, or nil. All tokens in the table are numbers.
 func (t *progressTable) find(token jsonrpc.ID) *progressWish {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.wanted[token.Key()]
+	return t.wanted[unquoted(token)]
 }
 
 func (t *progressTable) drop(token jsonrpc.ID) {
