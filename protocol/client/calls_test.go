@@ -105,13 +105,14 @@ func TestCallToolArguments(t *testing.T) {
 		want string // of the arguments member
 		err  string
 	}{
-		"nil":       {args: nil, want: ""},
-		"nil map":   {args: none, want: ""},
-		"empty":     {args: struct{}{}, want: `{}`},
-		"struct":    {args: struct{ A int }{1}, want: `{"A":1}`},
-		"raw":       {args: json.RawMessage("{\n \"a\": 1 }"), want: `{"a":1}`},
-		"no object": {args: []int{1}, err: "want an object"},
-		"no JSON":   {args: make(chan int), err: "unsupported type"},
+		"nil":           {args: nil, want: `{}`},
+		"nil map":       {args: none, want: `{}`},
+		"empty":         {args: struct{}{}, want: `{}`},
+		"struct":        {args: struct{ A int }{1}, want: `{"A":1}`},
+		"raw":           {args: json.RawMessage("{\n \"a\": 1 }"), want: `{"a":1}`},
+		"no object":     {args: []int{1}, err: "want an object"},
+		"half an emoji": {args: json.RawMessage(`{"a":"\ud83d"}`), err: "lone surrogate"},
+		"no JSON":       {args: make(chan int), err: "unsupported type"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -375,6 +376,64 @@ func TestHTTPServerAsks(t *testing.T) {
 	}))
 	if got, err := client.Call[string](t.Context(), c, "x", nil); err != nil || got != `{"action":"decline"}` {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestHTTPArgumentsThatCannotBeSent: arguments that are not valid Unicode end only their call.
+func TestHTTPArgumentsThatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	begun, release := make(chan bool), make(chan bool)
+	s := open(t, "2025-11-25", func(v *visit) bool {
+		if v.at("name") != `"slow"` {
+			return false
+		}
+		begun <- true
+		<-release
+		v.result(ok)
+		return true
+	})
+	c := visitor(t, s, nil)
+	slow := make(chan error, 1)
+	go func() {
+		_, err := c.CallTool(t.Context(), "slow", nil)
+		slow <- err
+	}()
+	<-begun
+	if _, err := c.CallTool(t.Context(), "x", json.RawMessage(`{"q":"\ud83d"}`)); err == nil {
+		t.Error("half an emoji was sent")
+	}
+	release <- true
+	if err := <-slow; err != nil {
+		t.Errorf("the other call: %v", err)
+	}
+}
+
+// TestHTTPAnswerThatCannotBeSent: if the answer of a handler is not valid Unicode, the server gets
+// an error.
+func TestHTTPAnswerThatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	replies := make(chan message, 1)
+	s := open(t, "2025-11-25", func(v *visit) bool {
+		switch {
+		case v.Method == protocol.MethodCallTool:
+			v.stream()
+			v.event("", `{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}`)
+			if reply := <-replies; reply.Error == nil {
+				v.t.Errorf("sent %s", reply.text)
+			}
+			v.event("", v.answer(ok))
+			return true
+		case v.verb == http.MethodPost && v.Method == "":
+			replies <- v.message
+		}
+		return false
+	})
+	c := visitor(t, s, nil, client.OnSample(func(context.Context, *client.SampleRequest) (*client.SampleAnswer, error) {
+		use := protocol.ToolUse{ID: "1", Name: "x", Input: json.RawMessage(`{"q":"\ud83d"}`)}
+		return &client.SampleAnswer{Content: []protocol.Block{use}, Model: "m"}, nil
+	}))
+	if _, err := c.CallTool(t.Context(), "x", nil); err != nil {
+		t.Error(err)
 	}
 }
 

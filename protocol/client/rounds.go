@@ -248,7 +248,11 @@ func (c *Client) answered(ctx context.Context, d *dialect.Dialect, p protocol.Pa
 	if task != "" {
 		relate(result, task)
 	}
-	return d.AppendResult(nil, result, nil)
+	raw, err := d.AppendResult(nil, result, nil)
+	if err == nil {
+		err = jsontext.Check(raw, jsontext.Limits{}) // raw JSON of the handler is not checked before
+	}
+	return raw, err
 }
 
 // tempo slows down a call that is repeated without progress.

@@ -24,8 +24,8 @@ func OnProgress(fn func(protocol.Progress)) CallOption {
 	return callOptionFunc(func(h *how) { h.progress = fn })
 }
 
-// CallTool calls a tool. args may have any type that marshals to a JSON object; nil sends no
-// arguments. If the tool reports an error (isError), CallTool returns the result and a nil error.
+// CallTool calls a tool. args may have any type that marshals to a JSON object; nil sends {}. If
+// the tool reports an error (isError), CallTool returns the result and a nil error.
 //
 // If a server of 2026-07-28 has to ask before it can finish, it answers with questions. The
 // handlers of [OnElicit], [OnSample] and [OnRoots] answer all questions of a round concurrently,
@@ -52,18 +52,15 @@ func newHow(opts []CallOption) how {
 }
 
 func marshalArguments(args any) (json.RawMessage, error) {
-	if args == nil {
-		return nil, nil
-	}
 	raw, err := json.Marshal(args)
 	if err != nil {
 		return nil, err
 	}
 	switch jsontext.KindOf(raw) {
 	case jsontext.KindObject:
-		return raw, nil
-	case jsontext.KindNull:
-		return nil, nil
+		return raw, jsontext.Check(raw, jsontext.Limits{}) // encoding/json takes half a surrogate pair
+	case jsontext.KindNull: // some servers refuse a call without the member
+		return json.RawMessage("{}"), nil
 	default:
 		return nil, fmt.Errorf("%T marshals to a JSON %s, want an object", args, jsontext.KindOf(raw))
 	}
