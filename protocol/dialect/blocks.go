@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -141,7 +142,7 @@ var contentsMembers = rows[anyContents](
 	}),
 	decoded("blob", func(d *Dialect, c *anyContents, v []byte) *fail {
 		c.blob = true
-		return readBase64(d, &c.Data, v)
+		return readBlob(d, &c.Data, v)
 	}),
 	optional("_meta", meta, func(c *anyContents) *protocol.Meta { return &c.Meta }).only(extended),
 )
@@ -196,6 +197,16 @@ func readBase64(_ *Dialect, to *[]byte, v []byte) *fail {
 	}
 	*to = data[:n]
 	return nil
+}
+
+// readBlob is like readBase64, but also reads the URL-safe alphabet. Python servers before March
+// 2025 write resources in it.
+func readBlob(d *Dialect, to *[]byte, v []byte) *fail {
+	if readBase64(d, to, v) == nil {
+		return nil
+	}
+	v = bytes.ReplaceAll(bytes.ReplaceAll(v, []byte("-"), []byte("+")), []byte("_"), []byte("/"))
+	return readBase64(d, to, v)
 }
 
 var annotations = pointer(object(annotationMembers))
