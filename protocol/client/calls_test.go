@@ -388,59 +388,6 @@ func TestAnswersFindTheirCalls(t *testing.T) {
 	wg.Wait()
 }
 
-func TestCancellation(t *testing.T) {
-	t.Parallel()
-	for _, era := range eras() {
-		t.Run(era, func(t *testing.T) {
-			t.Parallel()
-			ctx, cancel := context.WithCancel(t.Context())
-			c, wait := connect(t, func(f *fake) {
-				f.era(era)
-				call := f.expect(protocol.MethodCallTool)
-				cancel()
-				m := f.expect(protocol.NotificationCancelled)
-				if m.at("requestId") != string(call.ID) {
-					f.t.Errorf("cancelled %s, want id %s", m.text, call.ID)
-				}
-				f.result(call, `{"content":[]}`) // late: dropped
-				f.result(f.next(), `{}`)
-			})
-			if _, err := c.CallTool(ctx, "slow", nil); !errors.Is(err, context.Canceled) {
-				t.Errorf("error %v", err)
-			}
-			if err := c.Ping(t.Context()); err != nil {
-				t.Error(err)
-			}
-			wait()
-		})
-	}
-}
-
-// A server that takes nothing more is told of the end of a call for so long only: what
-// waits to be told must not become more with each call.
-func TestCancellationThatNobodyTakes(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c, wait := connect(t, func(f *fake) {
-			f.modern()
-			f.expect(protocol.MethodCallTool)
-			time.Sleep(time.Minute)
-			f.result(f.expect(protocol.MethodDiscover), discovery) // and no notification before it
-		})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		start := time.Now()
-		if _, err := c.CallTool(ctx, "slow", nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 2*time.Second {
-			t.Errorf("after %v: %v", time.Since(start), err)
-		}
-		time.Sleep(30 * time.Second)
-		if err := c.Ping(t.Context()); err != nil {
-			t.Error(err)
-		}
-		wait()
-	})
-}
-
 func TestLostConnection(t *testing.T) {
 	t.Parallel()
 	c, wait := connect(t, func(f *fake) {

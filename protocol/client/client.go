@@ -180,7 +180,7 @@ func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Par
 	w.ahead = h.quiet || h.once
 	got, err := c.link.roundTrip(ctx, w, frame)
 	if err != nil {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && got.frame == nil { // an answered request cannot be cancelled
 			c.giveUp(d, id, h)
 		}
 		return nil, fmt.Errorf("%s: %w", protocol.MethodOf(p), err)
@@ -266,10 +266,11 @@ func (c *Client) notify(ctx context.Context, d *dialect.Dialect, p protocol.Para
 const courtesy = 100 * time.Millisecond
 
 // giveUp drops a request after its caller has stopped waiting. Unless the request is quiet, it also
-// notifies the server.
+// notifies the server. A request for a task must be cancelled with the id of the task instead, and
+// that id is not known yet (2025-11-25 basic/utilities/cancellation).
 func (c *Client) giveUp(d *dialect.Dialect, id jsonrpc.ID, h how) {
 	switch {
-	case !h.quiet:
+	case !h.quiet && h.wish == nil:
 		c.cancelled(d, id)
 	case c.http != nil:
 		c.http.abandon(id)
