@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -211,6 +212,7 @@ type old struct {
 	messages chan string
 	drop     chan struct{} // closes the stream
 	refuse   int           // status of posts
+	user     string        // wanted in posts
 }
 
 func (o *old) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -243,6 +245,9 @@ func (o *old) post(v *visit) {
 	body, _ := io.ReadAll(v.r.Body)
 	m := message{text: string(body)}
 	m.ID = []byte(idIn(body))
+	if user, _, _ := v.r.BasicAuth(); user != o.user {
+		o.t.Errorf("a POST of user %q", user)
+	}
 	if v.header("X-Extra") != "yes" || v.r.URL.RawQuery != "session=1" {
 		o.t.Errorf("%s with %v", v.r.URL, v.r.Header)
 	}
@@ -305,6 +310,41 @@ func TestHTTPFallsBackToSSE(t *testing.T) {
 		}
 		if got, err := client.Call[string](t.Context(), c, "x", nil); err != nil || got != "ok" {
 			t.Errorf("%q, %v", got, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestHTTPSSEOriginOfAnotherCase: the case of the host in a URL does not matter.
+func TestHTTPSSEOriginOfAnotherCase(t *testing.T) {
+	t.Parallel()
+	_, url := newOld(t, "http://sse.test/messages?session=1")
+	address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/sse")
+	web := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}}
+	t.Cleanup(web.CloseIdleConnections)
+	c, err := client.Connect(t.Context(), client.HTTP("http://SSE.Test/sse",
+		client.Header("X-Extra", "yes"), client.HTTPClient(&http.Client{Transport: web})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHTTPSSEKeepsThePassword: each POST has the user and the password of the caller's URL.
+func TestHTTPSSEKeepsThePassword(t *testing.T) {
+	t.Parallel()
+	for _, endpoint := range []string{"/messages?session=1", "SELF/messages?session=1"} {
+		o, url := newOld(t, endpoint)
+		o.user = "ann"
+		c, err := client.Connect(t.Context(), client.HTTP(strings.Replace(url, "://", "://ann:secret@", 1), client.Header("X-Extra", "yes")))
+		if err != nil {
+			t.Fatal(err)
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -109,6 +110,9 @@ func (c *httpConn) findEndpoint(r *sse.Reader, base *url.URL) error {
 		if origin(endpoint) != origin(c.url) {
 			return fmt.Errorf("the endpoint %s is on another origin", endpoint.Redacted())
 		}
+		if endpoint.User == nil {
+			endpoint.User = c.url.User // as for a relative endpoint
+		}
 		c.mu.Lock()
 		c.endpoint, c.session = endpoint, ""
 		c.mu.Unlock()
@@ -116,12 +120,14 @@ func (c *httpConn) findEndpoint(r *sse.Reader, base *url.URL) error {
 	}
 }
 
+// origin returns the scheme, the host and the port. The case of a host does not matter (RFC 3986
+// section 3.2.2).
 func origin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), port)
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
 // isOldServer reports whether an answer to initialize looks like the answer of a server that
