@@ -78,7 +78,8 @@ func (o *outgoing) batch() {
 	}
 }
 
-// answered removes an id. It returns false if o does not wait for that id, also not as a number.
+// answered removes an id, which the server may have written as a string. It returns false if o does
+// not wait for that id.
 func (o *outgoing) answered(id jsonrpc.ID) bool {
 	for i, w := range o.waiting {
 		if w.Key() == id.Key() || w.Key() == unquoted(id) {

@@ -29,7 +29,7 @@ const (
 	// date in the far future.
 	maxRefusal = 24 * time.Hour
 
-	// maxResumes limits how often in a row a stream is resumed without a new event.
+	// maxResumes limits how often in a row a stream is resumed to no use; see cursor.useful.
 	maxResumes = 5
 
 	// linger limits how long a stream may go on after the answer. If the stream ends by itself, the
@@ -146,8 +146,8 @@ func (c *httpConn) follow(ctx context.Context, stop context.CancelFunc, o *outgo
 		if waited := s.wait(ctx, failures, err); waited != nil {
 			return waited
 		}
-		before := s.events
-		if err = c.resume(ctx, o, s); s.events > before {
+		before, began := s.events, time.Now()
+		if err = c.resume(ctx, o, s); s.useful(before, began, err) {
 			failures = -1
 		}
 		if final(err) {
@@ -279,7 +279,6 @@ func (c *httpConn) unasked(ctx context.Context, session string, answered func())
 		before, began := s.events, time.Now()
 		err := c.resume(ctx, &outgoing{}, s)
 		refused, _ := errors.AsType[*HTTPError](err)
-		_, unsent := errors.AsType[*sendError](err)
 		if s.opened && session != "" && refused != nil && refused.Status == http.StatusNotFound {
 			c.gone(session)
 			return
@@ -287,13 +286,21 @@ func (c *httpConn) unasked(ctx context.Context, session string, answered func())
 		if s.over(err) {
 			return
 		}
-		if s.events > before || refused == nil && !unsent && time.Since(began) > defaultRetry {
-			failures = 0 // the stream was open for a while, so its end does not count as a failure
+		if s.useful(before, began, err) {
+			failures = 0
 		}
 		if s.wait(ctx, failures, err) != nil {
 			return
 		}
 	}
+}
+
+// useful reports whether the attempt to resume that has ended with err was not a failure: it had a
+// new event, or the stream was open for a while. Proxies cut a stream that is quiet.
+func (s *cursor) useful(before int, began time.Time, err error) bool {
+	_, refused := errors.AsType[*HTTPError](err)
+	_, unsent := errors.AsType[*sendError](err)
+	return s.events > before || !refused && !unsent && time.Since(began) > defaultRetry
 }
 
 // over reports whether to give up the stream of unsolicited messages for good. Two kinds of

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -116,6 +117,37 @@ func TestHTTPResumeWaits(t *testing.T) {
 	if got, err := client.Call[string](t.Context(), c, "x", nil); err != nil || got != "ok" {
 		t.Errorf("%q, %v", got, err)
 	}
+}
+
+// TestHTTPResumesAQuietStream: proxies cut streams that are quiet, each time after a while.
+func TestHTTPResumesAQuietStream(t *testing.T) {
+	t.Parallel()
+	id, gets := "", 0
+	s := open(t, "2025-11-25", func(v *visit) bool {
+		switch {
+		case v.Method == protocol.MethodCallTool:
+			id = string(v.ID)
+			v.stream()
+			v.write("id: 1\ndata:\n\n")
+		case v.header("Last-Event-ID") != "":
+			v.stream()
+			if gets++; gets > 10 {
+				v.event("2", `{"jsonrpc":"2.0","id":`+id+`,"result":`+ok+`}`)
+				return true
+			}
+			time.Sleep(time.Minute)
+		default:
+			return false
+		}
+		return true
+	})
+	synctest.Test(t, func(t *testing.T) {
+		carrier := &http.Client{Transport: local{s.Config.Handler.ServeHTTP}}
+		c := visitor(t, s, []client.HTTPOption{client.HTTPClient(carrier)})
+		if got, err := client.Call[string](t.Context(), c, "x", nil); err != nil || got != "ok" {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
 }
 
 func TestHTTPResumeFails(t *testing.T) {
