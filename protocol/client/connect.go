@@ -20,7 +20,9 @@ import (
 // If opts allow revisions with and without a handshake, Connect sends server/discover first. If the
 // server answers, or refuses with an error that only 2026-07-28 has, that revision is used. After
 // any other error, an empty answer, or no answer within [ProbeTimeout], Connect sends initialize
-// (2026-07-28 basic/versioning and basic/transports/stdio).
+// (2026-07-28 basic/versioning and basic/transports/stdio). If the server refuses initialize and names
+// a revision without a handshake, because it was not ready before, Connect sends server/discover once
+// more.
 func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 	settings, err := given(to, opts)
 	if err != nil {
@@ -110,7 +112,13 @@ func (c *Client) negotiate(ctx context.Context) error {
 	if legacy == nil {
 		return errors.New("no revision to offer: check client.Revisions")
 	}
-	return c.handshake(ctx, legacy)
+	err := c.handshake(ctx, legacy)
+	if other := c.counterOffer(err); other != nil { // the server was not ready for the probe
+		if next, failed := c.probe(ctx, other, nil); next == nil {
+			err = failed
+		}
+	}
+	return err
 }
 
 // probe sends server/discover. It returns the dialect for initialize, or nil if the revision is

@@ -167,6 +167,48 @@ func TestProbeTimesOut(t *testing.T) {
 	})
 }
 
+// TestSlowModernServer: a server that is not ready for the probe in time may have no handshake.
+func TestSlowModernServer(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		supported string // by the answer of server/discover
+		err       string
+	}{
+		"modern":                  {`["2026-07-28"]`, ""},
+		"contradicts itself":      {`["2025-06-18"]`, "unsupported protocol version"},
+		"no revision is familiar": {`["2030-01-01"]`, "no common revision"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				target, wait := dial(t, func(f *fake) {
+					f.expect(protocol.MethodDiscover)
+					f.refuse(f.expect(protocol.MethodInitialize), -32022, "unsupported protocol version", `{"supported":["2026-07-28"],"requested":"2025-11-25"}`)
+					f.result(f.expect(protocol.MethodDiscover), strings.ReplaceAll(discovery, `["2026-07-28"]`, tt.supported))
+				})
+				c, err := client.Connect(t.Context(), target)
+				wait()
+				if tt.err != "" {
+					if err == nil || !strings.Contains(err.Error(), tt.err) {
+						t.Errorf("error %v, want %s", err, tt.err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.Revision() != "2026-07-28" {
+					t.Errorf("revision %s", c.Revision())
+				}
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 func TestConnectGivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
