@@ -1,10 +1,12 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -22,7 +24,9 @@ import (
 // any other error, an empty answer, or no answer within [ProbeTimeout], Connect sends initialize
 // (2026-07-28 basic/versioning and basic/transports/stdio). If the server refuses initialize and names
 // a revision without a handshake, because it was not ready before, Connect sends server/discover once
-// more.
+// more. If the server refuses initialize in another way, and the client has handlers for which it
+// declares less on an older revision, Connect offers that revision, once: some servers do not accept
+// capabilities that they do not know.
 func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 	settings, err := given(to, opts)
 	if err != nil {
@@ -199,12 +203,12 @@ func orNone(next *dialect.Dialect, err error, text string) error {
 // handshake initializes the session. A server may answer with another revision, or refuse and list
 // the revisions that it knows (2025-11-25 basic/lifecycle "Version Negotiation").
 func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
-	raw, err := c.initialize(ctx, offer)
+	raw, err := c.introduce(ctx, offer)
 	if c.http != nil && isOldServer(err) {
 		if failed := c.http.fallBack(ctx, c.config.probe); failed != nil {
 			return fmt.Errorf("%w; HTTP+SSE: %w", err, failed)
 		}
-		raw, err = c.initialize(ctx, offer)
+		raw, err = c.introduce(ctx, offer)
 	}
 	var fault *protocol.Fault
 	if errors.As(err, &fault) && fault.Kind == protocol.FaultUnsupportedVersion {
@@ -236,6 +240,41 @@ func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 		return nil // some servers declare logging but have no method to set a level: mcp-go 0.32 over HTTP
 	}
 	return err
+}
+
+// introduce sends initialize. Some servers refuse the whole request if a capability has a member that
+// they do not know, instead of offering an older revision. If the client declares less on an older
+// revision, introduce then offers the newest such revision, once.
+func (c *Client) introduce(ctx context.Context, offer *dialect.Dialect) ([]byte, error) {
+	raw, err := c.initialize(ctx, offer)
+	if !refusesParams(err) {
+		return raw, err
+	}
+	can := c.config.declared()
+	declared := offer.AppendClientCapabilities(nil, &can)
+	older := c.config.offered[:slices.Index(c.config.offered, offer)]
+	for _, d := range slices.Backward(older) {
+		if d.Handshake() && !bytes.Equal(d.AppendClientCapabilities(nil, &can), declared) {
+			if again, failed := c.initialize(ctx, d); failed == nil {
+				return again, nil
+			}
+			break
+		}
+	}
+	return raw, err
+}
+
+// refusesParams reports whether a server may have refused initialize because of its capabilities.
+func refusesParams(err error) bool {
+	fault, ok := errors.AsType[*protocol.Fault](err)
+	if ok && fault.Kind == protocol.FaultUnsupportedVersion {
+		return false
+	}
+	if status, ok := errors.AsType[*HTTPError](err); ok {
+		return status.Status == http.StatusBadRequest || status.Status == http.StatusInternalServerError
+	}
+	_, refused := errors.AsType[*protocol.Error](err)
+	return refused
 }
 
 // initialize sends the request and returns its result, undecoded. A renewal calls it, too, with the

@@ -2,7 +2,9 @@ package client_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +12,79 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// The tests of this file are about servers of other SDKs that do not quite follow the specification.
+// The tests of this file are about servers of other SDKs that do not quite follow the
+// specification.
+
+// declining has handlers for questions, and so declares capabilities.
+func declining() []client.Option {
+	return []client.Option{
+		client.OnElicit(func(context.Context, *client.ElicitRequest) (*client.ElicitAnswer, error) { return nil, nil }),
+		client.OnSample(func(context.Context, *client.SampleRequest) (*client.SampleAnswer, error) { return nil, nil }),
+	}
+}
+
+// TestUnknownCapabilitiesAreRefused: Java servers of 2025 refuse capabilities with members that
+// they do not know. The client offers an older revision, once.
+func TestUnknownCapabilitiesAreRefused(t *testing.T) {
+	t.Parallel()
+	t.Run("stdio", func(t *testing.T) {
+		t.Parallel()
+		c, wait := connect(t, func(f *fake) {
+			f.refuse(f.expect(protocol.MethodDiscover), -32601, "Method not found", "")
+			f.refuse(f.expect(protocol.MethodInitialize), -32603, `Unrecognized field "form"`, "")
+			m := f.initialized("2025-06-18")
+			if m.at("protocolVersion") != `"2025-06-18"` || m.at("capabilities", "elicitation") != "{}" || m.at("capabilities", "sampling") != "{}" {
+				f.t.Errorf("frame %s", m.text)
+			}
+		}, declining()...)
+		wait()
+		if c.Revision() != "2025-06-18" {
+			t.Errorf("revision %s", c.Revision())
+		}
+	})
+	t.Run("stdio, for another reason", func(t *testing.T) {
+		t.Parallel()
+		target, wait := dial(t, func(f *fake) {
+			f.refuse(f.expect(protocol.MethodDiscover), -32601, "Method not found", "")
+			f.refuse(f.expect(protocol.MethodInitialize), -32603, "no license", "")
+			f.refuse(f.expect(protocol.MethodInitialize), -32603, "still no license", "")
+		})
+		_, err := client.Connect(t.Context(), target, declining()...)
+		if err == nil || !strings.Contains(err.Error(), "initialize: no license") {
+			t.Errorf("error %v", err)
+		}
+		wait()
+	})
+	t.Run("stdio, without handlers", func(t *testing.T) {
+		t.Parallel()
+		target, wait := dial(t, func(f *fake) {
+			f.refuse(f.expect(protocol.MethodDiscover), -32601, "Method not found", "")
+			f.refuse(f.expect(protocol.MethodInitialize), -32603, "no license", "")
+		})
+		if _, err := client.Connect(t.Context(), target); err == nil || !strings.Contains(err.Error(), "no license") {
+			t.Errorf("error %v", err)
+		}
+		wait()
+	})
+	for _, status := range []int{400, 500} {
+		t.Run(fmt.Sprint("HTTP ", status), func(t *testing.T) {
+			t.Parallel()
+			s := open(t, "2025-06-18", func(v *visit) bool {
+				if v.Method != protocol.MethodInitialize || !strings.Contains(v.text, `"form"`) {
+					return false
+				}
+				v.say(status, "application/json", `{"cause":null,"message":"Unrecognized field \"form\""}`)
+				return true
+			})
+			if c := visitor(t, s, nil, declining()...); c.Revision() != "2025-06-18" {
+				t.Errorf("revision %s", c.Revision())
+			}
+			if n := s.count("GET "); n != 1 { // for messages that the client did not ask for
+				t.Errorf("steps %v", s.steps())
+			}
+		})
+	}
+}
 
 // TestListWithAnEmptyCursor: some servers write "" for no cursor, and read it as none.
 func TestListWithAnEmptyCursor(t *testing.T) {
