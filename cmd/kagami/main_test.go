@@ -210,6 +210,7 @@ func TestServersThatDoNotSpeak(t *testing.T) {
 		"without end":     {`for i in 1 2 3 4 5 6 7 8 9; do echo "line $i"; done; exec ` + everything, 0, []string{printed + "line 5\nkagami: the server writes more such lines; they are not shown\n"}},
 		"its usage":       {`echo "usage: server FILE"; exit 64`, 4, []string{printed + "usage: server FILE\n", "(exit status 64)"}},
 		"crash":           {`echo "no key" >&2; exit 3`, 4, []string{"no key\n", "connecting to sh -c", ": the program ended before it answered (exit status 3): run it by hand to see why\n"}},
+		"end at probe":    {`read line; case "$line" in *'"method":"initialize"'*) ;; *) exit 1;; esac; echo '{"jsonrpc":"2.0","id":1001,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}'; read line; read line; echo '{"jsonrpc":"2.0","id":1002,"result":{"tools":[]}}'; read line`, 0, nil},
 		"crash in a call": {`read line; echo '{"jsonrpc":"2.0","id":1001,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"public"}}'; read line; exit 4`, 4, []string{"tools/list: client: the connection was lost", "(server process: exit status 4)\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {

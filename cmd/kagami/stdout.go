@@ -20,9 +20,15 @@ const (
 // client itself must ignore them.
 func (a *cli) started(program *exec.Cmd) client.Target { return a.heard(program, a.say) }
 
-// heard is like started, but reports with tell.
+// heard is like started, but reports with tell. Connect may start the program a second time, which
+// an exec.Cmd does not allow.
 func (*cli) heard(program *exec.Cmd, tell func(format string, args ...any)) client.Target {
+	unstarted, started := *program, false
 	return client.Over(func(ctx context.Context) (transport.Conn, error) {
+		if started {
+			*program = unstarted
+		}
+		started = true
 		conn, err := stdio.Dial(ctx, program)
 		if err != nil {
 			return nil, err

@@ -22,26 +22,46 @@ import (
 // If opts allow revisions with and without a handshake, Connect sends server/discover first. If the
 // server answers, or refuses with an error that only 2026-07-28 has, that revision is used. After
 // any other error, an empty answer, or no answer within [ProbeTimeout], Connect sends initialize
-// (2026-07-28 basic/versioning and basic/transports/stdio). If the server refuses initialize and names
-// a revision without a handshake, because it was not ready before, Connect sends server/discover once
-// more. If the server refuses initialize in another way, and the client has handlers for which it
-// declares less on an older revision, Connect offers that revision, once: some servers do not accept
-// capabilities that they do not know.
+// (2026-07-28 basic/versioning and basic/transports/stdio). If the server refuses initialize and
+// names a revision without a handshake, because it was not ready before, Connect sends
+// server/discover once more. If the server refuses initialize in another way, and the client would
+// declare less of its handlers on an older revision, Connect offers that revision, once: some
+// servers do not accept capabilities that they do not know.
+//
+// Some programs end if the first request is not initialize. If the connection ends after Connect has
+// sent server/discover, Connect opens it again, once, and sends only initialize. If that fails, too,
+// Connect returns the first error. Over HTTP it does not do this.
 func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 	settings, err := given(to, opts)
 	if err != nil {
 		return nil, fmt.Errorf("client: connecting: %w", err)
 	}
+	dial := to.target()
+	c, lost, err := connect(ctx, dial, settings)
+	if !lost || settings.newest(withoutHandshake) == nil || settings.newest(withHandshake) == nil {
+		return c, err
+	}
+	settings.offered = slices.DeleteFunc(settings.offered, func(d *dialect.Dialect) bool { return !d.Handshake() })
+	again, _, failed := connect(ctx, dial, settings)
+	if failed != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	return again, failed
+}
+
+// connect makes one connection and negotiates. lost is true if the connection has ended by itself,
+// except over HTTP.
+func connect(ctx context.Context, dial dialer, settings config) (_ *Client, lost bool, err error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel) // once the client is connected, ctx does not end it any more
-	conn, err := to.target()(life)
+	conn, err := dial(life)
 	if err == nil && conn == nil {
 		err = errors.New("the connection is nil")
 	}
 	if err != nil {
 		stop()
 		cancel()
-		return nil, fmt.Errorf("client: connecting: %w", err)
+		return nil, false, fmt.Errorf("client: connecting: %w", err)
 	}
 	c := newClient(life, cancel, conn, settings)
 	c.link.start()
@@ -57,9 +77,10 @@ func Connect(ctx context.Context, to Target, opts ...Option) (*Client, error) {
 		case ended != nil && errors.Is(err, io.ErrUnexpectedEOF): // ended shows how the process has ended
 			err = fmt.Errorf("%w (%w)", err, ended)
 		}
-		return nil, fmt.Errorf("client: connecting: %w", err)
+		lost = c.http == nil && errors.Is(err, io.ErrUnexpectedEOF)
+		return nil, lost, fmt.Errorf("client: connecting: %w", err)
 	}
-	return c, nil
+	return c, false, nil
 }
 
 // given checks the arguments of Connect.
@@ -242,9 +263,9 @@ func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 	return err
 }
 
-// introduce sends initialize. Some servers refuse the whole request if a capability has a member that
-// they do not know, instead of offering an older revision. If the client declares less on an older
-// revision, introduce then offers the newest such revision, once.
+// introduce sends initialize. Some servers refuse the whole request if a capability has a member
+// that they do not know, instead of offering an older revision. If the client declares less on an
+// older revision, introduce then offers the newest such revision, once.
 func (c *Client) introduce(ctx context.Context, offer *dialect.Dialect) ([]byte, error) {
 	raw, err := c.initialize(ctx, offer)
 	if !refusesParams(err) {

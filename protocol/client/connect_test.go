@@ -167,6 +167,59 @@ func TestProbeTimesOut(t *testing.T) {
 	})
 }
 
+// TestServerEndsAtTheProbe: some servers end if the first request is not initialize.
+func TestServerEndsAtTheProbe(t *testing.T) {
+	t.Parallel()
+	ends := func(f *fake) { f.expect(protocol.MethodDiscover); _ = f.Close() }
+	tests := map[string]struct {
+		scripts []func(*fake) // of each connection
+		opts    []client.Option
+		err     string
+	}{
+		"initialize is answered": {scripts: []func(*fake){ends, func(f *fake) { f.initialized("2025-06-18") }}},
+		"slow, too": {scripts: []func(*fake){
+			func(f *fake) { f.expect(protocol.MethodDiscover); f.expect(protocol.MethodInitialize); _ = f.Close() },
+			func(f *fake) { f.initialized("2025-06-18") },
+		}},
+		"initialize is refused":      {scripts: []func(*fake){ends, func(f *fake) { f.refuse(f.expect(protocol.MethodInitialize), -32603, "boom", "") }}, err: "server/discover: "},
+		"it ends again":              {scripts: []func(*fake){ends, func(f *fake) { f.expect(protocol.MethodInitialize); _ = f.Close() }}, err: "server/discover: "},
+		"no revision with handshake": {scripts: []func(*fake){ends}, opts: []client.Option{only(t, "2026-07-28")}, err: "server/discover: "},
+		"no probe": {
+			scripts: []func(*fake){func(f *fake) { f.expect(protocol.MethodInitialize); _ = f.Close() }},
+			opts:    []client.Option{only(t, "2025-06-18")}, err: "initialize: ",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				dials, running := 0, sync.WaitGroup{}
+				target := client.Over(func(context.Context) (transport.Conn, error) {
+					f := &fake{t: t, in: make(chan []byte), out: make(chan []byte), gone: make(chan struct{})}
+					script := tt.scripts[dials]
+					dials++
+					running.Go(func() { script(f) })
+					return f, nil
+				})
+				c, err := client.Connect(t.Context(), target, tt.opts...)
+				running.Wait()
+				if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) || dials != len(tt.scripts) {
+					t.Fatalf("%d connections: %v, want %q", dials, err, tt.err)
+				}
+				if err != nil {
+					return
+				}
+				if c.Revision() != "2025-06-18" {
+					t.Errorf("revision %s", c.Revision())
+				}
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // TestSlowModernServer: a server that is not ready for the probe in time may have no handshake.
 func TestSlowModernServer(t *testing.T) {
 	t.Parallel()

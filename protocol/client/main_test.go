@@ -30,6 +30,8 @@ func child(mode string) {
 	in := bufio.NewScanner(os.Stdin)
 	for id := 1001; in.Scan(); id++ {
 		switch {
+		case mode == "only-initialize":
+			onlyInitialize(in.Text(), id)
 		case strings.Contains(in.Text(), "server/discover"):
 			fmt.Println("a log line that does not belong here")
 			fmt.Printf(`{"jsonrpc":"2.0","id":%d,"result":%s}`+"\n", id, discovery)
@@ -38,5 +40,16 @@ func child(mode string) {
 		default:
 			fmt.Printf(`{"jsonrpc":"2.0","id":%d,"result":{"resultType":"complete","content":[{"type":"text","text":"from a child"}]}}`+"\n", id)
 		}
+	}
+}
+
+// onlyInitialize ends the process if the first request is not initialize, as servers of the Rust SDK
+// do.
+func onlyInitialize(frame string, id int) {
+	switch {
+	case strings.Contains(frame, `"initialize"`):
+		fmt.Printf(`{"jsonrpc":"2.0","id":%d,"result":%s}`+"\n", id, initialization("2025-06-18"))
+	case id == 1001:
+		os.Exit(1)
 	}
 }

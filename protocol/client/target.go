@@ -20,14 +20,31 @@ func (d dialer) target() dialer { return d }
 
 // Command returns a target that starts a process and connects to it over stdio. The process ends
 // with the client. If cmd.Stderr is nil, the process writes to the standard error of this process.
-// A command can be connected to only once.
-func Command(cmd *exec.Cmd) Target {
-	return dialer(func(ctx context.Context) (transport.Conn, error) { return stdio.Dial(ctx, cmd) })
+// A command can be connected to only once. Connect may start it a second time; cmd then describes
+// the second process.
+func Command(cmd *exec.Cmd) Target { return command{cmd} }
+
+type command struct{ cmd *exec.Cmd }
+
+// target returns a dialer that may be called again when the process has ended.
+func (c command) target() dialer {
+	var unstarted *exec.Cmd
+	return func(ctx context.Context) (transport.Conn, error) {
+		switch {
+		case unstarted != nil:
+			*c.cmd = *unstarted // an exec.Cmd starts only once
+		case c.cmd != nil:
+			first := *c.cmd
+			unstarted = &first
+		}
+		return stdio.Dial(ctx, c.cmd)
+	}
 }
 
-// Over returns a target for any transport. dial opens one connection; the client closes it. The
-// context of dial ends when Connect fails or the client is closed, not when Connect returns. If
-// dial returns neither a connection nor an error, Connect returns an error.
+// Over returns a target for any transport. dial opens one connection; the client closes it. Connect
+// may call dial a second time, after it has closed the first connection. The context of dial ends
+// when Connect fails or the client is closed, not when Connect returns. If dial returns neither a
+// connection nor an error, Connect returns an error.
 func Over(dial func(context.Context) (transport.Conn, error)) Target { return dialer(dial) }
 
 // InMemory returns a target for a server in this process. The server sees the principal of

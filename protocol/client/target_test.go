@@ -44,6 +44,27 @@ func TestCommand(t *testing.T) {
 	}
 }
 
+func TestCommandThatIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	cmd := self(t, "only-initialize")
+	c, err := client.Connect(t.Context(), client.Command(cmd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Revision() != "2025-06-18" {
+		t.Errorf("revision %s", c.Revision())
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if !cmd.ProcessState.Success() {
+		t.Errorf("the process ended as %v", cmd.ProcessState)
+	}
+	if _, err := client.Connect(t.Context(), client.Command(cmd)); err == nil {
+		t.Error("a command was connected to twice")
+	}
+}
+
 func TestCommandThatCrashes(t *testing.T) {
 	t.Parallel()
 	c, err := client.Connect(t.Context(), client.Command(self(t, "crash")))
