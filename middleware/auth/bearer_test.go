@@ -133,6 +133,29 @@ func TestStepUp(t *testing.T) {
 	}
 }
 
+// A client that gets scopes in the challenge does not read scopes_supported, so the challenge has
+// the scopes of components, too.
+func TestSupportedIsAskedFor(t *testing.T) {
+	t.Parallel()
+	own := auth.VerifierFunc(func(context.Context, string) (*transport.Principal, error) {
+		return nil, &transport.AuthError{Status: http.StatusUnauthorized}
+	})
+	both := auth.Bearer(own, auth.Require("a"), auth.Supported("b", "offline_access"))
+	for want, tt := range map[string]struct {
+		guard  transport.Authenticator
+		header http.Header
+	}{
+		`Bearer scope="a b"`:                        {both, nil},
+		`Bearer scope="a b", error="invalid_token"`: {both, bearer("token")},
+		`Bearer scope="b"`:                          {auth.Bearer(own, auth.Supported("b")), nil},
+	} {
+		_, err := tt.guard.Authenticate(t.Context(), tt.header)
+		if got := refused(t, err); got.Status != http.StatusUnauthorized || got.Challenge != want {
+			t.Errorf("%d %s, want %s", got.Status, got.Challenge, want)
+		}
+	}
+}
+
 // One verifier may serve two servers: what it has verified for one is not the other's.
 func TestAudienceOfBearer(t *testing.T) {
 	t.Parallel()

@@ -35,8 +35,8 @@ func (c *challenge) param(name, value string) {
 	c.text.WriteByte('"')
 }
 
-// challenge returns a challenge with the required scopes. If code is not empty, it also has the
-// error and its description.
+// challenge returns a challenge with the scopes. If code is not empty, it also has the error and its
+// description.
 func (b *bearer) challenge(scopes []string, code, description string) string {
 	var c challenge
 	c.text.WriteString(b.scheme())
@@ -69,9 +69,10 @@ func (b *bearer) refusal(err error) *transport.AuthError {
 	if told, ok := errors.AsType[*transport.AuthError](err); ok {
 		return b.complete(told)
 	}
+	// A client that gets scopes here does not read the metadata's, so these are all scopes.
 	unauthorized := func(code, description string) *transport.AuthError {
 		return &transport.AuthError{
-			Status: http.StatusUnauthorized, Challenge: b.challenge(b.required, code, description), Nonce: b.Nonce(), Err: err,
+			Status: http.StatusUnauthorized, Challenge: b.challenge(b.scopes(), code, description), Nonce: b.Nonce(), Err: err,
 		}
 	}
 	if errors.Is(err, proof.ErrNonce) {
@@ -110,7 +111,7 @@ func (b *bearer) complete(told *transport.AuthError) *transport.AuthError {
 		own.Challenge = ""
 	}
 	if own.Challenge == "" && own.Status == http.StatusUnauthorized {
-		own.Challenge = b.challenge(b.required, "invalid_token", "")
+		own.Challenge = b.challenge(b.scopes(), "invalid_token", "")
 	}
 	return &own
 }

@@ -86,9 +86,10 @@ func Require(scopes ...string) Option {
 	return optionFunc(func(c *config) { c.required = c.add("Require", c.required, scopes) })
 }
 
-// Supported adds scopes to the metadata, in addition to the scopes of Require. Use it for scopes of
-// components, so that a client can request them at once. "offline_access" is left out, because it
-// concerns only the client and the authorization server (2026-07-28 basic/authorization).
+// Supported adds scopes to the metadata and to the challenge of 401 responses, in addition to the
+// scopes of Require. Use it for scopes of components, so that a client requests them at once.
+// "offline_access" is left out, because it concerns only the client and the authorization server
+// (2026-07-28 basic/authorization).
 func Supported(scopes ...string) Option {
 	return optionFunc(func(c *config) { c.supported = c.add("Supported", c.supported, scopes) })
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve"
 	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 	"github.com/kagami-mcp/kagami/testkit"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/nethttp"
@@ -111,6 +112,33 @@ func TestGuard(t *testing.T) {
 		if err == nil || told.Swap(0) == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A client that logs in gets the scopes of all tools.
+func TestGuard_Login(t *testing.T) {
+	t.Parallel()
+	idp := testkit.IdP(t)
+	var handler http.Handler
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	server, err := NewApp(Guard(idp.URL(), web.URL+"/mcp", nil)).Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler = UnderNetHTTP(server)
+	t.Cleanup(func() {
+		if err := server.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+		web.Close()
+	})
+	c, err := client.Connect(t.Context(), client.HTTP(web.URL+"/mcp", oauth.Client(oauth.Keep(oauth.Memory()), oauth.Browser(testkit.Browse(t)))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if got := tools(t, c); got != "hours orders refund" {
+		t.Errorf("after a login: %s", got)
 	}
 }
 

@@ -19,28 +19,36 @@ import (
 func TestScopeOptions(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		server    []auth.Option
+		challenge string // of a request without a token; "" is the challenge of the guard
 		opts      []oauth.Option
 		requested string
 		renewable bool
 	}{
-		"default":                         {nil, nil, "orders:read offline_access", true},
-		"all of the metadata":             {[]auth.Option{auth.Supported("profile")}, nil, "orders:read profile offline_access", true},
-		"C28 the challenge names a scope": {[]auth.Option{auth.Supported("profile"), auth.Require("orders:read")}, nil, "orders:read offline_access", true},
-		"more":                            {nil, []oauth.Option{oauth.Scopes("orders:write")}, "orders:read orders:write offline_access", true},
+		"default":                         {"", nil, "orders:read profile offline_access", true},
+		"all of the metadata":             {"Bearer", nil, "orders:read profile offline_access", true},
+		"C28 the challenge names a scope": {`Bearer scope="orders:read"`, nil, "orders:read offline_access", true},
+		"more":                            {"", []oauth.Option{oauth.Scopes("orders:write")}, "orders:read profile orders:write offline_access", true},
 		"fewer": {
-			nil, []oauth.Option{oauth.Scopes("profile"), oauth.Narrow(func(server string, scopes []string) []string {
-				if !strings.HasSuffix(server, "/mcp") || !slices.Equal(scopes, []string{"orders:read", "profile"}) {
+			"", []oauth.Option{oauth.Scopes("orders:write"), oauth.Narrow(func(server string, scopes []string) []string {
+				if !strings.HasSuffix(server, "/mcp") || !slices.Equal(scopes, []string{"orders:read", "profile", "orders:write"}) {
 					t.Errorf("Narrow gets %s, %q", server, scopes)
 				}
 				return scopes[:1]
 			})}, "orders:read offline_access", true,
 		},
-		"without refresh": {nil, []oauth.Option{oauth.Offline(false)}, "orders:read", false},
+		"without refresh": {"", []oauth.Option{oauth.Offline(false)}, "orders:read profile", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, u := open(t, tt.server...), &user{}
+			s, u := open(t, auth.Supported("profile")), &user{}
+			s.intercept(func(w http.ResponseWriter, r *http.Request) bool {
+				if tt.challenge == "" || r.Header.Get("Authorization") != "" {
+					return false
+				}
+				w.Header().Set("WWW-Authenticate", tt.challenge)
+				w.WriteHeader(http.StatusUnauthorized)
+				return true
+			})
 			f := flow(t, append(tt.opts, u.browser(t))...)
 			call(t, mustConnect(t, f, s.url), "hours", "ann")
 			for _, r := range s.issuer.Log() {
