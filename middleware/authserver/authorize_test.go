@@ -89,7 +89,7 @@ func TestAuthorize_Errors(t *testing.T) {
 	if a := b.do(http.MethodGet, s.ask(id, "state", strings.Repeat("s", 3000)), nil); a.to.Query().Get("error") != "invalid_request" || a.to.Query().Has("state") {
 		t.Errorf("a long state: %v", a.to)
 	}
-	for _, ask := range []string{s.ask(id, "state", "-"), s.ask(id, "scope", "-"), s.ask(id, "resource", "-"), s.ask(id, "resource", s.resource+"/"), s.ask(id, "scope", "offline_access"), s.ask(id, "scope", "notes:read openid")} {
+	for _, ask := range []string{s.ask(id, "state", "-"), s.ask(id, "scope", "-"), s.ask(id, "resource", "-"), s.ask(id, "resource", s.resource+"/"), s.ask(id, "scope", "offline_access"), s.ask(id, "scope", "openid email profile"), s.ask(id, "scope", "notes:read openid")} {
 		if a := b.do(http.MethodGet, ask, nil); a.status != http.StatusOK {
 			t.Errorf("%s: %d %v", ask, a.status, a.to)
 		}

@@ -194,7 +194,8 @@ func (s *Server) scopesOf(r resourceScopes) []Scope {
 }
 
 // choose returns the scopes that a client gets for its request. Unknown scopes are left out (RFC
-// 6749 §3.3). If nothing would be left, choose returns an error.
+// 6749 §3.3). If nothing would be left, choose returns an error, except for scopes of OpenID Connect:
+// some clients always request these, and they have no meaning here.
 func (s *Server) choose(asked string, r resourceScopes, c *Client) ([]string, error) {
 	known := s.scopesOf(r)
 	chosen := []string{}
@@ -206,9 +207,9 @@ func (s *Server) choose(asked string, r resourceScopes, c *Client) ([]string, er
 		}
 		return narrow(chosen, c.Scopes), nil
 	}
-	only := true // the client requests only offline_access
+	only := true // the client requests only scopes of OpenID Connect
 	for name := range strings.FieldsSeq(asked) {
-		only = only && name == "offline_access"
+		only = only && slices.Contains([]string{"offline_access", "openid", "profile", "email"}, name)
 		if slices.ContainsFunc(known, func(scope Scope) bool { return scope.Name == name }) && !slices.Contains(chosen, name) {
 			chosen = append(chosen, name)
 		}
