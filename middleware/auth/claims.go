@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"cmp"
 	"encoding/json"
 	"math"
 	"strings"
@@ -27,15 +26,17 @@ func (c claims) principal() (*transport.Principal, error) {
 }
 
 // subject returns the claim "sub". A client that acts for itself is its own subject (RFC 9068
-// §2.2), but not every server sets it. A "sub" that is not a string, as RFC 7519 §4.1.2 requires,
-// is not replaced by the client's ID. Otherwise all users with numeric subjects would be the same
-// client.
+// §2.2), but not every server sets it. The client's ID replaces neither a "sub" that is not a
+// string, as RFC 7519 §4.1.2 requires, nor the missing "sub" of a token that names a user (RFC 7662
+// §2.2). Otherwise all such users would be the same client.
 func (c claims) subject() string {
-	switch c["sub"].(type) {
-	case nil, string:
-		return cmp.Or(c.text("sub"), c.text("client_id"))
+	if c["sub"] == nil || c["sub"] == "" {
+		if c["username"] != nil || c["preferred_username"] != nil {
+			return ""
+		}
+		return c.text("client_id")
 	}
-	return ""
+	return c.text("sub")
 }
 
 func (c claims) text(name string) string {

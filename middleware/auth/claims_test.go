@@ -59,6 +59,7 @@ func TestOddClaims(t *testing.T) {
 	}{
 		"a numbered user":     {map[string]any{"sub": 7, "client_id": "robot"}, "no subject"},
 		"a list of users":     {map[string]any{"sub": []string{"alice"}, "client_id": "robot"}, "no subject"},
+		"a nameless user":     {map[string]any{"sub": "", "preferred_username": "ann", "client_id": "robot"}, "no subject"},
 		"audience, fragment":  {map[string]any{"aud": resource + "#x"}, "not for this server"},
 		"audience, user":      {map[string]any{"aud": "https://u@api.example.com/mcp"}, "not for this server"},
 		"audience, port":      {map[string]any{"aud": "https://api.example.com:443/mcp"}, "not for this server"},

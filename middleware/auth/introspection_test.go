@@ -42,6 +42,7 @@ func TestIntrospection(t *testing.T) {
 		"of others":       {`{"active":true,"sub":"alice","aud":"https://x.example.com"}`, "", false},
 		"nobody":          {`{"active":true,"aud":"` + resource + `"}`, "", false},
 		"a numbered user": {`{"active":true,"sub":7,"client_id":"robot","aud":"` + resource + `"}`, "", false},
+		"a user, no sub":  {`{"active":true,"username":"ann","client_id":"robot","aud":"` + resource + `"}`, "", false},
 		"no JSON":         {`<html>`, "", true},
 		"an array":        {`[]`, "", true},
 		"huge":            {active + `,"x":"` + strings.Repeat("x", 1<<20) + `"}`, "", true},
