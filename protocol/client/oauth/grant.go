@@ -15,6 +15,8 @@ type grant struct {
 	Resource string         `json:"resource"`
 	ClientID string         `json:"client_id"`
 	Known    Known          `json:"known"`
+	Secret   string         `json:"client_secret,omitempty"` // with Method, of a client that has registered itself; its record may be replaced by another registration
+	Method   string         `json:"token_endpoint_auth_method,omitempty"`
 	Access   string         `json:"access_token"`
 	Scheme   string         `json:"scheme"`
 	Refresh  string         `json:"refresh_token,omitempty"`

@@ -294,6 +294,9 @@ func (s *site) grantOf(f *found, id identity, t *tokenAnswer, scopes []string, d
 		Access: t.Access, Scheme: scheme, Refresh: t.Refresh, ID: t.ID, Scopes: t.granted(scopes), Asked: union(d.former, scopes),
 	}
 	g.dated(t)
+	if id.known == ByRegistration {
+		g.Secret, g.Method = id.Secret, id.Method
+	}
 	if scheme == "DPoP" && s.flow.config.dpopKey == nil {
 		if g.Key, err = marshalKey(key); err != nil {
 			return nil, err
@@ -398,13 +401,7 @@ func (s *site) identityOf(ctx context.Context, w *web, l *live) (identity, error
 			id.Credentials = creds
 		}
 	case ByRegistration:
-		var kept registration
-		if _, err := load(ctx, s.flow.config.store, Key{Kind: Registration, Issuer: l.Issuer.Issuer, Profile: s.flow.config.profile}, &kept); err != nil {
-			return id, err
-		}
-		if kept.ClientID == l.ClientID {
-			id.Secret, id.Method = kept.Secret, kept.Method
-		}
+		id.Secret, id.Method = l.Secret, l.Method
 	}
 	return id, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -157,5 +159,40 @@ func TestC23_RedirectURI(t *testing.T) {
 	_, err := flow(t, o.options(oauth.Receive(h))...).Login(t.Context(), o.server.URL+"/mcp")
 	if !errors.Is(err, oauth.ErrUnsafeURL) || errors.Is(err, oauth.ErrLogin) || h.open > 0 {
 		t.Errorf("at an identity provider: %v; open %d", err, h.open)
+	}
+}
+
+// withoutPublicClients is an authorization server that gives each client a secret.
+type withoutPublicClients struct{}
+
+func (withoutPublicClients) RoundTrip(r *http.Request) (*http.Response, error) {
+	a, err := http.DefaultClient.Transport.RoundTrip(r)
+	if err != nil || !strings.HasPrefix(r.URL.Path, asPath) {
+		return a, err
+	}
+	defer func() { _ = a.Body.Close() }()
+	text, err := io.ReadAll(a.Body)
+	a.Body, a.ContentLength = io.NopCloser(strings.NewReader(strings.Replace(string(text), `"none",`, "", 1))), -1
+	return a, err
+}
+
+// A second registration at the same authorization server, for another redirect URI, replaces the
+// record of the first. The first login continues with its own secret.
+func TestRegistrationsWithSecrets(t *testing.T) {
+	t.Parallel()
+	s, u, store := open(t), &user{}, oauth.Memory()
+	web := oauth.HTTPClient(&http.Client{Transport: withoutPublicClients{}})
+	c := mustConnect(t, flow(t, u.browser(t), oauth.Keep(store), web), s.url)
+	other := script(t, map[string]string{
+		"/mcp": "401|challenge Bearer", prmPath + "/mcp": `{"resource":"URL/mcp","authorization_servers":["` + s.issuer.URL() + `"]}`,
+	})
+	second := flow(t, u.browser(t), oauth.Keep(store), web, oauth.Receive(oauth.Listener(oauth.Localhost())))
+	if _, err := second.Login(t.Context(), other.URL+"/mcp"); err != nil || s.issuer.Requests("/register") != 2 {
+		t.Fatalf("%v, %d registrations", err, s.issuer.Requests("/register"))
+	}
+	s.revoke()
+	call(t, c, "hours", "ann")
+	if u.seen() != 2 || s.issuer.Requests("/token", "refresh_token") != 1 {
+		t.Errorf("%d pages, %d renewals", u.seen(), s.issuer.Requests("/token", "refresh_token"))
 	}
 }
