@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"sync"
@@ -337,6 +338,44 @@ func TestDocument_RefusedLater(t *testing.T) {
 				t.Errorf("%s: %s", step.name, got)
 			}
 			time.Sleep(2 * time.Minute)
+		}
+	})
+}
+
+// A client that refreshes tokens is in use. It can begin another login after its grant has ended.
+func TestRegister_InUse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &site{t: t, issuer: "http://127.0.0.1:1", resource: "http://127.0.0.1:1/mcp"}
+		as, err := authserver.New(s.issuer, authserver.Own(authserver.DevLogin(ann())), noteScopes(), authserver.Resource(s.resource),
+			authserver.Lives(authserver.Lifetimes{Grant: 4 * time.Hour, Client: 4 * time.Hour}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := as.Handler()
+		id := (&answer{body: register(t, h, plainClient)}).text(t, "client_id")
+		b := s.browser()
+		b.c.Transport = handled(func(r *http.Request) *http.Response {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			answer := w.Result()
+			answer.Request = r
+			return answer
+		})
+		token := &answer{body: served(t, h, "/token", encoded([]string{
+			"grant_type", "authorization_code", "client_id", id, "code", b.code(s.ask(id), "ann"), "code_verifier", verifier, "redirect_uri", callback,
+		}))}
+		for range 3 {
+			time.Sleep(time.Hour)
+			token = &answer{body: served(t, h, "/token", encoded([]string{"grant_type", "refresh_token", "client_id", id, "refresh_token", token.text(t, "refresh_token")}))}
+		}
+		time.Sleep(90 * time.Minute)
+		if a := b.do(http.MethodGet, s.ask(id), nil); a.status != http.StatusOK {
+			t.Errorf("another login: %d %s", a.status, a.body)
+		}
+		time.Sleep(4*time.Hour + time.Minute)
+		if a := b.do(http.MethodGet, s.ask(id), nil); a.status != http.StatusBadRequest {
+			t.Errorf("a client that is not used: %d", a.status)
 		}
 	})
 }

@@ -207,8 +207,9 @@ func (s *Server) makeRoom(ctx context.Context, x *clientIndex) string {
 	return found
 }
 
-// used records that a client began a visit, or has a grant until a time. It does so only for
-// clients that registered themselves, because only those can be forgotten.
+// used records that a client began a visit or refreshed a token, or has a grant until a time. It does
+// so only for clients that registered themselves, because only those can be forgotten. A use soon
+// after another one is not written, because many users may share a client.
 func (s *Server) used(ctx context.Context, c *Client, until time.Time) error {
 	if c.Known != ByRegistration {
 		return nil
@@ -217,6 +218,9 @@ func (s *Server) used(ctx context.Context, c *Client, until time.Time) error {
 	return s.registered.change(ctx, c.ID, func(r *clientRecord) (time.Time, error) {
 		if r.Client.ID == "" {
 			return time.Time{}, errUnknownClient
+		}
+		if now.Sub(r.Used) < s.lives.Client/100 && !until.After(r.Until) {
+			return time.Time{}, errSame
 		}
 		r.Used = now
 		if until.After(r.Until) {

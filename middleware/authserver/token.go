@@ -273,7 +273,8 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 	return answer, s.afterRefresh(t, reference, seen, verdict, refusal)
 }
 
-// stillUser returns the user of a grant. If there is no such user any more, it ends the grant.
+// stillUser returns the user of a grant, and records the use of the client. If there is no such user
+// any more, it ends the grant.
 func (s *Server) stillUser(t *tokenRequest, reference string, g *grant) (User, error) {
 	ctx := t.http.Context()
 	u, err := s.mode.lookup(ctx, reference, g)
@@ -285,7 +286,7 @@ func (s *Server) stillUser(t *tokenRequest, reference string, g *grant) (User, e
 	if err != nil {
 		return User{}, refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "Try again later.", err)
 	}
-	return *u, nil
+	return *u, s.used(ctx, t.client, time.Time{})
 }
 
 // afterRefresh reports a refresh as an event, and returns why it was refused.
