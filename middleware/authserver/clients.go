@@ -19,7 +19,7 @@ type Client struct {
 	URI, LogoURI    string // shown only as text: images of unknown clients are not loaded
 	RedirectURIs    []string
 	ApplicationType string   // "native" or "web"
-	Method          string   // at the token endpoint: none, client_secret_basic, client_secret_post or private_key_jwt; by default the method that fits SecretDigest, JWKS and JWKSURI, for clients registered by hand
+	Method          string   // at the token endpoint: none, client_secret_basic, client_secret_post or private_key_jwt; by default the methods that fit SecretDigest, JWKS and JWKSURI, for clients registered by hand
 	SecretDigest    []byte   // SHA-256; secrets are random, so nothing slower is needed
 	JWKS            []byte   // a JWK Set, for private_key_jwt
 	JWKSURI         string   // instead of JWKS: the URL of the JWK Set, for clients that change their keys
@@ -78,6 +78,8 @@ const (
 	methodBasic = "client_secret_basic"
 	methodPost  = "client_secret_post"
 	methodKey   = "private_key_jwt"
+
+	methodSecret = methodBasic + " or " + methodPost // of clients by hand that do not set it
 )
 
 var (
@@ -104,7 +106,8 @@ func (c *Client) hasSecret(secret string) bool {
 }
 
 // methodByHand returns the authentication method of a client that was registered by hand. If the
-// client sets none, it depends on the client's key and secret.
+// client sets none, it depends on the client's key and secret. A secret may then come in the header
+// or in the body, because each of them is the only way of some clients.
 func (c *Client) methodByHand() string {
 	switch {
 	case c.Method != "":
@@ -112,9 +115,14 @@ func (c *Client) methodByHand() string {
 	case len(c.JWKS) > 0 || c.JWKSURI != "":
 		return methodKey
 	case len(c.SecretDigest) > 0:
-		return methodBasic
+		return methodSecret
 	}
 	return methodNone
+}
+
+// provesBy reports whether the client may authenticate with the method.
+func (c *Client) provesBy(method string) bool {
+	return c.Method == method || c.Method == methodSecret && (method == methodBasic || method == methodPost)
 }
 
 // client returns a client by its ID. The error is errUnknownClient, errNotAdmitted, or the reason

@@ -245,7 +245,7 @@ func (c *config) judge(client *Client) (faults []error) {
 	switch client.Method {
 	case methodNone:
 		fault(client.may(grantCredentials) || client.may(grantAssertion), "a client that acts for itself, or for users of an identity provider, needs a secret or a key")
-	case methodBasic, methodPost:
+	case methodBasic, methodPost, methodSecret:
 		fault(len(client.SecretDigest) != 32, "SecretDigest is not the SHA-256 of a secret")
 	case methodKey:
 		fault(client.JWKSURI == "" && keyless != nil, "JWKS has no public key for signatures")

@@ -390,8 +390,8 @@ func credentialsOf(r *http.Request, f url.Values) (credentials, error) {
 	return c, nil
 }
 
-// authenticate returns the client of a request. The client must authenticate in the one way that it
-// is registered with.
+// authenticate returns the client of a request. The client must authenticate in a way that it is
+// registered with.
 func (s *Server) authenticate(r *http.Request, f url.Values) (*Client, error) {
 	ctx := r.Context()
 	given, err := credentialsOf(r, f)
@@ -410,7 +410,7 @@ func (s *Server) authenticate(r *http.Request, f url.Values) (*Client, error) {
 		return nil, err
 	}
 	switch {
-	case c.Method != given.method:
+	case !c.provesBy(given.method):
 		return nil, errClient(errors.New("the client is registered with " + c.Method + " and uses " + given.method))
 	case given.method == methodBasic || given.method == methodPost:
 		if !c.hasSecret(given.secret) {

@@ -277,6 +277,31 @@ func TestToken_Authentication(t *testing.T) {
 	}
 }
 
+// The secret of a client by hand without a Method may come in the header or in the body.
+func TestToken_AnySecret(t *testing.T) {
+	t.Parallel()
+	s := open(t, nil, authserver.Clients(secretClient("")))
+	header, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.issuer, nil)
+	header.SetBasicAuth(url.QueryEscape("conf:1"), url.QueryEscape("s3cret:& "))
+	form := func(changes ...string) string {
+		code := s.browser().code(s.ask("conf:1"), "ann")
+		return encoded(append([]string{"grant_type", "authorization_code", "code", code, "code_verifier", verifier, "redirect_uri", callback}, changes...))
+	}
+	for name, tt := range map[string]struct {
+		answer *answer
+		want   int
+	}{
+		"header":       {s.post("/token", form(), "Authorization", header.Header.Get("Authorization")), http.StatusOK},
+		"body":         {s.post("/token", form("client_id", "conf:1", "client_secret", "s3cret:& ")), http.StatusOK},
+		"wrong secret": {s.post("/token", form("client_id", "conf:1", "client_secret", "wrong")), http.StatusUnauthorized},
+		"no secret":    {s.post("/token", form("client_id", "conf:1")), http.StatusUnauthorized},
+	} {
+		if tt.answer.status != tt.want {
+			t.Errorf("%s: %d %s", name, tt.answer.status, tt.answer.body)
+		}
+	}
+}
+
 // Either token ends the grant; another client ends nothing, and learns nothing.
 func TestRevoke(t *testing.T) {
 	t.Parallel()
