@@ -223,7 +223,9 @@ func StrictIssuer() Option {
 }
 
 // AssumePKCE continues at these issuers even if their metadata does not list S256. The
-// specification forbids this, but some large providers support S256 without listing it.
+// specification forbids this, but some large providers support S256 without listing it. Requests to
+// these issuers for offline_access have no prompt=consent, because Entra ID refuses it in tenants
+// where only an administrator consents.
 func AssumePKCE(issuers ...string) Option {
 	return optionFunc(func(c *config) { c.assumePKCE = append(c.assumePKCE, issuers...) })
 }

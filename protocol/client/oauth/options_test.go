@@ -66,6 +66,29 @@ func TestScopeOptions(t *testing.T) {
 	}
 }
 
+// TestPromptOfConsent checks that offline_access comes with prompt=consent, except at an issuer of
+// AssumePKCE: Entra ID refuses the prompt in tenants where only an administrator consents.
+func TestPromptOfConsent(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for want, opts := range map[string][]oauth.Option{
+		"consent": {oauth.AssumePKCE("https://login.example.com")}, "": {oauth.AssumePKCE(s.issuer.URL())},
+	} {
+		if _, err := flow(t, append(opts, (&user{}).browser(t))...).Login(t.Context(), s.url); err != nil {
+			t.Fatal(err)
+		}
+		var last url.Values
+		for _, r := range s.issuer.Log() {
+			if r.Path == "/authorize" {
+				last = r.Form
+			}
+		}
+		if last.Get("prompt") != want || !strings.HasSuffix(last.Get("scope"), " offline_access") {
+			t.Errorf("prompt %q, scope %q; want prompt %q", last.Get("prompt"), last.Get("scope"), want)
+		}
+	}
+}
+
 func TestNoRegistration(t *testing.T) {
 	t.Parallel()
 	s, u := open(t), &user{}

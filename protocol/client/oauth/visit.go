@@ -67,8 +67,10 @@ func (v *visit) address(resource, bound string) (string, error) {
 			q.Set(name, value)
 		}
 	}
-	if slices.Contains(v.Scopes, scopeOffline) {
-		q.Set("prompt", "consent") // OpenID Connect Core §11: without it the scope is ignored
+	// OpenID Connect Core §11: without the prompt the scope is ignored. Entra ID does not need it, and
+	// refuses it in tenants where only an administrator consents; AssumePKCE names such issuers.
+	if slices.Contains(v.Scopes, scopeOffline) && !slices.Contains(v.flow.config.assumePKCE, v.issuer.Issuer) {
+		q.Set("prompt", "consent")
 	}
 	u.RawQuery, u.Fragment = q.Encode(), ""
 	return u.String(), nil
