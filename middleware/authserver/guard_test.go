@@ -144,6 +144,32 @@ func TestKeys_Rotate(t *testing.T) {
 	})
 }
 
+// A clock that was far ahead leaves only keys for later. After it was corrected, the server makes a
+// key for now.
+func TestKeys_ClockAhead(t *testing.T) {
+	t.Parallel()
+	store := memory.New().Sessions()
+	sign := func(t *testing.T) {
+		t.Helper()
+		s, err := authserver.New("https://as.example", authserver.Own(noUsers{}), authserver.Store(store), authserver.Seal(bytes.Repeat([]byte{1}, 32)),
+			authserver.Clients(robotWithSecret()), authserver.ClientCredentialsGrant(), authserver.Resource("https://r.example"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := served(t, s.Handler(), "/token", encoded([]string{"grant_type", "client_credentials", "client_id", "conf:1", "client_secret", "s3cret:& "}))
+		token := (&answer{body: body}).text(t, "access_token")
+		if _, err := s.Verifier("https://r.example").Verify(t.Context(), token); err != nil {
+			t.Errorf("at %v: %v", time.Now(), err)
+		}
+	}
+	for _, ahead := range []time.Duration{60 * 24 * time.Hour, 0, 15 * 24 * time.Hour} { // each bubble begins at the same time
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(ahead)
+			sign(t)
+		})
+	}
+}
+
 // ReplaceKeys ends the tokens of all keys, here at once and in a process that only verifies within a
 // minute. Tokens by a refresh are taken.
 func TestKeys_Replace(t *testing.T) {

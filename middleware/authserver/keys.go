@@ -66,7 +66,7 @@ const (
 	maxKeys        = 10 // maximum number of keys of a client
 )
 
-// ring is the record of the keys, oldest first.
+// ring is the record of the keys, in the order of their creation.
 type ring struct {
 	Keys []ringKey `json:"keys"`
 }
@@ -195,27 +195,12 @@ func (k *rotating) turn(ctx context.Context, now time.Time) ([]Key, error) {
 	var kept ring
 	var fresh []string
 	err := k.rings.change(ctx, "", func(r *ring) (time.Time, error) {
-		fresh = nil
 		before := len(r.Keys)
 		r.Keys = slices.DeleteFunc(r.Keys, func(key ringKey) bool { return now.After(key.NotAfter.Add(k.life + time.Minute)) })
 		gone := before - len(r.Keys)
-		for {
-			from := now
-			if n := len(r.Keys); n > 0 {
-				from = r.Keys[n-1].NotAfter
-			}
-			if from.Sub(now) > min(publishedBefore, k.every/2) {
-				break
-			}
-			if from.Before(now) {
-				from = now
-			}
-			key, err := k.make(from)
-			if err != nil {
-				return time.Time{}, err
-			}
-			r.Keys = append(r.Keys, key)
-			fresh = append(fresh, key.ID)
+		var err error
+		if fresh, err = k.grow(r, now); err != nil {
+			return time.Time{}, err
 		}
 		kept = *r
 		if len(fresh) == 0 && gone == 0 {
@@ -230,6 +215,32 @@ func (k *rotating) turn(ctx context.Context, now time.Time) ([]Key, error) {
 		k.made(ctx, id)
 	}
 	return k.open(kept)
+}
+
+// grow adds the keys that are due, and returns their IDs. If a clock that was ahead has made keys
+// for later only, it adds one for now.
+func (k *rotating) grow(r *ring, now time.Time) (fresh []string, err error) {
+	for {
+		last, signs := now, false
+		for _, key := range r.Keys {
+			signs = signs || !now.Before(key.NotBefore) && now.Before(key.NotAfter)
+			if key.NotAfter.After(last) {
+				last = key.NotAfter
+			}
+		}
+		switch {
+		case !signs:
+			last = now
+		case last.Sub(now) > min(publishedBefore, k.every/2):
+			return fresh, nil
+		}
+		key, err := k.make(last)
+		if err != nil {
+			return nil, err
+		}
+		r.Keys = append(r.Keys, key)
+		fresh = append(fresh, key.ID)
+	}
 }
 
 func (k *rotating) make(from time.Time) (ringKey, error) {
