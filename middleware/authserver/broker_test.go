@@ -540,11 +540,14 @@ func TestBroker_LifetimeAsText(t *testing.T) {
 	}
 }
 
-// GitHub separates scopes by commas.
-func TestBroker_ScopesWithCommas(t *testing.T) {
+// GitHub separates scopes by commas, and Twitch sends a list.
+func TestBroker_Scopes(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{"repo,gist": "[repo gist]", "repo gist": "[repo gist]", "repo, gist,": "[repo gist]", "": "[]"} {
-		hub := &gitHub{more: `,"scope":"` + text + `"`}
+	for text, want := range map[string]string{
+		`"repo,gist"`: "[repo gist]", `"repo gist"`: "[repo gist]", `"repo, gist,"`: "[repo gist]", `""`: "[]",
+		`["user:read:email","chat"]`: "[user:read:email chat]", `[]`: "[]", `null`: "[]",
+	} {
+		hub := &gitHub{more: `,"scope":` + text}
 		s := open(t, authserver.Broker(hub.start(t)))
 		access, _ := s.browser().enter(s.register(plainClient))
 		p, _ := s.admits(access)

@@ -84,7 +84,7 @@ type upstreamAnswer struct {
 	Type    string      `json:"token_type"`
 	Refresh string      `json:"refresh_token"`
 	Expires json.Number `json:"expires_in"` // some providers send it as a text, or with a fraction
-	Scope   string      `json:"scope"`
+	Scope   any         `json:"scope"`      // a text or, as Twitch sends it, a list
 	ID      string      `json:"id_token"`
 	Error   string      `json:"error"`
 }
@@ -99,15 +99,20 @@ func (a *upstreamAnswer) session(now time.Time, before *upstreamSession) *upstre
 	if before != nil && u.Refresh == "" {
 		u.Refresh = before.Refresh
 	}
-	if before != nil && a.Scope == "" {
+	if before != nil && len(u.Scopes) == 0 {
 		u.Scopes = before.Scopes
 	}
 	return u
 }
 
-// namedScopes returns the scopes that a provider names, separated by spaces or, as GitHub does, by
-// commas.
-func namedScopes(text string) []string {
+// namedScopes returns the scopes that a provider names: a list, or a text, separated by spaces or, as
+// GitHub does, by commas.
+func namedScopes(scope any) []string {
+	text, _ := scope.(string)
+	list, _ := scope.([]any)
+	for _, name := range list {
+		text += fmt.Sprint(" ", name)
+	}
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
 }
 
