@@ -105,6 +105,7 @@ and logins do not need them. To log in without the saved client, give --client-i
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "print the address of the page, and open no browser")
 	flags.StringVar(&f.ClientID, "client-id", "", "`ID` of a client that was registered by hand")
 	flags.StringVar(&f.secretEnv, "client-secret-env", "", "environment variable with the secret of the client of --client-id")
+	flags.StringVar(&f.ClientIssuer, "client-issuer", "", "authorization server (`ISSUER`) of the client of --client-id, if the ID is used at several")
 	flags.StringVar(&f.Document, "client-document", "", "https `URL` of a client ID metadata document")
 	flags.IntVar(&f.Port, "callback-port", 0, "`PORT` of the redirect URI (default: a free port)")
 	flags.StringVar(&f.Host, "callback-host", "127.0.0.1", "name of this machine in the redirect URI: 127.0.0.1 or localhost")
@@ -161,6 +162,9 @@ func (f *loginFlags) complete(ctx context.Context, server, account string, given
 	}
 	if !given("client-secret-env") && f.ClientID == saved.ClientID {
 		f.ClientSecret = saved.ClientSecret
+	}
+	if !given("client-issuer") && f.ClientID == saved.ClientID {
+		f.ClientIssuer = saved.ClientIssuer
 	}
 	if !given("callback-host") && saved.Host != "" {
 		f.Host = saved.Host

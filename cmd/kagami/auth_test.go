@@ -141,6 +141,38 @@ func beforeLogin(t *testing.T, url string, issuer *testkit.Issuer) {
 	}
 }
 
+// One client ID may be registered at two authorization servers.
+func TestAuthOneClientAtTwoIssuers(t *testing.T) {
+	ownTokens(t)
+	for n := range 2 {
+		url, issuer := guarded(t)
+		issuer.Client("me", "s3cret")
+		t.Setenv("SECRET", "s3cret")
+		args := []string{"auth", "login", url, "--client-id", "me", "--client-secret-env", "SECRET"}
+		if n == 1 {
+			_, errs, code := withBrowser(t, args...)
+			if code != 3 || !strings.Contains(errs, "--client-issuer") || !strings.Contains(errs, issuer.URL()) || len(issuer.Log()) != 0 {
+				t.Errorf("without the issuer: exit code %d\n%s", code, errs)
+			}
+			args = append(args, "--client-issuer", issuer.URL())
+		}
+		for _, args := range [][]string{args, {"auth", "login", url}} { // the flags are saved
+			if out, errs, code := withBrowser(t, args...); code != 0 || issuer.Requests("/register") != 0 {
+				t.Errorf("%s: exit code %d\n%s%s", args, code, out, errs)
+			}
+		}
+		t.Setenv("KAGAMI_CLIENT_ID", "me")
+		t.Setenv("KAGAMI_CLIENT_SECRET", "s3cret")
+		t.Setenv("KAGAMI_CLIENT_ISSUER", issuer.URL())
+		t.Setenv("KAGAMI_ACCOUNT", "robot")
+		if out, errs, code := kagami(t, "call", url, "who"); code != 0 || out != "me\n" {
+			t.Errorf("call: exit code %d\n%s%s", code, out, errs)
+		}
+		t.Setenv("KAGAMI_ACCOUNT", "")
+		t.Setenv("KAGAMI_CLIENT_SECRET", "")
+	}
+}
+
 // Later commands use the flags for the client of "auth login".
 func TestAuthSettings(t *testing.T) {
 	ownTokens(t)

@@ -101,7 +101,7 @@ func (w *web) byHand(ctx context.Context, issuer string) (Credentials, bool, err
 		return Credentials{}, false, &Error{
 			Step: stepRegistration, Server: w.server, Issuer: issuer,
 			Err:  fmt.Errorf("%w: the client %s was used with %s", ErrForeign, cleaned(creds.ID), owner),
-			Hint: "The server names another authorization server than before. If that is right, register a client there and give its issuer with the credentials.",
+			Hint: "If you have registered a client with this id there, too, give the issuer with the credentials (Credentials.Issuer, or --client-issuer). Otherwise do not trust the server.",
 		}
 	}
 	creds.Issuer = issuer

@@ -22,6 +22,7 @@ const (
 	EnvAccount   = "KAGAMI_ACCOUNT"        // default of --account
 	EnvHelper    = "KAGAMI_AUTH_HELPER"    // program that stores the tokens
 	EnvID        = "KAGAMI_CLIENT_ID"      // client ID for a login without a user
+	EnvIssuer    = "KAGAMI_CLIENT_ISSUER"  // authorization server of that client
 	EnvSecret    = "KAGAMI_CLIENT_SECRET"  // secret of that client
 	EnvKey       = "KAGAMI_CLIENT_KEY"     // PEM file with the private key of that client
 	EnvAssertion = "KAGAMI_ASSERTION_FILE" // file with the platform's token for this workload
@@ -31,6 +32,7 @@ const (
 type Settings struct {
 	ClientID     string   `json:"client_id,omitempty"`
 	ClientSecret string   `json:"client_secret,omitempty"`
+	ClientIssuer string   `json:"client_issuer,omitempty"`   // "" is the first one that the client is used with
 	Document     string   `json:"client_document,omitempty"` // URL of a client ID metadata document
 	Host         string   `json:"callback_host,omitempty"`   // "localhost" or "127.0.0.1"
 	Port         int      `json:"callback_port,omitempty"`
@@ -135,7 +137,7 @@ func ForgetAll(ctx context.Context, store oauth.Store, account string) error {
 func (s Settings) Options() []oauth.Option {
 	opts := []oauth.Option{oauth.Register(oauth.Metadata{Name: "Kagami", SoftwareID: "kagami"})}
 	if s.ClientID != "" {
-		opts = append(opts, oauth.Registered(oauth.Credentials{ID: s.ClientID, Secret: s.ClientSecret}))
+		opts = append(opts, oauth.Registered(oauth.Credentials{Issuer: s.ClientIssuer, ID: s.ClientID, Secret: s.ClientSecret}))
 	}
 	if s.Document != "" {
 		opts = append(opts, oauth.Document(s.Document, nil))
@@ -155,10 +157,11 @@ func (s Settings) Options() []oauth.Option {
 // has none, it returns nil.
 func Machine(getenv func(string) string) ([]oauth.Option, error) {
 	id, secret, keyFile := getenv(EnvID), getenv(EnvSecret), getenv(EnvKey)
+	creds := oauth.Credentials{Issuer: getenv(EnvIssuer), ID: id, Secret: secret}
 	if file := getenv(EnvAssertion); file != "" {
 		opts := []oauth.Option{oauth.Assertion(oauth.AssertionFile(file))}
 		if id != "" {
-			opts = append(opts, oauth.Registered(oauth.Credentials{ID: id, Secret: secret}))
+			opts = append(opts, oauth.Registered(creds))
 		}
 		return opts, nil
 	}
@@ -168,7 +171,6 @@ func Machine(getenv func(string) string) ([]oauth.Option, error) {
 	if id == "" {
 		return nil, fmt.Errorf("%s or %s is set, but not %s", EnvSecret, EnvKey, EnvID)
 	}
-	creds := oauth.Credentials{ID: id, Secret: secret}
 	if keyFile != "" {
 		var err error
 		if creds.Key, err = readKey(keyFile); err != nil {
