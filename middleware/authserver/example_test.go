@@ -78,6 +78,8 @@ func BrokeredTokens(id, secret string, kept session.Store, seal []byte) (*authse
 		Issuer:       "https://accounts.google.com",
 		ClientID:     id, // registered by hand, with https://shop.example.com/callback/provider
 		ClientSecret: secret,
+		// Without these, Google gives no refresh token, and a login ends after an hour.
+		Extra: map[string]string{"access_type": "offline", "prompt": "consent"},
 	}
 	return authserver.New("https://shop.example.com", authserver.Broker(provider, authserver.Admit(onlyOurs)),
 		authserver.Store(kept), authserver.Seal(seal))
