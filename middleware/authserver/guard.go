@@ -82,8 +82,14 @@ func (s *Server) forgetKeys() {
 // inProcess answers the request for the keys, so that the guard does not need the network.
 type inProcess struct{ server *Server }
 
-// RoundTrip returns the JWK Set for any request.
+// RoundTrip returns the JWK Set for any request. It reads the keys again, because the verifier may
+// have a token of a key that another process has just made (ReplaceKeys).
 func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	if k, ok := t.server.keys.(*rotating); ok {
+		if _, err := k.public(r.Context(), 0); err != nil {
+			return nil, err
+		}
+	}
 	text, err := t.server.jwks(r.Context())
 	if err != nil {
 		return nil, err

@@ -171,7 +171,7 @@ func TestKeys_ClockAhead(t *testing.T) {
 }
 
 // ReplaceKeys ends the tokens of all keys, here at once and in a process that only verifies within a
-// minute. Tokens by a refresh are taken.
+// minute. Tokens by a refresh are taken at once.
 func TestKeys_Replace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -204,6 +204,9 @@ func TestKeys_Replace(t *testing.T) {
 		fresh := token()
 		if taken(here, old) || !taken(here, fresh) {
 			t.Errorf("here: the old token %t, a new one %t", taken(here, old), taken(here, fresh))
+		}
+		if !taken(there, fresh) {
+			t.Error("the other process refuses a new token")
 		}
 		time.Sleep(65 * time.Second)
 		if taken(there, old) || !taken(there, fresh) {

@@ -112,11 +112,14 @@ func (k *rotating) Signing(ctx context.Context) (*Key, error) {
 
 // Public returns the keys of the store, and makes new keys when they are due. It reads the store
 // once a minute.
-func (k *rotating) Public(ctx context.Context) ([]Key, error) {
+func (k *rotating) Public(ctx context.Context) ([]Key, error) { return k.public(ctx, ringFresh) }
+
+// public is Public for keys that were read at most fresh ago.
+func (k *rotating) public(ctx context.Context, fresh time.Duration) ([]Key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := time.Now()
-	if k.read.IsZero() || now.Sub(k.read) >= ringFresh {
+	if k.read.IsZero() || now.Sub(k.read) >= fresh {
 		keys, err := k.turn(ctx, now)
 		if err != nil {
 			return nil, err
