@@ -225,6 +225,9 @@ func (w *web) notRegistered(m *issuerMetadata, a *answer, code, text, redirect s
 	case code == "":
 		e.Text = fmt.Sprintf("its registration endpoint answers %d", a.status)
 		e.Hint = "Register a client there by hand, and give its client id (Registered, or --client-id)."
+		if m.guessed {
+			e.Hint = "The server has no metadata about a login. If it works without a token, no login is needed. Otherwise register a client by hand, and give its client id (Registered, or --client-id)."
+		}
 	}
 	return e
 }

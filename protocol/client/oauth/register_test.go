@@ -162,6 +162,16 @@ func TestC23_RedirectURI(t *testing.T) {
 	}
 }
 
+// TestLoginWithoutNeed checks the advice for a server without metadata. It may need no login.
+func TestLoginWithoutNeed(t *testing.T) {
+	t.Parallel()
+	s := script(t, map[string]string{"/mcp": `{"jsonrpc":"2.0","id":1,"result":{}}`})
+	_, err := flow(t).Login(t.Context(), s.URL+"/mcp")
+	if failed, ok := errors.AsType[*oauth.Error](err); !ok || !errors.Is(err, oauth.ErrNoWay) || !strings.Contains(failed.Hint, "no login is needed") {
+		t.Errorf("%v", err)
+	}
+}
+
 // withoutPublicClients is an authorization server that gives each client a secret.
 type withoutPublicClients struct{}
 
