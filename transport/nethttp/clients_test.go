@@ -94,6 +94,40 @@ func TestFullTableTakesNewcomers(t *testing.T) {
 	}
 }
 
+// TestFullTableKeepsWhoCalls: a session that has called a moment ago stays, and the one that is longest
+// idle gives way.
+func TestFullTableKeepsWhoCalls(t *testing.T) {
+	t.Parallel()
+	h := sharing(t)
+	opened := func(from string) (session string) {
+		status := 0
+		for range 1000 { // a session is in use for a moment after its notification was accepted
+			if status, session = newcomer(t, h, from); status == http.StatusOK {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if got := says(t, h, session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`); status != http.StatusOK || got != http.StatusAccepted {
+			t.Fatalf("opening a session from %s: %d, %d", from, status, got)
+		}
+		return session
+	}
+	const ping = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+	var sessions []string
+	for i := range 17 { // the last one displaces the first
+		sessions = append(sessions, opened(fmt.Sprintf("192.0.2.%d:1000", i+1)))
+	}
+	if got := says(t, h, sessions[1], ping); got != http.StatusOK {
+		t.Fatal(got)
+	}
+	opened("203.0.113.1:1000")
+	for i, want := range []int{http.StatusNotFound, http.StatusOK, http.StatusNotFound, http.StatusOK} {
+		if got := says(t, h, sessions[i], ping); got != want {
+			t.Errorf("session %d: %d, want %d", i, got, want)
+		}
+	}
+}
+
 // TestWhoAClientIs: the share of one client is that of its network, of the address that a trusted proxy
 // names, or of the key that the program gives it.
 func TestWhoAClientIs(t *testing.T) {

@@ -216,18 +216,13 @@ func (e *Endpoint) room(opener string) bool {
 
 // displace ends a session to make room for a new one. It chooses the oldest session whose client
 // has sent nothing after initialize, or else the session that has been idle for longest. It returns
-// false if the first few sessions of both queues are in use.
+// false if all sessions are in use.
 //
 // It holds no lock while it ends the session. A session that is used in between stays.
 func (e *Endpoint) displace() bool {
-	const few = 64
 	for _, queue := range []*expiryQueue{&e.young, &e.expiring} {
-		for range few {
-			s := queue.first()
-			if s == nil {
-				break
-			}
-			if s.givesWay(queue == &e.young) {
+		for s, at := queue.first(); s != nil; s, at = queue.first() {
+			if s.givesWay(queue == &e.young, at) {
 				e.end(s, ending{cause: errSessionEnded, unused: true, stays: s.record.made()})
 				return true
 			}
@@ -237,8 +232,9 @@ func (e *Endpoint) displace() bool {
 }
 
 // givesWay reports whether the session, which was just taken out of its queue, may end to make
-// room. Otherwise it is queued again, now or by release.
-func (s *session) givesWay(young bool) bool {
+// room. Otherwise it is queued again, now or by release. at is the time by which it was queued; a
+// later s.until shows that it was used since.
+func (s *session) givesWay(young bool, at time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.due = false
@@ -247,7 +243,7 @@ func (s *session) givesWay(young bool) bool {
 		return false
 	case s.uses > 0: // release queues it
 		return false
-	case young && s.used:
+	case young && s.used, s.until > at:
 		s.enqueue()
 		return false
 	}

@@ -70,20 +70,20 @@ func (d *expiryQueue) next() *session {
 	return s
 }
 
-// first removes the session that is due next from the queue and returns it, or nil if the queue is
-// empty.
+// first removes the session that is due next from the queue and returns it with the time by which it
+// was queued, or nil if the queue is empty.
 //
 // The caller must call givesWay, which clears due.
-func (d *expiryQueue) first() *session {
+func (d *expiryQueue) first() (s *session, at time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.queue) == 0 {
-		return nil
+		return nil, 0
 	}
-	s := d.queue[0].s
+	one := d.queue[0]
 	d.cut(0)
 	d.wind()
-	return s
+	return one.s, one.at
 }
 
 // wind sets the timer for the first session. The caller holds d.mu.
