@@ -3,10 +3,14 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/protocol/task"
 )
 
 // TestPerformed: an execution ends where Config.Performed says so. Nothing of it is
@@ -100,4 +104,59 @@ func TestReplayCheckOfParts(t *testing.T) {
 			t.Errorf("%s: %v", name, f.all)
 		}
 	}
+}
+
+// slowTasks is a store whose first Update says when it begins, and waits for release.
+type slowTasks struct {
+	task.Store
+	writing chan struct{} // has room for one
+	release chan struct{}
+}
+
+func (s slowTasks) Update(ctx context.Context, r task.Record) error {
+	select {
+	case s.writing <- struct{}{}:
+		<-s.release
+	default:
+	}
+	return s.Store.Update(ctx, r)
+}
+
+// TestOnceWaitsForTheRecord: no Once of a task returns before its effect is in the record, even if
+// another goroutine is writing the record with it.
+func TestOnceWaitsForTheRecord(t *testing.T) {
+	t.Parallel()
+	slow := slowTasks{memory.New().Tasks(), make(chan struct{}, 1), make(chan struct{})}
+	var written atomic.Bool
+	began, over := make(chan struct{}), make(chan struct{})
+	effect := func(context.Context) ([]byte, error) { return []byte("1"), nil }
+	e := engine.New(engine.Config{
+		Info: protocol.Implementation{Name: "s", Version: "1"}, Tasks: slow,
+		Catalog: tasked{catalog{"film": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+			defer close(over)
+			first := make(chan struct{})
+			go func() {
+				defer close(first)
+				_, _ = c.Once(ctx, "a", effect)
+			}()
+			for len(slow.writing) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			close(began)
+			if _, err := c.Once(ctx, "a", effect); err != nil || !written.Load() {
+				t.Errorf("Once has returned before the record was written: %v", err)
+			}
+			<-first
+			return text("ok"), nil
+		}}},
+	})
+	t.Cleanup(func() { _ = e.Shutdown(t.Context()) })
+	p := connect(t, e)
+	p.initialize("2025-11-25", `{}`)
+	p.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"film","arguments":{},"task":{}}}`)
+	<-began
+	time.Sleep(20 * time.Millisecond)
+	written.Store(true)
+	close(slow.release)
+	<-over
 }

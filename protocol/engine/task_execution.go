@@ -34,6 +34,7 @@ type execution struct {
 	asked  int                     // how many questions the task had asked when it began
 
 	reporting sync.Mutex // held from the check that progress increases until it is sent
+	keeping   sync.Mutex // held while effects are written into the record
 }
 
 var _ outlet = (*execution)(nil)
@@ -156,8 +157,7 @@ func (r *execution) ask(context.Context, protocol.Params, func(protocol.Progress
 
 // once implements outlet. The effect is in the record of the task before the handler continues.
 //
-// Several goroutines of the handler may call it. It holds no lock while the effect runs or the
-// record is written.
+// Several goroutines of the handler may call it. It holds no lock while the effect runs.
 func (r *execution) once(ctx context.Context, c *Call, key string, effect func(context.Context) ([]byte, error)) ([]byte, error) {
 	if err := r.own(); err != nil {
 		return nil, err
@@ -309,8 +309,11 @@ func (r *execution) suspend(ctx context.Context, c *Call, returned error) {
 // they could never be stored, and another worker would repeat them.
 //
 // Goroutines that keep at the same time do not lose effects: each attempt makes the journal again,
-// after it has read the record.
+// after it has read the record. One that finds nothing to write has waited for the write of its
+// effect, because keeping is held.
 func (r *execution) keep(ctx context.Context, c *Call) error {
+	r.keeping.Lock()
+	defer r.keeping.Unlock()
 	if !c.effects().Unkept() {
 		return nil
 	}
