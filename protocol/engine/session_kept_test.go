@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/transport"
@@ -79,4 +81,40 @@ func TestEndOfASessionDuringARequest(t *testing.T) {
 	k.ended = true
 	k.mu.Unlock()
 	shows(t, later.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://r"}}`), ended)
+}
+
+// TestNotifierOfARestoredSession: a carrier may end an idle session and restore it from its record. A
+// notifier from before still reaches the client.
+func TestNotifierOfARestoredSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var notify func(context.Context, protocol.Params) error
+		e := engine.New(engine.Config{
+			Info: protocol.Implementation{Name: "s", Version: "1"}, Changes: memory.New().Changes(),
+			Catalog: catalog{"visit": func(_ context.Context, c *engine.Call) (protocol.Result, error) {
+				notify = c.Notifier()
+				return text("ok"), nil
+			}},
+		})
+		k := &keeper{}
+		before, after := connect(t, e), connect(t, e)
+		ctx, end := context.WithCancel(before.ctx)
+		before.ctx = transport.Connect(ctx, transport.Peer{Out: before, SessionState: k})
+		before.initialize("2025-11-25", "{}")
+		before.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"visit","arguments":{}}}`)
+		end()
+		synctest.Wait() // this node has dropped the session
+		after.ctx = transport.Connect(after.ctx, transport.Peer{Out: after, SessionState: k})
+		after.ask(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+		if err := notify(t.Context(), &protocol.ElicitationCompleteParams{ID: "page"}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(after.frames) != 1 {
+			t.Fatalf("%d frames for the restored session", len(after.frames))
+		}
+		shows(t, after.next(), "notifications/elicitation/complete", "page")
+		after.close()
+		_ = e.Shutdown(t.Context())
+	})
 }

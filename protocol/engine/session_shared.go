@@ -218,9 +218,10 @@ func (e *Engine) notifySession(ctx context.Context, s *session, p protocol.Param
 	if s.shared != "" { // another node may have the session's stream
 		e.node.Broadcast(nodebus.Message{Kind: nodebus.Notify, Session: s.shared, Frame: frame})
 	}
-	// The session of a task that was taken from the queue has no stream. If the session is served
-	// here, the session of its connection has one.
-	if served := e.sessionOf(s.shared); out == nil && served != nil && served != s {
+	// The session of a task that was taken from the queue has no stream, and neither has a session
+	// that this node has ended and restored since. If the session is served here, the session of its
+	// connection has one.
+	if served := e.sessionOf(s.shared); !live && served != nil && served != s {
 		served.feed.Push(frame)
 	}
 	if !live {
