@@ -44,6 +44,7 @@ func (x *exchange) listen(ctx context.Context, p *protocol.ListenParams) (protoc
 		return nil, err
 	}
 	f.Start()
+	x.snapshot = nil // a stream lasts long, and would keep an old catalog in memory
 	if x.conn.e.running.Closed() {
 		f.Stop()
 	}

@@ -81,7 +81,8 @@ func (e *Engine) newJob(ctx context.Context, x *exchange, h Handler, r *task.Rec
 		ctx: ctx, cancel: cancel,
 	}
 	j.from.request, j.from.addr = nil, x.call.RemoteAddr()
-	if x.conn.single { // the conn is in the memory of the exchange
+	j.from.snapshot = nil // a waiting task would keep an old catalog in memory
+	if x.conn.single {    // the conn is in the memory of the exchange
 		j.from.conn = e.noConn
 	}
 	j.live(r.TTL)
