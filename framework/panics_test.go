@@ -46,6 +46,9 @@ func TestPanicsOfMethodsAreLogged(t *testing.T) {
 	type keyed struct {
 		V map[panicsInText]int `json:"v"`
 	}
+	model := &ownModel{say: func(int32, *framework.ModelRequest) (framework.Generation, error) {
+		return framework.Generation{Content: framework.Content{protocol.Text{Text: "a", Meta: protocol.Meta{"x": panicsInWrite("x")}}}}, nil
+	}}
 	for name, c := range map[string]struct {
 		component    framework.Component
 		method, call string
@@ -61,11 +64,15 @@ func TestPanicsOfMethodsAreLogged(t *testing.T) {
 			return struct{ V panicsInWrite }{"x"}, nil
 		}), "tools/call", `{"name":"t"}`, "MarshalJSON"},
 		"UnmarshalText of an answer": {doing(func(ctx context.Context) error { _, err := framework.Elicit[text](ctx, "what?"); return err }), "tools/call", `{"name":"t"}`, "UnmarshalText"},
+		"MarshalJSON of the app's model": {doing(func(ctx context.Context) error {
+			_, err := framework.Generate(ctx, "?", framework.PreferApp())
+			return err
+		}), "tools/call", `{"name":"t"}`, "MarshalJSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			core, logs := observer.New(zap.ErrorLevel)
-			s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Add(c.component))
+			s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core)), framework.WithModel(model)).Add(c.component))
 			a := newAsker(t, s, protocol.Rev20260728, func(string, question) string { return `{"action":"accept","content":{"v":"x"}}` })
 			got := wireText(a.do(c.method, c.call))
 			if strings.Contains(got, "secret of") || !strings.Contains(got, "rror") {
