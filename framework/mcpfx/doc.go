@@ -32,7 +32,9 @@
 // The server starts after everything that its providers need, and stops before it. When fx has
 // started, the server listens. If a port is in use, the start fails. The program ends when all
 // transports have ended: with exit code 0 at the end of stdin if there is only stdio, and with 1 if
-// a transport fails. fx.StopTimeout limits how long calls in flight may take to end.
+// a transport fails. Calls in flight may take three quarters of fx.StopTimeout to end, if
+// WithShutdownGrace is not shorter; then they are cancelled. The rest of the time is for the hooks
+// that close what the server uses.
 //
 // A program with its own Fiber app, or a mux of net/http, mounts the server there and passes
 // [Mounted]:
