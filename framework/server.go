@@ -26,6 +26,7 @@ type Server struct {
 	// started is set. Shutdown or the end of Serve stops the engine (stopped reports this), and then
 	// stop runs the OnStop functions.
 	//
+	// The OnStop functions wait for running OnStart functions, but not longer than the time to stop.
 	// Serve holds carrying while its transports run, so Shutdown waits for them by acquiring it. The
 	// components change only under changing; readers use the current snapshot of registry and do not
 	// wait.
@@ -163,16 +164,28 @@ func (s *Server) turn(ctx context.Context) error {
 	}
 }
 
+// awaitStart waits until no OnStart function runs. It returns an error if ctx ends before.
+func (s *Server) awaitStart(ctx context.Context) error {
+	err := s.turn(ctx)
+	if err == nil {
+		<-s.starting
+	}
+	return err
+}
+
 // slowStart is how long the first calls wait for the start before a warning is logged.
 const slowStart = 10 * time.Second
 
 func (s *Server) tellOfStart() {
-	s.cfg.logger.Warn("requests wait until the OnStart functions return: one that calls this server with another context than its own waits for itself",
+	s.cfg.logger.Warn("Serve, Shutdown and requests wait until the OnStart functions return: one that calls this server with another context than its own waits for itself",
 		zap.Duration("waited", slowStart))
 }
 
 func (s *Server) runHooks(ctx context.Context) error {
 	for i, fn := range s.onStart {
+		if s.stopped() {
+			return errStopped
+		}
 		if err := s.hook(ctx, fn); err != nil {
 			return fmt.Errorf("starting, step %d of %d: %w", i+1, len(s.onStart), err)
 		}
@@ -218,8 +231,11 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 	}
 	s.warn()
 	err := s.Start(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		err = s.carry(ctx, transports)
+	case errors.Is(err, errStopped): // by Shutdown, during the start
+		err = nil
 	}
 	s.drain(ctx)
 	s.carrying.Unlock()
@@ -233,8 +249,8 @@ func (s *Server) warn() {
 	}
 }
 
-// drain refuses new calls, gives running calls the grace period, and cancels them after it. Only
-// the first call has an effect.
+// drain refuses new calls, gives running calls and OnStart functions the grace period, and cancels
+// the calls after it. Only the first call has an effect.
 func (s *Server) drain(ctx context.Context) {
 	s.draining.Do(func() {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.grace)
@@ -247,6 +263,7 @@ func (s *Server) drain(ctx context.Context) {
 			s.cfg.logger.Warn("handlers have not returned after their context ended: the server stops without waiting for them")
 		default:
 		}
+		_ = s.awaitStart(grace) // another caller may run the OnStart functions
 	})
 }
 
@@ -285,11 +302,13 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 }
 
 // Shutdown stops a server that Serve or a mounted endpoint uses. It refuses new requests, lets
-// running calls continue until ctx ends, and then cancels them. It returns when Serve has ended its
-// transports and the OnStop functions have run. They run only once.
+// running calls continue until ctx ends, and then cancels them. It also waits for running OnStart
+// functions until ctx ends. It returns when Serve has ended its transports and the OnStop functions
+// have run. They run only once.
 //
-// If calls had to be cancelled, Shutdown returns ctx's error, joined with any errors from OnStop.
-// Later calls return only the errors from OnStop.
+// If calls had to be cancelled, or OnStart functions still run, Shutdown returns ctx's error, joined
+// with any errors from OnStop. If Serve waits for these OnStart functions, Serve runs OnStop after
+// them. Later calls return only the errors from OnStop.
 //
 // A handler that calls Shutdown waits for its own call until ctx ends. Call Shutdown in a new
 // goroutine with its own context instead. In an OnStart or OnStop function, Shutdown returns an
@@ -303,9 +322,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.quitting.Do(func() { close(s.quit) })
 	err := s.engine.Shutdown(ctx)
-	s.carrying.Lock() // waits until Serve's transports have ended
+	late := s.awaitStart(ctx)
+	if late == nil {
+		s.carrying.Lock() // waits until Serve's transports have ended
+	} else if !s.carrying.TryLock() {
+		return errors.Join(err, late)
+	}
 	defer s.carrying.Unlock()
-	return errors.Join(err, s.stop(ctx))
+	return errors.Join(err, late, s.stop(ctx))
 }
 
 // stop runs the OnStop functions once, and returns their errors each time.

@@ -151,3 +151,106 @@ func TestStartIsWaitedFor(t *testing.T) {
 		})
 	}
 }
+
+// TestStopWaitsForTheStart: what the functions of OnStop close is complete, because no function of OnStart
+// runs any more, unless the time to stop is over.
+func TestStopWaitsForTheStart(t *testing.T) {
+	t.Parallel()
+	const start, long = time.Minute, time.Hour
+	shutdown := func(ctx context.Context, s *framework.Server) error { return s.Shutdown(ctx) }
+	for name, tt := range map[string]struct {
+		starts  func(context.Context, *framework.Server) error
+		limit   time.Duration
+		ran     string
+		late    bool                                           // Shutdown has an error
+		returns time.Duration                                  // how long Shutdown takes
+		calls   func(context.Context, *framework.Server) error // in OnStart, with another context
+	}{
+		"in time":                {begin, long, "start stop", false, start, nil},
+		"the first frame":        {connect, long, "start stop", false, start, nil},
+		"too late":               {begin, time.Second, "stop start", true, time.Second, nil},
+		"Serve":                  {servesAlone, long, "start stop", false, start, nil},
+		"Serve, too late":        {servesAlone, time.Second, "start stop", true, time.Second, nil},
+		"Shutdown calls itself":  {begin, 2 * start, "stop start", true, 2 * start, shutdown},
+		"calls itself in Serve":  {servesAlone, 2 * start, "start stop", true, 2 * start, shutdown},
+		"calls itself with time": {servesAlone, long, "start stop", false, 3 * start, shutdown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				var ran []string
+				note := func(what string) {
+					mu.Lock()
+					defer mu.Unlock()
+					ran = append(ran, what)
+				}
+				s := build(t, quiet().
+					OnStart(func(_ context.Context, s *framework.Server) error {
+						time.Sleep(start)
+						if tt.calls != nil {
+							other, cancel := context.WithTimeout(t.Context(), 2*start)
+							defer cancel()
+							if err := tt.calls(other, s); !errors.Is(err, context.DeadlineExceeded) {
+								t.Errorf("in OnStart Shutdown = %v", err)
+							}
+						}
+						note("start")
+						return nil
+					}).
+					OnStart(func(context.Context, *framework.Server) error { note("next"); return nil }).
+					OnStop(func(context.Context, *framework.Server) error { note("stop"); return nil }))
+				var starting sync.WaitGroup
+				starting.Go(func() { _ = tt.starts(t.Context(), s) })
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(t.Context(), tt.limit)
+				defer cancel()
+				began := time.Now()
+				if err := s.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) != tt.late || (err == nil) == tt.late {
+					t.Errorf("Shutdown = %v", err)
+				}
+				if d := time.Since(began); d != tt.returns {
+					t.Errorf("Shutdown took %s, want %s", d, tt.returns)
+				}
+				starting.Wait()
+				if got := strings.Join(ran, " "); got != tt.ran {
+					t.Errorf("ran %s, want %s", got, tt.ran)
+				}
+			})
+		})
+	}
+}
+
+// servesAlone runs the server without a client, and returns nil if Shutdown ends it.
+func servesAlone(ctx context.Context, s *framework.Server) error {
+	return s.Serve(ctx, carrier(untilDone))
+}
+
+// TestStopOfServeWaitsForTheStart: Serve whose context ends waits for functions of OnStart that another
+// caller runs.
+func TestStopOfServeWaitsForTheStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cleaned := false
+		s := build(t, quiet().
+			OnStart(func(ctx context.Context, _ *framework.Server) error {
+				<-ctx.Done()
+				time.Sleep(time.Second)
+				cleaned = true
+				return ctx.Err()
+			}).
+			OnStop(func(context.Context, *framework.Server) error {
+				if !cleaned {
+					t.Error("OnStop runs before OnStart has ended")
+				}
+				return nil
+			}))
+		ctx, cancel := context.WithCancel(t.Context())
+		var starting sync.WaitGroup
+		starting.Go(func() { _ = s.Start(ctx) })
+		synctest.Wait()
+		time.AfterFunc(time.Second, cancel)
+		_ = servesAlone(ctx, s)
+		starting.Wait()
+	})
+}
