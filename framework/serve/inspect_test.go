@@ -6,13 +6,16 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve"
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 )
 
 // ruled has rules that JSON Schema has no keyword for, in every place where a
@@ -128,6 +131,42 @@ func TestInspectShowsTheInside(t *testing.T) {
 	want := []surface.Step{{Name: "recovery", Origin: "engine"}, {Name: "scopes", Origin: "engine"}, {Name: "refuse", Origin: "app", Phase: "limit"}}
 	if c.Name != "guarded" || c.Function != "hello" || !strings.HasPrefix(c.Added, "inspect_test.go:") || !slices.Equal(c.Chain, want) {
 		t.Errorf("%+v", c)
+	}
+}
+
+// slowly is a reader of the output that takes its time.
+type slowly struct{}
+
+func (slowly) Write(p []byte) (int, error) {
+	time.Sleep(100 * time.Millisecond)
+	return len(p), nil
+}
+
+// TestInspectRunsNoTasks: what only looks at the server leaves the tasks of its store to the servers.
+func TestInspectRunsNoTasks(t *testing.T) {
+	t.Parallel()
+	store := memory.New()
+	var ran atomic.Bool
+	app := func(opts ...framework.AppOption) *framework.App {
+		opts = append(opts, framework.WithStore(store), framework.WithLogger(zap.NewNop()))
+		return framework.New("tasks", "1", opts...).Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+			ran.Store(true)
+			<-ctx.Done()
+			return "", ctx.Err()
+		}, framework.Task(framework.TaskOptional)))
+	}
+	in := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","arguments":{},"task":{}}}
+`)
+	var out strings.Builder
+	if err := serve.Run(t.Context(), app(framework.WithTaskWorkers(0)), nil, serve.Streams(in, &out, nil)); err != nil || !strings.Contains(out.String(), `"working"`) {
+		t.Fatalf("no task: %v\n%s", err, out.String())
+	}
+	for _, arg := range []string{"--inspect", "--version"} {
+		if err := serve.Run(t.Context(), app(), []string{arg}, serve.Streams(nil, slowly{}, nil)); err != nil || ran.Load() {
+			t.Errorf("%s: %v, ran the task: %t", arg, err, ran.Load())
+		}
 	}
 }
 

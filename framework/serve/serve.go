@@ -62,7 +62,8 @@ func program(app *framework.App, args []string, opts []Option) int {
 //
 // The opener of a store closes it. Run closes the store of --store. The program closes the store of
 // [framework.WithStore] after Run has returned; under Main, which does not return, it does so in
-// App.OnStop. With --store the app keeps the closed store, so use another app for another Run.
+// App.OnStop. With --store the app keeps the closed store, so use another app for another Run. With
+// --inspect and --version the app's store is not used.
 //
 // With --inspect=json, the report of a faulty app is also written to stdout as JSON (see
 // [framework.BuildError.MarshalJSON]).
@@ -87,6 +88,9 @@ func Run(ctx context.Context, app *framework.App, args []string, opts ...Option)
 	}
 	if s.program && !f.looks() {
 		sigpipe.Catch()
+	}
+	if f.looks() {
+		app.UseStore(nil) // what only looks must not run tasks of the store
 	}
 	if f.store == "" || f.looks() {
 		return s.run(ctx, app, f)
