@@ -40,7 +40,7 @@ func (m *module) serve(in serving) error {
 		return fmt.Errorf("the server %q has nothing to serve on: add mcpfx.HTTP(addr), mcpfx.Stdio() or mcpfx.Worker() to mcpfx.Module, "+
 			"or mcpfx.Mounted() if the program mounts it by itself", m.name)
 	}
-	r := &run{server: server, routes: in.Routes, shutdown: in.Shutdown, ended: make(chan struct{})}
+	r := &run{server: server, routes: in.Routes, shutdown: in.Shutdown}
 	for _, by := range m.carriers {
 		t, err := by(r)
 		if err != nil {
@@ -54,7 +54,8 @@ func (m *module) serve(in serving) error {
 
 // run is one run of the server. fx calls start and stop, one after the other. start runs Serve in a
 // goroutine, which sets err and then closes ended; err may be read after that. After a successful
-// start, watch waits for ended in another goroutine, and stop waits for both.
+// start, watch waits for ended in another goroutine, and stop waits for both. A second start fails,
+// because a server is served once.
 type run struct {
 	server   *framework.Server
 	routes   []route
@@ -63,7 +64,7 @@ type run struct {
 	shutdown fx.Shutdowner
 
 	cancel  context.CancelFunc // ends the context of Serve; set by start
-	ended   chan struct{}      // closed when Serve has returned
+	ended   chan struct{}      // closed when Serve has returned; set by start
 	err     error              // error of Serve; written before ended is closed
 	watched sync.WaitGroup
 }
@@ -72,7 +73,7 @@ type run struct {
 // start. If it fails, start waits for the end of Serve.
 func (r *run) start(ctx context.Context) error {
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r.cancel = cancel
+	r.cancel, r.ended = cancel, make(chan struct{}) // fx may start the program again
 	go func() {
 		defer close(r.ended)
 		r.err = r.server.Serve(serving, r.carriers...)

@@ -58,3 +58,17 @@ func (e endless) Components() []framework.Component {
 		return "", ctx.Err()
 	})}
 }
+
+// TestStartedAgain: fx allows a second start after one that failed. It is an error, because a server is
+// served once.
+func TestStartedAgain(t *testing.T) {
+	t.Parallel()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	app := fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.HTTP(l.Addr().String())), mcpfx.Provide(newBilling), fx.NopLogger)
+	refused(t, app.Start(t.Context()), "address already in use")
+	refused(t, app.Start(t.Context()), "has stopped")
+}
