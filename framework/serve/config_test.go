@@ -272,6 +272,8 @@ func TestVariablesAboutHTTPOnStdio(t *testing.T) {
 		{"KAGAMI_TLS_CERT": missing},
 		{"KAGAMI_TLS_CERT": missing, "KAGAMI_TLS_KEY": missing},
 		{"KAGAMI_SESSION_IDLE": "-1s"},
+		{"KAGAMI_SESSION_IDLE": "30"},
+		{"KAGAMI_BODY_LIMIT": "8MiB"},
 	} {
 		t.Run("", func(t *testing.T) {
 			for name, value := range variables {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -101,21 +102,21 @@ func (s *settings) parse(args []string) (*flags, error) {
 	if err := s.environment(set); err != nil {
 		return nil, err
 	}
-	if err := f.carriers(set); err != nil {
+	if err := f.carriers(set, given); err != nil {
 		return nil, err
 	}
 	return f, f.overHTTP(given)
 }
 
 // carriers checks what to serve. stdio is the default if neither --stdio nor another transport was
-// given.
-func (f *flags) carriers(set *flag.FlagSet) error {
+// given. typed has the names of the flags on the command line.
+func (f *flags) carriers(set *flag.FlagSet, typed map[string]bool) error {
 	given := givenOf(set)
 	if err := f.empty(given); err != nil {
 		return err
 	}
 	if f.worker {
-		return f.works(set)
+		return f.works(set, typed)
 	}
 	if !given["stdio"] {
 		f.stdio = f.http == ""
@@ -154,13 +155,15 @@ func givenOf(set *flag.FlagSet) map[string]bool {
 	return given
 }
 
-// works checks --worker, which needs a store that other processes share, and no transport.
-func (f *flags) works(set *flag.FlagSet) error {
+// works checks --worker, which needs a store that other processes share, and no transport. On the
+// command line, --worker has precedence over a transport from the environment.
+func (f *flags) works(set *flag.FlagSet, typed map[string]bool) error {
 	for _, other := range []string{"stdio", "http", "page"} {
-		if g := set.Lookup(other); g.Value.String() != g.DefValue {
+		if g := set.Lookup(other); g.Value.String() != g.DefValue && (typed[other] || !typed["worker"]) {
 			return usagef("--worker serves no client: remove it or --%s; a server with clients runs tasks as well", other)
 		}
 	}
+	f.stdio, f.http, f.page = false, "", pageFlag{}
 	if scheme, _, _ := strings.Cut(f.store, ":"); scheme == "memory" || scheme == "file" {
 		return usagef("--worker needs a store that several processes share: --store redis://HOST:PORT/DB")
 	}
@@ -174,7 +177,8 @@ func unexpected(arg string) error {
 	return usagef("unexpected argument %q", arg)
 }
 
-// environment sets the flags that were not given, from environment variables.
+// environment sets the flags that were not given, from environment variables. Without HTTP it does
+// not read variables about HTTP.
 func (s *settings) environment(set *flag.FlagSet) error {
 	if s.prefix == "" {
 		return nil
@@ -186,7 +190,7 @@ func (s *settings) environment(set *flag.FlagSet) error {
 			continue
 		}
 		text, ok := os.LookupEnv(variable)
-		if !ok || text == "" || given[name] {
+		if !ok || text == "" || given[name] || slices.Contains(aboutHTTP, name) && set.Lookup("http").Value.String() == "" {
 			continue
 		}
 		if err := set.Set(name, text); err != nil {

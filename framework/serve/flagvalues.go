@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"strconv"
@@ -49,8 +50,8 @@ func (s *sizeFlag) Set(text string) error {
 		}
 	}
 	n, err := strconv.Atoi(number)
-	if err != nil || n <= 0 || n > 1<<40>>shift {
-		return errors.New("want a size such as 8MB")
+	if err != nil || n <= 0 || n > math.MaxInt32>>shift {
+		return errors.New("want a size such as 8MB, less than 2GB")
 	}
 	*s = sizeFlag(n << shift)
 	return nil
@@ -106,16 +107,19 @@ func (f *flags) address() error {
 	return nil
 }
 
+// aboutHTTP are the flags that need --http. They follow it in settingsTable.
+var aboutHTTP = []string{"allow-host", "allow-origin", "tls-cert", "tls-key", "session-idle", "body-limit"}
+
 // overHTTP checks the flags about HTTP, and the format of the log. given has the names of the flags
 // on the command line.
 func (f *flags) overHTTP(given map[string]bool) error {
 	if f.http == "" {
-		for _, name := range []string{"allow-host", "allow-origin", "tls-cert", "tls-key", "session-idle", "body-limit"} {
+		for _, name := range aboutHTTP {
 			if given[name] {
 				return usagef("--%s is about HTTP: give --http, too", name)
 			}
 		}
-		f.tlsCert, f.tlsKey, f.sessionIdle = "", "", 0 // of variables, which may be meant for another program
+		f.tlsCert, f.tlsKey, f.sessionIdle = "", "", 0 // of variables beside --worker
 	}
 	switch f.logFormat {
 	case "", "json", "console":

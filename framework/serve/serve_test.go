@@ -44,6 +44,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"--allow-host", "mcp.example.com"}, "--allow-host is about HTTP: give --http, too"},
 		{[]string{"--http", ":0", "--body-limit", "much"}, "want a size such as 8MB"},
 		{[]string{"--http", ":0", "--body-limit=-1"}, "want a size such as 8MB"},
+		{[]string{"--http", ":0", "--body-limit", "4GB"}, "less than 2GB"},
 		{[]string{"--http", ":0", "--session-idle", "soon"}, "session-idle"},
 		{[]string{"--http", ":0", "--session-idle", "-1s"}, "want a time such as 30m"},
 		{[]string{"--http", ":0", "--tls-cert", "cert.pem"}, "--tls-cert and --tls-key belong together"},
@@ -188,6 +189,11 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("GREET_PAGE", "true")
 	if _, _, err := run(t, greeter(), []string{"--worker", "--page=false"}, serve.Env("GREET")); err == nil || !strings.Contains(err.Error(), "--worker needs the store") {
 		t.Errorf("a worker without the page of the environment: %v", err)
+	}
+	t.Setenv("GREET_PAGE", "")
+	t.Setenv("GREET_HTTP", ":0")
+	if _, _, err := run(t, greeter(), []string{"--worker"}, serve.Env("GREET")); err == nil || !strings.Contains(err.Error(), "--worker needs the store") {
+		t.Errorf("a worker with the address of the environment: %v", err)
 	}
 	t.Setenv("GREET_STDIO", "maybe")
 	if _, _, err := run(t, greeter(), nil, serve.Env("GREET")); err == nil || !strings.Contains(err.Error(), `GREET_STDIO is "maybe": want true or false`) {
