@@ -28,7 +28,7 @@ func untilDone(ctx context.Context, _ transport.Host) error {
 
 func TestServe(t *testing.T) {
 	t.Parallel()
-	failure := errors.New("port in use")
+	failure, waits := errors.New("port in use"), errors.New("waits for the end of its context")
 	tests := map[string]struct {
 		transports []transport.Transport
 		start      error
@@ -36,10 +36,11 @@ func TestServe(t *testing.T) {
 		want       error // nil: Serve returns nil
 		ran        string
 	}{
-		"context ends":    {[]transport.Transport{carrier(untilDone), carrier(untilDone)}, nil, true, nil, "start1 start2 stop2 stop1"},
-		"transport fails": {[]transport.Transport{carrier(untilDone), carrier(func(context.Context, transport.Host) error { return failure })}, nil, false, failure, "start1 start2 stop2 stop1"},
-		"all have ended":  {[]transport.Transport{carrier(func(context.Context, transport.Host) error { return nil })}, nil, false, nil, "start1 start2 stop2 stop1"},
-		"start fails":     {[]transport.Transport{carrier(func(context.Context, transport.Host) error { panic("served") })}, failure, false, failure, "start1 stop2 stop1"},
+		"context ends":                  {[]transport.Transport{carrier(untilDone), carrier(untilDone)}, nil, true, nil, "start1 start2 stop2 stop1"},
+		"transport fails":               {[]transport.Transport{carrier(untilDone), carrier(func(context.Context, transport.Host) error { return failure })}, nil, false, failure, "start1 start2 stop2 stop1"},
+		"all have ended":                {[]transport.Transport{carrier(func(context.Context, transport.Host) error { return nil })}, nil, false, nil, "start1 start2 stop2 stop1"},
+		"start fails":                   {[]transport.Transport{carrier(func(context.Context, transport.Host) error { panic("served") })}, failure, false, failure, "start1 stop2 stop1"},
+		"context ends during the start": {[]transport.Transport{carrier(untilDone)}, waits, true, nil, "start1 stop2 stop1"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -52,6 +53,10 @@ func TestServe(t *testing.T) {
 							t.Error("the hook does not know its server")
 						}
 						ran = append(ran, name)
+						if errors.Is(err, waits) {
+							<-ctx.Done()
+							return ctx.Err()
+						}
 						return err
 					}
 				}
@@ -170,6 +175,58 @@ func TestShutdownThatWaitsForItself(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestShutdownAgain: the second Shutdown does not wait for a handler that the first has left behind.
+func TestShutdownAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := build(t, quiet().Add(framework.Tool("t", func(context.Context, struct{}) (string, error) {
+			time.Sleep(time.Hour)
+			return "", nil
+		})))
+		var calling sync.WaitGroup
+		calling.Go(func() { _ = callTool(t, s) })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Shutdown = %v", err)
+		}
+		began := time.Now()
+		if err := s.Shutdown(t.Context()); err != nil || time.Since(began) != 0 {
+			t.Errorf("the second Shutdown = %v after %s", err, time.Since(began))
+		}
+		calling.Wait()
+	})
+}
+
+// callTool calls the tool t, and waits for the end of the call.
+func callTool(t *testing.T, host transport.Host) error {
+	conn := transport.Connect(t.Context(), transport.Peer{Carrier: "test"})
+	x, err := host.Accept(conn, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+	if err != nil {
+		return err
+	}
+	return x.Serve(conn, transport.OutboundFunc(func(context.Context, transport.Frame) error { return nil }))
+}
+
+// TestShutdownBetweenFrames: a frame that arrives when Shutdown has begun is not a failure of Serve.
+func TestShutdownBetweenFrames(t *testing.T) {
+	t.Parallel()
+	s := build(t, quiet())
+	err := s.Serve(t.Context(), carrier(func(ctx context.Context, host transport.Host) error {
+		go func() { _ = s.Shutdown(context.WithoutCancel(ctx)) }()
+		<-s.Services().Closing
+		err := callTool(t, host)
+		if err == nil {
+			t.Error("the frame was accepted")
+		}
+		return err
+	}))
+	if err != nil {
+		t.Errorf("Serve = %v", err)
 	}
 }
 

@@ -63,7 +63,8 @@ type Server struct {
 	carrying sync.Mutex    // held while Serve runs transports, and while Shutdown runs OnStop
 
 	stopping sync.Once
-	stopErr  error // written under stopping
+	stopErr  error       // written under stopping
+	over     atomic.Bool // the OnStop functions have run
 }
 
 var _ transport.Server = (*Server)(nil)
@@ -208,7 +209,7 @@ func (s *Server) hook(ctx context.Context, fn hook) error {
 // OnStop.
 //
 // Serve returns the error of OnStart or of the first transport that failed, joined with any errors
-// from OnStop. If ctx ends, that is not an error.
+// from OnStop. If ctx ends, also during OnStart, that is not an error.
 //
 // A server is served once. Serve returns an error if it is called again, during or after the first
 // call or after Shutdown. It also returns an error without a transport, or if a transport is nil.
@@ -234,8 +235,8 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 	switch {
 	case err == nil:
 		err = s.carry(ctx, transports)
-	case errors.Is(err, errStopped): // by Shutdown, during the start
-		err = nil
+	case errors.Is(err, errStopped), ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
+		err = nil // the server was stopped while it started
 	}
 	s.drain(ctx)
 	s.carrying.Unlock()
@@ -276,7 +277,13 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 	var running sync.WaitGroup
 	ended := make(chan error, len(transports))
 	for _, t := range transports {
-		running.Go(func() { ended <- t.Serve(inner, s) })
+		running.Go(func() {
+			err := t.Serve(inner, s)
+			if errors.Is(err, engine.ErrShutdown) && s.stopped() { // a frame came when Shutdown had begun
+				err = nil
+			}
+			ended <- err
+		})
 	}
 	var failure error
 	for left := len(transports); left > 0 && failure == nil; {
@@ -321,6 +328,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return errOwnEnd
 	}
 	s.quitting.Do(func() { close(s.quit) })
+	if s.over.Load() { // handlers that were left behind are not waited for again
+		return s.stopErr
+	}
 	err := s.engine.Shutdown(ctx)
 	late := s.awaitStart(ctx)
 	if late == nil {
@@ -341,6 +351,7 @@ func (s *Server) stop(ctx context.Context) error {
 				s.stopErr = errors.Join(s.stopErr, fmt.Errorf("stopping: %w", err))
 			}
 		}
+		s.over.Store(true)
 	})
 	return s.stopErr
 }

@@ -1,6 +1,7 @@
 package nethttp
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"testing"
@@ -45,6 +46,17 @@ func TestOptions(t *testing.T) {
 func TestNilOption(t *testing.T) {
 	t.Parallel()
 	if err := New("127.0.0.1:0", Grace(time.Second), nil).Serve(t.Context(), nil); !errors.Is(err, httpserver.ErrNilOption) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestEndedContext: a server that is stopped before it listens has not failed, although a name cannot be
+// looked up then.
+func TestEndedContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := New("localhost:0").Serve(ctx, nil); err != nil {
 		t.Errorf("got %v", err)
 	}
 }

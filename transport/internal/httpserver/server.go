@@ -39,6 +39,9 @@ func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, bu
 		return fmt.Errorf("serving HTTP at %q: %w", addr, err)
 	}
 	l, err := c.listen(ctx, addr)
+	if err != nil && ctx.Err() != nil { // it was looking up a name
+		return nil
+	}
 	if err != nil {
 		return err
 	}
