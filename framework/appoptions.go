@@ -236,7 +236,8 @@ func WithoutRepair() AppOption {
 }
 
 // WithShutdownGrace sets how long calls in flight may go on when Serve ends. The default is 10
-// seconds. With 0 they are cancelled at once.
+// seconds. With 0 they are cancelled at once. A transport with an option Grace may cancel its calls
+// earlier.
 func WithShutdownGrace(d time.Duration) AppOption {
 	return appOption{"WithShutdownGrace", func(c *appConfig) string {
 		if d < 0 {

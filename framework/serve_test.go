@@ -3,6 +3,7 @@ package framework_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
 // carrier is a transport that does what the test says.
@@ -202,10 +204,13 @@ func TestShutdownAgain(t *testing.T) {
 	})
 }
 
+// toolCall calls the tool t.
+const toolCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+
 // callTool calls the tool t, and waits for the end of the call.
 func callTool(t *testing.T, host transport.Host) error {
 	conn := transport.Connect(t.Context(), transport.Peer{Carrier: "test"})
-	x, err := host.Accept(conn, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+	x, err := host.Accept(conn, []byte(toolCall))
 	if err != nil {
 		return err
 	}
@@ -228,6 +233,33 @@ func TestShutdownBetweenFrames(t *testing.T) {
 	if err != nil {
 		t.Errorf("Serve = %v", err)
 	}
+}
+
+// TestGraceOverStdio: the transport does not cancel calls before the grace period of the server.
+func TestGraceOverStdio(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s := build(t, quiet().Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+			cancel()
+			select {
+			case <-time.After(8 * time.Second):
+				return "done", nil
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			}
+		})))
+		in, client := io.Pipe()
+		go func() { _, _ = io.WriteString(client, toolCall+"\n") }()
+		var out strings.Builder
+		if err := s.Serve(ctx, stdio.New(stdio.Streams(in, &out))); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(out.String(), `"done"`) {
+			t.Errorf("answered %q", out.String())
+		}
+	})
 }
 
 func TestGrace(t *testing.T) {
@@ -265,7 +297,7 @@ func TestGrace(t *testing.T) {
 				var answer string
 				call := carrier(func(_ context.Context, host transport.Host) error {
 					conn := transport.Connect(context.WithoutCancel(ctx), transport.Peer{Carrier: "test"})
-					x, err := host.Accept(conn, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`))
+					x, err := host.Accept(conn, []byte(toolCall))
 					if err != nil {
 						return err
 					}

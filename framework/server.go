@@ -309,8 +309,9 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 }
 
 // Shutdown stops a server that Serve or a mounted endpoint uses. It refuses new requests, lets
-// running calls continue until ctx ends, and then cancels them. It also waits for running OnStart
-// functions until ctx ends. It returns when Serve has ended its transports and the OnStop functions
+// running calls continue until ctx ends, and then cancels them. While Serve runs, it cancels them
+// earlier if the time of WithShutdownGrace is over. It also waits for running OnStart functions until
+// ctx ends. It returns when Serve has ended its transports and the OnStop functions
 // have run. They run only once.
 //
 // If calls had to be cancelled, or OnStart functions still run, Shutdown returns ctx's error, joined
@@ -375,7 +376,7 @@ func (s *Server) Services() transport.Services {
 	}
 	return transport.Services{
 		Authenticator: s.cfg.auth, Events: s.events,
-		Closing: s.engine.Closing(), Abandoned: s.engine.Abandoned(),
+		Closing: s.engine.Closing(), Abandoned: s.engine.Abandoned(), Grace: s.cfg.grace,
 		Warn:     func(text string) { s.Logger().Warn(text) },
 		Title:    s.cfg.title,
 		Servable: s.servable,

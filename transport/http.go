@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
@@ -173,6 +174,9 @@ type Services struct {
 	// Abandoned is closed when the host does not wait any longer for cancelled calls. A carrier that
 	// stops does not wait for them, either.
 	Abandoned <-chan struct{}
+	// Grace is how long the host lets calls go on when it stops, or 0. A carrier without a setting of
+	// its own does not cancel them earlier.
+	Grace time.Duration
 	// Warn logs a warning, such as that a host name was refused. It is safe for concurrent use. A
 	// carrier logs some hundred warnings at most.
 	Warn func(text string)

@@ -13,7 +13,7 @@ const (
 	defaultMaxConcurrent = 2048 // more than an engine accepts at a time, so that its refusal does not wait
 	mostConcurrent       = 1 << 16
 	mostWaiting          = 2048            // exchanges beyond maxConcurrent: calls that wait, and what is not a call
-	defaultGrace         = 5 * time.Second // of exchanges, at the end of Serve
+	defaultGrace         = 5 * time.Second // of exchanges, at the end of Serve, unless the host has one
 	defaultExit          = 2 * time.Second // of a child process, at each step of Close
 	unset                = time.Duration(-1)
 
@@ -95,8 +95,8 @@ func MaxConcurrent(n int) Option {
 	})
 }
 
-// Grace sets how long accepted exchanges may go on after the input or ctx has ended; the default is
-// 5 s. Then their contexts are cancelled. For Dial it sets how long each step of ending the process
+// Grace sets how long accepted exchanges may go on after the input or ctx has ended. The default is
+// the host's (see [transport.Services]), or else 5 s. Then their contexts are cancelled. For Dial it sets how long each step of ending the process
 // may take; the default is 2 s. With zero or less, the contexts are cancelled, and the process is
 // killed, at once.
 func Grace(d time.Duration) Option {

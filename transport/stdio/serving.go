@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,8 +158,11 @@ func (s *serving) understand(frame []byte) (e acceptedFrame, err error) {
 // the input and ctx have both ended, and closes the connection for writing. A client that closes
 // the input and then ends ctx, for example with a signal, does not wait for the grace period.
 func (s *serving) drain(ctx context.Context) {
-	patience := settle
-	if !s.ended(s.graceOr(defaultGrace), s.out.gone.ch, ctx.Done(), s.eof) {
+	patience, grace := settle, defaultGrace
+	if server, ok := s.host.(transport.Server); ok {
+		grace = cmp.Or(server.Services().Grace, grace)
+	}
+	if !s.ended(s.graceOr(grace), s.out.gone.ch, ctx.Done(), s.eof) {
 		s.abandon(errGraceOver)
 		// An exchange that blocks in Write does not notice that its context has ended.
 		if d, ok := s.out.out.(interface{ SetWriteDeadline(time.Time) error }); ok {

@@ -38,7 +38,7 @@ type Config struct {
 	ReadTimeout  time.Duration // to read the header and body; default 30 s
 	IdleTimeout  time.Duration // of a connection between two requests; default 120 s
 	WriteTimeout time.Duration // for a client that does not read; default 10 s
-	Grace        time.Duration // for accepted exchanges at the end; default 30 s
+	Grace        time.Duration // for accepted exchanges at the end; default 30 s, or the host's if it is longer
 }
 
 // ErrNilOption is the Fault if an option is nil.
@@ -58,7 +58,6 @@ func (c Config) WithDefaults(endpoint string) Config {
 		{&c.ReadTimeout, 30 * time.Second},
 		{&c.IdleTimeout, 120 * time.Second},
 		{&c.WriteTimeout, 10 * time.Second},
-		{&c.Grace, 30 * time.Second},
 	} {
 		if *d.v <= 0 {
 			*d.v = d.def

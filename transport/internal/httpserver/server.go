@@ -46,7 +46,10 @@ func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, bu
 		return err
 	}
 	f, conns := New(host, c.Config), newConns(c.WriteTimeout)
-	r := &run{Config: c, endpoints: f, server: build(f, ctx.Done()), conns: conns, abandoned: services.Abandoned}
+	r := &run{Config: c, endpoints: f, server: build(f, ctx.Done()), conns: conns, grace: c.Grace, abandoned: services.Abandoned}
+	if r.grace <= 0 {
+		r.grace = max(30*time.Second, services.Grace)
+	}
 	return r.serve(ctx, conns.listener(l))
 }
 
@@ -66,6 +69,7 @@ type run struct {
 	endpoints *Endpoints
 	server    Server
 	conns     *conns
+	grace     time.Duration
 	abandoned <-chan struct{} // see transport.Services
 }
 
@@ -87,7 +91,7 @@ func (r *run) serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	detached := context.WithoutCancel(ctx)
-	within(detached, r.Grace, r.abandoned, func(ctx context.Context) {
+	within(detached, r.grace, r.abandoned, func(ctx context.Context) {
 		_ = r.endpoints.Shutdown(ctx) // cancelled exchanges have reported the error themselves
 	})
 	_ = l.Close()
