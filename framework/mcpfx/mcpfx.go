@@ -63,7 +63,11 @@ func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
 		}
 		t = wrap(t)
 	}
-	return carrier(func(*run) (transport.Transport, error) {
+	return carrier(func(r *run) (transport.Transport, error) {
+		if r.stdio {
+			return nil, errors.New("mcpfx.Stdio: a process has the standard streams once, and the option is given twice")
+		}
+		r.stdio = true
 		sigpipe.Catch()
 		return t, nil
 	})

@@ -62,6 +62,7 @@ type run struct {
 	carriers []transport.Transport
 	opening  []<-chan struct{} // each is closed when its address is open
 	shutdown fx.Shutdowner
+	stdio    bool // one of the carriers is Stdio
 
 	cancel  context.CancelFunc // ends the context of Serve; set by start
 	ended   chan struct{}      // closed when Serve has returned; set by start

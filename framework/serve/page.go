@@ -62,6 +62,9 @@ func (p *paged) show(ctx context.Context, host transport.Host) error {
 		case <-ctx.Done():
 			return nil
 		}
+		if o.URL == "" {
+			return errors.New("--page reaches the server over TCP, and the listener of the program is of another kind")
+		}
 		o.Header, o.Transport = reach(o.URL)
 	}
 	shown, err := page.New(o)

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -15,6 +17,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve"
 	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 )
 
 // spoken is an error output that can be read while it is written.
@@ -73,6 +76,19 @@ func TestPage(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", args, err)
 		}
+	}
+}
+
+// TestPageOfASocketFile: a listener that has no URL cannot have a page, and the error says why.
+func TestPageOfASocketFile(t *testing.T) {
+	t.Parallel()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Skip(err)
+	}
+	_, _, err = run(t, greeter(), []string{"--http", ":0", "--page"}, serve.HTTP(fiberhttp.Listener(l)))
+	if err == nil || !strings.Contains(err.Error(), "--page reaches the server over TCP") {
+		t.Errorf("got %v", err)
 	}
 }
 
