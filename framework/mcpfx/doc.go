@@ -29,8 +29,8 @@
 // with file and line: a constructor that does not return a provider, a nil provider, or a Provide
 // or Use without [Module].
 //
-// The server starts after everything that its providers need, and stops before it. When fx has
-// started, the server listens. If a port is in use, the start fails. The program ends when all
+// The server starts after everything that its providers need, and stops before it. With [HTTP], the
+// server listens when fx has started, and the start fails if a port is in use. The program ends when all
 // transports have ended: with exit code 0 at the end of stdin if there is only stdio, and with 1 if
 // a transport fails. Calls in flight may take three quarters of fx.StopTimeout to end, if
 // WithShutdownGrace is not shorter; then they are cancelled. The rest of the time is for the hooks
@@ -45,7 +45,7 @@
 //		mcpfx.Module("shop", "1.4.0", mcpfx.Mounted()),
 //	)
 //
-// fx logs to the same logger, and therefore never to stdout. Its steps have level debug. If it
+// fx logs to the logger of the graph, or else to stderr, and therefore never to stdout. Its steps have level debug. If it
 // cannot start or stop, it logs an error. Every fault of a *framework.BuildError has its own entry.
 // An fx.WithLogger after Module replaces this logging.
 //

@@ -31,10 +31,10 @@ func settingsTable() []setting {
 		{name: "worker", text: "only run tasks of the store, without serving clients"},
 		{name: "log-level", value: " LEVEL", text: "log from this level on: debug, info, warn or error"},
 		{name: "log-format", value: " FORMAT", text: "json or console; the default is console on a terminal"},
-		{name: "inspect", value: "[=json]", text: "print what the server offers, and exit"},
+		{name: "inspect", value: "[=json]", text: "start, print what the server offers, and exit"},
 		{name: "strict", text: "exit with 1 if there are warnings, after --inspect or instead of\nserving"},
 		{name: "health", text: "check whether the server at --http is ready, and exit", alone: true},
-		{name: "version", text: "print name and version, and exit", alone: true},
+		{name: "version", text: "start, print name and version, and exit", alone: true},
 		{name: "help", text: "print this, and exit", alone: true},
 	}
 }

@@ -70,7 +70,8 @@ func (f *Format) Write(w io.Writer, all *surface.Surface) error {
 }
 
 // Carrier returns a carrier that writes the server's components to w instead of serving, and then
-// ends.
+// ends. The server also runs tasks of a shared store. To prevent that, set
+// framework.WithTaskWorkers(0).
 func (f *Format) Carrier(w io.Writer) transport.Transport { return &carrier{w, *f} }
 
 type carrier struct {
