@@ -28,7 +28,7 @@ var parts = []part{
 		"", `/(rule_schema|narrow.*|expand|invalid|match|safe|template|encode|plan|decode.*|strings)\.go$`, typeFaults, "",
 	},
 	{
-		"Start of a server", "The program ends with them, or `Serve` returns them. `serve.Main` ends with exit code 2 for a wrong flag and 1 for the rest.",
+		"Start of a server", "The program ends with them, or `Serve` returns them. `serve.Main` ends with exit code 2 for a command line that cannot be read, and 1 for the rest.",
 		[]string{"framework", "framework/serve", "framework/serve/inspect", "framework/serve/page", "framework/mcpfx", "framework/store/boltstore", "framework/store/redisstore", "middleware/auth", "middleware/prometheus", "transport/stdio"},
 		startFiles + `|` + startStores + `|^framework/serve/([a-z]+\.go|inspect/|page/serve)|^framework/mcpfx/|^middleware/auth/(env|local|auth|options|discovery)\.go|prometheus\.go|stdio/option\.go`, "", startErrors, "",
 	},

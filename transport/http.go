@@ -162,7 +162,8 @@ type Server interface {
 	Services() Services
 }
 
-// Services are what HTTP carriers use of a [Server] besides Accept. Each field may be nil.
+// Services are what HTTP carriers use of a [Server] besides Accept; stdio uses Grace. Each field may
+// be nil or empty.
 type Services struct {
 	// Authenticator returns the principal of each request, or refuses it.
 	Authenticator Authenticator
