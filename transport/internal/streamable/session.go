@@ -232,7 +232,7 @@ func (e *Endpoint) displace() bool {
 }
 
 // givesWay reports whether the session, which was just taken out of its queue, may end to make
-// room. Otherwise it is queued again, now or by release. at is the time by which it was queued; a
+// room. Otherwise it is queued again, now or by release. at is its place in the queue; a
 // later s.until shows that it was used since.
 func (s *session) givesWay(young bool, at time.Duration) bool {
 	s.mu.Lock()

@@ -70,8 +70,8 @@ func (d *expiryQueue) next() *session {
 	return s
 }
 
-// first removes the session that is due next from the queue and returns it with the time by which it
-// was queued, or nil if the queue is empty.
+// first removes the session that is due next from the queue and returns it with its time in the
+// queue, or nil if the queue is empty.
 //
 // The caller must call givesWay, which clears due.
 func (d *expiryQueue) first() (s *session, at time.Duration) {
