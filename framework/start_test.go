@@ -226,7 +226,7 @@ func servesAlone(ctx context.Context, s *framework.Server) error {
 	return s.Serve(ctx, carrier(untilDone))
 }
 
-// TestStopOfServeWaitsForTheStart: Serve whose context ends waits for functions of OnStart that another
+// TestStopOfServeWaitsForTheStart: when its context ends, Serve waits for functions of OnStart that another
 // caller runs.
 func TestStopOfServeWaitsForTheStart(t *testing.T) {
 	t.Parallel()

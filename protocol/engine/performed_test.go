@@ -106,7 +106,7 @@ func TestReplayCheckOfParts(t *testing.T) {
 	}
 }
 
-// slowTasks is a store whose first Update says when it begins, and waits for release.
+// slowTasks is a store. Its first Update says when it begins, and waits for release.
 type slowTasks struct {
 	task.Store
 	writing chan struct{} // has room for one
