@@ -135,7 +135,7 @@ func WithoutRequest(ctx context.Context) context.Context {
 	return outer
 }
 
-// Plan describes an exchange to a carrier, before the exchange runs.
+// Plan describes an exchange to an HTTP carrier, before the exchange runs.
 type Plan struct {
 	Answered      bool // there will be an answer; otherwise the response is 202 without a body
 	Resumable     bool // a broken response may be resumed
@@ -144,8 +144,8 @@ type Plan struct {
 	LongLived     bool // the exchange waits for something to happen, as subscriptions/listen does
 }
 
-// Planned is an Exchange with a Plan. Carriers expect an answer from an exchange that is not Planned.
-// HTTP carriers cannot answer its client if the process ends before that.
+// Planned is an Exchange with a Plan. HTTP carriers expect an answer from an exchange that is not
+// Planned, and cannot answer its client if the process ends before that.
 type Planned interface {
 	Exchange
 	// Plan returns the plan, which does not change.

@@ -138,9 +138,8 @@ func (b *batch) Plan() transport.Plan {
 	for _, x := range b.members {
 		p.Answered = p.Answered || x.Plan().Answered
 	}
-	if d := b.conn.dialect(); d != nil { // initialize may have failed since
-		p.Resumable, p.Polls = d.Resumable(), d.PollStreams()
-	}
+	d := b.conn.current().dialect
+	p.Resumable, p.Polls = d.Resumable(), d.PollStreams()
 	return p
 }
 

@@ -22,9 +22,8 @@
 // # Order and concurrency
 //
 // Frames are accepted in the order of arrival, by one goroutine at a time. At most [MaxConcurrent]
-// calls run at the same time. Further calls wait until one of them ends. Answers, notifications,
-// subscriptions and the end of the input do not wait. When 2,048 exchanges beyond MaxConcurrent have
-// been accepted, nothing more is read until one of them ends.
+// exchanges run at the same time. When that many are running, nothing more is read until one of
+// them ends.
 //
 // The goroutine that reads serves quick exchanges itself, because waking another goroutine takes
 // longer than a small call. If an exchange takes 0.2 ms, another goroutine takes over the reading,
@@ -94,14 +93,11 @@ package stdio
 // whichever of the two steps comes first decides, and no lock is needed.
 //
 // A slot is a token in the channel slots. The leader takes it before it accepts a frame. It keeps the
-// slot for the exchanges that it serves itself, hands it over with the exchange to the worker
-// (serveApart) or to the queue, or gives it back (drop). drain takes all slots, and does not give them
-// back: when it has all, no exchange is left and none begins.
+// slot for the exchanges that it serves itself, hands it to the worker with the exchange (serveApart),
+// or gives it back (drop). drain takes all slots, and does not give them back: when it has all, no
+// exchange runs and none begins.
 //
-// A call in the queue begins when another one ends, so it needs no goroutine of its own. queue.mu is
-// held for a few instructions, and no other lock is taken under it.
-//
-// frameWriter.mu is the only other lock. It is held for the copy of a frame, and not during a Write nor a
+// frameWriter.mu is the only lock. It is held for the copy of a frame, and not during a Write nor a
 // call of the host. The goroutine that sets writing owns line until written has run, even if Write
 // panics. A waiting Send owns its ticket's frame: once withdraw has returned, the writer does not read
 // it. Each ticket receives at most one value on wake, which has space for it, so no sender of a value

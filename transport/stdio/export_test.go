@@ -6,6 +6,3 @@ func Inline() Option { return optionFunc(func(c *config) { c.fewApart = 0 }) }
 
 // TakeOver is how long an exchange keeps the reading goroutine.
 const TakeOver = takeOver
-
-// MostWaiting is the number of exchanges that are accepted beyond MaxConcurrent.
-const MostWaiting = mostWaiting

@@ -60,7 +60,7 @@ func (l *leader) handOver() {
 
 // step reads one frame and serves it. It returns false if this goroutine does not lead any more.
 func (l *leader) step() bool {
-	if !l.more || l.calls.full() { // a call that has to wait takes over the slot: nothing may be held back
+	if !l.more {
 		if !l.rest() {
 			return false
 		}
@@ -82,24 +82,21 @@ func (l *leader) step() bool {
 	if !l.take() {
 		return l.leave(nil)
 	}
-	var e acceptedFrame
+	var exchange transport.Exchange
 	if err == nil {
-		e, err = l.understand(frame)
+		exchange, err = l.understand(frame)
 	} else {
-		e, err = acceptedFrame{exchange: tooLong(l.maxFrame)}, nil
+		exchange, err = tooLong(l.maxFrame), nil
 	}
 	switch {
 	case err != nil:
 		return l.leave(err)
-	case e.exchange == nil:
-		return true
-	case e.call && !l.calls.enter(e):
-		l.slot = false
+	case exchange == nil:
 		return true
 	case l.apart == 0 || l.held:
-		return l.serveHere(e)
+		return l.serveHere(exchange, frame)
 	default:
-		return l.serveApart(e)
+		return l.serveApart(exchange, frame)
 	}
 }
 
@@ -121,7 +118,7 @@ func (limit tooLong) Serve(ctx context.Context, out transport.Outbound) error {
 
 // serveHere serves the exchange in this goroutine. If more frames have already been read, it holds
 // back what the exchange sends. It returns false if another goroutine leads now.
-func (l *leader) serveHere(e acceptedFrame) bool {
+func (l *leader) serveHere(exchange transport.Exchange, frame []byte) bool {
 	if l.more && !l.held {
 		l.now = time.Since(l.epoch)
 		l.held, l.since = true, l.now
@@ -129,7 +126,7 @@ func (l *leader) serveHere(e acceptedFrame) bool {
 	}
 	l.writes = l.out.writes.Load()
 	l.busy()
-	l.serve(e)
+	l.serve(exchange, frame)
 	if !l.back() {
 		l.drop()
 		return false
@@ -155,10 +152,10 @@ func (l *leader) look() bool {
 }
 
 // serveApart serves the exchange in a goroutine of its own, which takes over the slot.
-func (l *leader) serveApart(e acceptedFrame) bool {
+func (l *leader) serveApart(exchange transport.Exchange, frame []byte) bool {
 	l.apart--
 	l.slot = false
-	l.workers.Run(e)
+	l.workers.Run(acceptedFrame{exchange, frame})
 	return true
 }
 

@@ -10,9 +10,8 @@ import (
 
 const (
 	defaultMaxFrame      = 16 << 20
-	defaultMaxConcurrent = 2048 // more than an engine accepts at a time, so that its refusal does not wait
+	defaultMaxConcurrent = 1024
 	mostConcurrent       = 1 << 16
-	mostWaiting          = 2048            // exchanges beyond maxConcurrent: calls that wait, and what is not a call
 	defaultGrace         = 5 * time.Second // of exchanges, at the end of Serve, unless the host has one
 	defaultExit          = 2 * time.Second // of a child process, at each step of Close
 	unset                = time.Duration(-1)
@@ -83,10 +82,12 @@ func MaxFrame(n int) Option {
 	})
 }
 
-// MaxConcurrent bounds the calls that run at the same time to n; the default is 2048, the maximum
-// 65536. Zero or less selects the default. A call that waits for the client counts as running, an
-// open subscription does not. Further calls wait in the order of arrival, and answers, notifications
-// and the end of the input do not wait for them.
+// MaxConcurrent bounds the exchanges that run at the same time to n; the default is 1024, the
+// maximum 65536. Zero or less selects the default. While n exchanges run, nothing is read: no answer
+// to a question, no cancellation, and not the end of the input. A call that waits for an answer and
+// an open subscription count. To run handlers one after the other, use [middleware.Concurrency].
+//
+// [middleware.Concurrency]: https://pkg.go.dev/github.com/kagami-mcp/kagami/middleware#Concurrency
 func MaxConcurrent(n int) Option {
 	return optionFunc(func(c *config) {
 		if n > 0 {

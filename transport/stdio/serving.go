@@ -38,10 +38,9 @@ type serving struct {
 	abandon context.CancelCauseFunc // ends work
 
 	turns
-	calls   queue
 	workers *workerpool.Pool[acceptedFrame] // serves the exchanges that the reading goroutine does not serve
-	slots   chan struct{}                   // has a token for each accepted exchange, and for each slot that drain has taken
-	taken   int                             // tokens that drain has taken; when it has all, no exchange is left
+	slots   chan struct{}                   // has a token for each running exchange, and for each slot that drain has taken
+	taken   int                             // tokens that drain has taken; when it has all, no exchange runs
 	eof     chan struct{}                   // closed when the peer has closed the input
 	input   chan error                      // how reading ended; 1-buffered, so that the reader never waits for Serve
 }
@@ -53,8 +52,7 @@ func newServing(ctx context.Context, c *config, host transport.Host, in io.Reade
 		raw:    in,
 		in:     newFrameReader(in, c.maxFrame),
 		out:    newFrameWriter(out),
-		calls:  queue{most: c.maxConcurrent},
-		slots:  make(chan struct{}, c.maxConcurrent+mostWaiting),
+		slots:  make(chan struct{}, c.maxConcurrent),
 		input:  make(chan error, 1),
 		eof:    make(chan struct{}),
 		turns:  newTurns(c.fewApart),
@@ -117,41 +115,29 @@ func (s *serving) release() { <-s.slots }
 type acceptedFrame struct {
 	exchange transport.Exchange
 	frame    []byte
-	call     bool // it counts in the queue
 }
 
 // serveAccepted serves an exchange and releases its slot.
 func (s *serving) serveAccepted(e acceptedFrame) {
 	defer s.release()
-	s.serve(e)
+	s.serve(e.exchange, e.frame)
 }
 
-// serve runs an exchange, and recovers its panic. If it was a call, the next call that waits runs.
-func (s *serving) serve(e acceptedFrame) {
-	defer s.served(e)
+// serve runs an exchange, and recovers its panic.
+func (s *serving) serve(exchange transport.Exchange, frame []byte) {
 	defer s.out.flushBurst()
-	hostcall.Serve(s.work, e.exchange, s.out, e.frame)
-}
-
-// served runs the call that waits for the end of e, in a goroutine of workers.
-func (s *serving) served(e acceptedFrame) {
-	if !e.call {
-		return
-	}
-	if next, ok := s.calls.leave(); ok {
-		s.workers.Run(next)
-	}
+	hostcall.Serve(s.work, exchange, s.out, frame)
 }
 
 // understand calls Host.Accept. After a panic it returns neither an exchange nor an error: the
 // panic concerns one frame and does not end the connection.
-func (s *serving) understand(frame []byte) (e acceptedFrame, err error) {
+func (s *serving) understand(frame []byte) (exchange transport.Exchange, err error) {
 	defer hostcall.Answer(s.work, s.out, frame)
-	exchange, err := s.host.Accept(s.work, frame)
+	exchange, err = s.host.Accept(s.work, frame)
 	if err != nil {
-		return e, fmt.Errorf("accepting a frame: %w", err)
+		return nil, fmt.Errorf("accepting a frame: %w", err)
 	}
-	return acceptedFrame{exchange, frame, isCall(exchange)}, nil
+	return exchange, nil
 }
 
 // drain waits for the exchanges. It cancels those that still run after the grace period, or when
@@ -176,7 +162,7 @@ func (s *serving) drain(ctx context.Context) {
 	s.out.close(patience)
 }
 
-// ended waits until no exchange is left, by taking all slots. It returns false after d, when gone is
+// ended waits until no exchange runs, by taking all slots. It returns false after d, when gone is
 // closed, or when both over and eof are closed.
 func (s *serving) ended(d time.Duration, gone, over, eof <-chan struct{}) bool {
 	timer := time.NewTimer(d)

@@ -431,7 +431,10 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 					served <- stdio.New(append(opts, stdio.Streams(p.serverIn, p.serverOut), stdio.MaxConcurrent(most))...).
 						Serve(t.Context(), host)
 				}()
-				go func() { _, _ = io.WriteString(p.clientOut, strings.Repeat("{}\n", frames)) }()
+				go func() {
+					_, _ = io.WriteString(p.clientOut, strings.Repeat("{}\n", frames))
+					_ = p.clientOut.(io.Closer).Close()
+				}()
 				time.Sleep(24 * time.Hour) // would take long if a timer ticked
 				// What is held back and what waits for its turn.
 				if n := accepted.Load(); n > most+16<<10/size+1 {
@@ -442,9 +445,6 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 				for ; lines.Scan(); n++ {
 					if lines.Text() != string(long) {
 						t.Fatalf("line %d: %.40q", n, lines.Text())
-					}
-					if n == frames-1 {
-						_ = p.clientOut.(io.Closer).Close()
 					}
 				}
 				if err := <-served; err != nil || n != frames {

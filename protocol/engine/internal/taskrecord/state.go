@@ -73,6 +73,8 @@ func Outcome(r *task.Record, d *dialect.Dialect) (protocol.Result, error) {
 
 // translated returns the result in the wire form of d. It decodes and encodes a result only if the
 // task was created on another revision. A result that d cannot express is returned as it was recorded.
+// The record does not have CallToolResult.Wrapped: a wrapped value stays wrapped, and an object is
+// not wrapped.
 func translated(r *task.Record, d *dialect.Dialect) []byte {
 	text := func(name string) string {
 		value, _ := jsontext.Member(r.Call, name)
