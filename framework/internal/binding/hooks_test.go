@@ -78,6 +78,9 @@ type hAll struct {
 	IDs    []int             `json:"ids,omitempty" jsonschema:"minimum=1"`
 	Mail   hMail             `json:"mail,omitempty"`
 	Pair   *hPair            `json:"pair"`
+	Many   []hLevel          `json:"many,omitempty"`
+	Plain  []int             `json:"plain,omitempty"`
+	Files  [][]byte          `json:"files,omitempty" jsonschema:"minLength=2"`
 }
 
 // What a type's own schema says is asked of arguments, as what tags say is: of values inside
@@ -125,6 +128,7 @@ func TestSchemaHooksAreEnforced(t *testing.T) {
 		`{"pair":{"n":5,"name":"ok","size":null}}`: "/pair/size",
 		`{"pair":"{\"n\":\"5\",\"name\":\"ok\"}"}`: "/pair /pair/n",
 		`{"ids":[1,"2"]}`:                          "/ids/1",
+		`{"files":["123456"]}`:                     "/files/0",
 	} {
 		if _, report, err := decodeTo[hAll](t, raw); err != nil || strings.Join(report.Repaired, " ") != want {
 			t.Errorf("%s: %v %v", raw, report.Repaired, err)
@@ -143,6 +147,21 @@ func TestSchemaHooksAreEnforced(t *testing.T) {
 	out := mustCompile(t, reflect.TypeFor[hCode](), binding.Output, binding.Options{})
 	if text, err := out.Append(nil, reflect.ValueOf(hCode("x"))); err != nil || string(text) != `"x"` {
 		t.Errorf("%s %v", text, err)
+	}
+}
+
+// TestHooksAfterManyRepairs: what a text contains is judged as a value, also if a report does not list the repair.
+func TestHooksAfterManyRepairs(t *testing.T) {
+	t.Parallel()
+	items := `:["10"` + strings.Repeat(`,"10"`, 70) + `]`
+	for last, good := range map[string]bool{
+		`}`: true, `,"five":"10"}`: true, `,"five":"7"}`: false, `,"level":"20"}`: true, `,"level":"30"}`: false, `,"files":["123456"]}`: true,
+	} {
+		for _, list := range []string{"many", "plain"} {
+			if _, _, err := decodeTo[hAll](t, `{"`+list+`"`+items+last); (err == nil) != good {
+				t.Errorf("%s, %s: %v", list, last, err)
+			}
+		}
 	}
 }
 

@@ -42,6 +42,7 @@ type decoder struct {
 	doubt    bool      // validator must judge the whole value
 	repairs  int       // how many values were repaired
 	repaired []string  // pointers of the first of them; together they have repairedSize bytes
+	inBase64 []int     // indexes of those that are base64, which contains no JSON
 	panicked error     // the first *report.Panic of the program's methods; nil: none
 	texts    texts
 
@@ -194,9 +195,14 @@ func (d *decoder) meant(n Node, raw []byte, repairs int) []byte {
 		return raw
 	}
 	around := len(pointerOf(d.path))
-	paths := slices.Clone(d.repaired[min(repairs, len(d.repaired)):])
-	for i, path := range paths {
-		paths[i] = path[around:]
+	var paths []string
+	for i := min(repairs, len(d.repaired)); i < len(d.repaired); i++ {
+		if !slices.Contains(d.inBase64, i) {
+			paths = append(paths, d.repaired[i][around:])
+		}
+	}
+	if len(paths) == 0 && jsontext.KindOf(raw) == jsontext.KindString {
+		paths = []string{""} // the text itself is the first repair of it, and was not noted
 	}
 	return asRead(raw, paths)
 }

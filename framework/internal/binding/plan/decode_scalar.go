@@ -254,7 +254,11 @@ func (n *bytesNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Con
 			return
 		}
 		out, size = other, len(other)
+		noted := len(d.repaired)
 		d.noteRepair()
+		if len(d.repaired) > noted {
+			d.inBase64 = append(d.inBase64, noted)
+		}
 	}
 	v.SetBytes(out[:size])
 }
