@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/invopop/jsonschema"
+
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 )
 
@@ -129,17 +131,32 @@ func (uStranger) shape() {}
 
 func (hPoint) shape()  {}
 func (hEither) shape() {}
+func (uDisc) shape()   {}
 
-// TestHooksOfVariants: what the schema hook of a variant's struct says is asked, without the discriminator.
+// uDisc has a schema hook with the discriminator, and has no field of that name.
+type uDisc struct {
+	R int `json:"r"`
+}
+
+func (uDisc) JSONSchema() *jsonschema.Schema {
+	properties := jsonschema.NewProperties()
+	properties.Set("kind", &jsonschema.Schema{Const: "disc"})
+	properties.Set("r", &jsonschema.Schema{Type: "integer"})
+	return &jsonschema.Schema{Type: "object", Properties: properties, Required: []string{"kind", "r"}}
+}
+
+// TestHooksOfVariants: what the schema hook of a variant's struct says is asked. The discriminator belongs to it if the hook
+// names it.
 func TestHooksOfVariants(t *testing.T) {
 	t.Parallel()
 	union := binding.Union{Interface: reflect.TypeFor[uShape](), Discriminator: "kind", Variants: map[string]reflect.Type{
-		"point": reflect.TypeFor[hPoint](), "either": reflect.TypeFor[*hEither](),
+		"point": reflect.TypeFor[hPoint](), "either": reflect.TypeFor[*hEither](), "disc": reflect.TypeFor[uDisc](),
 	}}
 	p := mustCompile(t, reflect.TypeFor[box[uShape]](), binding.Input, binding.Options{Unions: []binding.Union{union}})
 	for raw, want := range map[string]string{
 		`{"kind":"point","x":1}`: "", `{"kind":"point","x":"1"}`: "", `{"kind":"point"}`: "/v", `{"kind":"either"}`: "/v", `{"kind":"either","name":"a"}`: "",
 		`"{\"kind\":\"point\",\"y\":\"1\"}"`: "", `{"kind":"point","x":null}`: "/v/x",
+		`{"kind":"disc","r":1}`: "", `{"kind":"disc","r":"1"}`: "", `{"kind":"disc"}`: "/v/r",
 	} {
 		_, err := p.Decode(t.Context(), []byte(`{"v":`+raw+`}`), reflect.New(p.Type()).Elem())
 		if got := paths(err); got != want {

@@ -302,12 +302,19 @@ func (v *variantNode) decode(d *decoder, raw []byte, into reflect.Value, _ *rule
 		return
 	}
 	meant := d.meant(v.Elem, raw, repairs)
-	if _, has := v.Elem.ByName[v.member]; !has { // the struct's own schema does not know the discriminator
+	if _, has := v.Elem.ByName[v.member]; !has && !d.plan.tagged(v) {
 		meant = jsonedit.WithoutMember(meant, v.member)
 	}
 	if !own.Accepts(meant) {
 		d.refuseWith(report.RuleSchema, own.ObjectProblem(meant), v.Elem, raw, nil)
 	}
+}
+
+// tagged reports whether the schema hook of the variant's struct knows the discriminator.
+func (p *Plan) tagged(v *variantNode) bool {
+	said := p.printer.overrides[v.Elem]
+	required := schema.ElementTexts(schema.Value(said, "required"))
+	return schema.Parse(schema.Value(said, "properties")).Has(v.member) || slices.Contains(required, string(jsontext.Quote(nil, v.member)))
 }
 
 func (v *variantNode) encode(e *encoder, dst []byte, value reflect.Value) []byte {
