@@ -32,13 +32,16 @@ var narrowings = map[string]binding.Narrowing{
 //     than 16 KiB. Below that depth they are objects of any shape.
 //   - The variants of OneOf, and other alternatives, become one schema. Objects have the members of
 //     all variants, with a sentence that says when to use each. Alternatives of different types
-//     become text if one of them is text, and else have the type of the first one.
+//     become text if one of them is text or has no type, or if texts are converted: for Go types,
+//     unless [WithoutRepair] is set. Otherwise they have the type of the first one. Whole and other
+//     numbers together are numbers.
 //   - An optional member is not listed as nullable. An exclusive bound of a number that is not an
 //     integer becomes a sentence of the description.
 //
-// Arguments are validated by their types, as without the option, and the listed schema may accept
-// more. If an API of these clients refuses a name, that is a fault of Build instead of a warning.
-// Output schemas, questions and prompts do not change.
+// Arguments are validated by their types, as without the option. The listed schema may accept more,
+// and less for alternatives that have the type of the first one. If an API of these clients refuses
+// a name, that is a fault of Build instead of a warning. Output schemas, questions and prompts do
+// not change.
 func WithProfile(profiles ...string) AppOption {
 	return appOption{"WithProfile", func(c *appConfig) string {
 		var n binding.Narrowing

@@ -2,6 +2,7 @@ package framework_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -93,6 +94,10 @@ func TestWithProfileOfRawSchemas(t *testing.T) {
 			`{"type":"object","properties":{"n":{"anyOf":[{"type":"null"},{"type":"integer"},{"type":"array","items":{"type":"integer"}}]}},"required":["n"]}`,
 			`{"type":"object","properties":{"n":{"type":"integer","description":"Give a whole number or a list, each a whole number."}},"required":["n"]}`,
 		},
+		"numbers and whole numbers": {
+			`{"type":"object","properties":{"n":{"anyOf":[{"type":"integer"},{"type":"number"}]},"m":{"anyOf":[{"type":"number"},{"type":"integer"}]}}}`,
+			`{"type":"object","properties":{"n":{"type":"number","description":"Give a whole number or a number."},"m":{"type":"number","description":"Give a number or a whole number."}}}`,
+		},
 		"the same member of two": {
 			`{"type":"object","properties":{"u":{"anyOf":[{"type":"object","properties":{"x":{"type":"string"}}},{"type":"object","properties":{"x":{"type":"integer"}}}]}}}`,
 			`{"type":"object","properties":{"u":{"type":"object","properties":{"x":{"type":"string","description":"Give text or a whole number."}}}}}`,
@@ -130,6 +135,48 @@ func TestWithProfileOfRawSchemas(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+type sized interface{ sized() }
+
+type (
+	sizeWhole struct {
+		Size  int `json:"size"`
+		Shape int `json:"shape,omitempty"`
+	}
+	sizeRatio struct {
+		Size  float64 `json:"size"`
+		Shape []int   `json:"shape,omitempty"`
+	}
+)
+
+func (sizeWhole) sized() {}
+func (sizeRatio) sized() {}
+
+// TestWithProfileOfMembers: a member of variants has a type that all of them can be sent as.
+func TestWithProfileOfMembers(t *testing.T) {
+	t.Parallel()
+	type in struct {
+		V sized `json:"v"`
+	}
+	take := func(_ context.Context, in in) (string, error) { return fmt.Sprint(in.V), nil }
+	for _, c := range []struct {
+		options []framework.AppOption
+		want    string
+	}{
+		{nil, `"shape":{"type":"string"`},
+		{[]framework.AppOption{framework.WithoutRepair()}, `"shape":{"type":"integer"`},
+	} {
+		options := append(c.options, framework.WithProfile("openai"), framework.OneOf("kind", map[string]sized{"a": sizeWhole{}, "b": sizeRatio{}}))
+		s := testkit.New(t, framework.New("sized", "1", options...).Add(framework.Tool("take", take, framework.Describe("Take it."))))
+		listed := string(s.Tools()[0].InputSchema)
+		if !strings.Contains(listed, `"size":{"type":"number"`) || !strings.Contains(listed, c.want) {
+			t.Errorf("schema %s", listed)
+		}
+		if c.options == nil {
+			s.CallRaw("take", `{"v":{"kind":"b","size":1.5,"shape":"[1]"}}`).OK().Mentions("{1.5 [1]}")
+		}
 	}
 }
 

@@ -347,9 +347,11 @@ func (b *builder) tool(m *member, in, out reflect.Type) *toolPlan {
 	}
 	m.handler.refuse = m.handler.refuseTool
 	m.entry.Kind = catalog.Tool
+	narrowing := b.server.cfg.narrowing
+	narrowing.Texts = plan.in.check == nil && !b.server.cfg.plans.NoRepair
 	listed := protocol.Tool{
 		Name: m.listed, Title: titled(m.options.title, m.listed), Description: m.options.description,
-		InputSchema: b.server.cfg.narrowing.Schema(plan.in.schema), OutputSchema: plan.out.schema, Annotations: m.options.hints,
+		InputSchema: narrowing.Schema(plan.in.schema), OutputSchema: plan.out.schema, Annotations: m.options.hints,
 		Icons: m.options.icons, Meta: m.options.meta, TaskSupport: m.options.task.support(),
 	}
 	m.handler.tool = &listed

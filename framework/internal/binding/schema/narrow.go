@@ -9,8 +9,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// Narrowing names what a listed schema must not have. The narrowed schema accepts all arguments that the wide
-// one accepts, and may accept more, because the plan validates arguments in any case.
+// Narrowing names what a listed schema must not have. The narrowed schema accepts what the wide one accepts, and
+// may accept more, because the plan validates arguments in any case. Alternatives of different types may accept
+// less if Texts is not set.
 type Narrowing struct {
 	Refs       bool // $ref: definitions are written where they are used, recursive ones to a depth
 	Unions     bool // anyOf and oneOf: the alternatives become one schema; includes Refs
@@ -18,11 +19,12 @@ type Narrowing struct {
 	Nulls      bool // lists of types, and null, which an optional member has by being left out
 	Exclusives bool // exclusive bounds and propertyNames
 	Shapeless  bool // objects without properties, and arrays without items
+	Texts      bool // texts are converted, so that alternatives of several types become text
 }
 
 // Schema narrows the schema of arguments.
 func (n Narrowing) Schema(schema []byte) []byte {
-	if n == (Narrowing{}) {
+	if n == (Narrowing{Texts: n.Texts}) {
 		return schema
 	}
 	if n.Refs || n.Unions || n.Root && hasAlternatives(schema) { // alternatives may be references
@@ -31,7 +33,7 @@ func (n Narrowing) Schema(schema []byte) []byte {
 	if n.Root {
 		k := Parse(schema)
 		for _, name := range alternatively {
-			k = withAlternatives(k, name)
+			k = n.withAlternatives(k, name)
 		}
 		schema = k.Render()
 	}
@@ -50,7 +52,7 @@ func (n Narrowing) narrow(k Keywords) Keywords {
 		k = withoutNull(k)
 	}
 	if n.Unions {
-		k = asOne(asOne(k, "anyOf"), "oneOf")
+		k = n.asOne(n.asOne(k, "anyOf"), "oneOf")
 	}
 	if n.Exclusives {
 		k = withoutExclusives(k)

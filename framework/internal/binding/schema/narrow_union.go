@@ -10,10 +10,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// asOne writes the alternatives under a keyword as one schema, which accepts all of them. A schema of objects
-// gets the members of all alternatives. A schema that has a type keeps it. Otherwise the schema gets the type
-// of the alternatives. If their types differ, it becomes a text if one of them is one, and else has the first type.
-func asOne(k Keywords, name string) Keywords {
+// asOne writes the alternatives under a keyword as one schema. A schema of objects gets the members of all
+// alternatives. A schema that has a type keeps it. Otherwise the schema gets their common type.
+func (n Narrowing) asOne(k Keywords, name string) Keywords {
 	raw, has := k.Get(name)
 	if !has {
 		return k
@@ -26,11 +25,11 @@ func asOne(k Keywords, name string) Keywords {
 		return k
 	}
 	if k.Text("type") == "object" || k.Has("properties") || onlyObjects(options) {
-		return withAlternatives(k, name)
+		return n.withAlternatives(k, name)
 	}
 	k.Drop(name)
 	if !k.Has("type") {
-		k.SetText("type", commonType(options))
+		k.SetText("type", n.commonType(options))
 	}
 	if items, has := options[0].Get("items"); has && k.Text("type") == "array" && !k.Has("items") {
 		k.Set("items", items)
@@ -39,16 +38,20 @@ func asOne(k Keywords, name string) Keywords {
 	return k
 }
 
-// commonType returns the type of all options. If they have several, it returns "string" if that is one of them or
-// if one has no type, and else the first one: a schema that was written by hand refuses a text then.
-func commonType(options []Keywords) string {
+// commonType returns the type of all options. Numbers and whole numbers are numbers. For other types it returns
+// "string" if that is one of them, if one has no type, or if texts are converted, and else the first one: a schema
+// that was written by hand refuses a text then.
+func (n Narrowing) commonType(options []Keywords) string {
 	common := ""
 	for _, o := range options {
 		switch typ := o.Text("type"); {
 		case typ == "", typ == "string":
 			return "string"
-		case typ != "null" && common == "":
+		case typ == "null", typ == common, typ == "integer" && common == "number":
+		case common == "", typ == "number" && common == "integer":
 			common = typ
+		case n.Texts:
+			return "string"
 		}
 	}
 	return cmp.Or(common, "null")
@@ -71,13 +74,13 @@ func alternatives(options []Keywords) string {
 
 // withAlternatives adds the members of all objects under a keyword to the properties of the schema. A member
 // is required if the schema or all of the objects require it.
-func withAlternatives(k Keywords, name string) Keywords {
+func (n Narrowing) withAlternatives(k Keywords, name string) Keywords {
 	raw, has := k.Get(name)
 	if !has {
 		return k
 	}
 	k.Drop(name)
-	m := &merger{of: map[string][]Keywords{}, when: map[string][]string{}}
+	m := &merger{narrowing: n, of: map[string][]Keywords{}, when: map[string][]string{}}
 	for option := range jsontext.Elements(raw) {
 		m.option(Parse(option), name == "allOf")
 	}
@@ -116,6 +119,7 @@ func byteTexts(texts []string) [][]byte {
 
 // merger collects the members of alternatives.
 type merger struct {
+	narrowing       Narrowing
 	options, closed int
 	names           []string              // in the order of their first option
 	of              map[string][]Keywords // schemas of a member, one for each option that has it
@@ -167,7 +171,7 @@ func (m *merger) member(name string) []byte {
 	if values, listed := values(all); listed {
 		k.Set("enum", jsonedit.List(values))
 	} else if slices.ContainsFunc(all, func(o Keywords) bool { return !bytes.Equal(o.Render(), all[0].Render()) }) {
-		k = asOne(Keywords{{"anyOf", jsonedit.List(rendered(all))}}, "anyOf")
+		k = m.narrowing.asOne(Keywords{{"anyOf", jsonedit.List(rendered(all))}}, "anyOf")
 	}
 	if tags := m.when[name]; len(all) < m.options && !slices.Contains(tags, "") {
 		k.Note("Only if " + strings.Join(tags, " or ") + ".")
