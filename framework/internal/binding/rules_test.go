@@ -254,6 +254,10 @@ func TestPresenceInAnyOrder(t *testing.T) {
 		L    [1]pSpan `json:"l,omitzero" validate:"required_with=A"`
 		P    *int     `json:"p" validate:"min=1,required_with=To"`
 	}
+	type unwanted struct {
+		A string `json:"a,omitempty"`
+		R pSpan  `json:"r,omitzero" validate:"excluded_with=A"`
+	}
 	const a = `"a":"x","r":{"from":1},"l":[{"from":1}]`
 	cases := map[reflect.Type]map[string]string{
 		reflect.TypeFor[zeros](): {
@@ -261,6 +265,7 @@ func TestPresenceInAnyOrder(t *testing.T) {
 			`{"a":"x","r":{"from":0},"l":[{"from":1}]}`: "/r/from /r/till", `{"a":"x","r":{"from":1},"l":[{"from":0}]}`: "/l/0/from /l/0/till",
 		},
 	}
+	cases[reflect.TypeFor[unwanted]()] = map[string]string{`{"a":"x","r":{"from":0,"till":3}}`: "/r", `{"r":{"from":0,"till":3}}`: "/r/from", `{"a":"x"}`: ""}
 	for _, tag := range []string{"email,required_without=Phone", "required_without=Phone,email", "omitempty,required_without=Phone,email"} {
 		cases[reflect.StructOf([]reflect.StructField{
 			{Name: "Phone", Type: reflect.TypeFor[string](), Tag: `json:"phone,omitempty"`},
