@@ -169,6 +169,15 @@ func TestPresenceAndDefaults(t *testing.T) {
 			t.Errorf("%s: %v, want %q", raw, err, want)
 		}
 	}
+	type zeros struct {
+		Ratio float64       `json:"ratio" default:"0.0"`
+		Wait  time.Duration `json:"wait" default:"0m"`
+		Less  int           `json:"less" default:"-0"`
+		A     string        `json:"a,omitempty" validate:"excluded_with=Ratio Wait Less"`
+	}
+	if _, _, err := decodeTo[zeros](t, `{"a":"x"}`); err != nil {
+		t.Error(err)
+	}
 	for _, rule := range []string{"excluded_with=A Page", "required_without=Page", "required_with_all=Page"} {
 		owner := reflect.StructOf([]reflect.StructField{
 			{Name: "A", Type: reflect.TypeFor[int](), Tag: `json:"a,omitempty"`},

@@ -291,16 +291,24 @@ func (c *Compiler) lintPresence(r Rule, owner reflect.Type) bool {
 // lintGiven refuses a rule that asks whether a member was sent that has a default. One that is zero counts as not
 // given.
 func (c *Compiler) lintGiven(r Rule, owner reflect.Type, names []string) bool {
-	zeros := []string{"", "0", "0s", "false"}
 	for _, name := range names {
 		f, _ := gotype.Deref(owner).FieldByName(name)
-		if text, has := f.Tag.Lookup("default"); has && (f.Type.Kind() == reflect.Pointer || !slices.Contains(zeros, text)) {
+		if text, has := f.Tag.Lookup("default"); has && !zeroDefault(f.Type, text) {
 			c.Fault("", fmt.Sprintf("validate rule %q: %s has a default, so that it is always given", r, name),
 				"Remove the default, and set it in the handler")
 			return false
 		}
 	}
 	return true
+}
+
+// zeroDefault reports whether text is the zero of t. The text forms of types that have their own are not read.
+func zeroDefault(t reflect.Type, text string) bool {
+	kind := t.Kind()
+	if kind >= reflect.Int && kind <= reflect.Float64 { // a duration is one of these
+		return strings.Trim(text, "+-0.hmsnuµ") == ""
+	}
+	return kind != reflect.Pointer && slices.Contains([]string{"", "0", "0s", "false"}, text)
 }
 
 // tryRule runs one rule on a value and returns the verdict, or what validator panicked with.
