@@ -103,7 +103,7 @@ func (c *compiler) checkRoot(n Node) {
 	case Strings:
 		c.Fault("", fmt.Sprintf("type %s is not a struct", n.GoType()), "Use a struct whose fields have a text form")
 	case Form:
-		c.Fault("", fmt.Sprintf("type %s is not a form", n.GoType()), "Use a flat struct of texts, numbers, bools, enums and lists of enums")
+		c.Fault("", fmt.Sprintf("type %s is not a form", n.GoType()), "Use a flat struct of texts, numbers, bools, enums and lists of enums of texts")
 	default:
 		c.Fault("", fmt.Sprintf("type %s does not encode as a JSON object", n.GoType()),
 			"Use a struct, a map with string keys, or json.RawMessage with InputSchema")
