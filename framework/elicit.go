@@ -90,8 +90,8 @@ type Answer[T any] struct {
 }
 
 // Elicit asks the user. T is a flat struct, or a bool, a string, a number, an enum or a slice of
-// enums. A value that is not a struct is sent as {"value": ...}. A field with the tag secret is an
-// error, because forms must not ask for secrets. A page of ElicitURL may.
+// enums of texts. A value that is not a struct is sent as {"value": ...}. A field with the tag
+// secret is an error, because forms must not ask for secrets. A page of ElicitURL may.
 //
 // The answer is validated like arguments. Members that the form does not have are dropped. Optional
 // fields that are null are also dropped, as are fields that are "" and are not free text. If the

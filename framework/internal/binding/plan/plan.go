@@ -29,7 +29,8 @@ const (
 	Output
 	// Strings is prompt arguments and URI variables: a flat struct whose fields have a text form.
 	Strings
-	// Form is an elicitation: a flat struct of primitives, enums and lists of enums of texts, or one such value, wrapped as {"value": ...}.
+	// Form is an elicitation: a flat struct of primitives, enums and lists of enums of texts, or one such value,
+	// wrapped as {"value": ...}.
 	Form
 )
 
