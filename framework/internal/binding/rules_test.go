@@ -266,6 +266,14 @@ func TestPresenceInAnyOrder(t *testing.T) {
 		},
 	}
 	cases[reflect.TypeFor[unwanted]()] = map[string]string{`{"a":"x","r":{"from":0,"till":3}}`: "/r", `{"r":{"from":0,"till":3}}`: "/r/from", `{"a":"x"}`: ""}
+	for _, word := range []string{"structonly", "nostructlevel"} {
+		for _, tag := range []string{word + ",required_with=A", "required_with=A," + word} {
+			cases[reflect.StructOf([]reflect.StructField{
+				{Name: "A", Type: reflect.TypeFor[string](), Tag: `json:"a,omitempty"`},
+				{Name: "R", Type: reflect.TypeFor[pSpan](), Tag: reflect.StructTag(fmt.Sprintf(`json:"r,omitzero" validate:%q`, tag))},
+			})] = map[string]string{`{"a":"x"}`: "/r", `{}`: "", `{"a":"x","r":{"from":0}}`: "", `{"a":"x","r":{"from":0,"till":1}}`: ""}
+		}
+	}
 	for _, tag := range []string{"email,required_without=Phone", "required_without=Phone,email", "omitempty,required_without=Phone,email"} {
 		cases[reflect.StructOf([]reflect.StructField{
 			{Name: "Phone", Type: reflect.TypeFor[string](), Tag: `json:"phone,omitempty"`},

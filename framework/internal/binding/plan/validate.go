@@ -163,6 +163,9 @@ func (p *Plan) fileInside(ctx context.Context, d *decoder, raw []byte, l locator
 	if t != l.n.GoType() || t.Kind() != reflect.Struct && t.Kind() != reflect.Array || p.presence == nil {
 		return
 	}
+	if l.c != nil && slices.ContainsFunc(l.c.Rules, rules.Rule.EndsTag) {
+		return
+	}
 	zero := reflect.MakeSlice(reflect.SliceOf(t), 1, 1)
 	tag := "dive" + strings.Repeat(",dive", rules.DivesTo(t))
 	failed, _ := p.ask(p.presence, func(rules *validator.Validate) error { return rules.VarCtx(ctx, zero.Interface(), tag) })

@@ -48,7 +48,7 @@ func Rewritten(sf reflect.StructField, keep func(Rule) bool) string {
 // validator out of a struct.
 func (r Rule) AboutPresence() bool {
 	_, presence := PresenceSentences[r.Name]
-	return presence || r.Name == "structonly" || r.Name == "nostructlevel"
+	return presence || r.EndsTag()
 }
 
 // AboutValue reports whether the rule does not depend on whether members were sent.
@@ -66,13 +66,19 @@ func (c *Constraints) HasPresence() bool {
 	return here || c.Keys.HasPresence() || c.Elem.HasPresence()
 }
 
-// only is c with the rules that keep accepts, on all levels; nil if no rule is left.
+// EndsTag reports whether validator asks no rules behind this one, and none inside of the struct.
+func (r Rule) EndsTag() bool { return r.Name == "structonly" || r.Name == "nostructlevel" }
+
+// only is c with the rules that keep accepts, on all levels; nil if no rule is left. Those that end a tag for
+// validator are last.
 func (c *Constraints) only(keep func(Rule) bool) *Constraints {
 	if c == nil {
 		return nil
 	}
 	own := *c
 	own.Rules = slices.DeleteFunc(slices.Clone(c.Rules), func(r Rule) bool { return !keep(r) })
+	last := slices.DeleteFunc(slices.Clone(own.Rules), func(r Rule) bool { return !r.EndsTag() })
+	own.Rules = append(slices.DeleteFunc(own.Rules, Rule.EndsTag), last...)
 	own.Keys, own.Elem = c.Keys.only(keep), c.Elem.only(keep)
 	switch {
 	case own.Plain():
