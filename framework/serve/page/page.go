@@ -23,7 +23,7 @@ import (
 // Options selects the server that a page shows. Exactly one of Host, Command and URL must be set.
 type Options struct {
 	Host    transport.Host                               // a server in this process
-	Command func(ctx context.Context) (*exec.Cmd, error) // returns a program that was not started; called for each connection. Its context ends with the page
+	Command func(ctx context.Context) (*exec.Cmd, error) // returns a program that was not started; called for each connection. Its context ends with the page, after the program
 	URL     string                                       // address of a server over HTTP
 
 	Header    http.Header       // sent with each request to URL; never shown
@@ -56,6 +56,9 @@ type Page struct {
 	life context.Context //nolint:containedctx // ends with the page; calls outlive the requests that start them
 	end  context.CancelFunc
 	work sync.WaitGroup // goroutines of the page
+
+	programs     context.Context //nolint:containedctx // for Command; ends after the program was asked to end
+	stopPrograms context.CancelFunc
 
 	unwatch func() // stops watching the log of effects
 
@@ -111,6 +114,7 @@ func newPage(o Options) *Page {
 	p.wire = newWire(func(last int) { p.events.add("frames", map[string]any{"last": last}) })
 	p.calls = newCalls()
 	p.life, p.end = context.WithCancel(context.Background()) //nolint:forbidigo // the page's own life, until Close
+	p.programs, p.stopPrograms = context.WithCancel(context.WithoutCancel(p.life))
 	p.state = state{Name: stateIdle}
 	p.keys = keysIn(o.URL)
 	p.unwatch = func() {}
@@ -145,6 +149,7 @@ func (p *Page) Close() error {
 	if session != nil {
 		err = session.client.Close()
 	}
+	p.stopPrograms() // ends a build in progress, too
 	p.work.Wait()
 	p.wire.close()
 	return err

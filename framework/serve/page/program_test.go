@@ -95,6 +95,31 @@ func TestProgramOfContext(t *testing.T) {
 	}
 }
 
+// TestProgramEndsInOrder: Close asks a program to end before the context of Command ends.
+func TestProgramEndsInOrder(t *testing.T) {
+	t.Parallel()
+	o, _ := programs(t, nil)
+	start := o.Command
+	var running *exec.Cmd
+	o.Command = func(ctx context.Context) (*exec.Cmd, error) {
+		cmd, err := start(ctx)
+		running = cmd
+		return cmd, err
+	}
+	p, err := page.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := shows(t, p)
+	b.ask(http.MethodGet, "/api/offers", "", nil)
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if !running.ProcessState.Success() {
+		t.Errorf("the program ended with %v", running.ProcessState)
+	}
+}
+
 // TestConnectionDuringTheEnd: while a lost program ends slowly, a new connection is made. Its state
 // stays.
 func TestConnectionDuringTheEnd(t *testing.T) {

@@ -158,7 +158,7 @@ func (p *Page) target(s *session) (client.Target, error) {
 	case p.options.Host != nil:
 		return client.InMemory(p.options.Host), nil
 	case p.options.Command != nil:
-		cmd, err := p.options.Command(p.life)
+		cmd, err := p.options.Command(p.programs)
 		if err != nil {
 			return nil, err
 		}
