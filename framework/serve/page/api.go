@@ -23,6 +23,7 @@ const (
 	maxListed   = 500      // frames in one answer
 	heartbeat   = 15 * time.Second
 	apiPatience = 60 * time.Second // for a request that asks the server
+	serverWait  = 5 * time.Second  // how long GET /api/server waits for the connection
 )
 
 // routes returns the handler for all addresses of the page. own reports that the page has a
@@ -162,12 +163,26 @@ type about struct {
 	OS     string   `json:"os"`              // operating system, for the paths of a client's files on this machine
 }
 
+// getServer describes the server. If there is no connection, it makes one and waits for it for
+// serverWait. A connection that is made later comes as an event.
 func (p *Page) getServer(w http.ResponseWriter, r *http.Request) error {
 	p.mu.Lock()
 	resting := p.session == nil && (p.state.Name == stateIdle || p.state.Name == stateLost)
 	p.mu.Unlock()
 	if resting {
-		_, _ = p.connected(r.Context()) // its error is the state
+		made := make(chan struct{})
+		p.spawn(func() {
+			defer close(made)
+			_, _ = p.connected(p.life) // its error is the state
+		})
+		timer := time.NewTimer(serverWait)
+		defer timer.Stop()
+		select {
+		case <-made:
+		case <-timer.C:
+		case <-r.Context().Done():
+		case <-p.life.Done():
+		}
 	}
 	number := p.events.number() // later changes come as events
 	a := p.about()

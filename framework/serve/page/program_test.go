@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -117,6 +118,24 @@ func TestProgramEndsInOrder(t *testing.T) {
 	}
 	if !running.ProcessState.Success() {
 		t.Errorf("the program ended with %v", running.ProcessState)
+	}
+}
+
+// TestSlowProgram: while Command builds the program, the page is answered. Close ends the build.
+func TestSlowProgram(t *testing.T) {
+	t.Parallel()
+	b := opened(t, page.Options{Command: func(ctx context.Context) (*exec.Cmd, error) {
+		build := time.NewTimer(20 * time.Second)
+		defer build.Stop()
+		select {
+		case <-build.C:
+			return nil, errors.New("not closed")
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}})
+	if name := b.state(); name != "connecting" {
+		t.Errorf("state %s, want connecting", name)
 	}
 }
 
