@@ -486,7 +486,8 @@ func TestFaultOfAList(t *testing.T) {
 	}
 }
 
-// TestFaultBesideASecret: faults are at their fields, also if the call has a secret.
+// TestFaultBesideASecret: faults are at their fields, also if the call has a secret. A change of the
+// secret removes them.
 func TestFaultBesideASecret(t *testing.T) {
 	type in struct {
 		Door     string `json:"door" validate:"min=3"`
@@ -500,6 +501,10 @@ func TestFaultBesideASecret(t *testing.T) {
 	b.click("[data-call]", "Call")
 	b.sees(".teach", "/door")
 	b.until(func() bool { return b.eval("document.querySelector('#f_door').getAttribute('aria-invalid')") == "true" }, func() string { return b.text(".side") })
+	b.fill("#f_password", "open sesame")
+	b.until(func() bool {
+		return b.eval("String(document.querySelector('#f_door').getAttribute('aria-invalid'))") != "true"
+	}, func() string { return b.text(".side") })
 }
 
 // TestDoubleClick: a double click does not confirm the question of its own first press.

@@ -96,7 +96,9 @@ function Screen({ kind, offer, given }) {
   const current = mine.find(c => c.id === chosen) ?? mine[0];
   const questions = s.questions.filter(q => q.call && q.call === current?.id);
   const complete = useCompletion(kind === 'prompts' ? { prompt: offer.name } : null, value);
-  const faults = typing.length ? typing : current && current.phase !== 'sent' && write(sets.withoutSecrets(current.arguments)) === write(sets.withoutSecrets(value)) ? faultsOfCall(s, current) : [];
+  const sent = useRef({}); // the last call and its arguments, with the secrets that are masked in current
+  const same = current && (sent.current.id === current.id ? sent.current.args : write(current.arguments)) === write(value);
+  const faults = typing.length ? typing : same && current.phase !== 'sent' ? faultsOfCall(s, current) : [];
   const shape = get(offer.listed, 'outputSchema');
   const easy = !mayDestroy(offer) || kind === 'prompts' || mine.length >= 2;
 
@@ -110,7 +112,9 @@ function Screen({ kind, offer, given }) {
     if (!easy && !armed) return setArmed(true);
     setArmed(false);
     try {
-      setChosen(await call(method, offer.name, write(args), task && asTask ? { task: true } : {}));
+      const body = write(args), id = await call(method, offer.name, body, task && asTask ? { task: true } : {});
+      sent.current = { id, args: body };
+      setChosen(id);
     } catch (e) { toast(e.message); }
   };
   const tryThis = args => {
