@@ -69,10 +69,10 @@ export const readOffers = oneAtATime(async () => {
   }
 });
 
-// readFrames reads the new frames. Over HTTP a frame gets its status later: the reading begins with the
-// first of the last 50 frames that has none.
+// readFrames reads the new frames. Over HTTP a request gets its status later: the reading begins with the
+// first of the last 50 frames that waits for one. An answer to the server gets none.
 async function readFrames(from) {
-  const open = store.about?.carrier === 'HTTP' ? store.frames.slice(-50).find(f => f.sent && !f.http) : undefined;
+  const open = store.about?.carrier === 'HTTP' ? store.frames.slice(-50).find(f => f.sent && !f.http && ['request', 'notification'].includes(f.kind)) : undefined;
   const after = from ?? (open ? open.n - 1 : store.frames.at(-1)?.n ?? 0);
   const found = await getJSON('frames?after=' + after).catch(() => []);
   if (found.length) change({ frames: [...store.frames.filter(f => f.n <= after), ...found].slice(-10000) });

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve/page"
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/transport/nethttp"
 )
 
@@ -60,6 +61,32 @@ func TestStatusOnWire(t *testing.T) {
 	b.sees(".axis", "result of tools/call")
 	requests := `[...document.querySelectorAll('.say.l')].filter(e => e.innerText.includes('tools/call')).map(e => e.innerText.includes('HTTP 200')).join()`
 	b.until(func() bool { return b.eval(requests) == "true" }, func() string { return "a request has no status:\n" + b.text(".axis") })
+}
+
+// TestAnswerOnWire: an answer to the server gets no HTTP status, and the page does not wait for one.
+func TestAnswerOnWire(t *testing.T) {
+	b := newTab(t)
+	o := elsewhere(t)
+	o.Revision = protocol.Rev20251125
+	b.open(serve(t, o))
+	b.click(".cat a", "order")
+	b.fill("#f_item", "tea")
+	b.click("[data-call]", "Call")
+	b.click(".asks .opt", "yes")
+	b.click(".asks .go button", "Answer")
+	b.sees(".stat", "Result")
+	b.click(".rail a", "picture")
+	last := `performance.getEntriesByType('resource').filter(e => e.name.includes('frames?')).at(-1).name`
+	var read []string
+	for range 3 {
+		b.click("[data-call]", "Call")
+		b.sees(".stat", "Result")
+		time.Sleep(300 * time.Millisecond) // the page reads the frames
+		read = append(read, b.eval(last))
+	}
+	if read[0] == read[2] {
+		t.Errorf("the same frames are read again and again: %s", read)
+	}
 }
 
 // TestNoKeyBehindLogin: a page behind the login of a program explains why it gives no key.
