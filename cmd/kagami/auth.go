@@ -160,11 +160,12 @@ func (f *loginFlags) complete(ctx context.Context, server, account string, given
 	if !given("client-id") && !given("client-document") {
 		f.ClientID, f.Document = saved.ClientID, saved.Document
 	}
-	if !given("client-secret-env") && f.ClientID == saved.ClientID {
-		f.ClientSecret = saved.ClientSecret
-	}
 	if !given("client-issuer") && f.ClientID == saved.ClientID {
 		f.ClientIssuer = saved.ClientIssuer
+	}
+	// The secret is for the authorization server that it was given for, and for no other.
+	if !given("client-secret-env") && f.ClientID == saved.ClientID && f.ClientIssuer == saved.ClientIssuer {
+		f.ClientSecret = saved.ClientSecret
 	}
 	if !given("callback-host") && saved.Host != "" {
 		f.Host = saved.Host

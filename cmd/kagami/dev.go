@@ -22,6 +22,8 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve/surface/contract"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/transport"
+	"github.com/kagami-mcp/kagami/transport/stdio"
 )
 
 func (a *cli) devCommand() *cobra.Command {
@@ -242,7 +244,9 @@ func (d *developer) check(ctx context.Context, binary string) (*contract.Lock, e
 	program := exec.Command(binary) //nolint:noctx // the client ends the process
 	log := &serverLog{keep: keptReport}
 	program.Stderr = log
-	c, err := client.Connect(ctx, client.Command(program), client.Name("kagami dev", version()))
+	// Unlike client.Command, this starts the program once, so that a server that fails reports it once.
+	once := client.Over(func(ctx context.Context) (transport.Conn, error) { return stdio.Dial(ctx, program) })
+	c, err := client.Connect(ctx, once, client.Name("kagami dev", version()))
 	if report := log.unseen(); err != nil && report != "" {
 		return nil, fmt.Errorf("the server does not start:%s", report)
 	} else if err != nil {

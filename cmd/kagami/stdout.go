@@ -18,14 +18,20 @@ const (
 // started returns a program as a server. It reports lines on the program's stdout that are not
 // messages, because banners and logs on stdout often stop other clients from using a server. The
 // client itself must ignore them.
-func (a *cli) started(program *exec.Cmd) client.Target { return a.heard(program, a.say) }
+//
+// If again is false, Connect cannot start the program a second time: a server that was built here
+// does not end at the probe, and would report its fault twice.
+func (a *cli) started(program *exec.Cmd, again bool) client.Target {
+	return a.heard(program, again, a.say)
+}
 
-// heard is like started, but reports with tell. Connect may start the program a second time, which
-// an exec.Cmd does not allow.
-func (*cli) heard(program *exec.Cmd, tell func(format string, args ...any)) client.Target {
+// heard is like started, but reports with tell. An exec.Cmd starts only once, so it is reset for a
+// second start.
+func (*cli) heard(program *exec.Cmd, again bool, tell func(format string, args ...any)) client.Target {
 	unstarted, started := *program, false
+	monitor := &stdoutMonitor{tell: tell} // of both processes, so that their lines are counted together
 	return client.Over(func(ctx context.Context) (transport.Conn, error) {
-		if started {
+		if started && again {
 			*program = unstarted
 		}
 		started = true
@@ -33,7 +39,8 @@ func (*cli) heard(program *exec.Cmd, tell func(format string, args ...any)) clie
 		if err != nil {
 			return nil, err
 		}
-		return &stdoutMonitor{Conn: conn, tell: tell}, nil
+		monitor.Conn = conn // the connection before is closed
+		return monitor, nil
 	})
 }
 

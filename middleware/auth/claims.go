@@ -31,7 +31,7 @@ func (c claims) principal() (*transport.Principal, error) {
 // §2.2). Otherwise all such users would be the same client.
 func (c claims) subject() string {
 	if c["sub"] == nil || c["sub"] == "" {
-		if c["username"] != nil || c["preferred_username"] != nil {
+		if names := func(claim string) bool { return c[claim] != nil && c[claim] != "" }; names("username") || names("preferred_username") {
 			return ""
 		}
 		return c.text("client_id")

@@ -220,30 +220,35 @@ func (k *rotating) turn(ctx context.Context, now time.Time) ([]Key, error) {
 	return k.open(kept)
 }
 
-// grow adds the keys that are due, and returns their IDs. If a clock that was ahead has made keys
-// for later only, it adds one for now.
+// grow adds the keys that are due, and returns their IDs. Keys that a clock that was ahead has made
+// for later count only from then on.
 func (k *rotating) grow(r *ring, now time.Time) (fresh []string, err error) {
 	for {
-		last, signs := now, false
-		for _, key := range r.Keys {
-			signs = signs || !now.Before(key.NotBefore) && now.Before(key.NotAfter)
-			if key.NotAfter.After(last) {
-				last = key.NotAfter
-			}
-		}
-		switch {
-		case !signs:
-			last = now
-		case last.Sub(now) > min(publishedBefore, k.every/2):
+		end := covered(r, now)
+		if end.Sub(now) > min(publishedBefore, k.every/2) {
 			return fresh, nil
 		}
-		key, err := k.make(last)
+		key, err := k.make(end)
 		if err != nil {
 			return nil, err
 		}
 		r.Keys = append(r.Keys, key)
 		fresh = append(fresh, key.ID)
 	}
+}
+
+// covered returns until when there is a key that signs, from now on and without a gap.
+func covered(r *ring, now time.Time) time.Time {
+	end := now
+	for again := true; again; {
+		again = false
+		for _, key := range r.Keys {
+			if !end.Before(key.NotBefore) && end.Before(key.NotAfter) {
+				end, again = key.NotAfter, true
+			}
+		}
+	}
+	return end
 }
 
 func (k *rotating) make(from time.Time) (ringKey, error) {

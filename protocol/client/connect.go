@@ -77,7 +77,8 @@ func connect(ctx context.Context, dial dialer, settings config) (_ *Client, lost
 		case ended != nil && errors.Is(err, io.ErrUnexpectedEOF): // ended shows how the process has ended
 			err = fmt.Errorf("%w (%w)", err, ended)
 		}
-		lost = c.http == nil && errors.Is(err, io.ErrUnexpectedEOF)
+		_, answered := errors.AsType[*interruptedError](err)
+		lost = c.http == nil && !answered && errors.Is(err, io.ErrUnexpectedEOF)
 		return nil, lost, fmt.Errorf("client: connecting: %w", err)
 	}
 	return c, false, nil

@@ -63,13 +63,14 @@ func listing(kind protocol.ListKind) func(*string) protocol.Params {
 
 // pages requests one page after another. An absent cursor is the end; "" is a cursor like any other
 // (2026-07-28 server/utilities/pagination). Some servers write "" for no cursor, and read it as
-// none. They answer "" with the first page again, and with "". That is the end, too.
+// none. They answer "" with the first page again, and with the cursor of the first page. That is the
+// end, too.
 func pages[R protocol.Result, T any](
 	ctx context.Context, c *Client, params func(cursor *string) protocol.Params, page func(R) ([]T, *string),
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		var cursor *string
+		var cursor, first *string // first is the cursor of the first page
 		var seen circle
 		for range maxPages {
 			r, err := ask[R](ctx, c, params(cursor), how{})
@@ -78,7 +79,9 @@ func pages[R protocol.Result, T any](
 				return
 			}
 			items, next := page(r)
-			if cursor != nil && *cursor == "" && next != nil && *next == "" {
+			if cursor == nil {
+				first = next
+			} else if *cursor == "" && next != nil && *next == *first {
 				return
 			}
 			for _, item := range items {

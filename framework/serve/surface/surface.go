@@ -127,7 +127,7 @@ const mostBytes = 64 << 20
 func Entries(ctx context.Context, c *client.Client, method, member string) ([]json.RawMessage, error) {
 	var entries []json.RawMessage
 	var params json.RawMessage
-	seen, size := map[string]bool{}, 0
+	seen, size, first := map[string]bool{}, 0, ""
 	for range mostPages {
 		result, err := c.Request(ctx, method, params)
 		if err != nil {
@@ -137,7 +137,9 @@ func Entries(ctx context.Context, c *client.Client, method, member string) ([]js
 			return nil, fmt.Errorf("%s has more than %d MiB", method, mostBytes>>20)
 		}
 		cursor, more := jsontext.Member(result, "nextCursor")
-		if string(cursor) == `""` && string(params) == `{"cursor":""}` {
+		if params == nil {
+			first = string(cursor)
+		} else if string(params) == `{"cursor":""}` && more && string(cursor) == first {
 			return entries, nil // the server writes "" for no cursor, and has sent the first page again
 		}
 		list, _ := jsontext.Member(result, member)

@@ -401,7 +401,14 @@ func (s *site) identityOf(ctx context.Context, w *web, l *live) (identity, error
 			id.Credentials = creds
 		}
 	case ByRegistration:
+		var kept registration
+		if _, err := load(ctx, s.flow.config.store, Key{Kind: Registration, Issuer: l.Issuer.Issuer, Profile: s.flow.config.profile}, &kept); err != nil {
+			return id, err
+		}
 		id.Secret, id.Method = l.Secret, l.Method
+		if kept.ClientID == l.ClientID { // its secret may be newer, or the grant may be of a version that did not keep it
+			id.Secret, id.Method = kept.Secret, kept.Method
+		}
 	}
 	return id, nil
 }

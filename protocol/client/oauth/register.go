@@ -74,6 +74,7 @@ func (w *web) unknown(m *issuerMetadata) error {
 	for _, creds := range w.flow.config.credentials {
 		if creds.Issuer != "" && creds.Issuer != m.Issuer {
 			e.Err = fmt.Errorf("%w: they are for %s", ErrForeign, creds.Issuer)
+			e.Hint = "The server names " + m.Issuer + ". If you have registered the client there, give exactly this issuer with the credentials. Otherwise do not trust the server."
 		}
 	}
 	return e

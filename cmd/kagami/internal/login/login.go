@@ -137,7 +137,7 @@ func ForgetAll(ctx context.Context, store oauth.Store, account string) error {
 func (s Settings) Options() []oauth.Option {
 	opts := []oauth.Option{oauth.Register(oauth.Metadata{Name: "Kagami", SoftwareID: "kagami"})}
 	if s.ClientID != "" {
-		opts = append(opts, oauth.Registered(oauth.Credentials{Issuer: s.ClientIssuer, ID: s.ClientID, Secret: s.ClientSecret}))
+		opts = append(opts, oauth.Registered(oauth.Credentials{Issuer: s.ClientIssuer, ID: s.ClientID, Secret: s.ClientSecret}), oauth.NoRegistration())
 	}
 	if s.Document != "" {
 		opts = append(opts, oauth.Document(s.Document, nil))
