@@ -61,10 +61,15 @@ func listing(kind protocol.ListKind) func(*string) protocol.Params {
 	return func(cursor *string) protocol.Params { return &protocol.ListParams{Kind: kind, Cursor: cursor} }
 }
 
+// beginsAgain reports whether the page with the cursor next is the first page once more. Some servers
+// write "" for no cursor, and read it as none. They answer "" with the first page again, and with its
+// cursor.
+func beginsAgain(cursor, first, next *string) bool {
+	return cursor != nil && *cursor == "" && next != nil && *next == *first
+}
+
 // pages requests one page after another. An absent cursor is the end; "" is a cursor like any other
-// (2026-07-28 server/utilities/pagination). Some servers write "" for no cursor, and read it as
-// none. They answer "" with the first page again, and with the cursor of the first page. That is the
-// end, too.
+// (2026-07-28 server/utilities/pagination), unless the list then begins again.
 func pages[R protocol.Result, T any](
 	ctx context.Context, c *Client, params func(cursor *string) protocol.Params, page func(R) ([]T, *string),
 ) iter.Seq2[T, error] {
@@ -81,7 +86,8 @@ func pages[R protocol.Result, T any](
 			items, next := page(r)
 			if cursor == nil {
 				first = next
-			} else if *cursor == "" && next != nil && *next == *first {
+			}
+			if beginsAgain(cursor, first, next) {
 				return
 			}
 			for _, item := range items {

@@ -40,7 +40,7 @@ func (c *Config) Serve(ctx context.Context, addr string, host transport.Host, bu
 	}
 	l, err := c.listen(ctx, addr)
 	if err != nil && ctx.Err() != nil { // it was looking up a name
-		return nil
+		return nil //nolint:nilerr // a server that is stopped has no error
 	}
 	if err != nil {
 		return err
