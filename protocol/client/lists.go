@@ -61,13 +61,6 @@ func listing(kind protocol.ListKind) func(*string) protocol.Params {
 	return func(cursor *string) protocol.Params { return &protocol.ListParams{Kind: kind, Cursor: cursor} }
 }
 
-// beginsAgain reports whether the page with the cursor next is the first page once more. Some servers
-// write "" for no cursor, and read it as none. They answer "" with the first page again, and with its
-// cursor.
-func beginsAgain(cursor, first, next *string) bool {
-	return cursor != nil && *cursor == "" && next != nil && *next == *first
-}
-
 // pages requests one page after another. An absent cursor is the end; "" is a cursor like any other
 // (2026-07-28 server/utilities/pagination), unless the list then begins again.
 func pages[R protocol.Result, T any](
@@ -75,7 +68,7 @@ func pages[R protocol.Result, T any](
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		var cursor, first *string // first is the cursor of the first page
+		var cursor *string
 		var seen circle
 		for range maxPages {
 			r, err := ask[R](ctx, c, params(cursor), how{})
@@ -84,18 +77,11 @@ func pages[R protocol.Result, T any](
 				return
 			}
 			items, next := page(r)
-			if cursor == nil {
-				first = next
-			}
-			if beginsAgain(cursor, first, next) {
+			if seen.begins(cursor, next) {
 				return
 			}
-			for _, item := range items {
-				if !yield(item, nil) {
-					return
-				}
-			}
-			if next == nil {
+			wanted := func(item T) bool { return yield(item, nil) }
+			if !all(items, wanted) || next == nil {
 				return
 			}
 			if seen.closes(*next) {
@@ -108,11 +94,33 @@ func pages[R protocol.Result, T any](
 	}
 }
 
+// all calls f with each item until f returns false.
+func all[T any](items []T, f func(T) bool) bool {
+	for _, item := range items {
+		if !f(item) {
+			return false
+		}
+	}
+	return true
+}
+
 // circle detects cursors that repeat. It remembers one cursor, and replaces it each time the number
 // of cursors has doubled. A cycle of any length therefore returns to the remembered cursor.
 type circle struct {
-	n    int
-	mark *string
+	first *string // cursor of the first page
+	n     int
+	mark  *string
+}
+
+// begins reports whether the page with the cursor next, which was requested with cursor, is the first
+// page once more. Some servers write "" for no cursor, and read it as none. They answer "" with the
+// first page again, and with its cursor.
+func (c *circle) begins(cursor, next *string) bool {
+	if cursor == nil {
+		c.first = next
+		return false
+	}
+	return *cursor == "" && next != nil && *next == *c.first
 }
 
 // closes reports whether cursor has come before, and remembers it.
