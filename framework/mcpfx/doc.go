@@ -45,9 +45,9 @@
 //		mcpfx.Module("shop", "1.4.0", mcpfx.Mounted()),
 //	)
 //
-// fx logs to the logger of the graph, or else to stderr, and therefore never to stdout. Its steps have level debug. If it
-// cannot start or stop, it logs an error. Every fault of a *framework.BuildError has its own entry.
-// An fx.WithLogger after Module replaces this logging.
+// fx logs to the logger of the graph, or else to stderr, and therefore never to stdout. Its steps
+// have level debug. If it cannot start or stop, it logs an error. Every fault of a
+// *framework.BuildError has its own entry. An fx.WithLogger after Module replaces this logging.
 //
 // # What the package does not do
 //

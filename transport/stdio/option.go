@@ -97,9 +97,9 @@ func MaxConcurrent(n int) Option {
 }
 
 // Grace sets how long accepted exchanges may go on after the input or ctx has ended. The default is
-// the host's (see [transport.Services]), or else 5 s. Then their contexts are cancelled. For Dial it sets how long each step of ending the process
-// may take; the default is 2 s. With zero or less, the contexts are cancelled, and the process is
-// killed, at once.
+// the host's (see [transport.Services]), or else 5 s. Then their contexts are cancelled. For Dial
+// it sets how long each step of ending the process may take; the default is 2 s. With zero or less,
+// the contexts are cancelled, and the process is killed, at once.
 func Grace(d time.Duration) Option {
 	return optionFunc(func(c *config) { c.grace = max(d, 0) })
 }
