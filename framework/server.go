@@ -63,8 +63,7 @@ type Server struct {
 	carrying sync.Mutex    // held while Serve runs transports, and while Shutdown runs OnStop
 
 	stopping sync.Once
-	stopErr  error       // written under stopping
-	over     atomic.Bool // the OnStop functions have run
+	stopErr  error // written under stopping
 }
 
 var _ transport.Server = (*Server)(nil)
@@ -316,7 +315,8 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 //
 // If calls had to be cancelled, or OnStart functions still run, Shutdown returns ctx's error, joined
 // with any errors from OnStop. If Serve waits for these OnStart functions, Serve runs OnStop after
-// them. Later calls return only the errors from OnStop.
+// them. Later calls wait, until their ctx ends, for handlers that were left behind, and return the
+// errors from OnStop again.
 //
 // A handler that calls Shutdown waits for its own call until ctx ends. Call Shutdown in a new
 // goroutine with its own context instead. In an OnStart or OnStop function, Shutdown returns an
@@ -329,9 +329,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return errOwnEnd
 	}
 	s.quitting.Do(func() { close(s.quit) })
-	if s.over.Load() { // handlers that were left behind are not waited for again
-		return s.stopErr
-	}
 	err := s.engine.Shutdown(ctx)
 	late := s.awaitStart(ctx)
 	if late == nil {
@@ -352,7 +349,6 @@ func (s *Server) stop(ctx context.Context) error {
 				s.stopErr = errors.Join(s.stopErr, fmt.Errorf("stopping: %w", err))
 			}
 		}
-		s.over.Store(true)
 	})
 	return s.stopErr
 }
