@@ -32,9 +32,9 @@ var narrowings = map[string]binding.Narrowing{
 //     than 16 KiB. Below that depth they are objects of any shape.
 //   - The variants of OneOf, and other alternatives, become one schema. Objects have the members of
 //     all variants, with a sentence that says when to use each. Alternatives of different types
-//     become text if one of them is text or has no type, or if texts are converted: for Go types,
-//     unless [WithoutRepair] is set. Otherwise they have the type of the first one. Whole and other
-//     numbers together are numbers.
+//     become text if one of them is text or has no type. So do the members of variants of Go types,
+//     because texts are converted, unless [WithoutRepair] is set. Otherwise they have the type of
+//     the first one. Whole and other numbers together are numbers.
 //   - An optional member is not listed as nullable. An exclusive bound of a number that is not an
 //     integer becomes a sentence of the description.
 //

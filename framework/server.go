@@ -129,6 +129,9 @@ func (s *Server) start(ctx, life context.Context) error {
 	if s.startErr != nil || s.started.Load() {
 		return s.startErr
 	}
+	if s.stopped() { // during the last function of OnStart, or while the store could not be reached
+		return errStopped
+	}
 	if err := s.engine.Start(life); err != nil { // if the store cannot be reached, the next frame tries again
 		return fmt.Errorf("starting: %w", err)
 	}
@@ -166,6 +169,9 @@ func (s *Server) turn(ctx context.Context) error {
 
 // awaitStart waits until no OnStart function runs. It returns an error if ctx ends before.
 func (s *Server) awaitStart(ctx context.Context) error {
+	if s.started.Load() { // the lock may be held, but not by OnStart functions
+		return nil
+	}
 	err := s.turn(ctx)
 	if err == nil {
 		<-s.starting
@@ -234,8 +240,11 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 	switch {
 	case err == nil:
 		err = s.carry(ctx, transports)
-	case errors.Is(err, errStopped), ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
-		err = nil // the server was stopped while it started
+	case errors.Is(err, errStopped) && s.stopped():
+		err = nil
+	case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
+		s.cfg.logger.Warn("the server was stopped while it started", zap.Error(err))
+		err = nil
 	}
 	s.drain(ctx)
 	s.carrying.Unlock()
@@ -315,8 +324,8 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 //
 // If calls had to be cancelled, or OnStart functions still run, Shutdown returns ctx's error, joined
 // with any errors from OnStop. If Serve waits for these OnStart functions, Serve runs OnStop after
-// them. Later calls wait, until their ctx ends, for handlers that were left behind, and return the
-// errors from OnStop again.
+// them. Later calls wait again for handlers that were left behind. If these still run two seconds
+// after ctx has ended, they return ctx's error, too, joined with the errors from OnStop.
 //
 // A handler that calls Shutdown waits for its own call until ctx ends. Call Shutdown in a new
 // goroutine with its own context instead. In an OnStart or OnStop function, Shutdown returns an

@@ -62,8 +62,8 @@ func program(app *framework.App, args []string, opts []Option) int {
 //
 // The opener of a store closes it. Run closes the store of --store. The program closes the store of
 // [framework.WithStore] after Run has returned; under Main, which does not return, it does so in
-// App.OnStop. With --store the app keeps the closed store, so use another app for another Run. With
-// --inspect and --version the app's store is not used.
+// App.OnStop. With --store the app keeps the closed store, and with --inspect and --version it loses
+// its store, so use another app for another Run.
 //
 // With --inspect=json, the report of a faulty app is also written to stdout as JSON (see
 // [framework.BuildError.MarshalJSON]).

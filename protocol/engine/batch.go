@@ -138,8 +138,9 @@ func (b *batch) Plan() transport.Plan {
 	for _, x := range b.members {
 		p.Answered = p.Answered || x.Plan().Answered
 	}
-	d := b.conn.current().dialect
-	p.Resumable, p.Polls = d.Resumable(), d.PollStreams()
+	if d := b.conn.dialect(); d != nil { // initialize may have failed since
+		p.Resumable, p.Polls = d.Resumable(), d.PollStreams()
+	}
 	return p
 }
 

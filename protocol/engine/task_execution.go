@@ -26,7 +26,7 @@ import (
 // The goroutine of the task makes one for each run, and drops it when the run has ended. The
 // handler's goroutines may keep it: over and Record.Runs then make its effects and notifications
 // fail. reporting is taken before job.telling and job.mu, and is held during the Send, as in
-// exchange.
+// exchange. keeping is taken before job.telling and job.mu, too, and never together with reporting.
 type execution struct {
 	*job
 	cancel context.CancelCauseFunc // of the context of the run

@@ -231,9 +231,10 @@ func (j *job) own() error {
 // changed concurrently, change starts again. It returns the error of decide, of task.Next or of the
 // store.
 //
-// It must be called without a lock: decide, the store and the publication take their own. decide
-// may be called several times, with a new record each time, and must have no effects. With a nil
-// error, the change is stored and published, and a task that has ended has no job any more.
+// It must be called without a lock but execution.keeping: decide, the store and the publication
+// take their own. decide may be called several times, with a new record each time, and must have no
+// effects. With a nil error, the change is stored and published, and a task that has ended has no
+// job any more.
 func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record) (task.Event, error)) (task.Record, error) {
 	j := e.job(id)
 	for {
@@ -426,7 +427,8 @@ func (j *job) apply(ctx context.Context, runs int, event task.Event) error {
 // waits that long, not the effects and progress of a running task.
 //
 // event is called for each attempt. If it returns the zero Event, nothing is written, and the error
-// is errAsked. change may block for as long as the store is unavailable, so no lock may be held. It
+// is errAsked. change may block for as long as the store is unavailable, so no lock but
+// execution.keeping may be held. It
 // returns early if the job's context ends.
 func (j *job) change(ctx context.Context, runs int, event func(*task.Record) task.Event) error {
 	ctx = context.WithoutCancel(ctx)

@@ -156,6 +156,7 @@ func TestHooksAfterManyRepairs(t *testing.T) {
 	items := `:["10"` + strings.Repeat(`,"10"`, 70) + `]`
 	for last, good := range map[string]bool{
 		`}`: true, `,"five":"10"}`: true, `,"five":"7"}`: false, `,"level":"20"}`: true, `,"level":"30"}`: false, `,"files":["123456"]}`: true,
+		`,"pair":{"n":"5","name":"ok"}}`: true, `,"pair":"{\"n\":\"5\",\"name\":\"ok\"}"}`: true, `,"ids":["5","0"]}`: false, `,"ids":["5","6"]}`: true,
 	} {
 		for _, list := range []string{"many", "plain"} {
 			if _, _, err := decodeTo[hAll](t, `{"`+list+`"`+items+last); (err == nil) != good {

@@ -173,7 +173,7 @@ func (p *Page) getServer(w http.ResponseWriter, r *http.Request) error {
 		made := make(chan struct{})
 		p.spawn(func() {
 			defer close(made)
-			_, _ = p.connected(p.life) // its error is the state
+			_, _ = p.connected(r.Context()) // its values only; its error is the state
 		})
 		timer := time.NewTimer(serverWait)
 		defer timer.Stop()

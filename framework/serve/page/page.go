@@ -23,7 +23,7 @@ import (
 // Options selects the server that a page shows. Exactly one of Host, Command and URL must be set.
 type Options struct {
 	Host    transport.Host                               // a server in this process
-	Command func(ctx context.Context) (*exec.Cmd, error) // returns a program that was not started; called for each connection. Its context ends with the page, after the program
+	Command func(ctx context.Context) (*exec.Cmd, error) // returns a program that was not started; called for each connection. Its context ends with the page; a program that is connected ends before that
 	URL     string                                       // address of a server over HTTP
 
 	Header    http.Header       // sent with each request to URL; never shown

@@ -42,7 +42,7 @@ type decoder struct {
 	doubt    bool      // validator must judge the whole value
 	repairs  int       // how many values were repaired
 	repaired []string  // pointers of the first of them; together they have repairedSize bytes
-	inBase64 []int     // indexes of those that are base64, which contains no JSON
+	inBase64 []int     // ascending indexes of those that are base64, which contains no JSON
 	panicked error     // the first *report.Panic of the program's methods; nil: none
 	texts    texts
 
@@ -121,11 +121,17 @@ func (d *decoder) full() bool { return len(d.found)+len(d.broken) >= d.most || d
 // noteRepair records that the value at the current path was repaired.
 func (d *decoder) noteRepair() {
 	d.repairs++
-	if len(d.repaired) < maxRepaired && d.repairedSize < maxPaths {
+	if d.repairedSize < maxPaths {
 		path := pointerOf(d.path)
 		d.repaired = append(d.repaired, path)
 		d.repairedSize += len(path)
 	}
+}
+
+// listed returns the pointers for a Report.
+func (d *decoder) listed() []string {
+	n := min(len(d.repaired), maxRepaired)
+	return d.repaired[:n:n]
 }
 
 func (d *decoder) enter(name string) { d.path = append(d.path, step{name: name, member: true}) }
@@ -197,7 +203,7 @@ func (d *decoder) meant(n Node, raw []byte, repairs int) []byte {
 	around := len(pointerOf(d.path))
 	var paths []string
 	for i := min(repairs, len(d.repaired)); i < len(d.repaired); i++ {
-		if !slices.Contains(d.inBase64, i) {
+		if _, is := slices.BinarySearch(d.inBase64, i); !is { // there may be thousands
 			paths = append(paths, d.repaired[i][around:])
 		}
 	}

@@ -196,13 +196,13 @@ func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Repo
 	defer d.release()
 	err := p.pass(ctx, d, raw, into)
 	if err == nil {
-		return Report{Repaired: d.repaired}, nil, nil
+		return Report{Repaired: d.listed()}, nil, nil
 	}
 	if d.mendable && !d.hopeless && !p.opts.NoRepair {
 		second := p.decoder(true, raw)
 		defer second.release()
 		if p.pass(ctx, second, raw, into) == nil {
-			return Report{Repaired: second.repaired}, nil, nil
+			return Report{Repaired: second.listed()}, nil, nil
 		}
 	}
 	into.SetZero()

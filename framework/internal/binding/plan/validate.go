@@ -145,8 +145,8 @@ func (p *Plan) fileFailure(ctx context.Context, d *decoder, raw []byte, l locato
 	if other, _, between := f.Between(name); between && isAt(d.found, jsontext.Pointer(parent, other.Name)) {
 		return // there is nothing to compare with
 	}
-	if f.Key == nil && slices.ContainsFunc(d.found, func(g Finding) bool {
-		return g.Key == nil && (g.Path == path || strings.HasPrefix(g.Rule, "excluded_") && strings.HasPrefix(path, g.Path+"/"))
+	if slices.ContainsFunc(d.found, func(g Finding) bool {
+		return g.Key == nil && (f.Key == nil && g.Path == path || strings.HasPrefix(g.Rule, "excluded_") && strings.HasPrefix(path, g.Path+"/"))
 	}) {
 		return // a rule about its presence is there already, or about the value around it
 	}

@@ -305,7 +305,8 @@ func (c *Compiler) lintGiven(r Rule, owner reflect.Type, names []string) bool {
 // zeroDefault reports whether text is the zero of t. The text forms of types that have their own are not read.
 func zeroDefault(t reflect.Type, text string) bool {
 	kind := t.Kind()
-	if kind >= reflect.Int && kind <= reflect.Float64 { // a duration is one of these
+	p := reflect.PointerTo(t)
+	if kind >= reflect.Int && kind <= reflect.Float64 && !p.Implements(gotype.TextReader) && !p.Implements(gotype.JSONReader) { // a duration is one of these
 		return strings.Trim(text, "+-0.hmsnuµ") == ""
 	}
 	return kind != reflect.Pointer && slices.Contains([]string{"", "0", "0s", "false"}, text)

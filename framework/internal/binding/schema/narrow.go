@@ -19,7 +19,7 @@ type Narrowing struct {
 	Nulls      bool // lists of types, and null, which an optional member has by being left out
 	Exclusives bool // exclusive bounds and propertyNames
 	Shapeless  bool // objects without properties, and arrays without items
-	Texts      bool // texts are converted, so that alternatives of several types become text
+	Texts      bool // texts are converted, so that members of several types become text
 }
 
 // Schema narrows the schema of arguments.
@@ -52,7 +52,7 @@ func (n Narrowing) narrow(k Keywords) Keywords {
 		k = withoutNull(k)
 	}
 	if n.Unions {
-		k = n.asOne(n.asOne(k, "anyOf"), "oneOf")
+		k = n.asOne(n.asOne(k, "anyOf", false), "oneOf", false) // hooks and tags have written these, and refuse texts
 	}
 	if n.Exclusives {
 		k = withoutExclusives(k)

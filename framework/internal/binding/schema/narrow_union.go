@@ -12,7 +12,8 @@ import (
 
 // asOne writes the alternatives under a keyword as one schema. A schema of objects gets the members of all
 // alternatives. A schema that has a type keeps it. Otherwise the schema gets their common type.
-func (n Narrowing) asOne(k Keywords, name string) Keywords {
+// texts reports whether texts are converted.
+func (n Narrowing) asOne(k Keywords, name string, texts bool) Keywords {
 	raw, has := k.Get(name)
 	if !has {
 		return k
@@ -29,7 +30,7 @@ func (n Narrowing) asOne(k Keywords, name string) Keywords {
 	}
 	k.Drop(name)
 	if !k.Has("type") {
-		k.SetText("type", n.commonType(options))
+		k.SetText("type", commonType(options, texts))
 	}
 	if items, has := options[0].Get("items"); has && k.Text("type") == "array" && !k.Has("items") {
 		k.Set("items", items)
@@ -41,7 +42,7 @@ func (n Narrowing) asOne(k Keywords, name string) Keywords {
 // commonType returns the type of all options. Numbers and whole numbers are numbers. For other types it returns
 // "string" if that is one of them, if one has no type, or if texts are converted, and else the first one: a schema
 // that was written by hand refuses a text then.
-func (n Narrowing) commonType(options []Keywords) string {
+func commonType(options []Keywords, texts bool) string {
 	common := ""
 	for _, o := range options {
 		switch typ := o.Text("type"); {
@@ -50,7 +51,7 @@ func (n Narrowing) commonType(options []Keywords) string {
 		case typ == "null", typ == common, typ == "integer" && common == "number":
 		case common == "", typ == "number" && common == "integer":
 			common = typ
-		case n.Texts:
+		case texts:
 			return "string"
 		}
 	}
@@ -168,10 +169,10 @@ func tagOf(o Keywords) string {
 func (m *merger) member(name string) []byte {
 	all := m.of[name]
 	k := slices.Clone(all[0])
-	if values, listed := values(all); listed {
+	if values, listed := values(all); listed && sameType(all) {
 		k.Set("enum", jsonedit.List(values))
 	} else if slices.ContainsFunc(all, func(o Keywords) bool { return !bytes.Equal(o.Render(), all[0].Render()) }) {
-		k = m.narrowing.asOne(Keywords{{"anyOf", jsonedit.List(rendered(all))}}, "anyOf")
+		k = m.narrowing.asOne(Keywords{{"anyOf", jsonedit.List(rendered(all))}}, "anyOf", m.narrowing.Texts)
 	}
 	if tags := m.when[name]; len(all) < m.options && !slices.Contains(tags, "") {
 		k.Note("Only if " + strings.Join(tags, " or ") + ".")
@@ -194,6 +195,19 @@ func values(options []Keywords) ([][]byte, bool) {
 		}
 	}
 	return all, true
+}
+
+// sameType reports whether all options that have a type have the same.
+func sameType(options []Keywords) bool {
+	typ := ""
+	for _, o := range options {
+		own := o.Text("type")
+		if typ != "" && own != "" && own != typ {
+			return false
+		}
+		typ = cmp.Or(typ, own)
+	}
+	return true
 }
 
 func rendered(options []Keywords) [][]byte {

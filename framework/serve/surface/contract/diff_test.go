@@ -107,6 +107,10 @@ func schemaChanges() []schemaChange {
 			"member of a pattern declared", `"patternProperties":{"^x-":{"type":"integer"}},"additionalProperties":{"type":"string"}`,
 			`"properties":{"x-a":{"type":"integer"}},"patternProperties":{"^x-":{"type":"integer"}},"additionalProperties":{"type":"string"}`, additive, additive, "/v/x-a: added",
 		},
+		{
+			"member declared beside a pattern", `"patternProperties":{"^x-":{}},"additionalProperties":{"type":"string"}`,
+			`"properties":{"n":{"type":"integer"}},"patternProperties":{"^x-":{}},"additionalProperties":{"type":"string"}`, breaking, breaking, "/v/n: type changed",
+		},
 		{"member declared where none was allowed", `"additionalProperties":{"not":{}}`, `"additionalProperties":{"not":{}},"properties":{"n":{}}`, additive, additive, "/v/n: added"},
 		{"long default changed", `"default":"` + strings.Repeat("a", 99) + `"`, `"default":"` + strings.Repeat("b", 99) + `"`, breaking, text, "a… to"},
 		{"nested bound", `"properties":{"a/b":{"maximum":2}}`, `"properties":{"a/b":{"maximum":1}}`, breaking, additive, "/v/a~1b: maximum"},

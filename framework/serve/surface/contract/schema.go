@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -232,12 +233,23 @@ func (w walker) properties(before, after object) {
 			at.add(Breaking, "removed")
 		case required[name]:
 			at.add(Breaking, "added, and required")
-		case before["patternProperties"] == nil && len(asObject(others(before))) > 0 && !refuses(asObject(others(before))):
+		case !patterned(before, name) && len(asObject(others(before))) > 0 && !refuses(asObject(others(before))):
 			at.compare(others(before), now[name])
 		default:
 			at.add(Additive, "added")
 		}
 	}
+}
+
+// patterned reports whether a pattern of the schema applies to a member. A pattern that cannot be
+// compiled applies to none.
+func patterned(schema object, name string) bool {
+	for pattern := range asObject(schema["patternProperties"]) {
+		if re, err := regexp.Compile(pattern); err == nil && re.MatchString(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // required compares the lists of required members, for the members that both sides declare.
