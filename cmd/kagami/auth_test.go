@@ -173,6 +173,24 @@ func TestAuthOneClientAtTwoIssuers(t *testing.T) {
 	}
 }
 
+// TestAuthSecretOfAnotherIssuer: a saved secret is not used at an issuer that is named later, and a
+// client that was given is never replaced by one that is registered.
+func TestAuthSecretOfAnotherIssuer(t *testing.T) {
+	ownTokens(t)
+	url, issuer := guarded(t)
+	issuer.Client("me", "s3cret")
+	t.Setenv("SECRET", "s3cret")
+	if _, errs, code := withBrowser(t, "auth", "login", url, "--client-id", "me", "--client-secret-env", "SECRET"); code != 0 {
+		t.Fatalf("login: exit code %d\n%s", code, errs)
+	}
+	for _, named := range []string{issuer.URL(), issuer.URL() + "/other"} {
+		_, errs, code := withBrowser(t, "auth", "login", url, "--client-issuer", named)
+		if code == 0 || issuer.Requests("/register") != 0 {
+			t.Errorf("%s: exit code %d, %d clients registered\n%s", named, code, issuer.Requests("/register"), errs)
+		}
+	}
+}
+
 // Later commands use the flags for the client of "auth login".
 func TestAuthSettings(t *testing.T) {
 	ownTokens(t)
