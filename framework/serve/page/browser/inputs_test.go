@@ -266,7 +266,7 @@ func TestUnionInUnion(t *testing.T) {
 	b.fill("#f_to-s-s", "7")
 	b.click("[data-call]", "Call")
 	b.sees(".calls", `{"to":7}`)
-	b.eval("location.reload()")
+	b.run(chromedp.Reload())
 	shape := func() string {
 		return b.eval("[...document.querySelectorAll('.side select')].map(s => s.selectedOptions[0].text).join()")
 	}
@@ -436,7 +436,7 @@ func TestOneOf(t *testing.T) {
 	b.click("[data-call]", "Call")
 	b.sees(".calls", `{"way":{"kind":"pickup","store":"Kyoto"}}`)
 	b.sees("[aria-label='What the server says']", "pickup")
-	b.eval("location.reload()")
+	b.run(chromedp.Reload())
 	b.until(func() bool {
 		return b.eval("document.querySelector('#f_way')?.selectedOptions[0].text ?? ''") == "pickup"
 	}, func() string { return b.text(".side") })

@@ -59,7 +59,7 @@ func TestSet(t *testing.T) {
 		t.Errorf("the set made %s calls", n)
 	}
 	other.picturesOf("set")
-	other.eval("location.reload()")
+	other.run(chromedp.Reload())
 	other.sees(".set", `{"door":"west"}`)
 	other.click(".set button", "Close the set")
 	other.until(func() bool { return other.eval("document.querySelector('.set') === null") == "true" }, func() string { return "the set stays" })

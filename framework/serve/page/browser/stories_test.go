@@ -83,7 +83,7 @@ func TestForm(t *testing.T) {
 	want := `{"to":{"street":"Nishiki 1","city":"Kyoto"},"lines":[{"item":"tea","count":2}],"weight":9007199254740993,"labels":{"care":"fragile"}}`
 	b.sees(".calls", want)
 	b.sees("[aria-label='What the server says']", "9007199254740993")
-	b.eval("location.reload()")
+	b.run(chromedp.Reload())
 	b.until(func() bool { return b.eval("document.querySelector('#f_to_city')?.value ?? ''") == "Kyoto" }, func() string { return "the form did not survive a reload" })
 	b.sees(".calls", want)
 }

@@ -112,9 +112,9 @@ function Screen({ kind, offer, given }) {
     if (!easy && !armed) return setArmed(true);
     setArmed(false);
     try {
-      const body = write(args), id = await call(method, offer.name, body, task && asTask ? { task: true } : {});
+      const before = chosen, body = write(args), id = await call(method, offer.name, body, task && asTask ? { task: true } : {});
       sent.current = { id, args: body };
-      setChosen(id);
+      setChosen(now => now === before ? id : now); // the user may have chosen an earlier call meanwhile
     } catch (e) { toast(e.message); }
   };
   const tryThis = args => {
