@@ -156,7 +156,7 @@ function Screen({ kind, offer, given }) {
       <details class="schema"><summary class="s q">Schema and limits</summary><${Code} value=${schema} label="Input schema"/>${shape && html`<p class="s q">What it returns</p><${Code} value=${shape} label="Output schema"/>`}</details></section>
     <section class="side" data-current=${current?.id} aria-label="What the server says"><div class="cap" ref=${server}><b>Server</b>${current && html`<span class="end s f">${current.revision}</span><a class="s" href=${'#/compare/' + current.id}>Compare revisions</a>`}</div><${Spoken} call=${current}/>
       ${current ? html`<${Answer} call=${current} schema=${shape} asked=${questions.length > 0} onTry=${tryThis} onGo=${goTo}/><${Rounds} rounds=${current.rounds} running=${current.phase === 'sent'}/><${Logs} call=${current} logs=${s.logs}/>` : html`<div class="empty"><h2>Nothing asked yet</h2><p>${shape ? 'The answer will have these members:' : 'The answer appears here.'}</p>
-        <dl class="kv">${entriesOf(shape, 'properties').slice(0, 12).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="q">${seen(String(get(v, 'description') ?? get(v, 'type') ?? ''))}</dd>`)}</dl></div>`}
+        <dl class="kv">${entriesOf(shape, 'properties').slice(0, 12).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="q">${seen(get(v, 'description') ?? [get(v, 'type') ?? ''].flat().join(' or '))}</dd>`)}</dl></div>`}
       ${ofSet.length > 0 && html`<${OfSet} name=${s.set.name} calls=${ofSet} onUse=${tryThis}/>`}
       <${Earlier} calls=${mine} current=${current} onKeep=${() => sets.keep(method, offer.name, mine)} onLook=${setChosen} onAgain=${async c => {
           const args = sets.unmasked(c.arguments), secret = args.size < c.arguments.size;
