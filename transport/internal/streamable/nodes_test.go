@@ -472,36 +472,43 @@ func TestConcurrentChanges(t *testing.T) {
 // those in use always.
 func TestRestoredMakeRoom(t *testing.T) {
 	t.Parallel()
-	all := memory.New()
-	many := pairOver(t, polling, streamable.Config{StreamDelay: time.Minute}, all, all.Changes(), answers)
-	few := pairOver(t, polling, streamable.Config{MaxSessions: 8, StreamDelay: time.Minute}, all, all.Changes(), answers)
-	defer many.stop()
-	defer few.stop()
-	var sessions []*site
-	for range 6 {
-		s := &site{t: t, e: many.a.e}
-		s.session = field(s.do(http.MethodPost, "initialize").Header, "Mcp-Session-Id")
-		sessions = append(sessions, &site{t: t, e: few.b.e, session: s.session})
-	}
-	for range 2 {
-		for _, s := range sessions {
-			s.post("get")
+	synctest.Test(t, func(t *testing.T) {
+		all := memory.New()
+		many := pairOver(t, polling, streamable.Config{StreamDelay: time.Minute}, all, all.Changes(), answers)
+		few := pairOver(t, polling, streamable.Config{MaxSessions: 8, StreamDelay: time.Minute}, all, all.Changes(), answers)
+		defer many.stop()
+		defer few.stop()
+		var sessions []*site
+		for range 6 {
+			s := &site{t: t, e: many.a.e}
+			s.session = field(s.do(http.MethodPost, "initialize").Header, "Mcp-Session-Id")
+			sessions = append(sessions, &site{t: t, e: few.b.e, session: s.session})
 		}
-	}
-	first, second := sessions[0], sessions[1]
-	c, d := first.carry(first.do(http.MethodGet, ""), -1), second.carry(second.do(http.MethodGet, ""), -1)
-	if r := sessions[2].do(http.MethodPost, "get"); r.Status != http.StatusServiceUnavailable {
-		t.Errorf("a session too many: %d %s", r.Status, r.Body)
-	}
-	c.cancel()
-	c.wait()
-	sessions[2].post("get")
-	fresh := &site{t: t, e: few.b.e}
-	if r := fresh.do(http.MethodPost, "initialize"); r.Status != http.StatusOK {
-		t.Errorf("a new session where others can make room: %d", r.Status)
-	}
-	d.cancel()
-	d.wait()
+		get := func(s *site) {
+			s.post("get")
+			synctest.Wait() // the session is in use until its goroutine has ended
+		}
+		for range 2 {
+			for _, s := range sessions {
+				get(s)
+			}
+		}
+		first, second := sessions[0], sessions[1]
+		c := first.carry(first.do(http.MethodGet, ""), -1)
+		d := second.carry(second.do(http.MethodGet, ""), -1)
+		if r := sessions[2].do(http.MethodPost, "get"); r.Status != http.StatusServiceUnavailable {
+			t.Errorf("a session too many: %d %s", r.Status, r.Body)
+		}
+		c.cancel()
+		c.wait()
+		get(sessions[2])
+		fresh := &site{t: t, e: few.b.e}
+		if r := fresh.do(http.MethodPost, "initialize"); r.Status != http.StatusOK {
+			t.Errorf("a new session where others can make room: %d", r.Status)
+		}
+		d.cancel()
+		d.wait()
+	})
 }
 
 // TestUntold: a node that hears nothing ends what has ended elsewhere all the same.
