@@ -11,7 +11,10 @@ import (
 )
 
 // directories are the directories of a user, and the operating system.
-type directories struct{ home, config, appData, os string }
+type directories struct {
+	home, config, appData, os string
+	moved                     map[string]string // directory of a client that the user has moved, by the client's name
+}
 
 // userDirectories returns the directories of the user. Without a home directory, as in some services, it returns
 // an error.
@@ -28,7 +31,8 @@ func userDirectories() (directories, error) {
 	if !filepath.IsAbs(appData) {
 		appData = filepath.Join(home, "AppData", "Roaming")
 	}
-	return directories{home, config, appData, runtime.GOOS}, nil
+	moved := map[string]string{"codex": os.Getenv("CODEX_HOME"), "claude-code": os.Getenv("CLAUDE_CONFIG_DIR")}
+	return directories{home, config, appData, runtime.GOOS, moved}, nil
 }
 
 // namedFiles returns the configurations that give names to servers: the files of the project, and the files of
@@ -44,6 +48,9 @@ func namedFiles() (directories, []clients.Program) {
 // file returns the path of a client's configuration file.
 func (d directories) file(c *clients.Program) string {
 	path := c.Path(d.os)
+	if dir := d.moved[c.Name]; dir != "" {
+		return filepath.Join(dir, filepath.Base(path))
+	}
 	for name, dir := range map[string]string{"$HOME": d.home, "$CONFIG": d.config, "$APPDATA": d.appData} {
 		if rest, ok := strings.CutPrefix(path, name+"/"); ok {
 			return filepath.Join(dir, filepath.FromSlash(rest))

@@ -112,8 +112,8 @@ func (a *cli) side(ctx context.Context, words []string) (*contract.Lock, error) 
 		if l != nil || err != nil {
 			return l, err
 		}
-		headers, environment := a.headers, a.serverEnv
-		defer func() { a.headers, a.serverEnv = headers, environment }() // what a name adds is for this side only
+		headers, environment, dir := a.headers, a.serverEnv, a.serverDir
+		defer func() { a.headers, a.serverEnv, a.serverDir = headers, environment, dir }() // what a name adds is for this side only
 		if words, err = a.lookUp(words[0]); err != nil {
 			return nil, err
 		}

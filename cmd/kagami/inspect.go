@@ -106,7 +106,7 @@ func (a *cli) ownReport(ctx context.Context, program *exec.Cmd) ([]byte, error) 
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, program.Path, append(program.Args[1:], "--inspect=json")...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = program.Env, &out, &errs
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = program.Env, program.Dir, &out, &errs
 	cmd.WaitDelay = time.Second // child processes may keep the streams open
 	err := cmd.Run()
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {

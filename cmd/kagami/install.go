@@ -46,9 +46,13 @@ If a server at a URL wants a login, the client itself logs in. Use --client-id, 
   kagami install https://mcp.example.com/mcp --client vscode --name shop
   kagami install ./server --client claude-desktop --env API_KEY=secret --print`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			a.literal = true // a secret that stands in a variable is not written into a file
 			server, _, err := a.arguments(cmd, args)
 			if err != nil {
 				return err
+			}
+			if a.serverDir != "" {
+				return usagef("%s has a working directory (cwd), which not all clients know: give the command with absolute paths", a.serverName)
 			}
 			return a.install(cmd.Context(), f, server)
 		},

@@ -57,7 +57,7 @@ func TestInstall(t *testing.T) {
 		}
 		t.Setenv(name, strings.TrimSpace(string(value)))
 	}
-	for name, value := range map[string]string{"HOME": home, "USERPROFILE": home, "XDG_CONFIG_HOME": filepath.Join(home, "cfg"), "APPDATA": filepath.Join(home, "app")} {
+	for name, value := range map[string]string{"HOME": home, "USERPROFILE": home, "XDG_CONFIG_HOME": filepath.Join(home, "cfg"), "APPDATA": filepath.Join(home, "app"), "CODEX_HOME": "", "CLAUDE_CONFIG_DIR": ""} {
 		t.Setenv(name, value)
 	}
 	dirs, err := userDirectories()
@@ -436,7 +436,7 @@ func TestInstallUsage(t *testing.T) {
 func ownHome(t *testing.T) directories {
 	t.Helper()
 	home := t.TempDir()
-	for name, value := range map[string]string{"HOME": home, "USERPROFILE": home, "XDG_CONFIG_HOME": filepath.Join(home, "cfg"), "APPDATA": filepath.Join(home, "app")} {
+	for name, value := range map[string]string{"HOME": home, "USERPROFILE": home, "XDG_CONFIG_HOME": filepath.Join(home, "cfg"), "APPDATA": filepath.Join(home, "app"), "CODEX_HOME": "", "CLAUDE_CONFIG_DIR": ""} {
 		t.Setenv(name, value)
 	}
 	dirs, err := userDirectories()

@@ -1,26 +1,23 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
-
-	"github.com/kagami-mcp/kagami/framework/serve/clients"
 )
 
 // namedServer is a server that was found by name, and the configuration file that has it.
 type namedServer struct {
 	file  string
-	entry clients.Entry
+	entry namedEntry
 }
 
 // lookUp replaces the name of a server by the command line or URL in a configuration. It leaves
-// paths, programs and URLs unchanged. It also adds the environment of the entry, and the header fields that
-// --header does not set.
+// paths, programs and URLs unchanged. It also adds the environment and the working directory of the entry,
+// and the header fields that --header does not set.
 func (a *cli) lookUp(name string) ([]string, error) {
 	_, noFile := os.Stat(name)
 	_, noProgram := exec.LookPath(name)
@@ -33,7 +30,7 @@ func (a *cli) lookUp(name string) ([]string, error) {
 	}
 	first := &found[0]
 	for _, other := range found[1:] {
-		if !sameServer(&first.entry, &other.entry) {
+		if !first.entry.same(&other.entry) {
 			return nil, usagef("%q names different servers. Give one of them in place of the name:%s", name, candidates(found))
 		}
 	}
@@ -41,7 +38,12 @@ func (a *cli) lookUp(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.serverName = name
+	if !a.literal {
+		if err := first.entry.resolve(); err != nil {
+			return nil, fmt.Errorf("%s in %s: %w", name, first.file, err)
+		}
+	}
+	a.serverName, a.serverDir = name, first.entry.Dir
 	for variable, value := range first.entry.Env {
 		a.serverEnv = append(a.serverEnv, variable+"="+value)
 	}
@@ -51,14 +53,14 @@ func (a *cli) lookUp(name string) ([]string, error) {
 		}
 		a.headers = append(a.headers, field+": "+first.entry.Headers[field])
 	}
-	return first.entry.Words(), nil
+	return first.entry.start()
 }
 
 // candidates lists how to give each of the servers, without duplicates, and which file has it.
 func candidates(found []namedServer) string {
 	var text strings.Builder
 	for i, one := range found {
-		if slices.ContainsFunc(found[:i], func(before namedServer) bool { return sameServer(&before.entry, &one.entry) }) {
+		if slices.ContainsFunc(found[:i], func(before namedServer) bool { return before.entry.same(&one.entry) }) {
 			continue
 		}
 		give := one.entry.Words()[0]
@@ -83,12 +85,6 @@ func candidates(found []namedServer) string {
 	return text.String()
 }
 
-// sameServer reports whether two entries start the same program or reach the same URL in the same
-// way. Members that differ between clients, such as the type, do not count.
-func sameServer(e, other *clients.Entry) bool {
-	return slices.Equal(e.Words(), other.Words()) && maps.Equal(e.Env, other.Env) && maps.Equal(e.Headers, other.Headers)
-}
-
 // serversNamed finds a name in all configurations. It skips files that cannot be read; the command
 // clients reports them.
 func serversNamed(name string) []namedServer {
@@ -103,9 +99,8 @@ func serversNamed(name string) []namedServer {
 		if err != nil || servers[name] == nil {
 			continue
 		}
-		one := namedServer{file: file.path}
-		if json.Unmarshal(servers[name], &one.entry) == nil && one.entry.Words()[0] != "" {
-			found = append(found, one)
+		if entry, ok := entryOf(servers[name]); ok {
+			found = append(found, namedServer{file.path, entry})
 		}
 	}
 	return found

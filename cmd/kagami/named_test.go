@@ -80,3 +80,79 @@ func TestRelativeConfig(t *testing.T) {
 		t.Errorf("got %+v, %v", dirs, err)
 	}
 }
+
+// TestReferences checks that a name starts the server with the values of variables, in its working
+// directory, and that install does not write these values into a file.
+func TestReferences(t *testing.T) {
+	ownHome(t)
+	t.Chdir(t.TempDir())
+	t.Setenv("SHOP_TOKEN", "s3cret")
+	fields := make(chan http.Header, 8)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fields <- r.Header
+		w.WriteHeader(http.StatusTeapot)
+	}))
+	defer s.Close()
+	project := `{"mcpServers":{
+		"shop":{"url":"` + s.URL + `/${SHOP_PATH:-mcp}","headers":{"Authorization":"Bearer ${SHOP_TOKEN}","X-Kept":"${1} $HOME ${}"}},
+		"typed":{"url":"` + s.URL + `","headers":{"X-Key":"${input:key}"}},
+		"unset":{"url":"` + s.URL + `","headers":{"X-Key":"${env:SHOP_UNSET}"}},
+		"codex":{"url":"` + s.URL + `","bearer_token_env_var":"SHOP_TOKEN","env_http_headers":{"X-Again":"SHOP_TOKEN"}},
+		"local":{"command":"./bin/server","args":["${workspaceFolder}"],"cwd":"sub"}
+	}}`
+	if err := os.WriteFile("mcp.json", []byte(project), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]http.Header{
+		"shop":  {"Authorization": {"Bearer s3cret"}, "X-Kept": {"${1} $HOME ${}"}},
+		"codex": {"Authorization": {"Bearer s3cret"}, "X-Again": {"s3cret"}},
+	} {
+		_, errs, _ := kagami(t, "tools", name)
+		if len(fields) == 0 {
+			t.Fatalf("%s: nothing was sent\n%s", name, errs)
+		}
+		got := <-fields
+		for field, values := range want {
+			if !slices.Equal(got[field], values) {
+				t.Errorf("%s: %s is %q, want %q", name, field, got[field], values)
+			}
+		}
+		for len(fields) > 0 {
+			<-fields
+		}
+	}
+	for name, want := range map[string]string{"typed": "the input key", "unset": "variable SHOP_UNSET is not set"} {
+		if _, errs, code := kagami(t, "tools", name); code == 0 || !strings.Contains(errs, want) || !strings.Contains(errs, "in mcp.json") {
+			t.Errorf("%s: exit code %d\n%s", name, code, errs)
+		}
+	}
+	if out, errs, code := kagami(t, "install", "shop", "--client", "claude-code", "--print"); code != 0 || !strings.Contains(out, "Bearer ${SHOP_TOKEN}") {
+		t.Errorf("install: exit code %d\n%s%s", code, out, errs)
+	}
+	if _, errs, code := kagami(t, "install", "local", "--client", "cursor", "--print"); code != 2 || !strings.Contains(errs, "working directory") {
+		t.Errorf("install with cwd: exit code %d\n%s", code, errs)
+	}
+	a := &cli{}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, err := a.lookUp("local")
+	if want := []string{filepath.Join(here, "sub", "bin", "server"), here}; err != nil || !slices.Equal(words, want) || a.serverDir != "sub" {
+		t.Errorf("local: got %q in %q, %v", words, a.serverDir, err)
+	}
+}
+
+// TestMovedClients checks that variables of clients move their files.
+func TestMovedClients(t *testing.T) {
+	ownHome(t)
+	moved := t.TempDir()
+	t.Setenv("CODEX_HOME", moved)
+	t.Setenv("CLAUDE_CONFIG_DIR", moved)
+	for name, file := range map[string]string{"codex": "config.toml", "claude-code": ".claude.json"} {
+		_, errs, code := kagami(t, "install", everything, "--client", name, "--name", "shop", "--yes")
+		if _, err := os.Stat(filepath.Join(moved, file)); code != 0 || err != nil {
+			t.Errorf("%s: exit code %d, %v\n%s", name, code, err, errs)
+		}
+	}
+}

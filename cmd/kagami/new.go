@@ -86,8 +86,8 @@ func (a *cli) begin(ctx context.Context, p *project, target string) error {
 	if p.Module == "" {
 		p.Module = p.Name
 	}
-	if entries, err := os.ReadDir(p.target); err == nil && len(entries) > 0 {
-		return fmt.Errorf("the directory %s is not empty", p.target)
+	if name := occupied(p.target); name != "" {
+		return fmt.Errorf("the directory %s is not empty: it has %s", p.target, name)
 	}
 	if err := p.source(); err != nil {
 		return err
@@ -117,6 +117,21 @@ func (a *cli) begin(ctx context.Context, p *project, target string) error {
 		return fmt.Errorf("the module in %s is not complete: %w", p.target, err)
 	}
 	return a.next(ctx, p)
+}
+
+// occupied returns the name of a file in the directory, or "" if it is empty or missing. A licence, and what git
+// keeps there, do not count: the directory may be a clone of a new repository.
+func occupied(dir string) string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return ""
+	}
+	for _, entry := range entries {
+		if name := entry.Name(); name != ".git" && !strings.HasPrefix(name, "LICENSE") {
+			return name
+		}
+	}
+	return ""
 }
 
 // checkModule returns an error if go does not accept the path of the module. It is checked before

@@ -238,3 +238,24 @@ func TestNewAsks(t *testing.T) {
 		t.Error("the end of the input is an answer")
 	}
 }
+
+// TestNewInRepository checks that a module can be created in the clone of a new repository, and in no
+// directory that has other files.
+func TestNewInRepository(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{".git", "LICENSE", "LICENSE.md"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if name := occupied(dir); name != "" {
+		t.Errorf("a new repository has %s", name)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "README.md"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if name := occupied(dir); name != "README.md" {
+		t.Errorf("got %q", name)
+	}
+}

@@ -38,6 +38,8 @@ type cli struct {
 	goEnv      []string          // environment of builds, in addition to the one of kagami
 	serverName string            // the name, if the server was given by one
 	serverEnv  []string          // environment from the configuration of a server that was given by name
+	serverDir  string            // working directory from there; "": the one of kagami
+	literal    bool              // references in the configuration, such as ${TOKEN}, stay as they are
 
 	tasks  taskFlags // flags of call
 	output string    // --output of call

@@ -206,6 +206,7 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 		if len(a.serverEnv) > 0 {
 			cmd.Env = append(os.Environ(), a.serverEnv...)
 		}
+		cmd.Dir = a.serverDir
 		return cmd, func() error { return nil }, nil
 	}
 	if binary := a.built[path]; binary != "" {
