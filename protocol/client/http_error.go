@@ -44,6 +44,16 @@ func newHTTPError(resp *http.Response, body []byte) *HTTPError {
 	}
 }
 
+// endsSession reports whether the answer to a request with a session means that the session has
+// ended. The status for that is 404 (2025-11-25 basic/transports "Session Management"). Many servers
+// send 400 after a restart, with a text such as "No valid session ID provided" or "Server not
+// initialized".
+func (e *HTTPError) endsSession() bool {
+	text := strings.ToLower(e.Body)
+	return e.Status == http.StatusNotFound ||
+		e.Status == http.StatusBadRequest && (strings.Contains(text, "session") || strings.Contains(text, "not initialized"))
+}
+
 // retryAfter parses seconds or a date (RFC 9110 section 10.2.3).
 func retryAfter(value string) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {

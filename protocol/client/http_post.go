@@ -213,15 +213,15 @@ func (c *httpConn) endAll(ctx context.Context, o *outgoing, frame []byte, status
 	return true
 }
 
-// statusError returns the error of a refused request. A 404 for a request with a session means that
-// the session has ended. If the body reports an unknown method, the session continues (2025-11-25
-// basic/transports "Session Management").
+// statusError returns the error of a refused request. If the body reports an unknown method or wrong
+// parameters, the session continues.
 func statusError(resp *http.Response, session string, body []byte) *HTTPError {
 	e := newHTTPError(resp, body)
-	if resp.StatusCode != http.StatusNotFound || session == "" {
+	if !e.endsSession() {
 		return e
 	}
-	if failure := failureIn(oneLine(body)); failure == nil || failure.Code != jsonrpc.CodeMethodNotFound {
+	failure := failureIn(oneLine(body))
+	if failure == nil || failure.Code != jsonrpc.CodeMethodNotFound && failure.Code != jsonrpc.CodeInvalidParams {
 		e.session = session
 	}
 	return e

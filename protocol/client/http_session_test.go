@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,8 @@ import (
 type sessions struct {
 	current atomic.Int64
 	broken  atomic.Bool // no new ones
-	gone    string      // the body of 404
+	status  int         // for requests of a session that was dropped; 0: 404
+	gone    string      // the body with it
 	more    func(*visit) bool
 }
 
@@ -45,7 +47,7 @@ func (s *sessions) script(v *visit) bool {
 		return false
 	}
 	if v.header("Mcp-Session-Id") != s.id() {
-		v.say(404, "application/json", s.gone)
+		v.say(cmp.Or(s.status, 404), "application/json", s.gone)
 		return true
 	}
 	return s.more != nil && s.more(v)
@@ -53,13 +55,15 @@ func (s *sessions) script(v *visit) bool {
 
 func TestHTTPNewSession(t *testing.T) {
 	t.Parallel()
-	for name, body := range map[string]string{
-		"no body": "", "text": "Session not found",
-		"JSON-RPC": `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}`,
+	for name, kept := range map[string]*sessions{
+		"no body": {}, "text": {gone: "Session not found"},
+		"JSON-RPC":               {gone: `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}`},
+		"400 of the Python SDK":  {status: 400, gone: "Bad Request: No valid session ID provided"},
+		"400 of TypeScript apps": {status: 400, gone: `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`},
+		"400 without sessions":   {status: 400, gone: `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			kept := &sessions{gone: body}
 			s := open(t, "2025-11-25", kept.script)
 			c := visitor(t, s, nil)
 			if err := c.SetLogLevel(t.Context(), "warning"); err != nil {
@@ -162,22 +166,32 @@ func TestHTTPNewSessionOnceACall(t *testing.T) {
 	}
 }
 
-// 404 with "method not found" is the answer of a server that mixes up the revisions.
-func TestHTTPUnknownMethodIsNoDeadSession(t *testing.T) {
+// 404 with "method not found" is the answer of a server that mixes up the revisions. 400 may also be
+// the answer to a wrong request.
+func TestHTTPRefusalIsNoDeadSession(t *testing.T) {
 	t.Parallel()
-	kept := &sessions{}
-	kept.more = func(v *visit) bool {
-		if v.Method != "own/method" {
-			return false
-		}
-		v.refuse(404, -32601, "Method not found", "")
-		return true
-	}
-	s := open(t, "2025-11-25", kept.script)
-	c := visitor(t, s, nil)
-	_, err := c.Request(t.Context(), "own/method", nil)
-	if e, isRPC := errors.AsType[*protocol.Error](err); !isRPC || e.Code != -32601 || s.count("POST initialize") != 1 {
-		t.Errorf("error %v, seen %v", err, s.steps())
+	for name, say := range map[string]func(*visit){
+		"404 for the method":     func(v *visit) { v.refuse(404, -32601, "Method not found", "") },
+		"400 for the parameters": func(v *visit) { v.refuse(400, -32602, "session_id: want a text", "") },
+		"400":                    func(v *visit) { v.refuse(400, -32000, "too long", "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kept := &sessions{}
+			kept.more = func(v *visit) bool {
+				if v.Method != "own/method" {
+					return false
+				}
+				say(v)
+				return true
+			}
+			s := open(t, "2025-11-25", kept.script)
+			c := visitor(t, s, nil)
+			_, err := c.Request(t.Context(), "own/method", nil)
+			if _, isRPC := errors.AsType[*protocol.Error](err); !isRPC || s.count("POST initialize") != 1 || s.count("POST own/method") != 1 {
+				t.Errorf("error %v, seen %v", err, s.steps())
+			}
+		})
 	}
 }
 

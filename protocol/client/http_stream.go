@@ -271,15 +271,15 @@ func (c *httpConn) listen(ctx context.Context) {
 }
 
 // unasked is the goroutine that keeps the stream of unsolicited messages open. If the stream was
-// open before, a 404 means that the server has dropped the session. Otherwise a 404 means that the
-// server has no such stream.
+// open before, a 404 means that the server has dropped the session (see endsSession). Otherwise a 404
+// means that the server has no such stream.
 func (c *httpConn) unasked(ctx context.Context, session string, answered func()) {
 	s := &cursor{retry: defaultRetry, answered: answered}
 	for failures := 0; ; failures++ {
 		before, began := s.events, time.Now()
 		err := c.resume(ctx, &outgoing{}, s)
 		refused, _ := errors.AsType[*HTTPError](err)
-		if s.opened && session != "" && refused != nil && refused.Status == http.StatusNotFound {
+		if s.opened && session != "" && refused != nil && refused.endsSession() {
 			c.gone(session)
 			return
 		}
