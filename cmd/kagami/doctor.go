@@ -47,7 +47,7 @@ var problems = []problem{
 	{"issuer", true, "The authorization server must serve its own metadata (RFC 8414, or OpenID discovery) over HTTPS."},
 	{"session", true, "Requests of one session reach different processes. Let the processes share a store (`--store redis://…`), or let the proxy send all requests of a client to one process."},
 	{"buffered", true, "A proxy holds the stream back. With nginx: `proxy_buffering off`; the response also needs `X-Accel-Buffering: no`."},
-	{"cut", false, "A proxy ends streams that are idle. Raise its timeout: `proxy_read_timeout` of nginx, `timeout tunnel` of HAProxy."},
+	{"cut", false, "A proxy ends streams that are idle. Raise its timeout: `proxy_read_timeout` of nginx, `timeout server` and `timeout client` of HAProxy."},
 	{"clock", false, "Set the clocks with NTP: tokens are valid only between two times."},
 	{"revisions", false, "Clients of that revision cannot use the server."},
 	{"clients", false, "Run `kagami inspect --profile all` to see what each client refuses or changes."},

@@ -162,6 +162,9 @@ func TestTLSFlags(t *testing.T) {
 	if err := serve.Run(t.Context(), nil, []string{"--http", address, "--tls-cert", cert, "--tls-key", key, "--health"}, serve.Streams(nil, nil, nil)); err != nil {
 		t.Errorf("its health: %v", err)
 	}
+	if err := serve.Run(t.Context(), nil, []string{"--http", address, "--health"}, serve.Streams(nil, nil, nil)); err != nil {
+		t.Errorf("its health, asked without the flags of TLS: %v", err)
+	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}} //nolint:gosec // a certificate of this test
 	if status := post(t, client, "https://"+address+"/mcp", "", "", 0); status != http.StatusOK {
 		t.Errorf("over TLS: %d", status)

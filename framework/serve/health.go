@@ -26,13 +26,21 @@ func (f *flags) ask(ctx context.Context) error {
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	scheme := "http"
-	if f.tlsCert != "" {
-		scheme = "https"
-	}
 	ctx, cancel := context.WithTimeout(ctx, healthPatience)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+net.JoinHostPort(host, port)+"/readyz", nil)
+	if f.tlsCert != "" {
+		return ready(ctx, "https", net.JoinHostPort(host, port))
+	}
+	err = ready(ctx, "http", net.JoinHostPort(host, port))
+	if err != nil && ready(ctx, "https", net.JoinHostPort(host, port)) == nil { // the program sets TLS itself
+		return nil
+	}
+	return err
+}
+
+// ready asks the server at an address whether it is ready.
+func ready(ctx context.Context, scheme, address string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+address+"/readyz", nil)
 	if err != nil {
 		return err
 	}

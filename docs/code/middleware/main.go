@@ -21,7 +21,7 @@ func NewApp(s *Shop, audit io.Writer, opts ...framework.AppOption) *framework.Ap
 		middleware.Audit(audit),
 		middleware.RateLimit(middleware.Rate{Events: 100, Per: time.Minute}),
 		middleware.Concurrency(32, 128),
-		middleware.Timeout(30*time.Second),
+		middleware.Timeout(10*time.Minute),
 		middleware.Cache(time.Minute, 10_000),
 		middleware.MaxResult(1<<20),
 	).Use(

@@ -63,8 +63,8 @@ func (n Notes) Index(ctx context.Context, _ struct{}) (framework.Content, error)
 	for _, name := range framework.Track(ctx, slices.Sorted(maps.Keys(n)), "indexing") {
 		all = append(all, framework.Text(name), framework.Link{URI: "notes://" + name, Name: name})
 	}
-	framework.Notify(ctx, protocol.LevelInfo, fmt.Sprintf("%d notes indexed", len(n)))
-	return all, nil
+	framework.Notify(ctx, protocol.LevelInfo, fmt.Sprintf("%d notes indexed", len(all)))
+	return all, ctx.Err() // the loop ends early if the call is cancelled
 }
 
 const rawSchema = `{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}`
