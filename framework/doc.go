@@ -131,8 +131,8 @@
 // guard what they share.
 //
 // A handler's context ends when its client cancels the call, when the client disconnects,
-// or when the server stops. Over HTTP, on the revisions with sessions, a call continues
-// after a disconnect, because its client may come back for the answer. A result returned
+// or when the server stops. Over Streamable HTTP, on the revisions with sessions, a call
+// continues after a disconnect, because its client may come back for the answer. A result returned
 // after the context ended in one of these ways is not sent. The context also ends when the
 // component's [Timeout] expires; a result returned after that is still the answer.
 //

@@ -26,8 +26,8 @@ type Authenticator interface {
 }
 
 // Principal is the caller. It is read-only once it is in a context. Claims are JSON values as Go decodes
-// them. A task that runs at another node gets numbers as json.Number or float64, and values of other
-// types as JSON makes them.
+// them; package auth decodes numbers as json.Number. A task that runs at another node gets numbers as
+// json.Number or float64, and values of other types as JSON makes them.
 type Principal struct {
 	Subject string
 	Issuer  string

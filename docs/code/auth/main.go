@@ -103,7 +103,7 @@ func Refund(ctx context.Context, in RefundIn) (string, error) {
 	return "Refunded " + in.Order + ".", nil
 }
 
-// mayRefundMuch reads a claim of the token. Claims have the values that the issuer has written.
+// mayRefundMuch reads a claim of the token. Numbers in claims are of type json.Number.
 func mayRefundMuch(p *transport.Principal) bool {
 	roles, _ := p.Claims["roles"].([]any)
 	return slices.Contains(roles, any("manager"))

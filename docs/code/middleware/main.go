@@ -22,13 +22,13 @@ func NewApp(s *Shop, audit io.Writer, opts ...framework.AppOption) *framework.Ap
 		middleware.RateLimit(middleware.Rate{Events: 100, Per: time.Minute}),
 		middleware.Concurrency(32, 128),
 		middleware.Timeout(10*time.Minute),
-		middleware.Cache(time.Minute, 10_000),
 		middleware.MaxResult(1<<20),
 	).Use(
 		Tenant(s.Tenants),
 		Approve(),
 	).Add(
-		framework.Tool("price", s.Price, framework.Describe("Return the price of a product."), framework.ReadOnly(), framework.Idempotent()),
+		framework.Tool("price", s.Price, framework.Describe("Return the price of a product."), framework.ReadOnly(), framework.Idempotent(),
+			framework.With(middleware.Cache(time.Minute, 10_000))),
 		framework.Tool("refund", s.Refund, framework.Describe("Refund an order."), framework.Destructive(true)),
 		framework.Group("reports",
 			framework.Tool("year", s.Year, framework.Describe("Report the sales of the year."), framework.ReadOnly(),

@@ -117,7 +117,7 @@ func TestOrder(t *testing.T) {
 	}
 	want := map[string]string{
 		"price":        "recovery scopes trace metrics logging audit tenant rate-limit concurrency timeout cache max-result approve",
-		"reports_year": "recovery scopes trace metrics logging audit tenant rate-limit concurrency timeout rate-limit reports timeout cache max-result approve",
+		"reports_year": "recovery scopes trace metrics logging audit tenant rate-limit concurrency timeout rate-limit reports timeout max-result approve",
 	}
 	for _, c := range s.Inspect().Components {
 		var names []string
