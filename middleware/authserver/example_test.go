@@ -60,7 +60,7 @@ func (a Accounts) Login(w http.ResponseWriter, r *http.Request, back string) {
 	http.Redirect(w, r, a.site.LoginPage(back), http.StatusSeeOther)
 }
 
-// Lookup is asked at each renewal of a token: a user who is deleted here is out there.
+// Lookup is called at each renewal of a token. If you delete a user, the user's tokens are not renewed.
 func (a Accounts) Lookup(ctx context.Context, subject string) (*authserver.User, error) {
 	account, err := a.site.Account(ctx, subject)
 	if errors.Is(err, errNoAccount) {
@@ -85,7 +85,7 @@ func BrokeredTokens(id, secret string, kept session.Store, seal []byte) (*authse
 		authserver.Store(kept), authserver.Seal(seal))
 }
 
-// onlyOurs lets in who has a verified address of the company.
+// onlyOurs admits users with a verified address of the company.
 func onlyOurs(_ context.Context, claims map[string]any) (*authserver.User, error) {
 	subject, _ := claims["sub"].(string)
 	email, _ := claims["email"].(string)
@@ -95,7 +95,7 @@ func onlyOurs(_ context.Context, claims map[string]any) (*authserver.User, error
 	return &authserver.User{Subject: subject, Name: email}, nil
 }
 
-// Events is a tool that asks the provider's API for the caller.
+// Events is a tool that calls the provider's API with the caller's token.
 func Events(as *authserver.Server, calendar Calendar) func(ctx context.Context, in struct{}) ([]string, error) {
 	return func(ctx context.Context, _ struct{}) ([]string, error) {
 		token, err := as.Upstream(ctx, framework.Caller(ctx).Principal)

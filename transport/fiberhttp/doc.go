@@ -4,7 +4,7 @@
 //	err := server.Serve(ctx, fiberhttp.New(":8080")) // http://127.0.0.1:8080/mcp
 //
 //	app := fiber.New(fiber.Config{ReadBufferSize: 16 << 10}) // room for long tokens
-//	app.Use(recover.New(), cors.New())
+//	app.Use(recover.New())
 //	fiberhttp.Mount(app.Group("/mcp"), server) // /mcp, and /mcp/sse with /mcp/messages
 //
 // In addition to the rules of packages streamable and legacysse, the following holds:
