@@ -40,8 +40,9 @@ func TestRenewalOutlivesItsCall(t *testing.T) {
 	call(t, c, "hours", "ann")
 	s.revoke()
 	l.armed.Store(true)
-	if _, err := client.Call[string](ctx, c, "hours", nil); err == nil {
-		t.Error("the call did not end")
+	_, _ = client.Call[string](ctx, c, "hours", nil) // it ends with ctx, or its answer comes at the same moment
+	if ctx.Err() == nil {
+		t.Error("the token was not renewed")
 	}
 	call(t, c, "hours", "ann")
 	if n := s.issuer.Requests("/token", "refresh_token"); n != 1 || u.seen() != 1 {
