@@ -133,8 +133,8 @@
 // A handler's context ends when its client cancels the call, when the client disconnects,
 // or when the server stops. Over Streamable HTTP, on the revisions with sessions, a call
 // continues after a disconnect, because its client may come back for the answer. A result returned
-// after the context ended in one of these ways is not sent. The context also ends when the
-// component's [Timeout] expires; a result returned after that is still the answer.
+// after the client has cancelled or disconnected is not sent. When the server stops, and when the
+// component's [Timeout] expires, a result is still the answer: return ctx.Err() if it is not complete.
 //
 // A handler owns the byte slices that it receives, and must not modify those that it has
 // returned.

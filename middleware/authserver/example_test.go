@@ -69,7 +69,8 @@ func (a Accounts) Lookup(ctx context.Context, subject string) (*authserver.User,
 	if err != nil {
 		return nil, err
 	}
-	return &authserver.User{Subject: subject, Name: account.Name, Scopes: account.Scopes}, nil
+	scopes := append([]string{}, account.Scopes...) // nil would be every scope
+	return &authserver.User{Subject: subject, Name: account.Name, Scopes: scopes}, nil
 }
 
 // BrokeredTokens issues tokens to users of a provider that lets no client register itself.
@@ -85,7 +86,7 @@ func BrokeredTokens(id, secret string, kept session.Store, seal []byte) (*authse
 		authserver.Store(kept), authserver.Seal(seal))
 }
 
-// onlyOurs admits users with a verified address of the company.
+// onlyOurs admits users with a verified address of the company. They may grant every scope.
 func onlyOurs(_ context.Context, claims map[string]any) (*authserver.User, error) {
 	subject, _ := claims["sub"].(string)
 	email, _ := claims["email"].(string)
