@@ -135,10 +135,18 @@ func newPair(t *testing.T, plan transport.Plan, cfg streamable.Config, handle fu
 
 func pairOver(t *testing.T, plan transport.Plan, cfg streamable.Config, all *memory.Store, bus change.Bus, handle func(context.Context, string, func(string) error) (int, string)) *pair {
 	t.Helper()
+	return pairLogged(t, plan, cfg, all, bus, all.Events(), handle)
+}
+
+func pairLogged(
+	t *testing.T, plan transport.Plan, cfg streamable.Config, all *memory.Store, bus change.Bus, log eventlog.Store,
+	handle func(context.Context, string, func(string) error) (int, string),
+) *pair {
+	t.Helper()
 	p := &pair{store: &watched{Store: all.Sessions()}, all: all}
 	node := func() *host {
 		return &host{
-			plan: plan, will: interrupted, log: all.Events(), sessions: p.store, changes: bus, closing: make(chan struct{}),
+			plan: plan, will: interrupted, log: log, sessions: p.store, changes: bus, closing: make(chan struct{}),
 			handle: func(ctx context.Context, method string, send func(string) error) (int, string) {
 				link, _ := transport.RequestFrom(ctx).Sessions.Find()
 				switch name, rest, _ := strings.Cut(method, " "); name {

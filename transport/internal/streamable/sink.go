@@ -140,7 +140,7 @@ func (st *stream) replay(a *streamConn, from position) bool {
 		after = st.delivered
 	}
 	if after >= st.seq {
-		return true
+		return st.unwritten(a)
 	}
 	events, err := st.log.After(st.session.ctx, st.key(), after)
 	if errors.Is(err, eventlog.ErrExpired) && from.fresh {
@@ -158,21 +158,27 @@ func (st *stream) replay(a *streamConn, from position) bool {
 		if len(f.buf) == 0 || len(f.buf) < crowd && !last {
 			continue
 		}
-		if st.write(a, last && st.ended) != nil || a.closed.Load() {
+		if st.write(a, last && st.ended && len(f.rest) == 0) != nil || a.closed.Load() {
 			return false
 		}
 	}
-	return true
+	return st.unwritten(a)
 }
 
-// unwritten writes the events that rescue has kept.
+// unwritten writes the events that the log does not have.
 func (st *stream) unwritten(a *streamConn) bool {
 	f := st.flow
 	if f == nil || len(f.rest) == 0 {
 		return true
 	}
-	f.buf, f.rest = f.rest, nil
-	return st.write(a, st.ended) == nil
+	f.buf, f.seq = append(f.buf[:0], f.rest...), st.seq
+	if st.write(a, st.ended) != nil {
+		return false
+	}
+	if !st.ended { // a client may come back once more
+		f.rest = nil
+	}
+	return true
 }
 
 // part detaches the connection after everything pending was written. If the stream has ended

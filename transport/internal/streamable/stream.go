@@ -59,6 +59,7 @@ type stream struct {
 	numbered  bool               // number was assigned; see name
 	number    uint64             // unique in the session; 0 is the standalone stream
 	seq       uint64             // number of the last event
+	kept      bool               // the log has the answer
 	delivered uint64             // the highest seq that was written to a connection
 	exchange  transport.Exchange // constant until it was served, then nil; nil without an exchange
 	timer     *responseTimer     // timer of the request until its response is decided, then nil
@@ -228,9 +229,12 @@ func (st *stream) event(frame []byte) error {
 	if st.log != nil {
 		st.begin()
 		seq, err := st.logged(frame)
+		if err != nil && st.ended { // a client that comes back to this node gets it
+			st.flows().rest = appendEvent(nil, nil, frame)
+		}
 		switch {
 		case err == nil:
-			st.seq = seq
+			st.seq, st.kept = seq, st.ended
 		case st.at != nil: // the connected client gets the frame, but cannot resume from it
 			return st.unlogged(st.at, frame)
 		default:
@@ -247,10 +251,15 @@ func (st *stream) event(frame []byte) error {
 const answerPause = 50 * time.Millisecond
 
 // logged appends a frame to the log. If that fails for an answer that no connection carries, logged
-// tries again for up to markTime, because the client can get the answer from nowhere else. The
+// tries again for up to markTime, because other nodes can get the answer from nowhere else. The
 // caller holds st.mu.
 func (st *stream) logged(frame []byte) (seq uint64, err error) {
 	ctx, began := st.session.ctx, time.Now()
+	if st.ended { // the answer of the last call may come when the endpoint has stopped
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), markTime)
+		defer cancel()
+	}
 	for pause := answerPause; ; pause *= 2 {
 		seq, err = st.log.Append(ctx, st.key(), frame)
 		if err == nil || !st.ended || st.at != nil || time.Since(began)+pause > markTime {

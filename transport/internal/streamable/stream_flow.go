@@ -26,7 +26,7 @@ import (
 type flow struct {
 	buf   []byte // events to be written; empty between two writes
 	spare []byte // buffer of the previous write, for reuse
-	rest  []byte // events that were not written to the previous connection when another one replaced it
+	rest  []byte // events that are not in the log, and were not written to a connection
 	seq   uint64 // number of the last event in buf
 
 	wrote    time.Time   // end of the last write

@@ -16,7 +16,8 @@ import (
 //   - A first event, from begin: the will, or nothing. The will is the answer for the client if
 //     this process ends before the exchange does.
 //   - A last event without content, from mark: the stream has ended.
-//   - A last event with the will, from conclude: the writer has died, and this is the answer.
+//   - A last event with the will, which is then the answer. It is from mark if the exchange was cut
+//     off or the log did not accept the answer, and from conclude if the writer has died.
 //
 // Frames are not empty and have no line breaks, so a line break marks the will.
 const willMark = '\n'
@@ -59,8 +60,8 @@ func (st *stream) will() []byte {
 // markTime limits the time to append the event of mark.
 const markTime = 5 * time.Second
 
-// mark appends the empty event that ends the stream for followers on other nodes. The caller holds
-// st.mu.
+// mark appends the event that ends the stream for followers on other nodes. It is empty if the log
+// has the answer, or if there is none. The caller holds st.mu.
 //
 // It is written even if the context of the session has ended, but waits at most markTime with the
 // lock.
@@ -70,7 +71,11 @@ func (st *stream) mark() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(st.session.ctx), markTime)
 	defer cancel()
-	_, _ = st.log.Append(ctx, st.key(), nil) // if this fails, followers give up after a while
+	var end []byte
+	if !st.kept {
+		end = st.will()
+	}
+	_, _ = st.log.Append(ctx, st.key(), end) // if this fails, followers give up after a while
 }
 
 // conclude ends the stream of a dead writer, with the will if the answer is missing, and reads the

@@ -1,14 +1,18 @@
 package streamable_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
@@ -137,5 +141,86 @@ func TestWriterDies(t *testing.T) {
 		}
 		c.cancel()
 		c.wait()
+	})
+}
+
+// TestWriterStops: a node that stops while a call runs, whatever its handler does, leaves the client of
+// the call an answer at the other nodes.
+func TestWriterStops(t *testing.T) {
+	t.Parallel()
+	const note = `{"jsonrpc":"2.0","method":"notifications/x"}`
+	for name, tt := range map[string]struct {
+		plan transport.Plan
+		sent []string
+	}{"nothing was sent": {plan: polling}, "the client has all": {plan: resumable, sent: []string{note}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				all, over := memory.New(), make(chan struct{})
+				p := pairOver(t, tt.plan, streamable.Config{}, all, all.Changes(),
+					func(_ context.Context, _ string, send func(string) error) (int, string) {
+						for _, frame := range tt.sent {
+							_ = send(frame)
+						}
+						<-over
+						return http.StatusOK, `{"jsonrpc":"2.0","id":1,"result":{}}`
+					})
+				first := p.a.carry(p.a.do(http.MethodPost, "x"), 1).wait().events()[0]
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				_ = p.a.e.Shutdown(ctx) // the call still runs
+				for range 2 {
+					got := p.b.carry(p.b.do(http.MethodGet, "", "Last-Event-ID: "+first.id), -1).wait().events()
+					if len(got) != 1 || got[0].data != interrupted {
+						t.Errorf("got %v", got)
+					}
+				}
+				close(over)
+				p.b.stop()
+			})
+		})
+	}
+}
+
+// away is a log that accepts no answers for a while.
+type away struct {
+	eventlog.Store
+	down atomic.Bool
+}
+
+func (a *away) Append(ctx context.Context, stream string, frame []byte) (uint64, error) {
+	if a.down.Load() && bytes.Contains(frame, []byte(`"result"`)) {
+		return 0, errors.New("away")
+	}
+	return a.Store.Append(ctx, stream, frame)
+}
+
+// TestAnswerWithoutLog: an answer that the log did not accept is kept for a client that comes back to
+// its node. At other nodes the client gets an error.
+func TestAnswerWithoutLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const result = `{"jsonrpc":"2.0","id":1,"result":{}}`
+		all, over := memory.New(), make(chan struct{})
+		log := &away{Store: all.Events()}
+		p := pairLogged(t, polling, streamable.Config{SessionIdle: time.Hour}, all, all.Changes(), log,
+			func(context.Context, string, func(string) error) (int, string) {
+				<-over
+				return http.StatusOK, result
+			})
+		defer p.stop()
+		first := p.a.carry(p.a.do(http.MethodPost, "x"), 1).wait().events()[0]
+		log.down.Store(true)
+		close(over)
+		time.Sleep(time.Minute)
+		log.down.Store(false)
+		for range 2 {
+			for s, want := range map[*site]string{p.a: result, p.b: interrupted} {
+				got := s.carry(s.do(http.MethodGet, "", "Last-Event-ID: "+first.id), -1).wait().events()
+				if len(got) != 1 || got[0].data != want {
+					t.Errorf("got %v, want %s", got, want)
+				}
+			}
+		}
 	})
 }
