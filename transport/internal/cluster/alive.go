@@ -17,6 +17,9 @@ const (
 	beat      = 5 * time.Second // between two renewals of the record
 	lifeAfter = 4 * beat        // how long the record lives after each
 	beatTime  = 2 * time.Second // how long one may take
+
+	// recovery is how long after a failure of the store a node that runs may have no record.
+	recovery = 2 * (beat + beatTime)
 )
 
 // newMark returns 31 random bits, not 0. Of 1,000 nodes that run at the same time, two have the
@@ -34,8 +37,10 @@ func aliveKey(mark uint32) string { return "node." + strconv.FormatUint(uint64(m
 func (n *Node) living(ctx context.Context) {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
-	for {
-		n.say(ctx)
+	for first := true; ; first = false {
+		if err := n.say(ctx); err != nil && !first {
+			n.failed.Store(time.Now().UnixNano())
+		}
 		select {
 		case <-tick.C:
 			continue
@@ -48,14 +53,17 @@ func (n *Node) living(ctx context.Context) {
 	}
 }
 
-// say renews the record once. A failed renewal does no harm: lifeAfter allows for several.
-func (n *Node) say(ctx context.Context) {
+// say renews the record once. It returns an error if the store did not have the record any more, or
+// could not renew it. lifeAfter allows for several failures.
+func (n *Node) say(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, beatTime)
 	defer cancel()
 	until := time.Now().Add(lifeAfter)
-	if err := n.Sessions.Touch(ctx, aliveKey(n.Mark), until); errors.Is(err, session.ErrNotFound) {
+	err := n.Sessions.Touch(ctx, aliveKey(n.Mark), until)
+	if errors.Is(err, session.ErrNotFound) {
 		_ = n.Sessions.Create(ctx, session.Record{ID: aliveKey(n.Mark), Expires: until, Data: []byte(n.opening())})
 	}
+	return err
 }
 
 // opening returns the opening of an exclusive store, or "" for other stores.
@@ -66,16 +74,17 @@ func (n *Node) opening() string {
 	return ""
 }
 
-// Lives reports whether the node with that mark runs. While the store is unavailable Lives returns
-// true. A killed node counts as running for up to lifeAfter, unless its process had an exclusive
-// store: this process could not have opened the store then.
+// Lives reports whether the node with that mark runs. While the store is unavailable, and for recovery
+// after that, Lives returns true: the records of all nodes may have expired meanwhile. A killed node
+// counts as running for up to lifeAfter, unless its process had an exclusive store: this process could
+// not have opened the store then.
 func (n *Node) Lives(ctx context.Context, mark uint32) bool {
 	if mark == n.Mark {
 		return true
 	}
 	r, err := n.Sessions.Get(ctx, aliveKey(mark))
 	if err != nil {
-		return !errors.Is(err, session.ErrNotFound)
+		return !errors.Is(err, session.ErrNotFound) || time.Since(time.Unix(0, n.failed.Load())) < recovery
 	}
 	return string(r.Data) == n.opening()
 }

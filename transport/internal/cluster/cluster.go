@@ -32,6 +32,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/change"
@@ -80,6 +81,7 @@ type Node struct {
 	bus      change.Bus // nil: there are no other nodes
 	handlers Handlers
 	lost     chan struct{} // 1-buffered: messages may have been lost
+	failed   atomic.Int64  // when the record was last found missing or not renewed, in Unix nanoseconds
 
 	mu      sync.Mutex // guards the fields below
 	begun   bool

@@ -233,6 +233,49 @@ func TestLives(t *testing.T) {
 	}
 }
 
+// unreachable is a store that is away for a while, and has lost the records of all nodes then.
+type unreachable struct {
+	session.Store
+	away atomic.Bool
+}
+
+func (u *unreachable) Touch(ctx context.Context, id string, expires time.Time) error {
+	if u.away.Load() {
+		return errors.New("away")
+	}
+	return u.Store.Touch(ctx, id, expires)
+}
+
+// TestLivesAfterOutage: nodes that could not renew their records because the store was away do not
+// take each other for dead.
+func TestLivesAfterOutage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &unreachable{Store: memory.New().Sessions()}
+		node := func() *cluster.Node {
+			return cluster.New(store, nil, cluster.Handlers{Period: time.Hour, Look: func(context.Context) {}})
+		}
+		one, two := node(), node()
+		one.Begin(t.Context())
+		two.Begin(t.Context())
+		defer two.End()
+		time.Sleep(time.Minute)
+		store.away.Store(true)
+		time.Sleep(30 * time.Second)
+		store.away.Store(false)
+		for range 60 {
+			if !two.Lives(t.Context(), one.Mark) {
+				t.Fatal("a node that runs is taken for dead")
+			}
+			time.Sleep(time.Second)
+		}
+		one.End()
+		if two.Lives(t.Context(), one.Mark) {
+			t.Error("it lives after its end")
+		}
+	})
+}
+
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	// printf 'streamable session\0ABC' | sha256sum | xxd -r -p | head -c 20 | base32, in lower case
