@@ -412,8 +412,10 @@ func (v *PendingRequest) demanded() (*session, *Reply) {
 	return s, nil
 }
 
-// remove serves DELETE. It ends the session on all nodes (2025-03-26 basic/transports).
+// remove serves DELETE. It ends the session on all nodes (2025-03-26 basic/transports), also if the
+// client does not wait for the response.
 func (v *PendingRequest) remove() *Reply {
+	v.ctx = context.WithoutCancel(v.ctx)
 	s, refused := v.demanded()
 	if refused != nil {
 		return refused
