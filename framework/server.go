@@ -391,11 +391,11 @@ func (s *Server) Services() transport.Services {
 
 // adopt makes the server notify a session that another process has opened, even before a frame of
 // the session comes here. It returns the error of Start.
-func (s *Server) adopt(link *transport.Connection) error {
+func (s *Server) adopt(link *transport.Connection, missed bool) error {
 	if err := s.start(link.Context(), context.Background()); err != nil { //nolint:forbidigo // what starts here is not the first client's
 		return err
 	}
-	s.engine.Adopt(link)
+	s.engine.Adopt(link, missed)
 	return nil
 }
 

@@ -195,9 +195,10 @@ type Services struct {
 	Changes change.Bus
 	// Adopt makes the host serve a session that another process has opened and whose client listens
 	// here, even if a frame of the session never comes here. The host receives later changes of the
-	// session by Changes; each further call of Adopt finds the changes before it. Adopt returns an
-	// error if the host does not accept connections any more.
-	Adopt func(link *Connection) error
+	// session by Changes; each further call of Adopt finds the changes before it. If missed is true,
+	// the client may have missed updates of the resources that it watches, and the host sends them.
+	// Adopt returns an error if the host does not accept connections any more.
+	Adopt func(link *Connection, missed bool) error
 }
 
 // AuthError is the refusal of an Authenticator, as an HTTP response. Any other error of an

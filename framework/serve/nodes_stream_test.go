@@ -169,12 +169,32 @@ func (c *apart) wants(method string) {
 
 const updated = "notifications/resources/updated"
 
+// caughtUp waits for the update that stands for those that the client may have missed.
+func (c *apart) caughtUp() { c.wants(updated) }
+
+// TestUpdateBetweenWriters: a change that no node could send, because the client listened nowhere, is
+// sent when the client listens again.
+func TestUpdateBetweenWriters(t *testing.T) {
+	t.Parallel()
+	c := newApart(t)
+	c.subscribe()
+	c.sends.ResourceUpdated(t.Context(), "x://y")
+	c.listens.ResourceUpdated(t.Context(), "x://y")
+	c.listen()
+	c.caughtUp()
+	c.sends, c.listens, c.to, c.from = c.listens, c.sends, c.from, c.to
+	c.sends.ResourceUpdated(t.Context(), "x://y")
+	c.wants(updated)
+	c.listen() // now at the other node
+	c.caughtUp()
+}
+
 // TestListeningElsewhere: a node that no frame of a session has come to tells its client
 // all the same what changes, on whichever node, and whenever it was asked for.
 func TestListeningElsewhere(t *testing.T) {
 	t.Parallel()
 	orders := map[string][]func(*apart){
-		"subscribed before": {(*apart).subscribe, (*apart).listen},
+		"subscribed before": {(*apart).subscribe, (*apart).listen, (*apart).caughtUp},
 		"subscribed after":  {(*apart).listen, (*apart).subscribe},
 	}
 	for name, steps := range orders {

@@ -82,8 +82,14 @@ func (c *conn) takeOver(state []byte, version uint64) error {
 
 // Adopt makes this node serve the session of the connection, which another node has opened, so that
 // its client is notified of changes here. Each further call applies changes that other nodes have
-// made in the session.
-func (e *Engine) Adopt(link *transport.Connection) { e.connection(link) }
+// made in the session. If missed is true, the client is sent an update of each resource that it
+// watches, because no node could send updates for a while.
+func (e *Engine) Adopt(link *transport.Connection, missed bool) {
+	c := e.connection(link)
+	if s := c.current(); missed && s != nil {
+		s.feed.UpdateAll()
+	}
+}
 
 // restored makes a session from the parameters of an initialize that another node has answered.
 //

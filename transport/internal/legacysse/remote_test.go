@@ -33,7 +33,7 @@ type server struct {
 func (s *server) Services() transport.Services {
 	return transport.Services{
 		Authenticator: s.auth, Events: s.events, Closing: s.closing, Sessions: s.sessions, Changes: s.changes,
-		Adopt: func(*transport.Connection) error { return nil },
+		Adopt: func(*transport.Connection, bool) error { return nil },
 	}
 }
 

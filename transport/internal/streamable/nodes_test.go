@@ -428,7 +428,7 @@ func TestLogPanics(t *testing.T) {
 			_ = send(`{"n":1}`)
 			return 0, "" // no answer
 		},
-	}, streamable.Config{})
+	}, streamable.Config{StreamDelay: time.Minute})
 	if got := s.carry(s.do(http.MethodPost, "x"), -1).wait().events(); len(got) != 1 {
 		t.Errorf("got %v", got)
 	}

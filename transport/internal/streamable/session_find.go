@@ -191,7 +191,7 @@ func (e *Endpoint) look(ctx context.Context) {
 		case !s.record.touch(ctx):
 			e.endSession(s, errSessionEnded)
 		case s.record.writerNode() == e.node.ID && s.record.read(ctx) == nil:
-			_ = e.offered.Adopt(s.link) // a host that accepts no connections sends nothing, either
+			_ = e.offered.Adopt(s.link, false) // a host that accepts no connections sends nothing, either
 		}
 	}
 }

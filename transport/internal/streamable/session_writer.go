@@ -51,20 +51,22 @@ func (s *session) becomeWriter(ctx context.Context) *Reply {
 }
 
 // claimWriter makes this node the writer. After the first Adopt, the host receives what other nodes
-// change in the session. The second Adopt shows the host what they changed before that. Nothing is
-// missed.
+// change in the session. The second Adopt shows the host what they changed before that. If another
+// node, or none, was the writer, updates may be missing: a node that was not the writer has not sent
+// them, and the writer may have ended.
 //
 // It must be called without stream.mu. If it fails in the middle, this node may already be the
 // writer in the record; the client tries again, here or elsewhere.
 func (s *session) claimWriter(ctx context.Context) error {
 	adopt, r := s.e.offered.Adopt, s.record
-	if err := adopt(s.link); err != nil {
+	if err := adopt(s.link, false); err != nil {
 		return err
 	}
+	moved := r.writerNode() != s.e.node.ID
 	if err := r.nameWriter(ctx); err != nil {
 		return err
 	}
-	if err := adopt(s.link); err != nil {
+	if err := adopt(s.link, moved); err != nil {
 		return err
 	}
 	return s.standalone().catchUp(ctx)

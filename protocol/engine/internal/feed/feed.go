@@ -206,6 +206,16 @@ func (f *Feed) updated(watched, uri string) {
 	}
 }
 
+// UpdateAll queues an update of each resource that the client watches.
+func (f *Feed) UpdateAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, uri := range f.filter.URIs {
+		f.pend().update(uri, uri)
+	}
+	f.kick()
+}
+
 // updatedSince is like updated, for an update that was sent when Hub.learned was at learned. It
 // skips feeds that began to watch earlier, because they have not missed the update.
 func (f *Feed) updatedSince(learned uint64, watched, uri string) {
