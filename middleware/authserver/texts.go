@@ -5,40 +5,11 @@ import "strings"
 // message is the name of a text of the pages.
 type message = string
 
-// The names of the texts.
+// The names of the texts that Go code uses. Only pages.html uses the others.
 const (
-	msgLanguage     message = "language"
-	msgConsentTitle message = "consentTitle"
-	msgAsks         message = "asks"
-	msgUnnamed      message = "unnamed"
-	msgProven       message = "proven"
-	msgUnproven     message = "unproven"
-	msgByHand       message = "byHand"
-	msgGoesTo       message = "goesTo"
-	msgLocal        message = "local"
-	msgServer       message = "server"
-	msgMay          message = "may"
-	msgNothing      message = "nothing"
-	msgNew          message = "new"
-	msgUser         message = "user"
-	msgProvider     message = "provider"
-	msgUpstream     message = "upstream"
-	msgApprove      message = "approve"
-	msgContinue     message = "continue"
-	msgDeny         message = "deny"
-	msgLoginTitle   message = "loginTitle"
-	msgLoginFor     message = "loginFor"
-	msgDev          message = "dev"
-	msgName         message = "name"
-	msgPassword     message = "password"
-	msgLogin        message = "login"
-	msgWrong        message = "wrong"
-	msgLimited      message = "limited"
-	msgErrorTitle   message = "errorTitle"
-	msgReference    message = "reference"
-	msgGoesBack     message = "goesBack"
-	msgGoBack       message = "goBack"
-
+	msgConsentTitle  message = "consentTitle"
+	msgLoginTitle    message = "loginTitle"
+	msgErrorTitle    message = "errorTitle"
 	msgNoClient      message = "noClient"
 	msgUnknownClient message = "unknownClient"
 	msgRedirect      message = "redirect"
@@ -51,44 +22,43 @@ const (
 	msgFailed        message = "failed"
 	msgProviderAway  message = "providerAway"
 	msgProviderNo    message = "providerNo"
-	msgNotAdmitted   message = "notAdmitted"
 	msgWrongRequest  message = "wrongRequest"
 )
 
 // texts is the table of the pages' texts, by language.
 var texts = map[string]map[message]string{
 	"en": {
-		msgLanguage:     "en",
+		"language":      "en",
 		msgConsentTitle: "Allow access?",
-		msgAsks:         "asks for access",
-		msgUnnamed:      "A program without a name",
-		msgProven:       "The program comes from",
-		msgUnproven:     "The program chose this name itself. Nothing about it has been checked.",
-		msgByHand:       "The operator of this server knows the program.",
-		msgGoesTo:       "Your answer goes to",
-		msgLocal:        "That is a program on your own machine. Allow access only if you have just started it yourself.",
-		msgServer:       "Server",
-		msgMay:          "The program may",
-		msgNothing:      "use the server in your name",
-		msgNew:          "new",
-		msgUser:         "You are logged in as",
-		msgProvider:     "You will log in at",
-		msgUpstream:     "This server requests there",
-		msgApprove:      "Allow",
-		msgContinue:     "Continue",
-		msgDeny:         "Deny",
+		"asks":          "asks for access",
+		"unnamed":       "A program without a name",
+		"proven":        "The program comes from",
+		"unproven":      "The program chose this name itself. Nothing about it has been checked.",
+		"byHand":        "The operator of this server knows the program.",
+		"goesTo":        "Your answer goes to",
+		"local":         "That is a program on your own machine. Allow access only if you have just started it yourself.",
+		"server":        "Server",
+		"may":           "The program may",
+		"nothing":       "use the server in your name",
+		"new":           "new",
+		"user":          "You are logged in as",
+		"provider":      "You will log in at",
+		"upstream":      "This server requests there",
+		"approve":       "Allow",
+		"continue":      "Continue",
+		"deny":          "Deny",
 		msgLoginTitle:   "Log in",
-		msgLoginFor:     "to go on with",
-		msgDev:          "This login is for development: there are no passwords.",
-		msgName:         "Name",
-		msgPassword:     "Password",
-		msgLogin:        "Log in",
-		msgWrong:        "The name or the password is wrong.",
-		msgLimited:      "There were too many attempts. Wait a minute, then try again.",
+		"loginFor":      "to go on with",
+		"dev":           "This login is for development: there are no passwords.",
+		"name":          "Name",
+		"password":      "Password",
+		"login":         "Log in",
+		"wrong":         "The name or the password is wrong.",
+		"limited":       "There were too many attempts. Wait a minute, then try again.",
 		msgErrorTitle:   "This did not work",
-		msgReference:    "Reference",
-		msgGoesBack:     "The program's address is at",
-		msgGoBack:       "Go back to the program",
+		"reference":     "Reference",
+		"goesBack":      "The program's address is at",
+		"goBack":        "Go back to the program",
 
 		msgNoClient:      "The request does not say which program sent you here. Go back to the program and start again.",
 		msgUnknownClient: "This server does not know the program that sent you here. Go back to the program and start again. If that does not help, tell its author.",
@@ -102,41 +72,40 @@ var texts = map[string]map[message]string{
 		msgFailed:        "The server failed. Try again later.",
 		msgProviderAway:  "The identity provider does not answer. Load this page again in a while.",
 		msgProviderNo:    "The identity provider did not let you in. Go back to the program and start again.",
-		msgNotAdmitted:   "Your account has no access to this server.",
 		msgWrongRequest:  "The request of the program is wrong, so nothing was allowed. This server has not checked the program. Go back only if you know its address.",
 	},
 	"de": {
-		msgLanguage:     "de",
+		"language":      "de",
 		msgConsentTitle: "Zugriff erlauben?",
-		msgAsks:         "bittet um Zugriff",
-		msgUnnamed:      "Ein Programm ohne Namen",
-		msgProven:       "Das Programm kommt von",
-		msgUnproven:     "Diesen Namen hat das Programm selbst gewählt. Nichts daran wurde geprüft.",
-		msgByHand:       "Der Betreiber dieses Servers kennt das Programm.",
-		msgGoesTo:       "Ihre Antwort geht an",
-		msgLocal:        "Das ist ein Programm auf Ihrem eigenen Rechner. Erlauben Sie den Zugriff nur, wenn Sie es gerade selbst gestartet haben.",
-		msgServer:       "Server",
-		msgMay:          "Das Programm darf",
-		msgNothing:      "den Server in Ihrem Namen benutzen",
-		msgNew:          "neu",
-		msgUser:         "Sie sind angemeldet als",
-		msgProvider:     "Sie melden sich an bei",
-		msgUpstream:     "Dieser Server beantragt dort",
-		msgApprove:      "Erlauben",
-		msgContinue:     "Weiter",
-		msgDeny:         "Ablehnen",
+		"asks":          "bittet um Zugriff",
+		"unnamed":       "Ein Programm ohne Namen",
+		"proven":        "Das Programm kommt von",
+		"unproven":      "Diesen Namen hat das Programm selbst gewählt. Nichts daran wurde geprüft.",
+		"byHand":        "Der Betreiber dieses Servers kennt das Programm.",
+		"goesTo":        "Ihre Antwort geht an",
+		"local":         "Das ist ein Programm auf Ihrem eigenen Rechner. Erlauben Sie den Zugriff nur, wenn Sie es gerade selbst gestartet haben.",
+		"server":        "Server",
+		"may":           "Das Programm darf",
+		"nothing":       "den Server in Ihrem Namen benutzen",
+		"new":           "neu",
+		"user":          "Sie sind angemeldet als",
+		"provider":      "Sie melden sich an bei",
+		"upstream":      "Dieser Server beantragt dort",
+		"approve":       "Erlauben",
+		"continue":      "Weiter",
+		"deny":          "Ablehnen",
 		msgLoginTitle:   "Anmelden",
-		msgLoginFor:     "um fortzufahren mit",
-		msgDev:          "Diese Anmeldung ist für die Entwicklung: Es gibt keine Passwörter.",
-		msgName:         "Name",
-		msgPassword:     "Passwort",
-		msgLogin:        "Anmelden",
-		msgWrong:        "Name oder Passwort ist falsch.",
-		msgLimited:      "Es waren zu viele Versuche. Warten Sie eine Minute und versuchen Sie es noch einmal.",
+		"loginFor":      "um fortzufahren mit",
+		"dev":           "Diese Anmeldung ist für die Entwicklung: Es gibt keine Passwörter.",
+		"name":          "Name",
+		"password":      "Passwort",
+		"login":         "Anmelden",
+		"wrong":         "Name oder Passwort ist falsch.",
+		"limited":       "Es waren zu viele Versuche. Warten Sie eine Minute und versuchen Sie es noch einmal.",
 		msgErrorTitle:   "Das hat nicht geklappt",
-		msgReference:    "Kennzeichen",
-		msgGoesBack:     "Das Programm hat seine Adresse bei",
-		msgGoBack:       "Zurück zum Programm",
+		"reference":     "Kennzeichen",
+		"goesBack":      "Das Programm hat seine Adresse bei",
+		"goBack":        "Zurück zum Programm",
 
 		msgNoClient:      "Die Anfrage sagt nicht, welches Programm Sie hierher geschickt hat. Beginnen Sie im Programm von vorn.",
 		msgUnknownClient: "Dieser Server kennt das Programm nicht, das Sie hierher geschickt hat. Beginnen Sie im Programm von vorn. Hilft das nicht, sagen Sie es dem Hersteller.",
@@ -150,7 +119,6 @@ var texts = map[string]map[message]string{
 		msgFailed:        "Der Server hat einen Fehler. Versuchen Sie es später noch einmal.",
 		msgProviderAway:  "Der Anmeldedienst antwortet nicht. Laden Sie diese Seite nach einer Weile noch einmal.",
 		msgProviderNo:    "Der Anmeldedienst hat Sie nicht eingelassen. Beginnen Sie im Programm von vorn.",
-		msgNotAdmitted:   "Ihr Konto hat keinen Zugang zu diesem Server.",
 		msgWrongRequest:  "Das Programm hat falsch angefragt; es wurde nichts erlaubt. Dieser Server hat das Programm nicht geprüft. Gehen Sie nur zurück, wenn Sie seine Adresse kennen.",
 	},
 	"fr": french,
