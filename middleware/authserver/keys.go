@@ -2,6 +2,7 @@ package authserver
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -15,7 +16,6 @@ import (
 	"time"
 
 	"github.com/MicahParks/jwkset"
-	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 )
@@ -280,20 +280,10 @@ func (k *rotating) open(r ring) ([]Key, error) {
 		if !ok {
 			return nil, errNoKey
 		}
-		keys = append(keys, Key{kept.ID, "ES256", ecSigner{ec}, kept.NotBefore, kept.NotAfter})
+		keys = append(keys, Key{kept.ID, "ES256", cryptoSigner{ec, crypto.SHA256, true}, kept.NotBefore, kept.NotAfter})
 	}
 	return keys, nil
 }
-
-type ecSigner struct{ key *ecdsa.PrivateKey }
-
-// Sign signs with ES256.
-func (s ecSigner) Sign(_ context.Context, input []byte) ([]byte, error) {
-	return jwt.SigningMethodES256.Sign(string(input), s.key)
-}
-
-// Public returns an *ecdsa.PublicKey.
-func (s ecSigner) Public() any { return &s.key.PublicKey }
 
 // sign returns a signed JWT with the claims (RFC 9068 §2.1).
 func (s *Server) sign(ctx context.Context, claims map[string]any) (string, error) {

@@ -3,15 +3,14 @@ package authserver
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 )
 
-// sealer encrypts data that must be read again (AES-256-GCM). The first key seals, and all keys
-// open.
+// sealer encrypts data that must be read again (AES-256-GCM, after a random nonce). The first key
+// seals, and all keys open.
 type sealer struct{ ciphers []cipher.AEAD }
 
 var errSealed = errors.New("authserver: a sealed value cannot be opened")
@@ -26,7 +25,7 @@ func newSealer(keys [][]byte) (*sealer, error) {
 		if err != nil {
 			return nil, err
 		}
-		aead, err := cipher.NewGCM(block)
+		aead, err := cipher.NewGCMWithRandomNonce(block)
 		if err != nil {
 			return nil, err
 		}
@@ -41,10 +40,7 @@ func (s *sealer) seal(purpose string, v any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	aead := s.ciphers[0]
-	nonce := make([]byte, aead.NonceSize())
-	_, _ = rand.Read(nonce) // never fails
-	return base64url(aead.Seal(nonce, nonce, text, []byte(purpose))), nil
+	return base64url(s.ciphers[0].Seal(nil, nil, text, []byte(purpose))), nil
 }
 
 // open decrypts the result of seal for the same purpose.
@@ -54,11 +50,7 @@ func (s *sealer) open(purpose, sealed string, v any) error {
 		return errSealed
 	}
 	for _, aead := range s.ciphers {
-		if len(raw) < aead.NonceSize() {
-			return errSealed
-		}
-		text, err := aead.Open(nil, raw[:aead.NonceSize()], raw[aead.NonceSize():], []byte(purpose))
-		if err == nil {
+		if text, err := aead.Open(nil, nil, raw, []byte(purpose)); err == nil {
 			return json.Unmarshal(text, v)
 		}
 	}
