@@ -58,8 +58,7 @@ type Server struct {
 	keysAsked  atomic.Int64 // when refreshKeys last asked, in nanoseconds since 1970
 	alive      liveness
 
-	mu        sync.Mutex // guards all below
-	guards    []resourceScopes
+	mu        sync.Mutex           // guards all below, and config.resources, which guards add to
 	verifiers map[string]*auth.JWT // by resource
 }
 
@@ -138,8 +137,8 @@ func (s *Server) origin() string { return s.base.Scheme + "://" + s.base.Host }
 func (s *Server) addResource(resource string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !slices.ContainsFunc(s.guards, func(r resourceScopes) bool { return r.url == resource }) {
-		s.guards = append(s.guards, resourceScopes{url: resource})
+	if !slices.ContainsFunc(s.resources, func(r resourceScopes) bool { return r.url == resource }) {
+		s.resources = append(s.resources, resourceScopes{url: resource})
 	}
 }
 
@@ -147,13 +146,7 @@ func (s *Server) addResource(resource string) {
 func (s *Server) allResources() []resourceScopes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := slices.Clone(s.resources)
-	for _, g := range s.guards {
-		if !slices.ContainsFunc(all, func(r resourceScopes) bool { return r.url == g.url }) {
-			all = append(all, g)
-		}
-	}
-	return all
+	return slices.Clone(s.resources)
 }
 
 // hasResource reports whether tokens may be for a resource.
