@@ -80,37 +80,27 @@ func (g *grant) redeem(now time.Time, r redemption) error {
 	return nil
 }
 
-// refreshed is the result of presenting a refresh token.
-type refreshed int
-
-const (
-	refused refreshed = iota
-	rotates           // the next token replaces it
-	again             // it was just rotated, so the same answer is sent again
-)
-
-// refresh checks a refresh token. If the token is neither the current one nor, within the grace,
+// refresh checks a refresh token. again reports that the token was just rotated, so the same answer is
+// sent again; otherwise the next token replaces it. If the token is neither the current one nor, within the grace,
 // the one before it, it is an old copy, which any client may send. Then refresh returns
 // errReplayed, and the grant is dead and must be stored.
-func (g *grant) refresh(now time.Time, token, client, resource, key string, grace time.Duration) (refreshed, error) {
+func (g *grant) refresh(now time.Time, token, client, resource, key string, grace time.Duration) (again bool, err error) {
 	current := sameDigest(g.Current, token)
 	recent := sameDigest(g.Previous, token) && grace > 0 && now.Sub(g.Rotated) <= grace
 	switch {
 	case g.Current == nil:
-		return refused, errNoGrant
+		return false, errNoGrant
 	case g.Dead:
-		return refused, errDead
+		return false, errDead
 	case !current && !recent:
 		g.Dead = true
-		return refused, errReplayed
+		return false, errReplayed
 	case g.Client != client, resource != "" && resource != g.Resource, g.Key != key:
-		return refused, errForeign
+		return false, errForeign
 	case !now.Before(g.Until):
-		return refused, errExpired
-	case recent:
-		return again, nil
+		return false, errExpired
 	}
-	return rotates, nil
+	return recent, nil
 }
 
 // rotate replaces the current refresh token.

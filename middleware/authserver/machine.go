@@ -73,7 +73,7 @@ func (s *Server) byCredentials(t *tokenRequest) (*tokenAnswer, error) {
 		return nil, err
 	}
 	g := &grant{Client: t.client.ID, User: User{Subject: t.client.ID}, Resource: resource.url, Scopes: scopes, Key: t.key}
-	answer, err := s.answer(t.http.Context(), "", nil, g, g.Scopes, time.Now(), false)
+	answer, err := s.access(t.http.Context(), "", g, g.Scopes, time.Now())
 	if err == nil {
 		s.emit(t.http, Event{Kind: TokenIssued, Subject: t.client.ID, ClientID: t.client.ID, Resource: g.Resource, Scopes: scopes})
 	}
@@ -120,7 +120,7 @@ func (s *Server) byAssertion(t *tokenRequest) (*tokenAnswer, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	answer, err := s.answer(ctx, reference, nil, g, g.Scopes, now, false)
+	answer, err := s.access(ctx, reference, g, g.Scopes, now)
 	if err == nil {
 		s.emit(t.http, Event{Kind: TokenIssued, Subject: u.Subject, ClientID: g.Client, Grant: reference, Resource: g.Resource, Scopes: g.Scopes})
 	}

@@ -232,7 +232,7 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	judge := func(g *grant) (refreshed, error) {
+	judge := func(g *grant) (again bool, err error) {
 		key := t.key
 		if key != "" && t.client.Method != methodNone {
 			key = g.Key // the client's authentication protects the refresh token, so the key may change (RFC 9449 §5)
@@ -240,20 +240,21 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 		return g.refresh(now, token, t.client.ID, resource, key, s.grace)
 	}
 	user := seen.User
-	if verdict, _ := judge(seen); verdict == rotates {
+	if again, refusal := judge(seen); refusal == nil && !again {
 		if user, err = s.stillUser(t, reference, seen); err != nil {
 			return nil, err
 		}
 	}
 	var answer *tokenAnswer
-	verdict, refusal := refused, error(nil)
+	var again bool
+	var refusal error
 	err = s.grants.change(ctx, reference, func(g *grant) (expires time.Time, err error) {
-		verdict, refusal = judge(g)
+		again, refusal = judge(g)
 		switch {
 		case errors.Is(refusal, errReplayed):
 		case refusal != nil:
 			err = errSame
-		case verdict == again:
+		case again:
 			if answer, err = s.sameAnswer(t, reference, g, now); err == nil {
 				err = errSame
 			}
@@ -270,7 +271,7 @@ func (s *Server) byRefresh(t *tokenRequest) (*tokenAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer, s.afterRefresh(t, reference, seen, verdict, refusal)
+	return answer, s.afterRefresh(t, reference, seen, again, refusal)
 }
 
 // stillUser returns the user of a grant, and records the use of the client. If there is no such user
@@ -290,7 +291,7 @@ func (s *Server) stillUser(t *tokenRequest, reference string, g *grant) (User, e
 }
 
 // afterRefresh reports a refresh as an event, and returns why it was refused.
-func (s *Server) afterRefresh(t *tokenRequest, reference string, g *grant, verdict refreshed, refusal error) error {
+func (s *Server) afterRefresh(t *tokenRequest, reference string, g *grant, again bool, refusal error) error {
 	e := Event{Kind: Refreshed, Subject: g.User.Subject, ClientID: t.client.ID, Grant: reference, Resource: g.Resource, Scopes: g.Scopes}
 	switch {
 	case errors.Is(refusal, errReplayed):
@@ -299,7 +300,7 @@ func (s *Server) afterRefresh(t *tokenRequest, reference string, g *grant, verdi
 		e.Kind, e.Reason = RefreshReplayed, errReplayed.Error()
 	case refusal != nil:
 		return invalidGrant(refusal)
-	case verdict == again:
+	case again:
 		e.Reason = "again, within Grace"
 	}
 	s.emit(t.http, e)
