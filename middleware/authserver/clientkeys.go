@@ -39,14 +39,13 @@ func (k *keySets) at(address string) *keySet {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	set := k.kept[address]
-	if set != nil {
-		return set
+	if set == nil {
+		if k.kept == nil || len(k.kept) >= maxKeySets {
+			k.kept = map[string]*keySet{}
+		}
+		set = &keySet{}
+		k.kept[address] = set
 	}
-	if k.kept == nil || len(k.kept) >= maxKeySets {
-		k.kept = map[string]*keySet{}
-	}
-	set = &keySet{}
-	k.kept[address] = set
 	return set
 }
 

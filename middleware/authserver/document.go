@@ -48,7 +48,7 @@ const (
 )
 
 // documents keeps fetched documents, and failures, in this process. get and put access kept, and
-// allowed counts fetches; mu guards both.
+// allowed counts fetches.
 type documents struct {
 	mu    sync.Mutex // guards all below
 	kept  map[string]keptDocument
@@ -65,19 +65,11 @@ type keptDocument struct {
 	good   time.Time // when it was last fetched successfully
 }
 
-// last returns a document that was valid before. If it is unknown, last returns false.
-func (d *documents) last(id string) (keptDocument, bool) {
+// get returns what was last put. It may be too old.
+func (d *documents) get(id string) keptDocument {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	k, ok := d.kept[id]
-	return k, ok && k.client != nil
-}
-
-func (d *documents) get(id string, now time.Time) (keptDocument, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	k, ok := d.kept[id]
-	return k, ok && now.Before(k.until)
+	return d.kept[id]
 }
 
 func (d *documents) put(id string, k keptDocument) {
@@ -126,13 +118,15 @@ func (s *Server) byDocument(ctx context.Context, id string) (*Client, error) {
 	case !inDomains(u.Hostname(), s.policy.Domains):
 		return nil, errNotAdmitted
 	}
-	if k, ok := s.documents.get(id, now); ok {
-		return k.client, k.err
-	}
-	if !s.documents.allowed(ctx, now) {
-		if old, known := s.documents.last(id); known && now.Before(old.good.Add(longestFresh)) {
-			return old.client, nil
-		}
+	old := s.documents.get(id)
+	usable := old.client != nil && now.Before(old.good.Add(longestFresh)) // its host may be away for a while
+	switch {
+	case now.Before(old.until):
+		return old.client, old.err
+	case s.documents.allowed(ctx, now):
+	case usable:
+		return old.client, nil
+	default:
 		return nil, refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "Too many client documents are asked for. Try again later.", nil)
 	}
 	c, fresh, err := s.fetchClient(ctx, id)
@@ -141,7 +135,7 @@ func (s *Server) byDocument(ctx context.Context, id string) (*Client, error) {
 	}
 	if err != nil {
 		fresh = shortestFresh
-		if old, known := s.documents.last(id); known && !errors.Is(err, errNotAdmitted) && now.Before(old.good.Add(longestFresh)) { // its host may be away for a while
+		if usable && !errors.Is(err, errNotAdmitted) {
 			s.documents.put(id, keptDocument{old.client, nil, now.Add(fresh), old.good})
 			return old.client, nil
 		}

@@ -148,8 +148,7 @@ func (u *upstream) discover(ctx context.Context) (*upstreamMetadata, error) {
 	}
 	found := &upstreamMetadata{}
 	status, err := u.get(ctx, strings.TrimSuffix(p.Issuer, "/")+"/.well-known/openid-configuration", "", found)
-	switch {
-	case err == nil && (status != http.StatusOK || found.Issuer != p.Issuer || found.Authorize == "" || found.Token == ""):
+	if err == nil && (status != http.StatusOK || found.Issuer != p.Issuer || found.Authorize == "" || found.Token == "") {
 		err = fmt.Errorf("%w: its metadata has status %d, and is for the issuer %q", errAway, status, shownText(found.Issuer))
 	}
 	if err != nil && meta == nil {
@@ -323,25 +322,16 @@ func (b *broker) held(ctx context.Context, reference string, g *grant, n need) (
 			}
 			continue
 		}
-		if err := pause(ctx, renewPoll); err != nil {
-			return nil, err
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(renewPoll):
 		}
 		found, err := s.grants.get(ctx, reference)
 		if err != nil {
 			return nil, err
 		}
 		g = found
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
 	}
 }
 
