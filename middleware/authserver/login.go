@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -140,7 +141,7 @@ func (l *localUsers) show(w http.ResponseWriter, r *http.Request, back string, p
 	case page.Failed:
 		status = http.StatusForbidden
 	}
-	return s.render(w, r, status, func(out *rendering) error { return out.pages.Login(out, out.nonce, page) })
+	return s.render(w, r, status, func(p Pages, out io.Writer, nonce string) error { return p.Login(out, nonce, page) })
 }
 
 func loginToken(cookie string) string { return base64url(digest("login", cookie)) }

@@ -87,27 +87,20 @@ func pageFault(status int, m message, err error) error {
 	return &pageError{status: status, message: m, err: err}
 }
 
-// rendering is one page that is being rendered.
-type rendering struct {
-	bytes.Buffer
-	pages Pages
-	nonce string
-}
-
 // render answers with a page. The page is rendered first, so that a failure does not leave half a
 // page.
-func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, fn func(out *rendering) error) error {
-	out := &rendering{pages: s.pages, nonce: rand.Text()}
-	if p, ok := s.pages.(plain); ok {
-		p.texts = spoken(r.Header.Get("Accept-Language"))
-		out.pages = p
+func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, page func(p Pages, out io.Writer, nonce string) error) error {
+	pages, nonce := s.pages, rand.Text()
+	if _, ok := pages.(plain); ok {
+		pages = plain{spoken(r.Header.Get("Accept-Language"))}
 	}
-	if err := fn(out); err != nil {
+	var out bytes.Buffer
+	if err := page(pages, &out, nonce); err != nil {
 		return err
 	}
 	head := w.Header()
 	head.Set("Content-Type", "text/html; charset=utf-8")
-	head.Set("Content-Security-Policy", "default-src 'none'; style-src 'nonce-"+out.nonce+"'; frame-ancestors 'none'; base-uri 'none'")
+	head.Set("Content-Security-Policy", "default-src 'none'; style-src 'nonce-"+nonce+"'; frame-ancestors 'none'; base-uri 'none'")
 	w.WriteHeader(status)
 	_, _ = w.Write(out.Bytes()) // a browser that is gone does not matter
 	return nil
@@ -140,7 +133,7 @@ func (s *Server) page(h handler) http.HandlerFunc {
 		s.emit(r, Event{Kind: VisitRefused, Reason: wrong.Error() + " (" + reference + ")"})
 		spoken := spoken(r.Header.Get("Accept-Language"))
 		page := &ErrorPage{spoken[msgErrorTitle], spoken[wrong.message], reference, wrong.status, wrong.back, wrong.backHost}
-		err = s.render(w, r, wrong.status, func(out *rendering) error { return out.pages.Error(out, out.nonce, page) })
+		err = s.render(w, r, wrong.status, func(p Pages, out io.Writer, nonce string) error { return p.Error(out, nonce, page) })
 		if err != nil {
 			http.Error(w, texts["en"][msgFailed], http.StatusInternalServerError)
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -36,12 +37,6 @@ type visit struct {
 	silent bool // the user was not asked, so there is no new consent
 }
 
-// request is a checked authorization request.
-type request struct {
-	client *Client
-	visit  visit
-}
-
 // maxState is the maximum length of a client's state.
 const maxState = 2 << 10
 
@@ -49,18 +44,17 @@ const maxState = 2 << 10
 func (s *Server) handleAuthorize(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	q := withValues(r.URL.Query())
-	req, err := s.knownClient(ctx, q)
+	c, v, err := s.knownClient(ctx, q)
 	if err != nil {
 		return err
 	}
-	if err := s.judge(req, q); err != nil {
-		return s.sendBack(w, r, req, refusalOf(err))
+	if err := s.judge(c, v, q); err != nil {
+		return s.sendBack(w, r, c, v, refusalOf(err))
 	}
 	cookie := rand.Text()
-	v := &req.visit
 	v.ID, v.Cookie, v.Until = rand.Text(), digest(cookie), time.Now().Add(s.lives.Visit)
 	v.Foreign = !sameOrTyped(r)
-	if err := s.used(ctx, req.client, time.Time{}); err != nil {
+	if err := s.used(ctx, c, time.Time{}); err != nil {
 		return err
 	}
 	if dropped := s.open.add(s.remote(r), v.ID, v.Until, time.Now()); dropped != "" {
@@ -80,16 +74,16 @@ func (s *Server) handleAuthorize(w http.ResponseWriter, r *http.Request) error {
 // sendBack answers a wrong request of a known client. The user has seen no page yet, so only a
 // trusted client gets the error by a redirect. For any other, a link alone would lead the browser to
 // a site of its choice (RFC 9700 §4.11.2); the user sees a page with the host.
-func (s *Server) sendBack(w http.ResponseWriter, r *http.Request, req *request, e *refusal) error {
-	to := s.response(&req.visit, url.Values{"error": {e.code}, "error_description": {e.text}})
+func (s *Server) sendBack(w http.ResponseWriter, r *http.Request, c *Client, v *visit, e *refusal) error {
+	to := s.response(v, url.Values{"error": {e.code}, "error_description": {e.text}})
 	at, err := url.Parse(to)
 	if err != nil {
 		return err
 	}
-	if !s.trusts(req.client, at) {
-		return &pageError{status: http.StatusBadRequest, message: msgWrongRequest, err: fmt.Errorf("client %s: %w", req.client.ID, e), back: to, backHost: at.Host}
+	if !s.trusts(c, at) {
+		return &pageError{status: http.StatusBadRequest, message: msgWrongRequest, err: fmt.Errorf("client %s: %w", c.ID, e), back: to, backHost: at.Host}
 	}
-	s.emit(r, Event{Kind: VisitRefused, ClientID: req.client.ID, Reason: e.Error()})
+	s.emit(r, Event{Kind: VisitRefused, ClientID: c.ID, Reason: e.Error()})
 	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil
 }
@@ -101,36 +95,36 @@ func (s *Server) trusts(c *Client, at *url.URL) bool {
 	return c.Known == ByHand || at.Scheme != "https" || len(s.policy.Domains) > 0 && inDomains(at.Hostname(), s.policy.Domains)
 }
 
-// knownClient finds the client and checks the redirect URI. While either is unknown, the browser
+// knownClient finds the client of a request, and begins its visit with the redirect URI. While either is unknown, the browser
 // must not be redirected (RFC 6749 §4.1.2.1).
-func (s *Server) knownClient(ctx context.Context, q url.Values) (*request, error) {
+func (s *Server) knownClient(ctx context.Context, q url.Values) (*Client, *visit, error) {
 	if len(q["client_id"]) != 1 || len(q["redirect_uri"]) > 1 {
-		return nil, pageFault(http.StatusBadRequest, msgNoClient, nil)
+		return nil, nil, pageFault(http.StatusBadRequest, msgNoClient, nil)
 	}
 	c, err := s.client(ctx, q.Get("client_id"))
 	switch {
 	case errors.Is(err, errUnknownClient), errors.Is(err, errNotAdmitted), errors.Is(err, errDocument), errors.Is(err, errRedirect):
-		return nil, pageFault(http.StatusBadRequest, msgUnknownClient, err)
+		return nil, nil, pageFault(http.StatusBadRequest, msgUnknownClient, err)
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case !c.may(grantCode):
-		return nil, pageFault(http.StatusBadRequest, msgUnknownClient, errNotAdmitted)
+		return nil, nil, pageFault(http.StatusBadRequest, msgUnknownClient, errNotAdmitted)
 	}
 	given := q.Get("redirect_uri")
 	if given == "" && len(c.RedirectURIs) == 1 {
 		given = c.RedirectURIs[0]
 	}
 	if !c.redirects(given) {
-		return nil, pageFault(http.StatusBadRequest, msgRedirect, nil)
+		return nil, nil, pageFault(http.StatusBadRequest, msgRedirect, nil)
 	}
 	if _, err := judgeRedirect(given, s.policy.Schemes); err != nil {
-		return nil, pageFault(http.StatusBadRequest, msgRedirect, err)
+		return nil, nil, pageFault(http.StatusBadRequest, msgRedirect, err)
 	}
-	return &request{client: c, visit: visit{Client: c.ID, Redirect: given, State: q.Get("state")}}, nil
+	return c, &visit{Client: c.ID, Redirect: given, State: q.Get("state")}, nil
 }
 
 // judge checks the rest of the request. Its errors are returned to the client.
-func (s *Server) judge(req *request, q url.Values) error {
+func (s *Server) judge(c *Client, v *visit, q url.Values) error {
 	if err := single(q, "resource"); err != nil {
 		return err
 	}
@@ -145,7 +139,7 @@ func (s *Server) judge(req *request, q url.Values) error {
 	case q.Get("code_challenge_method") != "S256" || !isChallenge(challenge):
 		return refuse("invalid_request", "A code_challenge of method S256 is required.")
 	case len(q.Get("state")) > maxState:
-		req.visit.State = ""
+		v.State = ""
 		return refuse("invalid_request", "The state is too long.")
 	case s.dpop && q.Get("dpop_jkt") != "" && !isChallenge(q.Get("dpop_jkt")):
 		return refuse("invalid_request", "The dpop_jkt is not a SHA-256 thumbprint.")
@@ -156,11 +150,10 @@ func (s *Server) judge(req *request, q url.Values) error {
 	if err != nil {
 		return err
 	}
-	scopes, err := s.choose(q.Get("scope"), found, req.client)
+	scopes, err := s.choose(q.Get("scope"), found, c)
 	if err != nil {
 		return err
 	}
-	v := &req.visit
 	v.Scopes, v.Resource, v.Challenge = scopes, found.url, challenge
 	if s.dpop {
 		v.Key = q.Get("dpop_jkt")
@@ -308,7 +301,7 @@ func (s *Server) showConsent(w http.ResponseWriter, r *http.Request, v *visit, u
 			page.More = append(page.More, scope)
 		}
 	}
-	return s.render(w, r, http.StatusOK, func(out *rendering) error { return out.pages.Consent(out, out.nonce, page) })
+	return s.render(w, r, http.StatusOK, func(p Pages, out io.Writer, nonce string) error { return p.Consent(out, nonce, page) })
 }
 
 // resourceNamed returns a resource that was checked before.
