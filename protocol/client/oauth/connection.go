@@ -43,8 +43,8 @@ var _ client.Extender = (*connection)(nil)
 
 // Extensions returns the name of the extension that provides the tokens, if any.
 func (k *connection) Extensions() []string {
-	if m := k.flow.config.machine; m != nil && m.extension() != "" {
-		return []string{m.extension()}
+	if m := k.flow.config.machine; m != nil && m.extension != "" {
+		return []string{m.extension}
 	}
 	return nil
 }

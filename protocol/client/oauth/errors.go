@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -55,19 +56,13 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// caused is an error above with its cause.
-type caused struct{ kind, cause error }
-
-func (e *caused) Error() string   { return e.kind.Error() + ": " + e.cause.Error() }
-func (e *caused) Unwrap() []error { return []error{e.kind, e.cause} }
-
 // because wraps cause in kind, which is an error above. If cause already is an *Error or kind,
-// because returns it unchanged.
+// because returns it unchanged, and also if it is nil.
 func because(kind, cause error) error {
-	if _, done := errors.AsType[*Error](cause); done || errors.Is(cause, kind) {
+	if _, done := errors.AsType[*Error](cause); done || cause == nil || errors.Is(cause, kind) {
 		return cause
 	}
-	return &caused{kind, cause}
+	return fmt.Errorf("%w: %w", kind, cause)
 }
 
 const maxText = 300

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -74,15 +75,7 @@ func (f *Flow) Inspect(ctx context.Context, server string) (*Inspection, error) 
 		in.Grant = &public
 		w.note(Step{Name: stepGrant, Verdict: "the store has a grant, " + validity(stored)})
 	}
-	return in, cmpErrors(err, unknown, failed)
-}
-
-func cmpErrors(errs ...error) error {
-	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
-	if i < 0 {
-		return nil
-	}
-	return errs[i]
+	return in, cmp.Or(err, unknown, failed)
 }
 
 func asked(scopes []string) string {
@@ -124,7 +117,7 @@ func (w *web) wouldBeKnown(m *issuerMetadata) (Known, error) {
 		return ByDocument, nil
 	case m.Registration != "" && !c.noRegistration && c.machine == nil:
 		return ByRegistration, nil
-	case c.machine != nil && !c.machine.needsClient():
+	case c.machine != nil && !c.machine.needsClient:
 		return ByHand, nil
 	}
 	return "", w.unknown(m)

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
@@ -113,7 +116,7 @@ func (f *Flow) newBinding(m *issuerMetadata) (crypto.Signer, error) {
 	key := c.dpopKey
 	if key == nil {
 		var err error
-		if key, err = newKey(); err != nil {
+		if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 			return nil, err
 		}
 	}
@@ -488,7 +491,7 @@ func (s *site) stepUp(ctx context.Context, w *web, old *live, d demand) (*live, 
 	}
 	refused := func(cause error) error {
 		return &Error{
-			Step: stepScopes, Server: s.server, Issuer: old.Issuer.Issuer, Err: &caused{ErrScope, cause},
+			Step: stepScopes, Server: s.server, Issuer: old.Issuer.Issuer, Err: fmt.Errorf("%w: %w", ErrScope, cause),
 			Hint: "It wants: " + cleaned(strings.Join(d.scopes, " ")),
 		}
 	}

@@ -13,21 +13,18 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// machine obtains tokens from the server's authorization server without the user. needsClient
-// reports whether it needs a client that was registered there.
-type machine interface {
-	needsClient() bool
-	// extension returns the name of the protocol extension that the machine implements. If it
-	// implements none that is declared, extension returns "".
-	extension() string
+// machine obtains tokens from the server's authorization server without the user.
+type machine struct {
+	needsClient bool   // it needs a client that was registered there
+	extension   string // name of the protocol extension that it implements; empty if none is declared
 	// form returns the parameters of a token request in addition to scope, resource and the client.
 	// If d is silent, it does not ask the user.
-	form(ctx context.Context, s *site, w *web, f *found, d demand, scopes []string) (url.Values, error)
+	form func(ctx context.Context, s *site, w *web, f *found, d demand, scopes []string) (url.Values, error)
 }
 
 func byMachine(m machine) Option {
 	return optionFunc(func(c *config) {
-		c.machine = m
+		c.machine = &m
 		c.machines++
 	})
 }
@@ -35,18 +32,11 @@ func byMachine(m machine) Option {
 // ClientCredentials authorizes the client itself, without a user (extension
 // io.modelcontextprotocol/oauth-client-credentials). It needs [Registered]. A 403 that asks for more
 // scopes leads to one more request, if StepUps allows it; an error of the token endpoint is final.
-func ClientCredentials() Option { return byMachine(clientCredentials{}) }
-
-type clientCredentials struct{}
-
-func (clientCredentials) needsClient() bool { return true }
-
-func (clientCredentials) extension() string {
-	return "io.modelcontextprotocol/oauth-client-credentials"
-}
-
-func (clientCredentials) form(context.Context, *site, *web, *found, demand, []string) (url.Values, error) {
-	return url.Values{"grant_type": {grantCredentials}}, nil
+func ClientCredentials() Option {
+	form := func(context.Context, *site, *web, *found, demand, []string) (url.Values, error) {
+		return url.Values{"grant_type": {grantCredentials}}, nil
+	}
+	return byMachine(machine{true, "io.modelcontextprotocol/oauth-client-credentials", form})
 }
 
 // Assertion authorizes a workload with a token that its platform provides (RFC 7523; extension
@@ -54,26 +44,17 @@ func (clientCredentials) form(context.Context, *site, *web, *found, demand, []st
 // issuer as its audience. A refusal is final: the assertion is not sent again, and no other grant
 // is tried.
 func Assertion(source func(ctx context.Context, issuer, resource string) (string, error)) Option {
-	return byMachine(assertion{source})
-}
-
-type assertion struct {
-	source func(ctx context.Context, issuer, resource string) (string, error)
-}
-
-func (assertion) needsClient() bool { return false }
-
-func (assertion) extension() string { return "" } // the extension is a draft
-
-func (m assertion) form(ctx context.Context, _ *site, _ *web, f *found, _ demand, _ []string) (url.Values, error) {
-	if m.source == nil {
-		return nil, errors.New("oauth: the source of Assertion is nil")
+	form := func(ctx context.Context, _ *site, _ *web, f *found, _ demand, _ []string) (url.Values, error) {
+		if source == nil {
+			return nil, errors.New("oauth: the source of Assertion is nil")
+		}
+		text, err := source(ctx, f.issuer.Issuer, f.resource)
+		if err != nil {
+			return nil, because(ErrNoWay, err)
+		}
+		return url.Values{"grant_type": {grantAssertion}, "assertion": {text}}, nil
 	}
-	text, err := m.source(ctx, f.issuer.Issuer, f.resource)
-	if err != nil {
-		return nil, because(ErrNoWay, err)
-	}
-	return url.Values{"grant_type": {grantAssertion}, "assertion": {text}}, nil
+	return byMachine(machine{form: form}) // the extension is a draft
 }
 
 // AssertionFile returns a source that reads a file each time, such as a projected service account
@@ -102,17 +83,11 @@ type Enterprise struct {
 // (ID-JAG: RFC 8693). It exchanges that grant for a token (RFC 7523). The browser never goes to the
 // server's authorization server. EnterpriseManaged needs [Registered] or [Document] for that
 // authorization server.
-func EnterpriseManaged(e Enterprise) Option { return byMachine(&enterprise{e}) }
-
-type enterprise struct{ Enterprise }
-
-func (*enterprise) needsClient() bool { return true }
-
-func (*enterprise) extension() string {
-	return "io.modelcontextprotocol/enterprise-managed-authorization"
+func EnterpriseManaged(e Enterprise) Option {
+	return byMachine(machine{true, "io.modelcontextprotocol/enterprise-managed-authorization", e.form})
 }
 
-func (m *enterprise) form(ctx context.Context, s *site, w *web, f *found, d demand, scopes []string) (url.Values, error) {
+func (m *Enterprise) form(ctx context.Context, s *site, w *web, f *found, d demand, scopes []string) (url.Values, error) {
 	w = w.of(m.Issuer) // the caller has named it, so it may be in a private network although the server is public
 	provider, err := m.provider(ctx, w)
 	if err != nil {
@@ -145,7 +120,7 @@ type subject struct {
 }
 
 // exchange requests an ID-JAG for the server's authorization server (RFC 8693 §2.1).
-func (m *enterprise) exchange(ctx context.Context, s *site, w *web, provider *issuerMetadata, f *found, of subject, scopes []string) (*tokenAnswer, error) {
+func (m *Enterprise) exchange(ctx context.Context, s *site, w *web, provider *issuerMetadata, f *found, of subject, scopes []string) (*tokenAnswer, error) {
 	form := url.Values{
 		"grant_type": {grantExchange}, "requested_token_type": {typeIDJAG},
 		"audience": {f.issuer.Issuer}, "resource": {f.resource},
@@ -158,10 +133,14 @@ func (m *enterprise) exchange(ctx context.Context, s *site, w *web, provider *is
 }
 
 // provider returns the metadata of the identity provider.
-func (m *enterprise) provider(ctx context.Context, w *web) (*issuerMetadata, error) {
+func (m *Enterprise) provider(ctx context.Context, w *web) (*issuerMetadata, error) {
 	if m.Token != "" {
 		return &issuerMetadata{Issuer: m.Issuer, Token: m.Token}, nil
 	}
+	return m.discovered(ctx, w)
+}
+
+func (m *Enterprise) discovered(ctx context.Context, w *web) (*issuerMetadata, error) {
 	meta, err := w.issuerMetadata(ctx, m.Issuer)
 	if err != nil {
 		return nil, &Error{Step: stepIssuer, Server: w.server, Issuer: m.Issuer, Err: err}
@@ -171,7 +150,7 @@ func (m *enterprise) provider(ctx context.Context, w *web) (*issuerMetadata, err
 
 // identity returns the user's identity assertion from the caller. Otherwise it returns the ID token
 // of a login, which is kept under the identity provider's name.
-func (m *enterprise) identity(ctx context.Context, s *site, w *web, provider *issuerMetadata, silent bool) (subject, error) {
+func (m *Enterprise) identity(ctx context.Context, s *site, w *web, provider *issuerMetadata, silent bool) (subject, error) {
 	if m.Identity != nil {
 		text, kind, err := m.Identity(ctx)
 		if err != nil {
@@ -190,24 +169,23 @@ func (m *enterprise) identity(ctx context.Context, s *site, w *web, provider *is
 }
 
 // key returns the key of the ID token in the store.
-func (m *enterprise) key(s *site) Key {
+func (m *Enterprise) key(s *site) Key {
 	return Key{Kind: Tokens, Issuer: m.Issuer, Profile: s.flow.config.profile}
 }
 
 // loginAtProvider lets the user log in, and keeps the ID token. If the user must not be asked, it
 // returns ErrLogin.
-func (m *enterprise) loginAtProvider(ctx context.Context, s *site, w *web, provider *issuerMetadata, silent bool) (subject, error) {
+func (m *Enterprise) loginAtProvider(ctx context.Context, s *site, w *web, provider *issuerMetadata, silent bool) (subject, error) {
 	if silent {
 		return subject{}, &Error{Step: stepGrant, Server: s.server, Issuer: m.Issuer, Err: ErrLogin}
 	}
-	f := &found{issuer: *provider}
 	if provider.Authorization == "" {
-		meta, err := w.issuerMetadata(ctx, m.Issuer)
-		if err != nil {
-			return subject{}, &Error{Step: stepIssuer, Server: w.server, Issuer: m.Issuer, Err: err}
+		var err error
+		if provider, err = m.discovered(ctx, w); err != nil {
+			return subject{}, err
 		}
-		f.issuer = meta
 	}
+	f := &found{issuer: *provider}
 	if err := w.provesPKCE(f); err != nil {
 		return subject{}, err
 	}
@@ -251,10 +229,10 @@ func expiryOf(token string) time.Time {
 }
 
 // byMachine obtains a token without an authorization by the user. Errors are final.
-func (s *site) byMachine(ctx context.Context, w *web, f *found, m machine, d demand, scopes []string) (*live, error) {
+func (s *site) byMachine(ctx context.Context, w *web, f *found, m *machine, d demand, scopes []string) (*live, error) {
 	var id identity
 	var err error
-	if m.needsClient() || len(s.flow.config.credentials) > 0 {
+	if m.needsClient || len(s.flow.config.credentials) > 0 {
 		if id, err = w.identify(ctx, &f.issuer, ""); err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 )
@@ -42,18 +41,11 @@ func (n *nonces) learnClock(h http.Header) bool {
 // clockSlack is the difference between their clock and ours that servers accept at least.
 const clockSlack = 3 * time.Second
 
-func originOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return u.Scheme + "://" + u.Host
-}
-
 func (n *nonces) of(address string) string {
+	origin, _ := originAndPath(address)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.by[originOf(address)]
+	return n.by[origin]
 }
 
 // learn keeps the nonce of an answer, and reports whether it is new.
@@ -62,12 +54,12 @@ func (n *nonces) learn(address string, h http.Header) bool {
 	if nonce == "" || len(nonce) > 1024 {
 		return false
 	}
+	origin, _ := originAndPath(address)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.by == nil {
 		n.by = map[string]string{}
 	}
-	origin := originOf(address)
 	fresh := n.by[origin] != nonce
 	if _, known := n.by[origin]; known || len(n.by) < 16 {
 		n.by[origin] = nonce

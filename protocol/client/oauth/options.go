@@ -49,8 +49,8 @@ type config struct {
 	patience time.Duration
 	receiver Receiver
 
-	machine  machine // nil if a user logs in
-	machines int     // number of options that set machine
+	machine  *machine // nil if a user logs in
+	machines int      // number of options that set machine
 }
 
 func defaults() config {
@@ -79,7 +79,7 @@ func (c *config) check() error {
 	switch {
 	case c.machines > 1:
 		return errors.New("ClientCredentials, Assertion and EnterpriseManaged exclude each other")
-	case c.machines == 1 && len(c.credentials) == 0 && c.document == "" && c.machine.needsClient():
+	case c.machines == 1 && len(c.credentials) == 0 && c.document == "" && c.machine.needsClient:
 		return errors.New("a grant without a user needs Registered")
 	case c.document != "" && !documentURL(c.document):
 		return fmt.Errorf("the client id %q is not an https URL with a path", c.document)
@@ -88,13 +88,11 @@ func (c *config) check() error {
 	case c.stepUps < 0 || c.patience <= 0:
 		return errors.New("StepUps must be at least 0, Patience more than 0")
 	}
-	if c.documentKey != nil {
-		if _, err := algorithmOf(c.documentKey, ""); err != nil {
-			return err
+	for _, key := range []crypto.Signer{c.documentKey, c.dpopKey} {
+		if key == nil {
+			continue
 		}
-	}
-	if c.dpopKey != nil {
-		if _, err := algorithmOf(c.dpopKey, ""); err != nil {
+		if _, err := algorithmOf(key, ""); err != nil {
 			return err
 		}
 	}

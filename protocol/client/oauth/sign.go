@@ -84,7 +84,11 @@ func signature(key crypto.Signer, algorithm string, text []byte) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	return fixed(der)
+	var pair struct{ R, S *big.Int } // side by side, 32 bytes each (RFC 7518 §3.4)
+	if _, err := asn1.Unmarshal(der, &pair); err != nil {
+		return nil, err
+	}
+	return append(pair.R.FillBytes(make([]byte, 32)), pair.S.FillBytes(make([]byte, 32))...), nil
 }
 
 // clientAssertion returns a JWT that authenticates a client (RFC 7523 §2.2). Its audience is the
@@ -99,9 +103,6 @@ func clientAssertion(key crypto.Signer, creds Credentials, audience string, now 
 		"iat": now.Unix(), "exp": now.Add(time.Minute).Unix(),
 	})
 }
-
-// newKey returns a new key for DPoP.
-func newKey() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
 
 func marshalKey(key crypto.Signer) (string, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
@@ -175,16 +176,4 @@ func proof(key crypto.Signer, method string, target *url.URL, token, nonce strin
 		claims["nonce"] = nonce
 	}
 	return sign(key, "", map[string]any{"typ": "dpop+jwt", "jwk": jwk}, claims)
-}
-
-// fixed converts an ASN.1 signature to r and s of 32 bytes each (RFC 7518 §3.4).
-func fixed(der []byte) ([]byte, error) {
-	var pair struct{ R, S *big.Int }
-	if _, err := asn1.Unmarshal(der, &pair); err != nil {
-		return nil, err
-	}
-	out := make([]byte, 64)
-	pair.R.FillBytes(out[:32])
-	pair.S.FillBytes(out[32:])
-	return out, nil
 }
