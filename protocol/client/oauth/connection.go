@@ -196,10 +196,9 @@ func (w *web) knock(ctx context.Context) (demand, error) {
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
 	a, err := w.do(ctx, http.MethodPost, w.server, header, []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	defer func() { w.note(step) }()
 	if err != nil {
-		step.Verdict, step.Failed = err.Error(), true
-		w.note(step)
-		return demand{}, &Error{Step: stepChallenge, Server: w.server, Err: err}
+		return demand{}, &Error{Step: stepChallenge, Server: w.server, Err: step.fail(err)}
 	}
 	step.Status, step.Took = a.status, a.took
 	c, challenged := wanted(a.header, "")
@@ -218,6 +217,5 @@ func (w *web) knock(ctx context.Context) (demand, error) {
 			}
 		}
 	}
-	w.note(step)
 	return d, nil
 }

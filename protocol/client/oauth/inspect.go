@@ -35,6 +35,12 @@ type Step struct {
 	Warning bool          `json:"warning,omitempty"` // accepted against a SHOULD
 }
 
+// fail makes err the verdict of a step, and returns it.
+func (s *Step) fail(err error) error {
+	s.Verdict, s.Failed = err.Error(), true
+	return err
+}
+
 // Inspect does everything that a login does without the user. Each step has the request, the answer
 // and the rule that decided. Inspect changes nothing, registers nothing and shows no secret. The
 // error comes from the first step that would have ended a login; the steps are returned anyway.

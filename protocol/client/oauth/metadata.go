@@ -148,10 +148,8 @@ func (w *web) choose(ctx context.Context, issuers []string) (string, error) {
 		return issuers[0], nil
 	}
 	if g := w.flow.site(w.server).known(ctx); g != nil {
-		for _, issuer := range issuers {
-			if issuer == g.Issuer.Issuer || sameButSlash(issuer, g.Issuer.Issuer) {
-				return issuer, nil
-			}
+		if i := slices.IndexFunc(issuers, g.Issuer.isNamed); i >= 0 {
+			return issuers[i], nil
 		}
 	}
 	for _, creds := range c.credentials {
@@ -215,39 +213,41 @@ func (w *web) placed(place string) string {
 // must be about the server. It names the server, or the resource of its URL, if the server is at or
 // below this resource by whole segments of the path.
 func (w *web) resourceMetadataAt(ctx context.Context, place, of string) (*resourceMetadata, error) {
-	a, err := w.get(ctx, place)
 	step := Step{Name: stepResource, URL: place, Rule: ruleDiscovery}
-	if err != nil {
-		step.Verdict, step.Failed = err.Error(), true
-		w.note(step)
-		return nil, err
-	}
-	step.Status, step.Took = a.status, a.took
-	absent, err := isAbsent(a, place)
-	if absent || err != nil {
-		step.Verdict, step.Failed = "there is none", err != nil
-		if err != nil {
-			step.Verdict = err.Error()
-		}
-		w.note(step)
-		return nil, err
-	}
+	defer func() { w.note(step) }()
 	var meta resourceMetadata
-	if err := a.object(&meta); err != nil {
-		err = fmt.Errorf("%w: %s is not metadata: %w", ErrResource, place, err)
-		step.Verdict, step.Failed = err.Error(), true
-		w.note(step)
+	if there, err := w.document(ctx, &step, ErrResource, &meta); !there {
 		return nil, err
 	}
 	if !w.isAbout(meta.Resource, of) {
-		err := fmt.Errorf("%w: %s: got resource %q, want %s", ErrResource, place, cleaned(meta.Resource), w.server)
-		step.Verdict, step.Failed, step.Rule = err.Error(), true, ruleResource
-		w.note(step)
+		step.Rule = ruleResource
+		err := step.fail(fmt.Errorf("%w: %s: got resource %q, want %s", ErrResource, place, cleaned(meta.Resource), w.server))
 		return nil, &Error{Step: stepResource, Server: w.server, Err: err, Hint: w.meant(meta.Resource)}
 	}
 	step.Verdict = fmt.Sprintf("the resource is %s, its authorization servers are %v", meta.Resource, meta.Issuers)
-	w.note(step)
 	return &meta, nil
+}
+
+// document reads the metadata at the URL of a step, and records how that went. If there is none, it
+// returns false without an error. kind is the error of an answer that is not metadata.
+func (w *web) document(ctx context.Context, step *Step, kind error, into any) (there bool, err error) {
+	a, err := w.get(ctx, step.URL)
+	if err != nil {
+		return false, step.fail(err)
+	}
+	step.Status, step.Took = a.status, a.took
+	absent, err := isAbsent(a, step.URL, kind)
+	switch {
+	case err != nil:
+		return false, step.fail(err)
+	case absent:
+		step.Verdict = "there is none"
+		return false, nil
+	}
+	if err := a.object(into); err != nil {
+		return false, step.fail(fmt.Errorf("%w: %s is not metadata: %w", kind, step.URL, err))
+	}
+	return true, nil
 }
 
 // meant returns a hint if the user has probably mistaken the URL of the server: it has the host and
@@ -263,8 +263,9 @@ func (w *web) meant(resource string) string {
 }
 
 // isAbsent reports whether there is no metadata at a URL, because the answer is 404 or 405, or a
-// page. Any other failure is an error, because a document that cannot be read now may exist.
-func isAbsent(a *answer, place string) (bool, error) {
+// page. Any other failure is an error, because a document that cannot be read now may exist. But some
+// authorization servers answer 400 or 401 for paths that they do not know.
+func isAbsent(a *answer, place string, kind error) (bool, error) {
 	switch {
 	case a.status == http.StatusOK && a.isJSON():
 		return false, nil
@@ -273,7 +274,11 @@ func isAbsent(a *answer, place string) (bool, error) {
 	case a.status/100 == 3:
 		return false, fmt.Errorf("%w: %s redirects, which is not followed", ErrUnsafeURL, place)
 	}
-	if a.status/100 == 4 && a.status != http.StatusTooManyRequests {
+	switch {
+	case a.status/100 != 4, a.status == http.StatusTooManyRequests:
+	case kind == ErrIssuer: //nolint:errorlint // it is one of two
+		return true, nil
+	default:
 		return false, fmt.Errorf("%w: %s answers %d, but metadata must be public", ErrResource, place, a.status)
 	}
 	return false, fmt.Errorf("%w: %s answers %d", ErrUnavailable, place, a.status)
@@ -335,67 +340,40 @@ const (
 // of a document before it has checked the issuer.
 func (w *web) issuerMetadataAt(ctx context.Context, place, issuer string) (*issuerMetadata, error) {
 	step := Step{Name: stepIssuer, URL: place, Rule: ruleDiscovery}
-	meta, err := func() (*issuerMetadata, error) {
-		a, err := w.get(ctx, place)
-		if err != nil {
-			return nil, err
-		}
-		step.Status, step.Took = a.status, a.took
-		if a.status/100 == 4 && a.status != http.StatusTooManyRequests {
-			return nil, nil // some servers answer 400 or 401 for paths that they do not know
-		}
-		if absent, err := isAbsent(a, place); absent || err != nil {
-			return nil, err
-		}
-		var meta issuerMetadata
-		if err := a.object(&meta); err != nil {
-			return nil, fmt.Errorf("%w: %s is not metadata: %w", ErrIssuer, place, err)
-		}
-		return &meta, nil
-	}()
+	defer func() { w.note(step) }()
+	var meta issuerMetadata
+	if there, err := w.document(ctx, &step, ErrIssuer, &meta); !there {
+		return nil, err
+	}
 	switch {
-	case err != nil:
-		step.Verdict, step.Failed = err.Error(), true
-	case meta == nil:
-		step.Verdict = "there is none"
 	case meta.Issuer == issuer:
 		step.Verdict = "the issuer is the one that was asked for"
 	case !w.flow.config.strictIssuer && sameButSlash(meta.Issuer, issuer):
 		step.Verdict, step.Warning, step.Rule = fmt.Sprintf("the issuer is %q, which differs by a slash; it is what counts from now on", meta.Issuer), true, ruleIssuer
 	default:
-		err = fmt.Errorf("%w: %s: got issuer %q, want %q", ErrIssuer, place, cleaned(meta.Issuer), issuer)
-		step.Verdict, step.Failed, step.Rule = err.Error(), true, ruleIssuer
+		step.Rule = ruleIssuer
+		return nil, step.fail(fmt.Errorf("%w: %s: got issuer %q, want %q", ErrIssuer, place, cleaned(meta.Issuer), issuer))
 	}
-	if err == nil && meta != nil {
-		err = w.endpoints(meta)
-		if err != nil {
-			step.Verdict, step.Failed = err.Error(), true
+	for _, address := range []string{meta.Authorization, meta.Token, meta.Registration, meta.Revocation} {
+		if address == "" {
+			continue
+		}
+		if _, err := w.check(address); err != nil {
+			return nil, step.fail(err)
 		}
 	}
-	w.note(step)
-	if err != nil {
-		return nil, err
-	}
-	return meta, nil
+	return &meta, nil
+}
+
+// isNamed reports whether issuer is the name of the authorization server, as a server may write it.
+func (m *issuerMetadata) isNamed(issuer string) bool {
+	return issuer == m.Issuer || sameButSlash(issuer, m.Issuer)
 }
 
 // sameButSlash reports whether two issuers without a path differ at most by a slash.
 func sameButSlash(a, b string) bool {
 	_, path := originAndPath(a)
 	return path == "" && strings.TrimSuffix(a, "/") == strings.TrimSuffix(b, "/")
-}
-
-// endpoints checks the URLs of a document.
-func (w *web) endpoints(m *issuerMetadata) error {
-	for _, address := range []string{m.Authorization, m.Token, m.Registration, m.Revocation} {
-		if address == "" {
-			continue
-		}
-		if _, err := w.check(address); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // discoverAtOrigin is for servers of 2025-03-26, which have no metadata of their own. The
