@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -44,21 +45,6 @@ const (
 	maxRecord     = 1 << 20
 )
 
-// authDir returns dir, or the default directory if dir is empty.
-func authDir(dir string) (string, error) {
-	if dir == "" {
-		dir = os.Getenv("KAGAMI_AUTH_DIR")
-	}
-	if dir != "" {
-		return dir, nil
-	}
-	config, err := os.UserConfigDir()
-	if err != nil {
-		return "", because(ErrStore, err)
-	}
-	return filepath.Join(config, "kagami", "auth"), nil
-}
-
 // place returns the path of a record's file without its ending. It creates the directory.
 func (f *files) place(k Key) (string, error) {
 	dir, err := f.directory()
@@ -75,9 +61,13 @@ func digest(k Key) string {
 }
 
 func (f *files) directory() (string, error) {
-	dir, err := authDir(f.dir)
-	if err != nil {
-		return "", err
+	dir := cmp.Or(f.dir, os.Getenv("KAGAMI_AUTH_DIR"))
+	if dir == "" {
+		config, err := os.UserConfigDir()
+		if err != nil {
+			return "", because(ErrStore, err)
+		}
+		dir = filepath.Join(config, "kagami", "auth")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", because(ErrStore, err)
@@ -108,29 +98,31 @@ func (f *files) Get(ctx context.Context, k Key) (Record, error) {
 	return r, err
 }
 
-func readRecord(path string) (Record, error) {
+// readPrivate reads a file that only this user can read.
+func readPrivate(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Record{}, ErrNotFound
-	}
 	if err != nil {
-		return Record{}, because(ErrStore, err)
+		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return Record{}, because(ErrStore, fmt.Errorf("%s is not a regular file", path))
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	if err := private(path, info); err != nil {
-		return Record{}, err
+		return nil, err
 	}
 	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return io.ReadAll(io.LimitReader(file, maxRecord+1))
+}
+
+func readRecord(path string) (Record, error) {
+	text, err := readPrivate(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Record{}, ErrNotFound
 	}
-	if err != nil {
-		return Record{}, because(ErrStore, err)
-	}
-	defer func() { _ = file.Close() }()
-	text, err := io.ReadAll(io.LimitReader(file, maxRecord+1))
 	if err != nil {
 		return Record{}, because(ErrStore, err)
 	}
@@ -175,10 +167,7 @@ func (f *files) Delete(ctx context.Context, k Key, version uint64) error {
 			return ErrConflict
 		}
 		_ = os.Remove(path + ".new") // left by a process that was killed
-		if err := os.Remove(path); err != nil {
-			return because(ErrStore, err)
-		}
-		return nil
+		return because(ErrStore, os.Remove(path))
 	})
 }
 
@@ -214,9 +203,8 @@ func replace(path string, text []byte) error {
 	}
 	if err != nil {
 		_ = os.Remove(file.Name())
-		return because(ErrStore, err)
 	}
-	return nil
+	return because(ErrStore, err)
 }
 
 // List reads the keys of all files.
@@ -275,11 +263,9 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 		if locked {
 			return func() { _ = file.Close() }, nil // closing also ends the lock
 		}
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
-			timer.Stop()
 			_ = file.Close()
 			return nil, ctx.Err()
 		}

@@ -78,10 +78,7 @@ func (h *helper) Put(ctx context.Context, r Record) (version uint64, err error) 
 		if err != nil {
 			return because(ErrStore, err)
 		}
-		entry, err := json.Marshal(map[string]string{"ServerURL": account(r.Key), "Username": "kagami", "Secret": string(content)})
-		if err != nil {
-			return because(ErrStore, err)
-		}
+		entry, _ := json.Marshal(map[string]string{"ServerURL": account(r.Key), "Username": "kagami", "Secret": string(content)}) // strings always marshal
 		_, err = h.run(ctx, "store", string(entry))
 		return err
 	})
@@ -109,10 +106,7 @@ func (h *helper) Delete(ctx context.Context, k Key, version uint64) error {
 		if listed == 0 {
 			return nil
 		}
-		if err := os.Remove(path); err != nil {
-			return because(ErrStore, err)
-		}
-		return nil
+		return because(ErrStore, os.Remove(path))
 	})
 }
 
