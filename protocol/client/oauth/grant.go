@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"crypto"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -152,7 +153,7 @@ func (s *site) ready(ctx context.Context, w *web) (*live, error) {
 	case !g.expired(0):
 		s.paused = time.Now().Add(renewalPause)
 		return g, nil // a valid token remains usable after a failed renewal
-	case isEnd(err):
+	case errors.Is(err, ErrLogin):
 		return nil, nil
 	}
 	return nil, err
@@ -261,7 +262,7 @@ func (s *site) replace(ctx context.Context, w *web, old *live, d demand) (*live,
 	}
 	if old != nil && old.Refresh != "" && !d.renewed && !s.moved(ctx, w, old, d) {
 		g, err := s.renew(ctx, w, old)
-		if err == nil || !isEnd(err) {
+		if err == nil || !errors.Is(err, ErrLogin) {
 			return g, err
 		}
 	}
@@ -280,10 +281,8 @@ func (s *site) moved(ctx context.Context, w *web, old *live, d demand) bool {
 	if err != nil || meta == nil {
 		return false // the authorization server of the grant is still the best guess
 	}
-	for _, issuer := range meta.Issuers {
-		if issuer == old.Issuer.Issuer || sameButSlash(issuer, old.Issuer.Issuer) {
-			return false
-		}
+	if slices.ContainsFunc(meta.Issuers, old.Issuer.isNamed) {
+		return false
 	}
 	s.flow.tell(ctx, Event{Kind: Moved, Server: s.server, Issuer: old.Issuer.Issuer, ClientID: old.ClientID})
 	return true

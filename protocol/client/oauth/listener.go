@@ -189,6 +189,11 @@ func (l *listener) Answer(err error) {
 	if closed != nil {
 		return
 	}
+	r.answer(err)
+}
+
+// answer sets the verdict, unless there is one.
+func (r *reception) answer(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.answered {
@@ -210,11 +215,8 @@ func (l *listener) Close() error {
 		return nil
 	}
 	defer func() { <-l.turn }()
+	r.answer(ErrLogin)
 	r.mu.Lock()
-	if !r.answered {
-		r.answered, r.err = true, ErrLogin
-		close(r.verdict)
-	}
 	taken := r.taken
 	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), farewell)

@@ -67,8 +67,7 @@ func (s *site) inTurn(ctx context.Context, f *found, scopes []string, visit func
 	if err != nil {
 		return nil, err
 	}
-	missing := func(scope string) bool { return !slices.Contains(g.Asked, scope) }
-	if g != nil && g.Obtained.After(began) && !slices.ContainsFunc(scopes, missing) {
+	if g != nil && g.Obtained.After(began) && len(without(scopes, g.Asked)) == 0 {
 		s.current.Store(g)
 		s.loaded.Store(true)
 		return g, nil
@@ -85,7 +84,7 @@ func (f *Flow) scopesFor(server string, found *found, d demand) []string {
 		scopes = found.scopes
 	}
 	scopes = union(d.former, scopes, d.more, f.config.scopes)
-	scopes = slices.DeleteFunc(scopes, func(s string) bool { return s == scopeOffline })
+	scopes = without(scopes, []string{scopeOffline})
 	if f.config.narrow != nil {
 		scopes = slices.Clone(f.config.narrow(server, scopes))
 	}
@@ -105,6 +104,11 @@ func union(lists ...[]string) []string {
 		}
 	}
 	return all
+}
+
+// without returns the scopes that are not in the other list.
+func without(scopes, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return slices.Contains(other, s) })
 }
 
 // newBinding returns the key that tokens will be bound to, or nil.
@@ -162,19 +166,7 @@ func (s *site) byUser(ctx context.Context, w *web, f *found, d demand, scopes []
 		}
 		return nil, s.refusal(stepToken, f.issuer.Issuer, err)
 	}
-	g, err := s.grantOf(f, id, t, scopes, d, key)
-	if err != nil {
-		return nil, err
-	}
-	kept, err := s.keep(ctx, g, key)
-	if err == nil {
-		kind := Granted
-		if d.stepUp {
-			kind = SteppedUp
-		}
-		s.flow.tell(ctx, Event{Kind: kind, Server: s.server, Issuer: f.issuer.Issuer, ClientID: id.ID, Scopes: g.Scopes})
-	}
-	return kept, err
+	return s.obtained(ctx, f, id, t, scopes, d, key)
 }
 
 // openReceiver opens the receiver. The listener uses the port that the client was registered with,
@@ -185,7 +177,7 @@ func (s *site) openReceiver(ctx context.Context, issuer string) (redirect string
 	recv := s.flow.config.receiver
 	if l, ok := recv.(*listener); ok {
 		var kept registration
-		if _, err := load(ctx, s.flow.config.store, Key{Kind: Registration, Issuer: issuer, Profile: s.flow.config.profile}, &kept); err != nil {
+		if kept, _, err = s.flow.registered(ctx, issuer); err != nil {
 			return "", err
 		}
 		redirect, err = l.openLike(ctx, kept.Redirect)
@@ -211,7 +203,7 @@ func (s *site) newVisit(f *found, id identity, redirect string, scopes []string,
 	_, local := s.flow.config.receiver.(*listener)
 	v.Visit = Visit{Server: s.server, Issuer: f.issuer.Issuer, Scopes: scopes, Callback: redirect, Local: local}
 	if d.stepUp {
-		v.More = slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return slices.Contains(d.former, s) })
+		v.More = without(scopes, d.former)
 	}
 	return v
 }
@@ -286,8 +278,8 @@ func (s *site) refusal(step, issuer string, err error) error {
 	return e
 }
 
-// grantOf makes a grant from the answer of a token endpoint.
-func (s *site) grantOf(f *found, id identity, t *tokenAnswer, scopes []string, d demand, key crypto.Signer) (*grant, error) {
+// obtained stores the grant of a token endpoint's answer.
+func (s *site) obtained(ctx context.Context, f *found, id identity, t *tokenAnswer, scopes []string, d demand, key crypto.Signer) (*live, error) {
 	scheme, err := t.scheme(key != nil, s.flow.config.dpopMust)
 	if err != nil {
 		return nil, &Error{Step: stepToken, Server: s.server, Issuer: f.issuer.Issuer, Err: err}
@@ -305,7 +297,15 @@ func (s *site) grantOf(f *found, id identity, t *tokenAnswer, scopes []string, d
 			return nil, err
 		}
 	}
-	return g, nil
+	kept, err := s.keep(ctx, g, key)
+	if err == nil {
+		kind := Granted
+		if d.stepUp {
+			kind = SteppedUp
+		}
+		s.flow.tell(ctx, Event{Kind: kind, Server: s.server, Issuer: f.issuer.Issuer, ClientID: id.ID, Scopes: g.Scopes})
+	}
+	return kept, err
 }
 
 // dated sets when the token was obtained and when it expires.
@@ -330,8 +330,8 @@ func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// renew uses the refresh token. Only one process that shares the store does so at a time. If isEnd
-// reports true for the error, the grant has ended. The caller holds the site's turn.
+// renew uses the refresh token. Only one process that shares the store does so at a time. After
+// ErrLogin only a login helps. The caller holds the site's turn.
 func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 	store := s.flow.config.store
 	unlock, err := store.Lock(ctx, old.key)
@@ -404,8 +404,8 @@ func (s *site) identityOf(ctx context.Context, w *web, l *live) (identity, error
 			id.Credentials = creds
 		}
 	case ByRegistration:
-		var kept registration
-		if _, err := load(ctx, s.flow.config.store, Key{Kind: Registration, Issuer: l.Issuer.Issuer, Profile: s.flow.config.profile}, &kept); err != nil {
+		kept, _, err := s.flow.registered(ctx, l.Issuer.Issuer)
+		if err != nil {
 			return id, err
 		}
 		id.Secret, id.Method = l.Secret, l.Method
@@ -455,9 +455,6 @@ func (s *site) onlyLogin(stored *live, err error) error {
 
 func isConflict(err error) bool { return errors.Is(err, ErrConflict) }
 
-// isEnd reports whether only a login helps.
-func isEnd(err error) bool { return errors.Is(err, ErrLogin) }
-
 // stepUp obtains a grant with the scopes of a challenge and all scopes requested so far (2026-07-28
 // basic/authorization "Step-Up Authorization Flow"). It does not renew, because a renewal cannot
 // widen a grant.
@@ -466,9 +463,7 @@ func (s *site) stepUp(ctx context.Context, w *web, old *live, d demand) (*live, 
 		return nil, err
 	}
 	defer s.leave()
-	missing := func(have []string) []string {
-		return slices.DeleteFunc(slices.Clone(d.scopes), func(scope string) bool { return slices.Contains(have, scope) })
-	}
+	missing := func(have []string) []string { return without(d.scopes, have) }
 	if g := s.current.Load(); g != nil && g.Access != old.Access && len(missing(g.Scopes)) == 0 {
 		return g, nil
 	}
@@ -495,7 +490,7 @@ func (s *site) stepUp(ctx context.Context, w *web, old *live, d demand) (*live, 
 			Hint: "It wants: " + cleaned(strings.Join(d.scopes, " ")),
 		}
 	}
-	for _, scope := range missing(nil) {
+	for _, scope := range d.scopes {
 		if _, remembered := s.refused[scope]; remembered {
 			return nil, refused(fmt.Errorf("%s was refused a short time ago", cleaned(scope)))
 		}

@@ -140,6 +140,7 @@ func (m *Enterprise) provider(ctx context.Context, w *web) (*issuerMetadata, err
 	return m.discovered(ctx, w)
 }
 
+// discovered returns the metadata that the identity provider publishes.
 func (m *Enterprise) discovered(ctx context.Context, w *web) (*issuerMetadata, error) {
 	meta, err := w.issuerMetadata(ctx, m.Issuer)
 	if err != nil {
@@ -256,13 +257,5 @@ func (s *site) byMachine(ctx context.Context, w *web, f *found, m *machine, d de
 		return nil, err
 	}
 	t.Refresh = "" // the client can always ask again
-	g, err := s.grantOf(f, id, t, slices.Clone(scopes), demand{}, key)
-	if err != nil {
-		return nil, err
-	}
-	l, err := s.keep(ctx, g, key)
-	if err == nil {
-		s.flow.tell(ctx, Event{Kind: Granted, Server: s.server, Issuer: f.issuer.Issuer, ClientID: id.ID, Scopes: g.Scopes})
-	}
-	return l, err
+	return s.obtained(ctx, f, id, t, slices.Clone(scopes), demand{}, key)
 }

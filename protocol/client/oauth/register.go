@@ -49,9 +49,7 @@ func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string) 
 	case redirect == "" || c.noRegistration || m.Registration == "":
 		return identity{}, w.unknown(m)
 	}
-	key := Key{Kind: Registration, Issuer: m.Issuer, Profile: c.profile}
-	var kept registration
-	version, err := load(ctx, c.store, key, &kept)
+	kept, version, err := w.flow.registered(ctx, m.Issuer)
 	if err != nil {
 		return identity{}, err
 	}
@@ -59,7 +57,7 @@ func (w *web) identify(ctx context.Context, m *issuerMetadata, redirect string) 
 		if kept, err = w.register(ctx, m, redirect); err != nil {
 			return identity{}, err
 		}
-		if _, err := save(ctx, c.store, key, version, kept); err != nil && !errors.Is(err, ErrConflict) {
+		if _, err := save(ctx, c.store, w.flow.registration(m.Issuer), version, kept); err != nil && !errors.Is(err, ErrConflict) {
 			return identity{}, err // in a conflict, another process has also registered, and both can continue
 		}
 		w.flow.tell(ctx, Event{Kind: RegisteredNew, Server: w.server, Issuer: m.Issuer, ClientID: kept.ClientID})
@@ -236,11 +234,9 @@ func (w *web) notRegistered(m *issuerMetadata, a *answer, code, text, redirect s
 // forget removes the records about a client at an issuer.
 func (w *web) forget(ctx context.Context, issuer, clientID string) error {
 	store := w.flow.config.store
-	var kept registration
-	key := Key{Kind: Registration, Issuer: issuer, Profile: w.flow.config.profile}
-	version, err := load(ctx, store, key, &kept)
+	kept, version, err := w.flow.registered(ctx, issuer)
 	if err == nil && version > 0 && kept.ClientID == clientID {
-		err = store.Delete(ctx, key, version)
+		err = store.Delete(ctx, w.flow.registration(issuer), version)
 	}
 	if err != nil {
 		return err
@@ -251,6 +247,17 @@ func (w *web) forget(ctx context.Context, issuer, clientID string) error {
 		err = store.Delete(ctx, w.binding(clientID), version)
 	}
 	return err
+}
+
+// registration returns the key of the client that has registered itself at an issuer.
+func (f *Flow) registration(issuer string) Key {
+	return Key{Kind: Registration, Issuer: issuer, Profile: f.config.profile}
+}
+
+// registered returns that client. If there is none, the version is 0.
+func (f *Flow) registered(ctx context.Context, issuer string) (r registration, version uint64, err error) {
+	version, err = load(ctx, f.config.store, f.registration(issuer), &r)
+	return r, version, err
 }
 
 // load reads a record. If the record does not exist, the version is 0.
