@@ -20,26 +20,15 @@ const maxChallenges = 16
 func challenges(h http.Header) []challenge {
 	var all []challenge
 	for _, field := range h.Values("WWW-Authenticate") {
-		all = append(all, parseChallenges(field)...)
-		if len(all) >= maxChallenges {
-			return all[:maxChallenges]
+		for len(all) < maxChallenges {
+			scheme, rest := token(strings.TrimLeft(field, " \t,"))
+			if scheme == "" {
+				break
+			}
+			c := challenge{strings.ToLower(scheme), map[string]string{}}
+			field = c.read(rest)
+			all = append(all, c)
 		}
-	}
-	return all
-}
-
-func parseChallenges(s string) []challenge {
-	var all []challenge
-	for len(all) < maxChallenges {
-		s = strings.TrimLeft(s, " \t,")
-		scheme, rest := token(s)
-		if scheme == "" {
-			break
-		}
-		c := challenge{strings.ToLower(scheme), map[string]string{}}
-		rest = c.read(rest)
-		all = append(all, c)
-		s = rest
 	}
 	return all
 }

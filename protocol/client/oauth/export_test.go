@@ -1,6 +1,9 @@
 package oauth
 
-import "net/netip"
+import (
+	"net/http"
+	"net/netip"
+)
 
 // For tests.
 var (
@@ -16,7 +19,7 @@ func Reach(a netip.Addr) int { return int(reachOf(a)) }
 
 // Challenges are the schemes and parameters of a header field.
 func Challenges(field string) (schemes []string, params []map[string]string) {
-	for _, c := range parseChallenges(field) {
+	for _, c := range challenges(http.Header{"Www-Authenticate": {field}}) {
 		schemes, params = append(schemes, c.scheme), append(params, c.params)
 	}
 	return schemes, params

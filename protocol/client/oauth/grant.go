@@ -161,25 +161,33 @@ func (s *site) ready(ctx context.Context, w *web) (*live, error) {
 
 // fromStore returns the newest tokens for the server, or nil.
 func (s *site) fromStore(ctx context.Context) (*live, error) {
-	c := &s.flow.config
-	keys, err := c.store.List(ctx)
+	all, err := s.flow.stored(ctx, s.server)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return slices.MaxFunc(all, func(a, b *live) int { return a.Obtained.Compare(b.Obtained) }), nil
+}
+
+// stored returns the tokens of the profile in the store, for one server, or for all if server is empty.
+func (f *Flow) stored(ctx context.Context, server string) ([]*live, error) {
+	keys, err := f.config.store.List(ctx)
 	if err != nil {
 		return nil, storeError(err)
 	}
-	var newest *live
+	var all []*live
 	for _, k := range keys {
-		if k.Kind != Tokens || k.Profile != c.profile || k.Resource != s.server {
+		if k.Kind != Tokens || k.Profile != f.config.profile || server != "" && k.Resource != server {
 			continue
 		}
-		g, err := s.flow.read(ctx, k)
+		g, err := f.read(ctx, k)
 		if err != nil {
 			return nil, err
 		}
-		if g != nil && (newest == nil || g.Obtained.After(newest.Obtained)) {
-			newest = g
+		if g != nil {
+			all = append(all, g)
 		}
 	}
-	return newest, nil
+	return all, nil
 }
 
 // read returns the tokens of a record, or nil if the record does not exist.

@@ -131,22 +131,13 @@ func (w *web) wouldBeKnown(m *issuerMetadata) (Known, error) {
 
 // Grants returns all grants in the store for the profile, sorted by server.
 func (f *Flow) Grants(ctx context.Context) ([]Grant, error) {
-	keys, err := f.config.store.List(ctx)
+	stored, err := f.stored(ctx, "")
 	if err != nil {
-		return nil, storeError(err)
+		return nil, err
 	}
 	var all []Grant
-	for _, k := range keys {
-		if k.Kind != Tokens || k.Profile != f.config.profile {
-			continue
-		}
-		g, err := f.read(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		if g != nil {
-			all = append(all, g.public())
-		}
+	for _, g := range stored {
+		all = append(all, g.public())
 	}
 	slices.SortStableFunc(all, func(a, b Grant) int { return strings.Compare(a.Server, b.Server) })
 	return all, nil

@@ -181,16 +181,13 @@ func (w *web) clientMetadata(m *issuerMetadata, redirect string) map[string]any 
 	if about == nil {
 		about = map[string]any{}
 	}
-	optional := func(name, value string) {
+	for name, value := range map[string]string{
+		"client_name": given.Name, "client_uri": given.URI, "logo_uri": given.LogoURI, "software_id": given.SoftwareID, "software_version": given.SoftwareVersion,
+	} {
 		if value != "" {
 			about[name] = value
 		}
 	}
-	optional("client_name", given.Name)
-	optional("client_uri", given.URI)
-	optional("logo_uri", given.LogoURI)
-	optional("software_id", given.SoftwareID)
-	optional("software_version", given.SoftwareVersion)
 	if len(given.Contacts) > 0 {
 		about["contacts"] = given.Contacts
 	}

@@ -112,7 +112,10 @@ func (v *visit) response(ctx context.Context) (url.Values, error) {
 			return r.query, r.err
 		case opened := <-v.opened:
 			if opened != nil && shown != nil {
-				return nil, v.unseen()
+				return nil, &Error{
+					Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrLogin,
+					Hint: "There is neither a browser nor a terminal here. Log in elsewhere with the same store, or use a grant without a user.",
+				}
 			}
 		case <-ctx.Done():
 			if caller.Err() == nil {
@@ -120,14 +123,6 @@ func (v *visit) response(ctx context.Context) (url.Values, error) {
 			}
 			return nil, caller.Err()
 		}
-	}
-}
-
-// unseen returns the error for a page that cannot be shown.
-func (v *visit) unseen() error {
-	return &Error{
-		Step: stepVisit, Server: v.Server, Issuer: v.Issuer, Err: ErrLogin,
-		Hint: "There is neither a browser nor a terminal here. Log in elsewhere with the same store, or use a grant without a user.",
 	}
 }
 
