@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
@@ -42,7 +43,7 @@ func Audit(w io.Writer) framework.Middleware {
 		return broken("Audit: the writer is nil")
 	}
 	a := &audit{w: w}
-	return framework.Middleware{Name: "audit", Phase: framework.PhaseTrace, Wrap: a.wrap}
+	return framework.Middleware{Name: "audit", Phase: framework.PhaseTrace, Wrap: func(next framework.Handler) framework.Handler { return watched(next, a.write) }}
 }
 
 type audit struct {
@@ -64,28 +65,32 @@ func panicked(ctx context.Context) framework.Outcome {
 	return outcomePanic
 }
 
-func (a *audit) wrap(next framework.Handler) framework.Handler {
+// watched returns a handler that calls done when a call is over, also if a later step panics.
+// received are the arguments that came, because an inner step may change those of the call.
+func watched(next framework.Handler, done func(ctx context.Context, call *framework.Call, received json.RawMessage, outcome framework.Outcome, err error)) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
-		l := auditLine{call: call, began: call.Began(), outcome: outcomePanic}
-		defer func() { // deferred, because a call that panics is audited also; the engine recovers the panic
-			if l.outcome == outcomePanic {
-				l.outcome = panicked(ctx)
+		call.Began() // starts the clock before the call, not when the duration is read
+		received, outcome := call.Arguments, outcomePanic
+		defer func() { // deferred, because a call that panics is over also; the engine recovers the panic
+			if outcome == outcomePanic {
+				outcome = panicked(ctx)
 			}
-			if l.outcome != framework.OutcomePending {
-				a.write(ctx, &l)
+			if outcome != framework.OutcomePending {
+				done(ctx, call, received, outcome, err)
 			}
 		}()
 		result, err = next(ctx, call)
-		l.outcome, l.err = framework.OutcomeOf(ctx, result, err), err
+		outcome = framework.OutcomeOf(ctx, result, err)
 		return result, err
 	}
 }
 
-func (a *audit) write(ctx context.Context, l *auditLine) {
+func (a *audit) write(ctx context.Context, call *framework.Call, _ json.RawMessage, outcome framework.Outcome, failed error) {
 	lite := framework.CallerLite(ctx)
-	if err := a.put(l, framework.RedactName(ctx, l.call), &lite); err != nil {
+	l := auditLine{call, outcome, failed}
+	if err := a.put(&l, framework.RedactName(ctx, call), &lite); err != nil {
 		framework.ServerFrom(ctx).Logger().Error("a line of the audit was not written",
-			zap.String("call", l.call.ID), zap.String("outcome", string(l.outcome)), zap.Error(err))
+			zap.String("call", call.ID), zap.String("outcome", string(outcome)), zap.Error(err))
 	}
 }
 
@@ -100,7 +105,6 @@ func (a *audit) put(l *auditLine, name string, lite *framework.CallInfoLite) err
 // auditLine is the line of one finished call.
 type auditLine struct {
 	call    *framework.Call
-	began   time.Time
 	outcome framework.Outcome
 	err     error
 }
@@ -113,7 +117,7 @@ func (l *auditLine) append(dst []byte, name string, b *framework.CallInfoLite) [
 		}
 	}
 	dst = append(dst, '{')
-	text("time", l.began.UTC().Format(time.RFC3339Nano))
+	text("time", l.call.Began().UTC().Format(time.RFC3339Nano))
 	switch {
 	case b.Principal != nil:
 		text("issuer", b.Principal.Issuer)
@@ -128,7 +132,7 @@ func (l *auditLine) append(dst []byte, name string, b *framework.CallInfoLite) [
 	if plain, ok := errors.AsType[*protocol.Error](l.err); ok {
 		dst = append(strconv.AppendInt(append(dst, `"code":`...), int64(plain.Code), 10), ',')
 	}
-	ms := float64(time.Since(l.began).Microseconds()) / 1000
+	ms := float64(time.Since(l.call.Began()).Microseconds()) / 1000
 	dst = append(strconv.AppendFloat(append(dst, `"durationMs":`...), ms, 'f', -1, 64), ',')
 	dst = append(strconv.AppendInt(append(dst, `"rounds":`...), int64(l.call.Round)+1, 10), ',')
 	text("call", l.call.ID)

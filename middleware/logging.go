@@ -79,7 +79,7 @@ func Logging(opts ...LogOption) framework.Middleware {
 			return broken("Logging: a pattern is nil")
 		}
 	}
-	return framework.Middleware{Name: "logging", Phase: framework.PhaseTrace, Wrap: l.wrap}
+	return framework.Middleware{Name: "logging", Phase: framework.PhaseTrace, Wrap: func(next framework.Handler) framework.Handler { return watched(next, l.write) }}
 }
 
 // Bounds of the log entry of one call.
@@ -95,27 +95,7 @@ type logging struct {
 	calls     atomic.Int64 // number of calls that Sample may leave out
 }
 
-func (l *logging) wrap(next framework.Handler) framework.Handler {
-	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
-		call.Began()               // starts the clock before the call, not when the duration is read
-		received := call.Arguments // an inner step may change them
-		outcome := outcomePanic
-		defer func() { // deferred, because a call that panics is logged also; the engine recovers the panic
-			if outcome == outcomePanic {
-				outcome = panicked(ctx)
-			}
-			l.write(ctx, call, received, outcome, err)
-		}()
-		result, err = next(ctx, call)
-		outcome = framework.OutcomeOf(ctx, result, err)
-		return result, err
-	}
-}
-
 func (l *logging) write(ctx context.Context, call *framework.Call, received json.RawMessage, outcome framework.Outcome, err error) {
-	if outcome == framework.OutcomePending {
-		return
-	}
 	level := levelOf(outcome)
 	if level == zapcore.InfoLevel && l.sample > 1 && l.calls.Add(1)%l.sample != 1 {
 		return

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,25 +67,18 @@ type labels struct {
 }
 
 func (m *measuring) around(next framework.Handler) framework.Handler {
+	measured := watched(next, m.record)
 	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 		if !m.duration.Enabled(ctx) {
 			return next(ctx, call)
 		}
-		began := call.Began()
-		outcome := outcomePanic
-		defer func() { // deferred, because a call that panics is counted also; the engine recovers the panic
-			if outcome == outcomePanic {
-				outcome = panicked(ctx)
-			}
-			if outcome != framework.OutcomePending {
-				l := labels{call.Method, framework.CallerLite(ctx).Revision, outcome}
-				m.duration.Record(ctx, time.Since(began).Seconds(), m.options(l, call)...)
-			}
-		}()
-		result, err := next(ctx, call)
-		outcome = framework.OutcomeOf(ctx, result, err)
-		return result, err
+		return measured(ctx, call)
 	}
+}
+
+func (m *measuring) record(ctx context.Context, call *framework.Call, _ json.RawMessage, outcome framework.Outcome, _ error) {
+	l := labels{call.Method, framework.CallerLite(ctx).Revision, outcome}
+	m.duration.Record(ctx, time.Since(call.Began()).Seconds(), m.options(l, call)...)
 }
 
 // options returns the options for a set of labels. They are made once per set.
