@@ -1,11 +1,10 @@
 package auth
 
 import (
-	"encoding/json"
-	"math"
+	"slices"
 	"strings"
-	"time"
 
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -21,7 +20,7 @@ func (c claims) principal() (*transport.Principal, error) {
 	}
 	p := &transport.Principal{Subject: subject, Issuer: c.text("iss"), Claims: c}
 	p.Scopes = appendNew(c.scopes("scope"), c.scopes("scp"))
-	p.Expires, _ = c.time("exp")
+	p.Expires, _ = proof.NumericDate(c["exp"])
 	return p, nil
 }
 
@@ -47,44 +46,18 @@ func (c claims) text(name string) string {
 // scopes returns the scopes in a claim: a list, or names separated by spaces (RFC 8693 §4.2). Some
 // servers name the claim "scp".
 func (c claims) scopes(name string) []string {
-	switch v := c[name].(type) {
-	case string:
-		return appendNew(nil, strings.Fields(v))
-	case []any:
-		return appendNew(nil, texts(v))
+	if text, ok := c[name].(string); ok {
+		return appendNew(nil, strings.Fields(text))
 	}
-	return nil
-}
-
-// audiences returns the audiences, one or several (RFC 7519 §4.1.3).
-func (c claims) audiences() []string {
-	switch v := c["aud"].(type) {
-	case string:
-		return []string{v}
-	case []any:
-		return texts(v)
-	}
-	return nil
-}
-
-func (c claims) time(name string) (time.Time, bool) {
-	n, ok := c[name].(json.Number)
-	if !ok {
-		return time.Time{}, false
-	}
-	seconds, err := n.Float64()
-	if err != nil || math.IsNaN(seconds) || math.Abs(seconds) > 1<<40 {
-		return time.Time{}, false
-	}
-	return time.Unix(int64(seconds), 0), true
+	return appendNew(nil, proof.Texts(c[name]))
 }
 
 // dated refuses a token with a date that is out of range. The JWT library would convert it to
 // another time, which depends on the processor.
 func (c claims) dated() error {
 	for _, name := range []string{"exp", "nbf"} {
-		_, given := c[name]
-		if _, ok := c.time(name); given && !ok {
+		claim, given := c[name]
+		if _, ok := proof.NumericDate(claim); given && !ok {
 			return &rejection{told: "a date of the token is invalid"}
 		}
 	}
@@ -98,25 +71,13 @@ func thumbprint(p *transport.Principal) string {
 	return jkt
 }
 
-func texts(list []any) []string {
-	var out []string
-	for _, each := range list {
-		if s, ok := each.(string); ok {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
 var errOtherAudience = &rejection{told: "the token is not for this server"}
 
-// intendedFor requires the audience to be among the claims, because tokens for other servers must
+// intendedFor requires the audience to be among those of the claims (RFC 7519 §4.1.3), because tokens for other servers must
 // not be accepted (2025-06-18 basic/authorization "Token Audience Binding and Validation").
 func (c claims) intendedFor(audience string) error {
-	for _, each := range c.audiences() {
-		if sameResource(each, audience) {
-			return nil
-		}
+	if slices.ContainsFunc(proof.Texts(c["aud"]), func(each string) bool { return sameResource(each, audience) }) {
+		return nil
 	}
 	return errOtherAudience
 }

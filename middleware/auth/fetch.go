@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -17,28 +16,16 @@ const (
 	maxAnswer = 512 << 10
 )
 
-// fetcher makes requests to an authorization server. The zero value is ready to use.
-type fetcher struct {
-	once sync.Once
-	own  *http.Client
-}
-
-// client returns given, or the fetcher's own client if given is nil. The own client does not follow
-// redirects, which could lead anywhere, and keeps few connections.
-func (f *fetcher) client(given *http.Client) *http.Client {
-	if given != nil {
-		return given
+// newClient returns a client for requests to an authorization server. It does not follow redirects,
+// which could lead anywhere, and keeps few connections.
+func newClient() *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: patience, ForceAttemptHTTP2: true,
+			MaxConnsPerHost: 32, MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	f.once.Do(func() {
-		f.own = &http.Client{
-			Transport: &http.Transport{
-				Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: patience, ForceAttemptHTTP2: true,
-				MaxConnsPerHost: 32, MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second,
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}
-	})
-	return f.own
 }
 
 // do returns the body of an answer with status 200. The caller limits the time.

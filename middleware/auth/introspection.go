@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -29,7 +30,7 @@ type Introspection struct {
 	Client       *http.Client  // if nil, a client that does not follow redirects
 
 	once   sync.Once
-	fetch  fetcher
+	client *http.Client
 	broken error
 	active *cache
 	others *cache // separate, so that many made-up tokens do not evict valid ones
@@ -52,7 +53,7 @@ func (i *Introspection) audience() string { return i.Audience }
 
 func (i *Introspection) prepare() {
 	i.active, i.others = newCache(introspectedTokens), newCache(inactiveTokens)
-	i.TTL = cmp.Or(i.TTL, introspectedTTL)
+	i.TTL, i.client = cmp.Or(i.TTL, introspectedTTL), cmp.Or(i.Client, newClient())
 	i.broken = i.misset()
 }
 
@@ -110,10 +111,10 @@ func (c claims) introspected(audience string, now time.Time) (*transport.Princip
 	if active, _ := c["active"].(bool); !active {
 		return nil, errInactive
 	}
-	if expires, ok := c.time("exp"); ok && !now.Before(expires) {
+	if expires, ok := proof.NumericDate(c["exp"]); ok && !now.Before(expires) {
 		return nil, errExpired
 	}
-	if begins, ok := c.time("nbf"); ok && now.Before(begins) {
+	if begins, ok := proof.NumericDate(c["nbf"]); ok && now.Before(begins) {
 		return nil, &rejection{told: "the token is not valid yet"}
 	}
 	if err := c.intendedFor(audience); err != nil {
@@ -137,7 +138,7 @@ func (i *Introspection) ask(ctx context.Context, token string) (claims, error) {
 	if i.ClientID != "" {
 		r.SetBasicAuth(url.QueryEscape(i.ClientID), url.QueryEscape(i.ClientSecret))
 	}
-	body, err := do(i.fetch.client(i.Client), r)
+	body, err := do(i.client, r)
 	if err != nil {
 		return nil, err
 	}

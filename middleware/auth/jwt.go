@@ -35,7 +35,6 @@ type JWT struct {
 	once   sync.Once
 	keys   keys
 	parser *jwt.Parser
-	fetch  fetcher
 	broken error
 }
 
@@ -113,7 +112,7 @@ func (j *JWT) prepare() {
 		jwt.WithValidMethods(algorithms), jwt.WithIssuer(j.Issuer), jwt.WithExpirationRequired(),
 		jwt.WithLeeway(j.Leeway), jwt.WithJSONNumber(), jwt.WithStrictDecoding(),
 	)
-	client := j.fetch.client(j.Client)
+	client := cmp.Or(j.Client, newClient())
 	j.keys.load = func(ctx context.Context) ([]byte, error) {
 		url := j.JWKS
 		if url == "" {

@@ -27,6 +27,10 @@ func newMetadata(c *config) *metadata {
 	if u == nil || len(c.servers) == 0 {
 		return nil
 	}
+	var algorithms []string
+	if c.proofs != nil {
+		algorithms = proof.Algorithms()
+	}
 	document, err := json.Marshal(struct {
 		Resource   string   `json:"resource"`
 		Servers    []string `json:"authorization_servers"`
@@ -36,7 +40,7 @@ func newMetadata(c *config) *metadata {
 		Bound      bool     `json:"dpop_bound_access_tokens_required,omitempty"`
 	}{
 		Resource: c.resource, Servers: c.servers, Scopes: c.scopes(), Methods: []string{"header"},
-		Algorithms: c.algorithms(), Bound: c.proofs != nil,
+		Algorithms: algorithms, Bound: c.proofs != nil,
 	})
 	if err != nil {
 		return nil // it cannot fail: these are strings and a bool
@@ -57,13 +61,6 @@ func newMetadata(c *config) *metadata {
 func (c *config) scopes() []string {
 	all := appendNew(slices.Clone(c.required), c.supported)
 	return slices.DeleteFunc(all, func(s string) bool { return s == "offline_access" })
-}
-
-func (c *config) algorithms() []string {
-	if c.proofs == nil {
-		return nil
-	}
-	return proof.Algorithms()
 }
 
 // ServeMetadata answers a request for a path below the root of the host. It serves the metadata at

@@ -12,6 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/kagami-mcp/kagami/middleware/auth"
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 )
 
 // Assertions accepts ID-JAGs of these identity providers (grant
@@ -94,7 +95,7 @@ func (s *Server) byAssertion(t *tokenRequest) (*tokenAnswer, error) {
 	if err != nil {
 		return nil, refusedBy("invalid_grant", "The assertion is not valid here.", err)
 	}
-	asked := claimTexts(claims["resource"])
+	asked := proof.Texts(claims["resource"])
 	if named := t.form["resource"]; len(named) > 0 && (len(asked) != 1 || named[0] != asked[0]) {
 		return nil, errTarget
 	}
@@ -125,21 +126,6 @@ func (s *Server) byAssertion(t *tokenRequest) (*tokenAnswer, error) {
 		s.emit(t.http, Event{Kind: TokenIssued, Subject: u.Subject, ClientID: g.Client, Grant: reference, Resource: g.Resource, Scopes: g.Scopes})
 	}
 	return answer, err
-}
-
-// claimTexts returns the texts of a claim that has one text or several.
-func claimTexts(claim any) (list []string) {
-	switch v := claim.(type) {
-	case string:
-		return []string{v}
-	case []any:
-		for _, each := range v {
-			if text, ok := each.(string); ok {
-				list = append(list, text)
-			}
-		}
-	}
-	return list
 }
 
 // asserted verifies an ID-JAG, and returns its user.

@@ -1,5 +1,5 @@
 // Package proof checks proofs of possession (RFC 9449 §4.3) for authorization servers and
-// resource servers.
+// resource servers. It also reads keys and claims, which both do.
 package proof
 
 import (
@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -121,19 +120,9 @@ func (c claims) text(name string) string {
 	return s
 }
 
-// made returns when the proof was signed. If the date is missing or invalid, it returns false.
-func (c claims) made() (time.Time, bool) {
-	n, _ := c["iat"].(json.Number)
-	seconds, err := n.Float64()
-	if err != nil || math.IsNaN(seconds) || math.Abs(seconds) > 1<<40 {
-		return time.Time{}, false
-	}
-	return time.Unix(int64(seconds), 0), true
-}
-
 // wrong returns the fault of a proof's claims, or "".
 func (c claims) wrong(w Wanted, now time.Time) string {
-	made, dated := c.made()
+	made, dated := NumericDate(c["iat"])
 	id := c.text("jti")
 	switch {
 	case id == "" || len(id) > maxID:
@@ -150,8 +139,8 @@ func (c claims) wrong(w Wanted, now time.Time) string {
 	return ""
 }
 
-func digest(token string) string {
-	sum := sha256.Sum256([]byte(token))
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
@@ -221,8 +210,7 @@ func Thumbprint(m *jwkset.JWKMarshal) string {
 	default:
 		return ""
 	}
-	sum := sha256.Sum256([]byte(text))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
+	return digest(text)
 }
 
 var errNotPublic = errors.New("not a public key for signatures")
