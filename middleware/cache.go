@@ -101,11 +101,7 @@ func (c *cache) get(key cacheKey) *protocol.CallToolResult {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, ok := c.kept.get(key)
-	if !ok {
-		return nil
-	}
-	if !time.Now().Before(known.end) {
-		c.kept.drop(key)
+	if !ok || !time.Now().Before(known.end) {
 		return nil
 	}
 	return own(known.result)

@@ -42,18 +42,8 @@ func (l *lru[K, V]) put(key K, value V) {
 		return
 	}
 	if l.order.Len() >= l.most {
-		l.remove(l.order.Back())
+		last, _ := l.order.Remove(l.order.Back()).(*pair[K, V])
+		delete(l.byKey, last.key)
 	}
 	l.byKey[key] = l.order.PushFront(&pair[K, V]{key, value})
-}
-
-func (l *lru[K, V]) drop(key K) {
-	if e, ok := l.byKey[key]; ok {
-		l.remove(e)
-	}
-}
-
-func (l *lru[K, V]) remove(e *list.Element) {
-	p, _ := l.order.Remove(e).(*pair[K, V])
-	delete(l.byKey, p.key)
 }
