@@ -11,45 +11,34 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// challenge builds a value of WWW-Authenticate (RFC 6750 §3, RFC 9728 §5.1).
-type challenge struct {
-	text   strings.Builder
-	params int
+// quotable drops characters that would end the quotes of a parameter, or the header field.
+func quotable(r rune) rune {
+	if r < ' ' || r > '~' || r == '"' || r == '\\' {
+		return -1
+	}
+	return r
 }
 
-// param adds a quoted parameter. It drops characters that would end the quotes or the field, in all
-// values.
-func (c *challenge) param(name, value string) {
-	if value == "" {
-		return
-	}
-	if c.params++; c.params > 1 {
-		c.text.WriteByte(',')
-	}
-	c.text.WriteString(" " + name + `="`)
-	for _, r := range value {
-		if r >= ' ' && r <= '~' && r != '"' && r != '\\' {
-			c.text.WriteRune(r)
+// challenge returns a value of WWW-Authenticate with the scopes (RFC 6750 §3, RFC 9728 §5.1). If code
+// is not empty, it also has the error and its description.
+func (b *bearer) challenge(scopes []string, code, description string) string {
+	text, separator := b.scheme(), " "
+	param := func(name, value string) {
+		if value != "" {
+			text += separator + name + `="` + strings.Map(quotable, value) + `"`
+			separator = ", "
 		}
 	}
-	c.text.WriteByte('"')
-}
-
-// challenge returns a challenge with the scopes. If code is not empty, it also has the error and its
-// description.
-func (b *bearer) challenge(scopes []string, code, description string) string {
-	var c challenge
-	c.text.WriteString(b.scheme())
 	if b.proofs != nil {
-		c.param("algs", strings.Join(proof.Algorithms(), " "))
+		param("algs", strings.Join(proof.Algorithms(), " "))
 	}
 	if b.metadata != nil {
-		c.param("resource_metadata", b.metadata.url)
+		param("resource_metadata", b.metadata.url)
 	}
-	c.param("scope", strings.Join(scopes, " "))
-	c.param("error", code)
-	c.param("error_description", description)
-	return c.text.String()
+	param("scope", strings.Join(scopes, " "))
+	param("error", code)
+	param("error_description", description)
+	return text
 }
 
 // InsufficientScope returns the refusal for a caller without some of the scopes. The challenge

@@ -37,36 +37,33 @@ func Env(variable string, guard transport.Authenticator) func(transport.Transpor
 // caller holds the key. Other transports of the server have principals of their own. Do not use
 // FromEnv for HTTP, because all callers would be that principal.
 func FromEnv(variable string, v Verifier, t transport.Transport) transport.Transport {
-	return &fromEnv{variable, v, t}
+	return carrier(func(ctx context.Context, host transport.Host) error {
+		switch {
+		case t == nil:
+			return errors.New("auth: FromEnv has no transport")
+		case missing(v):
+			return missetf("FromEnv has no verifier")
+		}
+		token := os.Getenv(variable)
+		if token == "" {
+			return fmt.Errorf("auth: set %s to a token", variable)
+		}
+		p, err := v.Verify(ctx, token)
+		if err == nil {
+			err = stands(p)
+		}
+		if err == nil && thumbprint(p) != "" {
+			err = errBound
+		}
+		if err != nil {
+			return fmt.Errorf("the token in %s: %w", variable, err)
+		}
+		return t.Serve(transport.WithPrincipal(ctx, expanded(host, p)), host)
+	})
 }
 
-type fromEnv struct {
-	variable string
-	verifier Verifier
-	carrier  transport.Transport
-}
+// carrier is a transport that gives its callers a principal.
+type carrier func(ctx context.Context, host transport.Host) error
 
-// Serve verifies the token, and then serves.
-func (f *fromEnv) Serve(ctx context.Context, host transport.Host) error {
-	switch {
-	case f.carrier == nil:
-		return errors.New("auth: FromEnv has no transport")
-	case missing(f.verifier):
-		return missetf("FromEnv has no verifier")
-	}
-	token := os.Getenv(f.variable)
-	if token == "" {
-		return fmt.Errorf("auth: set %s to a token", f.variable)
-	}
-	p, err := f.verifier.Verify(ctx, token)
-	if err != nil {
-		return fmt.Errorf("the token in %s: %w", f.variable, err)
-	}
-	if err = stands(p); err == nil && thumbprint(p) != "" {
-		err = errBound
-	}
-	if err != nil {
-		return fmt.Errorf("the token in %s: %w", f.variable, err)
-	}
-	return f.carrier.Serve(transport.WithPrincipal(ctx, expanded(host, p)), host)
-}
+// Serve calls c.
+func (c carrier) Serve(ctx context.Context, host transport.Host) error { return c(ctx, host) }

@@ -24,19 +24,13 @@ const (
 // reach, because all its callers would have the scopes.
 func Local(scopes ...string) func(transport.Transport) transport.Transport {
 	scopes = slices.Clone(scopes)
-	return func(t transport.Transport) transport.Transport { return &local{scopes, t} }
-}
-
-type local struct {
-	scopes  []string
-	carrier transport.Transport
-}
-
-// Serve serves with the principal in ctx.
-func (l *local) Serve(ctx context.Context, host transport.Host) error {
-	if l.carrier == nil {
-		return errors.New("auth: Local has no transport")
+	return func(t transport.Transport) transport.Transport {
+		return carrier(func(ctx context.Context, host transport.Host) error {
+			if t == nil {
+				return errors.New("auth: Local has no transport")
+			}
+			p := &transport.Principal{Subject: localSubject, Issuer: localIssuer, Scopes: scopes}
+			return t.Serve(transport.WithPrincipal(ctx, expanded(host, p)), host)
+		})
 	}
-	p := &transport.Principal{Subject: localSubject, Issuer: localIssuer, Scopes: l.scopes}
-	return l.carrier.Serve(transport.WithPrincipal(ctx, expanded(host, p)), host)
 }
