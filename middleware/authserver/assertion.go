@@ -14,15 +14,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
-// unverifiedIssuer returns the client that an assertion names. It is used only to look up the
-// client, and the assertion must be signed with that client's key.
-func unverifiedIssuer(assertion string) string {
-	var c jwt.RegisteredClaims
-	_, _, err := jwt.NewParser().ParseUnverified(assertion, &c)
-	if err != nil {
-		return ""
-	}
-	return c.Issuer
+// unverified returns the claims of a token. They are used only to look up who must have signed it, or
+// after that was checked.
+func unverified(token string) (c jwt.RegisteredClaims, err error) {
+	_, _, err = jwt.NewParser().ParseUnverified(token, &c)
+	return c, err
 }
 
 // longestAssertion is the longest time that a client assertion may expire in.

@@ -107,23 +107,18 @@ type upstreamRequest struct{ URL, Verifier, Nonce string }
 
 func (b *broker) bind(s *Server) error {
 	p := &b.provider
-	var faults []error
-	fault := func(wrong bool, text string) {
-		if wrong {
-			faults = append(faults, errors.New("authserver: Broker: "+text))
-		}
-	}
-	fault(b.server != nil, "a Mode is for one Server")
-	fault(p.ClientID == "", "there is no ClientID: register this program at the provider, with the redirect URI "+s.at(b.callback))
-	fault(p.Issuer == "" && (p.Authorize == "" || p.Token == "" || p.Identity == nil), "without an Issuer it needs Authorize, Token and Identity")
+	f := faults{part: "authserver: Broker: "}
+	f.add(b.server != nil, "a Mode is for one Server")
+	f.add(p.ClientID == "", "there is no ClientID: register this program at the provider, with the redirect URI %s", s.at(b.callback))
+	f.add(p.Issuer == "" && (p.Authorize == "" || p.Token == "" || p.Identity == nil), "without an Issuer it needs Authorize, Token and Identity")
 	for _, address := range []string{p.Issuer, p.Authorize, p.Token, p.RevokeURL} {
 		u, err := url.Parse(address)
-		fault(address != "" && (err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u))), address+" must be https, or http on loopback")
+		f.add(address != "" && (err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u))), "%s must be https, or http on loopback", address)
 	}
-	fault(b.vouch < 0, "Vouch is not negative")
-	fault(!strings.HasPrefix(b.callback, "/"), "the path of Callback begins with a slash")
-	if len(faults) > 0 {
-		return errors.Join(faults...)
+	f.add(b.vouch < 0, "Vouch is not negative")
+	f.add(!strings.HasPrefix(b.callback, "/"), "the path of Callback begins with a slash")
+	if len(f.all) > 0 {
+		return errors.Join(f.all...)
 	}
 	b.server = s
 	b.remote = upstream{provider: p, client: newUpstreamClient()}

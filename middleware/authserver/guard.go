@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
-
 	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/transport"
@@ -103,8 +101,8 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 // verifyOwn verifies an access token for any resource of this server. If the token is not valid, it
 // returns nil.
 func (s *Server) verifyOwn(ctx context.Context, token string) (*transport.Principal, error) {
-	var c jwt.RegisteredClaims
-	if _, _, err := jwt.NewParser().ParseUnverified(token, &c); err != nil || len(c.Audience) != 1 || !s.hasResource(c.Audience[0]) {
+	c, err := unverified(token)
+	if err != nil || len(c.Audience) != 1 || !s.hasResource(c.Audience[0]) {
 		return nil, nil //nolint:nilerr // what is no token is not valid
 	}
 	p, err := s.signed(ctx, c.Audience[0]).Verify(ctx, token)

@@ -3,13 +3,10 @@ package authserver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/kagami-mcp/kagami/middleware/auth"
 	"github.com/kagami-mcp/kagami/middleware/internal/proof"
@@ -47,18 +44,6 @@ func (a *AssertionIssuer) prepare(audience string) {
 		a.MaxAge = assertionAge
 	}
 	a.verifier = &auth.JWT{Issuer: a.Issuer, JWKS: a.JWKS, Algorithms: a.Algorithms, Audience: audience, Type: "oauth-id-jag+jwt"}
-}
-
-func (c *config) assertionFaults() (faults []error) {
-	for _, a := range c.assertions {
-		if !isResource(a.Issuer) || a.JWKS != "" && !isResource(a.JWKS) || a.MaxAge < 0 {
-			faults = append(faults, fmt.Errorf("authserver: Assertions: %q: the issuer and the JWKS must be absolute URLs, and MaxAge is not negative", a.Issuer))
-		}
-		if a.User == nil && len(c.assertions) > 1 {
-			faults = append(faults, fmt.Errorf("authserver: Assertions: %s: User is required with several issuers", a.Issuer))
-		}
-	}
-	return faults
 }
 
 // byCredentials issues a token to a client that acts for itself. Only clients that are registered
@@ -130,18 +115,14 @@ func (s *Server) byAssertion(t *tokenRequest) (*tokenAnswer, error) {
 
 // asserted verifies an ID-JAG, and returns its user.
 func (s *Server) asserted(ctx context.Context, c *Client, assertion string) (*User, map[string]any, error) {
-	issuer := unverifiedIssuer(assertion)
-	i := slices.IndexFunc(s.assertions, func(a AssertionIssuer) bool { return a.Issuer == issuer })
-	if i < 0 {
+	dates, err := unverified(assertion)
+	i := slices.IndexFunc(s.assertions, func(a AssertionIssuer) bool { return a.Issuer == dates.Issuer })
+	if err != nil || i < 0 {
 		return nil, nil, errors.New("the issuer of the assertion is not trusted")
 	}
 	from := &s.assertions[i]
 	p, err := from.verifier.Verify(ctx, assertion)
 	if err != nil {
-		return nil, nil, err
-	}
-	var dates jwt.RegisteredClaims
-	if _, _, err := jwt.NewParser().ParseUnverified(assertion, &dates); err != nil {
 		return nil, nil, err
 	}
 	switch {
@@ -152,7 +133,7 @@ func (s *Server) asserted(ctx context.Context, c *Client, assertion string) (*Us
 	case dates.ID == "" || dates.Subject == "":
 		return nil, nil, errors.New("the assertion has no jti, or no subject")
 	}
-	if err := s.onlyOnce(ctx, "assertion", issuer, dates.ID, dates.ExpiresAt.Time); err != nil {
+	if err := s.onlyOnce(ctx, "assertion", dates.Issuer, dates.ID, dates.ExpiresAt.Time); err != nil {
 		return nil, nil, err
 	}
 	u := &User{Subject: p.Subject}

@@ -382,8 +382,8 @@ func credentialsOf(r *http.Request, f url.Values) (credentials, error) {
 			return c, errTwoWays
 		}
 		c.method = methodKey
-		if c.id == "" {
-			c.id = unverifiedIssuer(f.Get("client_assertion"))
+		if claims, err := unverified(f.Get("client_assertion")); c.id == "" && err == nil {
+			c.id = claims.Issuer
 		}
 	case c.secret != "":
 		c.method = methodPost
