@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/protocol/client"
@@ -211,7 +210,7 @@ func (w *web) knock(ctx context.Context) (demand, error) {
 		step.Verdict, step.Warning = "there is no challenge for a Bearer or DPoP token", true
 	default:
 		step.Verdict = "a challenge of the scheme " + c.scheme
-		for _, name := range slices.Sorted(slices.Values([]string{"resource_metadata", "scope", "error"})) {
+		for _, name := range []string{"error", "resource_metadata", "scope"} {
 			if value := c.params[name]; value != "" {
 				step.Verdict += ", " + name + " " + cleaned(value)
 			}

@@ -147,7 +147,12 @@ func (w *web) choose(ctx context.Context, issuers []string) (string, error) {
 	if len(issuers) == 1 {
 		return issuers[0], nil
 	}
-	if g := w.flow.site(w.server).known(ctx); g != nil {
+	s := w.flow.site(w.server)
+	g := s.current.Load()
+	if g == nil {
+		g, _ = s.fromStore(ctx) // a store that cannot be read fails the login itself
+	}
+	if g != nil {
 		if i := slices.IndexFunc(issuers, g.Issuer.isNamed); i >= 0 {
 			return issuers[i], nil
 		}
@@ -158,19 +163,6 @@ func (w *web) choose(ctx context.Context, issuers []string) (string, error) {
 		}
 	}
 	return issuers[0], nil
-}
-
-// known returns the grant in use, or the stored one, or nil. It also returns nil if the store cannot
-// be read; that fails the login itself.
-func (s *site) known(ctx context.Context) *live {
-	g := s.current.Load()
-	if g != nil || s.loaded.Load() {
-		return g
-	}
-	if g, err := s.fromStore(ctx); err == nil {
-		return g
-	}
-	return nil
 }
 
 // resourceMetadata reads the metadata of the server, at the URL in a challenge or at the well-known
@@ -381,21 +373,14 @@ func sameButSlash(a, b string) bool {
 func (w *web) discoverAtOrigin(ctx context.Context) (*found, error) {
 	origin, _ := originAndPath(w.server)
 	f := &found{resource: w.server, issuers: []string{origin}, revision: "2025-03-26"}
-	failed := func(err error) (*found, error) {
+	meta, err := w.issuerMetadata(ctx, origin)
+	_, absent := errors.AsType[absentError](err)
+	switch {
+	case err == nil:
+		f.issuer = meta
+		return f, nil
+	case !absent:
 		return f, &Error{Step: stepIssuer, Server: w.server, Issuer: origin, Err: err, Hint: issuerHint(err)}
-	}
-	if _, err := w.check(origin); err != nil {
-		return failed(err)
-	}
-	for _, place := range []string{origin + wellKnownOAuth, origin + wellKnownOpenID} {
-		meta, err := w.issuerMetadataAt(ctx, place, origin)
-		if err != nil {
-			return failed(err)
-		}
-		if meta != nil {
-			f.issuer = *meta
-			return f, nil
-		}
 	}
 	f.issuer = issuerMetadata{
 		Issuer: origin, Authorization: origin + "/authorize", Token: origin + "/token", Registration: origin + "/register", guessed: true,
