@@ -78,9 +78,8 @@ func New(issuer string, m Mode, opts ...Option) (*Server, error) {
 		err = errors.Join(err, fmt.Errorf("authserver: the issuer %s must not end with a slash: clients compare it byte by byte", issuer))
 	}
 	s.base = u
-	sealer, failed := newSealer(c.seals)
+	s.sealer, failed = newSealer(c.seals)
 	err = errors.Join(err, failed)
-	s.sealer = sealer
 	if m == nil {
 		err = errors.Join(err, errors.New("authserver: no Mode: pass Own or Broker"))
 	}
@@ -259,14 +258,8 @@ func (s *Server) addOwned(ctx context.Context, subject string, g ownedGrant, giv
 		ends = ownedGrant{}
 		o.Grants = slices.DeleteFunc(o.Grants, func(old ownedGrant) bool { return now.After(old.Until) || old.Reference == g.Reference })
 		if len(o.Grants) >= maxOwned { // ends the grant that ends first, so that short grants do not evict long ones
-			first := 0
-			for i := range o.Grants {
-				if o.Grants[i].Until.Before(o.Grants[first].Until) {
-					first = i
-				}
-			}
-			ends = o.Grants[first]
-			o.Grants = slices.Delete(o.Grants, first, first+1)
+			ends = slices.MinFunc(o.Grants, func(a, b ownedGrant) int { return a.Until.Compare(b.Until) })
+			o.Grants = slices.DeleteFunc(o.Grants, func(old ownedGrant) bool { return old.Reference == ends.Reference })
 		}
 		o.Grants = append(o.Grants, g)
 		if given != nil {
@@ -275,9 +268,7 @@ func (s *Server) addOwned(ctx context.Context, subject string, g ownedGrant, giv
 				return old.Client == given.Client && old.Redirect == given.Redirect && old.Resource == given.Resource && within || now.Sub(old.At) > s.lives.Grant
 			})
 			o.Consents = append(o.Consents, *given)
-			if extra := len(o.Consents) - maxOwned; extra > 0 {
-				o.Consents = o.Consents[extra:]
-			}
+			o.Consents = o.Consents[max(len(o.Consents)-maxOwned, 0):]
 		}
 		return now.Add(s.lives.Grant + time.Minute), nil
 	})

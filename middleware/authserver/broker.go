@@ -323,7 +323,7 @@ func (b *broker) arrive(ctx context.Context, v *visit, code string) (*User, *ups
 	if err != nil {
 		return nil, nil, err
 	}
-	held := got.session(time.Now(), nil)
+	held := got.session(time.Now(), upstreamSession{})
 	claims, err := b.claims(ctx, got, held, ask.Nonce)
 	if err != nil {
 		return nil, nil, err

@@ -98,10 +98,7 @@ func (s *Server) byAssertion(t *tokenRequest) (*tokenAnswer, error) {
 	}
 	reference := referenceOf(newHandle())
 	g := &grant{Client: t.client.ID, User: *u, Resource: resource.url, Scopes: narrow(scopes, u.Scopes), Key: t.key, Until: now.Add(s.lives.Access + leeway)}
-	if err := s.noteOwned(ctx, u.Subject, ownedGrant{reference, g.Client, g.Until}, nil); err != nil {
-		return nil, err
-	}
-	if err := s.createGrant(ctx, reference, g); errors.Is(err, errDead) {
+	if err := s.createGrant(ctx, reference, g, nil); errors.Is(err, errDead) {
 		return nil, invalidGrant(err)
 	} else if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package authserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,7 +82,6 @@ type upstreamMetadata struct {
 // upstreamAnswer is an answer of the provider's token endpoint.
 type upstreamAnswer struct {
 	Access  string      `json:"access_token"`
-	Type    string      `json:"token_type"`
 	Refresh string      `json:"refresh_token"`
 	Expires json.Number `json:"expires_in"` // some providers send it as a text, or with a fraction
 	Scope   any         `json:"scope"`      // a text or, as Twitch sends it, a list
@@ -91,15 +91,12 @@ type upstreamAnswer struct {
 
 // session returns the session of an answer. For a renewal, before is the previous session, and its
 // refresh token and scopes are kept if the answer has none.
-func (a *upstreamAnswer) session(now time.Time, before *upstreamSession) *upstreamSession {
-	u := &upstreamSession{Access: a.Access, Scheme: "Bearer", Refresh: a.Refresh, Scopes: namedScopes(a.Scope), Confirmed: now}
+func (a *upstreamAnswer) session(now time.Time, before upstreamSession) *upstreamSession {
+	u := &upstreamSession{Access: a.Access, Scheme: "Bearer", Refresh: cmp.Or(a.Refresh, before.Refresh), Scopes: namedScopes(a.Scope), Confirmed: now}
 	if life, err := a.Expires.Float64(); err == nil && life > 0 {
 		u.Expires = now.Add(time.Duration(min(life, 1<<31)) * time.Second)
 	}
-	if before != nil && u.Refresh == "" {
-		u.Refresh = before.Refresh
-	}
-	if before != nil && len(u.Scopes) == 0 {
+	if len(u.Scopes) == 0 {
 		u.Scopes = before.Scopes
 	}
 	return u
@@ -406,7 +403,7 @@ func (b *broker) confirm(ctx context.Context, u *upstreamSession) (*upstreamSess
 		if err != nil {
 			return nil, err
 		}
-		return got.session(now, u), nil
+		return got.session(now, *u), nil
 	}
 	if !u.Expires.IsZero() && now.After(u.Expires) {
 		return nil, errRefused

@@ -143,10 +143,7 @@ func (s *Server) issueCode(r *http.Request, v *visit, u *User, upstream string) 
 	if v.silent {
 		given = nil
 	}
-	if err := s.noteOwned(ctx, u.Subject, ownedGrant{reference, v.Client, g.CodeUntil}, given); err != nil {
-		return "", err
-	}
-	err := s.createGrant(ctx, reference, g)
+	err := s.createGrant(ctx, reference, g, given)
 	if errors.Is(err, errDead) {
 		s.emit(r, Event{Kind: Revoked, Subject: u.Subject, ClientID: v.Client, Grant: reference, Resource: v.Resource, Reason: "before its code was sent"})
 		return s.response(v, url.Values{"error": {"access_denied"}, "error_description": {"The access was ended."}}), nil
@@ -167,10 +164,14 @@ func (s *Server) noteOwned(ctx context.Context, subject string, g ownedGrant, gi
 	return err
 }
 
-// createGrant stores a grant that noteOwned has recorded. If the grant was revoked meanwhile, the
-// error is errDead.
-func (s *Server) createGrant(ctx context.Context, reference string, g *grant) error {
-	err := s.grants.create(ctx, reference, g, g.expires(s.lives.Refresh))
+// createGrant records a grant of a user, and then stores it. If it was revoked in between, the error
+// is errDead.
+func (s *Server) createGrant(ctx context.Context, reference string, g *grant, given *givenConsent) error {
+	until := g.expires(s.lives.Refresh)
+	if err := s.noteOwned(ctx, g.User.Subject, ownedGrant{reference, g.Client, until}, given); err != nil {
+		return err
+	}
+	err := s.grants.create(ctx, reference, g, until)
 	if !errors.Is(err, session.ErrExists) {
 		return err
 	}
