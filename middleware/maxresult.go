@@ -33,31 +33,24 @@ func MaxResult(bytes int) framework.Middleware {
 
 // sizeOf returns the approximate size of a result on the wire.
 func sizeOf(body protocol.Result) int {
+	n := 0
 	switch r := body.(type) {
 	case *protocol.CallToolResult:
-		return len(r.Structured) + sizeOfBlocks(r.Content)
+		n = len(r.Structured)
+		for _, b := range r.Content {
+			n += sizeOfBlock(b)
+		}
 	case *protocol.ReadResourceResult:
-		n := 0
 		for i := range r.Contents {
 			n += sizeOfContents(&r.Contents[i])
 		}
-		return n
 	case *protocol.GetPromptResult:
-		n := len(r.Description)
+		n = len(r.Description)
 		for i := range r.Messages {
 			n += sizeOfBlock(r.Messages[i].Content)
 		}
-		return n
 	case *protocol.CustomResult:
-		return len(r.Raw)
-	}
-	return 0
-}
-
-func sizeOfBlocks(blocks []protocol.Block) int {
-	n := 0
-	for _, b := range blocks {
-		n += sizeOfBlock(b)
+		n = len(r.Raw)
 	}
 	return n
 }
