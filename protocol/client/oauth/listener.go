@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -68,32 +69,31 @@ type listener struct {
 	path string
 	page func(io.Writer, error)
 
-	turn chan struct{} // one visit at a time
-
-	mu   sync.Mutex // guards open
-	open *reception // nil if closed
+	turn chan struct{}             // one visit at a time
+	open atomic.Pointer[reception] // nil if closed
 }
 
 // reception is one visit. ServeHTTP passes the query to Receive through came, waits for the
 // verdict, and redirects the browser to a page with an address without the query. Receive sets
-// state and closes awaited; Answer sets err and closes verdict. mu guards the fields below it.
+// state and closes awaited; Answer sets err and closes verdict.
 type reception struct {
+	listener *listener
 	ctx      context.Context //nolint:containedctx // context of Open; Close has none
 	server   *http.Server
 	served   sync.WaitGroup
 	redirect string
-	path     string
-	page     func(io.Writer, error)
 
-	awaited  chan struct{} // closed by Receive, because a fast browser may arrive earlier
-	mu       sync.Mutex    // guards the fields below
-	state    string        // empty if no response is awaited
-	came     chan url.Values
-	verdict  chan struct{} // closed by Answer
-	answered bool
-	err      error
-	taken    bool          // a browser has arrived, and will be redirected
-	shown    chan struct{} // closed after the browser has fetched the last page
+	awaited chan struct{} // closed by Receive, because a fast browser may arrive earlier
+	came    chan url.Values
+	verdict chan struct{} // closed by answer
+	err     error         // readable once verdict is closed
+	shown   chan struct{} // closed after the browser has fetched the last page
+
+	answering, showing sync.Once // close verdict and shown
+
+	mu    sync.Mutex // guards all below
+	state string     // empty if no response is awaited
+	taken bool       // a browser has arrived, and will be redirected
 }
 
 // Open starts to listen.
@@ -112,9 +112,7 @@ func (l *listener) openLike(ctx context.Context, earlier string) (string, error)
 		<-l.turn
 		return "", err
 	}
-	l.mu.Lock()
-	l.open = r
-	l.mu.Unlock()
+	l.open.Store(r)
 	return r.redirect, nil
 }
 
@@ -140,7 +138,7 @@ func (l *listener) listen(ctx context.Context, earlier string) (*reception, erro
 	}
 	address, _ := first.Addr().(*net.TCPAddr)
 	r := &reception{
-		ctx: ctx, path: l.path, page: l.page, awaited: make(chan struct{}), came: make(chan url.Values, 1), verdict: make(chan struct{}), shown: make(chan struct{}),
+		listener: l, ctx: ctx, awaited: make(chan struct{}), came: make(chan url.Values, 1), verdict: make(chan struct{}), shown: make(chan struct{}),
 		redirect: "http://" + net.JoinHostPort(l.host, strconv.Itoa(address.Port)) + l.path,
 	}
 	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10, ErrorLog: nil}
@@ -156,20 +154,11 @@ func (l *listener) listen(ctx context.Context, earlier string) (*reception, erro
 	return r, nil
 }
 
-func (l *listener) reception() (*reception, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open == nil {
-		return nil, errors.New("the listener is closed")
-	}
-	return l.open, nil
-}
-
 // Receive waits for the browser's response.
 func (l *listener) Receive(ctx context.Context, state string) (url.Values, error) {
-	r, err := l.reception()
-	if err != nil {
-		return nil, err
+	r := l.open.Load()
+	if r == nil {
+		return nil, errors.New("the listener is closed")
 	}
 	r.mu.Lock()
 	r.state = state
@@ -185,21 +174,17 @@ func (l *listener) Receive(ctx context.Context, state string) (url.Values, error
 
 // Answer makes the browser show the outcome.
 func (l *listener) Answer(err error) {
-	r, closed := l.reception()
-	if closed != nil {
-		return
+	if r := l.open.Load(); r != nil {
+		r.answer(err)
 	}
-	r.answer(err)
 }
 
 // answer sets the verdict, unless there is one.
 func (r *reception) answer(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.answered {
-		r.answered, r.err = true, err
+	r.answering.Do(func() {
+		r.err = err
 		close(r.verdict)
-	}
+	})
 }
 
 // farewell is how long Close waits for the browser to fetch its page.
@@ -207,10 +192,7 @@ const farewell = 2 * time.Second
 
 // Close frees the port after the browser has shown its page.
 func (l *listener) Close() error {
-	l.mu.Lock()
-	r := l.open
-	l.open = nil
-	l.mu.Unlock()
+	r := l.open.Swap(nil)
 	if r == nil {
 		return nil
 	}
@@ -252,7 +234,7 @@ func (r *reception) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.done(w)
 	case req.URL.Path == "/favicon.ico":
 		w.WriteHeader(http.StatusNoContent) // browsers request it without being asked
-	case req.URL.Path != r.path:
+	case req.URL.Path != r.listener.path:
 		http.Error(w, "There is nothing here.", http.StatusNotFound)
 	case req.Method != http.MethodGet:
 		h.Set("Allow", http.MethodGet)
@@ -297,19 +279,12 @@ func (r *reception) done(w http.ResponseWriter) {
 		http.Error(w, "No login has ended yet.", http.StatusNotFound)
 		return
 	}
-	r.mu.Lock()
-	err := r.err
-	select {
-	case <-r.shown:
-	default:
-		defer close(r.shown)
-	}
-	r.mu.Unlock()
+	defer r.showing.Do(func() { close(r.shown) })
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if err != nil {
+	if r.err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 	}
-	r.page(w, err)
+	r.listener.page(w, r.err)
 }
 
 // plainPage tells the user how to continue. The program shows the reason of a failure, where the
