@@ -42,26 +42,19 @@ func CheckOutput() framework.Middleware {
 // outputCheck checks the results of one component. It compiles the schema for each revision at the
 // first call from that revision.
 type outputCheck struct {
-	mu     sync.Mutex                             // guards checks
-	checks map[string]func(json.RawMessage) error // by revision; nil if the revision lists no schema
+	checks sync.Map // func(json.RawMessage) error by revision; nil if the revision lists no schema
 }
 
 func (c *outputCheck) of(ctx context.Context) (func(json.RawMessage) error, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	revision := framework.CallerLite(ctx).Revision
-	if check, known := c.checks[revision]; known {
-		return check, nil
+	if check, known := c.checks.Load(revision); known {
+		return check.(func(json.RawMessage) error), nil
 	}
 	check, err := framework.OutputChecker(ctx)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		c.checks.Store(revision, check)
 	}
-	if c.checks == nil {
-		c.checks = make(map[string]func(json.RawMessage) error)
-	}
-	c.checks[revision] = check
-	return check, nil
+	return check, err
 }
 
 func (c *outputCheck) judge(ctx context.Context, tool *protocol.CallToolResult) error {

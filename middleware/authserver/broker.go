@@ -121,7 +121,7 @@ func (b *broker) bind(s *Server) error {
 		return errors.Join(f.all...)
 	}
 	b.server = s
-	b.remote = upstream{provider: p, client: newUpstreamClient()}
+	b.remote.provider, b.remote.client = p, newUpstreamClient()
 	if p.Issuer != "" {
 		b.identity = &auth.JWT{Issuer: p.Issuer, Audience: p.ClientID, Client: b.remote.client}
 	}

@@ -50,12 +50,10 @@ const (
 // documents keeps fetched documents, and failures, in this process. get and put access kept, and
 // allowed counts fetches.
 type documents struct {
-	mu    sync.Mutex // guards all below
-	kept  map[string]keptDocument
-	began time.Time // start of the minute that is counted
-	count int
+	mu   sync.Mutex // guards kept
+	kept map[string]keptDocument
 
-	addresses counter // counts fetches by the address of the request
+	addresses, all counter // count fetches by the address of the request, and in total
 }
 
 type keptDocument struct {
@@ -88,16 +86,7 @@ type remoteKey struct{}
 // address or in total. One address must not use up the fetches of others.
 func (d *documents) allowed(ctx context.Context, now time.Time) bool {
 	remote, _ := ctx.Value(remoteKey{}).(string)
-	if d.addresses.over(remote, fetchesOfOne, now) > 0 {
-		return false
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if now.Sub(d.began) >= time.Minute {
-		d.began, d.count = now, 0
-	}
-	d.count++
-	return d.count <= fetchesMinute
+	return d.addresses.over(remote, fetchesOfOne, now) == 0 && d.all.over("", fetchesMinute, now) == 0
 }
 
 var errDocument = errors.New("authserver: the client's metadata document is not valid")

@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -77,6 +77,8 @@ type upstreamMetadata struct {
 	Scopes    []string `json:"scopes_supported"`
 	Methods   []string `json:"token_endpoint_auth_methods_supported"`
 	Iss       bool     `json:"authorization_response_iss_parameter_supported"`
+
+	read time.Time // when the provider was asked
 }
 
 // upstreamAnswer is an answer of the provider's token endpoint.
@@ -113,14 +115,11 @@ func namedScopes(scope any) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
 }
 
-// upstream makes requests to the provider. discover keeps the metadata, guarded by mu.
+// upstream makes requests to the provider.
 type upstream struct {
 	provider *Provider
 	client   *http.Client
-
-	mu   sync.Mutex // guards all below
-	meta *upstreamMetadata
-	read time.Time
+	meta     atomic.Pointer[upstreamMetadata] // nil until discover has read it
 }
 
 func newUpstreamClient() *http.Client {
@@ -137,10 +136,8 @@ func (u *upstream) discover(ctx context.Context) (*upstreamMetadata, error) {
 	if p.Issuer == "" {
 		return &upstreamMetadata{Authorize: p.Authorize, Token: p.Token, Revoke: p.RevokeURL}, nil
 	}
-	u.mu.Lock()
-	meta, read := u.meta, u.read
-	u.mu.Unlock()
-	if meta != nil && time.Since(read) < metadataFresh {
+	meta := u.meta.Load()
+	if meta != nil && time.Since(meta.read) < metadataFresh {
 		return meta, nil
 	}
 	found := &upstreamMetadata{}
@@ -148,15 +145,14 @@ func (u *upstream) discover(ctx context.Context) (*upstreamMetadata, error) {
 	if err == nil && (status != http.StatusOK || found.Issuer != p.Issuer || found.Authorize == "" || found.Token == "") {
 		err = fmt.Errorf("%w: its metadata has status %d, and is for the issuer %q", errAway, status, shownText(found.Issuer))
 	}
-	if err != nil && meta == nil {
+	switch {
+	case err != nil && meta == nil:
 		return nil, err
+	case err != nil:
+		*found = *meta
 	}
-	if err != nil {
-		found = meta
-	}
-	u.mu.Lock()
-	u.meta, u.read = found, time.Now()
-	u.mu.Unlock()
+	found.read = time.Now()
+	u.meta.Store(found)
 	return found, nil
 }
 

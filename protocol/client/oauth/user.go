@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -96,21 +96,15 @@ func isTerminal(f *os.File) bool {
 func Terminal(in io.Reader, out io.Writer) UI { return &terminal{in: in, out: out} }
 
 type terminal struct {
-	in  io.Reader
-	out io.Writer
-
-	mu    sync.Mutex // guards shown
-	shown *Visit     // the last visit shown
+	in    io.Reader
+	out   io.Writer
+	shown atomic.Pointer[Visit] // the last visit shown
 }
 
 // Show prints the URL. If it is called again for the same visit, the user has pasted a wrong text,
 // and Show prints that.
 func (t *terminal) Show(_ context.Context, v *Visit) error {
-	t.mu.Lock()
-	again := t.shown == v
-	t.shown = v
-	t.mu.Unlock()
-	if again {
+	if t.shown.Swap(v) == v {
 		_, err := fmt.Fprintf(t.out, "That is not where this login ends. Paste the whole address, which begins with %s:\n", v.Callback)
 		return err
 	}
