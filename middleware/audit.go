@@ -66,7 +66,7 @@ func panicked(ctx context.Context) framework.Outcome {
 }
 
 // watched returns a handler that calls done when a call is over, also if a later step panics.
-// received are the arguments that came, because an inner step may change those of the call.
+// received are the arguments that came, because an inner step may change the call.
 func watched(next framework.Handler, done func(ctx context.Context, call *framework.Call, received json.RawMessage, outcome framework.Outcome, err error)) framework.Handler {
 	return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
 		call.Began() // starts the clock before the call, not when the duration is read

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"crypto/sha256"
+	"maps"
 	"sync"
 	"time"
 
@@ -58,11 +59,7 @@ func (c *cache) put(d digest, p *transport.Principal, until time.Time) {
 
 // shrink empties at least an eighth of the cache, so that it runs rarely.
 func (c *cache) shrink(now time.Time) {
-	for d, v := range c.all {
-		if !now.Before(v.until) {
-			delete(c.all, d)
-		}
-	}
+	maps.DeleteFunc(c.all, func(_ digest, v verdict) bool { return !now.Before(v.until) })
 	for d := range c.all {
 		if len(c.all) <= c.most*7/8 {
 			return

@@ -73,7 +73,7 @@ func thumbprint(p *transport.Principal) string {
 
 var errOtherAudience = &rejection{told: "the token is not for this server"}
 
-// intendedFor requires the audience to be among those of the claims (RFC 7519 §4.1.3), because tokens for other servers must
+// intendedFor requires the audience to be in the claim "aud" (RFC 7519 §4.1.3), because tokens for other servers must
 // not be accepted (2025-06-18 basic/authorization "Token Audience Binding and Validation").
 func (c claims) intendedFor(audience string) error {
 	if slices.ContainsFunc(proof.Texts(c["aud"]), func(each string) bool { return sameResource(each, audience) }) {

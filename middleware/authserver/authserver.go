@@ -215,13 +215,7 @@ func (s *Server) choose(asked string, r resourceScopes, c *Client) ([]string, er
 
 // shownScopes returns scopes with their texts.
 func (s *Server) shownScopes(names []string, r resourceScopes) []Scope {
-	var shown []Scope
-	for _, scope := range s.scopesOf(r) {
-		if slices.Contains(names, scope.Name) {
-			shown = append(shown, scope)
-		}
-	}
-	return shown
+	return slices.DeleteFunc(s.scopesOf(r), func(scope Scope) bool { return !slices.Contains(names, scope.Name) })
 }
 
 // owner holds the grants and consents of a user.

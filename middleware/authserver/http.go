@@ -265,7 +265,5 @@ func (s *Server) handleJWKS(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "max-age=300")
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(text) // a client that is gone does not matter
-	return nil
+	return writeJSON(w, http.StatusOK, json.RawMessage(text))
 }

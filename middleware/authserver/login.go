@@ -18,12 +18,11 @@ func DevLogin(users ...User) Users {
 	return &localUsers{
 		listed: users,
 		lookup: func(_ context.Context, subject string) (*User, error) {
-			for i := range users {
-				if users[i].Subject == subject {
-					return &users[i], nil
-				}
+			i := slices.IndexFunc(users, func(u User) bool { return u.Subject == subject })
+			if i < 0 {
+				return nil, ErrUnknown
 			}
-			return nil, ErrUnknown
+			return &users[i], nil
 		},
 	}
 }
@@ -193,11 +192,7 @@ func (l *localUsers) handleForm(w http.ResponseWriter, r *http.Request) error {
 
 func (l *localUsers) checked(ctx context.Context, name, password string) (*User, error) {
 	if l.check == nil {
-		i := slices.IndexFunc(l.listed, func(u User) bool { return u.Subject == name })
-		if i < 0 {
-			return nil, ErrUnknown
-		}
-		return &l.listed[i], nil
+		return l.lookup(ctx, name)
 	}
 	if len(name) > maxPassword || len(password) > maxPassword {
 		return nil, ErrUnknown

@@ -45,13 +45,12 @@ func disguised(u *url.URL) bool {
 // hasResponseParameter reports whether a query has a parameter of a response. It also finds names that
 // other parsers would find, although url.ParseQuery refuses the query.
 func hasResponseParameter(query string) bool {
-	for _, pair := range strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' }) {
+	pairs := strings.FieldsFunc(query, func(r rune) bool { return r == '&' || r == ';' })
+	return slices.ContainsFunc(pairs, func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		if plain, err := url.QueryUnescape(name); err == nil && slices.Contains(responseParameters, plain) {
-			return true
-		}
-	}
-	return false
+		plain, err := url.QueryUnescape(name)
+		return err == nil && slices.Contains(responseParameters, plain)
+	})
 }
 
 func unprintable(r rune) bool { return r <= ' ' || r > '~' }

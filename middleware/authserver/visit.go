@@ -296,11 +296,7 @@ func (s *Server) showConsent(w http.ResponseWriter, r *http.Request, v *visit, u
 	resource := s.resourceNamed(v.Resource)
 	page.Scopes = s.shownScopes(narrow(v.Scopes, u.Scopes), resource)
 	page.Known = granted != nil
-	for _, scope := range page.Scopes {
-		if !slices.Contains(granted, scope.Name) {
-			page.More = append(page.More, scope)
-		}
-	}
+	page.More = slices.DeleteFunc(slices.Clone(page.Scopes), func(scope Scope) bool { return slices.Contains(granted, scope.Name) })
 	return s.render(w, r, http.StatusOK, func(p Pages, out io.Writer, nonce string) error { return p.Consent(out, nonce, page) })
 }
 

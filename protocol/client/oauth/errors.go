@@ -62,8 +62,11 @@ func because(kind, cause error) error {
 	if _, done := errors.AsType[*Error](cause); done || cause == nil || errors.Is(cause, kind) {
 		return cause
 	}
-	return fmt.Errorf("%w: %w", kind, cause)
+	return caused(kind, cause)
 }
+
+// caused is an error above with its cause.
+func caused(kind, cause error) error { return fmt.Errorf("%w: %w", kind, cause) }
 
 const maxText = 300
 

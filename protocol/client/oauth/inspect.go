@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -104,12 +105,8 @@ func validity(g *live) string {
 }
 
 func (m *issuerMetadata) endpoints() map[string]string {
-	all := map[string]string{}
-	for name, address := range map[string]string{"authorization": m.Authorization, "token": m.Token, "registration": m.Registration, "revocation": m.Revocation} {
-		if address != "" {
-			all[name] = address
-		}
-	}
+	all := map[string]string{"authorization": m.Authorization, "token": m.Token, "registration": m.Registration, "revocation": m.Revocation}
+	maps.DeleteFunc(all, func(_, address string) bool { return address == "" })
 	return all
 }
 

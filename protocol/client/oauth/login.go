@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -479,14 +480,10 @@ func (s *site) stepUp(ctx context.Context, w *web, old *live, d demand) (*live, 
 		d.former = stored.Asked
 	}
 	now := time.Now()
-	for scope, until := range s.refused {
-		if now.After(until) {
-			delete(s.refused, scope)
-		}
-	}
+	maps.DeleteFunc(s.refused, func(_ string, until time.Time) bool { return now.After(until) })
 	refused := func(cause error) error {
 		return &Error{
-			Step: stepScopes, Server: s.server, Issuer: old.Issuer.Issuer, Err: fmt.Errorf("%w: %w", ErrScope, cause),
+			Step: stepScopes, Server: s.server, Issuer: old.Issuer.Issuer, Err: caused(ErrScope, cause),
 			Hint: "It wants: " + cleaned(strings.Join(d.scopes, " ")),
 		}
 	}

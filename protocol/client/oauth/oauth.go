@@ -42,6 +42,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"sync"
@@ -105,11 +106,7 @@ func (f *Flow) site(server string) *site {
 		return s
 	}
 	if len(f.sites) >= maxSites {
-		for name, s := range f.sites {
-			if s.idle() {
-				delete(f.sites, name)
-			}
-		}
+		maps.DeleteFunc(f.sites, func(_ string, s *site) bool { return s.idle() })
 	}
 	s := &site{flow: f, server: server, turn: make(chan struct{}, 1)}
 	f.sites[server] = s

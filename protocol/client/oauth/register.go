@@ -81,17 +81,18 @@ func (w *web) unknown(m *issuerMetadata) error {
 // byHand returns the credentials for an issuer. Credentials without an issuer belong to the first
 // issuer that they were used with, in all processes that share the store.
 func (w *web) byHand(ctx context.Context, issuer string) (Credentials, bool, error) {
-	f := w.flow
-	for _, creds := range f.config.credentials {
-		if creds.Issuer == issuer {
-			return creds, true, nil
-		}
+	all := w.flow.config.credentials
+	of := func(issuer string) int {
+		return slices.IndexFunc(all, func(c Credentials) bool { return c.Issuer == issuer })
 	}
-	i := slices.IndexFunc(f.config.credentials, func(c Credentials) bool { return c.Issuer == "" })
+	if i := of(issuer); i >= 0 {
+		return all[i], true, nil
+	}
+	i := of("")
 	if i < 0 {
 		return Credentials{}, false, nil
 	}
-	creds := f.config.credentials[i]
+	creds := all[i]
 	owner, err := w.bind(ctx, creds.ID, issuer)
 	if err != nil {
 		return Credentials{}, false, err

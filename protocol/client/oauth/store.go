@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -114,12 +115,7 @@ func (m *memory) Delete(ctx context.Context, k Key, version uint64) error {
 func (m *memory) List(ctx context.Context) ([]Key, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	keys := make([]Key, 0, len(m.records))
-	for k := range m.records {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, Key.compare)
-	return keys, ctx.Err()
+	return slices.SortedFunc(maps.Keys(m.records), Key.compare), ctx.Err()
 }
 
 // Lock does nothing, because a Flow makes only one renewal of a server's tokens at a time.
