@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // startFiles are the files of package framework whose errors end the start of a server.
@@ -126,7 +125,7 @@ func answers(s *source, file *ast.File) []message {
 // row of their own.
 func logins(s *source, file *ast.File) []message { return madeFrom("login")(s, file) }
 
-// authServer adds the errors about options, which a closure with the name fault collects.
+// authServer adds the errors about options, which the method fault collects.
 func authServer(s *source, file *ast.File) []message {
 	all := madeFromPackage(s, file)
 	inFunctions(file, func(n ast.Node, fn *ast.FuncDecl) {
@@ -142,17 +141,12 @@ func authServer(s *source, file *ast.File) []message {
 	return all
 }
 
-// collectorPrefix returns what the closure fault of a function puts in front of a text.
+// collectorPrefix returns what the collector of a function puts in front of a text.
 func collectorPrefix(s *source, fn *ast.FuncDecl) string {
 	prefix := ""
 	ast.Inspect(fn.Body, func(n ast.Node) bool {
-		if a, ok := n.(*ast.AssignStmt); ok && named(a.Lhs[0], "fault") {
-			ast.Inspect(a.Rhs[0], func(n ast.Node) bool {
-				if call, ok := n.(*ast.CallExpr); ok && (calleeName(call) == "New" || calleeName(call) == "Errorf") {
-					prefix = strings.TrimSuffix(within(s, fn).texts(call)[0], unknown)
-				}
-				return true
-			})
+		if field, ok := n.(*ast.KeyValueExpr); ok && named(field.Key, "part") {
+			prefix = within(s, fn).texts(field.Value)[0]
 		}
 		return true
 	})

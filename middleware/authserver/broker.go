@@ -108,15 +108,15 @@ type upstreamRequest struct{ URL, Verifier, Nonce string }
 func (b *broker) bind(s *Server) error {
 	p := &b.provider
 	f := faults{part: "authserver: Broker: "}
-	f.add(b.server != nil, "a Mode is for one Server")
-	f.add(p.ClientID == "", "there is no ClientID: register this program at the provider, with the redirect URI %s", s.at(b.callback))
-	f.add(p.Issuer == "" && (p.Authorize == "" || p.Token == "" || p.Identity == nil), "without an Issuer it needs Authorize, Token and Identity")
+	f.fault(b.server != nil, "a Mode is for one Server")
+	f.fault(p.ClientID == "", "there is no ClientID: register this program at the provider, with the redirect URI %s", s.at(b.callback))
+	f.fault(p.Issuer == "" && (p.Authorize == "" || p.Token == "" || p.Identity == nil), "without an Issuer it needs Authorize, Token and Identity")
 	for _, address := range []string{p.Issuer, p.Authorize, p.Token, p.RevokeURL} {
 		u, err := url.Parse(address)
-		f.add(address != "" && (err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u))), "%s must be https, or http on loopback", address)
+		f.fault(address != "" && (err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u))), "%s must be https, or http on loopback", address)
 	}
-	f.add(b.vouch < 0, "Vouch is not negative")
-	f.add(!strings.HasPrefix(b.callback, "/"), "the path of Callback begins with a slash")
+	f.fault(b.vouch < 0, "Vouch is not negative")
+	f.fault(!strings.HasPrefix(b.callback, "/"), "the path of Callback begins with a slash")
 	if len(f.all) > 0 {
 		return errors.Join(f.all...)
 	}

@@ -3,6 +3,7 @@ package authserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -44,6 +45,18 @@ func (a *AssertionIssuer) prepare(audience string) {
 		a.MaxAge = assertionAge
 	}
 	a.verifier = &auth.JWT{Issuer: a.Issuer, JWKS: a.JWKS, Algorithms: a.Algorithms, Audience: audience, Type: "oauth-id-jag+jwt"}
+}
+
+func (c *config) assertionFaults() (faults []error) {
+	for _, a := range c.assertions {
+		if !isResource(a.Issuer) || a.JWKS != "" && !isResource(a.JWKS) || a.MaxAge < 0 {
+			faults = append(faults, fmt.Errorf("authserver: Assertions: %q: the issuer and the JWKS must be absolute URLs, and MaxAge is not negative", a.Issuer))
+		}
+		if a.User == nil && len(c.assertions) > 1 {
+			faults = append(faults, fmt.Errorf("authserver: Assertions: %s: User is required with several issuers", a.Issuer))
+		}
+	}
+	return faults
 }
 
 // byCredentials issues a token to a client that acts for itself. Only clients that are registered

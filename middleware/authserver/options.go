@@ -197,7 +197,7 @@ type faults struct {
 	all  []error
 }
 
-func (f *faults) add(wrong bool, format string, args ...any) {
+func (f *faults) fault(wrong bool, format string, args ...any) {
 	if wrong {
 		f.all = append(f.all, errors.New(f.part+fmt.Sprintf(format, args...)))
 	}
@@ -206,16 +206,16 @@ func (f *faults) add(wrong bool, format string, args ...any) {
 // faults returns all errors in the options.
 func (c *config) faults() []error {
 	f, l := faults{part: "authserver: "}, c.lives
-	f.add(min(l.Code, l.Access, l.Refresh, l.Grant, l.Visit, l.Client) < time.Second, "Lives: a lifetime is at least a second")
-	f.add(l.Code > 10*time.Minute, "Lives: a code lives for at most 10 minutes (RFC 6749 §4.1.2)")
-	f.add(c.grace < 0 || c.grace > longestGrace, "Grace: want 0 to 5 minutes")
-	f.add(c.nonceKey != nil && len(c.nonceKey) != nonceKey, "DPoPNonces: the key has %d bytes instead of %d", len(c.nonceKey), nonceKey)
-	f.add(c.nonceKey != nil && !c.dpop, "DPoPNonces: it is for RequireDPoP")
-	f.add(len(c.seals) == 0, "Seal: it is required with a Store")
-	f.add(slices.Min(c.limits[:]) < 0, "Limit: a limit is not negative")
-	f.add(c.policy.MaxClients < 0, "Admission: MaxClients is not negative")
+	f.fault(min(l.Code, l.Access, l.Refresh, l.Grant, l.Visit, l.Client) < time.Second, "Lives: a lifetime is at least a second")
+	f.fault(l.Code > 10*time.Minute, "Lives: a code lives for at most 10 minutes (RFC 6749 §4.1.2)")
+	f.fault(c.grace < 0 || c.grace > longestGrace, "Grace: want 0 to 5 minutes")
+	f.fault(c.nonceKey != nil && len(c.nonceKey) != nonceKey, "DPoPNonces: the key has %d bytes instead of %d", len(c.nonceKey), nonceKey)
+	f.fault(c.nonceKey != nil && !c.dpop, "DPoPNonces: it is for RequireDPoP")
+	f.fault(len(c.seals) == 0, "Seal: it is required with a Store")
+	f.fault(slices.Min(c.limits[:]) < 0, "Limit: a limit is not negative")
+	f.fault(c.policy.MaxClients < 0, "Admission: MaxClients is not negative")
 	if k, ok := c.keys.(*rotating); ok {
-		f.add(k.every < shortestKey, "Rotating: a key signs for at least an hour")
+		f.fault(k.every < shortestKey, "Rotating: a key signs for at least an hour")
 	}
 	if k, ok := c.keys.(*fixedKeys); ok {
 		f.all = append(f.all, k.faults...)
@@ -225,27 +225,23 @@ func (c *config) faults() []error {
 		scopes = append(scopes, r.scopes...)
 	}
 	for _, scope := range scopes {
-		f.add(!isScope(scope.Name), "%q is not a scope: RFC 6749 §3.3 has printable characters, no spaces, quotes or backslashes", scope.Name)
+		f.fault(!isScope(scope.Name), "%q is not a scope: RFC 6749 §3.3 has printable characters, no spaces, quotes or backslashes", scope.Name)
 	}
 	for _, r := range c.resources {
-		f.add(!isResource(r.url), "Resource: %q is not an absolute http or https URL without fragment", r.url)
+		f.fault(!isResource(r.url), "Resource: %q is not an absolute http or https URL without fragment", r.url)
 	}
 	for _, scheme := range c.policy.Schemes {
-		f.add(slices.Contains([]string{"", "javascript", "data", "file", "blob", "about", "vbscript"}, strings.ToLower(scheme)) || scheme != strings.ToLower(scheme),
+		f.fault(slices.Contains([]string{"", "javascript", "data", "file", "blob", "about", "vbscript"}, strings.ToLower(scheme)) || scheme != strings.ToLower(scheme),
 			"Admission: %q is not a scheme for redirect URIs; they are in lower case", scheme)
 	}
 	seen := map[string]bool{}
 	for i := range c.clients {
 		client := &c.clients[i]
-		f.add(seen[client.ID] || client.ID == "" || strings.ContainsFunc(client.ID, unprintable), "Clients: the id %q is empty, not printable, or there twice", client.ID)
+		f.fault(seen[client.ID] || client.ID == "" || strings.ContainsFunc(client.ID, unprintable), "Clients: the id %q is empty, not printable, or there twice", client.ID)
 		seen[client.ID] = true
 		f.all = append(f.all, c.judge(client)...)
 	}
-	for _, a := range c.assertions {
-		f.add(!isResource(a.Issuer) || a.JWKS != "" && !isResource(a.JWKS) || a.MaxAge < 0, "Assertions: %q: the issuer and the JWKS must be absolute URLs, and MaxAge is not negative", a.Issuer)
-		f.add(a.User == nil && len(c.assertions) > 1, "Assertions: %s: User is required with several issuers", a.Issuer)
-	}
-	return f.all
+	return append(f.all, c.assertionFaults()...)
 }
 
 // judge completes a client that was registered by hand, and returns its faults.
@@ -255,20 +251,20 @@ func (c *config) judge(client *Client) []error {
 	_, keyless := readKeys(client.JWKS)
 	switch client.Method {
 	case methodNone:
-		f.add(client.may(grantCredentials) || client.may(grantAssertion), "a client that acts for itself, or for users of an identity provider, needs a secret or a key")
+		f.fault(client.may(grantCredentials) || client.may(grantAssertion), "a client that acts for itself, or for users of an identity provider, needs a secret or a key")
 	case methodBasic, methodPost, methodSecret:
-		f.add(len(client.SecretDigest) != 32, "SecretDigest is not the SHA-256 of a secret")
+		f.fault(len(client.SecretDigest) != 32, "SecretDigest is not the SHA-256 of a secret")
 	case methodKey:
-		f.add(client.JWKSURI == "" && keyless != nil, "JWKS has no public key for signatures")
-		f.add(client.JWKSURI != "" && (len(client.JWKS) > 0 || !isKeysURL(client.JWKSURI, true)), "JWKSURI stands instead of JWKS, and is https, or http on loopback")
+		f.fault(client.JWKSURI == "" && keyless != nil, "JWKS has no public key for signatures")
+		f.fault(client.JWKSURI != "" && (len(client.JWKS) > 0 || !isKeysURL(client.JWKSURI, true)), "JWKSURI stands instead of JWKS, and is https, or http on loopback")
 	default:
-		f.add(true, "the method %s is not known", client.Method)
+		f.fault(true, "the method %s is not known", client.Method)
 	}
-	f.add(client.Introspects && client.Method == methodNone, "a client that introspects needs a secret or a key")
-	f.add(client.may(grantCode) && len(client.RedirectURIs) == 0 && !client.Introspects, "there is no redirect URI")
+	f.fault(client.Introspects && client.Method == methodNone, "a client that introspects needs a secret or a key")
+	f.fault(client.may(grantCode) && len(client.RedirectURIs) == 0 && !client.Introspects, "there is no redirect URI")
 	for _, uri := range client.RedirectURIs {
 		_, err := judgeRedirect(uri, c.policy.Schemes)
-		f.add(err != nil, "%s: %v", uri, errRedirect)
+		f.fault(err != nil, "%s: %v", uri, errRedirect)
 	}
 	return f.all
 }
