@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -74,10 +75,8 @@ func Logging(opts ...LogOption) framework.Middleware {
 	if l.sample < 1 {
 		return broken("Logging: Sample needs 1 or more")
 	}
-	for _, p := range l.redact.patterns {
-		if p == nil {
-			return broken("Logging: a pattern is nil")
-		}
+	if slices.Contains(l.redact.patterns, nil) {
+		return broken("Logging: a pattern is nil")
 	}
 	return framework.Middleware{Name: "logging", Phase: framework.PhaseTrace, Wrap: func(next framework.Handler) framework.Handler { return watched(next, l.write) }}
 }

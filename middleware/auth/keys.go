@@ -26,7 +26,7 @@ const (
 // keys holds the keys of one issuer. Calls that need the keys fetch them, one fetch at a time, so
 // there is no goroutine to end. A keys is safe for concurrent use once load is set.
 //
-// fetch sets flight and calls fly, which fetches. land then replaces set, clears flight and closes
+// fetch sets flight and calls fly, which fetches. Then fly replaces set, clears flight and closes
 // done, with mu held. mu is not held during a fetch.
 type keys struct {
 	load func(ctx context.Context) ([]byte, error) // returns the JWK Set
@@ -135,7 +135,17 @@ func (k *keys) fly(ctx context.Context, f *flight) {
 	defer func() { // deferred, so that no call waits forever if a parser panics
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		k.land(set, f)
+		k.tried, k.failed, k.flight = time.Now(), f.err, nil
+		switch {
+		case set == nil:
+		case k.set != nil && bytes.Equal(k.set.document, set.document):
+			same := *k.set // the tokens that it has verified remain valid
+			same.fetched = set.fetched
+			k.set = &same
+		default:
+			k.set = set
+		}
+		close(f.done)
 	}()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -147,21 +157,6 @@ func (k *keys) fly(ctx context.Context, f *flight) {
 	if err != nil {
 		f.err = unavailable("fetching the keys of the issuer: %w", err)
 	}
-}
-
-// land stores the result of a fetch. The caller holds mu.
-func (k *keys) land(set *keySet, f *flight) {
-	k.tried, k.failed, k.flight = time.Now(), f.err, nil
-	switch {
-	case set == nil:
-	case k.set != nil && bytes.Equal(k.set.document, set.document):
-		same := *k.set // the tokens that it has verified remain valid
-		same.fetched = set.fetched
-		k.set = &same
-	default:
-		k.set = set
-	}
-	close(f.done)
 }
 
 // newKeySet parses a JWK Set. It ignores keys that it does not understand or that are not for

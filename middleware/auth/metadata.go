@@ -31,7 +31,7 @@ func newMetadata(c *config) *metadata {
 	if c.proofs != nil {
 		algorithms = proof.Algorithms()
 	}
-	document, err := json.Marshal(struct {
+	document, _ := json.Marshal(struct { // strings and a bool always marshal
 		Resource   string   `json:"resource"`
 		Servers    []string `json:"authorization_servers"`
 		Scopes     []string `json:"scopes_supported,omitempty"`
@@ -42,9 +42,6 @@ func newMetadata(c *config) *metadata {
 		Resource: c.resource, Servers: c.servers, Scopes: c.scopes(), Methods: []string{"header"},
 		Algorithms: algorithms, Bound: c.proofs != nil,
 	})
-	if err != nil {
-		return nil // it cannot fail: these are strings and a bool
-	}
 	path := wellKnown
 	if u.EscapedPath() != "/" {
 		path += u.EscapedPath()

@@ -58,7 +58,7 @@ func (c *config) fault() error {
 // less would be required than intended.
 func (c *config) add(option string, list, scopes []string) []string {
 	for _, scope := range scopes {
-		if !scopeToken(scope) && c.wrong == nil {
+		if !proof.IsScope(scope) && c.wrong == nil {
 			c.wrong = missetf("%s: %q is not a scope: want printable characters without spaces, quotes and backslashes", option, scope)
 		}
 	}
@@ -135,19 +135,11 @@ func newConfig(v Verifier, opts []Option) config {
 // appendNew appends the valid scopes that are not in the list yet.
 func appendNew(list, scopes []string) []string {
 	for _, scope := range scopes {
-		if scopeToken(scope) && !slices.Contains(list, scope) {
+		if proof.IsScope(scope) && !slices.Contains(list, scope) {
 			list = append(list, scope)
 		}
 	}
 	return list
-}
-
-// scopeToken reports whether s is a scope of RFC 6749 §3.3. Other characters could end the quotes
-// of a challenge.
-func scopeToken(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return r <= ' ' || r > '~' || r == '"' || r == '\\'
-	})
 }
 
 // expand returns p with the scopes that its scopes imply. It does not change p.

@@ -276,12 +276,7 @@ func (s *Server) addOwned(ctx context.Context, subject string, g ownedGrant, giv
 func (s *Server) Revoke(ctx context.Context, subject, client string) (ended int, err error) {
 	var going []ownedGrant
 	err = s.owners.change(ctx, subject, func(o *owner) (time.Time, error) {
-		going = nil
-		for _, g := range o.Grants {
-			if client == "" || g.Client == client {
-				going = append(going, g)
-			}
-		}
+		going = slices.DeleteFunc(slices.Clone(o.Grants), func(g ownedGrant) bool { return client != "" && g.Client != client })
 		o.Consents = slices.DeleteFunc(o.Consents, func(c givenConsent) bool { return client == "" || c.Client == client })
 		return time.Now().Add(s.lives.Grant + time.Minute), nil
 	})

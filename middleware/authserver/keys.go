@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/MicahParks/jwkset"
+	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 )
@@ -131,11 +132,9 @@ func (k *rotating) public(ctx context.Context, fresh time.Duration) ([]Key, erro
 
 // keep replaces the keys that were read before.
 func (k *rotating) keep(keys []Key, now time.Time) {
-	for _, old := range k.keys {
-		if !slices.ContainsFunc(keys, func(key Key) bool { return key.ID == old.ID }) {
-			k.gone()
-			break
-		}
+	isGone := func(old Key) bool { return !slices.ContainsFunc(keys, func(key Key) bool { return key.ID == old.ID }) }
+	if slices.ContainsFunc(k.keys, isGone) {
+		k.gone()
 	}
 	k.keys, k.read = keys, now
 }
@@ -291,15 +290,11 @@ func (s *Server) sign(ctx context.Context, claims map[string]any) (string, error
 	if err != nil {
 		return "", err
 	}
-	header, err := json.Marshal(map[string]string{"typ": "at+jwt", "alg": key.Algorithm, "kid": key.ID})
+	token := &jwt.Token{Header: map[string]any{"typ": "at+jwt", "alg": key.Algorithm, "kid": key.ID}, Claims: jwt.MapClaims(claims)}
+	input, err := token.SigningString()
 	if err != nil {
 		return "", err
 	}
-	body, err := json.Marshal(claims)
-	if err != nil {
-		return "", err
-	}
-	input := base64url(header) + "." + base64url(body)
 	signature, err := key.Signer.Sign(ctx, []byte(input))
 	if err != nil {
 		return "", err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/middleware/internal/proof"
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
 
@@ -225,7 +226,7 @@ func (c *config) faults() []error {
 		scopes = append(scopes, r.scopes...)
 	}
 	for _, scope := range scopes {
-		f.fault(!isScope(scope.Name), "%q is not a scope: RFC 6749 §3.3 has printable characters, no spaces, quotes or backslashes", scope.Name)
+		f.fault(!proof.IsScope(scope.Name), "%q is not a scope: RFC 6749 §3.3 has printable characters, no spaces, quotes or backslashes", scope.Name)
 	}
 	for _, r := range c.resources {
 		f.fault(!isResource(r.url), "Resource: %q is not an absolute http or https URL without fragment", r.url)
@@ -267,11 +268,6 @@ func (c *config) judge(client *Client) []error {
 		f.fault(err != nil, "%s: %v", uri, errRedirect)
 	}
 	return f.all
-}
-
-// isScope reports whether s is a scope-token (RFC 6749 §3.3).
-func isScope(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return unprintable(r) || r == '"' || r == '\\' })
 }
 
 // isResource reports whether s can identify a resource (RFC 8707 §2).

@@ -183,10 +183,8 @@ func (s *Server) createGrant(ctx context.Context, reference string, g *grant, gi
 
 // claimsOf returns the claims of an access token.
 func (s *Server) claimsOf(reference string, g *grant, now time.Time) map[string]any {
-	claims := maps.Clone(g.User.Claims)
-	if claims == nil {
-		claims = map[string]any{}
-	}
+	claims := map[string]any{}
+	maps.Copy(claims, g.User.Claims)
 	maps.Copy(claims, map[string]any{
 		"iss": s.issuer, "sub": g.User.Subject, "aud": g.Resource, "client_id": g.Client, "iat": now.Unix(),
 		"exp": now.Add(s.lives.Access).Unix(), "jti": base64url(randomBytes(16)),

@@ -3,6 +3,7 @@ package proof
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -30,4 +31,10 @@ func Texts(claim any) (list []string) {
 		}
 	}
 	return list
+}
+
+// IsScope reports whether s is a scope-token (RFC 6749 §3.3). Other characters could end the quotes of
+// a challenge.
+func IsScope(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
 }

@@ -67,12 +67,9 @@ func (h *helper) Put(ctx context.Context, r Record) (version uint64, err error) 
 		if stored.Version != r.Version {
 			return ErrConflict
 		}
-		text, err := json.Marshal(storedRecord{V: formatVersion, Key: r.Key, Version: 1, Data: json.RawMessage("null")})
-		if err == nil {
-			err = replace(path, text)
-		}
-		if err != nil {
-			return because(ErrStore, err)
+		text, _ := json.Marshal(storedRecord{V: formatVersion, Key: r.Key, Version: 1, Data: json.RawMessage("null")}) // strings always marshal
+		if err := replace(path, text); err != nil {
+			return err
 		}
 		content, err := json.Marshal(secret{r.Version + 1, r.Data})
 		if err != nil {

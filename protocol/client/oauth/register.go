@@ -178,10 +178,8 @@ const latestTime = 253_370_764_800
 // by this type (2026-07-28 client-registration "Application Type").
 func (w *web) clientMetadata(m *issuerMetadata, redirect string) map[string]any {
 	given := &w.flow.config.metadata
-	about := maps.Clone(given.More)
-	if about == nil {
-		about = map[string]any{}
-	}
+	about := map[string]any{}
+	maps.Copy(about, given.More)
 	for name, value := range map[string]string{
 		"client_name": given.Name, "client_uri": given.URI, "logo_uri": given.LogoURI, "software_id": given.SoftwareID, "software_version": given.SoftwareVersion,
 	} {
