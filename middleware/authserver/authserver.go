@@ -52,11 +52,11 @@ type Server struct {
 	owners     table[owner]
 	once       table[struct{}]
 	documents  documents
-	keySets    keySets
+	keySets    recent[*keySet] // of clients with a JWKSURI, by URL
 	counters   [places]counter
 	open       openVisits
 	keysAsked  atomic.Int64 // when refreshKeys last asked, in nanoseconds since 1970
-	alive      liveness
+	alive      recent[lived]
 
 	mu        sync.Mutex           // guards all below, and config.resources, which guards add to
 	verifiers map[string]*auth.JWT // by resource
@@ -329,7 +329,7 @@ func (s *Server) endUntil(ctx context.Context, reference string, until time.Time
 	if err != nil {
 		return false, err
 	}
-	s.alive.dead(reference)
+	s.noteAlive(reference, lived{true, time.Now().Add(aliveFor)})
 	if b, ok := s.mode.(*broker); ok && upstream != "" {
 		b.giveBack(ctx, upstream)
 	}

@@ -1,6 +1,7 @@
 package authserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,12 +20,6 @@ const (
 	refetchAfter = 30 * time.Second // shortest time between two fetches of one JWK Set
 )
 
-// keySets keeps the JWK Sets of clients with a JWKSURI, in this process. mu guards kept.
-type keySets struct {
-	mu   sync.Mutex
-	kept map[string]*keySet // by URL
-}
-
 // keySet is the JWK Set at one URL. Its mutex is held during a fetch, so that requests of one client
 // make one fetch.
 type keySet struct {
@@ -35,20 +30,6 @@ type keySet struct {
 	good  time.Time // time of the last fetch that succeeded
 }
 
-func (k *keySets) at(address string) *keySet {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	set := k.kept[address]
-	if set == nil {
-		if k.kept == nil || len(k.kept) >= maxKeySets {
-			k.kept = map[string]*keySet{}
-		}
-		set = &keySet{}
-		k.kept[address] = set
-	}
-	return set
-}
-
 // keysOf returns the keys of a client. newer means that the kept ones did not verify an assertion.
 // Then the keys are fetched again, but at most once in refetchAfter, because anyone can send a wrong
 // assertion.
@@ -56,7 +37,8 @@ func (s *Server) keysOf(ctx context.Context, c *Client, newer bool) ([]jwkset.JW
 	if c.JWKSURI == "" {
 		return readKeys(c.JWKS)
 	}
-	set, now := s.keySets.at(c.JWKSURI), time.Now()
+	set := s.keySets.change(c.JWKSURI, maxKeySets, func(known *keySet) *keySet { return cmp.Or(known, &keySet{}) })
+	now := time.Now()
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	tooOld := !now.Before(set.good.Add(longestFresh))

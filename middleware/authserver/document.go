@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -47,13 +46,11 @@ const (
 	longestFresh  = 24 * time.Hour
 )
 
-// documents keeps fetched documents, and failures, in this process. get and put access kept, and
-// allowed counts fetches.
+// documents keeps fetched documents, and failures. allowed counts fetches.
 type documents struct {
-	mu   sync.Mutex // guards kept
-	kept map[string]keptDocument
+	recent[keptDocument]
 
-	addresses, all counter // count fetches by the address of the request, and in total
+	addresses, total counter // count fetches by the address of the request, and all of them
 }
 
 type keptDocument struct {
@@ -63,20 +60,8 @@ type keptDocument struct {
 	good   time.Time // when it was last fetched successfully
 }
 
-// get returns what was last put. It may be too old.
-func (d *documents) get(id string) keptDocument {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.kept[id]
-}
-
 func (d *documents) put(id string, k keptDocument) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.kept == nil || len(d.kept) >= maxDocuments {
-		d.kept = map[string]keptDocument{}
-	}
-	d.kept[id] = k
+	d.change(id, maxDocuments, func(keptDocument) keptDocument { return k })
 }
 
 // remoteKey is the context key of the remote address of a request.
@@ -86,7 +71,7 @@ type remoteKey struct{}
 // address or in total. One address must not use up the fetches of others.
 func (d *documents) allowed(ctx context.Context, now time.Time) bool {
 	remote, _ := ctx.Value(remoteKey{}).(string)
-	return d.addresses.over(remote, fetchesOfOne, now) == 0 && d.all.over("", fetchesMinute, now) == 0
+	return d.addresses.over(remote, fetchesOfOne, now) == 0 && d.total.over("", fetchesMinute, now) == 0
 }
 
 var errDocument = errors.New("authserver: the client's metadata document is not valid")

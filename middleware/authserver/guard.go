@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/kagami-mcp/kagami/middleware/auth"
@@ -120,39 +119,21 @@ const (
 	maxAlive = 10_000
 )
 
-// liveness keeps the state of grants that was read from the store, so that not every call reads it.
-// get, put and dead access known; mu guards it.
-type liveness struct {
-	mu    sync.Mutex // guards known
-	known map[string]lived
-}
-
+// lived is the state of a grant as it was read from the store.
 type lived struct {
 	dead  bool
 	until time.Time // end of the validity of dead
 }
 
-func (l *liveness) get(reference string, now time.Time) (dead, known bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	seen, ok := l.known[reference]
-	return seen.dead, ok && now.Before(seen.until)
+// noteAlive keeps the state of a grant, so that not every call reads it.
+func (s *Server) noteAlive(reference string, state lived) {
+	s.alive.change(reference, maxAlive, func(old lived) lived {
+		if !state.dead && old.dead && time.Now().Before(old.until) {
+			return old // state was read before the grant ended
+		}
+		return state
+	})
 }
-
-func (l *liveness) put(reference string, dead bool, until time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.known == nil || len(l.known) >= maxAlive {
-		l.known = map[string]lived{}
-	}
-	if !dead && l.known[reference].dead && time.Now().Before(l.known[reference].until) {
-		return // it was read before the grant ended
-	}
-	l.known[reference] = lived{dead, until}
-}
-
-// dead records that a grant has ended in this process.
-func (l *liveness) dead(reference string) { l.put(reference, true, time.Now().Add(aliveFor)) }
 
 var errRevoked = errors.New("authserver: the grant of the token has ended")
 
@@ -160,16 +141,15 @@ var errRevoked = errors.New("authserver: the grant of the token has ended")
 // In Broker it also asks the provider, at the interval of Vouch.
 func (s *Server) stands(ctx context.Context, reference string) error {
 	now := time.Now()
-	dead, known := s.alive.get(reference, now)
-	if !known {
-		var until time.Time
+	state := s.alive.get(reference)
+	if !now.Before(state.until) {
 		var err error
-		if dead, until, err = s.state(ctx, reference, now); err != nil {
+		if state.dead, state.until, err = s.state(ctx, reference, now); err != nil {
 			return errors.Join(auth.ErrUnavailable, err)
 		}
-		s.alive.put(reference, dead, until)
+		s.noteAlive(reference, state)
 	}
-	if dead {
+	if state.dead {
 		return errRevoked
 	}
 	return nil
