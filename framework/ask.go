@@ -242,7 +242,7 @@ func (h *callCtx) askFailure(ctx context.Context, err error, n requirement, p pr
 	case ctx.Err() != nil:
 		return err
 	case errors.Is(err, engine.ErrNoAnswer): // the model sees the text, as it does after a refusal by the user
-		return Because(UserErrorf("The client gave no answer in time."), fmt.Errorf("%s: %w", n.doing, err))
+		return Because(UserErrorf("The client gave no answer in time."), &askError{doing: n.doing, cause: err})
 	case errors.As(err, &fault) && fault.Kind == protocol.FaultRejected:
 		return ErrDeclined
 	case errors.As(err, &answered) && answered.Code == jsonrpc.CodeMethodNotFound:
@@ -255,6 +255,9 @@ func (h *callCtx) askFailure(ctx context.Context, err error, n requirement, p pr
 	}
 	if _, cannot := h.call.Dialect.AppendParams(nil, p, nil); cannot != nil {
 		return &unsupportedError{what: fmt.Sprintf("%s is not possible at the client's revision: %v", n.doing, cannot)}
+	}
+	if fault == nil && answered == nil { // the error of a store or of the connection
+		return fmt.Errorf("%s: %w", n.doing, err)
 	}
 	return &askError{doing: n.doing, cause: err}
 }

@@ -194,7 +194,7 @@ func (q *formInquiry) take(ctx context.Context, _ string, r protocol.Result) (bo
 	q.value.SetZero()
 	q.h.logCause(ctx, invalid)
 	if q.attempt++; q.attempt >= q.attempts {
-		return true, Because(noValidAnswer("user", q.attempt), errors.New(faultsOnly(invalid)))
+		return true, Because(noValidAnswer("user", q.attempt), &askError{doing: askingUser, cause: errors.New(faultsOnly(invalid))})
 	}
 	words := q.form.toPerson(invalid, content)
 	if words == "" {

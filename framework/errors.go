@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/engine"
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // Errors of questions, resources and effects. errors.Is(ErrUnsupported, errors.ErrUnsupported) is
@@ -116,16 +118,19 @@ func (e *unsupportedError) Error() string { return e.what }
 
 func (e *unsupportedError) Unwrap() error { return ErrUnsupported }
 
-// askError is the error of a question that the client answered with an error, or with an answer
-// that cannot be used. classify does not unwrap it: an error of the client must not be sent back to
-// the client as an error of the server.
+// askError is the error of a question that the client or its user answered with an error, with an
+// answer that cannot be used, or not at all. classify does not unwrap it: an error of the client must
+// not be sent back to the client as an error of the server.
 type askError struct {
 	doing string
 	cause error
 }
 
-// Error returns the text for the log.
-func (e *askError) Error() string { return e.doing + ": " + e.cause.Error() }
+// maxAskText limits what an askError repeats of the client's answer, in bytes.
+const maxAskText = 1024
+
+// Error returns the text for the log. It is short, because the client chooses it.
+func (e *askError) Error() string { return e.doing + ": " + jsontext.Clip(e.cause.Error(), maxAskText) }
 
 func (e *askError) Unwrap() error { return e.cause }
 
@@ -318,7 +323,16 @@ func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun
 	if c != nil {
 		fields = append(fields, zap.String("call", c.ID()))
 	}
-	s.cfg.logger.Error(message, withStack(fields, err)...)
+	s.cfg.logger.Log(failureLevel(err), message, withStack(fields, err)...)
+}
+
+// failureLevel returns the level of the entry about err. A question that was answered badly or not
+// at all is a warning: it is not a fault of the server, and clients can cause any number of them.
+func failureLevel(err error) zapcore.Level {
+	if _, asked := errors.AsType[*askError](err); asked {
+		return zapcore.WarnLevel
+	}
+	return zapcore.ErrorLevel
 }
 
 // logCause logs what a refused answer keeps for the log, if anything.

@@ -198,7 +198,7 @@ func (q *modelInquiry) take(ctx context.Context, base string, r protocol.Result)
 		return true, err
 	}
 	if q.attempt++; q.attempt >= defaultAttempts {
-		return true, Because(noValidAnswer("model", q.attempt), errors.New(wrong.toLog))
+		return true, Because(noValidAnswer("model", q.attempt), &askError{doing: "asking the model", cause: errors.New(wrong.toLog)})
 	}
 	q.say(said, []protocol.Block{protocol.Text{Text: wrong.toModel}})
 	return false, nil
