@@ -269,6 +269,25 @@ func ended(ctx context.Context, err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Cause(ctx))
 }
 
+// abandoned reports whether the client has ended the call of ctx, so that err, an internal error,
+// counts as the cancellation. Many dependencies have an error of their own for that, such as
+// "canceling statement due to user request". Panics do not count.
+func abandoned(ctx context.Context, err error) bool {
+	h := callCtxFrom(ctx)
+	if h == nil || h.call == nil || h.Err() == nil || crashed(err) {
+		return false
+	}
+	cause := context.Cause(h)
+	return !errors.Is(cause, engine.ErrShutdown) && !errors.Is(cause, errTimeout) && !h.call.WillRetry()
+}
+
+// crashed reports whether err is a panic.
+func crashed(err error) bool {
+	_, handler := errors.AsType[*engine.PanicError](err)
+	_, method := errors.AsType[*binding.Panic](err)
+	return handler || method
+}
+
 // judge maps err with the app's error mapper and classifies it. It logs errors that the client does
 // not see in full.
 func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *componentHandler) verdict {
@@ -281,11 +300,12 @@ func (s *Server) judge(ctx context.Context, c *engine.Call, err error, b *compon
 		v.class, v.text = classUser, fmt.Sprintf("The %s took longer than %s and was stopped.", b.noun, b.timeout)
 	case v.class == classCancelled && ctx.Err() == nil:
 		v.class = classInternal // the cancellation is not of this call
-	case v.class == classInternal && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+	case v.class == classInternal && ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || abandoned(ctx, err)):
 		v.class = classCancelled
 	}
+	over := late || v.class == classCancelled
 	switch {
-	case v.class == classInternal || late && !ended(ctx, err) || errors.As(err, &because) || errors.Is(err, ErrUncertain):
+	case v.class == classInternal || over && !ended(ctx, err) || errors.As(err, &because) || errors.Is(err, ErrUncertain):
 		s.logFailure(ctx, c, err, b.noun, b.info.Name)
 	case v.class == classArguments && v.invalid.Cause != nil:
 		s.logFailure(ctx, c, v.invalid.Cause, b.noun, b.info.Name)
@@ -323,13 +343,15 @@ func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun
 	if c != nil {
 		fields = append(fields, zap.String("call", c.ID()))
 	}
-	s.cfg.logger.Log(failureLevel(err), message, withStack(fields, err)...)
+	s.cfg.logger.Log(failureLevel(ctx, err), message, withStack(fields, err)...)
 }
 
 // failureLevel returns the level of the entry about err. A question that was answered badly or not
-// at all is a warning: it is not a fault of the server, and clients can cause any number of them.
-func failureLevel(err error) zapcore.Level {
-	if _, asked := errors.AsType[*askError](err); asked {
+// at all is a warning, and so is a failure after the call was cancelled: they are not faults of the
+// server, and clients can cause any number of them.
+func failureLevel(ctx context.Context, err error) zapcore.Level {
+	_, asked := errors.AsType[*askError](err)
+	if asked || abandoned(ctx, err) && !errors.Is(err, ErrUncertain) {
 		return zapcore.WarnLevel
 	}
 	return zapcore.ErrorLevel
@@ -392,7 +414,7 @@ func (v *verdict) refusal(ctx context.Context, c *engine.Call, err error) (text 
 	case classProtocol:
 		return "", v.wire
 	case classCancelled:
-		return "", err
+		return "", context.Cause(ctx) // the engine knows it, and does not log it
 	case classMissing:
 		if v.missing != nil && c.Dialect.InputRounds() {
 			return "", &protocol.Fault{Kind: protocol.FaultMissingCapability, Message: v.text, Required: v.missing}

@@ -5,16 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 func failing(err error, opts ...framework.Option) framework.Component {
@@ -206,14 +209,7 @@ func TestTimeoutInAnEffect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var outcome framework.Outcome
-		watch := framework.Middleware{Name: "watch", Wrap: func(next framework.Handler) framework.Handler {
-			return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
-				result, err := next(ctx, call)
-				outcome = framework.OutcomeOf(ctx, result, err)
-				return result, err
-			}
-		}}
-		s := build(t, quiet().Use(watch).Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+		s := build(t, quiet().Use(keeping(&outcome)).Add(framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
 			return framework.Once(ctx, "query", func(ctx context.Context) (string, error) {
 				<-ctx.Done()
 				return "", ctx.Err()
@@ -240,4 +236,71 @@ func TestPanicAfterTheTimeout(t *testing.T) {
 			t.Errorf("logged %v", logs.All())
 		}
 	})
+}
+
+// TestFailureOfACancelledCall: many dependencies answer a cancellation with an error of their own. It
+// is not a failure of the server. Panics are.
+func TestFailureOfACancelledCall(t *testing.T) {
+	t.Parallel()
+	const call = `{"jsonrpc":"2.0","id":"w","method":"tools/call","params":{"name":"t","arguments":{}}}`
+	for title, test := range map[string]struct {
+		fail    func(context.Context) error
+		outcome framework.Outcome
+		logged  []zapcore.Level
+	}{
+		"the context's error": {func(ctx context.Context) error { return ctx.Err() }, framework.OutcomeCancelled, nil},
+		"an error of its own": {func(context.Context) error { return errors.New("canceling statement") }, framework.OutcomeCancelled, []zapcore.Level{zap.WarnLevel}},
+		"a panic":             {func(context.Context) error { panic("x") }, framework.OutcomeFailed, []zapcore.Level{zap.ErrorLevel}},
+	} {
+		for way, end := range map[string]func(*peer, context.CancelFunc){
+			"cancelled": func(p *peer, _ context.CancelFunc) {
+				p.frame(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"w"}}`)
+			},
+			"the client is gone": func(_ *peer, leave context.CancelFunc) { leave() },
+		} {
+			t.Run(title+", "+way, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					core, logs := observer.New(zap.InfoLevel)
+					var outcome framework.Outcome
+					s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Use(keeping(&outcome)).Add(
+						framework.Tool("t", func(ctx context.Context, _ struct{}) (string, error) {
+							<-ctx.Done()
+							return "", test.fail(ctx)
+						})))
+					p := dial(t, s, protocol.Rev20251125)
+					ctx, leave := context.WithCancel(p.ctx)
+					defer leave()
+					served := make(chan struct{})
+					go func() {
+						defer close(served)
+						if x, err := s.Accept(ctx, []byte(call)); err == nil {
+							_ = x.Serve(ctx, transport.OutboundFunc(p.receive))
+						}
+					}()
+					synctest.Wait()
+					end(p, leave)
+					<-served
+					var levels []zapcore.Level
+					for _, entry := range logs.All() {
+						levels = append(levels, entry.Level)
+					}
+					if outcome != test.outcome || !slices.Equal(levels, test.logged) {
+						t.Errorf("the outcome is %s, logged %v", outcome, logs.All())
+					}
+				})
+			})
+		}
+	}
+}
+
+// keeping is middleware that keeps the outcome of the last call.
+func keeping(outcome *framework.Outcome) framework.Middleware {
+	return framework.Middleware{Name: "keeping", Wrap: func(next framework.Handler) framework.Handler {
+		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
+			result, err := next(ctx, call)
+			*outcome = framework.OutcomeOf(ctx, result, err)
+			return result, err
+		}
+	}}
 }

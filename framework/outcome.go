@@ -89,7 +89,7 @@ func outcomeOfError(ctx context.Context, h *callCtx, err error) Outcome {
 	switch {
 	case ctx.Err() != nil && errors.Is(context.Cause(ctx), errTimeout):
 		return OutcomeTimeout
-	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)), abandoned(ctx, err):
 		return OutcomeCancelled
 	case h != nil && h.call != nil && h.call.WillRetry():
 		return OutcomePending
