@@ -16,7 +16,7 @@ type CallInfo struct {
 	Capabilities protocol.ClientCapabilities
 	Revision     string // for logs only
 	Session      string // empty on 2026-07-28, which has no sessions, so do not use it as a map key there
-	Request      string
+	Request      string // JSON-RPC id, as JSON
 	Call         string // the same in every round
 	Round        int
 	Task         string

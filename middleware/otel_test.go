@@ -198,6 +198,20 @@ func TestTraceAttributes(t *testing.T) {
 	}
 }
 
+// TestTraceRequestID: the id is the text that the client's own span has.
+func TestTraceRequestID(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{`"a\"b"`: `a"b`, `17`: "17"} {
+		traced := &spans{}
+		s := build(t, quiet().Use(middleware.TraceWith(traced, nil)).Add(doing(func(context.Context) error { return nil })))
+		frame := `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"t","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+		send(t.Context(), t, s, frame)
+		if got := traced.all()[0].attrs["jsonrpc.request.id"]; got != want {
+			t.Errorf("the id %s is written as %q", id, got)
+		}
+	}
+}
+
 func TestTraceSession(t *testing.T) {
 	t.Parallel()
 	traced := &spans{}

@@ -137,11 +137,19 @@ func spanName(known *atomic.Pointer[string], call *framework.Call) string {
 	return name
 }
 
+// requestID returns a JSON-RPC id as the semantic conventions have it: without the quotes of JSON.
+func requestID(id string) string {
+	if text, ok := jsontext.String([]byte(id)); ok {
+		id = text
+	}
+	return jsontext.Clip(id, maxName)
+}
+
 func spanAttributes(ctx context.Context, call *framework.Call) []attribute.KeyValue {
 	info := framework.Caller(ctx)
 	attrs := append(make([]attribute.KeyValue, 0, 12),
 		attribute.String(attrMethod, call.Method), attribute.String(attrRevision, info.Revision),
-		attribute.String(attrRequest, jsontext.Clip(info.Request, maxName)), attribute.String(attrCall, call.ID))
+		attribute.String(attrRequest, requestID(info.Request)), attribute.String(attrCall, call.ID))
 	add := func(key, value string) {
 		if value != "" {
 			attrs = append(attrs, attribute.String(key, value))
