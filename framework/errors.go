@@ -341,9 +341,18 @@ func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun
 		message = "a " + noun + " failed"
 	}
 	if c != nil {
-		fields = append(fields, zap.String("call", c.ID()))
+		fields = append(fields, zap.String("call", c.ID()), zap.String("requestId", plainID(c.RequestID())))
 	}
 	s.cfg.logger.Log(failureLevel(ctx, err), message, withStack(fields, err)...)
+}
+
+// plainID returns a JSON-RPC id as clients write it into their logs, without the quotes of JSON. A
+// client chooses it, so a long one is cut.
+func plainID(id string) string {
+	if text, ok := jsontext.String([]byte(id)); ok {
+		id = text
+	}
+	return jsontext.Clip(id, 128)
 }
 
 // failureLevel returns the level of the entry about err. A question that was answered badly or not

@@ -238,6 +238,19 @@ func TestPanicAfterTheTimeout(t *testing.T) {
 	})
 }
 
+// TestFailureHasTheRequestID: a client's report of "request req-7" leads to the entry in the log.
+func TestFailureHasTheRequestID(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{`"req-\"7"`: `req-"7`, `17`: "17", `"` + strings.Repeat("x", 200) + `"`: strings.Repeat("x", 128) + "…"} {
+		core, logs := observer.New(zap.ErrorLevel)
+		s := build(t, framework.New("test", "1", framework.WithLogger(zap.New(core))).Add(failing(io.EOF)))
+		dial(t, s, protocol.Rev20251125).frame(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"t","arguments":{}}}`)
+		if logs.Len() != 1 || logs.All()[0].ContextMap()["requestId"] != want {
+			t.Errorf("%s: logged %v", id, logs.All())
+		}
+	}
+}
+
 // TestFailureOfACancelledCall: many dependencies answer a cancellation with an error of their own. It
 // is not a failure of the server. Panics are.
 func TestFailureOfACancelledCall(t *testing.T) {
