@@ -230,7 +230,6 @@ func (o *output) json(v reflect.Value, call *engine.Call) (json.RawMessage, erro
 	if o.check != nil {
 		if err := o.check.Check(raw); err != nil {
 			// An *Invalid would be reported as a fault of the arguments, so only its text is kept.
-			// An *Invalid would be blamed on the arguments, so only its text is kept.
 			return nil, errors.New("the result does not fit the OutputSchema: " + err.Error())
 		}
 	}

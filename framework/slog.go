@@ -72,7 +72,6 @@ func (s *slogHandler) Handle(ctx context.Context, r slog.Record) error {
 	base, fields := s.base(h), s.fieldsOf(r)
 	entry := zapcore.Entry{Level: appLevel(r.Level), Time: r.Time, LoggerName: base.Name(), Message: r.Message}
 	// Write to Core directly, because the logger's own methods end the program at some levels.
-	// Core is used because the logger's own methods end the program at some levels.
 	if checked := base.Core().Check(entry, nil); checked != nil {
 		checked.Write(slices.Concat(marks(h, r.Level), fields)...)
 	}

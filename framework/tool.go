@@ -256,7 +256,6 @@ func (p *toolPlan) answer(ctx context.Context, b *componentHandler, out reflect.
 	if body.Content == nil && len(body.Structured) > 0 && len(b.steps) > 0 {
 		// If there are no steps that could see the content, the dialect writes it from the same
 		// bytes.
-		// If no step can see the copy, the dialect writes it from the same bytes.
 		body.Content = a.text(string(body.Structured))
 	}
 	repaired := report.Repaired
@@ -381,7 +380,6 @@ func (m *member) mirror(b *builder, where string) {
 		mirrors, err := dialect.Mirrors(schema)
 		if err != nil {
 			// 2026-07-28 server/tools "x-mcp-header": clients must drop a tool with such a fault.
-			// 2026-07-28 server/tools "x-mcp-header": clients must leave such a tool out.
 			m.fault(b, where, strings.TrimPrefix(err.Error(), ": "),
 				"Put x-mcp-header on a string, integer or boolean that cannot be null, reached through properties alone, with a header of its own")
 			return

@@ -124,7 +124,6 @@ func (o *offer) use(ctx context.Context, h *callCtx, base string, turn int, uses
 			continue
 		}
 		// The key contains the index and not the id, because the client chooses the id.
-		// The place and not the id, which the client chooses.
 		key := base + "/tool/" + strconv.Itoa(turn) + "/" + strconv.Itoa(i)
 		result, err := o.result(ctx, h, key, use)
 		if err != nil {
