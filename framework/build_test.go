@@ -78,6 +78,8 @@ func registrationFaults() map[string]faulty {
 		"argument's name":       {promptOf[map[string]string](framework.Arguments(protocol.PromptArgument{Name: "a,b"})), []string{`Arguments: the name "a,b"`, "comma"}},
 		"bad schema":            {framework.Tool("t", none, framework.InputSchema(`{"type":"objekt"}`)), []string{"InputSchema"}},
 		"schema no object":      {framework.Tool("t", none, framework.InputSchema(`{"type":"string"}`)), []string{"object"}},
+		"empty input schema":    {framework.Tool("t", none, framework.InputSchema([]byte(nil))), []string{"InputSchema"}},
+		"empty output schema":   {framework.Tool("t", func(context.Context, struct{}) (json.RawMessage, error) { return nil, nil }, framework.OutputSchema([]byte(nil))), []string{"OutputSchema"}},
 		"output schema of text": {framework.Tool("t", none, framework.OutputSchema(`{}`)), []string{"not structured"}},
 		"output schema of no type": {framework.Tool("t", func(context.Context, struct{}) (framework.Rich[chan int], error) {
 			return framework.Rich[chan int]{}, nil

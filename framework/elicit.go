@@ -74,7 +74,7 @@ func Choices(field string, choices ...Choice) AskOption {
 // client/elicitation "Requested Schema"). With any other schema, or together with Choices or
 // Prefill, the question is an error.
 func Form[S ~string | ~[]byte](schema S) AskOption {
-	raw := json.RawMessage(schema)
+	raw := append(json.RawMessage{}, schema...) // never nil, so that an empty schema is an error
 	return askOption(func(q *question) { q.schema = raw })
 }
 

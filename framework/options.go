@@ -1,7 +1,6 @@
 package framework
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -375,14 +374,14 @@ func Cache(ttl time.Duration, scope CacheScope) Option {
 // Patterns are regular expressions of ECMA-262 with its flag u. They must not look ahead or behind,
 // refer back to a group, or repeat more than 1000 times. format is checked up to draft 7.
 func InputSchema[S ~string | ~[]byte](schema S) Option {
-	raw := json.RawMessage(bytes.Clone([]byte(schema)))
+	raw := append(json.RawMessage{}, schema...) // never nil, so that an empty schema is a fault
 	return option("InputSchema", kindTool|kindMethod, func(s *settings) { s.inputSchema = raw })
 }
 
 // OutputSchema replaces the schema that is derived from Out. Results are checked against it. It is
 // written like an [InputSchema].
 func OutputSchema[S ~string | ~[]byte](schema S) Option {
-	raw := json.RawMessage(bytes.Clone([]byte(schema)))
+	raw := append(json.RawMessage{}, schema...) // as in InputSchema
 	return option("OutputSchema", kindTool|kindMethod, func(s *settings) { s.outputSchema = raw })
 }
 
