@@ -39,7 +39,7 @@ import (
 // lost, the error is logged through the app's logger, and the call is answered as usual. Phase:
 // trace; if Audit is given first, it sees what all other steps do.
 func Audit(w io.Writer) framework.Middleware {
-	if w == nil {
+	if isNil(w) {
 		return broken("Audit: the writer is nil")
 	}
 	a := &audit{w: w}
@@ -47,9 +47,10 @@ func Audit(w io.Writer) framework.Middleware {
 }
 
 type audit struct {
-	mu  sync.Mutex // guards all below
-	w   io.Writer
-	buf []byte
+	mu   sync.Mutex // guards all below
+	w    io.Writer
+	buf  []byte
+	torn bool // the last line was written in part
 }
 
 const outcomePanic framework.Outcome = "panic"
@@ -97,8 +98,13 @@ func (a *audit) write(ctx context.Context, call *framework.Call, _ json.RawMessa
 func (a *audit) put(l *auditLine, name string, lite *framework.CallInfoLite) error {
 	a.mu.Lock()
 	defer a.mu.Unlock() // deferred, so that a panic of the writer fails only one call and does not leave mu locked
-	a.buf = append(l.append(a.buf[:0], name, lite), '\n')
-	_, err := a.w.Write(a.buf)
+	a.buf = a.buf[:0]
+	if a.torn { // the rest of a lost line must not take the next one with it
+		a.buf = append(a.buf, '\n')
+	}
+	a.buf = append(l.append(a.buf, name, lite), '\n')
+	n, err := a.w.Write(a.buf)
+	a.torn = err != nil && (n > 0 || a.torn)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -267,4 +268,39 @@ func TestTaskIDIsNotWritten(t *testing.T) {
 			t.Errorf("the task %q is written as %q", id, d)
 		}
 	})
+}
+
+// TestAuditAfterHalfALine: a write that was cut off costs its own line, and not the next one.
+func TestAuditAfterHalfALine(t *testing.T) {
+	t.Parallel()
+	w := &filling{room: []int{10, 0, 1}}
+	s := build(t, quiet().Use(middleware.Audit(w)).Add(doing(func(context.Context) error { return nil })))
+	for range 5 {
+		call(t.Context(), t, s, `{}`)
+	}
+	whole := 0
+	for line := range strings.Lines(w.String()) {
+		if json.Valid([]byte(line)) {
+			whole++
+		}
+	}
+	if whole != 2 {
+		t.Errorf("%d whole lines, want 2: %s", whole, w.String())
+	}
+}
+
+// filling is a writer with little room at first, such as a file on a full disk.
+type filling struct {
+	strings.Builder
+	room []int // of the next writes; unlimited after them
+}
+
+func (f *filling) Write(p []byte) (int, error) {
+	if len(f.room) == 0 {
+		return f.Builder.Write(p)
+	}
+	n := f.room[0]
+	f.room = f.room[1:]
+	f.Builder.Write(p[:n])
+	return n, io.ErrShortWrite
 }
