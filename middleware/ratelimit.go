@@ -65,6 +65,8 @@ func RateLimit(r Rate) framework.Middleware {
 		return broken("RateLimit: Per must be a nanosecond or more for each event")
 	case r.Burst < 0:
 		return broken("RateLimit: Burst is negative")
+	case r.Store != nil && isNil(r.Store):
+		return broken("RateLimit: the Store is nil")
 	}
 	if r.Burst == 0 {
 		r.Burst = r.Events

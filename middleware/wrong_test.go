@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,9 @@ func TestWrongArguments(t *testing.T) {
 		"Cache: the time to live must be positive":    middleware.Cache(0, 1),
 		"Cache: entries must be 1 or more":            middleware.Cache(1, 0),
 		"MaxResult: the bound must be 1 or more":      middleware.MaxResult(0),
+		"RateLimit: the Store is nil":                 middleware.RateLimit(middleware.Rate{Events: 1, Per: time.Second, Store: (*slow)(nil)}),
 		"Audit: the writer is nil":                    middleware.Audit(nil),
+		"Audit: the writer is":                        middleware.Audit((*os.File)(nil)),
 		"Logging: an option is nil":                   middleware.Logging(nil),
 		"Logging: Sample needs 1 or more":             middleware.Logging(middleware.Sample(0)),
 		"Logging: a pattern is nil":                   middleware.Logging(middleware.RedactPattern(nil)),
