@@ -61,7 +61,11 @@ func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
 				return nil, errors.New("mcpfx.Stdio: a function that wraps the carrier is nil")
 			})
 		}
-		t = wrap(t)
+		if t = wrap(t); t == nil {
+			return carrier(func(*run) (transport.Transport, error) {
+				return nil, errors.New("mcpfx.Stdio: a function that wraps the carrier returned nil")
+			})
+		}
 	}
 	return carrier(func(r *run) (transport.Transport, error) {
 		if r.stdio {

@@ -220,6 +220,8 @@ func TestCarriersAreChecked(t *testing.T) {
 	refused(t, fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Stdio(), nil), fx.NopLogger).Err(), "mcpfx_test.go:", "an option is nil")
 	refused(t, fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Carrier(nil)), fx.NopLogger).Err(), "the transport is nil")
 	refused(t, fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Stdio(nil)), fx.NopLogger).Err(), "wraps the carrier is nil")
+	none := func(transport.Transport) transport.Transport { return nil }
+	refused(t, fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Stdio(none, none)), fx.NopLogger).Err(), "wraps the carrier returned nil")
 	refused(t, fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Stdio(), mcpfx.Stdio()), fx.NopLogger).Err(), "given twice")
 	refused(t, fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Worker()), fx.NopLogger).Err(), "framework.WithStore")
 }
