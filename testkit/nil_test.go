@@ -73,10 +73,12 @@ func TestNilSources(t *testing.T) {
 		return newHandles().app()
 	}
 	for name, test := range map[string]mustFail{
-		"app":            {func(t testing.TB) { testkit.New(t, (*framework.App)(nil)) }, []string{"the app is nil"}},
-		"function":       {func(t testing.TB) { testkit.New(t, (func() *framework.App)(nil)) }, []string{"that makes the app is nil"}},
-		"function of TB": {func(t testing.TB) { testkit.New(t, (func(testing.TB) *framework.App)(nil)) }, []string{"that makes the app is nil"}},
-		"what it makes":  {func(t testing.TB) { testkit.New(t, func() *framework.App { return nil }) }, []string{"returned nil"}},
+		"app":                    {func(t testing.TB) { testkit.New(t, (*framework.App)(nil)) }, []string{"the app is nil"}},
+		"function":               {func(t testing.TB) { testkit.New(t, (func() *framework.App)(nil)) }, []string{"that makes the app is nil"}},
+		"function of TB":         {func(t testing.TB) { testkit.New(t, (func(testing.TB) *framework.App)(nil)) }, []string{"that makes the app is nil"}},
+		"what it makes":          {func(t testing.TB) { testkit.New(t, func() *framework.App { return nil }) }, []string{"returned nil"}},
+		"function of Serve":      {func(t testing.TB) { testkit.Serve(t, nil) }, []string{"that makes the app is nil"}},
+		"what it makes of a URL": {func(t testing.TB) { testkit.Serve(t, func(string) *framework.App { return nil }) }, []string{"returned nil"}},
 		"a later one": {func(t testing.TB) {
 			s := testkit.New(t, once)
 			s.Chaos()

@@ -15,13 +15,23 @@ import (
 // such as nethttp.Route. The server ends with the test.
 func Serve(t testing.TB, source func(url string) *framework.App, opts ...nethttp.Option) (url string) {
 	t.Helper()
+	if source == nil {
+		t.Fatalf("testkit: the function that makes the app is nil")
+		return ""
+	}
 	l, err := loopback(t.Context())
 	if err != nil {
 		t.Fatalf("testkit: %v", err)
 		return ""
 	}
 	url = "http://" + l.Addr().String() + "/mcp"
-	server, err := source(url).Build()
+	app := source(url)
+	if app == nil {
+		_ = l.Close()
+		t.Fatalf("testkit: the function that makes the app returned nil")
+		return ""
+	}
+	server, err := app.Build()
 	if err != nil {
 		_ = l.Close()
 		t.Fatalf("testkit: the app does not build: %v", err)
