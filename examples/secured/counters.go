@@ -31,12 +31,15 @@ func newCounters() *counters { return &counters{calls: make(map[series]int)} }
 
 func (c *counters) step() framework.Middleware {
 	return framework.Middleware{Name: "counters", Phase: framework.PhaseTrace, Wrap: func(next framework.Handler) framework.Handler {
-		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
-			result, err := next(ctx, call)
-			outcome := framework.OutcomeOf(ctx, result, err)
-			if outcome != framework.OutcomePending { // the call asks a question and continues in a later round
-				c.add(series{call.Method, call.Component.Name, outcome})
-			}
+		return func(ctx context.Context, call *framework.Call) (result *framework.Result, err error) {
+			outcome := framework.Outcome("panic") // until next has returned
+			defer func() {
+				if outcome != framework.OutcomePending { // the call asks a question and continues in a later round
+					c.add(series{call.Method, call.Component.Name, outcome})
+				}
+			}()
+			result, err = next(ctx, call)
+			outcome = framework.OutcomeOf(ctx, result, err)
 			return result, err
 		}
 	}}
