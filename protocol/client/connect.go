@@ -59,7 +59,9 @@ func connect(ctx context.Context, dial dialer, settings config) (_ *Client, lost
 		err = errors.New("the connection is nil")
 	}
 	if err != nil {
-		stop()
+		if !stop() { // ctx has ended the dial, which sees only that life was canceled
+			err = ctx.Err()
+		}
 		cancel()
 		return nil, false, fmt.Errorf("client: connecting: %w", err)
 	}

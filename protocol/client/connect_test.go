@@ -282,6 +282,22 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 	})
 }
 
+// TestDialGivesUpWithItsContext: the error is the one of the caller's context, which the dial does not see.
+func TestDialGivesUpWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := client.Connect(ctx, client.Over(func(ctx context.Context) (transport.Conn, error) {
+			<-ctx.Done()
+			return nil, fmt.Errorf("dialing: %w", ctx.Err())
+		}))
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
 func TestCarrierContextOutlivesConnect(t *testing.T) {
 	t.Parallel()
 	type key struct{}
