@@ -81,13 +81,14 @@ func (t *streamTable) acknowledge(id jsonrpc.ID, filter protocol.SubscriptionFil
 
 // openStream opens a listen stream, and starts the goroutine that keeps it open.
 //
-// The goroutine owns the stream from then on, and ends the updates when it ends.
-func (c *Client) openStream(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) error {
+// The goroutine owns the stream from then on. When it ends, it ends the updates and calls cancel, the
+// function of ctx.
+func (c *Client) openStream(ctx context.Context, cancel context.CancelFunc, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) error {
 	s, err := c.startStream(ctx, d, f, u)
 	if err != nil {
 		return err
 	}
-	if !c.link.spawn(func() { c.keepStream(ctx, d, s, f, u) }) {
+	if !c.link.spawn(func() { c.keepStream(ctx, cancel, d, s, f, u) }) {
 		return ErrClosed
 	}
 	return nil
@@ -124,10 +125,11 @@ func (c *Client) startStream(ctx context.Context, d *dialect.Dialect, f protocol
 // keepStream is the goroutine of a stream until the stream ends for good. Over HTTP, if the server
 // or the network ends the stream, keepStream opens it again, as a new request (2026-07-28
 // changelog, major change 9). The new stream does not repeat missed notifications.
-func (c *Client) keepStream(ctx context.Context, d *dialect.Dialect, s *stream, f protocol.SubscriptionFilter, u *updates) {
+func (c *Client) keepStream(
+	ctx context.Context, cancel context.CancelFunc, d *dialect.Dialect, s *stream, f protocol.SubscriptionFilter, u *updates,
+) {
 	defer u.end()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	defer cancel() // the server may end the stream long before the caller's context ends
 	defer context.AfterFunc(c.link.life, cancel)()
 	pace := cursor{retry: defaultRetry}
 	err := c.untilEnd(ctx, d, s)

@@ -44,7 +44,7 @@ func (c *Client) listen(ctx context.Context, filter protocol.SubscriptionFilter,
 	if d.ListenStream() {
 		open = c.openStream
 	}
-	if err := open(ctx, d, filter, u); err != nil {
+	if err := open(ctx, cancel, d, filter, u); err != nil {
 		cancel()
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,6 +157,52 @@ func TestSubscriptionsEndWithTheConnection(t *testing.T) {
 			wait()
 		})
 	}
+}
+
+// TestEndedSubscriptionsLeaveTheContext: a program may subscribe again and again with one context.
+func TestEndedSubscriptionsLeaveTheContext(t *testing.T) {
+	t.Parallel()
+	for _, era := range eras() {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			c, wait := connect(t, func(f *fake) {
+				f.era(era)
+				if era == "2026-07-28" {
+					f.acknowledge()
+				} else {
+					f.result(f.expect(protocol.MethodSubscribe), `{}`)
+				}
+				_ = f.Close()
+			})
+			ctx := &counting{Context: t.Context(), done: make(chan struct{})}
+			updates, err := c.Subscribe(ctx, "x://a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range updates {
+				t.Error("an update")
+			}
+			wait()
+			_ = c.Close()
+			if n := ctx.registered.Load(); n != 0 {
+				t.Errorf("%d contexts are still registered", n)
+			}
+		})
+	}
+}
+
+// counting is a context that counts the contexts derived from it.
+type counting struct {
+	context.Context
+	done       chan struct{}
+	registered atomic.Int32
+}
+
+func (c *counting) Done() <-chan struct{} { return c.done }
+
+func (c *counting) AfterFunc(func()) (stop func() bool) {
+	c.registered.Add(1)
+	return sync.OnceValue(func() bool { c.registered.Add(-1); return true })
 }
 
 func TestSubscribeIsRefused(t *testing.T) {

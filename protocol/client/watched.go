@@ -29,12 +29,12 @@ type watchTable struct {
 }
 
 // openSession subscribes to each URI of the filter. It starts the goroutine that unsubscribes when
-// ctx or the connection ends.
+// ctx or the connection ends, and then calls cancel, the function of ctx.
 //
 // The updates are added before the first request, so that no change is missed. If a request fails,
 // the URIs before it are given back in a goroutine of its own, because the caller's time may be
 // over.
-func (c *Client) openSession(ctx context.Context, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) error {
+func (c *Client) openSession(ctx context.Context, cancel context.CancelFunc, d *dialect.Dialect, f protocol.SubscriptionFilter, u *updates) error {
 	t := &c.watched
 	t.add(u)
 	for i, uri := range f.URIs {
@@ -45,6 +45,7 @@ func (c *Client) openSession(ctx context.Context, d *dialect.Dialect, f protocol
 		}
 	}
 	kept := c.link.spawn(func() {
+		defer cancel()
 		select {
 		case <-ctx.Done():
 		case <-c.link.lost:
