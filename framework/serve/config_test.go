@@ -223,6 +223,7 @@ func TestLogFlags(t *testing.T) {
 		args      []string
 		has, omit string
 	}{
+		"none":           {framework.New("bare", "1"), nil, `"msg":"shouted"`, "whispered"},
 		"the app's own":  {own(), nil, "", "shouted"},
 		"a level":        {own(), []string{"--log-level", "debug"}, `"msg":"whispered"`, ""},
 		"another level":  {own(), []string{"--log-level", "error"}, "", "shouted"},

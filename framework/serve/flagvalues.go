@@ -168,12 +168,12 @@ func (f *flags) httpOptions() ([]fiberhttp.Option, error) {
 	return options, nil
 }
 
-// log sets the app's logger in two cases. Either the flags configure the log, or standard error is
-// a terminal and the app has no logger of its own.
+// log sets the app's logger if the flags configure the log. It also does so if the app has no logger
+// of its own, and standard error is a terminal or was replaced by Streams.
 func (s *settings) log(app *framework.App, f *flags) {
 	asked := f.logLevel.given || f.logFormat != ""
 	onTerminal := !s.own && isTerminal(os.Stderr)
-	if !asked && (!onTerminal || app.HasLogger()) {
+	if !asked && (app.HasLogger() || !onTerminal && !s.own) {
 		return
 	}
 	encoder := zap.NewProductionEncoderConfig()
