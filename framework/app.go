@@ -205,7 +205,7 @@ func (a *App) Build() (*Server, error) { return a.build(&testhook.Hooks{}) }
 
 func (a *App) build(hooks *testhook.Hooks) (*Server, error) {
 	s := &Server{
-		name:     a.name,
+		info:     a.info(),
 		cfg:      a.cfg,
 		chain:    slices.Clone(a.chain),
 		onStart:  slices.Clone(a.onStart),
@@ -252,7 +252,7 @@ func (a *App) build(hooks *testhook.Hooks) (*Server, error) {
 
 func (a *App) engineConfig(s *Server, hooks *testhook.Hooks, frames []transport.Middleware) engine.Config {
 	return engine.Config{
-		Info:                a.info(),
+		Info:                s.info,
 		Instructions:        a.cfg.instructions,
 		Extensions:          a.cfg.extensions,
 		Catalog:             s.registry,

@@ -7,15 +7,19 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/internal/catalog"
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
 // Inspection describes everything that the server consists of, independent of the caller. The flag
 // --inspect prints it together with what clients see.
 type Inspection struct {
-	Components []Inspected // in the order of the lists
-	Lists      []Step      // the steps of every list
-	Warnings   []Fault     // the warnings of Build, in the order of registration
+	Server       protocol.Implementation
+	Instructions string
+	Revision     string      // the newest revision
+	Components   []Inspected // in the order of the lists
+	Lists        []Step      // the steps of every list
+	Warnings     []Fault     // the warnings of Build, in the order of registration
 }
 
 // Inspected describes one component.
@@ -74,7 +78,10 @@ func (s *Server) Inspect() *Inspection {
 	if s.registry == nil {
 		return nil
 	}
-	all := &Inspection{Lists: stepsOf(arranged(kindList, s.chain, nil, nil), 0), Warnings: slices.Clone(s.warnings)}
+	all := &Inspection{
+		Server: s.info, Instructions: s.cfg.instructions, Revision: newestDialect().String(),
+		Lists: stepsOf(arranged(kindList, s.chain, nil, nil), 0), Warnings: slices.Clone(s.warnings),
+	}
 	for _, e := range s.registry.Entries() {
 		if b, ok := e.Handler.(*componentHandler); ok {
 			all.Components = append(all.Components, b.inspected(e))
@@ -85,12 +92,16 @@ func (s *Server) Inspect() *Inspection {
 
 func (b *componentHandler) inspected(e *catalog.Entry) Inspected {
 	d := b.handle.declared()
-	all := dialect.All()
 	return Inspected{
 		ComponentInfo: b.info, Hidden: e.Hidden,
 		Function: d.function, Where: d.where, Added: b.at,
-		Chain: stepsOf(b.steps, b.timeout), Listed: e.Wire[all[len(all)-1]],
+		Chain: stepsOf(b.steps, b.timeout), Listed: e.Wire[newestDialect()],
 	}
+}
+
+func newestDialect() *dialect.Dialect {
+	all := dialect.All()
+	return all[len(all)-1]
 }
 
 // stepsOf describes a chain, including the engine's own steps in front of it. The first recovers

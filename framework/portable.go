@@ -33,8 +33,8 @@ func (m *member) portable(b *builder, schema []byte) {
 	if !strings.ContainsRune(beginnings, rune(m.listed[0])) {
 		report(b, "Gemini's API refuses its name", "Begin it with a letter or _")
 	}
-	if length := len("mcp____") + len(b.server.name) + len(m.listed); length > longestCalled {
-		report(b, fmt.Sprintf("clients call it mcp__%s__%s, of %d characters: the APIs of OpenAI and Gemini take %d", b.server.name, m.listed, length, longestCalled),
+	if length := len("mcp____") + len(b.server.info.Name) + len(m.listed); length > longestCalled {
+		report(b, fmt.Sprintf("clients call it mcp__%s__%s, of %d characters: the APIs of OpenAI and Gemini take %d", b.server.info.Name, m.listed, length, longestCalled),
 			"Shorten its name or the app's")
 	}
 	for _, name := range refusedFields(schema) {

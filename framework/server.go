@@ -31,7 +31,7 @@ type Server struct {
 	// components change only under changing; readers use the current snapshot of registry and do not
 	// wait.
 
-	name     string // name of the app
+	info     protocol.Implementation // what clients get
 	cfg      appConfig
 	chain    []Middleware
 	onStart  []hook

@@ -16,6 +16,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/serve"
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // ruled has rules that JSON Schema has no keyword for, in every place where a
@@ -191,6 +192,21 @@ func TestInspectFaultyAsJSON(t *testing.T) {
 	for _, args := range [][]string{nil, {"--inspect"}, {"--version", "--inspect=json"}} {
 		if out, _, err := run(t, apps["faulty"](), args); out != "" || err == nil {
 			t.Errorf("Run(%q) = %v, and wrote %q to stdout", args, err, out)
+		}
+	}
+}
+
+// TestInspectBehindFrames: middleware of UseFrames that refuses strangers does not see the inspection.
+func TestInspectBehindFrames(t *testing.T) {
+	t.Parallel()
+	app := func() *framework.App {
+		return framework.New("guarded", "1.2.3", framework.WithLogger(zap.NewNop())).UseFrames(func(transport.Next) transport.Next {
+			return func(context.Context, []byte, transport.Outbound) error { return framework.UserErrorf("log in first") }
+		}).Add(framework.Tool("hello", hello, framework.Describe("Greet a person by name.")))
+	}
+	for flag, want := range map[string]string{"--version": "guarded 1.2.3\n", "--inspect": "hello"} {
+		if out, _, err := run(t, app(), []string{flag}); err != nil || !strings.Contains(out, want) {
+			t.Errorf("%s: %v, %s", flag, err, out)
 		}
 	}
 }

@@ -11,7 +11,8 @@
 //	}
 //
 // The program starts as it would to serve, including start hooks, and ends when everything is
-// printed. The package calls no component, and no middleware sees the inspection.
+// printed. The package calls no component, and no middleware, not even of UseFrames, sees the
+// inspection.
 package inspect
 
 import (
@@ -23,7 +24,6 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
-	"github.com/kagami-mcp/kagami/protocol/client"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -92,17 +92,16 @@ func (c *carrier) Serve(ctx context.Context, host transport.Host) error {
 	return c.format.Write(c.w, all)
 }
 
-// Surface returns the components of the server. It reads the server's name and capabilities like a
-// client, in memory. It reads the components from the server's catalog. Therefore they are complete
-// regardless of permissions, and include components that a start hook has added.
-func Surface(ctx context.Context, server *framework.Server) (_ *surface.Surface, err error) {
-	c, err := client.Connect(ctx, client.InMemory(server), client.Name("inspect", "1"))
-	if err != nil {
+// Surface starts the server, and returns its components. It reads them from the server's catalog.
+// Therefore they are complete regardless of permissions, and include components that a start hook
+// has added.
+func Surface(ctx context.Context, server *framework.Server) (*surface.Surface, error) {
+	if err := server.Start(ctx); err != nil {
 		return nil, fmt.Errorf("inspecting the server: %w", err)
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	all := &surface.Surface{Server: c.Server(), Revision: c.Revision(), Instructions: c.Instructions()}
-	if err := fill(all, server.Inspect()); err != nil {
+	found := server.Inspect()
+	all := &surface.Surface{Server: found.Server, Revision: found.Revision, Instructions: found.Instructions}
+	if err := fill(all, found); err != nil {
 		return nil, fmt.Errorf("inspecting the server: %w", err)
 	}
 	return all, nil
