@@ -29,6 +29,12 @@ type Node interface {
 	schema(s *schemer, c *rules.Constraints) schema.Keywords
 }
 
+// typed is the part that most nodes have in common.
+type typed struct{ t reflect.Type }
+
+// GoType returns the type of the values.
+func (n typed) GoType() reflect.Type { return n.t }
+
 // compiler builds the nodes of one plan.
 type compiler struct {
 	*report.Faults
@@ -84,7 +90,7 @@ func (c *compiler) root(t reflect.Type, name string) Node {
 func (c *compiler) checkRoot(n Node) {
 	switch inner := Bare(n).(type) {
 	case *StructNode:
-		if c.mode == Strings || c.mode == Form {
+		if c.mode.flat() {
 			c.checkFlat(inner)
 		}
 		return
@@ -124,7 +130,7 @@ func (c *compiler) node(t reflect.Type) Node {
 			c.Fault("", fmt.Sprintf("type %s is a pointer to nothing but pointers", t), "Use another type")
 			return nil
 		}
-		n := &ptrNode{t: t, never: c.mode == Strings || c.mode == Form}
+		n := &ptrNode{typed: typed{t}}
 		c.put(t, n)
 		n.elem = c.node(t.Elem())
 		if n.elem == nil {
@@ -187,22 +193,22 @@ func (c *compiler) remove(t reflect.Type, n Node) {
 func (c *compiler) known(t reflect.Type) (Node, bool) {
 	switch t {
 	case gotype.TimeType:
-		return &timeNode{t}, true
+		return &timeNode{typed{t}}, true
 	case gotype.DurationType:
-		return &durationNode{t}, true
+		return &durationNode{typed{t}}, true
 	case gotype.NumberType:
-		return &numberNode{t}, true
+		return &numberNode{typed{t}}, true
 	case gotype.RawType:
-		return &RawNode{t}, true
+		return &RawNode{typed{t}}, true
 	case gotype.BigIntType:
-		return &bigNode{t}, true
+		return &bigNode{typed{t}}, true
 	case gotype.StdURLType:
 		// encoding/json writes url.URL as a struct of eleven fields and cannot
 		// read a string into it.
 		c.Fault("", "type url.URL has no text form in JSON", `Use framework.URL, or string with validate:"url"`)
 		return nil, true
 	case gotype.EmptyInterface:
-		return &AnyNode{t}, true
+		return &AnyNode{typed{t}}, true
 	}
 	return nil, false
 }
@@ -211,25 +217,25 @@ func (c *compiler) known(t reflect.Type) (Node, bool) {
 func (c *compiler) shape(t reflect.Type) Node {
 	switch t.Kind() {
 	case reflect.Bool:
-		return &boolNode{t}
+		return &boolNode{typed{t}}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return &intNode{t}
+		return &intNode{typed{t}}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return &uintNode{t}
+		return &uintNode{typed{t}}
 	case reflect.Float32, reflect.Float64:
-		return &floatNode{t}
+		return &floatNode{typed{t}}
 	case reflect.String:
 		return &StringNode{t}
 	case reflect.Struct:
 		return c.structOf(t)
 	case reflect.Slice:
 		if isBytes(t) {
-			return &bytesNode{t}
+			return &bytesNode{typed{t}}
 		}
-		n := &SliceNode{t: t, empty: reflect.MakeSlice(t, 0, 0)}
+		n := &ListNode{typed: typed{t}, empty: reflect.MakeSlice(t, 0, 0)}
 		return c.container(t, n, "[]", t.Elem(), &n.Elem)
 	case reflect.Array:
-		n := &ArrayNode{t: t}
+		n := &ListNode{typed: typed{t}}
 		return c.container(t, n, "[]", t.Elem(), &n.Elem)
 	case reflect.Map:
 		return c.mapOf(t)
@@ -262,7 +268,7 @@ func (c *compiler) iface(t reflect.Type) Node {
 		return c.union(t, u)
 	}
 	if c.mode == Output || t.NumMethod() == 0 {
-		return &AnyNode{t}
+		return &AnyNode{typed{t}}
 	}
 	fix := "List its implementations with framework.OneOf, or use a concrete type, any or json.RawMessage"
 	if first, _, _ := strings.Cut(t.PkgPath(), "/"); !strings.Contains(first, ".") && first != "main" { // error, context.Context, io.Reader
@@ -284,7 +290,7 @@ func isBytes(t reflect.Type) bool {
 }
 
 func (c *compiler) mapOf(t reflect.Type) Node {
-	n := &MapNode{t: t, list: reflect.SliceOf(t.Elem())}
+	n := &MapNode{typed: typed{t}, list: reflect.SliceOf(t.Elem())}
 	n.Key = c.keyOf(t.Key())
 	if n.Key == nil {
 		return nil
@@ -327,7 +333,7 @@ func (c *compiler) custom(t reflect.Type) Node {
 	if t.Kind() == reflect.Interface {
 		return nil
 	}
-	n := &MethodNode{t: t, mode: c.mode, big: holdsBig(t, 4), read: c.codecOf(p, gotype.JSONReader, gotype.TextReader), write: c.codecOf(p, gotype.JSONWriter, gotype.TextWriter)}
+	n := &MethodNode{typed: typed{t}, mode: c.mode, big: holdsBig(t, 4), read: c.codecOf(p, gotype.JSONReader, gotype.TextReader), write: c.codecOf(p, gotype.JSONWriter, gotype.TextWriter)}
 	if n.read == byShape && n.write == byShape {
 		return nil
 	}
@@ -336,7 +342,7 @@ func (c *compiler) custom(t reflect.Type) Node {
 		n.Base = c.shape(t)
 		if n.Base == nil {
 			c.remove(t, n)
-			n.Base = &AnyNode{t} // the fault is filed; do not try the shape twice
+			n.Base = &AnyNode{typed{t}} // the fault is filed; do not try the shape twice
 		}
 		return n
 	}

@@ -349,17 +349,14 @@ func (d *decoder) expect(want jsontext.Kind, n Node, raw []byte, c *rules.Constr
 
 // ptrNode is a pointer: null is nil.
 type ptrNode struct {
-	t     reflect.Type
-	elem  Node
-	never bool // null is not allowed here; the value may only be absent
-}
+	typed
 
-// GoType returns the type of the values.
-func (n *ptrNode) GoType() reflect.Type { return n.t }
+	elem Node
+}
 
 func (n *ptrNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	if jsontext.KindOf(raw) == jsontext.KindNull && (len(d.path) > 0 || d.plan.mode == Output) {
-		if n.never || c.MustExist() {
+		if d.plan.mode.flat() || c.MustExist() { // the value may only be absent
 			d.refuse(report.RuleType, n.elem, raw, c)
 		}
 		return

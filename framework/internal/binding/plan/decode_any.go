@@ -11,10 +11,7 @@ import (
 
 // AnyNode is an interface. A number is a float64 unless that would change its
 // value: then it is a json.Number.
-type AnyNode struct{ t reflect.Type }
-
-// GoType returns the type of the values.
-func (n *AnyNode) GoType() reflect.Type { return n.t }
+type AnyNode struct{ typed }
 
 func (n *AnyNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	if n.t.NumMethod() > 0 {
@@ -56,10 +53,7 @@ func (d *decoder) unique(raw []byte, n Node) bool {
 }
 
 // RawNode is json.RawMessage: any value, kept as it came.
-type RawNode struct{ t reflect.Type }
-
-// GoType returns the type of the values.
-func (n *RawNode) GoType() reflect.Type { return n.t }
+type RawNode struct{ typed }
 
 func (n *RawNode) decode(d *decoder, raw []byte, v reflect.Value, _ *rules.Constraints) {
 	if d.unique(raw, n) {
@@ -74,10 +68,7 @@ func (n *RawNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 func (n *RawNode) schema(*schemer, *rules.Constraints) schema.Keywords { return nil }
 
 // numberNode is json.Number: any number, kept as it was written.
-type numberNode struct{ t reflect.Type }
-
-// GoType returns the type of the values.
-func (n *numberNode) GoType() reflect.Type { return n.t }
+type numberNode struct{ typed }
 
 func (n *numberNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)

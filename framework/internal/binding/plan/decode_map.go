@@ -15,16 +15,14 @@ import (
 
 // MapNode is an object with any members, whose names are the keys of a map.
 type MapNode struct {
-	t    reflect.Type
+	typed
+
 	Key  *KeyCodec
 	Elem Node
 
 	list  reflect.Type // of the elements
 	rooms *sync.Pool   // of *mapRoom; nil: what is in them may be kept by the types' own methods
 }
-
-// GoType returns the type of the values.
-func (n *MapNode) GoType() reflect.Type { return n.t }
 
 func (n *MapNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindObject, n, raw, c)

@@ -26,7 +26,8 @@ const (
 
 // MethodNode is a type that marshals itself in at least one direction.
 type MethodNode struct {
-	t           reflect.Type
+	typed
+
 	mode        Mode
 	read, write codec
 	big         bool // it holds numbers of package math/big
@@ -43,9 +44,6 @@ func (n *MethodNode) shown() codec {
 
 // ByKind reports whether values are read and described like those of the type's kind, without its methods.
 func (n *MethodNode) ByKind() bool { return n.shown() == byShape }
-
-// GoType returns the type of the values.
-func (n *MethodNode) GoType() reflect.Type { return n.t }
 
 func (n *MethodNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	var err error

@@ -19,10 +19,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-type boolNode struct{ t reflect.Type }
-
-// GoType returns the type of the values.
-func (n *boolNode) GoType() reflect.Type { return n.t }
+type boolNode struct{ typed }
 
 func (n *boolNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	inner, fits := d.expect(jsontext.KindBool, n, raw, c)
@@ -40,10 +37,7 @@ func (n *boolNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 	return schema.Typed("boolean")
 }
 
-type intNode struct{ t reflect.Type }
-
-// GoType returns the type of the values.
-func (n *intNode) GoType() reflect.Type { return n.t }
+type intNode struct{ typed }
 
 func (n *intNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
@@ -76,10 +70,7 @@ func (n *intNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 	return k
 }
 
-type uintNode struct{ t reflect.Type }
-
-// GoType returns the type of the values.
-func (n *uintNode) GoType() reflect.Type { return n.t }
+type uintNode struct{ typed }
 
 func (n *uintNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
@@ -141,10 +132,7 @@ func uint64Of(raw []byte) (uint64, bool) {
 	return i.Uint64(), true
 }
 
-type bigNode struct{ t reflect.Type }
-
-// GoType returns the type of the values.
-func (n *bigNode) GoType() reflect.Type { return n.t }
+type bigNode struct{ typed }
 
 func (n *bigNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
@@ -167,10 +155,7 @@ func (n *bigNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 	return schema.Typed("integer")
 }
 
-type floatNode struct{ t reflect.Type }
-
-// GoType returns the type of the values.
-func (n *floatNode) GoType() reflect.Type { return n.t }
+type floatNode struct{ typed }
 
 func (n *floatNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
@@ -229,10 +214,7 @@ func (n *StringNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 }
 
 // bytesNode is []byte: base64, standard alphabet, padded.
-type bytesNode struct{ t reflect.Type }
-
-// GoType returns the type of the values.
-func (n *bytesNode) GoType() reflect.Type { return n.t }
+type bytesNode struct{ typed }
 
 func (n *bytesNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	if jsontext.KindOf(raw) != jsontext.KindString {
@@ -283,10 +265,7 @@ func (n *bytesNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 	return k
 }
 
-type timeNode struct{ t reflect.Type }
-
-// GoType returns the type of the values.
-func (n *timeNode) GoType() reflect.Type { return n.t }
+type timeNode struct{ typed }
 
 func (n *timeNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	text, ok := jsontext.String(raw)
@@ -325,10 +304,7 @@ func (n *timeNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 
 // durationNode is a time.Duration as text: nanoseconds are not what a model
 // guesses.
-type durationNode struct{ t reflect.Type }
-
-// GoType returns the type of the values.
-func (n *durationNode) GoType() reflect.Type { return n.t }
+type durationNode struct{ typed }
 
 func (n *durationNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	text, ok := jsontext.String(raw)

@@ -17,7 +17,8 @@ import (
 
 // StructNode is a struct with its members as encoding/json sees them.
 type StructNode struct {
-	t      reflect.Type
+	typed
+
 	Fields []*Member
 	ByName map[string]int
 	faulty bool // a member has a fault; of a plan none has
@@ -48,9 +49,6 @@ type Member struct {
 	slashes            bool // of a URI variable: its value may have slashes
 	safeInt            bool // a header carries integers within ±(2^53-1) only
 }
-
-// GoType returns the type of the values.
-func (n *StructNode) GoType() reflect.Type { return n.t }
 
 func (n *StructNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindObject, n, raw, c)

@@ -23,8 +23,10 @@ func (p *Plan) wanted(n Node, c *rules.Constraints) string {
 		if inner.t.NumMethod() > 0 { // of a result: arguments are refused at Build
 			return "null: what stands behind " + inner.t.String() + " is known only to handles of an app with framework.OneOf"
 		}
-	case *ArrayNode:
-		return fmt.Sprintf("a list of exactly %d items", inner.t.Len())
+	case *ListNode:
+		if inner.fixed() {
+			return fmt.Sprintf("a list of exactly %d items", inner.t.Len())
+		}
 	}
 	k := p.Words(n, c)
 	if k.Has("enum") { // the values say what the type is called

@@ -74,10 +74,8 @@ func (d *decoder) blameInside(b blamed, raw []byte, v reflect.Value, below int) 
 		raw = inner
 	}
 	switch n := b.n.(type) {
-	case *SliceNode:
-		d.blameItems(b, n.Elem, raw, v, below)
-	case *ArrayNode:
-		if below < 0 {
+	case *ListNode:
+		if below < 0 || !n.fixed() {
 			d.blameItems(b, n.Elem, raw, v, below)
 		}
 	case *MapNode:

@@ -29,7 +29,7 @@ type candidate struct {
 
 // structOf compiles a struct by encoding/json's rules of visibility.
 func (c *compiler) structOf(t reflect.Type) Node {
-	n := &StructNode{t: t, ByName: map[string]int{}}
+	n := &StructNode{typed: typed{t}, ByName: map[string]int{}}
 	c.put(t, n)
 	c.structs = append(c.structs, n)
 	before := len(c.List)
@@ -326,7 +326,7 @@ func quoted(n Node) Node {
 		return quotedScalar(n)
 	}
 	if elem := quotedScalar(p.elem); elem != p.elem {
-		return &ptrNode{t: p.t, elem: elem, never: p.never}
+		return &ptrNode{typed: typed{p.t}, elem: elem}
 	}
 	return n
 }

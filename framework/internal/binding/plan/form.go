@@ -61,7 +61,7 @@ func hasTextForm(n Node) bool {
 
 func hasFormField(n Node) bool {
 	switch n := Bare(n).(type) {
-	case *SliceNode: // the program must say which values the list may have
+	case *ListNode: // the program must say which values the list may have
 		e, enum := n.Elem.(*enumNode)
 		return enum && jsontext.KindOf(e.texts[0]) == jsontext.KindString || KindOf(n.Elem) == rules.TextKind
 	case *bytesNode, *numberNode:

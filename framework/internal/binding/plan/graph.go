@@ -26,9 +26,7 @@ func Children(n Node) []Node {
 	switch n := n.(type) {
 	case *ptrNode:
 		return []Node{n.elem}
-	case *SliceNode:
-		return []Node{n.Elem}
-	case *ArrayNode:
+	case *ListNode:
 		return []Node{n.Elem}
 	case *MapNode:
 		return []Node{n.Elem}

@@ -119,9 +119,9 @@ func (k *KeyCodec) schema(mode Mode) schema.Keywords {
 func (k *KeyCodec) node() Node {
 	switch kind := k.T.Kind(); {
 	case gotype.IsInt(kind):
-		return &intNode{k.T}
+		return &intNode{typed{k.T}}
 	case gotype.IsUint(kind):
-		return &uintNode{k.T}
+		return &uintNode{typed{k.T}}
 	}
 	return &StringNode{k.T}
 }

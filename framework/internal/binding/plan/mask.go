@@ -79,11 +79,7 @@ func (a *masking) value(dst []byte, n Node, raw []byte) []byte {
 		if kind == jsontext.KindObject {
 			return a.object(dst, raw, func(jsontext.Key) (Node, bool) { return n.Elem, true })
 		}
-	case *SliceNode:
-		if kind == jsontext.KindArray {
-			return a.array(dst, raw, n.Elem)
-		}
-	case *ArrayNode:
+	case *ListNode:
 		if kind == jsontext.KindArray {
 			return a.array(dst, raw, n.Elem)
 		}

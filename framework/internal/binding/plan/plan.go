@@ -34,6 +34,9 @@ const (
 	Form
 )
 
+// flat reports whether there is one level of members, which may be left out but not be null.
+func (m Mode) flat() bool { return m == Strings || m == Form }
+
 // Options of one plan.
 type Options struct {
 	AllowUnknown bool          // unknown members are ignored instead of refused

@@ -93,7 +93,7 @@ func lay(c *rules.Constraints, k *schema.Keywords, n Node) {
 // hasElements reports whether rules may also apply to values inside n.
 func hasElements(n Node) bool {
 	switch n.(type) {
-	case *SliceNode, *ArrayNode, *MapNode:
+	case *ListNode, *MapNode:
 		return true
 	}
 	return false

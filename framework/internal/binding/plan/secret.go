@@ -78,9 +78,7 @@ func (s secrets) in(n Node, raw []byte) bool {
 	switch n := Bare(n).(type) {
 	case *StructNode:
 		return s.inStruct(n, raw)
-	case *SliceNode:
-		return s.inItems(n.Elem, raw)
-	case *ArrayNode:
+	case *ListNode:
 		return s.inItems(n.Elem, raw)
 	case *MapNode:
 		for _, value := range jsontext.Members(raw) {
@@ -168,8 +166,8 @@ func hide(n Node, names []string, secret bool) {
 		}
 		hide(n.Elem, names[1:], secret)
 		return
-	case *SliceNode, *ArrayNode:
-		hide(Children(n)[0], names[1:], secret)
+	case *ListNode:
+		hide(n.Elem, names[1:], secret)
 		return
 	case *StructNode:
 		for _, f := range n.Fields {

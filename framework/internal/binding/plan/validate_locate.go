@@ -73,9 +73,7 @@ func (l *locator) walk(n Node, c *rules.Constraints, v reflect.Value, rest strin
 	switch n := n.(type) {
 	case *StructNode:
 		return l.member(n, v, rest)
-	case *SliceNode:
-		return l.item(n.Elem, c, v, rest)
-	case *ArrayNode:
+	case *ListNode:
 		return l.item(n.Elem, c, v, rest)
 	case *MapNode:
 		return l.entry(n, c, v, rest)

@@ -45,7 +45,7 @@ func KindOf(n Node) rules.Kind {
 		return rules.FloatKind
 	case *boolNode:
 		return rules.BoolKind
-	case *SliceNode, *ArrayNode:
+	case *ListNode:
 		return rules.ListKind
 	case *MapNode:
 		return rules.MapKind
@@ -60,9 +60,7 @@ func KindOf(n Node) rules.Kind {
 // ElementOf is the element of a list or map, nil for other nodes. It looks through what valueOf looks through.
 func ElementOf(n Node) Node {
 	switch n := seenThrough(n).(type) {
-	case *SliceNode:
-		return n.Elem
-	case *ArrayNode:
+	case *ListNode:
 		return n.Elem
 	case *MapNode:
 		return n.Elem

@@ -382,7 +382,7 @@ func indexed(object []byte) (items [][]byte) {
 func (a *attempt) filled(f plan.Finding, value []byte) (more []byte, added []string) {
 	k := a.plan.Words(f.Node, f.Rules)
 	switch n := plan.Bare(f.Node).(type) {
-	case *plan.SliceNode, *plan.ArrayNode:
+	case *plan.ListNode:
 		least := min(least(k, "minItems"), 64)
 		items := slices.Collect(jsontext.Elements(value))
 		if jsontext.KindOf(value) != jsontext.KindArray || len(items) >= least {
@@ -390,7 +390,7 @@ func (a *attempt) filled(f plan.Finding, value []byte) (more []byte, added []str
 		}
 		for len(items) < least {
 			added = append(added, jsontext.PointerIndex(f.Path, len(items)))
-			items = append(items, a.plan.example(plan.Children(n)[0], f.Rules.Element(), 1))
+			items = append(items, a.plan.example(n.Elem, f.Rules.Element(), 1))
 		}
 		return jsonedit.List(items), added
 	case *plan.MapNode:

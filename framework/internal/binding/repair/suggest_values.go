@@ -23,9 +23,7 @@ func (p guesser) example(n plan.Node, c *rules.Constraints, depth int) []byte {
 	switch inner := n.(type) {
 	case *plan.StructNode:
 		return p.exampleObject(inner, depth)
-	case *plan.SliceNode:
-		return p.exampleList(inner.Elem, c, p.Words(n, c), depth)
-	case *plan.ArrayNode:
+	case *plan.ListNode:
 		return p.exampleList(inner.Elem, c, p.Words(n, c), depth)
 	case *plan.MapNode:
 		return p.exampleMap(inner, c, depth)
