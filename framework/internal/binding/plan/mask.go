@@ -17,20 +17,19 @@ func MaskOf(p *Plan) *Mask {
 		return nil
 	}
 	m := &Mask{root: p.root, holds: make(map[Node]bool)}
-	m.learn(p.root, make(map[Node]bool))
+	m.learn(p.root)
 	return m
 }
 
 // learn looks once at each node, so that masking a value needs no search.
-func (m *Mask) learn(n Node, seen map[Node]bool) {
+func (m *Mask) learn(n Node) {
 	n = held(n)
-	if seen[n] {
+	if _, seen := m.holds[n]; seen {
 		return
 	}
-	seen[n] = true
 	m.holds[n] = hasSecret(n)
 	for _, child := range Children(n) {
-		m.learn(child, seen)
+		m.learn(child)
 	}
 }
 
@@ -65,7 +64,7 @@ func (a *masking) hide(dst, raw []byte) []byte {
 }
 
 func (a *masking) value(dst []byte, n Node, raw []byte) []byte {
-	n = Bare(n)
+	n = seenThrough(n)
 	kind := jsontext.KindOf(raw)
 	if !a.m.holds[n] || kind == jsontext.KindNull {
 		return jsontext.Compact(dst, raw)
@@ -83,8 +82,6 @@ func (a *masking) value(dst []byte, n Node, raw []byte) []byte {
 		if kind == jsontext.KindArray {
 			return a.array(dst, raw, n.Elem)
 		}
-	case *MethodNode:
-		return a.value(dst, n.Base, raw)
 	}
 	return a.hide(dst, raw) // a union: possibly the wrong variant was named, so nothing may be shown
 }
@@ -101,12 +98,11 @@ func (n *StructNode) shows(key jsontext.Key) (Node, bool) {
 
 func (a *masking) object(dst, raw []byte, member func(jsontext.Key) (Node, bool)) []byte {
 	dst = append(dst, '{')
-	more := false
+	begin := len(dst)
 	for key, value := range jsontext.Members(raw) {
-		if more {
+		if len(dst) > begin {
 			dst = append(dst, ',')
 		}
-		more = true
 		dst = append(append(dst, key.Raw()...), ':')
 		if n, shown := member(key); shown {
 			dst = a.value(dst, n, value)
@@ -119,12 +115,11 @@ func (a *masking) object(dst, raw []byte, member func(jsontext.Key) (Node, bool)
 
 func (a *masking) array(dst, raw []byte, elem Node) []byte {
 	dst = append(dst, '[')
-	more := false
+	begin := len(dst)
 	for value := range jsontext.Elements(raw) {
-		if more {
+		if len(dst) > begin {
 			dst = append(dst, ',')
 		}
-		more = true
 		dst = a.value(dst, elem, value)
 	}
 	return append(dst, ']')

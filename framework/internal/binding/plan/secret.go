@@ -10,19 +10,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// secrets looks for secrets in what a caller sent.
-type secrets struct {
-	somewhere bool // the type has one: then it may also be where the schema says nothing of what is there
-	loose     bool // members that do not exist are ignored, and stay in the text
-}
-
 // ShowsSecret reports whether the caller sent a secret: it must not be written
 // back into texts that are logged.
 func (p *Plan) ShowsSecret(raw []byte) bool { return p.HoldsSecret(p.root, raw) }
 
 // HoldsSecret reports whether raw, a value for n, has a secret member, or something that may be one.
 func (p *Plan) HoldsSecret(n Node, raw []byte) bool {
-	return secrets{somewhere: p.Secretive, loose: p.opts.AllowUnknown}.in(n, raw) || p.namesSecret(raw)
+	return p.Secretive && (p.namesSecret(raw) || p.undescribed(n, raw))
 }
 
 // hasSecret reports whether a value of n can have a secret member.
@@ -73,53 +67,42 @@ func (p *Plan) isSecretName(name string) bool {
 	return slices.Contains(p.secretNames, spelling.Flatten(name))
 }
 
-// in reports whether raw, a value for n, has a secret member, or something that may be one.
-func (s secrets) in(n Node, raw []byte) bool {
-	switch n := Bare(n).(type) {
+// undescribed reports whether raw, a value for n, has something of which the schema says nothing. In a type with
+// secrets that may be one of them.
+func (p *Plan) undescribed(n Node, raw []byte) bool {
+	switch n := seenThrough(n).(type) {
+	case *AnyNode, *RawNode:
+		return true
 	case *StructNode:
-		return s.inStruct(n, raw)
+		return p.undescribedMember(n, raw)
 	case *ListNode:
-		return s.inItems(n.Elem, raw)
+		for item := range jsontext.Elements(raw) {
+			if p.undescribed(n.Elem, item) {
+				return true
+			}
+		}
 	case *MapNode:
 		for _, value := range jsontext.Members(raw) {
-			if s.in(n.Elem, value) {
+			if p.undescribed(n.Elem, value) {
 				return true
 			}
 		}
-	case *MethodNode:
-		return n.shown() == byShape && s.in(n.Base, raw)
 	case *UnionNode:
 		// Possibly the wrong variant was named: all of them count.
-		for _, v := range n.Variants {
-			if s.inStruct(v.Elem, raw) {
-				return true
-			}
-		}
-	case *AnyNode, *RawNode:
-		return s.somewhere
+		return slices.ContainsFunc(n.Variants, func(v *variantNode) bool { return p.undescribedMember(v.Elem, raw) })
 	}
 	return false
 }
 
-func (s secrets) inItems(elem Node, raw []byte) bool {
-	for item := range jsontext.Elements(raw) {
-		if s.in(elem, item) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s secrets) inStruct(n *StructNode, raw []byte) bool {
+// undescribedMember is undescribed for the members of an object. One that does not exist stays in the text if it is
+// ignored.
+func (p *Plan) undescribedMember(n *StructNode, raw []byte) bool {
 	if inner, ok := jsonedit.Unquoted(raw, jsontext.KindObject); ok {
 		raw = inner
 	}
 	for key, value := range jsontext.Members(raw) {
 		i, known := n.ByName[key.String()]
-		if !known && s.somewhere && s.loose {
-			return true
-		}
-		if known && (n.Fields[i].Secret || s.in(n.Fields[i].Node, value)) {
+		if !known && p.opts.AllowUnknown || known && p.undescribed(n.Fields[i].Node, value) {
 			return true
 		}
 	}
@@ -158,8 +141,8 @@ func hide(n Node, names []string, secret bool) {
 	if len(names) == 0 {
 		return
 	}
-	n = held(n)
-	switch n := n.(type) {
+	name := jsonedit.Unescaped(names[0])
+	switch n := held(n).(type) {
 	case *MapNode:
 		if secret {
 			names[0] = hidden
@@ -170,14 +153,19 @@ func hide(n Node, names []string, secret bool) {
 		hide(n.Elem, names[1:], secret)
 		return
 	case *StructNode:
-		for _, f := range n.Fields {
-			if jsontext.Pointer("", f.Name) == "/"+names[0] {
-				hide(f.Node, names[1:], secret || f.Secret)
-				return
-			}
+		if i, ok := n.ByName[name]; ok {
+			hide(n.Fields[i].Node, names[1:], secret || n.Fields[i].Secret)
+			return
 		}
 	case *UnionNode:
-		if hideIn(n, names, secret) {
+		found := false
+		for _, v := range n.Variants {
+			if _, ok := v.Elem.ByName[name]; ok {
+				hide(v.Elem, names, secret)
+				found = true
+			}
+		}
+		if found {
 			return
 		}
 	default:
@@ -191,17 +179,4 @@ func hide(n Node, names []string, secret bool) {
 			names[i] = hidden
 		}
 	}
-}
-
-// hideIn is hide for each variant that has the member; false: none has it.
-func hideIn(n *UnionNode, names []string, secret bool) (found bool) {
-	name := names[0]
-	for _, v := range n.Variants {
-		s, ok := held(v).(*StructNode)
-		if ok && slices.ContainsFunc(s.Fields, func(f *Member) bool { return jsontext.Pointer("", f.Name) == "/"+name }) {
-			hide(s, names, secret)
-			found = true
-		}
-	}
-	return found
 }
