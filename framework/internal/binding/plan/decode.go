@@ -96,8 +96,6 @@ func forgotten(path []step) []step {
 	return path[:0]
 }
 
-func (d *decoder) text(raw []byte) (string, bool) { return d.texts.of(raw) }
-
 // step is one part of a path: a member's name, or an index.
 type step struct {
 	name   string
@@ -235,35 +233,21 @@ func asRead(raw []byte, paths []string) []byte {
 		}
 		return inside
 	}
-	out := make([]byte, 0, len(raw))
 	if jsontext.KindOf(raw) == jsontext.KindArray {
-		out = append(out, '[')
-		n := 0
+		var items [][]byte
 		for item := range jsontext.Elements(raw) {
-			inside := below(func(part string) bool { i, ok := jsonedit.Index(part); return ok && i == n })
-			out = append(append(out, asRead(item, inside)...), ',')
-			n++
+			inside := below(func(part string) bool { i, ok := jsonedit.Index(part); return ok && i == len(items) })
+			items = append(items, asRead(item, inside))
 		}
-		return closed(out, ']')
+		return jsonedit.List(items)
 	}
-	out = append(out, '{')
+	out := []byte{'{'}
 	for key, value := range jsontext.Members(raw) {
-		inside := below(key.Is)
-		if len(inside) > 0 && blank(value) {
-			continue
+		if inside := below(key.Is); len(inside) == 0 || !blank(value) {
+			out = jsonedit.AppendMember(out, key.String(), asRead(value, inside))
 		}
-		out = append(append(out, key.Raw()...), ':')
-		out = append(append(out, asRead(value, inside)...), ',')
 	}
-	return closed(out, '}')
-}
-
-// closed ends an object or an array with an end instead of the last comma.
-func closed(out []byte, end byte) []byte {
-	if len(out) > 1 {
-		out = out[:len(out)-1]
-	}
-	return append(out, end)
+	return append(out, '}')
 }
 
 // refuse records that raw is not what n wants.

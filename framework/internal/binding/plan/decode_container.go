@@ -57,7 +57,7 @@ func (n *ListNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Cons
 }
 
 func (n *ListNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
-	return e.array(dst, n.Elem, v)
+	return e.list(dst, v.Len(), func(dst []byte, i int) []byte { return n.Elem.encode(e, dst, v.Index(i)) })
 }
 
 func (n *ListNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {

@@ -42,7 +42,7 @@ func (n *MapNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Const
 		if d.full() {
 			return
 		}
-		name, _ := d.text(key.Raw())
+		name, _ := d.texts.of(key.Raw())
 		d.enter(name)
 		err := d.unpanicked(n.Key.Read(name, k))
 		switch {

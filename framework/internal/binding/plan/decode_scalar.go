@@ -171,11 +171,7 @@ func (n *floatNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Con
 }
 
 func (n *floatNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
-	f := v.Float()
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return e.fail(dst, "%v cannot be represented as a JSON number", f)
-	}
-	return jsonedit.AppendFloat(dst, f, n.t.Bits())
+	return e.float(dst, v.Float(), n.t.Bits())
 }
 
 func (n *floatNode) schema(*schemer, *rules.Constraints) schema.Keywords {
@@ -197,7 +193,7 @@ type StringNode struct{ T reflect.Type }
 func (n *StringNode) GoType() reflect.Type { return n.T }
 
 func (n *StringNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
-	s, ok := d.text(raw)
+	s, ok := d.texts.of(raw)
 	if !ok || c.TooLong(len(s)) {
 		d.refuse(report.RuleType, n, raw, c)
 		return

@@ -241,9 +241,9 @@ func (f *Member) blank(d *decoder, raw []byte) bool {
 func (f *Member) findBlanks(p *Plan) {
 	f.noNull = sync.OnceValue(func() bool {
 		null := []byte("null")
-		return !p.decodes(f.Node, null) || f.extra != nil && !f.extra.Accepts(null)
+		return !p.Fits(f.Node, nil, null) || f.extra != nil && !f.extra.Accepts(null)
 	})
-	f.noEmpty = sync.OnceValue(func() bool { return !p.decodes(f.Node, []byte(`""`)) || f.closed(p) })
+	f.noEmpty = sync.OnceValue(func() bool { return !p.Fits(f.Node, nil, []byte(`""`)) || f.closed(p) })
 }
 
 // closed reports whether the member is a text that "" can never be: one of a list, or of a format.

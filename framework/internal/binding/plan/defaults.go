@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-playground/validator/v10"
+
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -75,21 +77,13 @@ func (p *Plan) readDefault(f *Member, text string) ([]byte, bool) {
 		tries = append(tries, jsonedit.List(items), jsonedit.List(texts))
 	}
 	tries = slices.DeleteFunc(tries, func(raw []byte) bool {
-		return jsontext.Check(raw, jsontext.DefaultLimits()) != nil || !p.decodes(f.Node, raw)
+		return jsontext.Check(raw, jsontext.DefaultLimits()) != nil || !p.Fits(f.Node, nil, raw)
 	})
 	if len(tries) == 0 {
 		return nil, false
 	}
 	// Of several the one that the jsonschema tag admits, such as a text of digits.
 	return tries[max(0, slices.IndexFunc(tries, func(raw []byte) bool { return f.extra == nil || f.extra.Accepts(raw) }))], true
-}
-
-// decodes reports whether raw is readable as n.
-func (p *Plan) decodes(n Node, raw []byte) bool {
-	d := p.probe()
-	d.enter("value")
-	d.read(n, raw, reflect.New(n.GoType()).Elem(), nil)
-	return len(d.found) == 0
 }
 
 // defaultHolds judges a default by the field's own rules, those that look at
@@ -127,13 +121,12 @@ func (p *Plan) innerHolds(n Node, raw []byte) bool {
 }
 
 // Holds asks validator about one value; a rule that panics does not hold.
-func (p *Plan) Holds(v reflect.Value, tag string) (ok bool) {
-	defer func() {
-		if recover() != nil {
-			ok = false
-		}
-	}()
-	return tag == "" || p.rules == nil || p.rules().Var(v.Interface(), tag) == nil
+func (p *Plan) Holds(v reflect.Value, tag string) bool {
+	if tag == "" || p.rules == nil {
+		return true
+	}
+	failed, err := p.ask(p.rules, func(judge *validator.Validate) error { return judge.Var(v.Interface(), tag) })
+	return len(failed) == 0 && err == nil
 }
 
 // Fits reports whether raw is readable as n and passes the rules that look at

@@ -94,23 +94,31 @@ func (e *encoder) fault() error {
 	return fmt.Errorf("%s: %w", path, e.err)
 }
 
-// array encodes a slice or array; nil is empty.
-func (e *encoder) array(dst []byte, elem Node, v reflect.Value) []byte {
+// list encodes so many items; item appends one of them.
+func (e *encoder) list(dst []byte, size int, item func(dst []byte, i int) []byte) []byte {
 	if !e.deeper() {
 		return dst
 	}
 	dst = append(dst, '[')
-	for i := range v.Len() {
+	for i := range size {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = elem.encode(e, dst, v.Index(i))
+		dst = item(dst, i)
 		if e.failedAt(i) {
 			return dst
 		}
 	}
 	e.depth--
 	return append(dst, ']')
+}
+
+// float encodes a number that has so many bits.
+func (e *encoder) float(dst []byte, f float64, bits int) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return e.fail(dst, "%v cannot be represented as a JSON number", f)
+	}
+	return jsonedit.AppendFloat(dst, f, bits)
 }
 
 // raw encodes JSON that a type's own method or the program has written.
@@ -137,34 +145,13 @@ func (e *encoder) dynamic(dst []byte, x any) []byte {
 	case int:
 		return strconv.AppendInt(dst, int64(x), 10)
 	case float64:
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return e.fail(dst, "%v cannot be represented as a JSON number", x)
-		}
-		return jsonedit.AppendFloat(dst, x, 64)
+		return e.float(dst, x, 64)
 	case []any:
-		return e.dynamicList(dst, x)
+		return e.list(dst, len(x), func(dst []byte, i int) []byte { return e.dynamic(dst, x[i]) })
 	case map[string]any:
 		return e.dynamicMap(dst, x)
 	}
 	return e.foreign(dst, x)
-}
-
-func (e *encoder) dynamicList(dst []byte, items []any) []byte {
-	if !e.deeper() {
-		return dst
-	}
-	dst = append(dst, '[')
-	for i, item := range items {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = e.dynamic(dst, item)
-		if e.failedAt(i) {
-			return dst
-		}
-	}
-	e.depth--
-	return append(dst, ']')
 }
 
 func (e *encoder) dynamicMap(dst []byte, m map[string]any) []byte {
@@ -197,9 +184,5 @@ func (e *encoder) foreign(dst []byte, x any) []byte {
 	if err := enc.Encode(x); err != nil {
 		return e.wrap(dst, err)
 	}
-	text := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
-	if err := jsontext.Check(text, jsontext.Limits{Depth: maxDepth}); err != nil { // of what RawMessages in it hold, encoding/json checks the syntax only
-		return e.wrap(dst, err)
-	}
-	return append(dst, text...)
+	return e.raw(dst, buf.Bytes()) // of what RawMessages in it hold, encoding/json checks the syntax only
 }

@@ -120,10 +120,8 @@ func (n *enumNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Cons
 	n.Node.decode(d, raw, v, c)
 	if len(d.found) > before {
 		// The inner node has said what it wants; say which values there are.
-		if last := len(d.found) - 1; last >= 0 {
-			d.found[last].Want = d.plan.wanted(n, c)
-			d.found[last].Node = n
-		}
+		last := &d.found[len(d.found)-1]
+		last.Want, last.Node = d.plan.wanted(n, c), n
 		return
 	}
 	if !n.contains(v) {
@@ -145,23 +143,11 @@ func quoteTexts(texts [][]byte) [][]byte {
 }
 
 func (n *enumNode) contains(v reflect.Value) bool {
-	for _, x := range n.values {
-		if sameValue(x, v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.values, func(x reflect.Value) bool { return sameValue(x, v) })
 }
 
 func sameValue(a, b reflect.Value) bool {
-	switch {
-	case a.Kind() == reflect.String:
-		return a.String() == b.String()
-	case a.CanInt():
-		return a.Int() == b.Int()
-	case a.CanUint():
-		return a.Uint() == b.Uint()
-	case a.Comparable() && b.Comparable():
+	if a.Comparable() && b.Comparable() {
 		return a.Equal(b)
 	}
 	return reflect.DeepEqual(a.Interface(), b.Interface())

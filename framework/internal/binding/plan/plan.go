@@ -227,10 +227,7 @@ func (p *Plan) pass(ctx context.Context, d *decoder, raw []byte, into reflect.Va
 	if len(d.found) > 0 {
 		return d.invalid(raw)
 	}
-	if p.check != nil {
-		return p.check.run(ctx, into)
-	}
-	return nil
+	return p.check.run(ctx, into)
 }
 
 // Retry reads raw, a corrected call, and returns what is wrong with it.

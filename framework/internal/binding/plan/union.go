@@ -143,7 +143,7 @@ func (c *compiler) checkTag(v *variantNode) {
 	case KindOf(f.Node) != rules.TextKind:
 		c.Fault("", fmt.Sprintf("field %s has the discriminator's name %q and type %s", f.goName, v.member, f.Node.GoType()),
 			"Make it a string, rename it, or choose another discriminator")
-	case listed && !slices.ContainsFunc(enum.texts, func(text []byte) bool { return string(text) == string(raw) }):
+	case listed && !enum.lists(raw):
 		c.Fault("", fmt.Sprintf("%q is not a value of field %s, which has the discriminator's name", v.name, f.goName),
 			"Add it to Values or name the variant as there")
 	}

@@ -10,51 +10,42 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 )
 
-// userCheck is a type's own Validate method.
-type userCheck interface {
-	run(ctx context.Context, v reflect.Value) error
-}
+// userCheck calls a type's own Validate method.
+type userCheck func(ctx context.Context, v reflect.Value) error
 
 type (
 	checker        interface{ Validate() error }
 	contextChecker interface {
 		Validate(ctx context.Context) error
 	}
-	plainCheck   struct{}
-	contextCheck struct{}
 )
 
 // userCheckOf looks for Validate among the methods of t and of its pointer.
 func userCheckOf(t reflect.Type) userCheck {
 	p := reflect.PointerTo(gotype.Deref(t))
+	receiver := func(v reflect.Value) any { return behind(v).Addr().Interface() }
 	switch {
 	case p.Implements(reflect.TypeFor[checker]()):
-		return plainCheck{}
+		return func(_ context.Context, v reflect.Value) error { return custom(receiver(v).(checker).Validate()) }
 	case p.Implements(reflect.TypeFor[contextChecker]()):
-		return contextCheck{}
+		return func(ctx context.Context, v reflect.Value) error {
+			err := receiver(v).(contextChecker).Validate(ctx)
+			if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+				return err
+			}
+			return custom(err)
+		}
 	}
 	return nil
 }
 
-func receiver(v reflect.Value) any {
-	for v.Kind() == reflect.Pointer {
-		v = v.Elem()
+// run calls the method, which may panic. Nothing is called if the type has none.
+func (c userCheck) run(ctx context.Context, v reflect.Value) (err error) {
+	if c == nil {
+		return nil
 	}
-	return v.Addr().Interface()
-}
-
-func (plainCheck) run(_ context.Context, v reflect.Value) (err error) {
 	defer report.Recovered(&err)
-	return custom(receiver(v).(checker).Validate())
-}
-
-func (contextCheck) run(ctx context.Context, v reflect.Value) (err error) {
-	defer report.Recovered(&err)
-	err = receiver(v).(contextChecker).Validate(ctx)
-	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return err
-	}
-	return custom(err)
+	return c(ctx, v)
 }
 
 // custom turns an error of the program's Validate into issues: its text was written for the
