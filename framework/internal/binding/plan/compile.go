@@ -368,16 +368,16 @@ func (c *compiler) codecOf(p, ofJSON, ofText reflect.Type) codec {
 // has no plain form there either, that is an error of the call that uses it, not of the
 // registration.
 func (c *compiler) quietShape(t reflect.Type) Node {
-	faults, structs, order, defaults, later := len(c.List), len(c.structs), len(c.order), len(c.defaults), len(c.later)
-	nodes := maps.Clone(c.nodes)
+	saved, faults := *c, len(c.List)
+	saved.nodes = maps.Clone(c.nodes)
 	n := c.shape(t)
-	if !report.Failed(c.List[faults:]) {
-		c.List = c.List[:faults]
-		return n
+	failed := report.Failed(c.List[faults:])
+	c.List = c.List[:faults]
+	if failed {
+		*c = saved
+		return nil
 	}
-	c.List, c.structs, c.order, c.defaults = c.List[:faults], c.structs[:structs], c.order[:order], c.defaults[:defaults]
-	c.nodes, c.later = nodes, c.later[:later]
-	return nil
+	return n
 }
 
 // schemer prepares rendering, once the nodes are finished.

@@ -165,6 +165,13 @@ func (d *decoder) file(f Finding) {
 	d.add(f)
 }
 
+// fileAt is file for a member of the value at the current path.
+func (d *decoder) fileAt(name string, f Finding) {
+	d.enter(name)
+	d.file(f)
+	d.leave()
+}
+
 // add records a finding at the current path, unless there are enough of them.
 func (d *decoder) add(f Finding) {
 	if len(d.found) < d.most {

@@ -79,9 +79,7 @@ func (n *StructNode) decodeMembers(d *decoder, raw []byte, v reflect.Value, tag 
 		case i < 0:
 			unknown = d.noteUnknown(unknown, key)
 		case seen[i]:
-			d.enter(n.Fields[i].Name)
-			d.file(Finding{Issue: report.Issue{Rule: report.RuleDuplicate}, Node: n.Fields[i].Node, Field: n.Fields[i]})
-			d.leave()
+			d.fileAt(n.Fields[i].Name, Finding{Issue: report.Issue{Rule: report.RuleDuplicate}, Node: n.Fields[i].Node, Field: n.Fields[i]})
 		default:
 			seen[i] = true
 			next = i + 1
@@ -89,9 +87,7 @@ func (n *StructNode) decodeMembers(d *decoder, raw []byte, v reflect.Value, tag 
 		}
 	}
 	if tags > 1 {
-		d.enter(tag)
-		d.file(Finding{Issue: report.Issue{Rule: report.RuleDuplicate}, Node: n})
-		d.leave()
+		d.fileAt(tag, Finding{Issue: report.Issue{Rule: report.RuleDuplicate}, Node: n})
 	}
 	if len(unknown) > 0 {
 		n.unknown(d, unknown, seen)
@@ -150,13 +146,11 @@ func (n *StructNode) unknown(d *decoder, unknown []string, seen []bool) {
 		}
 	}
 	for i, name := range unknown {
-		d.enter(name)
 		hint := ""
 		if i < MaxGuesses {
-			hint = spelling.Others(name, names, free, len(d.path) == 1)
+			hint = spelling.Others(name, names, free, len(d.path) == 0)
 		}
-		d.file(Finding{Issue: report.Issue{Rule: report.RuleUnknown, Hint: hint}, Node: n})
-		d.leave()
+		d.fileAt(name, Finding{Issue: report.Issue{Rule: report.RuleUnknown, Hint: hint}, Node: n})
 	}
 }
 
@@ -277,12 +271,10 @@ func (f *Member) absent(d *decoder, v reflect.Value) {
 		f.fill(d, v)
 		return
 	}
-	d.enter(f.Name)
-	d.file(Finding{
+	d.fileAt(f.Name, Finding{
 		Issue: report.Issue{Rule: report.RuleRequired, Want: d.plan.wanted(f.Node, f.Rules)},
 		Node:  f.Node, Rules: f.Rules, Field: f, Missing: true,
 	})
-	d.leave()
 }
 
 // fill stores the default of a member that is not given, or the defaults inside of it.
@@ -313,30 +305,23 @@ func (n *StructNode) fillDefaults(d *decoder, v reflect.Value) {
 
 // target is the field's value; embedded pointers on the way are made.
 func (f *Member) target(v reflect.Value) reflect.Value {
-	if len(f.index) == 1 {
-		return v.Field(f.index[0])
-	}
-	for i, x := range f.index {
-		if i > 0 && v.Kind() == reflect.Pointer {
-			if v.IsNil() {
-				v.Set(reflect.New(v.Type().Elem()))
-			}
-			v = v.Elem()
-		}
-		v = v.Field(x)
-	}
+	v, _ = f.in(v, true)
 	return v
 }
 
-// value is the field's value; false if an embedded pointer on the way is nil.
-func (f *Member) value(v reflect.Value) (reflect.Value, bool) {
+// in is the field's value in v. If an embedded pointer on the way is nil, it is made if create is set, and the
+// result is false otherwise.
+func (f *Member) in(v reflect.Value, create bool) (reflect.Value, bool) {
 	if len(f.index) == 1 {
 		return v.Field(f.index[0]), true
 	}
 	for i, x := range f.index {
 		if i > 0 && v.Kind() == reflect.Pointer {
 			if v.IsNil() {
-				return reflect.Value{}, false
+				if !create {
+					return reflect.Value{}, false
+				}
+				v.Set(reflect.New(v.Type().Elem()))
 			}
 			v = v.Elem()
 		}
@@ -366,7 +351,7 @@ func (n *StructNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 func (n *StructNode) encodeMembers(e *encoder, dst []byte, v reflect.Value, tag string) []byte {
 	first := tag == ""
 	for _, f := range n.Fields {
-		value, ok := f.value(v)
+		value, ok := f.in(v, false)
 		if !ok || f.omitEmpty && isEmpty(value) || f.isZero != nil && f.isZero(value) || tag != "" && f.Name == tag {
 			continue
 		}

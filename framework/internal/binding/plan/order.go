@@ -1,9 +1,6 @@
 package plan
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // maxOrdered is the length of text up to which findings are sorted. In longer texts they stay
 // in the order of decoding, and the findings of rules follow.
@@ -14,7 +11,11 @@ const maxOrdered = 64 << 10
 func sortFindings(found []Finding, raw []byte) {
 	var spots map[string]spot
 	if len(raw) <= maxOrdered && len(found) > 1 {
-		spots = seek(raw, pathsOf(found))
+		paths := make([]string, len(found))
+		for i, f := range found {
+			paths[i] = f.Path
+		}
+		spots = seek(raw, paths)
 	}
 	slices.SortStableFunc(found, func(a, b Finding) int {
 		if a.Missing != b.Missing {
@@ -28,20 +29,4 @@ func sortFindings(found []Finding, raw []byte) {
 		}
 		return slices.Compare(spots[a.Path].place, spots[b.Path].place)
 	})
-}
-
-func pathsOf(found []Finding) []string {
-	out := make([]string, len(found))
-	for i, f := range found {
-		out[i] = f.Path
-	}
-	return out
-}
-
-func unknownNames(values map[string]string, known []Field) []string {
-	rest := maps.Clone(values)
-	for _, f := range known {
-		delete(rest, f.Name)
-	}
-	return slices.Sorted(maps.Keys(rest))
 }

@@ -2,7 +2,9 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
@@ -13,16 +15,23 @@ import (
 // ObjectOf writes texts as one JSON object, in the order of the type's members,
 // so that faults have a stable order.
 func (p *Plan) ObjectOf(values map[string]string) ([]byte, error) {
+	root, _ := structOf(p.root) // checkRoot takes nothing else
 	object, known := append(make([]byte, 0, 128), '{'), 0
-	for _, f := range p.fields {
-		if text, ok := values[f.Name]; ok {
-			known++
-			object = p.appendText(object, f.Name, text)
+	for _, f := range root.Fields {
+		text, given := values[f.Name]
+		if !given {
+			continue
+		}
+		known++
+		if text != "" || KindOf(f.Node) == rules.TextKind {
+			object = appendText(object, f.Name, f.Node, text)
 		}
 	}
 	if known < len(values) {
-		for _, name := range unknownNames(values, p.fields) {
-			object = p.appendText(object, name, values[name])
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if _, known := root.ByName[name]; !known {
+				object = appendText(object, name, nil, values[name])
+			}
 		}
 	}
 	object = append(object, '}')
@@ -32,45 +41,20 @@ func (p *Plan) ObjectOf(values map[string]string) ([]byte, error) {
 	return object, nil
 }
 
-// appendText writes a member, unless its text is empty and its type knows none.
-func (p *Plan) appendText(object []byte, name, text string) []byte {
-	n, known := p.memberNode(name)
-	if known && text == "" && KindOf(n) != rules.TextKind {
-		return object
-	}
+// appendText writes a member as the JSON scalar that its type reads, or as a
+// string, which then is refused with the usual words. n is nil for a member that does not exist.
+func appendText(object []byte, name string, n Node, text string) []byte {
 	if len(object) > 1 {
 		object = append(object, ',')
 	}
 	object = append(jsontext.Quote(object, name), ':')
-	return appendScalar(object, n, text)
-}
-
-func (p *Plan) memberNode(name string) (Node, bool) {
-	s, ok := structOf(p.root)
-	if !ok {
-		return nil, false
-	}
-	i, ok := s.ByName[name]
-	if !ok {
-		return nil, false
-	}
-	return s.Fields[i].Node, true
-}
-
-// appendScalar writes a text as the JSON scalar that the type reads, or as a
-// string, which then is refused with the usual words.
-func appendScalar(dst []byte, n Node, text string) []byte {
-	if !wantsToken(n) {
-		return jsontext.Quote(dst, text)
-	}
-	raw := []byte(text)
-	if jsontext.Check(raw, jsontext.DefaultLimits()) == nil {
+	if raw := []byte(text); wantsToken(n) && jsontext.Check(raw, jsontext.DefaultLimits()) == nil {
 		switch jsontext.KindOf(raw) {
 		case jsontext.KindNumber, jsontext.KindBool:
-			return jsontext.Compact(dst, raw)
+			return jsontext.Compact(object, raw)
 		}
 	}
-	return jsontext.Quote(dst, text)
+	return jsontext.Quote(object, text)
 }
 
 // wantsToken reports whether the type's JSON is a number or a bool.

@@ -52,17 +52,7 @@ func (l *locator) locate(root Node, v reflect.Value, ns string) bool {
 }
 
 func (l *locator) walk(n Node, c *rules.Constraints, v reflect.Value, rest string) bool {
-	for {
-		p, ok := n.(*ptrNode)
-		if !ok {
-			break
-		}
-		n = p.elem
-		if v.IsValid() {
-			v = v.Elem()
-		}
-	}
-	n = seenThrough(n)
+	n, v = seenThrough(n), behind(v)
 	l.n, l.c = n, c
 	if rest != "" {
 		l.keys = nil
@@ -102,13 +92,13 @@ func (l *locator) member(n *StructNode, v reflect.Value, rest string) bool {
 			name = name[:end]
 		}
 		rest = rest[1+len(name):]
-		sf, ok := directField(t, name)
-		if !ok {
+		sf, ok := t.FieldByName(name)
+		if !ok || len(sf.Index) > 1 {
 			return false
 		}
 		index = append(index, sf.Index...)
 		if f := n.byIndex(index); f != nil {
-			value, ok := f.value(v)
+			value, ok := f.in(v, false)
 			if !ok {
 				return false
 			}
@@ -123,15 +113,6 @@ func (l *locator) member(n *StructNode, v reflect.Value, rest string) bool {
 		}
 	}
 	return false
-}
-
-func directField(t reflect.Type, name string) (reflect.StructField, bool) {
-	for sf := range t.Fields() {
-		if sf.Name == name {
-			return sf, true
-		}
-	}
-	return reflect.StructField{}, false
 }
 
 func (n *StructNode) byIndex(index []int) *Member {
