@@ -218,10 +218,9 @@ func (c *compiler) shape(t reflect.Type) Node {
 	switch t.Kind() {
 	case reflect.Bool:
 		return &boolNode{typed{t}}
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return &intNode{typed{t}}
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return &uintNode{typed{t}}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return &wholeNode{typed{t}}
 	case reflect.Float32, reflect.Float64:
 		return &floatNode{typed{t}}
 	case reflect.String:

@@ -71,11 +71,9 @@ func (n *RawNode) schema(*schemer, *rules.Constraints) schema.Keywords { return 
 type numberNode struct{ typed }
 
 func (n *numberNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
-	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
-	if !fits {
-		return
+	if raw, fits := d.expect(jsontext.KindNumber, n, raw, c); fits {
+		v.SetString(string(raw))
 	}
-	v.SetString(string(raw))
 }
 
 func (n *numberNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {

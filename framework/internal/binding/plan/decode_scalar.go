@@ -22,11 +22,9 @@ import (
 type boolNode struct{ typed }
 
 func (n *boolNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
-	inner, fits := d.expect(jsontext.KindBool, n, raw, c)
-	if !fits {
-		return
+	if raw, fits := d.expect(jsontext.KindBool, n, raw, c); fits {
+		v.SetBool(raw[0] == 't')
 	}
-	v.SetBool(inner[0] == 't')
 }
 
 func (n *boolNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
@@ -37,74 +35,59 @@ func (n *boolNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 	return schema.Typed("boolean")
 }
 
-type intNode struct{ typed }
+// wholeNode is an integer of any size, signed or not.
+type wholeNode struct{ typed }
 
-func (n *intNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
+func (n *wholeNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
 	if !fits {
 		return
 	}
-	i, ok := jsontext.Int64(raw)
-	if !ok || v.OverflowInt(i) {
-		d.refuseWith(report.RuleRange, d.beyondWhole(n, raw, c), n, raw, c)
+	if v.CanInt() {
+		if i, ok := jsontext.Int64(raw); ok && !v.OverflowInt(i) {
+			v.SetInt(i)
+			return
+		}
+	} else if u, ok := uint64Of(raw); ok && !v.OverflowUint(u) {
+		v.SetUint(u)
 		return
 	}
-	v.SetInt(i)
-}
-
-func (n *intNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
-	return strconv.AppendInt(dst, v.Int(), 10)
-}
-
-// schema has the bounds of the type unless that has 64 bits: a client that keeps numbers as
-// doubles passes 2^63 on for the largest int64, and a model's API that reads its tools into
-// such integers then refuses all of them.
-func (n *intNode) schema(*schemer, *rules.Constraints) schema.Keywords {
-	k := schema.Typed("integer")
-	if n.t.Bits() == 64 {
-		return k
+	hint := ""
+	if _, whole := jsonedit.BigOf(raw); whole {
+		hint = d.beyond(n, raw, c)
 	}
-	top := int64(math.MaxInt64) >> (64 - n.t.Bits())
-	k.Set("minimum", strconv.AppendInt(nil, -top-1, 10))
-	k.Set("maximum", strconv.AppendInt(nil, top, 10))
-	return k
+	d.refuseWith(report.RuleRange, hint, n, raw, c)
 }
 
-type uintNode struct{ typed }
-
-func (n *uintNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
-	raw, fits := d.expect(jsontext.KindNumber, n, raw, c)
-	if !fits {
-		return
+func (n *wholeNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
+	if v.CanInt() {
+		return strconv.AppendInt(dst, v.Int(), 10)
 	}
-	u, ok := uint64Of(raw)
-	if !ok || v.OverflowUint(u) {
-		d.refuseWith(report.RuleRange, d.beyondWhole(n, raw, c), n, raw, c)
-		return
-	}
-	v.SetUint(u)
-}
-
-func (n *uintNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
 	return strconv.AppendUint(dst, v.Uint(), 10)
 }
 
-// schema has the bounds of the type, as the schema of an intNode has.
-func (n *uintNode) schema(*schemer, *rules.Constraints) schema.Keywords {
+// schema has the bounds of the type, except 2^63 and beyond: a client that keeps numbers as
+// doubles passes 2^63 on for the largest int64, and a model's API that reads its tools into
+// such integers then refuses all of them.
+func (n *wholeNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 	k := schema.Typed("integer")
-	k.Set("minimum", []byte("0"))
+	low, high := bounds(n.t)
+	if low == "0" || n.t.Bits() < 64 {
+		k.Set("minimum", []byte(low))
+	}
 	if n.t.Bits() < 64 {
-		k.Set("maximum", strconv.AppendUint(nil, math.MaxUint64>>(64-n.t.Bits()), 10))
+		k.Set("maximum", []byte(high))
 	}
 	return k
 }
 
-// beyondWhole is the hint for a whole number that does not fit into n's type.
-func (d *decoder) beyondWhole(n Node, raw []byte, c *rules.Constraints) string {
-	if _, whole := jsonedit.BigOf(raw); !whole {
-		return ""
+// bounds are the least and the greatest number of a type of integers.
+func bounds(t reflect.Type) (low, high string) {
+	if gotype.IsUint(t.Kind()) {
+		return "0", strconv.FormatUint(math.MaxUint64>>(64-t.Bits()), 10)
 	}
-	return d.beyond(n, raw, c)
+	top := int64(math.MaxInt64) >> (64 - t.Bits())
+	return strconv.FormatInt(-top-1, 10), strconv.FormatInt(top, 10)
 }
 
 // beyond returns a hint that the type has bounds. It returns "" if raw is beyond a bound that the issue
@@ -120,10 +103,6 @@ func (d *decoder) beyond(n Node, raw []byte, c *rules.Constraints) string {
 func uint64Of(raw []byte) (uint64, bool) {
 	if i, ok := jsontext.Int64(raw); ok {
 		return uint64(i), i >= 0
-	}
-	if jsontext.IsInteger(raw) {
-		u, err := strconv.ParseUint(string(raw), 10, 64)
-		return u, err == nil
 	}
 	i, ok := jsonedit.BigOf(raw)
 	if !ok || !i.IsUint64() {
@@ -213,11 +192,11 @@ func (n *StringNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 type bytesNode struct{ typed }
 
 func (n *bytesNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
-	if jsontext.KindOf(raw) != jsontext.KindString {
+	text, ok := jsontext.AppendString(nil, raw)
+	if !ok {
 		d.refuse(report.RuleType, n, raw, c)
 		return
 	}
-	text, _ := jsontext.AppendString(nil, raw)
 	out := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
 	size, err := base64.StdEncoding.Decode(out, text)
 	if err != nil {
@@ -304,12 +283,8 @@ type durationNode struct{ typed }
 
 func (n *durationNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
 	text, ok := jsontext.String(raw)
-	if !ok {
-		d.refuse(report.RuleType, n, raw, c)
-		return
-	}
 	dur, err := time.ParseDuration(text)
-	if err != nil {
+	if !ok || err != nil {
 		d.refuse(report.RuleType, n, raw, c)
 		return
 	}
@@ -349,11 +324,8 @@ func (n *quotedNode) legal(inner []byte) bool {
 	if jsontext.Check(inner, jsontext.DefaultLimits()) != nil || len(bytes.TrimSpace(inner)) != len(inner) {
 		return false
 	}
-	switch n.Node.(type) {
-	case *intNode:
-		return jsontext.KindOf(inner) == jsontext.KindNumber && jsontext.IsInteger(inner)
-	case *uintNode: // "-0" is none
-		return jsontext.KindOf(inner) == jsontext.KindNumber && jsontext.IsInteger(inner) && inner[0] != '-'
+	if n, whole := n.Node.(*wholeNode); whole {
+		return jsontext.IsInteger(inner) && (inner[0] != '-' || gotype.IsInt(n.t.Kind())) // "-0" is no uint
 	}
 	return jsontext.KindOf(inner) != jsontext.KindNull
 }
@@ -369,12 +341,17 @@ func (n *quotedNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 	switch n.Node.(type) {
 	case *boolNode:
 		k.Set("enum", []byte(`["true","false"]`))
-	case *intNode:
-		k.SetText("pattern", `^-?(?:0|[1-9][0-9]*)$`)
-		k.SetText("description", "A whole number in quotes"+smallRange(n.GoType(), "")+".")
-	case *uintNode:
-		k.SetText("pattern", `^(?:0|[1-9][0-9]*)$`)
-		k.SetText("description", "A whole number in quotes"+smallRange(n.GoType(), ", 0 or more")+".")
+	case *wholeNode:
+		pattern, words := `^-?(?:0|[1-9][0-9]*)$`, ""
+		low, high := bounds(n.GoType())
+		if low == "0" {
+			pattern, words = `^(?:0|[1-9][0-9]*)$`, ", 0 or more"
+		}
+		if n.GoType().Bits() <= 32 { // the bounds of larger ones need no words
+			words = ", from " + low + " to " + high
+		}
+		k.SetText("pattern", pattern)
+		k.SetText("description", "A whole number in quotes"+words+".")
 	case *floatNode, *numberNode:
 		k.SetText("pattern", `^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$`)
 		k.SetText("description", "A number in quotes.")
@@ -382,14 +359,4 @@ func (n *quotedNode) schema(*schemer, *rules.Constraints) schema.Keywords {
 		k.SetText("description", "JSON text of a string.")
 	}
 	return k
-}
-
-// smallRange says which integers a type of up to 32 bits has. It is other for larger ones, with bounds that need no
-// words.
-func smallRange(t reflect.Type, other string) string {
-	if t.Bits() > 32 {
-		return other
-	}
-	low, high := (&KeyCodec{T: t}).bounds()
-	return ", from " + low + " to " + high
 }

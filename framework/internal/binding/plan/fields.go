@@ -333,7 +333,7 @@ func quoted(n Node) Node {
 
 func quotedScalar(n Node) Node {
 	switch n := n.(type) {
-	case *boolNode, *intNode, *uintNode, *floatNode, *StringNode, *numberNode:
+	case *boolNode, *wholeNode, *floatNode, *StringNode, *numberNode:
 		return &quotedNode{n}
 	case *enumNode:
 		if inner := quotedScalar(n.Node); inner != n.Node {

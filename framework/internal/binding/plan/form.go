@@ -44,7 +44,7 @@ func (c *compiler) checkFlat(n *StructNode) {
 
 func hasTextForm(n Node) bool {
 	switch n := Bare(n).(type) {
-	case *boolNode, *intNode, *uintNode, *floatNode, *StringNode, *timeNode, *durationNode, *numberNode, *bigNode, *bytesNode:
+	case *boolNode, *wholeNode, *floatNode, *StringNode, *timeNode, *durationNode, *numberNode, *bigNode, *bytesNode:
 		return true
 	case *enumNode:
 		return hasTextForm(n.Node)

@@ -3,7 +3,6 @@ package plan
 import (
 	"encoding"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
-	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // KeyCodec turns member names into map keys and back.
@@ -42,19 +40,15 @@ func (k *KeyCodec) Read(name string, v reflect.Value) error {
 		v.SetString(name)
 		return nil
 	case gotype.IsInt(k.T.Kind()):
-		i, err := strconv.ParseInt(name, 10, 64)
-		if err != nil || v.OverflowInt(i) || strconv.FormatInt(i, 10) != name {
-			return errUnreadable
+		if i, err := strconv.ParseInt(name, 10, k.T.Bits()); err == nil && strconv.FormatInt(i, 10) == name {
+			v.SetInt(i)
+			return nil
 		}
-		v.SetInt(i)
-		return nil
 	case gotype.IsUint(k.T.Kind()):
-		u, err := strconv.ParseUint(name, 10, 64)
-		if err != nil || v.OverflowUint(u) || strconv.FormatUint(u, 10) != name {
-			return errUnreadable
+		if u, err := strconv.ParseUint(name, 10, k.T.Bits()); err == nil && strconv.FormatUint(u, 10) == name {
+			v.SetUint(u)
+			return nil
 		}
-		v.SetUint(u)
-		return nil
 	}
 	return errUnreadable
 }
@@ -93,7 +87,6 @@ func (k *KeyCodec) schema(mode Mode) schema.Keywords {
 	if k.Names != nil {
 		return schema.Keywords{{Name: "enum", Value: jsonedit.List(jsonedit.QuoteAll(k.Names))}}
 	}
-	var pattern string
 	switch {
 	case k.hasText(mode):
 		names := textSchema(gotype.Deref(k.T), mode)
@@ -101,15 +94,15 @@ func (k *KeyCodec) schema(mode Mode) schema.Keywords {
 		return names
 	case k.T.Kind() == reflect.String:
 		return nil
-	case gotype.IsInt(k.T.Kind()):
-		top := uint64(1) << (k.T.Bits() - 1)
-		pattern = "^(?:0|" + digitsTo(top-1) + "|-(?:" + digitsTo(top) + "))$"
-	default:
-		pattern = "^(?:0|" + digitsTo(math.MaxUint64>>(64-k.T.Bits())) + ")$"
 	}
-	out := schema.Keywords{{Name: "pattern", Value: jsontext.Quote(nil, pattern)}}
+	low, high := bounds(k.T)
+	negative := ""
+	if low != "0" {
+		negative = "|-(?:" + digitsTo(low[1:]) + ")"
+	}
+	var out schema.Keywords
+	out.SetText("pattern", "^(?:0|"+digitsTo(high)+negative+")$")
 	if k.T.Bits() > exactBits {
-		low, high := k.bounds()
 		out.SetText("description", "A whole number from "+low+" to "+high+".")
 	}
 	return out
@@ -117,11 +110,8 @@ func (k *KeyCodec) schema(mode Mode) schema.Keywords {
 
 // node is what rules of the keys are about: whole numbers or texts.
 func (k *KeyCodec) node() Node {
-	switch kind := k.T.Kind(); {
-	case gotype.IsInt(kind):
-		return &intNode{typed{k.T}}
-	case gotype.IsUint(kind):
-		return &uintNode{typed{k.T}}
+	if kind := k.T.Kind(); gotype.IsInt(kind) || gotype.IsUint(kind) {
+		return &wholeNode{typed{k.T}}
 	}
 	return &StringNode{k.T}
 }
@@ -144,19 +134,9 @@ func (k *KeyCodec) apply(c *rules.Constraints, names *schema.Keywords) {
 // exactBits is the largest size of integers whose range the pattern expresses exactly.
 const exactBits = 16
 
-// bounds are the least and the greatest integer key.
-func (k *KeyCodec) bounds() (low, high string) {
-	if gotype.IsUint(k.T.Kind()) {
-		return "0", strconv.FormatUint(math.MaxUint64>>(64-k.T.Bits()), 10)
-	}
-	top := int64(math.MaxInt64) >> (64 - k.T.Bits())
-	return strconv.FormatInt(-top-1, 10), strconv.FormatInt(top, 10)
-}
-
-// digitsTo matches the whole numbers from 1 to top. Beyond four digits only the number of
+// digitsTo matches the whole numbers from 1 to the one with these digits. Beyond four digits only the number of
 // digits is bounded: the exact pattern would fill a page, and decoding is exact in any case.
-func digitsTo(top uint64) string {
-	digits := strconv.FormatUint(top, 10)
+func digitsTo(digits string) string {
 	if len(digits) > 5 {
 		return fmt.Sprintf("[1-9][0-9]{0,%d}", len(digits)-1)
 	}
@@ -188,7 +168,7 @@ func (k *KeyCodec) words() string {
 		}
 		return "a key that names a " + gotype.PlainName(k.T)
 	}
-	low, high := k.bounds()
+	low, high := bounds(k.T)
 	return "a key that is a whole number from " + low + " to " + high
 }
 

@@ -66,7 +66,7 @@ func wantsToken(n Node) bool {
 		return wantsToken(n.Node)
 	case *MethodNode:
 		return n.shown() == byShape && wantsToken(n.Base)
-	case *boolNode, *intNode, *uintNode, *floatNode, *numberNode, *bigNode:
+	case *boolNode, *wholeNode, *floatNode, *numberNode, *bigNode:
 		return true
 	}
 	return false

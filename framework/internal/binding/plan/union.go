@@ -163,19 +163,15 @@ func orNull(n Node) Node {
 func (n *UnionNode) GoType() reflect.Type { return n.t }
 
 func (n *UnionNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
-	switch jsontext.KindOf(raw) {
-	case jsontext.KindObject:
-	case jsontext.KindNull:
+	if jsontext.KindOf(raw) == jsontext.KindNull {
 		if !n.null || c.MustExist() {
 			d.refuse(report.RuleType, n, raw, c)
 		}
 		return
-	default:
-		inner, ok := d.expect(jsontext.KindObject, n, raw, c)
-		if !ok {
-			return
-		}
-		raw = inner
+	}
+	raw, fits := d.expect(jsontext.KindObject, n, raw, c)
+	if !fits {
+		return
 	}
 	variant := n.choose(d, raw)
 	if variant == nil {

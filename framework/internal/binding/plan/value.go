@@ -37,10 +37,11 @@ func KindOf(n Node) rules.Kind {
 		return rules.TextKind
 	case *enumNode:
 		return KindOf(n.Node)
-	case *intNode:
+	case *wholeNode:
+		if gotype.IsUint(n.t.Kind()) {
+			return rules.UintKind
+		}
 		return rules.IntKind
-	case *uintNode:
-		return rules.UintKind
 	case *floatNode:
 		return rules.FloatKind
 	case *boolNode:
