@@ -24,6 +24,15 @@ type enumNode struct {
 	doc    string   // what the doc comments of the constants say
 }
 
+// oneOf is one of a few texts.
+func oneOf(texts []string) *enumNode {
+	n := &enumNode{Node: &StringNode{reflect.TypeFor[string]()}, texts: jsonedit.QuoteAll(texts)}
+	for _, text := range texts {
+		n.values = append(n.values, reflect.ValueOf(text))
+	}
+	return n
+}
+
 // enum wraps the node of a type that lists its values.
 func (c *compiler) enum(t reflect.Type, n Node) Node {
 	if !listsValues(t) {

@@ -197,8 +197,8 @@ func (n *UnionNode) choose(d *decoder, raw []byte) *variantNode {
 	}
 	d.enter(n.member)
 	defer d.leave()
-	f := Finding{Node: &tagNode{n.guesses(raw)}, Missing: !given}
-	f.Want = d.plan.wanted(&tagNode{n.names()}, nil)
+	f := Finding{Node: oneOf(n.guesses(raw)), Missing: !given}
+	f.Want = d.plan.wanted(oneOf(n.names()), nil)
 	switch {
 	case !given:
 		f.Rule = report.RuleRequired
@@ -284,7 +284,7 @@ func (n *UnionNode) schema(s *schemer, c *rules.Constraints) schema.Keywords {
 }
 
 func (n *UnionNode) words() string {
-	return "an object whose " + report.QuoteShort(n.member) + " is " + schema.Describe((&tagNode{n.names()}).schema(nil, nil))
+	return "an object whose " + report.QuoteShort(n.member) + " is " + schema.Describe(oneOf(n.names()).schema(nil, nil))
 }
 
 // GoType returns the type of the values.
@@ -357,30 +357,5 @@ func (v *variantNode) schema(s *schemer, _ *rules.Constraints) schema.Keywords {
 		}
 	}
 	k.Set("required", jsonedit.List(jsonedit.QuoteAll(required)))
-	return k
-}
-
-// tagNode is the value of a discriminator in findings: one of the names.
-type tagNode struct{ names []string }
-
-// GoType returns the type of the values.
-func (n *tagNode) GoType() reflect.Type { return reflect.TypeFor[string]() }
-
-func (n *tagNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Constraints) {
-	text, ok := jsontext.String(raw)
-	if !ok || !slices.Contains(n.names, text) {
-		d.refuse(report.RuleEnum, n, raw, c)
-		return
-	}
-	v.SetString(text)
-}
-
-func (n *tagNode) encode(_ *encoder, dst []byte, v reflect.Value) []byte {
-	return jsontext.Quote(dst, v.String())
-}
-
-func (n *tagNode) schema(*schemer, *rules.Constraints) schema.Keywords {
-	k := schema.Typed("string")
-	k.Set("enum", jsonedit.List(jsonedit.QuoteAll(n.names)))
 	return k
 }
