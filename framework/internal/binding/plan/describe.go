@@ -51,14 +51,11 @@ func (p *Plan) inWords(f *Member) string {
 	return k.Text("description")
 }
 
-// words renders the schema of a value for a text. It never touches the plan's
+// Words renders the schema of n with its rules, for a text. It never touches the plan's
 // own state, which is shared by concurrent calls.
-func (s *schemer) words(n Node, c *rules.Constraints) schema.Keywords {
-	local := *s
+func (p *Plan) Words(n Node, c *rules.Constraints) schema.Keywords {
+	local := *p.printer
 	local.done = map[string][]byte{}
 	local.size = 0
 	return local.of(Bare(n), c)
 }
-
-// Words renders the schema of n with its rules, for a text. It is safe for concurrent use.
-func (p *Plan) Words(n Node, c *rules.Constraints) schema.Keywords { return p.printer.words(n, c) }

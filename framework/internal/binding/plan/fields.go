@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -25,6 +26,14 @@ type candidate struct {
 	index  []int
 	viaPtr bool
 	opts   []string
+}
+
+// rank is less for the shallower of two fields, and of two at one depth for the tagged one.
+func (cand *candidate) rank() int {
+	if cand.tagged {
+		return 2*len(cand.index) - 1
+	}
+	return 2 * len(cand.index)
 }
 
 // structOf compiles a struct by encoding/json's rules of visibility.
@@ -68,36 +77,23 @@ func (c *compiler) closed(n *StructNode) {
 // a fault.
 func (c *compiler) members(t reflect.Type) []candidate {
 	all := c.candidates(t)
-	slices.SortStableFunc(all, func(a, b candidate) int {
-		if d := strings.Compare(a.name, b.name); d != 0 {
-			return d
-		}
-		if d := len(a.index) - len(b.index); d != 0 {
-			return d
-		}
-		if a.tagged != b.tagged {
-			if a.tagged {
-				return -1
-			}
-			return 1
-		}
-		return slices.Compare(a.index, b.index)
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(strings.Compare(a.name, b.name), a.rank()-b.rank(), slices.Compare(a.index, b.index))
 	})
 	var out []candidate
 	for i := 0; i < len(all); {
-		j := i + 1
-		for j < len(all) && all[j].name == all[i].name {
-			j++
+		best, equals := all[i], i
+		for equals < len(all) && all[equals].name == best.name && all[equals].rank() == best.rank() {
+			equals++
 		}
-		ambiguous := j > i+1 && len(all[i].index) == len(all[i+1].index) && all[i].tagged == all[i+1].tagged
-		if ambiguous {
-			c.sameName(slices.DeleteFunc(slices.Clone(all[i:j]), func(cand candidate) bool {
-				return len(cand.index) != len(all[i].index) || cand.tagged != all[i].tagged
-			}))
+		if equals == i+1 {
+			out = append(out, best)
 		} else {
-			out = append(out, all[i])
+			c.sameName(all[i:equals])
 		}
-		i = j
+		for i < len(all) && all[i].name == best.name {
+			i++
+		}
 	}
 	slices.SortFunc(out, func(a, b candidate) int { return slices.Compare(a.index, b.index) })
 	return out
@@ -164,7 +160,7 @@ func (c *compiler) candidates(t reflect.Type) []candidate {
 // candidate looks at field i of l: a member, an embedded struct, or nothing.
 func (c *compiler) candidate(l level, i int) (candidate, *level, bool) {
 	sf := l.t.Field(i)
-	c.lintTag(sf)
+	c.At(sf.Name, func() { c.lintTag(sf) })
 	inner := sf.Type
 	if inner.Name() == "" && inner.Kind() == reflect.Pointer {
 		inner = inner.Elem()
@@ -205,14 +201,9 @@ func (c *compiler) nameMember(cand *candidate) {
 		if uri, _, _ := strings.Cut(cand.sf.Tag.Get("uri"), ","); uri != "" {
 			cand.name, cand.tagged = uri, true
 		}
-		if cand.name == "" {
-			cand.name = strings.ToLower(cand.sf.Name)
-		}
-		return
+		cand.name = cmp.Or(cand.name, strings.ToLower(cand.sf.Name))
 	}
-	if cand.name == "" {
-		cand.name = cand.sf.Name
-	}
+	cand.name = cmp.Or(cand.name, cand.sf.Name)
 }
 
 // LegalName reports whether a name has no quote, backslash, comma or control character.
@@ -232,14 +223,11 @@ func (c *compiler) field(cand candidate) *Member {
 	sf := cand.sf
 	f := &Member{
 		Name: cand.name, goName: sf.Name, index: cand.index, viaPtr: cand.viaPtr,
-		title: sf.Tag.Get("title"), doc: sf.Tag.Get("doc"),
+		title: sf.Tag.Get("title"), doc: cmp.Or(sf.Tag.Get("doc"), sf.Tag.Get("jsonschema_description")),
 		key: append(jsontext.Quote([]byte{','}, cand.name), ':'),
 	}
 	if c.mode == Input {
 		f.header = sf.Tag.Get("header")
-	}
-	if f.doc == "" {
-		f.doc = sf.Tag.Get("jsonschema_description")
 	}
 	if f.doc == "" && !strings.Contains(sf.Tag.Get("jsonschema"), "description=") {
 		f.doc = sourcedoc.Field(cand.owner, sf.Name)
@@ -263,16 +251,15 @@ func (c *compiler) field(cand candidate) *Member {
 	c.foreignType(sf.Type)
 	optional := c.options(f, cand)
 	c.secret(f, sf)
+	c.afterwards(func() { c.extraKeywords(f, sf) })
 	if c.mode == Output {
 		// A result is not judged by its tags when it is written, so nothing is
 		// promised about it but its shape.
 		f.Required = !optional && !f.viaPtr
-		c.afterwards(func() { c.extraKeywords(f, sf) })
 		return f
 	}
 	c.header(f)
 	c.readRules(f, cand)
-	c.afterwards(func() { c.extraKeywords(f, sf) })
 	f.Required = !optional && !f.viaPtr && sf.Type.Kind() != reflect.Pointer && !f.Rules.MayBeAbsent()
 	c.defaultOf(f, cand)
 	if f.Rules.MustExist() {

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -138,22 +140,18 @@ func jsonTypeOf(shape schema.Keywords, tag string) string {
 func (c *compiler) unread(tag string, got schema.Keywords) bool {
 	wire := map[string]string{"example": "examples", "oneof_type": "oneOf", "anyof_type": "anyOf"}
 	items := schema.Parse(schema.Value(got, "items"))
-	bad := false
+	before := len(c.List)
 	for part := range strings.SplitSeq(strings.ReplaceAll(tag, `\,`, ""), ",") {
 		name, value, _ := strings.Cut(part, "=")
-		if other, ok := wire[name]; ok {
-			name = other
-		}
+		name = cmp.Or(wire[name], name)
 		if name == "uniqueItems" && value == "false" { // invopop reads it as true
 			c.Fault("", "jsonschema keyword uniqueItems has the value false", "Leave it out")
-			bad = true
 		}
 		if !got.Has(name) && !items.Has(name) && value != "false" {
 			c.Fault("", fmt.Sprintf("jsonschema keyword %s has the value %q, which cannot be read", name, value), "Correct the value")
-			bad = true
 		}
 	}
-	return bad
+	return len(c.List) > before
 }
 
 func (c *compiler) knownKeys(tag, jsonType string) bool {
@@ -164,7 +162,7 @@ func (c *compiler) knownKeys(tag, jsonType string) bool {
 	if jsonType != "" {
 		known = slices.Concat(known, schema.TagKeys[jsonType])
 	}
-	ok := true
+	before := len(c.List)
 	for part := range strings.SplitSeq(strings.ReplaceAll(tag, `\,`, ""), ",") {
 		name, value, _ := strings.Cut(part, "=")
 		switch {
@@ -173,26 +171,21 @@ func (c *compiler) knownKeys(tag, jsonType string) bool {
 			return false
 		case name == "required":
 			c.Fault("", "jsonschema:\"required\" is not read", `Use validate:"required"`)
-			ok = false
 		case name == "description":
 			c.Fault("", "description in a jsonschema tag ends at its first comma", `Use doc:"…"`)
-			ok = false
 		case name == "default":
 			c.Fault("", "default in a jsonschema tag is not enforced", `Use default:"…"`)
-			ok = false
 		case !slices.Contains(known, name):
 			fix := "Known for this type: " + strings.Join(known, ", ")
 			if best := spelling.Nearest(name, known); best != "" {
 				fix = "Did you mean " + best + "?"
 			}
 			c.Fault("", fmt.Sprintf("jsonschema keyword %q does not exist for this type", name), fix)
-			ok = false
 		case value == "":
 			c.Fault("", fmt.Sprintf("jsonschema keyword %q has no value", name), "Write "+name+"=value")
-			ok = false
 		}
 	}
-	return ok
+	return len(c.List) == before
 }
 
 // mergeExtra adds what the tag has added, refuses what contradicts another tag, and compiles
@@ -203,18 +196,17 @@ func (c *compiler) mergeExtra(f *Member, got schema.Keywords) {
 	var extra, enforced schema.Keywords
 	for _, w := range got {
 		value, ok := c.added(w, base, bare)
-		if !ok || c.mode == Output && (!schema.Annotations[w.Name] || w.Name == "format") {
+		asserts := !schema.Annotations[w.Name] || w.Name == "format"
+		if !ok || c.mode == Output && asserts {
 			continue
 		}
 		w.Value = value
 		extra = append(extra, w)
-		if !schema.Annotations[w.Name] || w.Name == "format" {
+		if asserts {
 			enforced = append(enforced, w)
 		}
 	}
-	if title := extra.Text("title"); title != "" && f.title == "" {
-		f.title = title
-	}
+	f.title = cmp.Or(f.title, extra.Text("title"))
 	if len(extra) == 0 {
 		return
 	}
@@ -232,7 +224,9 @@ func (c *compiler) mergeExtra(f *Member, got schema.Keywords) {
 // keyword adds nothing. It also returns false, and files a fault, if the keyword contradicts another tag.
 func (c *compiler) added(w schema.Keyword, base, bare schema.Keywords) ([]byte, bool) {
 	if w.Name == "type" && bare.Has("type") {
-		c.checkType(w, string(schema.Value(bare, "type")))
+		if !bytes.Contains(schema.Value(bare, "type"), w.Value) {
+			c.Fault("", fmt.Sprintf("jsonschema type=%s does not fit the Go type", w.Value), "Leave it out")
+		}
 		return nil, false
 	}
 	if w.Name == "items" && len(schema.Parse(w.Value)) <= 1 {
@@ -255,16 +249,10 @@ func (c *compiler) added(w schema.Keyword, base, bare schema.Keywords) ([]byte, 
 	return w.Value, true
 }
 
-// checkType refuses a type keyword that names another type than the field has.
-func (c *compiler) checkType(w schema.Keyword, types string) {
-	if !strings.Contains(types, string(w.Value)) {
-		c.Fault("", fmt.Sprintf("jsonschema type=%s does not fit the Go type", w.Value), "Leave it out")
-	}
-}
-
 // enforce compiles the keywords for which there is no validate tag.
 func (c *compiler) enforce(f *Member, k schema.Keywords) {
-	if !c.checkPattern(k.Text("pattern")) {
+	if pattern := k.Text("pattern"); strings.Contains(pattern, schema.GoClass) {
+		c.Fault("", fmt.Sprintf("pattern %s uses %s, which JSON Schema does not know", pattern, schema.GoClass), "Write it as an ECMAScript pattern")
 		return
 	}
 	format := k.Has("format") || schema.Parse(schema.Value(k, "items")).Has("format")
@@ -287,14 +275,6 @@ func assertingFormats(k schema.Keywords) schema.Keywords {
 	k = slices.Clone(k)
 	k.SetText("$schema", "http://json-schema.org/draft-07/schema#")
 	return k
-}
-
-func (c *compiler) checkPattern(pattern string) bool {
-	if !strings.Contains(pattern, schema.GoClass) {
-		return true
-	}
-	c.Fault("", fmt.Sprintf("pattern %s uses %s, which JSON Schema does not know", pattern, schema.GoClass), "Write it as an ECMAScript pattern")
-	return false
 }
 
 // rivals reports a bound of a jsonschema tag next to one of the other kind (at least, more

@@ -1,8 +1,8 @@
 package plan
 
 import (
-	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
@@ -39,10 +39,9 @@ func (s *schemer) root(n Node) (json.RawMessage, bool) {
 	}
 	if len(s.done) > 0 {
 		var defs schema.Keywords
-		for name, raw := range s.done {
-			defs = append(defs, schema.Keyword{Name: name, Value: raw})
+		for _, name := range slices.Sorted(maps.Keys(s.done)) {
+			defs = append(defs, schema.Keyword{Name: name, Value: s.done[name]})
 		}
-		slices.SortFunc(defs, func(a, b schema.Keyword) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
 		k = slices.Clone(k)
 		k.Set("$defs", schema.RenderMembers(defs))
 	}
@@ -75,7 +74,7 @@ func (s *schemer) of(n Node, c *rules.Constraints) schema.Keywords {
 		s.done[name] = nil
 		s.done[name] = s.inline(n, nil).Render()
 	}
-	if !c.Plain() && hasElements(n) {
+	if !c.Plain() && ElementOf(n) != nil {
 		return s.inline(n, c) // the definition does not have the rules of its elements; rules end, so inlining does, too
 	}
 	k := schema.Keywords{{Name: "$ref", Value: jsontext.Quote(nil, "#/$defs/"+name)}}
@@ -88,15 +87,6 @@ func lay(c *rules.Constraints, k *schema.Keywords, n Node) {
 	if _, pointer := n.(*ptrNode); !pointer {
 		c.Apply(k, valueOf(n))
 	}
-}
-
-// hasElements reports whether rules may also apply to values inside n.
-func hasElements(n Node) bool {
-	switch n.(type) {
-	case *ListNode, *MapNode:
-		return true
-	}
-	return false
 }
 
 func (s *schemer) inline(n Node, c *rules.Constraints) schema.Keywords {

@@ -17,29 +17,25 @@ var ours = []string{"json", "doc", "title", "validate", "default", "uri", "heade
 // to its end, and tags of a field that cannot be set.
 func (c *compiler) lintTag(sf reflect.StructField) {
 	keys, rest := tagKeysOf(sf.Tag)
-	if rest != "" {
-		c.At(sf.Name, func() {
-			c.Fault("", fmt.Sprintf("the tag cannot be read from %q on", rest), `Write key:"value" pairs with a space between them`)
-		})
+	switch {
+	case rest != "":
+		c.Fault("", fmt.Sprintf("the tag cannot be read from %q on", rest), `Write key:"value" pairs with a space between them`)
 		return
-	}
-	if sf.Tag.Get("json") == "-" {
+	case sf.Tag.Get("json") == "-":
 		return
 	}
 	for i, key := range keys {
 		if slices.Contains(keys[:i], key) && slices.Contains(ours, key) {
-			c.At(sf.Name, func() { c.Fault("", "the tag has "+key+" twice, and only the first is read", "Join them") })
+			c.Fault("", "the tag has "+key+" twice, and only the first is read", "Join them")
 		}
 	}
 	if sf.IsExported() || sf.Anonymous {
-		c.At(sf.Name, func() { c.warnUnread(keys, sf.Tag) })
+		c.warnUnread(keys, sf.Tag)
 		return
 	}
 	if i := slices.IndexFunc(keys, func(key string) bool { return slices.Contains(ours, key) }); i >= 0 {
-		c.At(sf.Name, func() {
-			c.Fault("", fmt.Sprintf("the field has a %s tag and is not exported, so that nothing can read or set it", keys[i]),
-				"Begin its name with a capital letter, or remove its tags")
-		})
+		c.Fault("", fmt.Sprintf("the field has a %s tag and is not exported, so that nothing can read or set it", keys[i]),
+			"Begin its name with a capital letter, or remove its tags")
 	}
 }
 

@@ -267,19 +267,14 @@ func (l *locator) finding(p *Plan, path, rule string, value []byte, sent bool) F
 	return f
 }
 
+// signs are the rules between two members that Between knows.
+var signs = map[string]int{"gtfield": 1, "gtefield": 1, "ltfield": -1, "ltefield": -1, "eqfield": 0}
+
 // Between is the other member of a failed rule, and where the member must be: above the other
 // (1), below it (-1), or equal to it (0).
 func (f Finding) Between(name string) (other *Member, sign int, ok bool) {
-	if f.owner == nil || f.Field == nil || f.Field.Name != name || f.Rules == nil || f.Missing {
-		return nil, 0, false
-	}
-	switch f.Rule {
-	case "gtfield", "gtefield":
-		sign = 1
-	case "ltfield", "ltefield":
-		sign = -1
-	case "eqfield":
-	default:
+	sign, ok = signs[f.Rule]
+	if !ok || f.owner == nil || f.Field == nil || f.Field.Name != name || f.Rules == nil || f.Missing {
 		return nil, 0, false
 	}
 	i := slices.IndexFunc(f.Rules.Rules, func(r rules.Rule) bool { return r.Name == f.Rule })

@@ -61,55 +61,29 @@ func (s *sought) walk(raw []byte, place []int, out map[string]spot) {
 	if inner, ok := jsonedit.Unquoted(raw, jsontext.KindObject, jsontext.KindArray); ok {
 		raw = inner
 	}
-	var n int
-	if jsontext.KindOf(raw) == jsontext.KindArray {
-		n = s.items(raw, place, out)
-	} else {
-		n = s.members(raw, place, out)
-	}
-	for _, left := range s.below {
-		left.miss(append(place, n), out)
-	}
-}
-
-// items visits the items of an array, and forgets those that it has found. It returns how many it has seen.
-func (s *sought) items(array []byte, place []int, out map[string]spot) (n int) {
-	indexes := make([]int, 0, len(s.below))
-	for part := range s.below {
-		if i, ok := jsonedit.Index(part); ok {
-			indexes = append(indexes, i)
-		}
-	}
-	slices.Sort(indexes)
-	for item := range jsontext.Elements(array) {
-		if len(indexes) == 0 {
-			break
-		}
-		if n == indexes[0] {
-			part := strconv.Itoa(n)
-			s.below[part].walk(item, append(place, n), out)
-			delete(s.below, part)
-			indexes = indexes[1:]
-		}
-		n++
-	}
-	return n
-}
-
-// members is the same for an object. The first of the members of one name counts.
-func (s *sought) members(object []byte, place []int, out map[string]spot) (n int) {
-	for key, value := range jsontext.Members(object) {
-		if len(s.below) == 0 {
-			break
-		}
-		name := key.Bytes()
-		if next := s.below[string(name)]; next != nil {
+	n := 0
+	visit := func(name, value []byte) (more bool) {
+		if next := s.below[string(name)]; next != nil { // the first of the members of one name counts
 			delete(s.below, string(name))
 			next.walk(value, append(place, n), out)
 		}
 		n++
+		return len(s.below) > 0
 	}
-	return n
+	var digits [20]byte
+	for item := range jsontext.Elements(raw) {
+		if !visit(strconv.AppendInt(digits[:0], int64(n), 10), item) {
+			break
+		}
+	}
+	for key, value := range jsontext.Members(raw) {
+		if !visit(key.Bytes(), value) {
+			break
+		}
+	}
+	for _, left := range s.below {
+		left.miss(append(place, n), out)
+	}
 }
 
 // miss records for the paths from s on that there is no value.
