@@ -7,13 +7,14 @@ import (
 
 // meant asks guess until it returns a name that does not mean the opposite.
 func meant(guess func(string, []string) string, name string, names []string) string {
-	for {
+	for len(name) <= MaxGuess {
 		best := guess(name, names)
 		if best == "" || !opposite(name, best) {
 			return best
 		}
 		names = slices.DeleteFunc(slices.Clone(names), func(other string) bool { return other == best })
 	}
+	return ""
 }
 
 // opposite reports whether one name says the reverse of the other, though they are spelled alike.
@@ -45,25 +46,9 @@ func saysNot(words []string) bool {
 
 // reversals are beginnings that mean the opposite if the rest is the same.
 var reversals = [][2]string{
-	{"un", ""},
-	{"im", ""},
-	{"ir", ""},
-	{"il", ""},
-	{"no", ""},
-	{"non", ""},
-	{"not", ""},
-	{"dis", ""},
-	{"max", "min"},
-	{"before", "after"},
-	{"old", "new"},
-	{"in", "ex"},
-	{"im", "ex"},
-	{"in", "de"},
-	{"en", "de"},
-	{"en", "dis"},
-	{"at", "de"},
-	{"a", "de"},
-	{"latit", "longit"},
+	{"un", ""}, {"im", ""}, {"ir", ""}, {"il", ""}, {"no", ""}, {"non", ""}, {"not", ""}, {"dis", ""},
+	{"max", "min"}, {"before", "after"}, {"old", "new"}, {"latit", "longit"},
+	{"in", "ex"}, {"im", "ex"}, {"in", "de"}, {"en", "de"}, {"en", "dis"}, {"at", "de"}, {"a", "de"},
 }
 
 // ofWords are such beginnings of a single word: in_reply_to is not the opposite of reply_to.

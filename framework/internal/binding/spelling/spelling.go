@@ -50,9 +50,6 @@ const MaxGuess = 128
 func Nearest(name string, names []string) string { return meant(nearest, name, names) }
 
 func nearest(name string, names []string) string {
-	if len(name) > MaxGuess {
-		return ""
-	}
 	spelled, steps := spelling(name, names)
 	if spelled != "" && steps < 2 {
 		return spelled
@@ -88,9 +85,6 @@ func closest(name string, names []string) string {
 	if best, _ := spelling(name, names); best != "" {
 		return best
 	}
-	if len(name) > MaxGuess {
-		return ""
-	}
 	return abbreviated(Flatten(name), names)
 }
 
@@ -111,7 +105,7 @@ func abbreviated(flat string, names []string) string {
 // spelling is the name that name becomes with the fewest steps; "": with none of them few enough.
 func spelling(name string, names []string) (best string, steps int) {
 	flat := Flatten(name)
-	if flat == "" || len(name) > MaxGuess {
+	if flat == "" {
 		return "", 0
 	}
 	limit := len(flat)/3 + 1
