@@ -35,13 +35,10 @@ func Compile(t reflect.Type, mode Mode, opts Options) (*Plan, []Fault) {
 // retain it. The error is an *Invalid with all faults at once, up to 64, and a corrected call, or the
 // cancellation of ctx as the type's own Validate returned it.
 func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Report, error) {
-	done, found, err := p.Plan.Decode(ctx, raw, into)
-	if err == nil {
-		return done, nil
-	}
 	if len(raw) == 0 {
 		raw = jsonedit.EmptyObject
 	}
+	done, found, err := p.Plan.Decode(ctx, raw, into)
 	if invalid, ok := errors.AsType[*Invalid](err); ok && !invalid.Stopped {
 		invalid.Try, invalid.Examples = repair.Suggest(ctx, p.Plan, raw, found)
 	}

@@ -34,8 +34,8 @@ type decoder struct {
 	decoded  int       // how many of found come from decoding
 	most     int       // reading stops after so many findings
 	size     int       // bytes of their paths
-	secret   int       // how many secret members are being decoded, one inside the other
-	unjudged int       // how many members are being decoded whose values validator may pass over
+	secret   bool      // a secret member is being decoded
+	unjudged bool      // a member is being decoded whose values validator may pass over
 	repair   bool      // a string may be read as the JSON that it contains, and nothing as not given
 	mendable bool      // a repair might help
 	hopeless bool      // a finding remains after any repair
@@ -77,7 +77,7 @@ func (p *Plan) decoder(repair bool, raw []byte) *decoder {
 
 // probe is a decoder for one value. It reports only whether the value can be read, and whether a fast check
 // doubts it.
-func (p *Plan) probe() *decoder { return &decoder{plan: p, most: 1, unjudged: 1} }
+func (p *Plan) probe() *decoder { return &decoder{plan: p, most: 1, unjudged: true} }
 
 // release gives the decoder back. Its findings and repairs belong to the caller that has taken them.
 func (d *decoder) release() {
@@ -291,7 +291,7 @@ func (d *decoder) describe(rule, hint string, n Node, raw []byte, c *rules.Const
 }
 
 func (d *decoder) got(n Node, raw []byte) string {
-	if d.secret > 0 {
+	if d.secret {
 		return "a value that is not shown"
 	}
 	return d.plan.got(n, raw)

@@ -76,7 +76,7 @@ func (n *MethodNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Co
 		return
 	}
 	hint := n.hint(d.unpanicked(err))
-	if d.secret > 0 {
+	if d.secret {
 		hint = ""
 	}
 	d.refuseWith(report.RuleCustom, hint, n, raw, c)

@@ -121,15 +121,7 @@ func (n *StructNode) lookup(key jsontext.Key, next int) int {
 	if next < len(n.Fields) && key.Is(n.Fields[next].Name) {
 		return next
 	}
-	if len(n.Fields) <= 8 {
-		for i, f := range n.Fields {
-			if key.Is(f.Name) {
-				return i
-			}
-		}
-		return -1
-	}
-	if i, ok := n.ByName[key.String()]; ok {
+	if i, ok := n.ByName[string(key.Bytes())]; ok {
 		return i
 	}
 	return -1
@@ -173,12 +165,8 @@ func (f *Member) decode(d *decoder, owner *StructNode, raw []byte, v reflect.Val
 		f.absent(d, v)
 		return
 	}
-	if f.Secret {
-		d.secret++
-	}
-	if f.unjudged {
-		d.unjudged++
-	}
+	secret, unjudged := d.secret, d.unjudged
+	d.secret, d.unjudged = secret || f.Secret, unjudged || f.unjudged
 	before, repairs := len(d.found), d.repairs
 	target := f.target(v)
 	d.read(f.Node, raw, target, f.Rules)
@@ -194,13 +182,9 @@ func (f *Member) decode(d *decoder, owner *StructNode, raw []byte, v reflect.Val
 			found.Hint = report.JoinSentences(found.Hint, f.defaultWords())
 		}
 	}
-	if f.unjudged {
-		d.unjudged--
-	}
+	d.unjudged = unjudged
 	f.askRules(d, owner, raw, target)
-	if f.Secret {
-		d.secret--
-	}
+	d.secret = secret
 	d.leave()
 }
 

@@ -20,10 +20,10 @@ func (f *Member) askRules(d *decoder, owner *StructNode, raw []byte, v reflect.V
 	}
 	switch said := f.fast.Judge(v); {
 	case said == rules.Accepted:
-	case d.unjudged > 0:
+	case d.unjudged:
 		d.doubt = true
 	default:
-		l := locator{n: f.Node, c: f.Rules, f: f, owner: owner, secret: d.secret > 0}
+		l := locator{n: f.Node, c: f.Rules, f: f, owner: owner, secret: d.secret}
 		d.blame(blamed{l, f.fast, false}, said, raw, v)
 	}
 }

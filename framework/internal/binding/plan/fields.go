@@ -17,7 +17,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// candidate is a struct field that may become a member.
+// candidate is a struct field that may become a member, or has fields that may.
 type candidate struct {
 	sf     reflect.StructField
 	owner  reflect.Type // the struct that declares it
@@ -25,7 +25,7 @@ type candidate struct {
 	tagged bool
 	index  []int
 	viaPtr bool
-	opts   []string
+	inner  reflect.Type // set if this is an embedded struct: the fields of this type may become members instead
 }
 
 // rank is less for the shallower of two fields, and of two at one depth for the tagged one.
@@ -118,81 +118,62 @@ func (c *compiler) sameName(equals []candidate) {
 	}
 }
 
-// level is one embedded struct still to be searched.
-type level struct {
-	t      reflect.Type
-	index  []int
-	viaPtr bool
-}
-
 // candidates searches breadth first. A struct type embedded twice at one depth
 // counts twice, so that its fields cancel out; deeper repetitions are hidden.
 func (c *compiler) candidates(t reflect.Type) []candidate {
 	var out []candidate
-	visited := map[reflect.Type]bool{}
-	next := []level{{t: t}}
-	for len(next) > 0 {
-		var deeper []level
-		here := map[reflect.Type]bool{}
-		for _, l := range next {
-			if visited[l.t] {
-				continue
-			}
-			here[l.t] = true
-			for i := range l.t.NumField() {
-				cand, embedded, ok := c.candidate(l, i)
-				switch {
-				case embedded != nil:
-					deeper = append(deeper, *embedded)
-				case ok:
-					out = append(out, cand)
-				}
+	queue := []candidate{{inner: t}}
+	depths := map[reflect.Type]int{}
+	for len(queue) > 0 {
+		outer := queue[0]
+		queue = queue[1:]
+		if depth, met := depths[outer.inner]; met && depth < len(outer.index) {
+			continue
+		}
+		depths[outer.inner] = len(outer.index)
+		for i := range outer.inner.NumField() {
+			switch cand, ok := c.candidate(outer, i); {
+			case ok && cand.inner != nil:
+				queue = append(queue, cand)
+			case ok:
+				out = append(out, cand)
 			}
 		}
-		for t := range here {
-			visited[t] = true
-		}
-		next = deeper
 	}
 	return out
 }
 
-// candidate looks at field i of l: a member, an embedded struct, or nothing.
-func (c *compiler) candidate(l level, i int) (candidate, *level, bool) {
-	sf := l.t.Field(i)
+// candidate looks at field i of the struct that outer embeds. It returns false if the field is no candidate.
+func (c *compiler) candidate(outer candidate, i int) (candidate, bool) {
+	sf := outer.inner.Field(i)
 	c.At(sf.Name, func() { c.lintTag(sf) })
 	inner := sf.Type
 	if inner.Name() == "" && inner.Kind() == reflect.Pointer {
 		inner = inner.Elem()
 	}
-	if !sf.IsExported() && (!sf.Anonymous || inner.Kind() != reflect.Struct) {
-		return candidate{}, nil, false
-	}
+	isStruct := sf.Anonymous && inner.Kind() == reflect.Struct
 	tag := sf.Tag.Get("json")
-	if tag == "-" {
-		return candidate{}, nil, false
+	if tag == "-" || !sf.IsExported() && !isStruct {
+		return candidate{}, false
 	}
-	name, rest, _ := strings.Cut(tag, ",")
-	index := append(slices.Clone(l.index), i)
-	if name == "" && sf.Anonymous && inner.Kind() == reflect.Struct {
-		isPtr := sf.Type.Kind() == reflect.Pointer
-		if isPtr && !sf.IsExported() {
-			c.At(sf.Name, func() {
-				c.Fault("", "embedded pointer to an unexported struct cannot be set", "Embed the struct itself or export its type")
-			})
-			return candidate{}, nil, false
-		}
-		return candidate{}, &level{inner, index, l.viaPtr || isPtr}, false
+	name, _, _ := strings.Cut(tag, ",")
+	cand := candidate{
+		sf: sf, owner: outer.inner, name: name, tagged: name != "",
+		index: append(slices.Clone(outer.index), i), viaPtr: outer.viaPtr,
 	}
-	if !sf.IsExported() {
-		return candidate{}, nil, false
+	switch isPtr := sf.Type.Kind() == reflect.Pointer; {
+	case name != "" || !isStruct:
+		c.nameMember(&cand)
+		return cand, sf.IsExported()
+	case isPtr && !sf.IsExported():
+		c.At(sf.Name, func() {
+			c.Fault("", "embedded pointer to an unexported struct cannot be set", "Embed the struct itself or export its type")
+		})
+		return candidate{}, false
+	default:
+		cand.inner, cand.viaPtr = inner, outer.viaPtr || isPtr
+		return cand, true
 	}
-	cand := candidate{sf: sf, owner: l.t, name: name, tagged: name != "", index: index, viaPtr: l.viaPtr}
-	if rest != "" {
-		cand.opts = strings.Split(rest, ",")
-	}
-	c.nameMember(&cand)
-	return cand, nil, true
 }
 
 // nameMember decides the name on the wire.
@@ -287,7 +268,8 @@ func (c *compiler) readRules(f *Member, cand candidate) {
 // left out.
 func (c *compiler) options(f *Member, cand candidate) bool {
 	optional := false
-	for _, o := range cand.opts {
+	_, opts, _ := strings.Cut(cand.sf.Tag.Get("json"), ",")
+	for o := range strings.SplitSeq(opts, ",") {
 		switch o {
 		case "omitempty":
 			f.omitEmpty, optional = true, true

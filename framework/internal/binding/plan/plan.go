@@ -12,7 +12,6 @@ import (
 	"github.com/go-playground/validator/v10"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
-	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
@@ -187,14 +186,11 @@ func (p *Plan) Type() reflect.Type { return p.t }
 func (p *Plan) Fields() []Field { return p.fields }
 
 // Decode reads raw into into, a settable value of the plan's type, which is
-// overwritten. raw must have passed jsontext.Check; empty is {}. It is not
+// overwritten. raw must have passed jsontext.Check. It is not
 // retained. A non-nil error is an *Invalid with the first 64 faults at most, or the
 // cancellation of ctx as the type's own Validate returned it. The findings are
 // what the issues of an *Invalid were made of: a corrected call is built from them.
 func (p *Plan) Decode(ctx context.Context, raw []byte, into reflect.Value) (Report, []Finding, error) {
-	if len(raw) == 0 {
-		raw = jsonedit.EmptyObject
-	}
 	d := p.decoder(false, raw)
 	defer d.release()
 	err := p.pass(ctx, d, raw, into)

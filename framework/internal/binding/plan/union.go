@@ -206,7 +206,7 @@ func (n *UnionNode) choose(d *decoder, raw []byte) *variantNode {
 		f.Rule, f.Got = report.RuleType, d.got(nil, value)
 	default:
 		f.Rule, f.Got = report.RuleEnum, d.got(nil, value)
-		if best := spelling.Nearest(text, n.names()); best != "" && d.secret == 0 {
+		if best := spelling.Nearest(text, n.names()); best != "" && !d.secret {
 			f.Hint = "Did you mean " + report.QuoteShort(best) + "?"
 		}
 	}
