@@ -299,10 +299,9 @@ func (d *decoder) got(n Node, raw []byte) string {
 
 // got describes a value that the caller sent for n. In a type with secrets it hides a value that may contain
 // a secret: any value for a node with a secret member, a container where n wants something else, and what
-// names a secret. n is nil for the name of a union's variant.
+// names a secret.
 func (p *Plan) got(n Node, raw []byte) string {
-	if p.Secretive && !empty(raw) && (n == nil && jsonedit.IsContainer(raw) ||
-		n != nil && (hasSecret(n) || schema.Misplaced(p.Words(n, nil), raw)) || p.namesSecret(raw)) {
+	if p.Secretive && !empty(raw) && (hasSecret(n) || schema.Misplaced(p.Words(n, nil), raw) || p.namesSecret(raw)) {
 		return "a value that is not shown (" + report.KindNames[jsontext.KindOf(raw)] + ")"
 	}
 	return report.GotWords(raw)

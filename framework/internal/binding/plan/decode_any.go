@@ -30,11 +30,7 @@ func (n *AnyNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	if v.IsNil() {
 		return append(dst, "null"...)
 	}
-	if e.deeper() {
-		dst = e.dynamic(dst, v.Elem().Interface())
-		e.depth--
-	}
-	return dst
+	return e.dynamic(dst, v.Elem().Interface())
 }
 
 func (n *AnyNode) schema(*schemer, *rules.Constraints) schema.Keywords { return nil }

@@ -52,11 +52,7 @@ func (n *MethodNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Co
 		if !d.unique(raw, n) {
 			return
 		}
-		if n.big && absurdJSON(raw) {
-			err = errUnreadable
-			break
-		}
-		err = callJSON(v, raw)
+		err = callJSON(v, raw, n.big)
 	case byText:
 		text, ok := jsontext.String(raw)
 		if !ok {
@@ -82,8 +78,11 @@ func (n *MethodNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Co
 	d.refuseWith(report.RuleCustom, hint, n, raw, c)
 }
 
-// callJSON runs the user's UnmarshalJSON on bytes that it may keep.
-func callJSON(v reflect.Value, raw []byte) (err error) {
+// callJSON runs the user's UnmarshalJSON on bytes that it may keep. big is as in callText.
+func callJSON(v reflect.Value, raw []byte, big bool) (err error) {
+	if big && absurdJSON(raw) {
+		return errUnreadable
+	}
 	defer report.Recovered(&err)
 	return v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(append([]byte(nil), raw...))
 }

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"sync"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/gotype"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
@@ -149,27 +149,15 @@ func (e *encoder) dynamic(dst []byte, x any) []byte {
 	case []any:
 		return e.list(dst, len(x), func(dst []byte, i int) []byte { return e.dynamic(dst, x[i]) })
 	case map[string]any:
-		return e.dynamicMap(dst, x)
+		return anyMap.encode(e, dst, reflect.ValueOf(x))
 	}
 	return e.foreign(dst, x)
 }
 
-func (e *encoder) dynamicMap(dst []byte, m map[string]any) []byte {
-	if !e.deeper() {
-		return dst
-	}
-	dst = append(dst, '{')
-	for i, name := range slices.Sorted(maps.Keys(m)) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = e.dynamic(append(jsontext.Quote(dst, name), ':'), m[name])
-		if e.failed(name) {
-			return dst
-		}
-	}
-	e.depth--
-	return append(dst, '}')
+// anyMap is an object as encoding/json reads it.
+var anyMap = &MapNode{
+	typed: typed{reflect.TypeFor[map[string]any]()}, Key: &KeyCodec{T: reflect.TypeFor[string]()},
+	Elem: &AnyNode{typed{gotype.EmptyInterface}}, list: reflect.TypeFor[[]any](), rooms: new(sync.Pool),
 }
 
 func (e *encoder) foreign(dst []byte, x any) []byte {

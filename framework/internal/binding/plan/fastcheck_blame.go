@@ -60,9 +60,9 @@ func (d *decoder) blame(b blamed, said rules.Judgment, raw []byte, v reflect.Val
 	}
 }
 
-// behind returns the value that the pointers of v lead to, or the zero Value if one of them is nil.
+// behind returns the value that the pointers and interfaces of v lead to, or the zero Value if one of them is nil.
 func behind(v reflect.Value) reflect.Value {
-	for v.Kind() == reflect.Pointer {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		v = v.Elem()
 	}
 	return v

@@ -43,17 +43,12 @@ func (c *compiler) checkFlat(n *StructNode) {
 }
 
 func hasTextForm(n Node) bool {
-	switch n := Bare(n).(type) {
-	case *boolNode, *wholeNode, *floatNode, *StringNode, *timeNode, *durationNode, *numberNode, *bigNode, *bytesNode:
+	switch n := seenThrough(n).(type) {
+	case *boolNode, *wholeNode, *floatNode, *StringNode, *timeNode, *durationNode, *numberNode, *bigNode, *bytesNode, *quotedNode:
 		return true
 	case *enumNode:
 		return hasTextForm(n.Node)
-	case *quotedNode:
-		return hasTextForm(n.Node)
 	case *MethodNode:
-		if n.shown() == byShape {
-			return hasTextForm(n.Base)
-		}
 		return n.shown() == byText
 	}
 	return false

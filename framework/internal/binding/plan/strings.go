@@ -59,13 +59,9 @@ func appendText(object []byte, name string, n Node, text string) []byte {
 
 // wantsToken reports whether the type's JSON is a number or a bool.
 func wantsToken(n Node) bool {
-	switch n := n.(type) {
-	case *ptrNode:
-		return wantsToken(n.elem)
+	switch n := seenThrough(n).(type) {
 	case *enumNode:
 		return wantsToken(n.Node)
-	case *MethodNode:
-		return n.shown() == byShape && wantsToken(n.Base)
 	case *boolNode, *wholeNode, *floatNode, *numberNode, *bigNode:
 		return true
 	}

@@ -203,9 +203,9 @@ func (n *UnionNode) choose(d *decoder, raw []byte) *variantNode {
 	case !given:
 		f.Rule = report.RuleRequired
 	case !isText:
-		f.Rule, f.Got = report.RuleType, d.got(nil, value)
+		f.Rule, f.Got = report.RuleType, d.got(f.Node, value)
 	default:
-		f.Rule, f.Got = report.RuleEnum, d.got(nil, value)
+		f.Rule, f.Got = report.RuleEnum, d.got(f.Node, value)
 		if best := spelling.Nearest(text, n.names()); best != "" && !d.secret {
 			f.Hint = "Did you mean " + report.QuoteShort(best) + "?"
 		}
@@ -244,10 +244,7 @@ func (n *UnionNode) guesses(raw []byte) []string {
 // held is the variant of a value, and the value without interface and pointer.
 // The struct is not valid where the value is nil.
 func (u *union) held(v reflect.Value) (*variantNode, reflect.Value) {
-	for v.IsValid() && (v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer) {
-		v = v.Elem()
-	}
-	if !v.IsValid() {
+	if v = behind(v); !v.IsValid() {
 		return nil, v
 	}
 	return u.byType[v.Type()], v
