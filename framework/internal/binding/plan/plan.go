@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/go-playground/validator/v10"
@@ -86,14 +85,10 @@ type Field struct {
 	Name     string
 	GoName   string
 	Title    string
-	Doc      string
-	InWords  string // of Strings: Doc and what a schema would say, which their readers do not get
+	InWords  string // of Strings: the doc tag and what a schema would say, which their readers do not get
 	Required bool
-	Default  json.RawMessage // nil without one
-	Enum     []string        // allowed values in their text form; nil if open
-	Secret   bool
-	Slashes  bool   // the value of a URI variable may have slashes
-	Header   string // x-mcp-header
+	Enum     []string // allowed values in their text form; nil if open
+	Slashes  bool     // the value of a URI variable may have slashes
 }
 
 // Plan is one compiled Go type. It is immutable and safe for concurrent use.
@@ -283,8 +278,7 @@ func (p *Plan) describeFields() []Field {
 	out := make([]Field, 0, len(s.Fields))
 	for _, f := range s.Fields {
 		out = append(out, Field{
-			Name: f.Name, GoName: f.goName, Title: f.title, Doc: f.doc, InWords: p.inWords(f), Required: f.Required,
-			Default: slices.Clone(f.DefaultJSON), Enum: p.enumOf(f), Secret: f.Secret, Slashes: f.slashes, Header: f.header,
+			Name: f.Name, GoName: f.goName, Title: f.title, InWords: p.inWords(f), Required: f.Required, Enum: p.enumOf(f), Slashes: f.slashes,
 		})
 	}
 	return out
