@@ -276,14 +276,10 @@ func (f *Member) fill(d *decoder, v reflect.Value) {
 			node = m.Base
 		}
 		if inner, ok := node.(*StructNode); ok {
-			inner.fillDefaults(d, f.target(v))
+			for _, below := range inner.Fields {
+				below.fill(d, f.target(v))
+			}
 		}
-	}
-}
-
-func (n *StructNode) fillDefaults(d *decoder, v reflect.Value) {
-	for _, f := range n.Fields {
-		f.fill(d, v)
 	}
 }
 

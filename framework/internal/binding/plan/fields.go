@@ -243,11 +243,9 @@ func (c *compiler) field(cand candidate) *Member {
 	c.readRules(f, cand)
 	f.Required = !optional && !f.viaPtr && sf.Type.Kind() != reflect.Pointer && !f.Rules.MayBeAbsent()
 	c.defaultOf(f, cand)
-	if f.Rules.MustExist() {
-		f.Required = true
-	}
-	if !f.Required {
-		f.Node = orNull(f.Node)
+	f.Required = f.Required || f.Rules.MustExist()
+	if u, ok := f.Node.(*UnionNode); ok && !f.Required { // encoding/json writes a nil interface as null
+		f.Node = &UnionNode{union: u.union, null: true}
 	}
 	c.afterwards(func() {
 		c.vague(f)

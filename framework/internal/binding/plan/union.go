@@ -149,16 +149,6 @@ func (c *compiler) checkTag(v *variantNode) {
 	}
 }
 
-// orNull is n for a member that may be left out: a nil interface is null there, as
-// encoding/json writes it.
-func orNull(n Node) Node {
-	u, ok := n.(*UnionNode)
-	if !ok {
-		return n
-	}
-	return &UnionNode{union: u.union, null: true}
-}
-
 // GoType returns the type of the values.
 func (n *UnionNode) GoType() reflect.Type { return n.t }
 
