@@ -51,16 +51,11 @@ type decoder struct {
 	repairedSize int
 }
 
-// keyName is an entry of a map: the pointer of the map, and the key.
+// keyName is an entry of a map: the pointer of the map, and the key. Rules name the entry by the key, which may have
+// several spellings.
 type keyName struct {
 	pointer string
 	key     any
-}
-
-// noteKey remembers that the caller wrote a key of the map at pointer as name. Rules name the entry by the key,
-// which may have several spellings.
-func (d *decoder) noteKey(pointer, name string, key reflect.Value) {
-	d.keyNames[keyName{pointer, key.Interface()}] = name
 }
 
 // decoders are reused. Between uses they hold nothing of a call.

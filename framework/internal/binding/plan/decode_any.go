@@ -3,6 +3,7 @@ package plan
 import (
 	"reflect"
 
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/report"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/rules"
 	"github.com/kagami-mcp/kagami/framework/internal/binding/schema"
@@ -37,11 +38,7 @@ func (n *AnyNode) schema(*schemer, *rules.Constraints) schema.Keywords { return 
 
 // unique refuses repeated names in values that are passed on undecoded.
 func (d *decoder) unique(raw []byte, n Node) bool {
-	kind := jsontext.KindOf(raw)
-	if kind != jsontext.KindObject && kind != jsontext.KindArray {
-		return true
-	}
-	if jsontext.Unique(raw) == nil {
+	if !jsonedit.IsContainer(raw) || jsontext.Unique(raw) == nil {
 		return true
 	}
 	d.file(Finding{Issue: report.Issue{Rule: report.RuleDuplicate, Got: d.got(n, raw)}, Node: n})

@@ -55,7 +55,7 @@ func (n *MapNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Const
 			d.read(n.Elem, item, value, c.Element())
 			m.SetMapIndex(k, value)
 			if spelled {
-				d.noteKey(pointer, name, k)
+				d.keyNames[keyName{pointer, k.Interface()}] = name
 			}
 		}
 		d.leave()
@@ -65,8 +65,12 @@ func (n *MapNode) decode(d *decoder, raw []byte, v reflect.Value, c *rules.Const
 
 // badKey returns the finding for a member name that is not a key of the map.
 func (n *MapNode) badKey(name string, err error, c *rules.Constraints) Finding {
+	rule := report.RuleType
+	if n.Key.Names != nil {
+		rule = report.RuleEnum
+	}
 	return Finding{
-		Issue: report.Issue{Want: n.Key.words(), Hint: safeHint(err, n.Key.T), Rule: n.Key.rule(), Got: "the key " + report.QuoteShort(name)},
+		Issue: report.Issue{Want: n.Key.words(), Hint: safeHint(err, n.Key.T), Rule: rule, Got: "the key " + report.QuoteShort(name)},
 		Node:  n, Key: n.Key, Rules: c.KeyRules(),
 	}
 }

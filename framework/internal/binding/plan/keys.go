@@ -171,11 +171,3 @@ func (k *KeyCodec) words() string {
 	low, high := bounds(k.T)
 	return "a key that is a whole number from " + low + " to " + high
 }
-
-// rule is the rule that an unreadable key breaks.
-func (k *KeyCodec) rule() string {
-	if k.Names != nil {
-		return report.RuleEnum
-	}
-	return report.RuleType
-}

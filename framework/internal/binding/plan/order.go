@@ -18,14 +18,13 @@ func sortFindings(found []Finding, raw []byte) {
 		spots = seek(raw, paths)
 	}
 	slices.SortStableFunc(found, func(a, b Finding) int {
-		if a.Missing != b.Missing {
-			if b.Missing {
-				return -1
-			}
-			return 1
-		}
-		if a.Missing {
+		switch {
+		case a.Missing && b.Missing:
 			return 0
+		case a.Missing:
+			return 1
+		case b.Missing:
+			return -1
 		}
 		return slices.Compare(spots[a.Path].place, spots[b.Path].place)
 	})

@@ -240,12 +240,6 @@ func (u *union) held(v reflect.Value) (*variantNode, reflect.Value) {
 	return u.byType[v.Type()], v
 }
 
-// variant continues along validator's namespace, in which interfaces leave no trace.
-func (l *locator) variant(n *UnionNode, v reflect.Value, rest string) bool {
-	variant, value := n.held(v)
-	return variant != nil && l.walk(variant.Elem, nil, value, rest)
-}
-
 func (n *UnionNode) encode(e *encoder, dst []byte, v reflect.Value) []byte {
 	variant, value := n.held(v)
 	switch {

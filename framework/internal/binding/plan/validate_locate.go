@@ -68,7 +68,8 @@ func (l *locator) walk(n Node, c *rules.Constraints, v reflect.Value, rest strin
 	case *MapNode:
 		return l.entry(n, c, v, rest)
 	case *UnionNode:
-		return l.variant(n, v, rest)
+		variant, value := n.held(v) // interfaces leave no trace in validator's namespace
+		return variant != nil && l.walk(variant.Elem, nil, value, rest)
 	}
 	return true // it is inside of a type that marshals itself: reported at that type
 }
