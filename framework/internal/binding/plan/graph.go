@@ -21,8 +21,8 @@ func defName(t reflect.Type) string {
 	return name
 }
 
-// Children are the nodes that n refers to directly.
-func Children(n Node) []Node {
+// children are the nodes that n refers to directly.
+func children(n Node) []Node {
 	switch n := n.(type) {
 	case *ptrNode:
 		return []Node{n.elem}
@@ -45,7 +45,7 @@ func Children(n Node) []Node {
 		}
 		return out
 	case *variantNode:
-		return Children(n.Elem) // the struct by itself has no discriminator
+		return children(n.Elem) // the struct by itself has no discriminator
 	case *StructNode:
 		out := make([]Node, 0, len(n.Fields))
 		for _, f := range n.Fields {
@@ -72,12 +72,12 @@ func whole(n Node, seen map[Node]bool) bool {
 		return true
 	}
 	seen[n] = true
-	return !slices.ContainsFunc(Children(n), func(child Node) bool { return !whole(child, seen) })
+	return !slices.ContainsFunc(children(n), func(child Node) bool { return !whole(child, seen) })
 }
 
 // Reaches reports whether to can be met below from.
 func Reaches(from, to Node, seen map[Node]bool) bool {
-	for _, child := range Children(from) {
+	for _, child := range children(from) {
 		if child == nil || seen[child] {
 			continue
 		}

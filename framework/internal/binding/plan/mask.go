@@ -28,7 +28,7 @@ func (m *Mask) learn(n Node) {
 		return
 	}
 	m.holds[n] = hasSecret(n)
-	for _, child := range Children(n) {
+	for _, child := range children(n) {
 		m.learn(child)
 	}
 }

@@ -35,7 +35,7 @@ func secretNames(n Node, seen map[Node]bool) (names []string) {
 			}
 		}
 	}
-	for _, below := range Children(n) {
+	for _, below := range children(n) {
 		names = append(names, secretNames(below, seen)...)
 	}
 	return names
@@ -169,7 +169,7 @@ func hide(n Node, names []string, secret bool) {
 			return
 		}
 	default:
-		if below := Children(n); len(below) == 1 {
+		if below := children(n); len(below) == 1 {
 			hide(below[0], names, secret)
 			return
 		}
