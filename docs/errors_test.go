@@ -250,7 +250,8 @@ func faultLiteral(w wording, lit *ast.CompositeLit) []message {
 	return both(w, from, problem, fix)
 }
 
-// buildFaults adds what options say of their arguments: the text that their function returns.
+// buildFaults adds what options say of their arguments: the text that their function returns, or the
+// one that they pass to checked.
 func buildFaults(s *source, file *ast.File) []message {
 	all := faults(s, file)
 	add := func(fn *ast.FuncDecl, result ast.Expr) {
@@ -266,6 +267,10 @@ func buildFaults(s *source, file *ast.File) []message {
 	}
 	inFunctions(file, func(n ast.Node, fn *ast.FuncDecl) {
 		switch n := n.(type) {
+		case *ast.CallExpr:
+			if calleeName(n) == "checked" && fn != nil {
+				add(fn, n.Args[1])
+			}
 		case *ast.FuncLit:
 			if returnsText(n.Type) {
 				returns(n.Body, func(result ast.Expr) { add(fn, result) })

@@ -84,8 +84,20 @@ func StderrLogger() *zap.Logger {
 	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(cfg), out, zapcore.InfoLevel))
 }
 
+// checked returns the apply function of an option. Unless ok is true, the option has the problem and
+// sets nothing.
+func checked[S any](ok bool, problem string, apply func(*S)) func(*S) string {
+	return func(s *S) string {
+		if !ok {
+			return problem
+		}
+		apply(s)
+		return ""
+	}
+}
+
 func set(name string, apply func(*appConfig)) AppOption {
-	return appOption{name, func(c *appConfig) string { apply(c); return "" }}
+	return appOption{name, checked(true, "", apply)}
 }
 
 // WithTitle sets the server's display name.
@@ -107,13 +119,8 @@ func WithDescription(text string) AppOption {
 // WithWebsiteURL sets the absolute URL, https or http, of a page about the server. Clients see it
 // from revision 2025-11-25 on.
 func WithWebsiteURL(address string) AppOption {
-	return appOption{"WithWebsiteURL", func(c *appConfig) string {
-		if !isWeb(address) {
-			return fmt.Sprintf("%q is not an absolute https or http URL", catalog.Clip(address))
-		}
-		c.website = address
-		return ""
-	}}
+	problem := fmt.Sprintf("%q is not an absolute https or http URL", catalog.Clip(address))
+	return appOption{"WithWebsiteURL", checked(isWeb(address), problem, func(c *appConfig) { c.website = address })}
 }
 
 // WithIcons sets the server's icons for user interfaces, as [Icons] does for a component. Clients
@@ -165,13 +172,9 @@ func encoded(value any) (json.RawMessage, error) {
 
 // WithLogger sets the logger. The default is [StderrLogger]. A nil logger is a fault.
 func WithLogger(l *zap.Logger) AppOption {
-	return appOption{"WithLogger", func(c *appConfig) string {
-		if l == nil {
-			return "the logger is nil; zap.NewNop() logs nothing"
-		}
+	return appOption{"WithLogger", checked(l != nil, "the logger is nil; zap.NewNop() logs nothing", func(c *appConfig) {
 		c.logger, c.logs = l, true
-		return ""
-	}}
+	})}
 }
 
 // UseLogger is like WithLogger, for code that builds an app made by other code. It replaces the
@@ -191,13 +194,9 @@ func (a *App) HasLogger() bool { return a.cfg.logs }
 // WithPageSize sets the number of items on a page of a list, including the list of tasks. The
 // default is 100, the minimum 1.
 func WithPageSize(n int) AppOption {
-	return appOption{"WithPageSize", func(c *appConfig) string {
-		if n < 1 {
-			return "the size must be 1 or more"
-		}
+	return appOption{"WithPageSize", checked(n >= 1, "the size must be 1 or more", func(c *appConfig) {
 		c.pageSize, c.tasks.Page = n, n
-		return ""
-	}}
+	})}
 }
 
 // WithStrict turns warnings of Build into errors. Without it, Build reports warnings only together
@@ -214,13 +213,7 @@ func WithErrorDetail() AppOption {
 // mapper returns nil, the error is used unchanged. A panic in the mapper is an internal error. The
 // mapper is called concurrently, and may be called several times for one error.
 func WithErrorMapper(mapper func(context.Context, error) error) AppOption {
-	return appOption{"WithErrorMapper", func(c *appConfig) string {
-		if mapper == nil {
-			return "the mapper is nil"
-		}
-		c.mapper = mapper
-		return ""
-	}}
+	return appOption{"WithErrorMapper", checked(mapper != nil, "the mapper is nil", func(c *appConfig) { c.mapper = mapper })}
 }
 
 // AllowUnknown makes the server ignore unknown argument keys. Without it, such calls are refused.
@@ -239,13 +232,7 @@ func WithoutRepair() AppOption {
 // seconds. With 0 they are cancelled at once. A transport with an option Grace may cancel its calls
 // earlier.
 func WithShutdownGrace(d time.Duration) AppOption {
-	return appOption{"WithShutdownGrace", func(c *appConfig) string {
-		if d < 0 {
-			return "the duration is negative"
-		}
-		c.grace = d
-		return ""
-	}}
+	return appOption{"WithShutdownGrace", checked(d >= 0, "the duration is negative", func(c *appConfig) { c.grace = d })}
 }
 
 // WithAuth requires a principal for every HTTP exchange. HTTP carriers call a before they read the
@@ -296,13 +283,9 @@ func WithStateSecrets(secrets ...[]byte) AppOption {
 // WithStateTTL sets how long a client that is asked in rounds may take to answer. The default is 1
 // hour, the minimum 1 second.
 func WithStateTTL(d time.Duration) AppOption {
-	return appOption{"WithStateTTL", func(c *appConfig) string {
-		if d < time.Second {
-			return "the duration must be a second or more"
-		}
+	return appOption{"WithStateTTL", checked(d >= time.Second, "the duration must be a second or more", func(c *appConfig) {
 		c.stateTTL = d
-		return ""
-	}}
+	})}
 }
 
 // WithAskTimeout sets how long a handler waits for the answer of a client that is asked live. The
@@ -311,13 +294,9 @@ func WithStateTTL(d time.Duration) AppOption {
 // After that the question fails. If the handler returns the error of the question, the caller gets
 // a text that says so. The option does not apply to rounds and tasks: see [WithStateTTL] and [TTL].
 func WithAskTimeout(d time.Duration) AppOption {
-	return appOption{"WithAskTimeout", func(c *appConfig) string {
-		if d <= 0 {
-			return "the duration must be more than 0"
-		}
+	return appOption{"WithAskTimeout", checked(d > 0, "the duration must be more than 0", func(c *appConfig) {
 		c.askTimeout = d
-		return ""
-	}}
+	})}
 }
 
 // WithReplayCheck runs each handler that asks in rounds once more on the same answers. It logs the

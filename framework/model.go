@@ -35,13 +35,7 @@ type ModelRequest struct {
 
 // WithModel sets the model that answers Generate if the client does not sample.
 func WithModel(m Model) AppOption {
-	return appOption{"WithModel", func(c *appConfig) string {
-		if m == nil {
-			return "the model is nil"
-		}
-		c.model = m
-		return ""
-	}}
+	return appOption{"WithModel", checked(m != nil, "the model is nil", func(c *appConfig) { c.model = m })}
 }
 
 // askModel asks a model of the app, once for each logical call. In later rounds the answer comes

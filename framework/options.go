@@ -104,7 +104,7 @@ func (b *builder) option(m *member, o Option) {
 func is(b *bool) bool { return b != nil && *b }
 
 func option(name string, fits kind, apply func(*settings)) Option {
-	return componentOption{name, fits, func(s *settings) string { apply(s); return "" }}
+	return componentOption{name, fits, checked(true, "", apply)}
 }
 
 // Describe sets the description.
@@ -215,13 +215,9 @@ func notOfScope(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\
 // in a step such as Concurrency. In rounds, each round has the full time. A result that the handler returns after the timeout is still the answer. Completions of a prompt or
 // template have the same limit.
 func Timeout(d time.Duration) Option {
-	return componentOption{"Timeout", kindsAll, func(s *settings) string {
-		if d <= 0 {
-			return "the duration must be positive"
-		}
+	return componentOption{"Timeout", kindsAll, checked(d > 0, "the duration must be positive", func(s *settings) {
 		s.timeout = d
-		return ""
-	}}
+	})}
 }
 
 // With adds middleware to this component. At least one of the steps must apply to its calls. OnRead
@@ -264,13 +260,7 @@ func MIME(mime string) Option {
 
 // Size sets the size of a resource in bytes. With 0, the size is not listed.
 func Size(n int64) Option {
-	return componentOption{"Size", kindResource, func(s *settings) string {
-		if n < 0 {
-			return "the size is negative"
-		}
-		s.size = n
-		return ""
-	}}
+	return componentOption{"Size", kindResource, checked(n >= 0, "the size is negative", func(s *settings) { s.size = n })}
 }
 
 // Arguments declares the arguments of a prompt whose Args is map[string]string. Use it if the
@@ -305,16 +295,12 @@ func Arguments(args ...protocol.PromptArgument) Option {
 // have the scopes of the component, and inside the component's middleware except OnRead and
 // OnPrompt. Its errors are answered like errors of a handler.
 func Complete(argument string, fn func(ctx context.Context, prefix string, args map[string]string) ([]string, error)) Option {
-	return componentOption{"Complete", kindPrompt | kindTemplate, func(s *settings) string {
-		if fn == nil {
-			return "the function for " + argument + " is nil"
-		}
+	return componentOption{"Complete", kindPrompt | kindTemplate, checked(fn != nil, "the function for "+argument+" is nil", func(s *settings) {
 		if s.completers == nil {
 			s.completers = make(map[string]completer)
 		}
 		s.completers[argument] = fn
-		return ""
-	}}
+	})}
 }
 
 // MaySubscribe decides whether a caller may subscribe to a URI of a resource or template. allow is
@@ -331,13 +317,9 @@ func Complete(argument string, fn func(ctx context.Context, prefix string, args 
 //
 // Subscribers of a parent of such a resource are notified only of the parent, as with [Scopes].
 func MaySubscribe(allow func(ctx context.Context, uri string) error) Option {
-	return componentOption{"MaySubscribe", kindsRead, func(s *settings) string {
-		if allow == nil {
-			return "the function is nil"
-		}
+	return componentOption{"MaySubscribe", kindsRead, checked(allow != nil, "the function is nil", func(s *settings) {
 		s.maySubscribe = allow
-		return ""
-	}}
+	})}
 }
 
 // CacheScope is the scope of a cache hint of 2026-07-28.

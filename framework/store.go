@@ -42,13 +42,7 @@ type Store interface {
 // session, resumes any stream, and answers for any task. They must be built from the same program.
 // The caller closes the store, after the server has stopped.
 func WithStore(s Store) AppOption {
-	return appOption{"WithStore", func(c *appConfig) string {
-		if s == nil || isNilPointer(s) {
-			return "the store is nil"
-		}
-		c.store = s
-		return ""
-	}}
+	return appOption{"WithStore", checked(s != nil && !isNilPointer(s), "the store is nil", func(c *appConfig) { c.store = s })}
 }
 
 // isNilPointer reports whether an interface holds a nil pointer, such as the result of a
@@ -73,15 +67,11 @@ func (a *App) UseStore(s Store) *App {
 // time. The default is 64. With 0 it does not run any, and leaves them to the other nodes that
 // share the store.
 func WithTaskWorkers(n int) AppOption {
-	return appOption{"WithTaskWorkers", func(c *appConfig) string {
-		if n < 0 {
-			return "the number is negative"
-		}
+	return appOption{"WithTaskWorkers", checked(n >= 0, "the number is negative", func(c *appConfig) {
 		if c.tasks.Workers = n; n == 0 {
 			c.tasks.Workers = -1
 		}
-		return ""
-	}}
+	})}
 }
 
 // WithTasksPerCaller sets how many unfinished tasks one principal may have, or one session without
@@ -89,13 +79,9 @@ func WithTaskWorkers(n int) AppOption {
 // the order of their arrival, and do not look at the owner. The limit therefore bounds how long the
 // tasks of one caller delay all others. It does not apply to tasks without an owner.
 func WithTasksPerCaller(n int) AppOption {
-	return appOption{"WithTasksPerCaller", func(c *appConfig) string {
-		if n < 1 {
-			return "the number must be 1 or more"
-		}
+	return appOption{"WithTasksPerCaller", checked(n >= 1, "the number must be 1 or more", func(c *appConfig) {
 		c.tasks.PerOwner = n
-		return ""
-	}}
+	})}
 }
 
 // ports holds the stores that a server uses.

@@ -87,25 +87,17 @@ func Task(mode TaskMode, opts ...TaskOption) Option {
 // The default is 1 hour, the minimum a second. A client gets the time that it asks for, up to 24
 // hours, or up to d if d is longer.
 func TTL(d time.Duration) TaskOption {
-	return taskOption{"TTL", func(s *taskSettings) string {
-		if d < time.Second {
-			return "the duration must be a second or more"
-		}
+	return taskOption{"TTL", checked(d >= time.Second, "the duration must be a second or more", func(s *taskSettings) {
 		s.policy.TTL = d
-		return ""
-	}}
+	})}
 }
 
 // PollInterval sets how long clients are asked to wait between two requests for the task's state.
 // The default is 1 second, the minimum a millisecond.
 func PollInterval(d time.Duration) TaskOption {
-	return taskOption{"PollInterval", func(s *taskSettings) string {
-		if d < time.Millisecond {
-			return "the duration must be a millisecond or more"
-		}
+	return taskOption{"PollInterval", checked(d >= time.Millisecond, "the duration must be a millisecond or more", func(s *taskSettings) {
 		s.policy.Poll = d
-		return ""
-	}}
+	})}
 }
 
 // ImmediateResponse sets what the model gets at once when a call has become a task, so that it can
@@ -113,13 +105,9 @@ func PollInterval(d time.Duration) TaskOption {
 // 2025-11-25, which may use it instead of a message of their own. The specification calls it
 // provisional. It is not sent on 2026-07-28, which does not define it.
 func ImmediateResponse(text string) TaskOption {
-	return taskOption{"ImmediateResponse", func(s *taskSettings) string {
-		if text == "" {
-			return "the text is empty"
-		}
+	return taskOption{"ImmediateResponse", checked(text != "", "the text is empty", func(s *taskSettings) {
 		s.policy.Immediate = text
-		return ""
-	}}
+	})}
 }
 
 // Retry sets how often a task runs again if its handler panics or fails with an internal error, or
@@ -131,16 +119,12 @@ func ImmediateResponse(text string) TaskOption {
 // such a task fails if its worker dies. Its handler still begins again after a question, and
 // elsewhere if its process shuts down cleanly.
 func Retry(n int) TaskOption {
-	return taskOption{"Retry", func(s *taskSettings) string {
-		if n < 0 {
-			return "the number is negative"
-		}
+	return taskOption{"Retry", checked(n >= 0, "the number is negative", func(s *taskSettings) {
 		s.policy.Retries, s.policy.Deaths = n, n
 		if n == 0 {
 			s.policy.Deaths = -1
 		}
-		return ""
-	}}
+	})}
 }
 
 // TaskWhen decides for each call, by its arguments, whether it may become a task. If not, the call
@@ -150,24 +134,17 @@ func Retry(n int) TaskOption {
 // 2025-11-25 did not ask for one, does not get one. If a client of 2025-11-25 asks for a task of a
 // TaskRequired tool, it always gets one. Invalid arguments are refused in the request.
 func TaskWhen[In any](decide func(In) bool) TaskOption {
-	return taskOption{"TaskWhen", func(s *taskSettings) string {
-		if decide == nil {
-			return "the function is nil"
-		}
+	return taskOption{"TaskWhen", checked(decide != nil, "the function is nil", func(s *taskSettings) {
 		s.in = reflect.TypeFor[In]()
 		s.when = func(in any) bool { v, ok := in.(In); return ok && decide(v) }
-		return ""
-	}}
+	})}
 }
 
 // AfterDetach keeps a call in its request until the handler calls Detach. The handler can then ask
 // its first questions in the request: on 2026-07-28 they come in rounds, before the task exists. On
 // 2025-11-25 a call is a task from the beginning if the client wants one.
 func AfterDetach() TaskOption {
-	return taskOption{"AfterDetach", func(s *taskSettings) string {
-		s.policy.AfterDetach = true
-		return ""
-	}}
+	return taskOption{"AfterDetach", checked(true, "", func(s *taskSettings) { s.policy.AfterDetach = true })}
 }
 
 // Detach lets the call continue as a task. If it does, Detach returns ErrPending. The handler must
