@@ -21,7 +21,7 @@ func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 	a := e.arrival(ctx)
 	outline := e.outlines.Take()
 	defer e.outlines.Give(outline)
-	if err := outline.Check(frame, e.cfg.Limits); err != nil {
+	if err := outline.Check(frame, jsontext.DefaultLimits()); err != nil {
 		return e.admit(a.refusal(frame, salvaged(frame), unreadable(err)))
 	}
 	if jsonrpc.IsBatch(frame) {

@@ -63,7 +63,7 @@ type TaskPolicy struct {
 	// revision without tasks, the tool runs in its request.
 	Required bool
 	// TTL is the lifetime from the creation, if the client does not ask for another. 0 is
-	// TaskLimits.TTL.
+	// 1 hour.
 	TTL time.Duration
 	// Poll is the interval at which clients should poll. 0 is 1 second.
 	Poll time.Duration

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -8,7 +9,6 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
-	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/protocol/rounds"
 	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/transport"
@@ -83,40 +83,23 @@ type Config struct {
 	// AskTimeout bounds the wait for an answer to a request of the server, since the last sign of
 	// progress. 0 is 10 minutes, because a person answers.
 	AskTimeout time.Duration
-	// Limits bounds an inbound frame. The zero value is jsontext.DefaultLimits.
-	Limits jsontext.Limits
 }
 
 // TaskLimits bounds the resources that tasks use. A field that is 0 has the default that its comment
 // names.
 type TaskLimits struct {
-	PerOwner  int           // unfinished tasks of one owner; 1,024. Concurrent creations may exceed it
-	Anonymous int           // unfinished tasks of all callers without an owner; 16,384
-	Page      int           // tasks on a page of tasks/list; 100
-	Workers   int           // concurrent tasks of a Queue on this node; 64. Negative: none
-	TTL       time.Duration // of a task without another TTL; 1 hour
-	MaxTTL    time.Duration // that a client may ask for; 24 hours
-	Record    task.Limits
+	PerOwner int // unfinished tasks of one owner; 1,024. Concurrent creations may exceed it
+	Page     int // tasks on a page of tasks/list; 100
+	Workers  int // concurrent tasks of a Queue on this node; 64. Negative: none
 }
 
 func (l TaskLimits) orDefaults() TaskLimits {
-	if l.PerOwner <= 0 {
-		l.PerOwner = 1 << 10
-	}
-	if l.Anonymous <= 0 {
-		l.Anonymous = 1 << 14
-	}
-	if l.Page <= 0 {
-		l.Page = 100
-	}
-	if l.Workers == 0 {
-		l.Workers = 64
-	}
-	if l.TTL <= 0 {
-		l.TTL = time.Hour
-	}
-	if l.MaxTTL <= 0 {
-		l.MaxTTL = 24 * time.Hour
-	}
-	return l
+	return TaskLimits{PerOwner: cmp.Or(l.PerOwner, 1<<10), Page: cmp.Or(l.Page, 100), Workers: cmp.Or(l.Workers, 64)}
 }
+
+// Limits of tasks that the program does not set.
+const (
+	anonymousTasks = 1 << 14        // unfinished tasks of all callers without an owner
+	defaultTTL     = time.Hour      // of a task without another TTL
+	maxTTL         = 24 * time.Hour // that a client may ask for
+)

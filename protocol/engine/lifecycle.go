@@ -16,7 +16,6 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/nodebus"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/roundstore"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/wait"
-	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -37,9 +36,6 @@ func New(cfg Config) *Engine {
 	cfg.TaskLimits = cfg.TaskLimits.orDefaults()
 	if cfg.Now == nil {
 		cfg.Now = time.Now
-	}
-	if cfg.Limits == (jsontext.Limits{}) {
-		cfg.Limits = jsontext.DefaultLimits()
 	}
 	e := &Engine{
 		cfg:        cfg,

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"strconv"
@@ -130,7 +131,7 @@ func (x *exchange) newTask(ctx context.Context, rule *TaskPolicy, p *protocol.Ca
 	now := e.cfg.Now().Round(0).UTC()
 	r := &task.Record{
 		ID: rand.Text(), Owner: x.owner(ctx), Status: protocol.TaskWorking, Created: now, Updated: now,
-		TTL: e.lifeOf(rule, p.Task), PollInterval: rule.Poll,
+		TTL: lifeOf(rule, p.Task), PollInterval: rule.Poll,
 	}
 	if r.PollInterval <= 0 {
 		r.PollInterval = defaultPoll
@@ -146,15 +147,12 @@ func (x *exchange) newTask(ctx context.Context, rule *TaskPolicy, p *protocol.Ca
 }
 
 // lifeOf returns the TTL of a task: the client's, within limits, otherwise the policy's.
-func (e *Engine) lifeOf(rule *TaskPolicy, wish *protocol.TaskRequest) time.Duration {
-	limits, ttl := e.cfg.TaskLimits, rule.TTL
-	if ttl <= 0 {
-		ttl = limits.TTL
-	}
+func lifeOf(rule *TaskPolicy, wish *protocol.TaskRequest) time.Duration {
+	ttl := cmp.Or(rule.TTL, defaultTTL)
 	if wish == nil || wish.TTL == nil || *wish.TTL <= 0 {
 		return ttl
 	}
-	most := max(limits.MaxTTL, ttl)
+	most := max(maxTTL, ttl)
 	if *wish.TTL > most.Milliseconds() {
 		return most
 	}
@@ -169,7 +167,7 @@ func (e *Engine) lifeOf(rule *TaskPolicy, wish *protocol.TaskRequest) time.Durat
 func (e *Engine) taskRoom(ctx context.Context, owner string) error {
 	most := e.cfg.TaskLimits.PerOwner
 	if owner == "" {
-		most = e.cfg.TaskLimits.Anonymous
+		most = anonymousTasks
 	}
 	n, err := e.cfg.Tasks.Count(ctx, owner)
 	if err != nil {

@@ -246,7 +246,7 @@ func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record
 		if err != nil {
 			return r, err
 		}
-		next, err := e.cfg.TaskLimits.Record.Next(r, event, e.cfg.Now())
+		next, err := task.Next(r, event, e.cfg.Now())
 		if err != nil {
 			return r, err
 		}

@@ -81,11 +81,6 @@ const (
 	expiredMessage = "The task expired before it was done."
 )
 
-// Next calls [Limits.Next] with the default limits.
-func Next(r Record, e Event, now time.Time) (Record, error) {
-	return Limits{}.Next(r, e, now)
-}
-
 // Next returns the record that results from an event. Only Next decides this. If a cancellation, a
 // completion, an answer and an expiry race, each calls Next, and Store.Update accepts the first.
 // The error wraps ErrTerminal, ErrIgnored, ErrStatus, ErrEvent or ErrLimit; the returned record is
@@ -94,26 +89,30 @@ func Next(r Record, e Event, now time.Time) (Record, error) {
 // A terminal status never changes. When a task reaches one, its journal and questions are removed.
 // Updated never goes back, even if the clock does. Version stays as it is, because Store.Update
 // compares it. The result shares bytes with r and e; neither is modified.
-func (l Limits) Next(r Record, e Event, now time.Time) (Record, error) {
+//
+// A result and a journal may have 4 MiB, an error 64 KiB, and a question with its key 1 MiB. A task
+// may ask 1,024 questions in its life. A message is cut off after 1 KiB.
+func Next(r Record, e Event, now time.Time) (Record, error) { return standard.next(r, e, now) }
+
+func (l *limits) next(r Record, e Event, now time.Time) (Record, error) {
 	if r.Terminal() {
 		return r, fmt.Errorf("%w: it is %s", ErrTerminal, r.Status)
 	}
 	if !known(r.Status) {
 		return r, fmt.Errorf("%w: the record's status is %q", ErrEvent, r.Status)
 	}
-	l = l.orDefaults()
 	next := r
 	if err := l.apply(&next, &e, now); err != nil {
 		return r, err
 	}
 	if e.Message != "" || next.Terminal() {
-		next.Message = cut(e.Message, l.Message)
+		next.Message = cut(e.Message, l.message)
 	}
 	switch {
 	case next.Terminal():
 		next.Journal, next.Questions, next.Asked = nil, nil, nil
-	case len(e.Journal) > l.Journal:
-		return r, within("bytes of journal", len(e.Journal), l.Journal)
+	case len(e.Journal) > l.journal:
+		return r, within("bytes of journal", len(e.Journal), l.journal)
 	case e.Journal != nil:
 		next.Journal = e.Journal
 	}
@@ -132,7 +131,7 @@ func later(before, now time.Time) time.Time {
 }
 
 // apply changes the status of r, and the fields that depend on it.
-func (l *Limits) apply(r *Record, e *Event, now time.Time) error {
+func (l *limits) apply(r *Record, e *Event, now time.Time) error {
 	switch e.Kind {
 	case Ask:
 		return l.ask(r, e.Questions)
@@ -154,19 +153,19 @@ func (l *Limits) apply(r *Record, e *Event, now time.Time) error {
 	return fmt.Errorf("%w: kind %d", ErrEvent, e.Kind)
 }
 
-func (l *Limits) ask(r *Record, questions []Question) error {
+func (l *limits) ask(r *Record, questions []Question) error {
 	if r.Status != protocol.TaskWorking {
 		return fmt.Errorf("%w: it waits for answers already", ErrStatus)
 	}
 	if len(questions) == 0 {
 		return fmt.Errorf("%w: it asks nothing", ErrEvent)
 	}
-	if err := within("questions in the life of a task: a number", len(r.Asked)+len(questions), l.Questions); err != nil {
+	if err := within("questions in the life of a task: a number", len(r.Asked)+len(questions), l.questions); err != nil {
 		return err
 	}
 	asked := slices.Clone(r.Asked)
 	for _, q := range questions {
-		if err := within("bytes of question", len(q.Key)+len(q.Request), l.Question); err != nil {
+		if err := within("bytes of question", len(q.Key)+len(q.Request), l.question); err != nil {
 			return err
 		}
 		mark := fingerprint(q.Key)
@@ -200,20 +199,20 @@ func resume(r *Record) error {
 
 // end sets a terminal status. There must be exactly one of a result and an error. If the task is
 // cancelled, there must be neither.
-func (l *Limits) end(r *Record, status protocol.TaskStatus, result, failure []byte) error {
+func (l *limits) end(r *Record, status protocol.TaskStatus, result, failure []byte) error {
 	given := *r
 	given.Status, given.Result, given.Error = status, result, failure
 	if err := given.checkOutcome(); err != nil {
 		return fmt.Errorf("%w: %w", ErrEvent, err)
 	}
-	if err := errors.Join(within("bytes of result", len(result), l.Result), within("bytes of error", len(failure), l.Error)); err != nil {
+	if err := errors.Join(within("bytes of result", len(result), l.result), within("bytes of error", len(failure), l.failure)); err != nil {
 		return err
 	}
 	*r = given
 	return nil
 }
 
-func (l *Limits) expire(r *Record, e *Event, now time.Time) error {
+func (l *limits) expire(r *Record, e *Event, now time.Time) error {
 	end := r.Expires()
 	if end.IsZero() || now.Before(end) {
 		return fmt.Errorf("%w: the task has not expired", ErrIgnored)

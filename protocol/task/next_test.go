@@ -318,15 +318,13 @@ func TestDefaultLimits(t *testing.T) {
 	r := inStatus(t, protocol.TaskWorking)
 	mib := bytes.Repeat([]byte{'1'}, 1<<20)
 	four := bytes.Repeat(mib, 4)
-	for _, l := range []task.Limits{{}, {Result: -1, Error: -1, Journal: -1, Message: -1, Question: -1, Questions: -1}} {
-		if _, err := l.Next(r, task.Event{Kind: task.Complete, Result: four}, now); err != nil {
-			t.Error(err)
-		}
-		_, err := l.Next(r, task.Event{Kind: task.Complete, Result: append(slices.Clip(four), '1')}, now)
-		onlyIs(t, err, task.ErrLimit)
-		_, err = l.Next(r, task.Event{Kind: task.Ask, Questions: []task.Question{{Key: "k", Request: mib}}}, now)
-		onlyIs(t, err, task.ErrLimit)
+	if _, err := task.Next(r, task.Event{Kind: task.Complete, Result: four}, now); err != nil {
+		t.Error(err)
 	}
+	_, err := task.Next(r, task.Event{Kind: task.Complete, Result: append(slices.Clip(four), '1')}, now)
+	onlyIs(t, err, task.ErrLimit)
+	_, err = task.Next(r, task.Event{Kind: task.Ask, Questions: []task.Question{{Key: "k", Request: mib}}}, now)
+	onlyIs(t, err, task.ErrLimit)
 	asked := 1 // "old"
 	for ; ; asked++ {
 		next, err := task.Next(r, task.Event{Kind: task.Ask, Questions: []task.Question{{Key: fmt.Sprint(asked)}}}, now)

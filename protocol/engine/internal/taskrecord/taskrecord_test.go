@@ -79,7 +79,7 @@ func TestQuestions(t *testing.T) {
 	r := &task.Record{Status: protocol.TaskWorking, Created: time.Unix(1, 0)}
 	ask := func() {
 		t.Helper()
-		next, err := task.Limits{}.Next(*r, task.Event{Kind: task.Ask, Questions: taskrecord.NewKeys(r, filed)}, time.Unix(2, 0))
+		next, err := task.Next(*r, task.Event{Kind: task.Ask, Questions: taskrecord.NewKeys(r, filed)}, time.Unix(2, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestQuestions(t *testing.T) {
 	if !slices.Equal(keys, []string{"name"}) || len(journal.Open) != 1 || len(journal.Answers) != 1 || journal.Answers[0].Key != "name" {
 		t.Errorf("answered %q, journal %+v", keys, journal)
 	}
-	next, err := task.Limits{}.Next(*r, task.Event{Kind: task.Answer, Answered: keys}, time.Unix(3, 0))
+	next, err := task.Next(*r, task.Event{Kind: task.Answer, Answered: keys}, time.Unix(3, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,11 @@
+package task
+
+import "time"
+
+// Limits are other limits than those of Next.
+type Limits struct{ Result, Error, Journal, Message, Question, Questions int }
+
+// Next is like the function Next, with the limits l.
+func (l Limits) Next(r Record, e Event, now time.Time) (Record, error) {
+	return (&limits{l.Result, l.Error, l.Journal, l.Message, l.Question, l.Questions}).next(r, e, now)
+}
