@@ -447,11 +447,7 @@ func (b *builder) commit(outcome string) (catalog.Change, error) {
 	if err := b.verdict(outcome); err != nil {
 		return catalog.Change{}, err
 	}
-	change, conflicts := b.server.registry.Update(b.remove, b.entries)
-	if conflicts != nil { // cannot happen: claim has seen all conflicts, and changes of a server are serialized
-		return catalog.Change{}, fmt.Errorf("registering %q: the name is taken", conflicts[0].New.Key)
-	}
-	return change, nil
+	return b.server.registry.Update(b.remove, b.entries), nil // claim has seen that all names are free
 }
 
 // verdict returns a *BuildError if a fault is not a warning. In strict mode it turns warnings into

@@ -94,7 +94,7 @@ func (s *Server) drop(entries []*catalog.Entry) int {
 	if len(entries) == 0 {
 		return 0
 	}
-	change, _ := s.registry.Update(entries, nil) // nothing is added, so there are no conflicts
+	change := s.registry.Update(entries, nil)
 	s.announce(change)
 	return change.Removed
 }

@@ -34,9 +34,7 @@ func entry(kind catalog.Kind, key string, scopes ...string) *catalog.Entry {
 func registry(t testing.TB, entries ...*catalog.Entry) *catalog.Registry {
 	t.Helper()
 	r := catalog.New(catalog.Config{PageSize: 2, Secret: []byte("s")})
-	if _, conflicts := r.Update(nil, entries); conflicts != nil {
-		t.Fatal(conflicts)
-	}
+	r.Update(nil, entries)
 	return r
 }
 
@@ -70,9 +68,9 @@ func TestUpdateKeepsThePlaceOfWhatIsReplaced(t *testing.T) {
 	t.Parallel()
 	a, b, c := entry(catalog.Tool, "a"), entry(catalog.Tool, "b"), entry(catalog.Tool, "c")
 	r := registry(t, a, b, c)
-	change, conflicts := r.Update([]*catalog.Entry{b, c, entry(catalog.Tool, "x")}, []*catalog.Entry{entry(catalog.Tool, "d"), entry(catalog.Tool, "b", "s")})
-	if conflicts != nil || change.Removed != 2 || !slices.Equal(change.Kinds, []protocol.ListKind{protocol.ListTools}) {
-		t.Errorf("Update = %+v, %v", change, conflicts)
+	change := r.Update([]*catalog.Entry{b, c, entry(catalog.Tool, "x")}, []*catalog.Entry{entry(catalog.Tool, "d"), entry(catalog.Tool, "b", "s")})
+	if change.Removed != 2 || !slices.Equal(change.Kinds, []protocol.ListKind{protocol.ListTools}) {
+		t.Errorf("Update = %+v", change)
 	}
 	ctx := transport.WithPrincipal(t.Context(), &transport.Principal{Scopes: []string{"s"}})
 	if got := listed(ctx, t, r, protocol.ListTools); got != "a b d" {
@@ -80,24 +78,10 @@ func TestUpdateKeepsThePlaceOfWhatIsReplaced(t *testing.T) {
 	}
 }
 
-func TestUpdateIsAllOrNothing(t *testing.T) {
-	t.Parallel()
-	a := entry(catalog.Tool, "a")
-	r := registry(t, a, entry(catalog.Prompt, "a"))
-	before := r.Snapshot()
-	_, conflicts := r.Update(nil, []*catalog.Entry{entry(catalog.Tool, "b"), entry(catalog.Tool, "a"), entry(catalog.Tool, "b")})
-	if len(conflicts) != 2 || conflicts[0].Old != a {
-		t.Errorf("conflicts = %v", conflicts)
-	}
-	if r.Snapshot() != before {
-		t.Error("a refused update changed the catalog")
-	}
-}
-
 func TestChangedKinds(t *testing.T) {
 	t.Parallel()
 	r := registry(t)
-	change, _ := r.Update(nil, []*catalog.Entry{entry(catalog.Template, "t"), entry(catalog.Resource, "r"), entry(catalog.Prompt, "p"), entry(catalog.Method, "m")})
+	change := r.Update(nil, []*catalog.Entry{entry(catalog.Template, "t"), entry(catalog.Resource, "r"), entry(catalog.Prompt, "p"), entry(catalog.Method, "m")})
 	if want := []protocol.ListKind{protocol.ListResources, protocol.ListPrompts}; !slices.Equal(change.Kinds, want) {
 		t.Errorf("kinds = %v, want %v", change.Kinds, want)
 	}

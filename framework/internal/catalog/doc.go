@@ -1,8 +1,8 @@
 // Package catalog is the registry of everything a server serves.
 //
 //	r := catalog.New(catalog.Config{PageSize: 100, Secret: key})
-//	change, conflicts := r.Update(nil, entries)   // all or nothing
-//	snapshot := r.Snapshot()                      // an engine.Snapshot
+//	change := r.Update(nil, entries)
+//	snapshot := r.Snapshot() // an engine.Snapshot
 //
 // It is copy-on-write: readers take an immutable Snapshot without a lock, and
 // Update publishes a new one. Entries are encoded before they come here, once

@@ -39,9 +39,6 @@ type Registry struct {
 	next uint64     // the place of the next new entry
 }
 
-// Conflict is two entries of one kind with one key.
-type Conflict struct{ Old, New *Entry }
-
 // Change says what an Update did.
 type Change struct {
 	Removed int
@@ -70,16 +67,14 @@ func (r *Registry) Lookup(kind Kind, key string) *Entry { return r.current.Load(
 func (r *Registry) Secret(uri string) bool { return r.current.Load().secret(uri) }
 
 // Update removes and adds in one step. Entries to remove that are not there are
-// ignored. With conflicts nothing changes. A new entry with the kind and key of
-// a removed one takes its place in the list, all others go to the end.
-func (r *Registry) Update(remove, add []*Entry) (Change, []Conflict) {
+// ignored. The caller makes sure that no two entries of one kind have one key.
+// A new entry with the kind and key of a removed one takes its place in the
+// list, all others go to the end.
+func (r *Registry) Update(remove, add []*Entry) Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.current.Load()
 	kept, gone := split(old.all, remove)
-	if conflicts := conflictsOf(kept, add); conflicts != nil {
-		return Change{}, conflicts
-	}
 	places := make(map[place]uint64, len(gone))
 	for _, e := range gone {
 		places[place{e.Kind, e.Key}] = e.order
@@ -95,7 +90,7 @@ func (r *Registry) Update(remove, add []*Entry) (Change, []Conflict) {
 	all := slices.Concat(kept, add)
 	slices.SortStableFunc(all, func(a, b *Entry) int { return cmp.Compare(a.order, b.order) })
 	r.current.Store(newSnapshot(&r.cfg, all, old.capabilities))
-	return Change{Removed: len(gone), Kinds: changedLists(gone, add)}, nil
+	return Change{Removed: len(gone), Kinds: changedLists(gone, add)}
 }
 
 // place identifies an entry, also after it was replaced.
@@ -117,23 +112,6 @@ func split(all, remove []*Entry) (kept, gone []*Entry) {
 		}
 	}
 	return kept, gone
-}
-
-func conflictsOf(kept, add []*Entry) []Conflict {
-	var out []Conflict
-	seen := make(map[place]*Entry, len(kept)+len(add))
-	for _, e := range kept {
-		seen[place{e.Kind, e.Key}] = e
-	}
-	for _, e := range add {
-		p := place{e.Kind, e.Key}
-		if old := seen[p]; old != nil {
-			out = append(out, Conflict{Old: old, New: e})
-			continue
-		}
-		seen[p] = e
-	}
-	return out
 }
 
 // changedLists names each list once; templates and resources share a

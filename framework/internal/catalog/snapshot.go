@@ -94,34 +94,38 @@ func (s *Snapshot) Capabilities() protocol.ServerCapabilities { return s.capabil
 // Find is the handler of a call. What the caller must not see is answered like
 // what is not there.
 func (s *Snapshot) Find(ctx context.Context, c *engine.Call, p protocol.Params) (engine.Handler, error) {
+	var e *Entry
+	var err error
 	switch p := p.(type) {
 	case *protocol.CallToolParams:
-		return s.named(ctx, c, Tool, p.Name)
+		e, err = s.named(ctx, c, Tool, p.Name)
 	case *protocol.GetPromptParams:
-		return s.named(ctx, c, Prompt, p.Name)
+		e, err = s.named(ctx, c, Prompt, p.Name)
+	case *protocol.CustomParams:
+		e, err = s.named(ctx, c, Method, p.Name)
 	case *protocol.ReadResourceParams:
 		_, h, err := s.resource(ctx, c, p.URI)
 		return h, err
-	case *protocol.CustomParams:
-		e := s.byKey[Method][p.Name]
-		if e.visibleIn(ctx) {
-			return e.Handler, nil
-		}
-		return nil, s.refusal(ctx, c, e, p.Name, unknownMethod(p))
+	default:
+		return nil, unknownMethod(protocol.MethodOf(p))
 	}
-	return nil, unknownMethod(p)
+	if err != nil {
+		return nil, err
+	}
+	return e.Handler, nil
 }
 
-func unknownMethod(p protocol.Params) *protocol.Fault {
-	return protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", Clip(protocol.MethodOf(p)))
+func unknownMethod(name string) *protocol.Fault {
+	return protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", Clip(name))
 }
 
-func (s *Snapshot) named(ctx context.Context, c *engine.Call, kind Kind, name string) (engine.Handler, error) {
-	e := s.byKey[kind][name]
+// named returns the entry with a key, if the caller of ctx may know of it.
+func (s *Snapshot) named(ctx context.Context, c *engine.Call, kind Kind, key string) (*Entry, error) {
+	e := s.byKey[kind][key]
 	if e.visibleIn(ctx) {
-		return e.Handler, nil
+		return e, nil
 	}
-	return nil, s.refusal(ctx, c, e, name, s.unknown(transport.PrincipalFrom(ctx), kind, name))
+	return nil, s.refusal(ctx, c, e, key, s.unknown(transport.PrincipalFrom(ctx), kind, key))
 }
 
 // refusal returns the error for a caller that must not see e. If e is nil, there is no such entry.
@@ -133,8 +137,11 @@ func (s *Snapshot) refusal(ctx context.Context, c *engine.Call, e *Entry, name s
 }
 
 // unknown is -32602 for tools and prompts in every revision (server/tools and
-// server/prompts, "Error Handling").
+// server/prompts, "Error Handling"). The names of methods are not suggested.
 func (s *Snapshot) unknown(who *transport.Principal, kind Kind, name string) *protocol.Fault {
+	if kind == Method {
+		return unknownMethod(name)
+	}
 	noun := [...]string{Tool: "tool", Prompt: "prompt", Template: "resource template"}[kind]
 	var names []string
 	for _, e := range s.lists[kind].listed {
@@ -236,14 +243,13 @@ func (s *Snapshot) Complete(ctx context.Context, c *engine.Call, p *protocol.Com
 	if p.Prompt == "" && p.Template == "" {
 		return nil, protocol.Faultf(protocol.FaultInvalidParams, "ref names neither a prompt nor a resource template")
 	}
-	who := transport.PrincipalFrom(ctx)
 	kind, key := Prompt, p.Prompt
 	if p.Template != "" {
 		kind, key = Template, p.Template
 	}
-	e := s.byKey[kind][key]
-	if e == nil || !e.VisibleTo(who) {
-		return nil, s.refusal(ctx, c, e, key, s.unknown(who, kind, key))
+	e, err := s.named(ctx, c, kind, key)
+	if err != nil {
+		return nil, err
 	}
 	return e.Complete(ctx, c, p)
 }
