@@ -182,11 +182,9 @@ func newBuilder(s *Server, remove []*catalog.Entry, faults []Fault) *builder {
 		if slices.Contains(remove, e) {
 			continue
 		}
-		if old, ok := e.Handler.(*componentHandler); ok {
-			d := old.handle.declared()
-			b.taken[identity{d.kind, e.Key}] = d.made
-			b.handles[d] = old.at
-		}
+		old := e.Handler.(*componentHandler)
+		b.taken[identity{old.declared.kind, e.Key}] = old.declared.made
+		b.handles[old.declared] = old.at
 	}
 	return b
 }
@@ -196,7 +194,7 @@ func newBuilder(s *Server, remove []*catalog.Entry, faults []Fault) *builder {
 func (b *builder) replacing() *builder {
 	b.yield = make(map[identity]*catalog.Entry)
 	for _, e := range b.server.registry.Entries() {
-		b.yield[identity{e.Handler.(*componentHandler).handle.declared().kind, e.Key}] = e
+		b.yield[identity{e.Handler.(*componentHandler).declared.kind, e.Key}] = e
 	}
 	return b
 }
@@ -210,13 +208,12 @@ func (b *builder) removeOld(id identity) {
 	b.remove = append(b.remove, old)
 	delete(b.yield, id)
 	delete(b.taken, id)
-	delete(b.handles, old.Handler.(*componentHandler).handle.declared())
+	delete(b.handles, old.Handler.(*componentHandler).declared)
 }
 
 // A member is one component that is being built into a server.
 type member struct {
 	*declaration
-	handle  leaf
 	listed  string // the name with the prefixes of its groups
 	group   string
 	at      string // call site that added it
@@ -258,7 +255,7 @@ func (b *builder) walk(c Component, at string, layers []*layer) {
 			b.walk(nil, at, layers)
 			return
 		}
-		b.member(c, d, at, layers)
+		b.member(d, at, layers)
 	default: // a type that embeds a component also has its methods
 		b.faults = append(b.faults, Fault{
 			Component: "component", Where: at,
@@ -283,8 +280,8 @@ func (b *builder) set(g *Set, at string, layers []*layer) {
 	}
 }
 
-func newMember(c leaf, d *declaration, at string, layers []*layer) *member {
-	m := &member{declaration: d, handle: c, at: at, listed: d.name}
+func newMember(d *declaration, at string, layers []*layer) *member {
+	m := &member{declaration: d, at: at, listed: d.name}
 	var prefixes []string
 	for _, l := range layers {
 		if l.prefix != "" {
@@ -298,8 +295,8 @@ func newMember(c leaf, d *declaration, at string, layers []*layer) *member {
 	return m
 }
 
-func (b *builder) member(c leaf, d *declaration, at string, layers []*layer) {
-	m := newMember(c, d, at, layers)
+func (b *builder) member(d *declaration, at string, layers []*layer) {
+	m := newMember(d, at, layers)
 	b.removeOld(identity{m.kind, m.listed})
 	if first, twice := b.handles[d]; twice {
 		m.fault(b, "", "the same handle is registered twice: "+both(first, at), "Register it once")
@@ -361,12 +358,12 @@ func (b *builder) bind(m *member) {
 		return // there is no function to bind
 	}
 	m.handler = &componentHandler{
-		server:  b.server,
-		handle:  m.handle,
-		at:      m.at,
-		timeout: m.options.timeout,
-		noun:    m.kind.String(),
-		info:    m.info(),
+		server:   b.server,
+		declared: m.declaration,
+		at:       m.at,
+		timeout:  m.options.timeout,
+		noun:     m.kind.String(),
+		info:     m.info(),
 	}
 	if len(m.options.scopes) > 0 && b.server.cfg.auth == nil {
 		m.warn(b, "it needs scopes, but the app has no authenticator", "Add WithAuth; not needed where the program's own HTTP middleware makes principals")

@@ -20,17 +20,17 @@ import (
 // A componentHandler is a component of a server, with its chain. It is the engine's handler for calls of the
 // component. It does not change after it is built.
 type componentHandler struct {
-	server  *Server
-	handle  leaf
-	at      string // call site that added it
-	noun    string // kind of the component, such as "tool"
-	info    ComponentInfo
-	timeout time.Duration
-	tool    *protocol.Tool     // as listed; nil for other kinds
-	policy  *engine.TaskPolicy // nil if calls never become tasks
-	mask    *binding.Mask      // redacts secret arguments; nil if no argument is secret
-	steps   []Middleware       // of the chain, outermost first
-	run     Handler            // the whole chain
+	server   *Server
+	declared *declaration
+	at       string // call site that added it
+	noun     string // kind of the component, such as "tool"
+	info     ComponentInfo
+	timeout  time.Duration
+	tool     *protocol.Tool     // as listed; nil for other kinds
+	policy   *engine.TaskPolicy // nil if calls never become tasks
+	mask     *binding.Mask      // redacts secret arguments; nil if no argument is secret
+	steps    []Middleware       // of the chain, outermost first
+	run      Handler            // the whole chain
 
 	// witnesses is the chain for calls that are refused because of missing scopes. It is nil if
 	// there is no step of PhaseTrace.

@@ -16,25 +16,10 @@ import (
 // an error. The other parameters are one struct, a pointer to a struct, or a map; or several values
 // that Params names; or none. Results are encoded in the same way as results of Tool.
 func Func(name string, fn any, opts ...Option) Component {
-	f := &funcTool{declaration: declare(kindTool, name, fn, opts), fn: reflect.ValueOf(fn)}
-	f.declaration.also = kindFunc
-	f.declaration.compile = f.compile
-	return f
-}
-
-// funcTool is the component of Func. Its types are known only at run time.
-type funcTool struct {
-	declaration *declaration
-	fn          reflect.Value
-}
-
-func (*funcTool) component() {}
-
-func (f *funcTool) declared() *declaration {
-	if f == nil {
-		return nil
-	}
-	return f.declaration
+	d := declare(kindTool, name, fn, opts)
+	d.also = kindFunc
+	d.compile = func(b *builder, m *member) { compileFunc(reflect.ValueOf(fn), b, m) }
+	return d
 }
 
 // signature describes how to call a function of Func.
@@ -48,8 +33,9 @@ type signature struct {
 	hasError   bool
 }
 
-func (f *funcTool) compile(b *builder, m *member) {
-	sig, fault := signatureOf(f.fn, m.options.params)
+// compileFunc sets the innermost step of a tool. The types of its function are known only at run time.
+func compileFunc(fn reflect.Value, b *builder, m *member) {
+	sig, fault := signatureOf(fn, m.options.params)
 	if fault != nil {
 		fix := fault.Fix
 		if fix == fixUnnamed && m.wayOut != "" { // Methods does not have the option Params

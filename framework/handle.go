@@ -238,7 +238,7 @@ func (s *Server) NameOf(c Component) (string, bool) {
 	}
 	d := handle.declared()
 	for _, e := range s.registry.Entries() {
-		if b, ok := e.Handler.(*componentHandler); ok && b.handle.declared() == d {
+		if e.Handler.(*componentHandler).declared == d {
 			return e.Key, true
 		}
 	}

@@ -83,15 +83,13 @@ func (s *Server) Inspect() *Inspection {
 		Lists: stepsOf(arranged(kindList, s.chain, nil, nil), 0), Warnings: slices.Clone(s.warnings),
 	}
 	for _, e := range s.registry.Entries() {
-		if b, ok := e.Handler.(*componentHandler); ok {
-			all.Components = append(all.Components, b.inspected(e))
-		}
+		all.Components = append(all.Components, e.Handler.(*componentHandler).inspected(e))
 	}
 	return all
 }
 
 func (b *componentHandler) inspected(e *catalog.Entry) Inspected {
-	d := b.handle.declared()
+	d := b.declared
 	return Inspected{
 		ComponentInfo: b.info, Hidden: e.Hidden,
 		Function: d.function, Where: d.where, Added: b.at,

@@ -17,26 +17,13 @@ import (
 // It is typed, validated and wrapped by middleware like a tool. Params and result are JSON objects;
 // _meta is not part of them. Errors become JSON-RPC errors.
 func Method[P, R any](name string, fn func(context.Context, P) (R, error), opts ...Option) Component {
-	c := &methodOf[P, R]{fn: fn, declaration: declare(kindMethod, name, fn, opts)}
-	c.declaration.compile = c.compile
-	return c
+	d := declare(kindMethod, name, fn, opts)
+	d.compile = func(b *builder, m *member) { compileMethod(fn, b, m) }
+	return d
 }
 
-type methodOf[P, R any] struct {
-	fn          func(context.Context, P) (R, error)
-	declaration *declaration
-}
-
-func (*methodOf[P, R]) component() {}
-
-func (c *methodOf[P, R]) declared() *declaration {
-	if c == nil {
-		return nil
-	}
-	return c.declaration
-}
-
-func (c *methodOf[P, R]) compile(b *builder, m *member) {
+// compileMethod sets the innermost step of a method for one server.
+func compileMethod[P, R any](fn func(context.Context, P) (R, error), b *builder, m *member) {
 	plan := b.method(m, reflect.TypeFor[P](), reflect.TypeFor[R]())
 	if plan == nil {
 		return
@@ -46,7 +33,7 @@ func (c *methodOf[P, R]) compile(b *builder, m *member) {
 		if _, err := plan.in.decode(ctx, call.Arguments, reflect.ValueOf(&in).Elem()); err != nil {
 			return nil, err
 		}
-		out, err := c.fn(ctx, in)
+		out, err := fn(ctx, in)
 		if err != nil {
 			return nil, err
 		}

@@ -144,9 +144,8 @@ func (s *Set) method(v reflect.Value, name string) Component {
 	}
 	d.pkg = deref(v.Type()).PkgPath()
 	d.made = d.where // a program may have several calls of Methods, so the line of the method is more precise
-	f := &funcTool{declaration: d, fn: v.MethodByName(name)}
-	d.compile = f.compile
-	return f
+	d.compile = func(b *builder, m *member) { compileFunc(v.MethodByName(name), b, m) }
+	return d
 }
 
 func wayOut(name string) string { return fmt.Sprintf("Exclude(%q)", name) }

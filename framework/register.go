@@ -61,7 +61,8 @@ type leaf interface {
 }
 
 // declaration holds the arguments of a registration function, without their types. It is immutable,
-// because one handle may be built into many servers.
+// because one handle may be built into many servers. It is itself the component of functions that
+// return no typed handle.
 type declaration struct {
 	kind     kind
 	also     kind   // a second kind, which only options use
@@ -78,6 +79,10 @@ type declaration struct {
 	// compile checks the types and sets the innermost step of the chain.
 	compile func(b *builder, m *member)
 }
+
+func (*declaration) component() {}
+
+func (d *declaration) declared() *declaration { return d }
 
 // called returns the name, or "" if d is nil.
 func (d *declaration) called() string {

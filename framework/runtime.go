@@ -113,7 +113,7 @@ func (s *Server) entriesOf(components []Component) []*catalog.Entry {
 	wanted := make(map[*declaration]bool)
 	collect(components, wanted)
 	return slices.DeleteFunc(slices.Clone(s.registry.Entries()), func(e *catalog.Entry) bool {
-		return !wanted[e.Handler.(*componentHandler).handle.declared()]
+		return !wanted[e.Handler.(*componentHandler).declared]
 	})
 }
 

@@ -93,7 +93,7 @@ func witnessing(steps []Middleware, report faultFunc) Handler {
 // workers, because these are not calls.
 func (s *Server) denied(ctx context.Context, c *engine.Call, e *catalog.Entry, name string, absent error) error {
 	_, listens := c.Params.(*protocol.ListenParams)
-	if b, ok := e.Handler.(*componentHandler); ok && b.witnesses != nil && !listens && c.Task() == "" {
+	if b := e.Handler.(*componentHandler); b.witnesses != nil && !listens && c.Task() == "" {
 		h := &callCtx{Context: ctx, server: s, call: c, component: b}
 		h.seen = Call{Method: methodName(c), Name: name, ID: c.ID(), Component: b.info}
 		_, err := guarded(h, b.witnesses, &h.seen)
