@@ -78,7 +78,7 @@ func (a *App) AddAt(where string, p Provider) *App {
 		a.fault(where, "the provider is nil", "Return one, or an error")
 		return a
 	}
-	components, err := guarded(background(), func(context.Context, struct{}) ([]Component, error) { return p.Components(), nil }, struct{}{})
+	components, err := guarded(func() ([]Component, error) { return p.Components(), nil })
 	if err != nil {
 		a.fault(where, "the provider's Components: "+err.Error(), "")
 	}

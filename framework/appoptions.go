@@ -167,7 +167,7 @@ func WithExtension(name string, settings any) AppOption {
 // encoded returns the JSON of a value of the program. If a method of the value panics, encoded
 // returns an error.
 func encoded(value any) (json.RawMessage, error) {
-	return guarded(background(), func(_ context.Context, value any) (json.RawMessage, error) { return json.Marshal(value) }, value)
+	return guarded(func() (json.RawMessage, error) { return json.Marshal(value) })
 }
 
 // WithLogger sets the logger. The default is [StderrLogger]. A nil logger is a fault.

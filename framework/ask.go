@@ -183,9 +183,9 @@ func (h *callCtx) askHere(ctx context.Context, turns []*questionAttempt) {
 	var asking sync.WaitGroup
 	for _, t := range turns {
 		asking.Go(func() { // a panic would end the process here
-			t.reply.Result, t.reply.Err = guarded(ctx, func(ctx context.Context, p protocol.Params) (protocol.Result, error) {
-				return h.askModel(ctx, t.answerer(), t.name, p)
-			}, t.asks)
+			t.reply.Result, t.reply.Err = guarded(func() (protocol.Result, error) {
+				return h.askModel(ctx, t.answerer(), t.name, t.asks)
+			})
 		})
 	}
 	asking.Wait()

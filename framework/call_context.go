@@ -237,22 +237,17 @@ func (b *componentHandler) answered(step Handler) Handler {
 // error, which middleware sees like any other error. Panics of middleware are recovered by the
 // engine.
 func recovered(step Handler) Handler {
-	return func(ctx context.Context, call *Call) (result *Result, err error) {
-		defer func() {
-			if v := recover(); v != nil {
-				result, err = nil, &engine.PanicError{Value: v, Stack: debug.Stack()}
-			}
-		}()
-		return step(ctx, call)
+	return func(ctx context.Context, call *Call) (*Result, error) {
+		return guarded(func() (*Result, error) { return step(ctx, call) })
 	}
 }
 
-// guarded calls a function of the program outside of a chain. It returns a panic as an error.
-func guarded[In, Out any](ctx context.Context, fn func(context.Context, In) (Out, error), in In) (out Out, err error) {
+// guarded calls a function of the program. It returns a panic as an error.
+func guarded[T any](fn func() (T, error)) (out T, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &engine.PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	return fn(ctx, in)
+	return fn()
 }

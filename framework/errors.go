@@ -328,7 +328,7 @@ func (s *Server) mapError(ctx context.Context, err error) error {
 	if s.cfg.mapper == nil {
 		return err
 	}
-	out, panicked := guarded(ctx, func(ctx context.Context, err error) (error, error) { return s.cfg.mapper(ctx, err), nil }, err)
+	out, panicked := guarded(func() (error, error) { return s.cfg.mapper(ctx, err), nil })
 	return cmp.Or(panicked, out, err)
 }
 

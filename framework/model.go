@@ -47,7 +47,7 @@ func (h *callCtx) askModel(ctx context.Context, m Model, key string, p protocol.
 	}
 	journal := journalDialect()
 	raw, err := h.call.Once(ctx, key+"/model", func(ctx context.Context) ([]byte, error) {
-		g, err := guarded(h.within(ctx, key+"/model"), m.Generate, requestOf(asked))
+		g, err := guarded(func() (Generation, error) { return m.Generate(h.within(ctx, key+"/model"), requestOf(asked)) })
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", askingApp, err)
 		}

@@ -30,7 +30,7 @@ func (c *appConfig) unready() error {
 	if !ok {
 		return nil
 	}
-	_, err := guarded(background(), func(context.Context, struct{}) (struct{}, error) { return struct{}{}, k.Ready() }, struct{}{})
+	_, err := guarded(func() (struct{}, error) { return struct{}{}, k.Ready() })
 	return err
 }
 
@@ -44,7 +44,7 @@ func (c *appConfig) doubts() []string {
 	if !ok {
 		return nil
 	}
-	told, _ := guarded(background(), func(context.Context, struct{}) ([]string, error) { return d.Warnings(), nil }, struct{}{})
+	told, _ := guarded(func() ([]string, error) { return d.Warnings(), nil })
 	return told
 }
 
@@ -96,7 +96,7 @@ func (s *Server) denied(ctx context.Context, c *engine.Call, e *catalog.Entry, n
 	if b := e.Handler.(*componentHandler); b.witnesses != nil && !listens && c.Task() == "" {
 		h := &callCtx{Context: ctx, server: s, call: c, component: b}
 		h.seen = Call{Method: methodName(c), Name: name, ID: c.ID(), Component: b.info}
-		_, err := guarded(h, b.witnesses, &h.seen)
+		_, err := guarded(func() (*Result, error) { return b.witnesses(h, &h.seen) })
 		if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
 			s.logFailure(ctx, c, panicked, b.noun, b.info.Name)
 		}

@@ -202,9 +202,7 @@ func (s *Server) runHooks(ctx context.Context) error {
 // hook calls a function of the program, with the server in its context. It turns a panic into an
 // error.
 func (s *Server) hook(ctx context.Context, fn hook) error {
-	_, err := guarded(&callCtx{Context: ctx, server: s}, func(ctx context.Context, _ struct{}) (struct{}, error) {
-		return struct{}{}, fn(ctx, s)
-	}, struct{}{})
+	_, err := guarded(func() (struct{}, error) { return struct{}{}, fn(&callCtx{Context: ctx, server: s}, s) })
 	return err
 }
 

@@ -12,9 +12,7 @@ func (b *componentHandler) subscribing(allow func(ctx context.Context, uri strin
 	return func(ctx context.Context, c *engine.Call, uri string) error {
 		h := &callCtx{Context: ctx, server: b.server, call: c, component: b}
 		h.seen = Call{Method: methodName(c), Name: b.info.Name, ID: c.ID(), Component: b.info}
-		_, err := guarded(h, func(ctx context.Context, uri string) (struct{}, error) {
-			return struct{}{}, allow(ctx, uri)
-		}, uri)
+		_, err := guarded(func() (struct{}, error) { return struct{}{}, allow(h, uri) })
 		if err != nil {
 			_, err = b.refusePlain(h, c, err)
 		}

@@ -184,7 +184,7 @@ func (m *member) taskPolicy(b *builder, plan *toolPlan, in reflect.Type) *engine
 		if _, err := plan.in.decode(ctx, arguments, v); err != nil {
 			return false
 		}
-		yes, err := guarded(ctx, func(_ context.Context, v any) (bool, error) { return s.when(v), nil }, v.Interface())
+		yes, err := guarded(func() (bool, error) { return s.when(v.Interface()), nil })
 		return err == nil && yes
 	}
 	return &p

@@ -139,7 +139,7 @@ func (t *ToolOf[In, Out]) Call(ctx context.Context, in In) (Out, error) {
 	if _, err := p.in.decode(ctx, raw, reflect.ValueOf(&decoded).Elem()); err != nil {
 		return none, teaching(t.declaration.name, err)
 	}
-	return guarded(ctx, t.fn, decoded)
+	return guarded(func() (Out, error) { return t.fn(ctx, decoded) })
 }
 
 // InputSchema returns the compiled input schema, or nil if the types have faults. WithProfile does
