@@ -77,6 +77,10 @@ type questionLoop struct {
 	base  string // the key of its first question
 	asked int    // number of questions asked so far
 	err   error  // nil if settled by an answer
+
+	name  string          // the key of the last question
+	asks  protocol.Params // the last question
+	reply engine.Reply    // its answer, or the error if there is no answer
 }
 
 // nextKey returns the key of the next question. Further questions of a thread are numbered "#2",
@@ -121,31 +125,20 @@ func allPending(n int) []error {
 	return errs
 }
 
-// A questionAttempt is one question of a questionLoop, with its reply.
-type questionAttempt struct {
-	*questionLoop
-	name  string          // the key of the question
-	asks  protocol.Params // the question
-	reply engine.Reply    // the answer, or the error if there is no answer
-}
-
 // ask asks the next question of each thread, all at once, and returns the threads that are not
 // settled. pending reports whether an answer is still pending; the handler then runs again.
 func (h *callCtx) ask(ctx context.Context, open []*questionLoop) (left []*questionLoop, pending bool) {
-	var turns, local, remote []*questionAttempt
+	var turns, local, remote []*questionLoop
 	for _, t := range open {
-		key := t.nextKey()
-		p, err := t.params(t.base)
-		if err != nil {
-			t.err = err
+		t.name = t.nextKey()
+		if t.asks, t.err = t.params(t.base); t.err != nil {
 			continue
 		}
-		next := &questionAttempt{questionLoop: t, name: key, asks: p}
-		turns = append(turns, next)
+		turns = append(turns, t)
 		if t.answerer() != nil {
-			local = append(local, next)
+			local = append(local, t)
 		} else {
-			remote = append(remote, next)
+			remote = append(remote, t)
 		}
 	}
 	h.askHere(ctx, local)
@@ -157,18 +150,17 @@ func (h *callCtx) ask(ctx context.Context, open []*questionLoop) (left []*questi
 		return nil, true
 	}
 	for _, t := range turns {
-		done, err := h.judged(ctx, t)
-		t.err = err
-		if !done && err == nil {
-			left = append(left, t.questionLoop)
+		var done bool
+		if done, t.err = h.judged(ctx, t); !done && t.err == nil {
+			left = append(left, t)
 		}
-		pending = pending || errors.Is(err, ErrPending)
+		pending = pending || errors.Is(t.err, ErrPending)
 	}
 	return left, pending
 }
 
-// judged passes the reply of an attempt to its question. done reports whether the question is settled.
-func (h *callCtx) judged(ctx context.Context, t *questionAttempt) (done bool, err error) {
+// judged passes the reply to its question. done reports whether the question is settled.
+func (h *callCtx) judged(ctx context.Context, t *questionLoop) (done bool, err error) {
 	switch {
 	case t.reply.Err == nil:
 		return t.take(ctx, t.base, t.reply.Result)
@@ -179,7 +171,7 @@ func (h *callCtx) judged(ctx context.Context, t *questionAttempt) (done bool, er
 }
 
 // askHere sends the questions to the app's own models, all at once.
-func (h *callCtx) askHere(ctx context.Context, turns []*questionAttempt) {
+func (h *callCtx) askHere(ctx context.Context, turns []*questionLoop) {
 	var asking sync.WaitGroup
 	for _, t := range turns {
 		asking.Go(func() { // a panic would end the process here
@@ -192,7 +184,7 @@ func (h *callCtx) askHere(ctx context.Context, turns []*questionAttempt) {
 }
 
 // askClient sends the questions to the client, all at once.
-func (h *callCtx) askClient(ctx context.Context, turns []*questionAttempt) {
+func (h *callCtx) askClient(ctx context.Context, turns []*questionLoop) {
 	if len(turns) == 0 {
 		return
 	}
