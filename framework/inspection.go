@@ -54,22 +54,14 @@ const (
 
 // String returns the name of the phase: "app", "trace" and so on.
 func (p Phase) String() string {
-	switch p {
-	case PhaseApp:
-		return "app"
-	case PhaseTrace:
-		return "trace"
-	case PhaseAuth:
-		return "auth"
-	case PhaseLimit:
-		return "limit"
-	case PhaseCache:
-		return "cache"
-	case PhaseValidate:
-		return "validate"
-	default:
+	if p < PhaseApp || p > PhaseValidate {
 		return fmt.Sprintf("Phase(%d)", int(p))
 	}
+	return phaseNames[p]
+}
+
+var phaseNames = [...]string{
+	PhaseApp: "app", PhaseTrace: "trace", PhaseAuth: "auth", PhaseLimit: "limit", PhaseCache: "cache", PhaseValidate: "validate",
 }
 
 // Inspect returns a description of the server as it is now. The caller owns the result, except for

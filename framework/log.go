@@ -143,22 +143,14 @@ func (c *clientCore) Write(entry zapcore.Entry, fields []zap.Field) error {
 // Sync does nothing, because entries are not buffered.
 func (*clientCore) Sync() error { return nil }
 
+// clientLevels are the levels of the specification for zap's, from debug to fatal.
+var clientLevels = [...]protocol.Level{
+	protocol.LevelDebug, protocol.LevelInfo, protocol.LevelWarning, protocol.LevelError,
+	protocol.LevelCritical, protocol.LevelAlert, protocol.LevelEmergency,
+}
+
 func levelOf(level zapcore.Level) protocol.Level {
-	switch {
-	case level < zapcore.InfoLevel:
-		return protocol.LevelDebug
-	case level == zapcore.InfoLevel:
-		return protocol.LevelInfo
-	case level == zapcore.WarnLevel:
-		return protocol.LevelWarning
-	case level == zapcore.ErrorLevel:
-		return protocol.LevelError
-	case level == zapcore.DPanicLevel:
-		return protocol.LevelCritical
-	case level == zapcore.PanicLevel:
-		return protocol.LevelAlert
-	}
-	return protocol.LevelEmergency
+	return clientLevels[max(zapcore.DebugLevel, min(level, zapcore.FatalLevel))-zapcore.DebugLevel]
 }
 
 // Limits of the log messages from one call to its client (server/utilities/logging: servers SHOULD

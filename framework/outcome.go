@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -108,29 +109,21 @@ func outcomeOfUser(err error) Outcome {
 }
 
 func outcomeOfWire(err error) Outcome {
+	var known Outcome
 	if fault, ok := errors.AsType[*protocol.Fault](err); ok {
-		switch fault.Kind {
-		case protocol.FaultInvalidParams, protocol.FaultInvalidArguments:
-			return OutcomeInvalid
-		case protocol.FaultResourceNotFound:
-			return OutcomeNotFound
-		case protocol.FaultMissingCapability:
-			return OutcomeUnsupported
-		case protocol.FaultInternal:
-			return OutcomeFailed
-		default:
-			return OutcomeRejected
-		}
+		known = outcomeOfFault[fault.Kind]
+	} else if plain, ok := errors.AsType[*protocol.Error](err); ok {
+		known = outcomeOfCode[plain.Code]
 	}
-	if plain, ok := errors.AsType[*protocol.Error](err); ok {
-		switch plain.Code {
-		case protocol.CodeTooMany:
-			return OutcomeLimited
-		case protocol.CodeInvalidParams:
-			return OutcomeInvalid
-		case protocol.CodeInternal:
-			return OutcomeFailed
-		}
-	}
-	return OutcomeRejected
+	return cmp.Or(known, OutcomeRejected)
 }
+
+var (
+	outcomeOfFault = map[protocol.FaultKind]Outcome{
+		protocol.FaultInvalidParams: OutcomeInvalid, protocol.FaultInvalidArguments: OutcomeInvalid, protocol.FaultResourceNotFound: OutcomeNotFound,
+		protocol.FaultMissingCapability: OutcomeUnsupported, protocol.FaultInternal: OutcomeFailed,
+	}
+	outcomeOfCode = map[int]Outcome{
+		protocol.CodeTooMany: OutcomeLimited, protocol.CodeInvalidParams: OutcomeInvalid, protocol.CodeInternal: OutcomeFailed,
+	}
+)

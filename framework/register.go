@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"strings"
@@ -35,23 +36,11 @@ const (
 	kindsAll  = kindTool | kindsRead | kindPrompt | kindMethod
 )
 
-func (k kind) String() string {
-	switch k {
-	case kindTool:
-		return "tool"
-	case kindResource:
-		return "resource"
-	case kindTemplate:
-		return "template"
-	case kindPrompt:
-		return "prompt"
-	case kindMethod:
-		return "method"
-	case kindCompletion:
-		return "completion"
-	default:
-		return "component"
-	}
+func (k kind) String() string { return cmp.Or(kindNames[k], "component") }
+
+var kindNames = map[kind]string{
+	kindTool: "tool", kindResource: "resource", kindTemplate: "template", kindPrompt: "prompt", kindMethod: "method",
+	kindCompletion: "completion",
 }
 
 // leaf is a component that is not a set.
