@@ -22,7 +22,7 @@ type App struct {
 	frames        []frameStep
 	onStart       []hook
 	onStop        []hook
-	onRoots       []func(ctx context.Context)
+	onRoots       []hook
 	faults        []Fault // of methods that do not return an error
 }
 
@@ -167,7 +167,6 @@ func framed(steps []frameStep, spoken func(context.Context, error) error) (chain
 func (a *App) OnStart(fn func(ctx context.Context, s *Server) error) *App {
 	if fn == nil {
 		a.fault(callsite.Caller(1), "OnStart: the function is nil", "Remove it")
-		return a
 	}
 	a.onStart = append(a.onStart, fn)
 	return a
@@ -179,7 +178,6 @@ func (a *App) OnStart(fn func(ctx context.Context, s *Server) error) *App {
 func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
 	if fn == nil {
 		a.fault(callsite.Caller(1), "OnStop: the function is nil", "Remove it")
-		return a
 	}
 	a.onStop = append(a.onStop, fn)
 	return a
@@ -191,9 +189,8 @@ func (a *App) OnStop(fn func(ctx context.Context, s *Server) error) *App {
 func (a *App) OnRootsChanged(fn func(ctx context.Context)) *App {
 	if fn == nil {
 		a.fault(callsite.Caller(1), "OnRootsChanged: the function is nil", "Remove it")
-		return a
 	}
-	a.onRoots = append(a.onRoots, fn)
+	a.onRoots = append(a.onRoots, func(ctx context.Context, _ *Server) error { fn(ctx); return nil })
 	return a
 }
 

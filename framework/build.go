@@ -74,10 +74,7 @@ func (e *BuildError) MarshalJSON() ([]byte, error) {
 
 // ending returns the sentence of the report that says what did not happen.
 func (e *BuildError) ending() string {
-	if e.outcome == "" {
-		return "Nothing was started."
-	}
-	return e.outcome
+	return cmp.Or(e.outcome, "Nothing was started.")
 }
 
 // split returns the problems and the warnings, each grouped by component.
@@ -92,22 +89,14 @@ func (e *BuildError) split() (problems, warnings []Fault) {
 	return grouped(problems), grouped(warnings)
 }
 
-// grouped returns the faults, with all faults of a component at the position of its first fault.
+// grouped sorts the faults, with all faults of a component at the position of its first fault.
 func grouped(faults []Fault) []Fault {
-	var heads []string
-	groups := make(map[string][]Fault)
-	for _, f := range faults {
-		h := f.head()
-		if groups[h] == nil {
-			heads = append(heads, h)
-		}
-		groups[h] = append(groups[h], f)
+	first := make(map[string]int)
+	for i, f := range slices.Backward(faults) {
+		first[f.head()] = i
 	}
-	var out []Fault
-	for _, h := range heads {
-		out = append(out, groups[h]...)
-	}
-	return out
+	slices.SortStableFunc(faults, func(a, b Fault) int { return first[a.head()] - first[b.head()] })
+	return faults
 }
 
 func count(n int, noun string) string {

@@ -120,18 +120,11 @@ func correction(title string, issue binding.Issue) string {
 	case issue.Rule == "required":
 		return title + " is missing."
 	case want != "" && entered != "":
-		return withHint(title+" must be "+want+", not "+entered+".", issue.Hint)
+		return strings.TrimSpace(title + " must be " + want + ", not " + entered + ". " + issue.Hint)
 	case want != "":
-		return withHint(title+" must be "+want+".", issue.Hint)
+		return strings.TrimSpace(title + " must be " + want + ". " + issue.Hint)
 	case issue.Path == "":
 		return issue.Hint
 	}
 	return title + ": " + issue.Hint
-}
-
-func withHint(sentence, hint string) string {
-	if hint == "" {
-		return sentence
-	}
-	return sentence + " " + hint
 }

@@ -143,12 +143,8 @@ func choiceMembers(choices []Choice) (titled bool, members []byte) {
 			members = jsontext.Quote(members, c.Value)
 			continue
 		}
-		title := c.Title
-		if title == "" {
-			title = c.Value
-		}
 		members = jsontext.Quote(append(members, `{"const":`...), c.Value)
-		members = jsontext.Quote(append(members, `,"title":`...), title)
+		members = jsontext.Quote(append(members, `,"title":`...), cmp.Or(c.Title, c.Value))
 		members = append(members, '}')
 	}
 	return titled, append(members, ']')

@@ -420,11 +420,10 @@ func methodName(c *engine.Call) string {
 }
 
 // rootsChanged calls the app's functions with the server in their context.
-func (s *Server) rootsChanged(fns []func(context.Context)) func(context.Context) {
+func (s *Server) rootsChanged(fns []hook) func(context.Context) {
 	return func(ctx context.Context) {
 		for _, fn := range fns {
-			err := s.hook(ctx, func(ctx context.Context, _ *Server) error { fn(ctx); return nil })
-			if err != nil {
+			if err := s.hook(ctx, fn); err != nil {
 				s.failed(ctx, nil, fmt.Errorf("OnRootsChanged: %w", err))
 			}
 		}

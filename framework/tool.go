@@ -76,7 +76,7 @@ func (t *ToolOf[In, Out]) compile(b *builder, m *member) {
 			return nil, err
 		}
 		result, err := plan.answer(ctx, m.handler, reflect.ValueOf(&v.out).Elem(), report, &v.answer)
-		v.forget()
+		v.in, v.out = *new(In), *new(Out) // the result may be kept, for example by a cache, and would keep them in memory
 		return result, err
 	}
 }
@@ -86,14 +86,6 @@ type values[In, Out any] struct {
 	in     In
 	out    Out
 	answer answer
-}
-
-// forget clears the input and the output. The result may be kept, for example by a cache, and would
-// keep them in memory.
-func (v *values[In, Out]) forget() {
-	var in In
-	var out Out
-	v.in, v.out = in, out
 }
 
 // Name returns the name as registered, without group prefixes. It returns "" for a nil or empty
