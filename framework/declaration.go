@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -84,12 +85,8 @@ func stringObject(args map[string]string) []byte {
 		return nil
 	}
 	out := []byte{'{'}
-	for i, name := range slices.Sorted(maps.Keys(args)) {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(jsontext.Quote(out, name), ':')
-		out = jsontext.Quote(out, args[name])
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		out = jsonedit.AppendMember(out, name, jsontext.Quote(nil, args[name]))
 	}
 	return append(out, '}')
 }
@@ -99,7 +96,7 @@ func withoutMeta(params []byte) []byte {
 	if _, found := jsontext.Member(params, "_meta"); !found {
 		return params
 	}
-	return without(params, "_meta")
+	return jsonedit.WithoutMember(params, "_meta")
 }
 
 // background returns a context for functions that have none, but call code that needs one.

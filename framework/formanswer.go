@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -15,20 +16,14 @@ func tidied(schema, content []byte) []byte {
 	properties, _ := jsontext.Member(schema, "properties")
 	required, _ := jsontext.Member(schema, "required")
 	must := textsOf(required)
-	var kept []byte
+	kept := []byte{'{'}
 	for key, value := range jsontext.Members(content) {
 		name := key.String()
 		property, known := jsontext.Member(properties, name)
-		if !known || isBlank(property, value) && !slices.Contains(must, name) {
-			continue
+		if known && (!isBlank(property, value) || slices.Contains(must, name)) {
+			kept = jsonedit.AppendMember(kept, name, value)
 		}
-		kept = jsontext.Quote(append(kept, ','), name)
-		kept = append(append(kept, ':'), value...)
 	}
-	if kept == nil {
-		return []byte("{}")
-	}
-	kept[0] = '{'
 	return append(kept, '}')
 }
 

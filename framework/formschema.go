@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -45,11 +46,11 @@ func chosen(schema []byte, choices map[string][]Choice) ([]byte, error) {
 		items, isList := jsontext.Member(property, "items")
 		switch {
 		case isList && titled:
-			return withMember(property, "items", withMember(without(items, "enum", "type"), "anyOf", members))
+			return withMember(property, "items", withMember(jsonedit.WithoutMember(jsonedit.WithoutMember(items, "enum"), "type"), "anyOf", members))
 		case isList:
 			return withMember(property, "items", withMember(items, "enum", members))
 		case titled:
-			return withMember(without(property, "enum"), "oneOf", members)
+			return withMember(jsonedit.WithoutMember(property, "enum"), "oneOf", members)
 		}
 		return withMember(property, "enum", members)
 	})
@@ -134,20 +135,16 @@ func choiceMembers(choices []Choice) (titled bool, members []byte) {
 	for _, c := range choices {
 		titled = titled || c.Title != ""
 	}
-	members = []byte{'['}
-	for i, c := range choices {
-		if i > 0 {
-			members = append(members, ',')
+	var items [][]byte
+	for _, c := range choices {
+		item := jsontext.Quote(nil, c.Value)
+		if titled {
+			item = jsonedit.AppendMember([]byte{'{'}, "const", item)
+			item = append(jsonedit.AppendMember(item, "title", jsontext.Quote(nil, cmp.Or(c.Title, c.Value))), '}')
 		}
-		if !titled {
-			members = jsontext.Quote(members, c.Value)
-			continue
-		}
-		members = jsontext.Quote(append(members, `{"const":`...), c.Value)
-		members = jsontext.Quote(append(members, `,"title":`...), cmp.Or(c.Title, c.Value))
-		members = append(members, '}')
+		items = append(items, item)
 	}
-	return titled, append(members, ']')
+	return titled, jsonedit.List(items)
 }
 
 // editProperties returns the schema with each property replaced by the result of edit, in the same
@@ -159,7 +156,7 @@ func editProperties(schema []byte, edit func(name string, property []byte) []byt
 	}
 	edited := []byte{'{'}
 	for key, property := range jsontext.Members(properties) {
-		edited = appendMember(edited, key.Raw(), edit(key.String(), property))
+		edited = jsonedit.AppendMember(edited, key.String(), edit(key.String(), property))
 	}
 	return withMember(schema, "properties", append(edited, '}'))
 }
@@ -167,39 +164,8 @@ func editProperties(schema []byte, edit func(name string, property []byte) []byt
 // withMember returns the object with the member set to value. The member keeps its position, or is
 // added at the end.
 func withMember(object []byte, name string, value []byte) []byte {
-	out, replaced := []byte{'{'}, false
-	for key, old := range jsontext.Members(object) {
-		if key.Is(name) {
-			old, replaced = value, true
-		}
-		out = appendMember(out, key.Raw(), old)
+	if _, has := jsontext.Member(object, name); has {
+		return jsonedit.Replaced(object, name, value)
 	}
-	if !replaced {
-		out = appendMember(out, jsontext.Quote(nil, name), value)
-	}
-	return append(out, '}')
-}
-
-// without returns the object without the named members.
-func without(object []byte, names ...string) []byte {
-	out := []byte{'{'}
-	for key, value := range jsontext.Members(object) {
-		drop := false
-		for _, name := range names {
-			drop = drop || key.Is(name)
-		}
-		if !drop {
-			out = appendMember(out, key.Raw(), value)
-		}
-	}
-	return append(out, '}')
-}
-
-// appendMember appends a member to an object that is not closed yet. key is quoted.
-func appendMember(dst, key, value []byte) []byte {
-	if len(dst) > 1 {
-		dst = append(dst, ',')
-	}
-	dst = append(append(dst, key...), ':')
-	return append(dst, value...)
+	return jsonedit.WithMember(object, name, value)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
+	"github.com/kagami-mcp/kagami/framework/internal/binding/jsonedit"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -102,8 +103,7 @@ func (p *answerPlan) decode(ctx context.Context, raw []byte, into reflect.Value)
 		return err
 	}
 	if _, wrapped := jsontext.Member(raw, "value"); !wrapped { // models answer with the bare value
-		raw = appendMember([]byte{'{'}, []byte(`"value"`), raw)
-		raw = append(raw, '}')
+		raw = append(jsonedit.AppendMember([]byte{'{'}, "value", raw), '}')
 	}
 	value := reflect.New(p.wrapper).Elem()
 	_, err := p.plan.Decode(ctx, raw, value)

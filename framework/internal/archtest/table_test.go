@@ -88,7 +88,7 @@ var table = []rule{
 	{prefix: "framework", internal: []string{
 		"protocol", "protocol/change", "protocol/claim", "protocol/dialect", "protocol/engine", "protocol/eventlog", "protocol/jsonrpc", "protocol/jsontext",
 		"protocol/rounds", "protocol/session", "protocol/task", "transport",
-		"framework/internal/binding", "framework/internal/catalog", "framework/internal/effectlog", "framework/internal/callsite", "framework/internal/secretname", "framework/internal/safestore", "framework/internal/sourcedoc", "framework/internal/uritemplate", "framework/store/memory",
+		"framework/internal/binding", "framework/internal/binding/jsonedit", "framework/internal/catalog", "framework/internal/effectlog", "framework/internal/callsite", "framework/internal/secretname", "framework/internal/safestore", "framework/internal/sourcedoc", "framework/internal/uritemplate", "framework/store/memory",
 		"framework/testhook",
 	}, external: []string{"go.uber.org/zap"}},
 	{prefix: "framework/store", internal: []string{"protocol/change", "protocol/eventlog", "protocol/session", "protocol/task"}},
