@@ -105,51 +105,56 @@ type Next[R any] = func(ctx context.Context, call *Call) (R, error)
 
 // OnToolCall returns a middleware for tools/call. Other calls skip it.
 func OnToolCall(name string, fn func(ctx context.Context, call *Call, next Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error)) Middleware {
-	return adapter(name, kindTool, fn)
+	return adapter(name, kindTool, fn, readBody[*protocol.CallToolResult](name), makeBody)
 }
 
 // OnRead returns a middleware for resources/read. Other calls skip it.
 func OnRead(name string, fn func(ctx context.Context, call *Call, next Next[*protocol.ReadResourceResult]) (*protocol.ReadResourceResult, error)) Middleware {
-	return adapter(name, kindsRead, fn)
+	return adapter(name, kindsRead, fn, readBody[*protocol.ReadResourceResult](name), makeBody)
 }
 
 // OnPrompt returns a middleware for prompts/get. Other calls skip it.
 func OnPrompt(name string, fn func(ctx context.Context, call *Call, next Next[*protocol.GetPromptResult]) (*protocol.GetPromptResult, error)) Middleware {
-	return adapter(name, kindPrompt, fn)
+	return adapter(name, kindPrompt, fn, readBody[*protocol.GetPromptResult](name), makeBody)
 }
 
-// body is the type of a typed result.
-type body interface {
-	*protocol.CallToolResult | *protocol.ReadResourceResult | *protocol.GetPromptResult
-	protocol.Result
-}
-
-func adapter[R body](name string, only kind, fn func(context.Context, *Call, Next[R]) (R, error)) Middleware {
+// adapter returns a middleware whose function sees a part of the result, of type R: read takes it out
+// of a result, and made makes a result of it.
+func adapter[R any](name string, only kind, fn func(context.Context, *Call, Next[R]) (R, error), read func(*Result) (R, error), made func(R) *Result) Middleware {
 	if fn == nil {
 		return Middleware{Name: name, only: only}
 	}
 	wrap := func(next Handler) Handler {
-		typed := func(ctx context.Context, call *Call) (R, error) {
+		typed := func(ctx context.Context, call *Call) (none R, _ error) {
 			result, err := next(ctx, call)
 			if err != nil || result == nil {
-				return nil, err
+				return none, err
 			}
-			r, ok := result.Body.(R)
-			if !ok {
-				return nil, fmt.Errorf("middleware %s: a step further in replaced the result by a %T", name, result.Body)
-			}
-			return r, nil
+			return read(result)
 		}
 		return func(ctx context.Context, call *Call) (*Result, error) {
 			r, err := fn(ctx, call, typed)
 			if err != nil {
 				return nil, err
 			}
-			return &Result{Body: r}, nil
+			return made(r), nil
 		}
 	}
 	return Middleware{Name: name, Wrap: wrap, only: only}
 }
+
+// readBody returns the function of adapter that takes a body of type R out of a result.
+func readBody[R protocol.Result](name string) func(*Result) (R, error) {
+	return func(result *Result) (R, error) {
+		r, ok := result.Body.(R)
+		if !ok {
+			return r, fmt.Errorf("middleware %s: a step further in replaced the result by a %T", name, result.Body)
+		}
+		return r, nil
+	}
+}
+
+func makeBody[R protocol.Result](r R) *Result { return &Result{Body: r} }
 
 // OnList returns a middleware for all lists. fn gets all components that the caller may see, before
 // the list is cut into pages. fn may remove components; additions and changes of the order are
@@ -158,26 +163,7 @@ func adapter[R body](name string, only kind, fn func(context.Context, *Call, Nex
 // If the app has such a middleware, the answer to an unknown name does not suggest another name.
 // The suggestion might be a component that fn hides.
 func OnList(name string, fn func(ctx context.Context, call *Call, next Next[[]ComponentInfo]) ([]ComponentInfo, error)) Middleware {
-	if fn == nil {
-		return Middleware{Name: name, only: kindList}
-	}
-	wrap := func(next Handler) Handler {
-		typed := func(ctx context.Context, call *Call) ([]ComponentInfo, error) {
-			result, err := next(ctx, call)
-			if err != nil || result == nil {
-				return nil, err
-			}
-			return result.List, nil
-		}
-		return func(ctx context.Context, call *Call) (*Result, error) {
-			list, err := fn(ctx, call, typed)
-			if err != nil {
-				return nil, err
-			}
-			return &Result{List: list}, nil
-		}
-	}
-	return Middleware{Name: name, Wrap: wrap, only: kindList}
+	return adapter(name, kindList, fn, func(r *Result) ([]ComponentInfo, error) { return r.List, nil }, func(list []ComponentInfo) *Result { return &Result{List: list} })
 }
 
 // OncePerCall returns mw with PerCall set. The step then runs in each round of a logical call until
