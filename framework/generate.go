@@ -305,10 +305,7 @@ func StopSequences(texts ...string) GenerateOption {
 // error. "required" applies only to the first turn, because the model must be able to finish.
 func ToolChoice(mode string) GenerateOption {
 	return generateOption(func(g *generation) {
-		switch mode {
-		case "auto", "required", "none":
-			g.request.ToolChoice = mode
-		default:
+		if g.request.ToolChoice = mode; !slices.Contains([]string{"auto", "required", "none"}, mode) {
 			g.fault = fmt.Errorf("ToolChoice(%q): want auto, required or none", mode)
 		}
 	})
@@ -319,10 +316,7 @@ func ToolChoice(mode string) GenerateOption {
 // that have declared sampling.context.
 func IncludeContext(which string) GenerateOption {
 	return generateOption(func(g *generation) {
-		switch which {
-		case "none", "thisServer", "allServers":
-			g.request.IncludeContext = which
-		default:
+		if g.request.IncludeContext = which; !slices.Contains([]string{"none", "thisServer", "allServers"}, which) {
 			g.fault = fmt.Errorf("IncludeContext(%q): want none, thisServer or allServers", which)
 		}
 	})
@@ -336,11 +330,9 @@ func Metadata(v any) GenerateOption {
 		if err == nil && !isObject(raw) {
 			err = fmt.Errorf("%T does not encode as a JSON object", v)
 		}
-		if err != nil {
+		if g.request.Metadata = raw; err != nil {
 			g.fault = fmt.Errorf("Metadata: %w", err)
-			return
 		}
-		g.request.Metadata = raw
 	})
 }
 

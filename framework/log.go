@@ -126,18 +126,23 @@ func (c *clientCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *
 	return checked
 }
 
-// Write sends one entry, unless the bucket is empty. It adds the number of entries that were
-// dropped before.
+// Write sends one entry, unless the bucket is empty.
 func (c *clientCore) Write(entry zapcore.Entry, fields []zap.Field) error {
-	dropped, ok := c.bucket.take(time.Now())
+	c.h.sendLimited(c.bucket, levelOf(entry.Level), c.encoder, entry, fields)
+	return nil
+}
+
+// sendLimited sends an entry like send, unless the bucket is empty. It adds the number of entries that
+// were dropped before.
+func (h *callCtx) sendLimited(b *bucket, level protocol.Level, encoder zapcore.Encoder, entry zapcore.Entry, fields []zap.Field) {
+	dropped, ok := b.take(time.Now())
 	if !ok {
-		return nil
+		return
 	}
 	if dropped > 0 {
 		fields = append(slices.Clip(fields), zap.Int("dropped", dropped))
 	}
-	c.h.send(levelOf(entry.Level), entry.LoggerName, c.encoder, entry.Message, fields)
-	return nil
+	h.send(level, entry.LoggerName, encoder, entry.Message, fields)
 }
 
 // Sync does nothing, because entries are not buffered.

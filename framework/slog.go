@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -99,18 +98,9 @@ func (h *callCtx) forward(level protocol.Level, entry zapcore.Entry, fields []za
 	if !h.call.Logs(level) {
 		return
 	}
-	Log(h) // sets h.bucket
-	if h.bucket == nil {
-		return
+	if Log(h); h.bucket != nil { // set by Log
+		h.sendLimited(h.bucket, level, zapcore.NewJSONEncoder(clientEncoding()), entry, fields)
 	}
-	dropped, ok := h.bucket.take(time.Now())
-	if !ok {
-		return
-	}
-	if dropped > 0 {
-		fields = append(slices.Clip(fields), zap.Int("dropped", dropped))
-	}
-	h.send(level, entry.LoggerName, zapcore.NewJSONEncoder(clientEncoding()), entry.Message, fields)
 }
 
 // WithAttrs returns a handler that adds the attributes to all records.
