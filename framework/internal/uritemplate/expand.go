@@ -26,7 +26,7 @@ func (t *Template) Expand(values map[string]string) (string, error) {
 
 // expand appends one expression (RFC 6570 §3.2.1).
 func (p part) expand(dst []byte, values map[string]string) ([]byte, error) {
-	op, _ := operatorOf(p.op)
+	op := operators[p.op]
 	before := op.first
 	for _, v := range p.vars {
 		value, ok := values[v.name]

@@ -3,6 +3,7 @@ package uritemplate
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -259,7 +260,7 @@ func (t *Template) addQuery(pattern *strings.Builder, run []part) {
 
 // addPath writes an expression that is not a query, one group a variable.
 func (t *Template) addPath(pattern *strings.Builder, p part, rest string) {
-	op, _ := operatorOf(p.op)
+	op := operators[p.op]
 	excluded := segmentEnds
 	if op.reserved {
 		excluded = rest
@@ -323,8 +324,8 @@ func writeLiteral(pattern *strings.Builder, literal string) {
 }
 
 func writeEscape(pattern *strings.Builder, escape string) {
-	if c := unhex(escape[1])<<4 | unhex(escape[2]); isUnreserved(c) {
-		fmt.Fprintf(pattern, `(?:%s|(?i:%s))`, regexp.QuoteMeta(string(rune(c))), escape)
+	if c, _ := url.PathUnescape(escape); isUnreserved(c[0]) {
+		fmt.Fprintf(pattern, `(?:%s|(?i:%s))`, regexp.QuoteMeta(c), escape)
 		return
 	}
 	fmt.Fprintf(pattern, `(?i:%s)`, escape)

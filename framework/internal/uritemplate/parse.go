@@ -123,7 +123,7 @@ func (p *parser) readOperator(end int) (byte, error) {
 	if strings.IndexByte("=,!@|", c) >= 0 {
 		return 0, p.fail(p.pos, fmt.Sprintf("operator %q is reserved and has no meaning", c))
 	}
-	if _, ok := operatorOf(c); !ok || c == 0 {
+	if _, ok := operators[c]; !ok || c == 0 {
 		return 0, nil
 	}
 	p.pos++

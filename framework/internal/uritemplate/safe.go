@@ -3,6 +3,7 @@ package uritemplate
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -31,54 +32,23 @@ const (
 
 // decode undoes the escapes of a value, once, and checks what came out.
 func decode(text string, may trust) (string, error) {
-	value := text
-	if strings.Contains(text, "%") {
-		var err error
-		if value, err = unescape(text, may); err != nil {
-			return "", err
-		}
+	value, err := url.PathUnescape(text)
+	if err != nil {
+		return "", unsafe("broken percent escape")
+	}
+	if may == segment && slashes(value) > slashes(text) {
+		return "", unsafe("escaped slash or backslash")
 	}
 	if err := check(value, may); err != nil {
 		return "", err
 	}
-	// Escaped ones were refused above; on Windows the raw one separates as well.
-	if may == segment && strings.Contains(value, `\`) {
+	if may == segment && strings.Contains(value, `\`) { // on Windows it separates as well
 		return "", unsafe("backslash")
 	}
 	return value, nil
 }
 
-func unescape(text string, may trust) (string, error) {
-	dst := make([]byte, 0, len(text))
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if c != '%' {
-			dst = append(dst, c)
-			continue
-		}
-		if !isEscape(text[i:]) {
-			return "", unsafe("broken percent escape")
-		}
-		c = unhex(text[i+1])<<4 | unhex(text[i+2])
-		if may == segment && (c == '/' || c == '\\') {
-			return "", unsafe("escaped slash or backslash")
-		}
-		dst = append(dst, c)
-		i += 2
-	}
-	return string(dst), nil
-}
-
-// unhex returns the value of a digit that isHex.
-func unhex(c byte) byte {
-	switch {
-	case c <= '9':
-		return c - '0'
-	case c <= 'F':
-		return c - 'A' + 10
-	}
-	return c - 'a' + 10
-}
+func slashes(text string) int { return strings.Count(text, "/") + strings.Count(text, `\`) }
 
 // check refuses values that are harmless as text and dangerous as file names, but for those of
 // a query, which are data.

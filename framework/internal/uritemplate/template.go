@@ -41,28 +41,16 @@ type operator struct {
 	reserved bool   // reserved characters and escapes pass unencoded
 }
 
-// operatorOf returns the rules of an operator character, and false for one that
-// RFC 6570 §2.2 does not define.
-func operatorOf(op byte) (operator, bool) {
-	switch op {
-	case 0:
-		return operator{sep: ","}, true
-	case '+':
-		return operator{sep: ",", reserved: true}, true
-	case '#':
-		return operator{first: "#", sep: ",", reserved: true}, true
-	case '.':
-		return operator{first: ".", sep: "."}, true
-	case '/':
-		return operator{first: "/", sep: "/"}, true
-	case ';':
-		return operator{first: ";", sep: ";", named: true}, true
-	case '?':
-		return operator{first: "?", sep: "&", named: true, ifEmpty: "="}, true
-	case '&':
-		return operator{first: "&", sep: "&", named: true, ifEmpty: "="}, true
-	}
-	return operator{}, false
+// operators are those that RFC 6570 §2.2 defines, by their characters; 0 is simple expansion.
+var operators = map[byte]operator{
+	0:   {sep: ","},
+	'+': {sep: ",", reserved: true},
+	'#': {first: "#", sep: ",", reserved: true},
+	'.': {first: ".", sep: "."},
+	'/': {first: "/", sep: "/"},
+	';': {first: ";", sep: ";", named: true},
+	'?': {first: "?", sep: "&", named: true, ifEmpty: "="},
+	'&': {first: "&", sep: "&", named: true, ifEmpty: "="},
 }
 
 // isQuery says whether the expression takes its variables from a query.
