@@ -82,7 +82,7 @@ func (r *run) start(ctx context.Context) error {
 	unlimited := context.AfterFunc(ctx, cancel) // the functions of OnStart get serving, which outlives ctx
 	err := r.opened(ctx)
 	if started := r.server.Start(serving); err == nil && started != nil {
-		err = r.outcome(ctx)
+		err = r.await(ctx, nil)
 	}
 	if !unlimited() && err == nil {
 		err = fmt.Errorf("starting to serve: %w", context.Cause(ctx))
@@ -96,29 +96,27 @@ func (r *run) start(ctx context.Context) error {
 	return cmp.Or(r.err, err)
 }
 
-// outcome is called if the server did not start. It waits for the end of Serve and returns the
-// error of Serve. The error is nil if the server has already served to its end, for example for a
-// client that closed its input at once.
-func (r *run) outcome(ctx context.Context) error {
+// opened waits until all addresses are open.
+func (r *run) opened(ctx context.Context) error {
+	for _, open := range r.opening {
+		if err := r.await(ctx, open); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await waits for open or for the end of Serve, and returns the error of Serve. The error is nil if
+// the server has already served to its end, for example for a client that closed its input at once.
+func (r *run) await(ctx context.Context, open <-chan struct{}) error {
 	select {
+	case <-open:
+		return nil
 	case <-r.ended:
 		return r.err
 	case <-ctx.Done():
 		return fmt.Errorf("starting to serve: %w", context.Cause(ctx))
 	}
-}
-
-func (r *run) opened(ctx context.Context) error {
-	for _, open := range r.opening {
-		select {
-		case <-open:
-		case <-r.ended: // Serve has failed, and r.err is the reason
-			return r.err
-		case <-ctx.Done():
-			return fmt.Errorf("starting to serve: %w", context.Cause(ctx))
-		}
-	}
-	return nil
 }
 
 // watch ends the program when the server ends by itself.

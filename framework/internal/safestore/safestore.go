@@ -159,20 +159,11 @@ func (c changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
 		if returned {
 			return err
 		}
-		if wait(ctx, again) != nil {
+		select {
+		case <-time.After(again):
+		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
