@@ -12,18 +12,10 @@ import (
 // Field returns file:line of the declaration of a field. where is file:line of anything in the same package.
 // Field returns "" if the source files are missing, or if the package has two struct types of the name.
 func Field(where, structName, field string) string {
-	file, found := fileOf(where)
-	if !found {
-		return ""
-	}
-	sources, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*.go"))
-	if err != nil {
-		return ""
-	}
 	begins := regexp.MustCompile(`^\s*(?:type\s+)?` + regexp.QuoteMeta(structName) + `(?:\[.*\])?\s+struct\s*\{\s*(?://.*)?$`)
 	declares := regexp.MustCompile(`^\s*(?:\w+\s*,\s*)*` + regexp.QuoteMeta(field) + `\b`)
 	at := ""
-	for _, source := range sources {
+	for _, source := range sourcesBeside(where) {
 		text, err := os.ReadFile(source)
 		if err != nil {
 			return ""
@@ -33,7 +25,7 @@ func Field(where, structName, field string) string {
 			return ""
 		}
 		if line > 0 {
-			at = filepath.Join(filepath.Dir(file), filepath.Base(source)) + ":" + strconv.Itoa(line)
+			at = source + ":" + strconv.Itoa(line)
 		}
 	}
 	return at
@@ -75,19 +67,11 @@ func Beside(where, pkg, other string) string {
 // files with that are at hand. where is file:line of anything in the package. A type whose doc comment
 // has the line //kagami:open has none: other values are also meant.
 func Constants(where, typeName string) bool {
-	file, found := fileOf(where)
-	if !found {
-		return false
-	}
-	sources, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*.go"))
-	if err != nil {
-		return false
-	}
 	declares := regexp.MustCompile(`(?m)^\s*(?:const\s+)?\w+\s+` + regexp.QuoteMeta(typeName) + `\s*=`)
 	group := regexp.MustCompile(`(?ms)^const\s*(?:\(.*?^\)|[^(\n]*$)`)
 	open := regexp.MustCompile(`(?m)^\s*//kagami:open\s*\n(?:\s*//.*\n)*\s*(?:type\s+)?` + regexp.QuoteMeta(typeName) + `\s`)
 	has := false
-	for _, source := range sources {
+	for _, source := range sourcesBeside(where) {
 		text, err := os.ReadFile(source)
 		if err != nil {
 			continue
@@ -98,6 +82,16 @@ func Constants(where, typeName string) bool {
 		has = has || slices.ContainsFunc(group.FindAll(text, -1), declares.Match)
 	}
 	return has
+}
+
+// sourcesBeside returns the source files in the directory of file:line.
+func sourcesBeside(where string) []string {
+	file, found := fileOf(where)
+	if !found {
+		return nil
+	}
+	sources, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*.go")) // nil if the directory is not a pattern
+	return sources
 }
 
 // fileOf returns the file of file:line.
