@@ -47,34 +47,30 @@ type flags struct {
 	logFormat                string // json or console; "" selects console on a terminal
 }
 
-// pageFlag is --page. Without a value it selects any free port, otherwise the value is an address.
-type pageFlag struct {
-	on   bool
-	addr string
-}
+// pageFlag is the address of --page, or "" without the page. The flag without a value selects any free
+// port.
+type pageFlag string
 
 // IsBoolFlag allows the flag without a value.
 func (*pageFlag) IsBoolFlag() bool { return true }
 
 // String returns the address, or "" without the page.
-func (p *pageFlag) String() string {
-	if !p.on {
-		return ""
-	}
-	return p.addr
-}
+func (p *pageFlag) String() string { return string(*p) }
 
 // Set sets the value after "=". Without a value, package flag passes "true".
 func (p *pageFlag) Set(text string) error {
 	if on, err := strconv.ParseBool(text); err == nil {
-		p.on, p.addr = on, "127.0.0.1:0"
+		*p = ""
+		if on {
+			*p = "127.0.0.1:0"
+		}
 		return nil
 	}
 	if !strings.Contains(text, ":") {
 		return errors.New("want :PORT, or nothing for a free port")
 	}
 	addr, err := page.LoopbackAddress(text)
-	p.on, p.addr = true, addr
+	*p = pageFlag(addr)
 	return err
 }
 
@@ -163,7 +159,7 @@ func (f *flags) works(set *flag.FlagSet, typed map[string]bool) error {
 			return usagef("--worker serves no client: remove it or --%s; a server with clients runs tasks as well", other)
 		}
 	}
-	f.stdio, f.http, f.page = false, "", pageFlag{}
+	f.stdio, f.http, f.page = false, "", ""
 	if scheme, _, _ := strings.Cut(f.store, ":"); scheme == "memory" || scheme == "file" {
 		return usagef("--worker needs a store that several processes share: --store redis://HOST:PORT/DB")
 	}

@@ -71,7 +71,7 @@ func (p *paged) show(ctx context.Context, host transport.Host) error {
 	if err != nil {
 		return err
 	}
-	return shown.Serve(ctx, p.flags.page.addr, func(address string) {
+	return shown.Serve(ctx, string(p.flags.page), func(address string) {
 		_, _ = fmt.Fprintf(p.settings.errs, "%s serves its page at this address, which works once, within 10 minutes:\n  %s\n", programName(), address)
 	})
 }

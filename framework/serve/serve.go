@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -156,12 +157,10 @@ func (s *settings) work(ctx context.Context, server *framework.Server) error {
 // ExitCode returns the process exit code for an error of Run. The code is 0 for nil, 2 for mistakes
 // that a restart cannot correct (usage, a faulty app), and 1 otherwise.
 func ExitCode(err error) int {
-	var usage *UsageError
-	var build *framework.BuildError
-	switch {
-	case err == nil:
+	if err == nil {
 		return exitOK
-	case errors.As(err, &usage), errors.As(err, &build):
+	}
+	if errors.As(err, new(*UsageError)) || errors.As(err, new(*framework.BuildError)) {
 		return exitUsage
 	}
 	return exitFailure
@@ -212,15 +211,7 @@ func Env(prefix string) Option {
 // protocol and does not guard the process's own stdout. A nil in is empty. Output to a nil out or
 // errs is discarded.
 func Streams(in io.Reader, out, errs io.Writer) Option {
-	if in == nil {
-		in = strings.NewReader("")
-	}
-	if out == nil {
-		out = io.Discard
-	}
-	if errs == nil {
-		errs = io.Discard
-	}
+	in, out, errs = cmp.Or[io.Reader](in, strings.NewReader("")), cmp.Or(out, io.Discard), cmp.Or(errs, io.Discard)
 	return optionFunc(func(s *settings) { s.in, s.out, s.errs, s.own = in, out, errs, true })
 }
 
@@ -251,8 +242,8 @@ func (s *settings) carriers(f *flags, server *framework.Server) []transport.Tran
 	var all []transport.Transport
 	if f.stdio {
 		s.greet()
-		t := stdio.New(stdio.Streams(s.input(), s.out))
-		if f.page.on && f.http == "" { // inside the wraps, so that their caller applies to the page
+		t := stdio.New(stdio.Streams(cmp.Or(s.frames, s.in), s.out))
+		if f.page != "" && f.http == "" { // inside the wraps, so that their caller applies to the page
 			t = s.paged(f, t, server)
 		}
 		for _, wrap := range s.wraps {
@@ -265,25 +256,17 @@ func (s *settings) carriers(f *flags, server *framework.Server) []transport.Tran
 			_, _ = fmt.Fprintf(s.errs, "%s%s serves MCP over HTTP on %s\n", f.reach(addr), programName(), addr)
 		})
 		own := []fiberhttp.Option{tell}
-		if f.page.on {
+		if f.page != "" {
 			s.endpoint = make(chan string, 1)
 			own = append(own, fiberhttp.OnEndpoint(func(at string) { s.endpoint <- at }))
 		}
 		t := fiberhttp.New(f.http, append(own, s.http...)...)
-		if f.page.on {
+		if f.page != "" {
 			t = s.paged(f, t, server)
 		}
 		all = append(all, t)
 	}
 	return all
-}
-
-// input returns the reader for messages of a client on stdio.
-func (s *settings) input() io.Reader {
-	if s.frames != nil {
-		return s.frames
-	}
-	return s.in
 }
 
 // greet prints a hint for a person who has started the server in a terminal.

@@ -104,7 +104,7 @@ func (n *normal) collect(member string, c cover, v any) {
 			n.collect(member, c, e)
 		}
 	case map[string]any:
-		for _, name := range sortedKeys(v) {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
 			n.collect(name, n.under(c, name), v[name])
 		}
 	case json.Number:
@@ -295,5 +295,3 @@ func bearer() *regexp.Regexp {
 func clock() *regexp.Regexp {
 	return regexp.MustCompile(`\b\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)`)
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
