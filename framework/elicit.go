@@ -187,8 +187,8 @@ func (q *formInquiry) take(ctx context.Context, _ string, r protocol.Result) (bo
 	}
 	content := tidied(q.form.schema, answer.Content)
 	err = q.form.decode(ctx, content, q.value)
-	var invalid *binding.Invalid
-	if err == nil || !errors.As(err, &invalid) {
+	invalid, ok := errors.AsType[*binding.Invalid](err)
+	if !ok {
 		return true, err
 	}
 	q.value.SetZero()

@@ -78,9 +78,7 @@ func (s *signature) call(ctx context.Context, in reflect.Value) (reflect.Value, 
 		for _, field := range in.Fields() {
 			args = append(args, field)
 		}
-	case s.in != typeNone:
-		args = append(args, in)
-	case s.takesNone():
+	case s.fn.Type().NumIn() > len(args): // one parameter besides the context
 		args = append(args, in)
 	}
 	results := s.fn.Call(args)
@@ -94,16 +92,6 @@ func (s *signature) call(ctx context.Context, in reflect.Value) (reflect.Value, 
 		out.Set(results[0])
 	}
 	return out, nil
-}
-
-// takesNone reports whether the function has one parameter besides the context and it is not
-// spread. For s.in == typeNone, that is a parameter of type struct{}.
-func (s *signature) takesNone() bool {
-	n := s.fn.Type().NumIn()
-	if s.hasContext {
-		n--
-	}
-	return n == 1 && !s.spread
 }
 
 // signatureOf returns the signature of the function. names are the parameters of Params. A function

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -125,15 +126,10 @@ func (o *output) readRich(result *protocol.CallToolResult, into reflect.Value) e
 
 // ownMeta returns m without the members that the protocol itself has set.
 func ownMeta(m protocol.Meta) protocol.Meta {
-	var own protocol.Meta
-	for k, v := range m {
-		if strings.HasPrefix(k, "io.modelcontextprotocol/") {
-			continue
-		}
-		if own == nil {
-			own = protocol.Meta{}
-		}
-		own[k] = v
+	own := maps.Clone(m)
+	maps.DeleteFunc(own, func(k string, _ any) bool { return strings.HasPrefix(k, "io.modelcontextprotocol/") })
+	if len(own) == 0 {
+		return nil
 	}
 	return own
 }

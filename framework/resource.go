@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"path"
@@ -157,10 +158,10 @@ func (b *builder) read(m *member, t reflect.Type) *reading {
 	r.out = out
 	switch out.shape {
 	case shapeText:
-		r.defaultMIME("text/plain")
+		r.mime = cmp.Or(r.mime, "text/plain")
 	case shapeBytes:
 	case shapeValue, shapeRaw:
-		r.defaultMIME("application/json")
+		r.mime = cmp.Or(r.mime, "application/json")
 	default:
 		m.noResource(b, t)
 		return nil
@@ -172,12 +173,6 @@ func (m *member) noResource(b *builder, t reflect.Type) {
 	m.fault(b, "Out", "a resource cannot be a "+t.String(), "Return a string, []byte, Contents, []Contents or a JSON type")
 }
 
-func (r *reading) defaultMIME(mime string) {
-	if r.mime == "" {
-		r.mime = mime
-	}
-}
-
 // answer builds the result of resources/read. Contents without a URI get the requested one.
 func (r *reading) answer(ctx context.Context, uri string, v reflect.Value) (*Result, error) {
 	items, err := r.contents(v)
@@ -185,12 +180,8 @@ func (r *reading) answer(ctx context.Context, uri string, v reflect.Value) (*Res
 		return nil, err
 	}
 	for i := range items {
-		if items[i].URI == "" {
-			items[i].URI = uri
-		}
-		if items[i].MIME == "" {
-			items[i].MIME = r.mime
-		}
+		items[i].URI = cmp.Or(items[i].URI, uri)
+		items[i].MIME = cmp.Or(items[i].MIME, r.mime)
 	}
 	if len(items) == 0 {
 		// 2026-07-28 server/resources: MUST NOT return empty contents for a resource that does not

@@ -91,9 +91,7 @@ func (t *TemplateOf[P, Out]) URI(p P) string {
 	}
 	v := reflect.ValueOf(&p).Elem()
 	if isTextMap(v.Type()) {
-		vars := make(map[string]string, v.Len())
-		maps.Copy(vars, v.Convert(textMap).Interface().(map[string]string))
-		uri, _ := t.template.Build(vars) // "" on error
+		uri, _ := t.template.Build(v.Convert(textMap).Interface().(map[string]string)) // "" on error
 		return uri
 	}
 	known := t.latest.Load()
