@@ -36,12 +36,8 @@ var elicitation = kind[protocol.ElicitParams]{
 	},
 }
 
-func decodeElicit(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
-	p := new(protocol.ElicitParams)
-	if f := readElicit(d, p, o.Raw()); f != nil {
-		return nil, f
-	}
-	return p, nil
+func readElicitObject(d *Dialect, p *protocol.ElicitParams, o jsontext.Object) *fail {
+	return readElicit(d, p, o.Raw())
 }
 
 // readElicit reads an elicitation. A missing mode means form mode. Each mode has its own members.

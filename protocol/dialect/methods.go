@@ -30,7 +30,7 @@ type method struct {
 var methods = []method{
 	{
 		name: protocol.MethodInitialize, client: sessions, result: resultOf(initializeResultMembers),
-		params: coded(decodeInitialize, appendInitialize),
+		params: coded(readInitialize, initializeMembers.appendInto),
 	},
 	{
 		name: protocol.MethodDiscover, client: sessionless, result: decodeDiscover,
@@ -125,7 +125,7 @@ var methods = []method{
 	// Server requests. On 2026-07-28 they are sent in input_required results.
 	{
 		name: protocol.MethodCreateMessage, server: always, result: resultOf(createMessageResultMembers),
-		params: coded(into(createMessageMembers), appendCreateMessage), task: true,
+		params: coded(createMessageMembers.decodeObject, appendCreateMessage), task: true,
 	},
 	{
 		name: protocol.MethodListRoots, server: always, result: resultOf(listRootsResultMembers),
@@ -133,7 +133,7 @@ var methods = []method{
 	},
 	{
 		name: protocol.MethodElicit, server: since(protocol.Rev20250618), result: resultOf(elicitResultMembers),
-		params: coded(decodeElicit, appendElicit), task: true,
+		params: coded(readElicitObject, appendElicit), task: true,
 	},
 
 	{
@@ -169,11 +169,11 @@ var methods = []method{
 	},
 	{
 		name: protocol.NotificationTaskStatus, client: coreTasks, server: coreTasks,
-		params: coded(decodeTaskStatus, appendTaskStatus),
+		params: coded(readTaskStatus, appendTaskStatus),
 	},
 	{
 		name: protocol.NotificationTask, server: sessionless, extension: sessionless,
-		params: coded(decodeTaskParams, appendTaskParams),
+		params: coded(readTaskParams, appendTaskParams),
 	},
 	{
 		name: protocol.NotificationAcknowledged, server: sessionless,

@@ -39,24 +39,16 @@ var acknowledgedMembers = rows[protocol.AcknowledgedParams](
 	required("notifications", object(filterMembers), func(p *protocol.AcknowledgedParams) *protocol.SubscriptionFilter { return &p.Filter }),
 )
 
-func decodeTaskStatus(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
-	p := new(protocol.TaskStatusParams)
-	if f := taskMembers.decodeObject(d, &p.Task, o); f != nil {
-		return nil, f
-	}
-	return p, nil
+func readTaskStatus(d *Dialect, p *protocol.TaskStatusParams, o jsontext.Object) *fail {
+	return taskMembers.decodeObject(d, &p.Task, o)
 }
 
 func appendTaskStatus(d *Dialect, dst []byte, p *protocol.TaskStatusParams) ([]byte, error) {
 	return taskMembers.appendInto(d, dst, &p.Task)
 }
 
-func decodeTaskParams(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
-	p := new(protocol.TaskParams)
-	if f := readDetailedTask(d, &p.Task, o.Raw()); f != nil {
-		return nil, f
-	}
-	return p, nil
+func readTaskParams(d *Dialect, p *protocol.TaskParams, o jsontext.Object) *fail {
+	return readDetailedTask(d, &p.Task, o.Raw())
 }
 
 func appendTaskParams(d *Dialect, dst []byte, p *protocol.TaskParams) ([]byte, error) {

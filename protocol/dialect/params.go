@@ -81,20 +81,30 @@ func decodeCustom(method string, o jsontext.Object) (protocol.Params, *protocol.
 	return &protocol.CustomParams{Name: method, Raw: raw}, nil
 }
 
-type paramsReader func(d *Dialect, o jsontext.Object) (protocol.Params, *fail)
-
 // codec decodes and encodes the params of a method.
 type codec struct {
-	read  paramsReader
+	read  func(d *Dialect, o jsontext.Object) (protocol.Params, *fail)
 	write func(d *Dialect, dst []byte, p protocol.Params) ([]byte, error) // writes the members
 }
 
 // coded returns a codec of a function for each direction.
-func coded[P protocol.Params](read paramsReader, write func(d *Dialect, dst []byte, p P) ([]byte, error)) codec {
-	return codec{read, func(d *Dialect, dst []byte, p protocol.Params) ([]byte, error) {
-		typed, _ := p.(P) // methods and types of params belong together
-		return write(d, dst, typed)
-	}}
+func coded[T any, P interface {
+	*T
+	protocol.Params
+}](read func(d *Dialect, p *T, o jsontext.Object) *fail, write func(d *Dialect, dst []byte, p *T) ([]byte, error)) codec {
+	return codec{
+		read: func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
+			p := new(T)
+			if f := read(d, p, o); f != nil {
+				return nil, f
+			}
+			return P(p), nil
+		},
+		write: func(d *Dialect, dst []byte, p protocol.Params) ([]byte, error) {
+			typed, _ := p.(P) // methods and types of params belong together
+			return write(d, dst, typed)
+		},
+	}
 }
 
 // params returns a codec that uses a table of members.
@@ -102,47 +112,22 @@ func params[T any, P interface {
 	*T
 	protocol.Params
 }](ms members[T]) codec {
-	return coded(into[T, P](ms), func(d *Dialect, dst []byte, p P) ([]byte, error) { return ms.appendInto(d, dst, p) })
-}
-
-// into returns a reader of params that uses a table of members.
-func into[T any, P interface {
-	*T
-	protocol.Params
-}](ms members[T]) paramsReader {
-	return func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
-		t := new(T)
-		if f := ms.decodeObject(d, t, o); f != nil {
-			return nil, f
-		}
-		return P(t), nil
-	}
+	return coded[T, P](ms.decodeObject, ms.appendInto)
 }
 
 // listParams returns the codec for the params of a list request.
 func listParams(kind protocol.ListKind) codec {
-	read := func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
-		p := &protocol.ListParams{Kind: kind}
-		if f := listMembers.decodeObject(d, p, o); f != nil {
-			return nil, f
-		}
-		return p, nil
-	}
-	return coded(read, func(d *Dialect, dst []byte, p *protocol.ListParams) ([]byte, error) {
-		return listMembers.appendInto(d, dst, p)
-	})
+	return coded(func(d *Dialect, p *protocol.ListParams, o jsontext.Object) *fail {
+		p.Kind = kind
+		return listMembers.decodeObject(d, p, o)
+	}, listMembers.appendInto)
 }
 
 // listChanged returns the codec for the params of a list_changed notification.
 func listChanged(kind protocol.ListKind) codec {
 	none := rows[protocol.ListChangedParams]()
-	c := params(none)
-	c.read = func(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
-		p := &protocol.ListChangedParams{Kind: kind}
-		if f := none.decodeObject(d, p, o); f != nil {
-			return nil, f
-		}
-		return p, nil
-	}
-	return c
+	return coded(func(d *Dialect, p *protocol.ListChangedParams, o jsontext.Object) *fail {
+		p.Kind = kind
+		return none.decodeObject(d, p, o)
+	}, none.appendInto)
 }

@@ -8,43 +8,18 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// initialize holds the capabilities raw, because their meaning depends on the version.
-type initialize struct {
-	protocol.InitializeParams
-	capabilities json.RawMessage
-}
-
-var initializeMembers = rows[initialize](
-	required("protocolVersion", str, func(p *initialize) *string { return &p.Version }),
-	whole("capabilities", initializeCapabilities).requiredIn(always),
-	required("clientInfo", object(implementationMembers), func(p *initialize) *protocol.Implementation { return &p.Client }),
+var initializeMembers = rows[protocol.InitializeParams](
+	required("protocolVersion", str, func(p *protocol.InitializeParams) *string { return &p.Version }),
+	required("capabilities", object(clientCapabilityMembers), func(p *protocol.InitializeParams) *protocol.ClientCapabilities { return &p.Capabilities }),
+	required("clientInfo", object(implementationMembers), func(p *protocol.InitializeParams) *protocol.Implementation { return &p.Client }),
 )
 
-var initializeCapabilities = kind[initialize]{
-	read: func(d *Dialect, p *initialize, v []byte) *fail { return readObject(d, &p.capabilities, v) },
-	write: func(d *Dialect, dst []byte, p *initialize) ([]byte, error) {
-		return clientCapabilityMembers.append(d, dst, &p.Capabilities)
-	},
-}
-
-// decodeInitialize decodes the params of initialize. It reads them by the revision that will be
-// negotiated, not by the dialect of the caller.
-func decodeInitialize(d *Dialect, o jsontext.Object) (protocol.Params, *fail) {
+// readInitialize reads the params of initialize by the revision that will be negotiated, not by the
+// dialect of the caller.
+func readInitialize(d *Dialect, p *protocol.InitializeParams, o jsontext.Object) *fail {
 	version, _ := o.Member("protocolVersion")
 	requested, _ := jsontext.String(version)
-	d = negotiated(d.all, requested)
-	var p initialize
-	if f := initializeMembers.decodeObject(d, &p, o); f != nil {
-		return nil, f
-	}
-	if f := clientCapabilityMembers.decode(d, &p.Capabilities, p.capabilities); f != nil {
-		return nil, f.in("capabilities")
-	}
-	return &p.InitializeParams, nil
-}
-
-func appendInitialize(d *Dialect, dst []byte, p *protocol.InitializeParams) ([]byte, error) {
-	return initializeMembers.appendInto(d, dst, &initialize{InitializeParams: *p})
+	return initializeMembers.decodeObject(negotiated(d.all, requested), p, o)
 }
 
 var listMembers = rows[protocol.ListParams](

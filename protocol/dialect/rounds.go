@@ -74,25 +74,11 @@ var bareRequestMembers = rows[bareRequest](
 	optional("params", rawObject, func(q *bareRequest) *json.RawMessage { return &q.params }),
 )
 
-var (
-	decodeCreateMessage = into(createMessageMembers)
-	decodeListRoots     = into(rows[protocol.ListRootsParams]())
-)
-
-func (q *bareRequest) decode(d *Dialect, v []byte) *fail {
+func (q *bareRequest) decode(d *Dialect, v []byte) (f *fail) {
 	if f := bareRequestMembers.decode(d, q, v); f != nil {
 		return f
 	}
-	var f *fail
-	switch q.method {
-	case protocol.MethodElicit:
-		q.Params, f = decodeElicit(d, jsontext.Bare(q.params))
-	case protocol.MethodCreateMessage:
-		q.Params, f = decodeCreateMessage(d, jsontext.Bare(q.params))
-	default:
-		q.Params, f = decodeListRoots(d, jsontext.Bare(q.params))
-	}
-	if f != nil {
+	if q.Params, f = d.methods[q.method].params.read(d, jsontext.Bare(q.params)); f != nil {
 		return f.in("params")
 	}
 	return nil
