@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -63,44 +64,38 @@ func anyData(v any) []byte {
 }
 
 func (d *Dialect) faultError(f *protocol.Fault) *jsonrpc.Error {
-	e := &jsonrpc.Error{Code: d.code(f.Kind), Message: f.Message, Data: d.faultData(f)}
-	if e.Message == "" {
-		e.Message = defaultMessage(f.Kind)
+	row := faults[protocol.FaultInternal]
+	if int(f.Kind) < len(faults) {
+		row = faults[f.Kind]
+	}
+	e := &jsonrpc.Error{Code: row.modern, Message: cmp.Or(f.Message, row.message), Data: d.faultData(f)}
+	switch {
+	case f.Kind == protocol.FaultURLRequired && d.elicitationIDs:
+		e.Code = codeURLRequired
+	case d.handshake:
+		e.Code = row.handshake
 	}
 	return e
 }
 
-// code returns the error code of a kind on this revision.
-func (d *Dialect) code(kind protocol.FaultKind) int {
-	switch kind {
-	case protocol.FaultInvalidRequest:
-		return jsonrpc.CodeInvalidRequest
-	case protocol.FaultMethodNotFound:
-		return jsonrpc.CodeMethodNotFound
-	case protocol.FaultInvalidParams, protocol.FaultInvalidArguments:
-		return jsonrpc.CodeInvalidParams
-	case protocol.FaultResourceNotFound:
-		return either(d.handshake, codeResourceNotFound, jsonrpc.CodeInvalidParams)
-	case protocol.FaultHeaderMismatch:
-		return either(d.handshake, jsonrpc.CodeInvalidRequest, codeHeaderMismatch)
-	case protocol.FaultMissingCapability:
-		return either(d.handshake, jsonrpc.CodeInvalidParams, codeMissingCapability)
-	case protocol.FaultUnsupportedVersion:
-		return either(d.handshake, jsonrpc.CodeInvalidParams, codeUnsupportedVersion)
-	case protocol.FaultURLRequired:
-		return either(d.elicitationIDs, codeURLRequired, jsonrpc.CodeInvalidParams)
-	case protocol.FaultRejected:
-		return codeRejected
-	default:
-		return jsonrpc.CodeInternal
-	}
-}
-
-func either(is bool, yes, no int) int {
-	if is {
-		return yes
-	}
-	return no
+// faults are the error codes of each kind of fault, on revisions with and without a handshake, and
+// the message for a fault without one. FaultURLRequired has a code of its own on revisions with
+// elicitationId.
+var faults = [...]struct {
+	handshake, modern int
+	message           string
+}{
+	protocol.FaultInternal:           {jsonrpc.CodeInternal, jsonrpc.CodeInternal, "Internal error"},
+	protocol.FaultInvalidRequest:     {jsonrpc.CodeInvalidRequest, jsonrpc.CodeInvalidRequest, "Invalid request"},
+	protocol.FaultMethodNotFound:     {jsonrpc.CodeMethodNotFound, jsonrpc.CodeMethodNotFound, "Method not found"},
+	protocol.FaultInvalidParams:      {jsonrpc.CodeInvalidParams, jsonrpc.CodeInvalidParams, "Invalid params"},
+	protocol.FaultInvalidArguments:   {jsonrpc.CodeInvalidParams, jsonrpc.CodeInvalidParams, "Invalid arguments"},
+	protocol.FaultResourceNotFound:   {codeResourceNotFound, jsonrpc.CodeInvalidParams, "Resource not found"},
+	protocol.FaultHeaderMismatch:     {jsonrpc.CodeInvalidRequest, codeHeaderMismatch, "Header mismatch"},
+	protocol.FaultMissingCapability:  {jsonrpc.CodeInvalidParams, codeMissingCapability, "Missing required client capability"},
+	protocol.FaultUnsupportedVersion: {jsonrpc.CodeInvalidParams, codeUnsupportedVersion, "Unsupported protocol version"},
+	protocol.FaultURLRequired:        {jsonrpc.CodeInvalidParams, jsonrpc.CodeInvalidParams, "URL elicitation required"},
+	protocol.FaultRejected:           {codeRejected, codeRejected, "User rejected the request"},
 }
 
 // shortened limits the length of a part of the request that an error repeats.
@@ -134,34 +129,6 @@ func (d *Dialect) faultData(f *protocol.Fault) []byte {
 		return nil
 	}
 	return w.b
-}
-
-// defaultMessage returns the message for a fault without one.
-func defaultMessage(kind protocol.FaultKind) string {
-	switch kind {
-	case protocol.FaultInvalidRequest:
-		return "Invalid request"
-	case protocol.FaultMethodNotFound:
-		return "Method not found"
-	case protocol.FaultInvalidParams:
-		return "Invalid params"
-	case protocol.FaultInvalidArguments:
-		return "Invalid arguments"
-	case protocol.FaultResourceNotFound:
-		return "Resource not found"
-	case protocol.FaultHeaderMismatch:
-		return "Header mismatch"
-	case protocol.FaultMissingCapability:
-		return "Missing required client capability"
-	case protocol.FaultUnsupportedVersion:
-		return "Unsupported protocol version"
-	case protocol.FaultURLRequired:
-		return "URL elicitation required"
-	case protocol.FaultRejected:
-		return "User rejected the request"
-	default:
-		return "Internal error"
-	}
 }
 
 // remoteError is an error of the peer, in its original form and as a fault.
