@@ -39,5 +39,5 @@ func (d *Dialect) ClientNotification(method string) bool {
 // session must report whether the request belongs to a session.
 func (d *Dialect) Serves(method string, has *protocol.ServerCapabilities, session bool) bool {
 	m, ok := d.methods[method]
-	return ok && m.client && m.request && (session || !m.session) && m.needs.in(has)
+	return ok && m.client && m.request && (session || !m.session) && (m.needs == nil || m.needs(*has))
 }

@@ -16,12 +16,12 @@ type method struct {
 	params codec
 
 	// The other fields are for requests.
-	result   resultReader // if nil, the result is a CustomResult
-	needs    capability   // capability that a server must declare
-	session  bool         // exists only in sessions, because it changes the session
-	mirrored string       // the member that the header Mcp-Name repeats; "" if there is none
-	task     bool         // may run as a task (2025-11-25)
-	rounds   bool         // may be answered with input_required (2026-07-28)
+	result   resultReader                               // if nil, the result is a CustomResult
+	needs    func(has protocol.ServerCapabilities) bool // a capability that a server must declare; may be nil
+	session  bool                                       // exists only in sessions, because it changes the session
+	mirrored string                                     // the member that the header Mcp-Name repeats; "" if there is none
+	task     bool                                       // may run as a task (2025-11-25)
+	rounds   bool                                       // may be answered with input_required (2026-07-28)
 
 	extension revisions // an extension specifies the method in these revisions, not the schema
 }
@@ -181,35 +181,14 @@ var methods = []method{
 	},
 }
 
-// capability is a capability that a server must declare for a method.
-type capability uint8
-
-const (
-	nothing capability = iota
-	tools
-	resources
-	prompts
-	completions
-	tasks
+// The capabilities that a server must declare for a method.
+var (
+	tools       = func(has protocol.ServerCapabilities) bool { return has.Tools }
+	resources   = func(has protocol.ServerCapabilities) bool { return has.Resources }
+	prompts     = func(has protocol.ServerCapabilities) bool { return has.Prompts }
+	completions = func(has protocol.ServerCapabilities) bool { return has.Completions }
+	tasks       = func(has protocol.ServerCapabilities) bool { return has.Tasks }
 )
-
-// in reports whether a server with these capabilities has c.
-func (c capability) in(has *protocol.ServerCapabilities) bool {
-	switch c {
-	case tools:
-		return has.Tools
-	case resources:
-		return has.Resources
-	case prompts:
-		return has.Prompts
-	case completions:
-		return has.Completions
-	case tasks:
-		return has.Tasks
-	default:
-		return true
-	}
-}
 
 // sent is a method on one revision.
 type sent struct {
