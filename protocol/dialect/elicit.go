@@ -107,7 +107,8 @@ func (w *writer) form(schema []byte) {
 		}
 	}
 	if _, asks := jsontext.Member(schema, "properties"); !asks {
-		w.empty("properties")
+		w.key("properties")
+		w.b = append(w.b, "{}"...)
 	}
 	w.shut('}')
 }

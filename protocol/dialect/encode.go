@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -106,13 +105,6 @@ func (w *writer) str(name, s string) {
 	w.b = jsontext.Quote(w.b, s)
 }
 
-// text is like str, but writes nothing if s is empty.
-func (w *writer) text(name, s string) {
-	if s != "" {
-		w.str(name, s)
-	}
-}
-
 func (w *writer) texts(name string, list []string) {
 	w.key(name)
 	w.open('[')
@@ -121,18 +113,6 @@ func (w *writer) texts(name string, list []string) {
 		w.b = jsontext.Quote(w.b, s)
 	}
 	w.shut(']')
-}
-
-func (w *writer) boolean(name string, v bool) {
-	w.key(name)
-	w.b = strconv.AppendBool(w.b, v)
-}
-
-// flag is like boolean, but writes nothing if v is false.
-func (w *writer) flag(name string, v bool) {
-	if v {
-		w.boolean(name, true)
-	}
 }
 
 // appendRaw appends a valid JSON value without line breaks, because a newline ends a frame on stdio
@@ -157,11 +137,6 @@ func appendObject(dst []byte, v json.RawMessage) []byte {
 	return appendRaw(dst, v)
 }
 
-func (w *writer) empty(name string) {
-	w.key(name)
-	w.b = append(w.b, "{}"...)
-}
-
 // any writes a member with a value from user code.
 func (w *writer) any(name string, v any) {
 	if raw, ok := v.(json.RawMessage); ok && len(raw) == 0 {
@@ -175,16 +150,9 @@ func (w *writer) any(name string, v any) {
 	}
 }
 
-// meta writes the _meta of a component, block or root, from 2025-06-18 on.
+// meta writes the _meta of a component, block or root, from 2025-06-18 on, unless it is empty.
 func (w *writer) meta(m protocol.Meta) {
-	if extended.has(w.d) {
-		w.anyMeta(m)
-	}
-}
-
-// anyMeta writes a _meta that all revisions have, unless it is empty.
-func (w *writer) anyMeta(m protocol.Meta) {
-	if len(m) > 0 {
+	if extended.has(w.d) && len(m) > 0 {
 		w.any("_meta", map[string]any(m))
 	}
 }

@@ -134,14 +134,8 @@ var perRequestMeta = rows[largeMeta](
 		m.Capabilities = &m.capabilities
 		return clientCapabilityMembers.decode(d, m.Capabilities, v)
 	}).requiredIn(always),
-	decoded(keyLogLevel, func(_ *Dialect, m *largeMeta, v []byte) *fail {
-		return readLevel(&m.LogLevel, v)
-	}),
+	decoded(keyLogLevel, func(d *Dialect, m *largeMeta, v []byte) *fail { return level.read(d, &m.LogLevel, v) }),
 )
-
-func readLevel(to *protocol.Level, v []byte) *fail {
-	return readEnum(to, v, protocol.Levels()...)
-}
 
 // metaOf is the content of the _meta to write.
 type metaOf struct {
@@ -191,16 +185,12 @@ func (w *writer) handshakeMeta(m *protocol.RequestMeta) (written []string) {
 	}
 	if m.RelatedTask != "" && w.d.coreTasks {
 		written = append(written, keyRelatedTask)
-		w.relatedTask(m.RelatedTask)
+		w.key(keyRelatedTask)
+		w.open('{')
+		w.str("taskId", m.RelatedTask)
+		w.shut('}')
 	}
 	return written
-}
-
-func (w *writer) relatedTask(id string) {
-	w.key(keyRelatedTask)
-	w.open('{')
-	w.str("taskId", id)
-	w.shut('}')
 }
 
 // perRequestMeta writes the members that each request must have (2026-07-28 basic "_meta"), or the
@@ -228,7 +218,9 @@ func (w *writer) perRequestMeta(m *protocol.RequestMeta, request bool) (written 
 	}
 	w.key(keyCapabilities)
 	w.b = w.d.AppendClientCapabilities(w.b, capabilities)
-	w.text(keyLogLevel, string(m.LogLevel))
+	if m.LogLevel != "" {
+		w.str(keyLogLevel, string(m.LogLevel))
+	}
 	if !m.ProgressToken.IsZero() {
 		w.key("progressToken")
 		w.b = m.ProgressToken.Append(w.b)

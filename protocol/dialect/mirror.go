@@ -174,14 +174,9 @@ func (m *Mirror) Same(header, argument string) bool {
 	if !m.Integer {
 		return false
 	}
-	a, okA := wholeNumber(header)
-	b, okB := wholeNumber(argument)
+	a, okA := jsontext.Int64([]byte(header)) // 42, 42.0 and 4.2e1 are the same number
+	b, okB := jsontext.Int64([]byte(argument))
 	return okA && okB && a == b
-}
-
-// wholeNumber reads 42, 42.0 and 4.2e1 as the same number, exactly.
-func wholeNumber(text string) (int64, bool) {
-	return jsontext.Int64([]byte(text))
 }
 
 // Markers around a base64 text. They are case-sensitive.

@@ -59,22 +59,17 @@ func (w *writer) result(r protocol.Result) protocol.Meta {
 		w.callToolResult(r)
 		return r.Meta
 	case *protocol.ReadResourceResult:
-		writeInto(w, readResourceResultMembers, r)
-		return r.Meta
+		return written(w, readResourceResultMembers, r, r.Meta)
 	case *protocol.GetPromptResult:
-		writeInto(w, getPromptResultMembers, r)
-		return r.Meta
+		return written(w, getPromptResultMembers, r, r.Meta)
 	case *protocol.CompleteResult:
-		writeInto(w, completeResultMembers, r)
-		return r.Meta
+		return written(w, completeResultMembers, r, r.Meta)
 	case *protocol.InitializeResult:
 		w.exists(w.d.handshake, "initialize")
-		writeInto(w, initializeResultMembers, r)
-		return r.Meta
+		return written(w, initializeResultMembers, r, r.Meta)
 	case *protocol.DiscoverResult:
 		w.exists(!w.d.handshake, "server/discover")
-		writeInto(w, discoverMembers, r)
-		return r.Meta
+		return written(w, discoverMembers, r, r.Meta)
 	case *protocol.ListenResult:
 		w.exists(w.d.listenStream, "subscriptions/listen")
 		return nil
@@ -83,11 +78,16 @@ func (w *writer) result(r protocol.Result) protocol.Meta {
 		if len(r.Requests) == 0 && r.State == nil {
 			w.fail("input_required needs requests or a state")
 		}
-		writeInto(w, inputRequiredMembers, r)
-		return r.Meta
+		return written(w, inputRequiredMembers, r, r.Meta)
 	default:
 		return w.list(r)
 	}
+}
+
+// written writes the members of a result and returns meta, its _meta.
+func written[T any](w *writer, ms members[T], r *T, meta protocol.Meta) protocol.Meta {
+	writeInto(w, ms, r)
+	return meta
 }
 
 func (w *writer) list(r protocol.Result) protocol.Meta {
@@ -96,17 +96,13 @@ func (w *writer) list(r protocol.Result) protocol.Meta {
 		w.page(r)
 		return r.Meta
 	case *protocol.ListToolsResult:
-		writeInto(w, listToolsMembers, r)
-		return r.Meta
+		return written(w, listToolsMembers, r, r.Meta)
 	case *protocol.ListResourcesResult:
-		writeInto(w, listResourcesMembers, r)
-		return r.Meta
+		return written(w, listResourcesMembers, r, r.Meta)
 	case *protocol.ListTemplatesResult:
-		writeInto(w, listTemplatesMembers, r)
-		return r.Meta
+		return written(w, listTemplatesMembers, r, r.Meta)
 	case *protocol.ListPromptsResult:
-		writeInto(w, listPromptsMembers, r)
-		return r.Meta
+		return written(w, listPromptsMembers, r, r.Meta)
 	default:
 		return w.taskAnswer(r)
 	}
@@ -125,14 +121,12 @@ func (w *writer) taskAnswer(r protocol.Result) protocol.Meta {
 		w.exists(w.d.coreTasks || w.d.taskExtension, "a task")
 		if w.d.taskExtension {
 			w.take(appendDetailedTask(w.d, w.b, &r.Task))
-		} else {
-			writeInto(w, taskMembers, &r.Task.Task)
+			return r.Meta
 		}
-		return r.Meta
+		return written(w, taskMembers, &r.Task.Task, r.Meta)
 	case *protocol.ListTasksResult:
 		w.exists(w.d.coreTasks, "tasks/list")
-		writeInto(w, listTasksResultMembers, r)
-		return r.Meta
+		return written(w, listTasksResultMembers, r, r.Meta)
 	default:
 		w.fail("result %T: %w", r, errUnknownType)
 		return nil
@@ -262,7 +256,10 @@ func (w *writer) callToolResult(r *protocol.CallToolResult) {
 		w.key("structuredContent")
 		w.b = w.d.appendStructured(w.b, r.Structured, r.Wrapped)
 	}
-	w.flag("isError", r.IsError)
+	if r.IsError {
+		w.key("isError")
+		w.b = append(w.b, "true"...)
+	}
 }
 
 // page writes a list whose entries are encoded.

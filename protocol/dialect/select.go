@@ -7,18 +7,11 @@ import (
 	"github.com/kagami-mcp/kagami/protocol"
 )
 
-// dialects holds all dialects, oldest first. handshakes holds those with a handshake, perRequest
-// the others. They are read-only.
-var (
-	dialects   = history()
-	handshakes = slices.DeleteFunc(All(), func(d *Dialect) bool { return !d.handshake })
-	perRequest = slices.DeleteFunc(All(), func(d *Dialect) bool { return d.handshake })
-)
+// dialects holds all dialects, oldest first. It is read-only.
+var dialects = history()
 
 // All returns the dialects of all revisions, oldest first. The caller owns the slice.
-func All() []*Dialect {
-	return append([]*Dialect(nil), dialects...)
-}
+func All() []*Dialect { return slices.Clone(dialects) }
 
 // Of returns the dialect of a revision, or nil for the zero Revision.
 func Of(rev protocol.Revision) *Dialect {
@@ -60,8 +53,8 @@ func Sessionless(version string) *Dialect {
 
 // named returns the dialect with this date, or nil. It searches the newest first, because most
 // clients use a new revision.
-func named(among []*Dialect, version string) *Dialect {
-	for _, d := range slices.Backward(among) {
+func named(version string) *Dialect {
+	for _, d := range slices.Backward(dialects) {
 		if d.rev.String() == version {
 			return d
 		}
@@ -72,21 +65,27 @@ func named(among []*Dialect, version string) *Dialect {
 // PerRequest returns the dialect of a revision that requests name in their _meta (2026-07-28
 // basic/versioning). It returns false if the version is unknown or has a handshake.
 func PerRequest(version string) (*Dialect, bool) {
-	d := named(perRequest, version)
-	return d, d != nil
+	if d := named(version); d != nil && !d.handshake {
+		return d, true
+	}
+	return nil, false
 }
 
 // PerRequestVersions returns the versions that PerRequest accepts, oldest first. They are the
 // supportedVersions of server/discover and the supported of an UnsupportedProtocolVersion error.
 // Handshake revisions are not included, because a request cannot name them. The caller owns the
 // slice.
-func PerRequestVersions() []string {
-	versions := make([]string, len(perRequest))
-	for i, d := range perRequest {
-		versions[i] = d.rev.String()
+func PerRequestVersions() (versions []string) {
+	for _, d := range dialects {
+		if !d.handshake {
+			versions = append(versions, d.rev.String())
+		}
 	}
 	return versions
 }
 
 // KnownHandshake reports whether version is the date of a revision with a handshake.
-func KnownHandshake(version string) bool { return named(handshakes, version) != nil }
+func KnownHandshake(version string) bool {
+	d := named(version)
+	return d != nil && d.handshake
+}

@@ -15,21 +15,11 @@ import (
 )
 
 // readMeta reads a _meta object into the types of encoding/json.
-func readMeta(_ *Dialect, to *protocol.Meta, v []byte) *fail {
-	v, f := objectOf(v)
-	if f != nil {
-		return f
-	}
-	m := make(map[string]any, jsontext.Len(v))
-	for key, e := range jsontext.Members(v) {
-		name := key.String()
-		if _, ok := m[name]; ok {
-			return refuse("is repeated").in(name)
-		}
-		m[name] = jsontext.Any(e)
-	}
-	*to = m
-	return nil
+func readMeta(d *Dialect, to *protocol.Meta, v []byte) *fail {
+	return readMap(d, (*map[string]any)(to), v, func(_ *Dialect, to *any, v []byte) *fail {
+		*to = jsontext.Any(v)
+		return nil
+	})
 }
 
 // appendAny appends a value from user code. It encodes the usual types itself, and others with
@@ -64,10 +54,8 @@ func appendNested(dst []byte, v any, levels int) ([]byte, error) {
 		if len(v) == 0 {
 			return append(dst, "null"...), nil
 		}
-		return appendMarshalled(dst, v, levels)
-	default:
-		return appendMarshalled(dst, v, levels)
 	}
+	return appendMarshalled(dst, v, levels)
 }
 
 // errNesting is returned without the path of the value, because the path has a thousand parts.
