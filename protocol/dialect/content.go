@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -108,12 +109,8 @@ func (w *writer) link(b protocol.Link, at place) {
 
 // linkText returns a text that replaces a link: its name, URI and description.
 func linkText(b protocol.Link) string {
-	name := b.Title
-	if name == "" {
-		name = b.Name
-	}
 	text := b.URI
-	if name != "" {
+	if name := cmp.Or(b.Title, b.Name); name != "" {
 		text = name + ": " + text
 	}
 	if b.Description != "" {

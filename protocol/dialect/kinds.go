@@ -52,15 +52,13 @@ func integer[N int | int64]() kind[N] {
 
 // number is any finite number.
 var number = kind[float64]{
-	read:  readFloat,
-	write: func(_ *Dialect, dst []byte, f *float64) ([]byte, error) { return appendFinite(dst, *f) },
-}
-
-func appendFinite(dst []byte, f float64) ([]byte, error) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return dst, &badValue{reason: fmt.Errorf("JSON has no number %v", f)}
-	}
-	return appendFloat(dst, f), nil
+	read: readFloat,
+	write: func(_ *Dialect, dst []byte, f *float64) ([]byte, error) {
+		if math.IsNaN(*f) || math.IsInf(*f, 0) {
+			return dst, &badValue{reason: fmt.Errorf("JSON has no number %v", *f)}
+		}
+		return appendFloat(dst, *f), nil
+	},
 }
 
 // fraction is a number that must be from 0 to 1. Encoding does not check it.

@@ -127,20 +127,11 @@ func (w *writer) outputSchema(v []byte) error {
 // that "#/$defs/…" still finds them. Other references into the document are rewritten. A schema
 // with an $id stays unchanged, because it is a document of its own.
 func (w *writer) wrappedSchema(v []byte) {
-	_, own := jsontext.Member(v, "$id")
-	w.open('{')
-	if !own {
-		w.hoisted(v)
-	}
-	w.str("type", "object")
+	w.root(v)
 	w.key("properties")
 	w.open('{')
 	w.key("result")
-	if own {
-		w.raw(v)
-	} else {
-		w.rest(v)
-	}
+	w.rest(v)
 	w.shut('}')
 	w.texts("required", []string{"result"})
 	w.shut('}')
@@ -154,31 +145,11 @@ const nullResult = `{"properties":{"result":{"type":"null"}},"required":["result
 // or null. On these revisions null is sent wrapped, and clients check results against the schema of
 // the list.
 func (w *writer) nullableSchema(v []byte) {
-	_, own := jsontext.Member(v, "$id")
 	w.base = "#/anyOf/0"
-	w.open('{')
-	if !own {
-		w.hoisted(v)
-	}
-	w.str("type", "object")
+	w.root(v)
 	w.key("anyOf")
 	w.open('[')
-	w.comma()
-	if own {
-		w.raw(v)
-	} else {
-		w.open('{')
-		for key, e := range jsontext.Members(v) {
-			switch {
-			case hoists(key):
-			case key.Is("type"):
-				w.str("type", "object")
-			default:
-				w.movedMember(key.String(), e)
-			}
-		}
-		w.shut('}')
-	}
+	w.rest(v)
 	w.comma()
 	w.raw([]byte(nullResult))
 	w.shut(']')
@@ -202,20 +173,34 @@ func hoists(key jsontext.Key) bool {
 	return key.Is("$schema") || key.Is("$defs") || key.Is("definitions")
 }
 
-func (w *writer) hoisted(v []byte) {
-	for key, e := range jsontext.Members(v) {
-		if hoists(key) {
-			name := key.String()
-			w.keyOf(name)
-			w.moved(e, holdsNames(name))
+// root begins the new root of a document, an object, with the members of v that must be there.
+func (w *writer) root(v []byte) {
+	w.open('{')
+	if _, own := jsontext.Member(v, "$id"); !own {
+		for key, e := range jsontext.Members(v) {
+			if hoists(key) {
+				name := key.String()
+				w.keyOf(name)
+				w.moved(e, holdsNames(name))
+			}
 		}
 	}
+	w.str("type", "object")
 }
 
+// rest writes the schema v without what root has written of it.
 func (w *writer) rest(v []byte) {
+	if _, own := jsontext.Member(v, "$id"); own {
+		w.raw(v)
+		return
+	}
 	w.open('{')
 	for key, e := range jsontext.Members(v) {
-		if !hoists(key) {
+		switch {
+		case hoists(key):
+		case key.Is("type") && w.base != "": // beside the branch for null
+			w.str("type", "object")
+		default:
 			w.movedMember(key.String(), e)
 		}
 	}
