@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
@@ -38,7 +39,8 @@ func ParseID(raw []byte) (ID, bool) {
 	if len(raw) == 0 || len(raw) > maxID {
 		return ID{}, false
 	}
-	if n, ok := plainInt(raw); ok {
+	var room [20]byte
+	if n, ok := jsontext.Int64(raw); ok && bytes.Equal(strconv.AppendInt(room[:0], n, 10), raw) {
 		return IntID(n), true
 	}
 	switch first, last := raw[0], raw[len(raw)-1]; {
@@ -50,31 +52,6 @@ func ParseID(raw []byte) (ID, bool) {
 		return ID{}, false
 	}
 	return ID{raw: string(raw)}, true
-}
-
-// plainInt parses an int64 that is spelled as IntID writes it.
-func plainInt(raw []byte) (n int64, ok bool) {
-	digits := raw
-	if raw[0] == '-' {
-		digits = raw[1:]
-	}
-	if len(digits) == 0 || len(digits) > 19 || digits[0] == '0' && len(raw) > 1 {
-		return 0, false
-	}
-	for _, b := range digits {
-		if b-'0' > 9 {
-			return 0, false
-		}
-		n = n*10 + int64(b-'0')
-	}
-	if len(digits) == 19 { // n may have overflowed
-		n, err := strconv.ParseInt(string(raw), 10, 64)
-		return n, err == nil
-	}
-	if len(digits) < len(raw) {
-		n = -n
-	}
-	return n, true
 }
 
 // IsZero reports whether the id is absent.
