@@ -81,11 +81,7 @@ func (s *session) settled(ctx context.Context) error {
 // returns ErrCannotAsk if the call is closed or abandoned or has no stream. Pass is called in any
 // case, so that an error does not stop the requests that follow.
 func (x *exchange) sendAsk(ctx context.Context, a *ask, p protocol.Params, meta *protocol.RequestMeta) (err error) {
-	defer func() { // questions that are asked together have goroutines of their own, where a panic would end the process
-		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
+	defer recovered(&err) // questions that are asked together have goroutines of their own, where a panic would end the process
 	meta.Extra = traceContext(x.call.Meta.Raw)
 	if a.progress != nil {
 		meta.ProgressToken = a.id

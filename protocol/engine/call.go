@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -282,14 +281,7 @@ func (c *Call) InReplayCheck() bool { return c.silent }
 // MayAsk reports whether the revision lets this call ask the client: live or, for three methods, in
 // rounds (2026-07-28 basic/patterns/mrtr). It ignores the capabilities that the client has declared.
 func (c *Call) MayAsk() bool {
-	if c.Dialect.ServerRequests() {
-		return true
-	}
-	switch c.Params.(type) {
-	case *protocol.CallToolParams, *protocol.ReadResourceParams, *protocol.GetPromptParams: // see inputs
-		return c.Dialect.InputRounds()
-	}
-	return false
+	return c.Dialect.ServerRequests() || c.Dialect.InputRounds() && inputs(c.Params) != nil
 }
 
 // canAsk reports whether this call can send p to the client.
@@ -331,11 +323,7 @@ func (c *Call) WillRetry() bool { return c.out.willRetry() }
 //
 // It does not recover runtime.Goexit: the caller must handle that, as rescue and job.run do.
 func guarded(ctx context.Context, h Handler, c *Call) (result protocol.Result, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			result, err = nil, &PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
+	defer recovered(&err)
 	return h.Handle(ctx, c)
 }
 

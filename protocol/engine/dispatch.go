@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"runtime/debug"
 	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -19,11 +18,7 @@ import (
 // The result belongs to the caller, which encodes it before the handler's buffer (Call.Lend) is
 // given back.
 func (x *exchange) dispatch(ctx context.Context) (result protocol.Result, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			result, err = nil, &PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
+	defer recovered(&err)
 	switch p := x.call.Params.(type) {
 	case *protocol.InitializeParams:
 		return x.initialize(ctx)

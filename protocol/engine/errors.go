@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/replay"
 )
@@ -39,6 +40,13 @@ type PanicError struct {
 
 // Error returns the text of the value, without the stack.
 func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
+
+// recovered turns a panic into an error. Defer it; it must not be called in any other way.
+func recovered(err *error) {
+	if v := recover(); v != nil {
+		*err = &PanicError{Value: v, Stack: debug.Stack()}
+	}
+}
 
 // CancelledError is the cause of the context of a call that the client has cancelled.
 type CancelledError struct{ Reason string }
