@@ -62,7 +62,7 @@ func (e *Engine) receive(message []byte) {
 		}
 	case nodebus.Kept:
 		if c := e.connOf(n.Session); c != nil {
-			c.learn(n.Frame, n.Version)
+			_ = c.takeOver(n.Frame, n.Version, false)
 		}
 	case nodebus.Roots:
 		if e.cfg.RootsChanged != nil {

@@ -48,15 +48,18 @@ func (c *conn) sync() {
 	if kept == nil {
 		return
 	}
-	if err := c.takeOver(kept.Load()); err != nil {
+	state, version := kept.Load()
+	if err := c.takeOver(state, version, true); err != nil {
 		c.background(c.link.Context(), err)
 	}
 }
 
-// takeOver applies a newer state to the session. If there is no session, takeOver opens it.
+// takeOver applies a newer state to the session. If there is no session, takeOver opens it with open.
+// The state in a message of another node cannot open one, because it lacks the parameters of
+// initialize.
 //
 // If the state cannot be read, version is not recorded, and the next frame tries again.
-func (c *conn) takeOver(state []byte, version uint64) error {
+func (c *conn) takeOver(state []byte, version uint64, open bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if version <= c.version {
@@ -67,6 +70,9 @@ func (c *conn) takeOver(state []byte, version uint64) error {
 		return errors.Join(errKept, err)
 	}
 	s := c.current()
+	if s == nil && !open {
+		return nil
+	}
 	if s == nil {
 		var err error
 		if s, err = c.e.restored(&k); err != nil {
@@ -173,25 +179,6 @@ func (c *conn) broadcastKept(ctx context.Context, id string) {
 	if err != nil { // the other nodes read the state with the session's next frame
 		c.background(ctx, fmt.Errorf("engine: notifying the other nodes: %w", err))
 	}
-}
-
-// learn applies a newer state that another node has sent.
-//
-// The goroutine of the bus calls it. It never opens a session, because the message lacks the
-// parameters of initialize.
-func (c *conn) learn(state []byte, version uint64) {
-	var k keptSession
-	if json.Unmarshal(state, &k) != nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.current()
-	if s == nil || version <= c.version {
-		return
-	}
-	c.version = version
-	s.apply(&k)
 }
 
 // background reports an error of work for the session that no request waits for. It ignores the end
