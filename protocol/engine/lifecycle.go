@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -21,18 +22,10 @@ import (
 
 // New returns an engine. It starts no goroutine.
 func New(cfg Config) *Engine {
-	if cfg.MaxInFlight == 0 {
-		cfg.MaxInFlight = 1024
-	}
-	if cfg.AskTimeout == 0 {
-		cfg.AskTimeout = 10 * time.Minute
-	}
-	if cfg.StateTTL == 0 {
-		cfg.StateTTL = time.Hour
-	}
-	if cfg.MaxRounds == 0 {
-		cfg.MaxRounds = 32
-	}
+	cfg.MaxInFlight = cmp.Or(cfg.MaxInFlight, 1024)
+	cfg.AskTimeout = cmp.Or(cfg.AskTimeout, 10*time.Minute)
+	cfg.StateTTL = cmp.Or(cfg.StateTTL, time.Hour)
+	cfg.MaxRounds = cmp.Or(cfg.MaxRounds, 32)
 	cfg.TaskLimits = cfg.TaskLimits.orDefaults()
 	if cfg.Now == nil {
 		cfg.Now = time.Now

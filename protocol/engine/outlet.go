@@ -66,8 +66,8 @@ type origin struct {
 // argumentResult converts a fault of a tool's arguments into a result, which the model sees, on
 // revisions that require that (SEP-1303). Otherwise it returns nil.
 func (o *origin) argumentResult(c *Call, err error) *protocol.CallToolResult {
-	var f *protocol.Fault
-	if !errors.As(err, &f) || f.Kind != protocol.FaultInvalidArguments || !o.dialect.ArgumentErrorsAreResults() {
+	f, ok := errors.AsType[*protocol.Fault](err)
+	if !ok || f.Kind != protocol.FaultInvalidArguments || !o.dialect.ArgumentErrorsAreResults() {
 		return nil
 	}
 	if _, tool := c.Params.(*protocol.CallToolParams); !tool {

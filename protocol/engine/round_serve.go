@@ -64,7 +64,7 @@ func (x *exchange) inRounds(ctx context.Context, h Handler, p protocol.Params) (
 		return result, err
 	}
 	x.call.effects().Finish()
-	if panicked := (*PanicError)(nil); errors.As(err, &panicked) {
+	if _, panicked := errors.AsType[*PanicError](err); panicked {
 		x.conn.e.failed(ctx, x.call, err)
 	}
 	if x.conn.e.cfg.ReplayCheck {

@@ -147,7 +147,8 @@ func (x *exchange) untilOver(ctx context.Context, id string, stop func()) {
 		if ctx.Err() != nil {
 			return
 		}
-		if x.conn.e.stopped.Load() || protocolFault(err) || err == nil && r.Terminal() {
+		_, fault := errors.AsType[*protocol.Fault](err) // for example, the task does not exist
+		if x.conn.e.stopped.Load() || fault || err == nil && r.Terminal() {
 			stop()
 			return
 		}
@@ -155,13 +156,6 @@ func (x *exchange) untilOver(ctx context.Context, id string, stop func()) {
 			return
 		}
 	}
-}
-
-// protocolFault reports whether the error is a fault for the client, such as that the task does not
-// exist.
-func protocolFault(err error) bool {
-	var f *protocol.Fault
-	return errors.As(err, &f)
 }
 
 // inquireOne asks the client one question and stores the answer in the task, even if it is an error.

@@ -278,7 +278,7 @@ func (r *execution) retry(ctx context.Context, c *Call, cause error) bool {
 // another goroutine or on another node, while suspend returns. Nothing after change may use the
 // round or the record.
 func (r *execution) suspend(ctx context.Context, c *Call, returned error) {
-	if panicked := (*PanicError)(nil); errors.As(returned, &panicked) {
+	if _, panicked := errors.AsType[*PanicError](returned); panicked {
 		r.e.failed(ctx, c, returned)
 	}
 	journal := r.journal(c, 1)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -126,10 +128,7 @@ func (e *Engine) job(id string) *job {
 func (e *Engine) stopJobs(cause error) {
 	e.stopped.Store(true)
 	e.jobs.mu.Lock()
-	all := make([]*job, 0, len(e.jobs.byID))
-	for _, j := range e.jobs.byID {
-		all = append(all, j)
-	}
+	all := slices.Collect(maps.Values(e.jobs.byID))
 	e.jobs.mu.Unlock()
 	for _, j := range all {
 		j.cancel(cause)
@@ -467,12 +466,8 @@ var errAsked = errors.New("engine: the task has asked already")
 // decided reports whether another attempt would give the same error. It is false for nil, and for a
 // store that is unavailable or full.
 func decided(err error) bool {
-	for _, of := range []error{errLost, errAsked, task.ErrTerminal, task.ErrNotFound, task.ErrLimit, task.ErrEvent, task.ErrStatus} {
-		if errors.Is(err, of) {
-			return true
-		}
-	}
-	return false
+	final := []error{errLost, errAsked, task.ErrTerminal, task.ErrNotFound, task.ErrLimit, task.ErrEvent, task.ErrStatus}
+	return slices.ContainsFunc(final, func(of error) bool { return errors.Is(err, of) })
 }
 
 // tooMuch reports whether the record would exceed its limits or the room in the store.

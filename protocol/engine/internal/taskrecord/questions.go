@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -74,13 +75,10 @@ func Answer(r *task.Record, journal *rounds.Journal, answers map[string][]byte) 
 		if !ok || json.Unmarshal(q.Request, &a) != nil {
 			continue
 		}
-		for i, open := range journal.Open {
-			if open.Key == a.Key {
-				journal.Answers = append(journal.Answers, rounds.Answer{Question: open, Value: value})
-				journal.Open = append(journal.Open[:i:i], journal.Open[i+1:]...)
-				keys = append(keys, q.Key)
-				break
-			}
+		if i := slices.IndexFunc(journal.Open, func(open rounds.Question) bool { return open.Key == a.Key }); i >= 0 {
+			journal.Answers = append(journal.Answers, rounds.Answer{Question: journal.Open[i], Value: value})
+			journal.Open = slices.Delete(journal.Open, i, i+1)
+			keys = append(keys, q.Key)
 		}
 	}
 	return keys
@@ -104,9 +102,6 @@ func Refused(d *dialect.Dialect, answer []byte) error {
 		return nil
 	}
 	e := errorOf(text)
-	wire := &jsonrpc.Error{Code: e.Code, Message: e.Message}
-	if data, ok := jsontext.Member(text, "data"); ok {
-		wire.Data = data
-	}
-	return d.DecodeError(wire)
+	data, _ := e.Data.(json.RawMessage)
+	return d.DecodeError(&jsonrpc.Error{Code: e.Code, Message: e.Message, Data: data})
 }
