@@ -58,7 +58,8 @@
 // belong to the engine:
 //
 //   - Start starts the goroutines of nodes: looking, taking, the sender of nodebus, and the
-//     subscription to the bus. stopNodes ends them, as the last step of Shutdown.
+//     subscription to the bus. taking adds one that ends its context when Shutdown begins. stopNodes
+//     ends them, as the last step of Shutdown.
 //   - taking starts one goroutine for each lease (serveLease). That one starts and ends the
 //     goroutine that renews the lease. A task without a queue has one goroutine (work) while its
 //     handler runs, and none while the task waits for answers.

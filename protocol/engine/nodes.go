@@ -91,17 +91,16 @@ func (e *Engine) notifyElicitationComplete(id string) {
 		return
 	}
 	send := e.cfg.ElicitationComplete(id)
-	if send == nil || !e.running.Begin() {
+	if send == nil {
 		return
 	}
-	go func() {
-		defer e.running.Done()
+	_ = e.running.Go(func() { // while the engine closes, it does not notify clients
 		ctx, cancel := context.WithTimeout(context.Background(), nodebus.PublishTimeout) //nolint:forbidigo // what is forwarded answers nothing
 		defer cancel()
 		if err := send(ctx, &protocol.ElicitationCompleteParams{ID: id}); err != nil {
 			e.failed(ctx, nil, fmt.Errorf("engine: notifying a client that an elicitation is complete: %w", err))
 		}
-	}()
+	})
 }
 
 // echoed handles a message that this node has sent itself. The feeds of this node were notified of an
@@ -149,14 +148,9 @@ func (e *Engine) forwarded(x *exchange, do step) {
 		err = do(ctx, nil)
 		returned = true
 	}
-	if x.method != protocol.NotificationCancelled || !e.running.Begin() {
+	if x.method != protocol.NotificationCancelled || !e.running.Go(run) {
 		run()
-		return
 	}
-	go func() {
-		defer e.running.Done()
-		run()
-	}()
 }
 
 // looking is the goroutine that reads changed tasks. It reads them one after the other, so that a

@@ -28,20 +28,26 @@ const (
 // TaskLimits.Workers run at once. It ends when the engine closes.
 //
 // places is a semaphore. The loop puts an element in before it takes a lease, and the goroutine of
-// the lease takes one out when it ends, also by runtime.Goexit. ctx ends in stopNodes, after all
-// tasks; Closing ends the loop as soon as Shutdown begins. A lease that arrives after that is given
-// back at once.
+// the lease takes one out when it ends, also by runtime.Goexit. ctx ends as soon as Shutdown begins.
+// A lease that arrives after that is given back at once.
 func (e *Engine) taking(ctx context.Context) {
+	ctx, stop := context.WithCancel(ctx)
+	e.nodes.running.Go(func() {
+		<-e.running.Closing()
+		stop()
+	})
 	places := make(chan struct{}, e.cfg.TaskLimits.Workers)
 	for {
 		select {
 		case places <- struct{}{}:
-		case <-e.running.Closing():
-			return
 		case <-ctx.Done():
 			return
 		}
-		lease, err := e.take(ctx)
+		lease, err := e.cfg.Queue.Take(ctx)
+		serve := func() {
+			defer func() { <-places }()
+			e.serveLease(context.WithoutCancel(ctx), lease)
+		}
 		switch {
 		case err != nil && (ctx.Err() != nil || e.running.Closed()):
 			return
@@ -49,38 +55,13 @@ func (e *Engine) taking(ctx context.Context) {
 			e.failed(ctx, nil, fmt.Errorf("engine: taking a task: %w", err))
 			<-places
 			_ = wait.Pause(ctx, takePause) // the next attempt fails if ctx has ended
-		case !e.running.Begin():
+		case !e.running.Go(serve):
 			if !lease.Again { // see serveLease
 				e.giveBack(ctx, lease)
 			}
 			return
-		default:
-			go func() {
-				defer e.running.Done()
-				defer func() { <-places }()
-				e.serveLease(context.WithoutCancel(ctx), lease)
-			}()
 		}
 	}
-}
-
-// take waits for a task, until the engine closes.
-//
-// Its goroutine ends with it. A lease that the queue grants although ctx has just ended is
-// returned.
-func (e *Engine) take(ctx context.Context) (task.Lease, error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	waiting := make(chan struct{})
-	defer close(waiting)
-	go func() { // ends when take returns
-		select {
-		case <-e.running.Closing():
-			stop()
-		case <-waiting:
-		}
-	}()
-	return e.cfg.Queue.Take(ctx)
 }
 
 // serveLease runs a task until it has ended, waits for answers, or another worker has it.

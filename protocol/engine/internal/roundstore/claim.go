@@ -171,25 +171,19 @@ func (r *Claim) stop() {
 func (r *Claim) Settle(ctx, lasting context.Context, outcome *Outcome) error {
 	write := r.writer(outcome)
 	held, err := write(context.WithoutCancel(ctx))
-	switch {
-	case err == nil && !held:
+	if err != nil && r.s.cfg.Running.Go(func() {
+		if err := r.s.insist(lasting, write); err != nil {
+			r.s.cfg.Failed(lasting, fmt.Errorf("engine: recording the outcome of a round: %w", err))
+		}
 		r.stop()
-		return errors.New("engine: the lease of a round was lost while it ran")
-	case err == nil:
-		r.stop()
-	case !r.s.cfg.Running.Begin():
-		r.stop()
-		return err
-	default:
-		go func() {
-			defer r.s.cfg.Running.Done()
-			if err := r.s.insist(lasting, write); err != nil {
-				r.s.cfg.Failed(lasting, fmt.Errorf("engine: recording the outcome of a round: %w", err))
-			}
-			r.stop()
-		}()
+	}) {
+		return nil
 	}
-	return nil
+	r.stop()
+	if err == nil && !held {
+		return errors.New("engine: the lease of a round was lost while it ran")
+	}
+	return err
 }
 
 // writer returns a function that records the outcome, and may be called again after an error. held

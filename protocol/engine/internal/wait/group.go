@@ -30,6 +30,18 @@ func (g *Group) Begin() bool {
 	return true
 }
 
+// Go runs do in a goroutine. It returns false, and runs nothing, if the group is closed.
+func (g *Group) Go(do func()) bool {
+	if !g.Begin() {
+		return false
+	}
+	go func() {
+		defer g.Done()
+		do()
+	}()
+	return true
+}
+
 // Add adds a goroutine even if the group is closed. The caller makes sure that Wait has not been
 // called yet.
 func (g *Group) Add() { g.running.Add(1) }
