@@ -33,9 +33,9 @@ import (
 // removes the entry itself. A goroutine that finds an exchange under mu may call end or abandon on
 // it after it has released mu. abandon needs mu again, so it must not be called with mu.
 type conn struct {
-	e     *Engine
-	link  *transport.Connection // nil: the carrier does not distinguish connections
-	place place                 // in Engine.sessionless; guarded by that list
+	e    *Engine
+	link *transport.Connection // nil: the carrier does not distinguish connections
+	part *part                 // of Engine.sessionless; nil: c is not in that set
 
 	session atomic.Pointer[session] // nil: no session is open; set under mu, read without it
 

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/feed"
@@ -20,53 +22,36 @@ func (e *Engine) newSessionless() *sessionless {
 	return l
 }
 
-// sessionlessSet is the list of the running sessionless exchanges. Changed, Updated and Shutdown
-// iterate over it. Every POST of a stateless client is such an exchange, so the list has parts with a
-// lock each, to avoid contention. The conns are the elements of the linked list, which needs no
-// allocation.
+// sessionlessSet is the set of the conns of running sessionless exchanges. Changed, Updated and
+// Shutdown iterate over it. Every POST of a stateless client is such an exchange, so the set has parts
+// with a lock each, to avoid contention.
 type sessionlessSet struct{ parts [16]part }
 
-// A conn is linked from add to remove, and place tells remove which part has it. No other lock is
-// taken under mu.
+// A conn is in the set from add to remove, and knows its part. No other lock is taken under mu.
 type part struct {
-	mu    sync.Mutex // guards first, and prev and next of the elements
-	first *conn
+	mu    sync.Mutex // guards conns
+	conns map[*conn]struct{}
 	_     [48]byte // padding: one cache line per part
 }
 
-// place is the position of a sessionless exchange in the list.
-type place struct {
-	in         *part // nil: not in the list
-	prev, next *conn
-}
-
-// add links c into one of the parts.
+// add adds c to one of the parts.
 func (l *sessionlessSet) add(c *conn) {
 	p := &l.parts[rand.IntN(len(l.parts))] //nolint:gosec // for even load, not for security
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c.place = place{in: p, next: p.first}
-	if p.first != nil {
-		p.first.place.prev = c
+	if p.conns == nil {
+		p.conns = make(map[*conn]struct{})
 	}
-	p.first = c
+	p.conns[c] = struct{}{}
+	c.part = p
 }
 
-// remove reverses add. c.place.in is read without the lock, because only the exchange that has
-// called add calls remove.
-func (l *sessionlessSet) remove(c *conn) {
-	p := c.place.in
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c.place.prev != nil {
-		c.place.prev.place.next = c.place.next
-	} else {
-		p.first = c.place.next
-	}
-	if c.place.next != nil {
-		c.place.next.place.prev = c.place.prev
-	}
-	c.place = place{}
+// remove reverses add. part is read without the lock, because only the exchange that has called add
+// calls remove.
+func (c *conn) remove() {
+	c.part.mu.Lock()
+	defer c.part.mu.Unlock()
+	delete(c.part.conns, c)
 }
 
 // appendTo appends the connections of all exchanges to all.
@@ -77,17 +62,15 @@ func (l *sessionlessSet) appendTo(all []*conn) []*conn {
 	for i := range l.parts {
 		p := &l.parts[i]
 		p.mu.Lock()
-		for c := p.first; c != nil; c = c.place.next {
-			all = append(all, c)
-		}
+		all = slices.AppendSeq(all, maps.Keys(p.conns))
 		p.mu.Unlock()
 	}
 	return all
 }
 
 // enter counts an exchange. It returns false if the engine has been shut. A sessionless exchange is
-// added to the list before it is counted, so that a Shutdown which closes the counter after that
-// finds it in the list.
+// added to the set before it is counted, so that a Shutdown which closes the counter after that
+// finds it in the set.
 func (e *Engine) enter(c *conn) bool {
 	if c.single {
 		e.sessionless.add(c)
@@ -96,7 +79,7 @@ func (e *Engine) enter(c *conn) bool {
 		return true
 	}
 	if c.single {
-		e.sessionless.remove(c)
+		c.remove()
 	}
 	return false
 }
@@ -104,7 +87,7 @@ func (e *Engine) enter(c *conn) bool {
 // leave reverses enter.
 func (e *Engine) leave(c *conn) {
 	if c.single {
-		e.sessionless.remove(c)
+		c.remove()
 	}
 	e.inside.Leave()
 }

@@ -15,7 +15,7 @@ func TestLoners(t *testing.T) {
 		if known := e.sessionless.appendTo(nil); len(known) != len(all)-i {
 			t.Fatalf("%d are known, want %d", len(known), len(all)-i)
 		}
-		e.sessionless.remove(c)
+		c.remove()
 	}
 	if known := e.sessionless.appendTo(nil); len(known) != 0 {
 		t.Errorf("%d are known that have gone", len(known))
