@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -30,24 +31,35 @@ func (e *Engine) Accept(ctx context.Context, frame []byte) (transport.Exchange, 
 	return e.admit(a.accept(outline.Object()))
 }
 
-// admit counts the exchange. While the server stops, admit refuses requests, but still accepts
-// notifications and responses, because running calls may need them.
-//
-// It is the last step of Accept. If it refuses x, it takes x out of flight again, and the caller
-// gets ErrShutdown. An exchange that it returns has been counted, and Serve must be called for it;
-// otherwise Shutdown waits forever. Only an uncounted exchange is an exception.
+// admit counts the exchange; see count.
 func (e *Engine) admit(x *exchange) (transport.Exchange, error) {
-	if x.run != nil && e.running.Closed() {
-		x.uncounted = true
-		return x, nil
-	}
-	if !e.enter(x.conn) {
-		if x.registered {
-			x.conn.unregister(x)
-		}
-		return nil, ErrShutdown
+	var err error
+	if x.uncounted, err = e.count(x.conn, x); err != nil {
+		return nil, err
 	}
 	return x, nil
+}
+
+// count counts an exchange of c with these messages. While the server stops, count refuses requests,
+// but still accepts notifications and responses, because running calls may need them.
+//
+// It is the last step of Accept. If it refuses, it takes the requests out of flight again, and the
+// caller gets ErrShutdown. Serve must be called for an exchange that was counted; otherwise Shutdown
+// waits forever. Only an uncounted exchange is an exception.
+func (e *Engine) count(c *conn, messages ...*exchange) (uncounted bool, err error) {
+	needed := !slices.ContainsFunc(messages, func(x *exchange) bool { return x.run == nil })
+	if needed && e.running.Closed() {
+		return true, nil
+	}
+	if e.enter(c) {
+		return false, nil
+	}
+	for _, x := range messages {
+		if x.registered {
+			c.unregister(x)
+		}
+	}
+	return false, ErrShutdown
 }
 
 // salvaged returns the id of a request that the strict scanner refuses but other decoders accept, for

@@ -27,8 +27,6 @@ type batch struct {
 var errNoBatches = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not part of this revision"}
 
 // batch accepts a batch. The connection of a posted one is the connection of its session.
-//
-// If the engine is closed, it takes the members that were registered out of flight again.
 func (a *arrival) batch(frame []byte) (transport.Exchange, error) {
 	if a.posted() {
 		if refused := a.findForBatch(frame); refused != nil {
@@ -43,17 +41,9 @@ func (a *arrival) batch(frame []byte) (transport.Exchange, error) {
 	for _, f := range frames {
 		b.members = append(b.members, a.member(f))
 	}
-	if a.e.running.Closed() && b.isNeeded() {
-		b.uncounted = true
-		return b, nil
-	}
-	if !a.e.enter(a.conn) {
-		for _, x := range b.members {
-			if x.registered {
-				a.conn.unregister(x)
-			}
-		}
-		return nil, ErrShutdown
+	var err error
+	if b.uncounted, err = a.e.count(a.conn, b.members...); err != nil {
+		return nil, err
 	}
 	return b, nil
 }
@@ -108,11 +98,6 @@ func (a *arrival) member(frame []byte) *exchange {
 		}
 	}
 	return m.accept(jsontext.Bare(frame))
-}
-
-// isNeeded reports whether all members are accepted even while the server stops; see admit.
-func (b *batch) isNeeded() bool {
-	return !slices.ContainsFunc(b.members, func(x *exchange) bool { return x.run == nil })
 }
 
 // Serve runs the members and sends their answers.
