@@ -16,7 +16,6 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/replay"
 	"github.com/kagami-mcp/kagami/protocol/engine/internal/roundstore"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
-	"github.com/kagami-mcp/kagami/transport"
 )
 
 // Call is one request in progress, as handlers see it. All methods but Lend and Lent are safe for
@@ -166,11 +165,6 @@ func (c *Call) RemoteAddr() string {
 		return link.RemoteAddr
 	}
 	return c.from().addr
-}
-
-// Principal returns the authenticated caller, or nil.
-func (c *Call) Principal(ctx context.Context) *transport.Principal {
-	return transport.PrincipalFrom(ctx)
 }
 
 // Progress sends a progress report to the client, if the client asked for progress. A total that is

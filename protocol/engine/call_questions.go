@@ -26,26 +26,23 @@ type Reply struct {
 	Err    error
 }
 
-// Ask sends a request of the server to the client, on the stream of this call, and waits for the
+// ask sends a request of the server to the client, on the stream of this call, and waits for the
 // answer: elicitation, sampling, roots, ping. The wait ends with ctx, with the connection, or when
-// Config.AskTimeout has passed since the last sign of progress. Ask then sends
+// Config.AskTimeout has passed since the last sign of progress. ask then sends
 // notifications/cancelled. It returns ErrCannotAsk, the client's *protocol.Error or *protocol.Fault,
 // or the reason for the end of the wait.
-func (c *Call) Ask(ctx context.Context, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
-	return c.askInTurn(ctx, p, progress, nil)
-}
-
-// askInTurn is Ask with the position of the request among several; t may be nil. If it does not
-// send, the caller must still call t.Pass, which wait.InOrder does.
-func (c *Call) askInTurn(ctx context.Context, p protocol.Params, progress func(protocol.Progress), t *wait.Order) (protocol.Result, error) {
-	if !c.Dialect.ServerRequests() || !c.canAsk(p) {
+//
+// t is the position of the request among several, and may be nil. If ask does not send, the caller
+// must still call t.Pass, which wait.InOrder does.
+func (c *Call) ask(ctx context.Context, q Question, t *wait.Order) (protocol.Result, error) {
+	if !c.Dialect.ServerRequests() || !c.canAsk(q.Params) {
 		return nil, ErrCannotAsk
 	}
-	return c.out.ask(ctx, p, progress, t)
+	return c.out.ask(ctx, q.Params, q.Progress, t)
 }
 
 // Questions asks the client all questions at once, in their order, and returns their replies. If the
-// client can be asked live, Questions waits, as Ask does.
+// client can be asked live, Questions sends them on the stream of this call and waits for the answers.
 //
 // On 2026-07-28, and in tasks, answers come from the journal of the call. If an answer is missing,
 // the error of the reply is ErrPending: the question is registered, the context of the handler has
@@ -65,7 +62,7 @@ func (c *Call) Questions(ctx context.Context, all ...Question) []Reply {
 	}
 	replies := make([]Reply, len(all))
 	wait.InOrder(len(all), func(i int, t *wait.Order) {
-		replies[i].Result, replies[i].Err = c.askInTurn(ctx, all[i].Params, all[i].Progress, t)
+		replies[i].Result, replies[i].Err = c.ask(ctx, all[i], t)
 	})
 	return replies
 }

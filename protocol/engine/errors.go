@@ -12,7 +12,7 @@ import (
 // that Shutdown cancels.
 var ErrShutdown = errors.New("engine: shut down")
 
-// ErrCannotAsk is the error of Ask if the client cannot be asked: its revision has no such request,
+// ErrCannotAsk is the error of a question if the client cannot be asked: its revision has no such request,
 // it did not declare the capability, or the call has been answered.
 var ErrCannotAsk = errors.New("engine: the client cannot be asked")
 

@@ -23,6 +23,12 @@ func (h handler) Handle(ctx context.Context, c *engine.Call) (protocol.Result, e
 	return h(ctx, c)
 }
 
+// ask asks the client one question.
+func ask(ctx context.Context, c *engine.Call, p protocol.Params, progress func(protocol.Progress)) (protocol.Result, error) {
+	reply := c.Questions(ctx, engine.Question{Params: p, Progress: progress})[0]
+	return reply.Result, reply.Err
+}
+
 // catalog serves tools by name and the resource test://r.
 type catalog map[string]handler
 

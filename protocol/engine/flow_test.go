@@ -149,7 +149,7 @@ func TestLogLevels(t *testing.T) {
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	ask := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-		r, err := c.Ask(ctx, &protocol.ElicitParams{Message: "name?", Schema: []byte(`{"type":"object","properties":{}}`)}, nil)
+		r, err := ask(ctx, c, &protocol.ElicitParams{Message: "name?", Schema: []byte(`{"type":"object","properties":{}}`)}, nil)
 		if err != nil {
 			return text("failed: " + err.Error()), nil //nolint:nilerr // the test reads the text
 		}
@@ -180,7 +180,7 @@ func TestAskWaitsForInitialized(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		e := newEngine(t, catalog{"ask": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-			_, err := c.Ask(ctx, &protocol.PingParams{}, nil)
+			_, err := ask(ctx, c, &protocol.PingParams{}, nil)
 			return text("done"), err
 		}})
 		p := &peer{t: t, e: e, frames: make(chan string, 100)}
@@ -201,7 +201,7 @@ func TestAskEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := make(chan error, 3)
 		ask := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-			_, err := c.Ask(ctx, &protocol.PingParams{}, func(protocol.Progress) {})
+			_, err := ask(ctx, c, &protocol.PingParams{}, func(protocol.Progress) {})
 			answers <- err
 			return text("done"), nil
 		}
@@ -411,7 +411,7 @@ func TestBatchTakesQuestionBack(t *testing.T) {
 	p := connect(t, newEngine(t, catalog{
 		"leaves": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
 			left.Go(func() {
-				if _, err := c.Ask(ctx, &protocol.PingParams{}, nil); err == nil {
+				if _, err := ask(ctx, c, &protocol.PingParams{}, nil); err == nil {
 					t.Error("nobody answered")
 				}
 			})
@@ -442,7 +442,7 @@ func TestBatchTakesQuestionBack(t *testing.T) {
 func TestNoStream(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newEngine(t, catalog{"ask": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-		_, err := c.Ask(ctx, &protocol.PingParams{}, nil)
+		_, err := ask(ctx, c, &protocol.PingParams{}, nil)
 		if !errors.Is(err, engine.ErrCannotAsk) {
 			t.Errorf("asked: %v", err)
 		}
@@ -524,7 +524,7 @@ func TestInFlightLimit(t *testing.T) {
 func TestTraceContext(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newEngine(t, catalog{"ask": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-		_, err := c.Ask(ctx, &protocol.PingParams{}, nil)
+		_, err := ask(ctx, c, &protocol.PingParams{}, nil)
 		return text("done"), err
 	}}))
 	p.initialize("2025-11-25", `{}`)

@@ -29,7 +29,7 @@ func holding(connection context.Context, t *testing.T) (p *peer, answers chan er
 	t.Helper()
 	answers, progress = make(chan error, 1), new(int)
 	ask := func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-		_, err := c.Ask(ctx, &protocol.ElicitParams{
+		_, err := ask(ctx, c, &protocol.ElicitParams{
 			Message: "?", Schema: json.RawMessage(`{"type":"object","properties":{}}`),
 		}, func(protocol.Progress) { *progress++ })
 		answers <- err
@@ -256,7 +256,7 @@ func asked(t *testing.T, times, atOnce int) *teller {
 			var all sync.WaitGroup
 			for range atOnce {
 				all.Go(func() {
-					if _, err := c.Ask(ctx, &protocol.ElicitParams{Message: "?", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}, nil); err != nil {
+					if _, err := ask(ctx, c, &protocol.ElicitParams{Message: "?", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}, nil); err != nil {
 						t.Error(err)
 					}
 				})

@@ -148,7 +148,7 @@ func TestShutdownTakesAnswers(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e := newEngine(t, catalog{"ask": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-					_, err := c.Ask(ctx, &protocol.PingParams{}, nil)
+					_, err := ask(ctx, c, &protocol.PingParams{}, nil)
 					return text("answered"), err
 				}})
 				p := &peer{t: t, e: e, frames: make(chan string, 100)}
