@@ -133,18 +133,13 @@ func normalEscapes(s string) string {
 	}
 	out := append(make([]byte, 0, len(s)+8), s[:i]...)
 	for ; i < len(s); i++ {
-		c := s[i]
+		c, plain := s[i], isURIByte(s[i])
 		if c == '%' {
 			c = unhex(s[i+1])<<4 | unhex(s[i+2])
+			plain = isUnreserved(c)
 			i += 2
-			if isUnreserved(c) {
-				out = append(out, c)
-			} else {
-				out = append(out, '%', upperHex[c>>4], upperHex[c&15])
-			}
-			continue
 		}
-		if isURIByte(c) {
+		if plain {
 			out = append(out, c)
 		} else {
 			out = append(out, '%', upperHex[c>>4], upperHex[c&15])
@@ -165,9 +160,7 @@ var uriBytes = func() (all [256]bool) {
 }()
 
 // isURIByte reports whether a URI may contain the byte unescaped.
-func isURIByte(c byte) bool {
-	return uriBytes[c]
-}
+func isURIByte(c byte) bool { return uriBytes[c] }
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
 

@@ -187,16 +187,10 @@ func (a *ask) advanced(p *protocol.ProgressParams) {
 // traceContext returns the W3C trace context in the _meta of a call, for the requests that the call
 // causes (2026-07-28 basic, SEP-414; the keys have no prefix).
 func traceContext(meta []byte) protocol.Meta {
-	if meta == nil {
-		return nil
-	}
 	var out protocol.Meta
 	for _, key := range []string{"traceparent", "tracestate", "baggage"} {
-		raw, ok := jsontext.Member(meta, key)
-		if !ok {
-			continue
-		}
-		if value, isString := jsontext.String(raw); isString {
+		raw, _ := jsontext.Member(meta, key)
+		if value, ok := jsontext.String(raw); ok {
 			if out == nil {
 				out = make(protocol.Meta, 1)
 			}

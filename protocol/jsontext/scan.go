@@ -56,14 +56,16 @@ func plainRun[T ~string | ~[]byte](s T, i int) int {
 	return i
 }
 
+// ones and highs have the lowest and the highest bit of each byte.
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
 // notPlain sets the highest bit of each byte of w that is not plain. Because of borrows, the
 // subtraction may also set the bit of bytes above such a byte, but never below it. The lowest set
 // bit is therefore exact.
 func notPlain(w uint64) uint64 {
-	const (
-		ones  = 0x0101010101010101
-		highs = 0x8080808080808080
-	)
 	quote, slash := w^(ones*'"'), w^(ones*'\\')
 	return (w | ((w-ones*' ')|(quote-ones)|(slash-ones))&^w) & highs
 }
@@ -71,10 +73,6 @@ func notPlain(w uint64) uint64 {
 // quoteOrSlash sets the highest bit of each byte of w that is a quote or a backslash. As in
 // notPlain, only the lowest set bit is exact.
 func quoteOrSlash(w uint64) uint64 {
-	const (
-		ones  = 0x0101010101010101
-		highs = 0x8080808080808080
-	)
 	quote, slash := w^(ones*'"'), w^(ones*'\\')
 	return ((quote-ones)&^quote | (slash-ones)&^slash) & highs
 }

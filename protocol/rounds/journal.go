@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -14,13 +15,8 @@ type Fingerprint [8]byte
 
 // FingerprintOf returns the fingerprint of the question with this method and these parameters.
 func FingerprintOf(method string, params []byte) Fingerprint {
-	h := sha256.New()
-	h.Write([]byte(method))
-	h.Write([]byte{0})
-	h.Write(params)
-	var p Fingerprint
-	copy(p[:], h.Sum(nil))
-	return p
+	sum := sha256.Sum256(slices.Concat([]byte(method), []byte{0}, params))
+	return Fingerprint(sum[:8])
 }
 
 // Kind is the kind of a question.
@@ -193,19 +189,18 @@ func (r *reader) question() Question {
 
 // Answered returns the answer to the question with this key, or false if there is none.
 func (j *Journal) Answered(key string) (*Answer, bool) {
-	for i := range j.Answers {
-		if j.Answers[i].Key == key {
-			return &j.Answers[i], true
-		}
+	i := slices.IndexFunc(j.Answers, func(a Answer) bool { return a.Key == key })
+	if i < 0 {
+		return nil, false
 	}
-	return nil, false
+	return &j.Answers[i], true
 }
 
 // Clone returns a copy of the journal. The copy shares the bytes of the values.
 func (j *Journal) Clone() *Journal {
 	c := *j
-	c.Answers = append([]Answer(nil), j.Answers...)
-	c.Effects = append([]Effect(nil), j.Effects...)
-	c.Open = append([]Question(nil), j.Open...)
+	c.Answers = slices.Clone(j.Answers)
+	c.Effects = slices.Clone(j.Effects)
+	c.Open = slices.Clone(j.Open)
 	return &c
 }

@@ -28,13 +28,9 @@ func (r *Record) WasAsked(key string) bool {
 
 // without returns the open questions with other keys than these, in their order.
 func (r *Record) without(keys []string) []Question {
-	answered := make(map[string]bool, len(keys))
-	for _, key := range keys {
-		answered[key] = true
-	}
 	var left []Question
 	for _, q := range r.Questions {
-		if !answered[q.Key] {
+		if !slices.Contains(keys, q.Key) {
 			left = append(left, q)
 		}
 	}

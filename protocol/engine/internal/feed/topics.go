@@ -236,6 +236,5 @@ func endsName(uri string, end int) bool {
 // resource below it (2025-11-25 server/resources: "may be a sub-resource of the one that the client
 // subscribed to"). above enumerates the same relation.
 func covers(watched, uri string) bool {
-	rest, ok := strings.CutPrefix(uri, watched)
-	return ok && (rest == "" || strings.HasSuffix(watched, "/") || rest[0] == '/' || rest[0] == '#' || rest[0] == '?')
+	return strings.HasPrefix(uri, watched) && endsName(uri, len(watched))
 }

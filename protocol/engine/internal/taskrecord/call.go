@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -81,11 +82,7 @@ func holdsFloat(claim any) bool {
 	case []any:
 		return slices.ContainsFunc(claim, holdsFloat)
 	case map[string]any:
-		for _, each := range claim {
-			if holdsFloat(each) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(slices.Collect(maps.Values(claim)), holdsFloat)
 	}
 	return false
 }
@@ -140,21 +137,14 @@ func (c *Call) Decode(d *dialect.Dialect) (params protocol.Params, meta *protoco
 
 // Dialect returns the dialect of the call, or nil if this program does not know the revision.
 func (c *Call) Dialect() *dialect.Dialect {
-	for _, d := range dialect.All() {
-		if d.String() == c.Revision {
-			return d
-		}
-	}
-	return nil
+	revision, _ := protocol.ParseRevision(c.Revision)
+	return dialect.Of(revision)
 }
 
 // RequestID returns the id of the request that created the task.
 func (c *Call) RequestID() jsonrpc.ID {
-	msg, fault := jsonrpc.Decode(append(append([]byte(`{"jsonrpc":"2.0","method":"ping","id":`), c.ID...), '}'))
-	if fault != nil {
-		return jsonrpc.ID{}
-	}
-	return msg.ID
+	id, _ := jsonrpc.ParseID(c.ID)
+	return id
 }
 
 // HasScopes reports whether the caller has the scopes that the tool had when the task was created.
