@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
 // A Generation is the answer of a model. Turns is the number of times that the model was asked; it
@@ -22,7 +23,7 @@ type Generation struct {
 }
 
 // Text returns the text of all text blocks, joined by newlines.
-func (g Generation) Text() string { return textOf(g.Content) }
+func (g Generation) Text() string { return dialect.TextOf(g.Content) }
 
 // Defaults of a generation.
 const (

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -138,7 +139,7 @@ func (o *output) readStructured(result *protocol.CallToolResult, into reflect.Va
 	raw := result.Structured
 	switch {
 	case raw == nil:
-		raw = json.RawMessage(textOf(result.Content))
+		raw = json.RawMessage(dialect.TextOf(result.Content))
 	case result.Wrapped && into.Kind() != reflect.Struct && into.Kind() != reflect.Map && // these are never null
 		string(jsontext.Compact(nil, raw)) == `{"result":null}`: // a nil pointer to an object
 		raw = json.RawMessage("null")
@@ -165,22 +166,11 @@ func readJSON(plan *binding.Plan, raw json.RawMessage, into reflect.Value) error
 	return err
 }
 
-// textOf returns the texts of the text blocks, joined by newlines.
-func textOf(blocks []protocol.Block) string {
-	var texts []string
-	for _, b := range blocks {
-		if t, ok := b.(protocol.Text); ok {
-			texts = append(texts, t.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
-}
-
 // readBlocks decodes content blocks into a value. It is the reverse of blocks.
 func (o *output) readBlocks(blocks []protocol.Block, into reflect.Value) error {
 	switch o.shape {
 	case shapeText:
-		into.SetString(textOf(blocks))
+		into.SetString(dialect.TextOf(blocks))
 	case shapeBytes:
 		return readBlob(blocks, into)
 	case shapeBlock:

@@ -112,7 +112,7 @@ func (a *Answer) failure() error {
 		return a.refused
 	}
 	if r, ok := a.result.(*protocol.CallToolResult); ok && r.IsError {
-		return &Error{Text: textOf(r.Content), Result: r}
+		return &Error{Text: dialect.TextOf(r.Content), Result: r}
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func (a *Answer) JSON(into any) *Answer {
 // ...} around values that are not objects, and structured removes it. If the object was added for
 // this reason, the text contains the bare value.
 func (a *Answer) structured(r *protocol.CallToolResult) []byte {
-	text := []byte(textOf(r.Content))
+	text := []byte(dialect.TextOf(r.Content))
 	if r.Structured == nil {
 		return text
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
 // Bench measures calls of a tool, one after another, in memory. A call goes from a client of the
@@ -28,7 +29,7 @@ func Bench[In, Out any](b *testing.B, tool *framework.ToolOf[In, Out], in In) {
 	call := func() {
 		result, err := c.CallTool(server.ctx, tool.Name(), arguments)
 		if err == nil && result.IsError {
-			err = &Error{Text: textOf(result.Content), Result: result}
+			err = &Error{Text: dialect.TextOf(result.Content), Result: result}
 		}
 		if err != nil {
 			b.Helper()

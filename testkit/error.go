@@ -51,14 +51,3 @@ func wordsOf(blocks []protocol.Block) string {
 	}
 	return strings.Join(words, "\n")
 }
-
-// textOf returns the text of the text blocks.
-func textOf(blocks []protocol.Block) string {
-	var texts []string
-	for _, b := range blocks {
-		if t, ok := b.(protocol.Text); ok {
-			texts = append(texts, t.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
 // script holds the answers of the client's user and model, and its roots. The test adds answers,
@@ -233,7 +234,7 @@ func (s *Session) sampled(messages []protocol.Message, tools bool) (*protocol.Cr
 
 func lastText(messages []protocol.Message) string {
 	if n := len(messages); n > 0 {
-		return textOf(messages[n-1].Blocks())
+		return dialect.TextOf(messages[n-1].Blocks())
 	}
 	return ""
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
 // Task is a started task. Its methods can fail the test, so they must run in the test's goroutine.
@@ -100,7 +101,7 @@ func (t *Task[Out]) Await() (Out, error) {
 		return none, fmt.Errorf("testkit: awaiting a task: %w", err)
 	}
 	if result.IsError {
-		return none, &Error{Text: textOf(result.Content), Result: result}
+		return none, &Error{Text: dialect.TextOf(result.Content), Result: result}
 	}
 	t.s.fits(t.s.config.dialect, t.name, result)
 	result.Wrapped = t.s.config.dialect.Handshake() // see framework.DecodeResult

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
 // Approval describes a question of the server before its handler runs. The values that it points to
@@ -64,7 +65,7 @@ func elicitApproval(q *ElicitRequest) (*Approval, error) {
 func sampleApproval(q *SampleRequest) *Approval {
 	a := &Approval{Kind: "sample", Sample: q}
 	if n := len(q.Messages); n > 0 {
-		a.Message = textOf(q.Messages[n-1].Blocks())
+		a.Message = dialect.TextOf(q.Messages[n-1].Blocks())
 	}
 	return a
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
 // ErrClosed is the error of calls on a closed client.
@@ -34,7 +35,7 @@ type ToolError struct {
 
 // Error returns the name of the tool and the text of the result.
 func (e *ToolError) Error() string {
-	text := textOf(e.Result.Content)
+	text := dialect.TextOf(e.Result.Content)
 	if text == "" {
 		text = "the tool failed without a text"
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
@@ -90,7 +90,7 @@ func Call[Out any](ctx context.Context, c *Client, name string, args any, opts .
 }
 
 func decodeOut[Out any](result *protocol.CallToolResult, out *Out) error {
-	text := textOf(result.Content)
+	text := dialect.TextOf(result.Content)
 	if s, ok := any(out).(*string); ok {
 		*s = stringOf(result.Structured, text)
 		return nil
@@ -127,15 +127,4 @@ func unwrap[Out any](raw []byte, out *Out) bool {
 	}
 	*out = fresh
 	return true
-}
-
-// textOf returns the text blocks, joined by line breaks.
-func textOf(blocks []protocol.Block) string {
-	var texts []string
-	for _, b := range blocks {
-		if t, ok := b.(protocol.Text); ok {
-			texts = append(texts, t.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
 }

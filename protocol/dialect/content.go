@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
@@ -176,6 +177,17 @@ func readBlock(d *Dialect, to *protocol.Block, v []byte, at place) *fail {
 		return nil
 	}
 	return refuse("is not a block type of the protocol").in("type")
+}
+
+// TextOf returns the texts of the blocks, a line each. Blocks that are not text are left out.
+func TextOf(blocks []protocol.Block) string {
+	var texts []string
+	for _, b := range blocks {
+		if t, ok := b.(protocol.Text); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
 }
 
 // readType reads the member that discriminates a union.
