@@ -224,7 +224,7 @@ var annotationPriority = kind[float64]{
 		if !(*f >= 0 && *f <= 1) {
 			return dst, fmt.Errorf("the priority of an annotation is %v: want 0 to 1", *f)
 		}
-		return appendFloat(dst, *f), nil
+		return jsontext.AppendFloat(dst, *f), nil
 	},
 }
 

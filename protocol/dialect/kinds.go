@@ -57,7 +57,7 @@ var number = kind[float64]{
 		if math.IsNaN(*f) || math.IsInf(*f, 0) {
 			return dst, &badValue{reason: fmt.Errorf("JSON has no number %v", *f)}
 		}
-		return appendFloat(dst, *f), nil
+		return jsontext.AppendFloat(dst, *f), nil
 	},
 }
 

@@ -43,7 +43,7 @@ func appendNested(dst []byte, v any, levels int) ([]byte, error) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return dst, fmt.Errorf("encoding %v: JSON has no such number", v)
 		}
-		return appendFloat(dst, v), nil
+		return jsontext.AppendFloat(dst, v), nil
 	case map[string]any:
 		return appendAnyMap(dst, v, levels)
 	case protocol.Meta:
@@ -128,18 +128,4 @@ func appendMarshalled(dst []byte, v any, levels int) ([]byte, error) {
 		return dst, fmt.Errorf("encoding a value: %w", err)
 	}
 	return jsontext.Compact(dst, text), nil
-}
-
-// appendFloat appends a finite number as encoding/json does. Whole numbers have a fast path,
-// because progress is mostly counted.
-func appendFloat(dst []byte, f float64) []byte {
-	form := byte('f')
-	abs := math.Abs(f)
-	if abs < 1<<53 && f != 0 && f == math.Trunc(f) { // not -0
-		return strconv.AppendInt(dst, int64(f), 10)
-	}
-	if abs != 0 && (abs < 1e-6 || abs >= 1e21) {
-		form = 'e'
-	}
-	return strconv.AppendFloat(dst, f, form, -1, 64)
 }

@@ -72,17 +72,22 @@ func numberOf(token string) any {
 	}
 	f, err := strconv.ParseFloat(token, 64)
 	normal := math.Abs(f) >= 0x1p-1022 || strings.Trim(token, "-0.") == "" // smaller numbers have less precision
-	if err == nil && (digits <= 15 && normal || written(f) == token) {
+	if err == nil && (digits <= 15 && normal || string(AppendFloat(nil, f)) == token) {
 		return f
 	}
 	return json.Number(token)
 }
 
-// written returns a finite number as encoding/json writes it.
-func written(f float64) string {
+// AppendFloat appends a finite number as encoding/json does. Whole numbers have a fast path,
+// because progress is mostly counted.
+func AppendFloat(dst []byte, f float64) []byte {
 	form := byte('f')
-	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+	abs := math.Abs(f)
+	if abs < 1<<53 && f != 0 && f == math.Trunc(f) { // not -0
+		return strconv.AppendInt(dst, int64(f), 10)
+	}
+	if abs != 0 && (abs < 1e-6 || abs >= 1e21) {
 		form = 'e'
 	}
-	return strconv.FormatFloat(f, form, -1, 64)
+	return strconv.AppendFloat(dst, f, form, -1, 64)
 }

@@ -1,9 +1,11 @@
-package dialect
+package jsontext_test
 
 import (
 	"encoding/json"
 	"math"
 	"testing"
+
+	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 func FuzzAppendFloat(f *testing.F) {
@@ -19,7 +21,7 @@ func FuzzAppendFloat(f *testing.F) {
 			return // not a number of JSON
 		}
 		var back float64
-		got := appendFloat(nil, n)
+		got := jsontext.AppendFloat(nil, n)
 		if err := json.Unmarshal(got, &back); err != nil || math.Float64bits(back) != math.Float64bits(n) {
 			t.Errorf("%v is written %s: %v, %v", n, got, back, err)
 		}
