@@ -35,7 +35,7 @@ const (
 	stateConnected  = "connected"
 	stateLost       = "lost"    // the page tries to reach the server again
 	stateEnded      = "ended"   // the program has ended; the user may start it again
-	stateLogin      = "login"   // the server requires a token
+	stateLogin      = "login"   // the server requires a token, or the user has not finished the login
 	stateRefused    = "refused" // the server does not speak the revision that the user has chosen
 )
 
@@ -53,6 +53,7 @@ type session struct {
 	stderr *tail // standard error of a program; nil otherwise
 
 	answered atomic.Bool   // the server has sent something
+	denied   atomic.Bool   // the last HTTP answer had the status 401 or 403
 	chosen   string        // the only revision that the page offers; "" if it offers all
 	listens  chan struct{} // closed when the server reports changes of lists, or never will
 }
@@ -170,7 +171,7 @@ func (p *Page) target(s *session) (client.Target, error) {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	seen := &recorder{next: next, session: s.number, wire: p.wire, own: p.options.Header}
+	seen := &recorder{next: next, session: s, wire: p.wire, own: p.options.Header}
 	bearer := func(context.Context) (string, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -272,8 +273,12 @@ func (p *Page) failed(s *session, err error) {
 
 // failure returns the state after an error of the connection.
 func (p *Page) failure(s *session, err error) state {
-	if refused, ok := errors.AsType[*client.HTTPError](err); ok && refused.Status == http.StatusUnauthorized {
+	refused, isHTTP := errors.AsType[*client.HTTPError](err)
+	switch {
+	case isHTTP && refused.Status == http.StatusUnauthorized:
 		return state{Name: stateLogin, Reason: p.unauthorized(refused)}
+	case !isHTTP && s.denied.Load(): // the login has failed; another one would open another tab
+		return state{Name: stateLogin, Reason: err.Error()}
 	}
 	if s.chosen != "" && s.refused(err) {
 		return state{Name: stateRefused, Reason: s.chosen}

@@ -268,7 +268,7 @@ func milliseconds(d time.Duration) float64 {
 // recorder is an HTTP transport that records its exchanges in the wire.
 type recorder struct {
 	next    http.RoundTripper
-	session int
+	session *session
 	wire    *wire
 	own     http.Header // fields that the user has set; all of them may be credentials
 }
@@ -281,12 +281,13 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	address := *req.URL
 	address.RawQuery, _ = keyless(address.RawQuery)
 	seen := &httpSeen{Method: req.Method, Path: address.RequestURI(), Sent: r.hide(req.Header), Ms: milliseconds(time.Since(began))}
+	r.session.denied.Store(err == nil && (response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden))
 	if err != nil {
 		seen.Failed = err.Error()
 	} else {
 		seen.Status, seen.Received = response.StatusCode, r.hide(response.Header)
 	}
-	r.wire.exchanged(r.session, id, method, seen)
+	r.wire.exchanged(r.session.number, id, method, seen)
 	return response, err
 }
 

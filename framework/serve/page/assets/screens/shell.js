@@ -97,7 +97,7 @@ export function Banner() {
     case 'refused': return html`<div class="banner" role="alert"><b>The server does not speak ${s.state.reason}.</b><span>Choose another revision, or let the server choose.</span><button class="btn" onClick=${() => connect({ revision: '' })}>Let the server choose</button></div>`;
     case 'saved': return html`<div class="banner calm"><b>This session was saved at ${seen(s.state.reason ?? '')}.</b><span>There is no server to call.</span></div>`;
     case 'login': return html`<form class="banner w" onSubmit=${e => { e.preventDefault(); connect({ bearer: token }); setToken(''); }}><b>The server wants a token.</b><span class="wrapped">${seen(s.state.reason ?? '')}</span>
-      <label class="row">Token <input class="in" type="password" autocomplete="off" value=${token} onInput=${e => setToken(e.target.value)}/></label><button class="btn p">Use it</button></form>`;
+      <label class="row">Token <input class="in" type="password" autocomplete="off" value=${token} onInput=${e => setToken(e.target.value)}/></label><button class="btn p">${token ? 'Use it' : 'Try again'}</button></form>`;
   }
   return null;
 }
