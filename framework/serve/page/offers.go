@@ -102,6 +102,9 @@ func (p *Page) offersOf(ctx context.Context, s *session) (*offers, error) {
 		}
 		entries, err := surface.Entries(ctx, s.client, l.method, l.member)
 		if err != nil {
+			if errors.Is(ctx.Err(), context.Canceled) { // the browser has left, which says nothing about the lists
+				return nil, err
+			}
 			p.failed(s, err)
 			if lost(err) {
 				return nil, err
@@ -148,7 +151,7 @@ func (o *offers) judge(s *session) {
 }
 
 // remember stores the names and the names of secret arguments, and adds an event if the lists have
-// changed.
+// changed. If a list could not be read, the former names of secrets stay, and nothing has changed.
 func (p *Page) remember(all *offers) {
 	names, hash := listed{}, fnv.New64a()
 	for _, l := range [][]offer{all.Tools, all.Resources, all.Templates, all.Prompts} {
@@ -160,13 +163,19 @@ func (p *Page) remember(all *offers) {
 	}
 	all.Tag = strconv.FormatUint(hash.Sum64(), 36)
 	all.Secrets = secretArguments(all.Tools, all.Prompts)
-	secret := finding(all.Secrets)
 	p.mu.Lock()
 	before, tag := p.known, p.tag
-	p.offered, p.known, p.tag, p.secret, p.secrets = all, names, all.Tag, secret, all.Secrets
+	if all.Failed == "" {
+		p.known, p.tag = names, all.Tag
+	} else {
+		all.Secrets = append(all.Secrets, p.secrets...)
+		slices.Sort(all.Secrets)
+		all.Secrets = slices.Compact(all.Secrets)
+	}
+	p.offered, p.secret, p.secrets = all, finding(all.Secrets), all.Secrets
 	p.inputs, p.outputs = schemas(all.Tools, "inputSchema"), schemas(all.Tools, "outputSchema")
 	p.mu.Unlock()
-	if before != nil && tag != all.Tag {
+	if before != nil && tag != all.Tag && all.Failed == "" {
 		p.events.add("offers", map[string]any{"tag": all.Tag, "added": missing(names, before), "removed": missing(before, names)})
 	}
 }

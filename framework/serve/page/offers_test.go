@@ -3,10 +3,15 @@ package page_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"go.uber.org/zap"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/serve/page"
@@ -87,5 +92,57 @@ func TestSecretOfPrompt(t *testing.T) {
 	}
 	if frames := b.do(http.MethodGet, "/api/frames?q=ann", "", nil).body; frames == "[]" {
 		t.Error("no frame of the call")
+	}
+}
+
+// TestSecretsOfUnreadLists: if the lists are not read because the browser has left or the server fails,
+// the secrets of before are still hidden, and nothing is said to have changed.
+func TestSecretsOfUnreadLists(t *testing.T) {
+	t.Parallel()
+	for name, leaves := range map[string]bool{"the browser leaves": true, "the server fails": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var fails atomic.Bool
+			listing := framework.OnList("listing", func(ctx context.Context, call *framework.Call, next framework.Next[[]framework.ComponentInfo]) ([]framework.ComponentInfo, error) {
+				if fails.Load() {
+					return nil, errors.New("not now")
+				}
+				return next(ctx, call)
+			})
+			keep := framework.Tool("keep", func(context.Context, payIn) (string, error) { return "kept", nil })
+			server, err := framework.New("calc", "1.0", framework.WithLogger(zap.NewNop())).Add(keep).Use(listing).Build()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := page.New(page.Options{Host: server})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := shows(t, p)
+			b.ask(http.MethodGet, "/api/offers", "", nil)
+			fails.Store(!leaves)
+			ctx, leave := context.WithCancel(t.Context())
+			if leaves {
+				leave()
+			}
+			request := httptest.NewRequestWithContext(ctx, http.MethodGet, b.base+"/api/offers", nil)
+			request.Header.Set("Kagami-Page", b.secret)
+			response := httptest.NewRecorder()
+			p.Handler().ServeHTTP(response, request)
+			leave()
+			if !leaves && !strings.Contains(response.Body.String(), `"secrets":["codes","pin"]`) {
+				t.Errorf("lists with %s", response.Body)
+			}
+			id := b.start(`{"method":"tools/call","name":"keep","arguments":{"pin":"4711-geheim"}}`)
+			b.end(id)
+			for _, path := range []string{"calls", "frames?q=geheim", "calls/" + id + "/record", "calls/" + id + "/copy/shell", "calls/" + id + "/copy/curl", "session"} {
+				if text := b.do(http.MethodGet, "/api/"+path, "", nil).body; strings.Contains(text, "geheim") {
+					t.Errorf("%s has the secret: %s", path, text)
+				}
+			}
+			if events := b.do(http.MethodGet, "/api/events?once=1", "", nil).body; strings.Contains(events, `"kind":"offers"`) {
+				t.Errorf("the lists have changed: %s", events)
+			}
+		})
 	}
 }
