@@ -31,7 +31,9 @@ export function Code({ value, text, label }) {
       <button type="button" class="btn t" onClick=${() => save('result.json', new Blob([whole], { type: 'application/json' }))}>Download</button></p>`}`;
 }
 
-const tokens = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g;
+// A string that the end of the text cuts off is a token, too: a search for its end from each of its
+// quotes would take very long.
+const tokens = /("[^"\\]*(?:\\[^][^"\\]*)*(?:"|\\?$))(\s*:)?|(-?\d[\d.eE+-]*)|\b(true|false|null)\b/g;
 function tinted(text) {
   const out = [];
   let at = 0;

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"go.uber.org/zap"
@@ -210,4 +211,28 @@ func TestStopReading(t *testing.T) {
 	b.keys(kb.Escape)
 	b.sees(says+" .stat", "Stopped")
 	b.sees(says+" [aria-live]", "Stopped")
+}
+
+// TestCutString: a text with very many quotes, which is cut within, keeps the page responsive.
+func TestCutString(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, offering(t, "rows", framework.Tool("rows", func(context.Context, none) (string, error) {
+		return "[" + strings.Repeat(`{"a":"b"},`, 100_000) + "{}]", nil
+	}, framework.Describe("Returns rows as a text."), framework.ReadOnly()))))
+	b.click(".rail a", "rows")
+	b.click("[data-call]", "Call")
+	says := "[aria-label='What the server says']"
+	b.sees(says, "Show 200 of")
+	b.click(says+" [role=tab]", "JSON")
+	b.sees(says, "65.5 KB of 1.4 MB")
+	b.click(says+" button", "Show more")
+	b.sees(says, "262.1 KB of 1.4 MB")
+	const most = 1000
+	var took float64
+	b.run(chromedp.Evaluate(`(() => { const began = performance.now(), tabs = document.querySelectorAll("`+says+` [role=tab]"); tabs[2].click(); tabs[1].click();
+		return new Promise(done => setTimeout(() => done(performance.now() - began))); })()`, &took, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	if took > most {
+		t.Errorf("drawing took %.0f ms, want at most %d", took, most)
+	}
+	b.sees(says+" pre", `[{\"a\":\"b\"}`)
 }
