@@ -103,6 +103,13 @@ addEventListener('keydown', e => {
   e.stopImmediatePropagation();
 }, true);
 
+// The second click of a double click is no second press, for the same reasons.
+addEventListener('click', e => {
+  if (e.detail < 2 || !e.target.closest('[data-call], .calls button, .asks .go')) return;
+  e.preventDefault();
+  e.stopImmediatePropagation();
+}, true);
+
 addEventListener('keydown', e => {
   if ((e.metaKey || e.ctrlKey) && e.key === 'k') { e.preventDefault(); return e.repeat || change({ palette: !store.palette }); }
   if (store.palette || store.keys || store.sheet || store.address) return;

@@ -507,22 +507,6 @@ func TestFaultBesideASecret(t *testing.T) {
 	}, func() string { return b.text(".side") })
 }
 
-// TestDoubleClick: a double click does not confirm the question of its own first press.
-func TestDoubleClick(t *testing.T) {
-	b := newTab(t)
-	b.open(serve(t, specimen(t)))
-	b.click(".rail a", "destroy")
-	b.sees("h1", "destroy")
-	b.run(chromedp.Click(".go [data-call]", chromedp.ByQuery), chromedp.DoubleClick(".go [data-call]", chromedp.ByQuery)) // the first press and the second
-	b.sees("[data-call]", "may destroy")
-	b.keys("w") // a round trip to the page
-	b.eval("history.back()")
-	b.sees("h1", "destroy")
-	if calls := b.text(".calls ol"); calls != "" {
-		t.Errorf("it was called by a double click: %s", calls)
-	}
-}
-
 // TestNumberOfThePalette: the palette fills a field with a value of its type.
 func TestNumberOfThePalette(t *testing.T) {
 	b := newTab(t)

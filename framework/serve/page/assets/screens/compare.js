@@ -35,7 +35,7 @@ export function Compare({ id }) {
   const pick = (value, set, label) => html`<label class="rev">${label} <select class="pick" onChange=${e => { set(e.target.value); setFound(null); }}>${revisions.map(r => html`<option value=${r} selected=${r === value}>${r}</option>`)}</select></label>`;
   return html`<div class="head"><div class="row"><h1 class="name">${seen(call.name)}</h1><span class="q">at two revisions</span></div>
       <p class="lead mono wrapped">${seen(write(call.arguments))}</p>
-      <div class="row">${pick(a, setA, 'Left')}${pick(b, setB, 'Right')}<button class="btn p" data-call disabled=${busy} onClick=${e => armed && e.detail > 1 || run()}>${busy ? 'Calling…' : armed ? 'Call twice: may change something' : 'Compare'}</button>
+      <div class="row">${pick(a, setA, 'Left')}${pick(b, setB, 'Right')}<button class="btn p" data-call disabled=${busy} onClick=${run}>${busy ? 'Calling…' : armed ? 'Call twice: may change something' : 'Compare'}</button>
         ${call.method === 'tools/call' && html`<a class="btn t" href=${toolHref(call.name)}>Back to the tool</a>`}</div>
       ${!harmless && html`<p class="s q">The tool is called once at each revision.</p>`}</div>
     ${found && html`<${Found} of=${found}/>`}`;

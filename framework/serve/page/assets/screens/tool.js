@@ -86,6 +86,7 @@ function Screen({ kind, offer, given }) {
   const [typing, setTyping] = useState([]); // faults that keep it from being sent
   const [armed, setArmed] = useState(false);
   const [chosen, setChosen] = useState(''); // an earlier call that is looked at
+  const made = useRef(0); // calls of this screen
   const support = get(offer.listed, 'execution', 'taskSupport');
   const [asTask, setAsTask] = useState(false);
   useLayoutEffect(() => { if (support === 'required') setAsTask(true); }, [support]); // also when the revision changes
@@ -100,7 +101,7 @@ function Screen({ kind, offer, given }) {
   const same = current && (sent.current.id === current.id ? sent.current.args : write(current.arguments)) === write(value);
   const faults = typing.length ? typing : same && current.phase !== 'sent' ? faultsOfCall(s, current) : [];
   const shape = get(offer.listed, 'outputSchema');
-  const easy = !mayDestroy(offer) || kind === 'prompts' || mine.length >= 2;
+  const easy = !mayDestroy(offer) || kind === 'prompts' || made.current >= 2;
 
   const set = next => { setTyping([]); setArmed(false); keep(next); };
   const fill = next => { setText(null); setFilled(filled + 1); set(next); };
@@ -110,6 +111,7 @@ function Screen({ kind, offer, given }) {
     setTyping(wrong.map(f => ({ path: f.path, text: f.want })));
     if (wrong.length) return;
     if (!easy && !armed) return setArmed(true);
+    made.current++;
     setArmed(false);
     try {
       const before = chosen, body = write(args), id = await call(method, offer.name, body, task && asTask ? { task: true } : {});
@@ -149,7 +151,7 @@ function Screen({ kind, offer, given }) {
       <form onSubmit=${e => { e.preventDefault(); send(latest.current); }} novalidate>
       ${view === 0 ? html`<${Form} key=${filled} schema=${schema} value=${value} onChange=${set} faults=${faults} complete=${complete}/>` : html`<${Raw} key=${filled} value=${value} text=${text} setText=${setText} onChange=${set}/>`}
       ${task && html`<label class="opt"><input type="checkbox" checked=${asTask} onChange=${e => setAsTask(e.target.checked)}/> As a task</label>`}
-      <div class="go"><button class="btn p hide-s" data-call type="submit" onClick=${e => armed && e.detail > 1 && e.preventDefault()}>${word} <${Enter}/></button>
+      <div class="go"><button class="btn p hide-s" data-call type="submit">${word} <${Enter}/></button>
         <button class="btn t" type="button" onClick=${() => fill(first(schema, schema) ?? new Map())}>Reset</button>
         ${current && html`<button class="btn t end" type="button" onClick=${() => change({ sheet: current.id })}>Copy as…</button>`}</div></form>
       <${Questions} questions=${questions} tool=${offer.name}/>
@@ -165,7 +167,7 @@ function Screen({ kind, offer, given }) {
           else if (easy) await sendAgain(c, method, offer, setChosen);
           else toast('Filled in: press Call');
         }}/></section>
-    ${questions.length === 0 && html`<div class="callbar only-s"><button class="btn p" data-call onClick=${e => armed && e.detail > 1 || send(latest.current)}>${word}</button></div>`}</div>`;
+    ${questions.length === 0 && html`<div class="callbar only-s"><button class="btn p" data-call onClick=${() => send(latest.current)}>${word}</button></div>`}</div>`;
 }
 
 async function sendAgain(c, method, offer, setChosen) {
