@@ -126,7 +126,8 @@ function File(props) {
     <details><summary class="s q">As base64</summary><textarea class="in mono" rows="2" aria-label="base64" value=${bare(value)} onInput=${e => onChange(e.target.value || undefined)}></textarea></details>`;
 }
 
-const Constant = ({ p, id }) => html`<code id=${id}>${seen(write(p.value))}</code>`;
+const Constant = ({ p, id, value, onChange, required }) => html`<div class="row"><code id=${id}>${seen(write(p.value))}</code>
+    ${value === undefined ? html`<span class="s f">not sent</span><button type="button" class="btn t s" onClick=${() => onChange(p.value)}>Send it</button>` : !required && html`<button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`}</div>`;
 
 // Raw takes JSON, and bare words as text.
 function Raw(props) {
@@ -199,10 +200,10 @@ function Items(props) {
       <div class="grow"><${Field} name=${String(i + 1)} schema=${p.items} root=${root} required=${true} path=${path + '/' + i} faults=${faults} depth=${depth + 1} value=${v === '' && !scalar ? undefined : v} onChange=${x => set(i, x)}/></div>
       <button type="button" class="btn t" aria-label=${`Remove item ${i + 1}`} onClick=${() => give(all.filter((_, at) => at !== i))}>×</button></li>`)}</ol>
     <div class="row"><button type="button" class="btn t" onClick=${() => onChange([...all, blank(p.items, root, depth + 1)])}>+ Add</button>
-      ${value === undefined ? html`<button type="button" class="btn t s" onClick=${() => onChange([])}>Send an empty list</button>` : all.length === 0 && html`<${NoItems} onChange=${onChange}/>`}</div>`;
+      ${value === undefined ? html`<button type="button" class="btn t s" onClick=${() => onChange([])}>Send an empty list</button>` : all.length === 0 && html`<${Empty} what="list" onChange=${onChange}/>`}</div>`;
 }
 
-const NoItems = ({ onChange }) => html`<span class="s f">sent as an empty list</span><button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`;
+const Empty = ({ what, onChange }) => html`<span class="s f">sent as an empty ${what}</span><button type="button" class="btn t s" onClick=${() => onChange(undefined)}>Leave out</button>`;
 
 // Several are the items of a list that come from a few choices. What is not filled in shows the default.
 function Several({ p, value, onChange, fallback, required }) {
@@ -210,7 +211,7 @@ function Several({ p, value, onChange, fallback, required }) {
   const has = c => all.some(v => same(v, c.value));
   const give = next => onChange(next.length || required || fallback !== undefined ? next : undefined);
   return html`<div class="opts">${p.choices.map(c => html`<label class="opt"><input type="checkbox" checked=${has(c)} onChange=${e => give(e.target.checked ? [...all, c.value] : all.filter(v => !same(v, c.value)))}/> ${titled(c)}</label>`)}</div>
-    ${value === undefined && Array.isArray(fallback) && html`<span class="s f">the default</span>`}${value !== undefined && all.length === 0 && html`<div class="row"><${NoItems} onChange=${onChange}/></div>`}`;
+    ${value === undefined && Array.isArray(fallback) && html`<span class="s f">the default</span>`}${value !== undefined && all.length === 0 && html`<div class="row"><${Empty} what="list" onChange=${onChange}/></div>`}`;
 }
 
 // Tuple has a place for each element. A place that is not filled in is null, and looks empty.
@@ -231,7 +232,8 @@ function Pairs({ p, root, value, onChange, path, faults, depth }) {
   };
   return html`<div class="nest">${all.map(([k, v]) => html`<div class="row pair" key=${k}><div class="grow"><${Field} name=${k} schema=${p.items} root=${root} required=${true} path=${under(path, k)} faults=${faults} depth=${depth + 1} value=${v === '' && union ? undefined : v} onChange=${x => onChange(new Map(all.map(([n, o]) => [n, n === k ? x === undefined ? emptied(p.items, root, depth + 1) : x : o])))}/></div>
       <button type="button" class="btn t" aria-label=${'Remove ' + k} onClick=${() => onChange(all.length > 1 ? replaced(value, k) : undefined)}>×</button></div>`)}
-    <div class="row"><input class="in grow" aria-label="Name of a new member" placeholder="name" value=${name} onInput=${e => setName(e.target.value)} onKeyDown=${e => !e.isComposing && e.key === 'Enter' && (e.preventDefault(), add())}/><button type="button" class="btn t" onClick=${add}>+ Add</button></div></div>`;
+    <div class="row"><input class="in grow" aria-label="Name of a new member" placeholder="name" value=${name} onInput=${e => setName(e.target.value)} onKeyDown=${e => !e.isComposing && e.key === 'Enter' && (e.preventDefault(), add())}/><button type="button" class="btn t" onClick=${add}>+ Add</button></div>
+    ${path && all.length === 0 && html`<div class="row">${value === undefined ? html`<button type="button" class="btn t s" onClick=${() => onChange(new Map())}>Send an empty object</button>` : html`<${Empty} what="object" onChange=${onChange}/>`}</div>`}</div>`; // the arguments themselves are always sent
 }
 
 function Union(props) {

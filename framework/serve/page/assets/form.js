@@ -275,9 +275,12 @@ export function first(schema, root, depth = 0, left = { steps }) {
         const value = f.required ? first(f.schema, root, depth + 1, left) : undefined;
         if (value !== undefined) out.set(f.name, value);
       }
-      return depth === 0 || out.size ? out : undefined;
+      return depth === 0 || out.size || !p.fields.some(f => f.required) ? out : undefined;
     }
-    case 'union': return first(p.shapes[0].schema, root, depth + 1, left);
+    case 'union': { // only a shape that has something to begin with is chosen
+      const begin = first(p.shapes[0].schema, root, depth + 1, left);
+      return begin instanceof Map && !begin.size ? undefined : begin;
+    }
   }
   return undefined;
 }

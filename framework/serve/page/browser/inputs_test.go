@@ -92,6 +92,26 @@ func TestAnyArguments(t *testing.T) {
 	b.sees(".calls", `{"größe":7}`)
 }
 
+// TestEmptyGroups: a required object without required members is sent, and so are an empty map and an
+// optional constant, if the user wants it.
+func TestEmptyGroups(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "set", `{"type":"object","required":["opts","labels"],"properties":{"opts":{"type":"object","properties":{"verbose":{"type":"boolean"}}},
+		"labels":{"type":"object","additionalProperties":{"type":"string"}},"confirm":{"const":true}}}`)))
+	b.click(".rail a", "set")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"opts":{}}`)
+	b.click("[aria-labelledby=f_labels-l] button", "Send an empty object")
+	b.click(".field button", "Send it")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", `{"opts":{},"labels":{},"confirm":true}`)
+	b.click("[aria-labelledby=f_labels-l] button", "Leave out")
+	b.click(".field button", "Leave out")
+	b.click("[data-call]", "Call")
+	b.sees(".calls ol li:nth-child(3)", `{"opts":{}}`)
+	b.sees(".calls ol li:first-child", `{"opts":{}}`)
+}
+
 // TestDefaultsOfAQuestion: the answer to a question has the defaults that its form shows.
 func TestDefaultsOfAQuestion(t *testing.T) {
 	type stay struct {
