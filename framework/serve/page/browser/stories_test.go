@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -386,6 +387,30 @@ func TestWireAndCopy(t *testing.T) {
 	b.sees(".axis pre", "structuredContent")
 	b.fill("#find", "no such text")
 	b.sees("main", "No frame has this text.")
+}
+
+// TestFindNewest: the search shows the newest frames, and goes on with new ones.
+func TestFindNewest(t *testing.T) {
+	const calls = 520
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.sees(".cat", "order")
+	for range 10 {
+		b.eval(fmt.Sprintf(`Promise.all(Array.from({ length: %d }, async () => (await fetch('api/calls', { method: 'POST', headers: { 'Kagami-Page': localStorage.getItem('kagami-secret') }, body: '{"method":"tools/call","name":"errand"}' })).text()))`, calls/10))
+	}
+	b.eval("location.hash = '#/wire'")
+	b.fill("#find", "ERRAND")
+	newest := func() string {
+		return b.eval("(e => e ? e.id : '')([...document.querySelectorAll('.axis .say.l')].at(-1)) + ' of frame' + Math.max(...[...document.querySelectorAll('.axis .say.l')].map(e => Number(e.id.slice(5))))")
+	}
+	last := func() string {
+		return b.eval(`fetch('api/frames?before=1000000000', { headers: { 'Kagami-Page': localStorage.getItem('kagami-secret') } }).then(r => r.json()).then(all => all.filter(f => f.method === 'tools/call' && f.sent).at(-1).n)`)
+	}
+	for range 2 {
+		b.until(func() bool { n := last(); return newest() == "frame"+n+" of frame"+n }, func() string { return "the newest that is found is " + newest() + ", want " + last() })
+		b.eval("fetch('api/calls', { method: 'POST', headers: { 'Kagami-Page': localStorage.getItem('kagami-secret') }, body: '{\"method\":\"tools/call\",\"name\":\"errand\"}' }).then(r => r.text())")
+	}
+	b.sees(".tools", "the newest 500 of")
 }
 
 // TestLocked: without the key there is nothing but how to get one.

@@ -18,17 +18,17 @@ export function Wire({ open, ofCall }) {
   const [follow, setFollow] = useState(true);
   useEffect(() => {
     if (!find) return setFound(null);
-    const timer = setTimeout(async () => setFound(await getJSON('frames?q=' + encodeURIComponent(find)).catch(() => [])), 150);
+    const timer = setTimeout(async () => setFound(await getJSON('frames?before=1000000000&q=' + encodeURIComponent(find)).catch(() => [])), 150); // the newest
     return () => clearTimeout(timer);
-  }, [find, s.frames.length]);
+  }, [find, s.frames.at(-1)?.n]);
   const all = (found ?? s.frames).filter(f => fits(f, kind) && (!ofCall || f.call === ofCall));
   const shown = follow ? all.slice(-n) : all.slice(0, n);
-  useEffect(() => { if (follow && !open) document.querySelector('.axis')?.lastElementChild?.scrollIntoView({ block: 'nearest' }); }, [s.frames.length, follow]);
+  useEffect(() => { if (follow && !open) document.querySelector('.axis')?.lastElementChild?.scrollIntoView({ block: 'nearest' }); }, [s.frames.at(-1)?.n, follow]);
   const began = s.frames[0] ? new Date(s.frames[0].at) : null;
   return html`<div class="tools"><h1 class="vh">Wire</h1><label class="vh" for="find">Find</label><input class="in find-in" id="find" type="search" placeholder="Find" value=${find} onInput=${e => setFind(e.target.value)}/>
       <select class="pick" aria-label="Kind" onChange=${e => setKind(e.target.value)}>${kinds.map(k => html`<option value=${k} selected=${k === kind}>${k}</option>`)}</select>
       <label class="opt"><input type="checkbox" checked=${follow} onChange=${e => setFollow(e.target.checked)}/> Follow</label>
-      ${ofCall && html`<a class="btn t" href="#/wire">All frames</a>`}<button class="btn t end" onClick=${saveSession}>Save the session</button><span class="f s">${all.length} of ${s.frames.length} frames</span></div>
+      ${ofCall && html`<a class="btn t" href="#/wire">All frames</a>`}<button class="btn t end" onClick=${saveSession}>Save the session</button><span class="f s">${found?.length === 500 ? 'the newest ' : ''}${all.length} of ${s.frames.length} frames</span></div>
     ${shown.length < all.length && html`<p class="pad-s"><button class="btn t" onClick=${() => setN(n + page)}>Show ${Math.min(page, all.length - shown.length)} more</button></p>`}
     ${all.length === 0 && html`<div class="pad"><div class="empty"><h2>No frames</h2><p>${find ? 'No frame has this text.' : 'Nothing has crossed the wire yet.'}</p></div></div>`}
     <div class="axis"><div class="cap l"><b>You</b></div><div class="mid"></div><div class="cap"><b>Server</b></div>
