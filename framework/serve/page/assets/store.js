@@ -136,8 +136,9 @@ const handlers = {
   },
   answered: e => change({ questions: store.questions.filter(q => q.id !== e.id) }),
   log: (e, exact) => {
-    const data = get(exact(), 'params', 'data');
-    change({ logs: [...store.logs, { ...e, text: typeof data === 'string' ? data : write(data) }].slice(-500) });
+    const params = exact().get('params');
+    const word = name => { const v = get(params, name); return typeof v === 'string' ? v : v === undefined ? '' : write(v); };
+    change({ logs: [...store.logs, { at: e.at, level: word('level'), logger: word('logger'), text: word('data') }].slice(-500) });
   },
   updated: e => {
     toast('Updated: ' + e.uri);

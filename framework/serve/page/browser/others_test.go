@@ -100,6 +100,9 @@ func misbehave() {
 		if key == "tools/call" {
 			key = m.Params.Name
 		}
+		if key == "prompts/list" {
+			fmt.Print(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":{"toString":1},"logger":["a",{"valueOf":1,"toString":2}],"data":"logged"}}` + "\n")
+		}
 		if result, ok := results[key]; ok {
 			fmt.Printf("{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n", m.ID, strings.ReplaceAll(result, "\n", ""))
 		} else if key != "silent" {
@@ -200,6 +203,11 @@ func TestMisbehavingServer(t *testing.T) {
 	}}))
 	says := "[aria-label='What the server says']"
 	b.sees(".cat", "silent")
+	b.click(".rail a", "Log")
+	b.sees("h1", "Log")
+	for _, part := range []string{`{"toString":1}`, `["a",{"valueOf":1,"toString":2}]`, "logged"} {
+		b.sees("table.data", part)
+	}
 	b.click(".rail a", "large")
 	b.sees("h1", "large")
 	press(b)

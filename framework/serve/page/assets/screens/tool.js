@@ -214,5 +214,5 @@ function OfSet({ name, calls, onUse }) {
 function Logs({ call: c, logs }) {
   const mine = logs.filter(l => new Date(l.at) >= new Date(c.at) && (c.phase === 'sent' || new Date(l.at) <= new Date(c.at).getTime() + c.ms + 50));
   if (!mine.length) return null;
-  return html`<details class="logs"><summary class="s q">${mine.length} log messages</summary><ul class="plain">${mine.map(l => html`<li class="s"><span class="f">${seen(l.params?.level ?? '')}</span> <span class="mono wrapped">${seen(l.text)}</span></li>`)}</ul></details>`;
+  return html`<details class="logs"><summary class="s q">${mine.length} log messages</summary><ul class="plain">${mine.map(l => html`<li class="s"><span class="f">${seen(l.level)}</span> <span class="mono wrapped">${seen(l.text)}</span></li>`)}</ul></details>`;
 }
