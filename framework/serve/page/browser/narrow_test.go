@@ -69,6 +69,9 @@ func TestNarrow(t *testing.T) {
 	b.click(".callbar button", "Call")
 	b.sees("table.data", "summary")
 	b.comesIntoView(".stat", true)
+	if there := b.eval("[...document.querySelectorAll('.calls li button')].some(e => e.textContent === 'Again' && e.offsetHeight >= 44)"); there != "true" {
+		t.Error("there is no button Again")
+	}
 	if broken := b.eval("document.querySelector('table.data tbody td').offsetHeight > 40"); broken == "true" {
 		t.Error("a date is broken into lines")
 	}
