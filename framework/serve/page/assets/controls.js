@@ -63,7 +63,8 @@ function Text(props) {
     onInput: e => { onChange(e.target.value === '' ? undefined : e.target.value); complete?.ask(e.target.value); },
   };
   if (lines.current) return html`<textarea rows="4" ...${common}></textarea>`;
-  return html`<input type=${p.input} list=${complete?.values.length ? id + '-c' : undefined} ...${common}/>
+  const type = p.input === 'date' && value !== undefined && !/^\d{4}-\d\d-\d\d$/.test(bare(value)) ? 'text' : p.input; // a date field would hide it
+  return html`<input type=${type} list=${complete?.values.length ? id + '-c' : undefined} ...${common}/>
     ${complete?.values.length > 0 && html`<datalist id=${id + '-c'}>${complete.values.map(v => html`<option value=${v}/>`)}</datalist>`}
     ${value === undefined && props.required && html`<button type="button" class="btn t s on-focus" onClick=${() => onChange('')}>Send empty text</button>`}
     ${value === '' && html`<span class="s f">sent as empty text</span>`}`;

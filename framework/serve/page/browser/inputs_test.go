@@ -112,6 +112,22 @@ func TestEmptyGroups(t *testing.T) {
 	b.sees(".calls ol li:first-child", `{"opts":{}}`)
 }
 
+// TestNoDate: a value that is no date is shown as it is sent.
+func TestNoDate(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "pick_day", `{"type":"object","properties":{"day":{"type":"string","format":"date"}}}`)))
+	b.click(".rail a", "pick_day")
+	for typed, want := range map[string]string{"tomorrow": "text tomorrow", "2026-01-05": "date 2026-01-05"} {
+		b.click(".side [role=tab]", "JSON")
+		b.fill("#json", `{"day":"`+typed+`"}`)
+		b.click(".side [role=tab]", "Form")
+		shown := func() string {
+			return b.eval("(e => e ? e.type + ' ' + e.value : '')(document.querySelector('#f_day'))")
+		}
+		b.until(func() bool { return shown() == want }, func() string { return "the field shows " + shown() + ", want " + want })
+	}
+}
+
 // TestDefaultsOfAQuestion: the answer to a question has the defaults that its form shows.
 func TestDefaultsOfAQuestion(t *testing.T) {
 	type stay struct {
