@@ -1,5 +1,5 @@
 // Sets of calls: a file keeps the arguments of calls, so that they can be used again.
-import { parse, write, get, seen } from './json.js';
+import { Draft, parse, write, get, seen } from './json.js';
 import { store, change, toast } from './store.js';
 import { remember, save } from './view.js';
 
@@ -7,11 +7,12 @@ const format = '1', methods = ['tools/call', 'prompts/get'], ending = '.calls.js
 const largest = 1 << 20; // bytes of a file
 const place = 'kagami-set' + location.pathname; // the address of the page belongs to one server
 
-// withoutSecrets is a value without secret members, at any depth.
+// withoutSecrets is a value without secret members, at any depth, and without drafts, which would
+// become texts.
 export function withoutSecrets(value) {
-  if (Array.isArray(value)) return value.map(withoutSecrets);
+  if (Array.isArray(value)) return value.filter(v => !(v instanceof Draft)).map(withoutSecrets);
   if (!(value instanceof Map)) return value;
-  return new Map([...value].filter(([name]) => !store.offers?.secrets.has(name)).map(([name, v]) => [name, withoutSecrets(v)]));
+  return new Map([...value].filter(([name, v]) => !store.offers?.secrets.has(name) && !(v instanceof Draft)).map(([name, v]) => [name, withoutSecrets(v)]));
 }
 
 // unmasked are arguments without those whose secret was masked.

@@ -128,6 +128,23 @@ func TestNoDate(t *testing.T) {
 	}
 }
 
+// TestDraftIsNotKept: a number that was not typed to its end is not sent as a text after a reload.
+func TestDraftIsNotKept(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, taker(t, "count", `{"type":"object","properties":{"n":{"type":"integer"},"all":{"type":"array","items":{"type":"integer"}}}}`)))
+	b.click(".rail a", "count")
+	b.click("[aria-labelledby=f_all-l] button", "+ Add")
+	b.fill("#f_all_0", "2e")
+	b.fill("#f_n", "1e")
+	b.run(chromedp.Reload())
+	b.sees("h1", "count")
+	b.click("[data-call]", "Call")
+	b.sees(".calls", "{")
+	if sent := b.text(".calls ol"); strings.Contains(sent, "e\"") {
+		t.Errorf("sent %s", sent)
+	}
+}
+
 // TestDefaultsOfAQuestion: the answer to a question has the defaults that its form shows.
 func TestDefaultsOfAQuestion(t *testing.T) {
 	type stay struct {
