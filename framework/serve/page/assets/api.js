@@ -4,8 +4,16 @@ import { parse } from './json.js';
 // An origin has a port, so that localStorage is this page's alone. Cookies know no ports: that
 // is why each request has the secret in a header, too.
 const given = document.documentElement.dataset.secret;
-if (given) localStorage.setItem('kagami-secret', given);
-export const secret = given || localStorage.getItem('kagami-secret') || '';
+let kept;
+try {
+  if (given) localStorage.setItem('kagami-secret', given);
+  kept = localStorage.getItem('kagami-secret');
+} catch {
+  document.body.append(Object.assign(document.createElement('h1'), { textContent: 'This page needs its storage' }),
+    Object.assign(document.createElement('p'), { textContent: 'Allow this site to keep its cookie and its data, and open the address again.' }));
+  await new Promise(() => {}); // nothing else runs
+}
+export const secret = given || kept || '';
 if (new URLSearchParams(location.search).has('k')) history.replaceState(null, '', location.pathname + location.hash);
 
 // Refused is an answer other than 2xx.

@@ -413,6 +413,14 @@ func TestFindNewest(t *testing.T) {
 	b.sees(".tools", "the newest 500 of")
 }
 
+// TestNoStorage: a browser that keeps no data of the page says what it needs.
+func TestNoStorage(t *testing.T) {
+	b := newTab(t)
+	b.atStart(`Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError'); } })`)
+	b.open(serve(t, specimen(t)))
+	b.sees("h1", "This page needs its storage")
+}
+
 // TestLocked: without the key there is nothing but how to get one.
 func TestLocked(t *testing.T) {
 	b := newTab(t)
