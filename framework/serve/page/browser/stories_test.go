@@ -413,6 +413,24 @@ func TestFindNewest(t *testing.T) {
 	b.sees(".tools", "the newest 500 of")
 }
 
+// TestAskedElsewhere: while another call is shown, the list of calls says which one asks, and leads to it.
+func TestAskedElsewhere(t *testing.T) {
+	b := newTab(t)
+	b.open(serve(t, specimen(t)))
+	b.click(".rail a", "order")
+	b.fill("#f_item", "tea")
+	b.click("[data-call]", "Call")
+	b.sees(".asks", "Order tea for €58.00?")
+	b.click(".asks .go button", "Decline")
+	b.sees("[aria-label='What the server says']", "declined")
+	b.click("[data-call]", "Call")
+	b.sees(".asks", "Order tea for €58.00?")
+	b.click(".calls li:last-child .mono", "tea")
+	b.until(func() bool { return b.text(".asks") == "" }, func() string { return "the earlier call is not shown" })
+	b.click(".calls li button", "asks")
+	b.sees(".asks", "Order tea for €58.00?")
+}
+
 // TestNoStorage: a browser that keeps no data of the page says what it needs.
 func TestNoStorage(t *testing.T) {
 	b := newTab(t)

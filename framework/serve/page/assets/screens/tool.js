@@ -160,7 +160,7 @@ function Screen({ kind, offer, given }) {
       ${current ? html`<${Answer} call=${current} schema=${shape} asked=${questions.length > 0} onTry=${tryThis} onGo=${goTo}/><${Rounds} rounds=${current.rounds} running=${current.phase === 'sent'}/><${Logs} call=${current} logs=${s.logs}/>` : html`<div class="empty"><h2>Nothing asked yet</h2><p>${shape ? 'The answer will have these members:' : 'The answer appears here.'}</p>
         <dl class="kv">${entriesOf(shape, 'properties').slice(0, 12).map(([k, v]) => html`<dt>${seen(k)}</dt><dd class="q">${seen(get(v, 'description') ?? [get(v, 'type') ?? ''].flat().join(' or '))}</dd>`)}</dl></div>`}
       ${ofSet.length > 0 && html`<${OfSet} name=${s.set.name} calls=${ofSet} onUse=${tryThis}/>`}
-      <${Earlier} calls=${mine} current=${current} onKeep=${() => sets.keep(method, offer.name, mine)} onLook=${setChosen} onAgain=${async c => {
+      <${Earlier} calls=${mine} current=${current} asking=${s.questions.map(q => q.call)} onKeep=${() => sets.keep(method, offer.name, mine)} onLook=${setChosen} onAgain=${async c => {
           const args = sets.unmasked(c.arguments), secret = args.size < c.arguments.size;
           fill(args);
           if (secret) toast('Filled in but for the secrets: press Call');
@@ -195,10 +195,10 @@ function Raw({ value, text, setText, onChange }) {
     ${fault && html`<p class="err">${fault}</p>`}</div>`;
 }
 
-function Earlier({ calls, current, onKeep, onLook, onAgain }) {
+function Earlier({ calls, current, asking, onKeep, onLook, onAgain }) {
   return html`<div class="calls"><div class="cap"><h2>Earlier calls</h2><span class="end">${calls.length > 0 && html`<button class="btn t s" onClick=${onKeep}>Keep as a set</button>`}<button class="btn t s" onClick=${sets.open}>Open a set</button></span></div>${calls.length > 0 && html`<ol>${calls.map(c => html`<li class=${c.id === current?.id ? 'sel' : ''}><time class="f num">${clock(c.at)}</time>
     <span class=${c.phase === 'result' && !c.isError ? 'ok' : 'bad'} aria-label=${c.phase}>${c.phase === 'sent' ? '…' : c.phase === 'result' && !c.isError ? '✓' : '!'}</span>
-    <button class="plainbtn mono" onClick=${() => onLook(c.id)}>${write(c.arguments).slice(0, 200)}</button><span class="num f">${time(c.ms)}</span><button class="plainbtn acc" onClick=${() => onAgain(c)}>Again</button></li>`)}</ol>`}</div>`;
+    <button class="plainbtn mono" onClick=${() => onLook(c.id)}>${write(c.arguments).slice(0, 200)}</button><span class="num f">${time(c.ms)}</span>${asking.includes(c.id) ? html`<button class="plainbtn acc" onClick=${() => onLook(c.id)}>asks</button>` : html`<button class="plainbtn acc" onClick=${() => onAgain(c)}>Again</button>`}</li>`)}</ol>`}</div>`;
 }
 
 const page = 50;
