@@ -110,7 +110,7 @@ const handlers = {
     const was = store.state.name;
     change({ state: e.state });
     if (e.state.name !== 'connected') return;
-    await readAbout();
+    try { await readAbout(); } catch { return; } // the program has ended; the next state reads again
     await readOffers();
     if (was === 'lost' || was === 'ended') toast('Connected again');
   },
@@ -176,7 +176,8 @@ export const stop = id => ask('DELETE', 'calls/' + id).catch(() => {});
 export const answer = (id, body) => ask('POST', 'questions/' + id, body);
 export async function connect(body) {
   change({ state: { name: 'connecting' } });
-  const about = await (await ask('POST', 'connect', body)).json();
+  let about;
+  try { about = await (await ask('POST', 'connect', body)).json(); } catch (e) { return toast(e.message); }
   change({ about, state: about.state });
   if (about.state.name === 'connected') await readOffers();
 }
