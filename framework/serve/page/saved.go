@@ -65,7 +65,13 @@ func Open(file io.Reader) (*Page, error) {
 		return nil, errors.New("page: another version of Kagami has saved this session")
 	}
 	s.complete()
-	p := newPage(Options{})
+	s.About.Start = nil // the file must not choose a program that a client would start
+	o := Options{Where: s.About.Where}
+	if s.About.Carrier == "HTTP" {
+		o = Options{URL: s.About.Where}
+	}
+	p := newPage(o) // for the copies of calls; it never connects
+	p.inputs = schemas(s.Offers.Tools, "inputSchema")
 	s.About.State = state{Name: stateSaved, Reason: s.At.Local().Format(time.DateTime)}
 	p.saved, p.state = &s, s.About.State
 	for _, one := range s.Calls {
