@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -301,9 +302,20 @@ func TestProgramIsNotBuilt(t *testing.T) {
 	}
 }
 
-// TestServerComesBack: a lost server over HTTP is found again, and no call is repeated.
+// TestServerComesBack: a lost server over HTTP is found again, and no call is repeated. A server that
+// only a transport reaches is found, too.
 func TestServerComesBack(t *testing.T) {
 	t.Parallel()
+	for name, direct := range map[string]bool{"directly": true, "by a transport": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			comesBack(t, direct)
+		})
+	}
+}
+
+func comesBack(t *testing.T, direct bool) {
+	t.Helper()
 	calls := 0
 	count := framework.Tool("count", func(context.Context, struct{}) (int, error) { calls++; return calls, nil })
 	start := func(addr string) *http.Server {
@@ -315,7 +327,13 @@ func TestServerComesBack(t *testing.T) {
 		return server
 	}
 	first := start("127.0.0.1:0")
-	b := opened(t, page.Options{URL: "http://" + first.Addr + "/mcp"})
+	o := page.Options{URL: "http://" + first.Addr + "/mcp"}
+	if !direct {
+		o = page.Options{URL: "http://127.0.0.1:1/mcp", Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, first.Addr)
+		}}}
+	}
+	b := opened(t, o)
 	lines := b.events()
 	wait(t, lines, `"connected"`)
 	b.end(b.start(`{"method":"tools/call","name":"count"}`))

@@ -335,7 +335,7 @@ func (p *Page) seek() {
 }
 
 // comeBack tries to reach a lost server over HTTP, as long as a browser is connected. It opens a
-// TCP connection before it connects. No call is repeated.
+// TCP connection before it connects, unless the requests are relayed. No call is repeated.
 func (p *Page) comeBack() {
 	defer func() {
 		p.mu.Lock()
@@ -357,7 +357,7 @@ func (p *Page) comeBack() {
 		if over {
 			return
 		}
-		if reachable(p.life, p.options.URL) {
+		if p.relayed() || reachable(p.life, p.options.URL) {
 			_, _ = p.connected(p.life) // its error is the next state
 			p.mu.Lock()
 			again := p.state.Name == stateLost
@@ -367,6 +367,20 @@ func (p *Page) comeBack() {
 			}
 		}
 	}
+}
+
+// relayed reports whether requests go through a proxy or a transport of the program. A TCP connection
+// to the host of the URL then says nothing about the server.
+func (p *Page) relayed() bool {
+	if p.options.Transport != nil {
+		return true
+	}
+	address, err := url.Parse(p.options.URL)
+	if err != nil {
+		return false
+	}
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: address})
+	return proxy != nil || err != nil
 }
 
 // reachable reports whether a TCP connection to the host of the URL succeeds.
