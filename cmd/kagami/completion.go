@@ -62,7 +62,7 @@ func (a *cli) listsFor(ctx context.Context, server []string) *surface.Surface {
 	}
 	a.timeout, a.quiet = completionPatience, true
 	var all *surface.Surface
-	err := a.session(ctx, server, func(ctx context.Context, c *client.Client) (err error) {
+	err := a.look(ctx, server, func(ctx context.Context, c *client.Client) (err error) {
 		all, err = surface.Read(ctx, c, surface.All)
 		return err
 	})

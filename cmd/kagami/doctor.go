@@ -31,7 +31,7 @@ var problems = []problem{
 	{"build", true, "Fix what the compiler reports."},
 	{"start", true, "Run the program by hand: it must serve on stdin and stdout, or at the URL. Its log shows the cause."},
 	{"slow-start", false, "Open databases and caches on first use, or in the background: clients give up after some seconds."},
-	{"store", true, "If the message names an import, add it to the main package. Otherwise check that the store runs, that its URL is right, and that no other process has opened the file."},
+	{"store", true, "If the message names an import, add it to the main package. Otherwise check that the store runs, that its URL is right, and that the program may write in the directory of the file."},
 	{"restart", false, "`--store memory:` keeps nothing: use `file:PATH`, or `redis://HOST:PORT/DB`."},
 	{"persistence", false, "Set `appendonly yes` and `maxmemory-policy noeviction` in the configuration of Redis."},
 	{"stdout", true, "Print to stderr only. The standard output of a server on stdio belongs to the protocol."},
@@ -104,7 +104,9 @@ finding.
 
 If a program has a store, from --store or KAGAMI_STORE, doctor also checks that the program
 opens it, and that Redis keeps what it has. If the server needs no login, doctor also checks that
-a session survives a restart.
+a session survives a restart. For this the program gets a store beside its own, with other keys
+in Redis or another file, and otherwise one in memory: a server runs the tasks that wait in its
+store, and these are left alone.
 
 No tool is called. The exit code is 1 if clients cannot work with the server.`,
 		Example: `  kagami doctor ./examples/weather
@@ -157,11 +159,12 @@ func (p *diagnosis) examine(ctx context.Context) {
 			p.finds("warnings", "%v", strictly(doc, true))
 		}
 	}
-	if !p.settings(ctx, program) {
+	words, ok := p.settings(ctx, program)
+	if !ok {
 		return
 	}
 	p.speak(ctx, func() (client.Target, error) {
-		program, _, err := p.cli.program(ctx, append([]string{program.Path}, program.Args[1:]...))
+		program, _, err := p.cli.program(ctx, words)
 		if err != nil {
 			return nil, err
 		}

@@ -12,36 +12,55 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 )
 
 // settings checks how the program of the server is configured: whether it serves stdio, and its
-// store. It reports whether the server can be checked further.
-func (p *diagnosis) settings(ctx context.Context, program *exec.Cmd) bool {
+// store. It reports whether the server can be checked further, and returns the words that start it
+// without its store.
+func (p *diagnosis) settings(ctx context.Context, program *exec.Cmd) (words []string, ok bool) {
 	args, environment := program.Args[1:], append(os.Environ(), p.cli.serverEnv...)
 	address := settingOf("http", args, environment)
 	store := settingOf("store", args, environment)
+	words = append([]string{program.Path}, args...)
+	p.cli.looks = true
 	if address == "" && store == "" {
-		return true
+		return words, true
 	}
 	if _, err := p.cli.ownReport(ctx, program); err != nil {
-		return true // the flag or the variable may belong to a program without package serve
+		return words, true // the flag or the variable may belong to a program without package serve
 	}
 	if address != "" && !slices.Contains(args, "--stdio") {
 		p.finds("start", "it serves HTTP on %s and not stdio: start it and check its URL, or remove --http (KAGAMI_HTTP)", address)
-		return false
+		return nil, false
 	}
-	return store == "" || p.store(ctx, append([]string{program.Path}, args...), store)
+	if store != "" && !p.store(ctx, words, store) {
+		return nil, false
+	}
+	if settingOf("store", args, nil) != "" { // it has precedence over the environment
+		words = append(words, "--store", "memory:")
+	}
+	return words, true
 }
 
 // store checks whether the program can open its store, and whether a session survives a restart. It
 // reports whether the server can be checked further.
 func (p *diagnosis) store(ctx context.Context, words []string, address string) bool {
-	first, err := p.serve(ctx, words)
+	beside := besideStore(address)
+	if beside == "" {
+		p.fine("the store was not tried, because the program would run the tasks that wait in it")
+		return true
+	}
+	if path, ok := strings.CutPrefix(beside, "file:"); ok {
+		path = p.cli.inServerDir(strings.TrimPrefix(path, "//"))
+		defer func() { _, _ = os.Remove(path), os.Remove(path+".events") }()
+	}
+	first, err := p.serve(ctx, words, beside)
 	if err != nil {
-		inMemory, other := p.serve(ctx, append(words, "--store", "memory:"))
+		inMemory, other := p.serve(ctx, words, "memory:")
 		if other != nil {
 			return true // the store is not the cause
 		}
@@ -57,7 +76,7 @@ func (p *diagnosis) store(ctx context.Context, words []string, address string) b
 		p.fine("a restart was not tried, because the server wants a login over HTTP")
 		return true
 	}
-	second, err := p.serve(ctx, words)
+	second, err := p.serve(ctx, words, beside)
 	if err != nil {
 		p.finds("store", "the program cannot open its store again after a restart: %v", err)
 		return false
@@ -65,6 +84,33 @@ func (p *diagnosis) store(ctx context.Context, words []string, address string) b
 	defer second.stop()
 	p.survives(ctx, second.client, id)
 	return true
+}
+
+// besideStore returns the URL of a store at the same place as another: it has other keys in Redis, or
+// is another file. For stores that kagami does not know, it returns "".
+func besideStore(address string) string {
+	scheme, rest, _ := strings.Cut(address, ":")
+	u, err := url.Parse(address)
+	switch {
+	case scheme == "file" && strings.Trim(rest, "/") != "":
+		return fmt.Sprintf("%s.doctor%d", address, os.Getpid())
+	case scheme == "memory", scheme == "file", err != nil:
+		return address // the program keeps nothing there, or reports what is wrong
+	case !slices.Contains([]string{"redis", "rediss", "unix"}, scheme):
+		return ""
+	}
+	query := u.Query()
+	query.Set("prefix", cmp.Or(query.Get("prefix"), "kagami:")+"doctor:") // a right to keys that begin with the prefix includes these
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// inServerDir returns a path as kagami uses it, for a path that the server's program uses.
+func (a *cli) inServerDir(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(a.serverDir, path)
 }
 
 // survives checks whether a process knows a session of an earlier process, and ends the session.
@@ -114,9 +160,9 @@ type process struct {
 	hello  reply         // the response to helloOld
 }
 
-// serve starts the program on a free port of this machine, and waits until it answers. The error
-// has the program's log.
-func (p *diagnosis) serve(ctx context.Context, words []string) (*process, error) {
+// serve starts the program with a store on a free port of this machine, and waits until it answers.
+// The error has the program's log.
+func (p *diagnosis) serve(ctx context.Context, words []string, store string) (*process, error) {
 	address, err := freeAddress(ctx)
 	if err != nil {
 		return nil, err
@@ -124,6 +170,11 @@ func (p *diagnosis) serve(ctx context.Context, words []string) (*process, error)
 	cmd, _, err := p.cli.program(ctx, append(slices.Clip(words), "--http", address))
 	if err != nil {
 		return nil, err
+	}
+	if settingOf("store", words[1:], nil) != "" {
+		cmd.Args = append(cmd.Args, "--store", store)
+	} else { // other users of the machine cannot read a password in the environment
+		cmd.Env = append(cmd.Environ(), "KAGAMI_STORE="+store)
 	}
 	log := &serverLog{keep: keptLines}
 	cmd.Stderr, cmd.WaitDelay = log, time.Second

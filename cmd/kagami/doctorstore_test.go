@@ -131,3 +131,51 @@ func TestSettingOf(t *testing.T) {
 		t.Errorf("without a store: %q", got)
 	}
 }
+
+// TestLooksRunNoTask checks that commands that only look at a server do not run a task that waits in
+// its store, and that they can look while another process has the store's file open.
+func TestLooksRunNoTask(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program, state := filepath.Join(dir, "charged"), filepath.Join(dir, "state")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, "./testdata/charged").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	inRedis := redis(t, "", "--appendonly", "yes")
+	for i, store := range []string{"file:" + filepath.Join(state, "tasks.db"), inRedis, inRedis + "?prefix=shop:"} {
+		charged := filepath.Join(dir, fmt.Sprint("charged.", i))
+		run := func(env []string, args ...string) (string, int) {
+			var out, errs shared
+			a := &cli{out: &out, errs: &errs, serverEnv: append(env, "CHARGED="+charged)}
+			code := a.run(t.Context(), args)
+			return out.String() + errs.String(), code
+		}
+		inEnv := []string{"KAGAMI_STORE=" + store}
+		if out, code := run(append(inEnv, "IDLE=1"), "call", program, "charge", "--task", "--detach"); code != 0 {
+			t.Fatalf("%s: exit code %d\n%s", store, code, out)
+		}
+		for _, args := range [][]string{{"tools", program}, {"list", program}, {"lock", program}, {"__complete", "call", program, ""}, {"doctor", program, "--idle", "300ms"}} {
+			if out, code := run(inEnv, args...); code != 0 || !strings.Contains(out, "charge") {
+				t.Errorf("%s: %q: exit code %d\n%s", store, args, code, out)
+			}
+		}
+		out, code := run(nil, "doctor", "--idle", "300ms", "--", program, "--store", store)
+		if code != 0 || !strings.Contains(out, "the program opens its store") || !strings.Contains(out, "a session survives a restart") {
+			t.Errorf("%s: exit code %d\n%s", store, code, out)
+		}
+		if _, err := os.Stat(charged); err == nil {
+			t.Errorf("%s: the task has run", store)
+		}
+		// The task still waits.
+		if out, code := run(inEnv, "call", program, "charge", "--task"); code != 0 {
+			t.Errorf("%s: exit code %d\n%s", store, code, out)
+		}
+	}
+	files, err := os.ReadDir(state)
+	if err != nil || len(files) != 2 {
+		t.Errorf("files of the store: %v, %v", files, err)
+	}
+}

@@ -33,7 +33,7 @@ func (a *cli) list(ctx context.Context, server []string) error {
 	if a.json {
 		return a.showServer(ctx, server, surface.All)
 	}
-	return a.session(ctx, server, func(ctx context.Context, c *client.Client) error {
+	return a.look(ctx, server, func(ctx context.Context, c *client.Client) error {
 		all, err := surface.Read(ctx, c, surface.All)
 		if err != nil {
 			return err

@@ -53,7 +53,7 @@ see: a component that needs scopes is missing if the token of --bearer lacks the
 func (a *cli) lockOf(ctx context.Context, server []string) (*contract.Lock, error) {
 	defer a.buildOnce()()
 	var l *contract.Lock
-	err := a.session(ctx, server, func(ctx context.Context, c *client.Client) (err error) {
+	err := a.look(ctx, server, func(ctx context.Context, c *client.Client) (err error) {
 		l, err = contract.Read(ctx, c)
 		return err
 	})
@@ -62,7 +62,7 @@ func (a *cli) lockOf(ctx context.Context, server []string) (*contract.Lock, erro
 	}
 	// A server may refuse clients of that revision. The lock then does not contain whether tools
 	// support tasks.
-	_ = a.session(ctx, server, func(ctx context.Context, c *client.Client) error {
+	_ = a.look(ctx, server, func(ctx context.Context, c *client.Client) error {
 		all, err := surface.Read(ctx, c, surface.Tools)
 		if err == nil {
 			l.SetTasks(all.Tools)

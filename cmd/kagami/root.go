@@ -39,6 +39,7 @@ type cli struct {
 	serverName string            // the name, if the server was given by one
 	serverEnv  []string          // environment from the configuration of a server that was given by name
 	serverDir  string            // working directory from there; "": the one of kagami
+	looks      bool              // the program only shows what it offers: it does not use its store
 	literal    bool              // references in the configuration, such as ${TOKEN}, stay as they are
 
 	tasks  taskFlags // flags of call

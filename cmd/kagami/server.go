@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,6 +109,13 @@ func (a *cli) onlyRevision() (protocol.Revision, error) {
 	return rev, nil
 }
 
+// look is session for a body that only reads what the server offers.
+func (a *cli) look(ctx context.Context, server []string, body func(context.Context, *client.Client) error, opts ...client.Option) error {
+	a.looks = true
+	defer func() { a.looks = false }()
+	return a.session(ctx, server, body, opts...)
+}
+
 // session runs body with a client of the server, and then closes the client. A program that was
 // started ends with it.
 func (a *cli) session(
@@ -202,15 +210,12 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	_, pathErr := exec.LookPath(path)
 	path = inPlace(path)
 	if len(server) > 1 || isFile || pathErr == nil {
-		cmd := exec.Command(path, server[1:]...) //nolint:noctx // see above
-		if len(a.serverEnv) > 0 {
-			cmd.Env = append(os.Environ(), a.serverEnv...)
-		}
+		cmd := a.process(path, server[1:]...)
 		cmd.Dir = a.serverDir
 		return cmd, func() error { return nil }, nil
 	}
 	if binary := a.built[path]; binary != "" {
-		return exec.Command(binary), func() error { return nil }, nil //nolint:noctx // see above
+		return a.process(binary), func() error { return nil }, nil
 	}
 	if err := looksLikeURL(path); statErr != nil && err != nil {
 		return nil, nil, err
@@ -234,7 +239,25 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 	if err != nil {
 		return nil, nil, errors.Join(err, cleanup())
 	}
-	return exec.Command(binary), cleanup, nil //nolint:noctx // see above
+	return a.process(binary), cleanup, nil
+}
+
+// storeInMemory makes package serve use a store in memory instead of the program's own. A server
+// runs the tasks that wait in its store, and a command that only looks must not make it do so.
+const storeInMemory = "KAGAMI_STORE=memory:"
+
+// process returns the command that starts a program of the server. Like program, it does not use a
+// context.
+func (a *cli) process(path string, args ...string) *exec.Cmd {
+	cmd := exec.Command(path, args...) //nolint:noctx // see above
+	environment := slices.Clip(a.serverEnv)
+	if a.looks {
+		environment = append(environment, storeInMemory)
+	}
+	if len(environment) > 0 {
+		cmd.Env = append(os.Environ(), environment...)
+	}
+	return cmd
 }
 
 // notice prints a text when the time after has passed, unless end is called before. Nothing is printed

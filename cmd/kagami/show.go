@@ -42,7 +42,7 @@ func (a *cli) listCommand(kind string) *cobra.Command {
 }
 
 func (a *cli) showServer(ctx context.Context, server []string, parts surface.Part) error {
-	return a.session(ctx, server, func(ctx context.Context, c *client.Client) error {
+	return a.look(ctx, server, func(ctx context.Context, c *client.Client) error {
 		if a.json {
 			all, err := surface.ReadSent(ctx, c, parts)
 			if err != nil {
