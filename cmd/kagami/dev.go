@@ -40,11 +40,13 @@ server does not start, calls return the reason as a tool error. If the first bui
 takes long, the client sees one tool, kagami_dev, which returns the reason.
 
 With --http it serves clients on this machine over HTTP. The server must be a program of
-serve.Main; it keeps its sessions and tasks in a file. Requests wait while the process is
-replaced.
+serve.Main. If it imports boltstore, its sessions and tasks are in a temporary file until dev
+ends, and not in the store of KAGAMI_STORE. Requests wait while the process is replaced.
 
 A new process does not have the memory of the old one, so keep lasting data in a store. On
-stdin and stdout, a task of an old process is found again only if it is in a store.`,
+stdin and stdout this must be a store that two processes can open, such as Redis: the next
+process starts before the old one ends. A task of an old process is found again only in such
+a store.`,
 		Example: `  kagami dev ./cmd/server
   kagami dev ./cmd/server --http :8080
   kagami page -- kagami dev ./cmd/server`,
@@ -55,6 +57,9 @@ stdin and stdout, a task of an old process is found again only if it is in a sto
 			}
 			if err := followable(server); err != nil {
 				return err
+			}
+			if store := settingOf("store", nil, os.Environ()); address == "" && strings.HasPrefix(store, "file:") {
+				return usagef("KAGAMI_STORE=%s: only one process can open it, and dev starts the next one before the last one ends: use --http, or redis://HOST:PORT/DB", store)
 			}
 			return a.dev(cmd.Context(), server[0], address)
 		},
@@ -242,6 +247,7 @@ func (d *developer) check(ctx context.Context, binary string) (*contract.Lock, e
 	ctx, cancel := context.WithTimeout(ctx, inspectPatience)
 	defer cancel()
 	program := exec.Command(binary) //nolint:noctx // the client ends the process
+	program.Env = append(os.Environ(), storeInMemory)
 	log := &serverLog{keep: keptReport}
 	program.Stderr = log
 	// Unlike client.Command, this starts the program once, so that a server that fails reports it once.

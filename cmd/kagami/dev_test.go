@@ -508,3 +508,30 @@ func TestDevAwaitsSource(t *testing.T) {
 	}
 	f.until("version", "v1")
 }
+
+// TestDevChecksWithoutStore checks that the process which shows the API of a build does not use the
+// store, whose tasks it would run.
+func TestDevChecksWithoutStore(t *testing.T) {
+	t.Parallel()
+	inProcesses(t)
+	f := newFollowed(t)
+	stores := filepath.Join(f.temp, "stores")
+	f.source("v1", fmt.Sprintf(`log, _ := os.OpenFile(%q, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	_, _ = log.WriteString(os.Getenv("KAGAMI_STORE") + "\n")`, stores))
+	f.connect(false, []string{"KAGAMI_STORE=memory:own"})
+	f.until("version", "v1")
+	if got, err := os.ReadFile(stores); err != nil || string(got) != "memory:\nmemory:own\n" {
+		t.Errorf("%q, %v, want the store in the second process only", got, err)
+	}
+}
+
+// TestDevInFile checks that dev refuses a store which the next process could not open.
+func TestDevInFile(t *testing.T) {
+	t.Setenv("KAGAMI_STORE", "file:state.db")
+	if _, errs, code := kagami(t, "dev", "../../examples/weather"); code != 2 || !strings.Contains(errs, "KAGAMI_STORE=file:state.db: only one process can open it") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if _, errs, code := kagami(t, "dev", "../../examples/weather", "--http", "0.0.0.0:8080"); code != 2 || strings.Contains(errs, "KAGAMI_STORE") {
+		t.Errorf("over HTTP: exit code %d\n%s", code, errs)
+	}
+}
