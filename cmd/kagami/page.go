@@ -157,6 +157,9 @@ func startOf(server []string) []string {
 // openBrowser opens the address through a file that only this user can read, because all users can
 // see the arguments of a process. The caller removes dir in the end.
 func openBrowser(ctx context.Context, address string) (dir string, err error) {
+	if !seesBrowser() {
+		return "", errors.New("its window would not be visible here")
+	}
 	dir, err = os.MkdirTemp("", "kagami-page-")
 	if err != nil {
 		return "", err
@@ -173,5 +176,19 @@ func openBrowser(ctx context.Context, address string) (dir string, err error) {
 	if _, err := exec.LookPath(command[0]); err != nil {
 		return dir, errors.New("no program " + command[0])
 	}
-	return dir, exec.CommandContext(ctx, command[0], command[1:]...).Start()
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...)
+	group(cmd) // Ctrl-C for kagami must not end a browser that was started for the page
+	if err := cmd.Start(); err != nil {
+		return dir, err
+	}
+	return dir, cmd.Process.Release() // the browser outlives the page
+}
+
+// seesBrowser reports whether the user would see the window of a browser. A login (package oauth) has
+// the same conditions.
+func seesBrowser() bool {
+	if os.Getenv("BROWSER") == "none" || os.Getenv("CI") != "" || os.Getenv("SSH_CONNECTION") != "" {
+		return false
+	}
+	return runtime.GOOS == "darwin" || runtime.GOOS == "windows" || os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != ""
 }

@@ -36,6 +36,7 @@ func systemBrowser(ctx context.Context, address string) error {
 	}
 	// The browser outlives the login, and so does the wait for it, which most systems end at once.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, append(args, address)...) //nolint:gosec // a program of the system, no shell
+	apart(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

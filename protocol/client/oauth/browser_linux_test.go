@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,11 +42,22 @@ func TestSystemBrowser(t *testing.T) {
 	if err := oauth.SystemBrowser(t.Context(), address); err == nil || !strings.Contains(err.Error(), "3") {
 		t.Errorf("a browser that fails: %v", err)
 	}
-	program("exec sleep 1")
+	program("echo $$ >\"$OPENED\"; exec sleep 1")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := oauth.SystemBrowser(ctx, address); err != nil {
 		t.Errorf("a browser that stays: %v", err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "opened"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if group, err := syscall.Getpgid(pid); err != nil || group != pid {
+		t.Errorf("Ctrl-C would end the browser: process %d is in the group %d, %v", pid, group, err)
 	}
 	time.Sleep(1200 * time.Millisecond) // until it has ended, for goleak
 }
