@@ -245,7 +245,7 @@ func (a *cli) registration(ctx context.Context, f *installFlags, server []string
 	if len(a.headers) > 0 || a.bearer != "" {
 		return nil, usagef("--header and --bearer are for servers at a URL")
 	}
-	command := startOf(server)
+	command := startOf("", server)
 	if command == nil {
 		binary, err := a.kept(ctx, server[0], dirs)
 		if err != nil {
@@ -254,8 +254,16 @@ func (a *cli) registration(ctx context.Context, f *installFlags, server []string
 		command = []string{binary}
 	}
 	r.Command, r.Args = command[0], command[1:]
-	return r, named(r, cmp.Or(a.serverName, strings.TrimSuffix(filepath.Base(r.Command), ".exe")))
+	own := strings.TrimSuffix(filepath.Base(r.Command), ".exe")
+	if r.Name == "" && a.serverName == "" && len(r.Args) > 0 && slices.Contains(runners, own) {
+		return nil, usagef("%s starts many servers: give this one a name with --name", own)
+	}
+	return r, named(r, cmp.Or(a.serverName, own))
 }
+
+// runners are programs that start servers. If the name of a runner were the name of a server, a second
+// server of that runner would replace the first in the client.
+var runners = []string{"bun", "bunx", "deno", "docker", "dotnet", "go", "java", "node", "npx", "php", "pipx", "podman", "python", "python3", "ruby", "sh", "uv", "uvx"}
 
 // named sets the name of a server that has none, and checks it.
 func named(r *clients.Server, name string) error {

@@ -418,6 +418,7 @@ func TestInstallUsage(t *testing.T) {
 		"install " + everything + " --client cursor --name A!":             "--name A!: use lower-case letters",
 		"install https://example.com/mcp --client claude-desktop --name x": "under Connectors",
 		"install https://example.com/mcp --client cursor --env K=v":        "--env is for servers that the client starts",
+		"install --client cursor --print -- go run example.com/x@latest":   "go starts many servers: give this one a name with --name",
 		"uninstall --client cursor":                                        "want the NAME of one server",
 		"clients x":                                                        "unexpected argument",
 	} {
@@ -559,7 +560,8 @@ func TestCodexEntryWithMore(t *testing.T) {
 	}
 }
 
-// TestInstallHere checks that a file in this directory is installed, and not a program of its name in PATH.
+// TestInstallHere checks that a file in this directory is installed, and not a program of its name in PATH,
+// and that the paths among the arguments do not depend on the directory of the client.
 func TestInstallHere(t *testing.T) {
 	ownHome(t)
 	t.Chdir(t.TempDir())
@@ -574,6 +576,25 @@ func TestInstallHere(t *testing.T) {
 		out, errs, code := kagami(t, "install", name, "--client", "cursor", "--print")
 		if code != 0 || !strings.Contains(out, `"command": "`+filepath.Join(here, name)+`"`) {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errs)
+		}
+	}
+	for _, dir := range []string{"dist", "data"} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"server.js", "dist/server.js"} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for arg, want := range map[string]string{
+		"server.js": here + "/server.js", "dist/server.js": here + "/dist/server.js", "./data": here + "/data", ".": here,
+		"data": "data", "notes": "notes", "other.js": "other.js", "./other": "./other", "-v": "-v", here + "/server.js": here + "/server.js",
+	} {
+		out, errs, code := kagami(t, "install", "--client", "cursor", "--name", "n", "--print", "--", "./notes", arg)
+		if code != 0 || !strings.Contains(out, "\""+want+"\"\n      ]") {
+			t.Errorf("%s: exit code %d\n%s%s", arg, code, out, errs)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func (a *cli) pageOptions(ctx context.Context, server []string) (o page.Options,
 	}
 	var mu sync.Mutex
 	var made []func() error
-	o.Start = startOf(server)
+	o.Start = startOf(a.serverDir, server)
 	o.Command = func(ctx context.Context) (*exec.Cmd, error) {
 		program, cleanup, err := a.program(ctx, server)
 		if err != nil {
@@ -141,9 +141,9 @@ func (a *cli) pageOptions(ctx context.Context, server []string) (o page.Options,
 	}, nil
 }
 
-// startOf returns the command line that starts the server. It returns nil for a Go package, because
-// its program is temporary.
-func startOf(server []string) []string {
+// startOf returns the command line that starts the server from any directory. dir is the one where
+// kagami starts it. startOf returns nil for a Go package, because its program is temporary.
+func startOf(dir string, server []string) []string {
 	program, err := exec.LookPath(inPlace(server[0]))
 	if err != nil {
 		return nil
@@ -151,7 +151,29 @@ func startOf(server []string) []string {
 	if whole, err := filepath.Abs(program); err == nil {
 		program = whole
 	}
-	return append([]string{program}, server[1:]...)
+	command := []string{program}
+	for _, arg := range server[1:] {
+		command = append(command, wholePath(dir, arg))
+	}
+	return command
+}
+
+// wholePath makes an argument absolute if it is the path of a file or directory. A plain word is not
+// taken for a path: it may also be a command or the name of a package.
+func wholePath(dir, arg string) string {
+	path := filepath.Join(dir, arg)
+	info, err := os.Stat(path)
+	if err != nil || filepath.IsAbs(arg) {
+		return arg
+	}
+	named := info.Mode().IsRegular() && (filepath.Ext(arg) != "" || strings.ContainsRune(filepath.ToSlash(arg), '/'))
+	if !named && !strings.HasPrefix(arg, ".") {
+		return arg
+	}
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return arg
 }
 
 // openBrowser opens the address through a file that only this user can read, because all users can
