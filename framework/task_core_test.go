@@ -220,6 +220,68 @@ func TestTaskQuestionNeedsItsCapability(t *testing.T) {
 	})
 }
 
+// TestTaskQuestionGoesToTheNewest: a client that asks for the result again is asked the open question, here
+// and at another node. The request before it, which may have lost its client, withdraws the question and
+// has no influence on the task.
+func TestTaskQuestionGoesToTheNewest(t *testing.T) {
+	for name, test := range map[string]struct {
+		nodes   int
+		pause   time.Duration // before the second request
+		thinks  time.Duration // before its answer
+		refused bool          // the first request fails meanwhile
+	}{
+		"the same node":                {nodes: 1},
+		"the same node, late":          {nodes: 1, pause: 9 * time.Minute, thinks: 9 * time.Minute},
+		"another node":                 {nodes: 2},
+		"another node, late":           {nodes: 2, pause: 5 * time.Minute, thinks: 6 * time.Minute, refused: true},
+		"after the first has given up": {nodes: 1, pause: 11 * time.Minute, refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				add := func(app *framework.App, _ int) { app.Add(asksWho) }
+				first := build(t, quiet().Add(asksWho))
+				second := first
+				if test.nodes == 2 {
+					all := nodes(t, 2, add)
+					first, second = all[0], all[1]
+				}
+				gone := dial(t, first, core, ada(nil), withCaps(canElicit)) // it never answers
+				id := gone.start("ask", `{}`, `{}`).TaskID
+				waiting := make(chan reply, 1)
+				go func() { waiting <- gone.byID("tasks/result", id) }()
+				synctest.Wait()
+				time.Sleep(test.pause)
+				p := dial(t, second, core, ada(nil), withCaps(canElicit), answering(func(string, json.RawMessage) string {
+					time.Sleep(test.thinks)
+					return `"result":` + accepted
+				}))
+				began := time.Now()
+				if got := p.byID("tasks/result", id).text(); got != "Hello Ada" {
+					t.Errorf("got %q", got)
+				}
+				if took := time.Since(began); took > test.thinks+10*time.Second {
+					t.Errorf("answered after %v", took)
+				}
+				if got := gone.notifications("notifications/cancelled"); len(got) != len(gone.asked) || len(got) != 1 {
+					t.Errorf("asked %d times, withdrawn: %s", len(gone.asked), got)
+				}
+				got := <-waiting
+				if test.refused {
+					got.code(503).mentions("tasks/result")
+				} else if got.text() != "Hello Ada" {
+					t.Errorf("the first request got %q", got.text())
+				}
+			})
+		})
+	}
+}
+
+// asksWho is a tool that asks one question, and can be a task.
+var asksWho = framework.Tool("ask", func(ctx context.Context, _ struct{}) (string, error) {
+	who, err := framework.Elicit[name](ctx, "Who?")
+	return "Hello " + who.Name, err
+}, framework.Describe("d"), framework.Task(framework.TaskOptional))
+
 func TestTaskExpires(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := dial(t, build(t, jobApp()), core)

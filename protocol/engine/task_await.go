@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -28,7 +29,7 @@ const maxMissed = 10
 // and Release be called for it.
 func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, error) {
 	watches := &x.conn.e.watches
-	watches.Watch(id)
+	turn := watches.Watch(id)
 	defer watches.Unwatch(id)
 	for missed := 0; ; {
 		changed := watches.Next(id) // before the record is read, so that no change is missed
@@ -45,7 +46,7 @@ func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, e
 			return taskrecord.Outcome(&r, x.dialect)
 		}
 		if r.Status == protocol.TaskInputRequired {
-			if asked, err := x.inquire(ctx, &r); err != nil {
+			if asked, err := x.inquire(ctx, &r, turn); err != nil {
 				return nil, err
 			} else if asked {
 				continue
@@ -83,29 +84,34 @@ func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-ch
 	return nil
 }
 
-// inquire asks the client the open questions that it can answer and that no other request here has
-// asked. It returns false if there are none. If they cannot be asked, it returns an error. While they
-// are open, a second goroutine watches the task, and withdraws them when the task has ended.
+// inquire asks the client the open questions that it can answer and that no later request here is
+// asking. It returns false if there are none. If they cannot be asked, it returns an error. While they
+// are open, a second goroutine watches the task, and withdraws them when they have been answered
+// elsewhere or the task has ended. A later request here that asks them withdraws them, too.
 //
 // Each question that Claim returns is released once, by stillOpen or by inquireOne. The watching
 // goroutine has ended when inquire returns.
-func (x *exchange) inquire(ctx context.Context, r *task.Record) (bool, error) {
+func (x *exchange) inquire(ctx context.Context, r *task.Record, turn int) (bool, error) {
 	if x.conn.e.stopped.Load() {
 		return false, ErrShutdown
 	}
-	claimed := x.conn.e.watches.Claim(r.ID, x.askable(r.Questions))
+	until, stop := context.WithCancel(ctx)
+	defer stop()
+	claimed := x.conn.e.watches.Claim(r.ID, turn, x.askable(r.Questions), stop)
 	if len(claimed) == 0 {
 		return false, nil
 	}
-	mine := x.stillOpen(ctx, r.ID, claimed)
+	mine := x.stillOpen(ctx, r.ID, turn, claimed)
 	if len(mine) == 0 { // all are answered: the caller reads the task again
 		return true, nil
 	}
-	until, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
-	watching.Go(func() { x.untilOver(until, r.ID, stop) })
+	watching.Go(func() { x.untilOver(until, r.ID, mine, stop) })
 	errs := make([]error, len(mine))
-	wait.InOrder(len(mine), func(i int, t *wait.Order) { errs[i] = x.inquireOne(until, r.ID, mine[i], t) })
+	wait.InOrder(len(mine), func(i int, t *wait.Order) {
+		defer x.conn.e.watches.Release(r.ID, turn, mine[i].Key)
+		errs[i] = x.inquireOne(until, r.ID, mine[i], t)
+	})
 	over := until.Err() != nil && ctx.Err() == nil
 	stop()
 	watching.Wait()
@@ -127,20 +133,25 @@ func (x *exchange) askable(questions []task.Question) []task.Question {
 // stillOpen returns the claimed questions that were not answered between reading the record and
 // claiming them. It releases the claims of the other questions. If the task cannot be read, it
 // releases all claims.
-func (x *exchange) stillOpen(ctx context.Context, id string, claimed []task.Question) []task.Question {
+func (x *exchange) stillOpen(ctx context.Context, id string, turn int, claimed []task.Question) []task.Question {
 	r, err := x.task(ctx, id)
 	return slices.DeleteFunc(claimed, func(q task.Question) bool {
-		answered := err != nil || !slices.ContainsFunc(r.Questions, func(open task.Question) bool { return open.Key == q.Key })
+		answered := err != nil || !isOpen(&r, q)
 		if answered {
-			x.conn.e.watches.Release(id, q.Key)
+			x.conn.e.watches.Release(id, turn, q.Key)
 		}
 		return answered
 	})
 }
 
-// untilOver calls stop, which withdraws the questions, when the task has ended or the server stops.
-// It returns after that, or when ctx ends.
-func (x *exchange) untilOver(ctx context.Context, id string, stop func()) {
+// isOpen reports whether the task waits for the answer to q.
+func isOpen(r *task.Record, q task.Question) bool {
+	return slices.ContainsFunc(r.Questions, func(open task.Question) bool { return open.Key == q.Key })
+}
+
+// untilOver calls stop, which withdraws the questions, when all of them have been answered, the task
+// has ended, or the server stops. It returns after that, or when ctx ends.
+func (x *exchange) untilOver(ctx context.Context, id string, asked []task.Question, stop func()) {
 	for {
 		changed := x.conn.e.watches.Next(id)
 		r, err := x.task(ctx, id)
@@ -148,7 +159,8 @@ func (x *exchange) untilOver(ctx context.Context, id string, stop func()) {
 			return
 		}
 		_, fault := errors.AsType[*protocol.Fault](err) // for example, the task does not exist
-		if x.conn.e.stopped.Load() || fault || err == nil && r.Terminal() {
+		over := err == nil && !slices.ContainsFunc(asked, func(q task.Question) bool { return isOpen(&r, q) })
+		if over || x.conn.e.stopped.Load() || fault {
 			stop()
 			return
 		}
@@ -158,12 +170,13 @@ func (x *exchange) untilOver(ctx context.Context, id string, stop func()) {
 	}
 }
 
-// inquireOne asks the client one question and stores the answer in the task, even if it is an error.
+// inquireOne asks the client one question and stores the answer in the task, even if it is an error. If
+// it returns an error, the question stays open, and the next request that waits for the task asks it
+// again.
 //
-// It releases the claim in any case, also if the client could not be asked. The answer is stored
-// without the cancellation of the request, because the client will not send it again.
+// The answer is stored without the cancellation of the request, because the client will not send it
+// again.
 func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question, t *wait.Order) error {
-	defer x.conn.e.watches.Release(id, q.Key)
 	_, params, err := taskrecord.ReadQuestion(q, x.dialect)
 	if err != nil {
 		return err
@@ -172,14 +185,22 @@ func (x *exchange) inquireOne(ctx context.Context, id string, q task.Question, t
 	var answer []byte
 	switch {
 	case errors.Is(err, ErrNoAnswer):
-		msg.Error = &jsonrpc.Error{Code: protocol.CodeInternal, Message: "the client did not answer in time"}
-		fallthrough
-	case err == nil && msg.Kind == jsonrpc.Failure:
-		answer = taskrecord.RefusedAnswer(msg.Error)
+		return goesOn("the client did not answer in time")
 	case err != nil:
-		return err // the next request that waits for the task asks again
+		return err
+	case msg.Kind == jsonrpc.Failure:
+		answer = taskrecord.RefusedAnswer(msg.Error)
 	default:
 		answer = jsontext.Compact(nil, msg.Result)
 	}
 	return x.conn.e.answerTask(context.WithoutCancel(ctx), id, map[string][]byte{q.Key: answer})
+}
+
+// goesOn returns the error of a wait that ends before its task. A client may take other errors of this
+// request for the outcome of the task, which is sent in the same form.
+func goesOn(reason string) error {
+	return &protocol.Error{
+		Code: http.StatusServiceUnavailable, Data: protocol.Retry{After: time.Second},
+		Message: reason + "; the task goes on: send tasks/result again",
+	}
 }

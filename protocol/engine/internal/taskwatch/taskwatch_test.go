@@ -13,16 +13,31 @@ func TestWatches(t *testing.T) {
 	t.Parallel()
 	var s taskwatch.Watches
 	s.Wake("a") // nothing watches it
-	s.Watch("a")
-	s.Watch("a")
+	first, second := s.Watch("a"), s.Watch("a")
 	changed, questions := s.Next("a"), []task.Question{{Key: "1"}, {Key: "2"}}
-	if mine := s.Claim("a", questions); len(mine) != 2 || len(s.Claim("a", questions)) != 0 {
-		t.Errorf("claimed %v, and again", mine)
+	withdrawn := 0
+	claim := func(turn int, q ...task.Question) int {
+		return len(s.Claim("a", turn, q, func() { withdrawn += turn }))
 	}
-	s.Release("a", "1")
+	if n, again := claim(first, questions...), claim(first, questions...); n != 2 || again != 0 {
+		t.Errorf("claimed %d, and again %d", n, again)
+	}
+	if n := claim(second, questions[0]); n != 1 || withdrawn != first {
+		t.Errorf("a later request claimed %d, and %d withdrew", n, withdrawn)
+	}
+	if n := claim(first, questions...); n != 0 {
+		t.Errorf("the earlier request claimed %d", n)
+	}
+	s.Release("a", first, "1")
+	select {
+	case <-changed:
+		t.Error("the earlier request released what it does not have")
+	default:
+	}
+	s.Release("a", second, "1")
 	<-changed
-	if mine := s.Claim("a", questions); len(mine) != 1 || mine[0].Key != "1" {
-		t.Errorf("claimed %v, want the released question", mine)
+	if n := claim(first, questions...); n != 1 {
+		t.Errorf("claimed %d, want the released question", n)
 	}
 	select {
 	case <-s.Next("a"):

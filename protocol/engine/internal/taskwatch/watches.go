@@ -13,22 +13,30 @@ import (
 // mu.
 //
 // A request owns one count in waiting, from Watch to Unwatch, and the questions that Claim has returned,
-// until Release. It must release them before Unwatch. It calls Next before it reads the record, so
-// that it does not miss a change that comes while it reads. mu is taken last and is held for a few steps.
+// until Release or until a later request claims them. It must release them before Unwatch. It calls
+// Next before it reads the record, so that it does not miss a change that comes while it reads. mu is
+// taken last and is held for a few steps.
 type Watches struct {
-	mu   sync.Mutex // guards byID and its elements
+	mu   sync.Mutex // guards the fields below and the elements of byID
 	byID map[string]*watch
+	last int // number of the last call of Watch
 }
 
 // watch is one task that at least one request waits for.
 type watch struct {
-	waiting int             // number of such requests
-	changed chan struct{}   // closed by the next change
-	asking  map[string]bool // keys of the questions that a request is asking the client
+	waiting int              // number of such requests
+	changed chan struct{}    // closed by the next change
+	asking  map[string]asker // by the keys of the questions that a request is asking the client
 }
 
-// Watch begins to watch a task. The caller must call Unwatch.
-func (s *Watches) Watch(id string) {
+// asker is a request that asks the client a question.
+type asker struct {
+	turn     int    // the number that Watch returned
+	withdraw func() // makes it withdraw the question
+}
+
+// Watch begins to watch a task. The caller must call Unwatch. Later calls return higher numbers.
+func (s *Watches) Watch(id string) (turn int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.byID[id]
@@ -40,6 +48,8 @@ func (s *Watches) Watch(id string) {
 		s.byID[id] = w
 	}
 	w.waiting++
+	s.last++
+	return s.last
 }
 
 // Unwatch reverses one call of Watch.
@@ -71,30 +81,43 @@ func (s *Watches) Wake(id string) {
 	}
 }
 
-// Claim returns the questions that no request is asking the client, and marks them as asked until
-// Release. The caller must be watching the task.
-func (s *Watches) Claim(id string, questions []task.Question) (mine []task.Question) {
+// Claim returns the questions that no later request is asking the client, and marks them as asked by
+// this one until Release. An earlier request that is asking one of them must withdraw it: its client may
+// be gone. Claim calls its withdraw, which must not block. The caller must be watching the task.
+func (s *Watches) Claim(id string, turn int, questions []task.Question, withdraw func()) (mine []task.Question) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.byID[id]
 	if w.asking == nil {
-		w.asking = make(map[string]bool)
+		w.asking = make(map[string]asker)
 	}
 	for _, q := range questions {
-		if !w.asking[q.Key] {
-			w.asking[q.Key] = true
-			mine = append(mine, q)
+		earlier, asked := w.asking[q.Key]
+		if asked && earlier.turn >= turn {
+			continue
 		}
+		if asked {
+			earlier.withdraw()
+		}
+		w.asking[q.Key] = asker{turn, withdraw}
+		mine = append(mine, q)
 	}
 	return mine
 }
 
-// Release lets other requests ask the client the question, if it is still open.
-func (s *Watches) Release(id, key string) {
+// Release lets other requests ask the client the question, if it is still open. It does nothing if a
+// later request has claimed the question.
+func (s *Watches) Release(id string, turn int, key string) {
 	s.mu.Lock()
-	delete(s.byID[id].asking, key)
+	w := s.byID[id]
+	mine := w.asking[key].turn == turn
+	if mine {
+		delete(w.asking, key)
+	}
 	s.mu.Unlock()
-	s.Wake(id)
+	if mine {
+		s.Wake(id)
+	}
 }
 
 // IDs returns the ids of the watched tasks.
