@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -139,6 +140,13 @@ func internal(err error) bool {
 	return ok && e.Code == protocol.CodeInternal
 }
 
+// unavailable reports whether err is error 503 of the server. A Kagami server sends it if its wait for
+// a task ends before the task.
+func unavailable(err error) bool {
+	e, ok := errors.AsType[*protocol.Error](err)
+	return ok && e.Code == http.StatusServiceUnavailable
+}
+
 func (w *wait) tell(now protocol.Task) {
 	if w.f.isNew(now) && w.t.told != nil {
 		w.t.told(now)
@@ -156,7 +164,7 @@ func (w *wait) core(ctx context.Context, now *protocol.DetailedTask) (raw json.R
 		return nil, true, ErrTaskCancelled
 	}
 	raw, err = w.fetch(ctx, now)
-	passing := errors.Is(err, errStalled) || err != nil && w.t.c.passes(ctx, err)
+	passing := errors.Is(err, errStalled) || unavailable(err) || err != nil && w.t.c.passes(ctx, err)
 	if passing && isOver(now.Status) {
 		w.denied++
 	}
