@@ -56,7 +56,8 @@
 // not fetched. The restored data is consistent: tasks and their queue are as of one moment.
 //
 // `maxmemory-policy` must be noeviction, because any other policy silently removes tasks. When the
-// memory is full, sessions, claims and new tasks return ErrFull, and all other writes an error.
+// memory is full, sessions, claims and new tasks return ErrFull, and most other writes an error. What
+// is in use remains in use: Touch of a session and Renew and Release of a lease succeed.
 //
 // There is no bound for everything together. Tasks are bounded for each owner (EndedTasks,
 // EndedBytes, LiveBytes, and by the server). Streams are bounded by StreamEvents, StreamBytes and

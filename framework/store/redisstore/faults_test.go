@@ -210,9 +210,11 @@ func TestFull(t *testing.T) {
 	create(t, queueOf(s), "before")
 	over, expired := working("over"), working("expired")
 	over.Status, over.Result, expired.Created = protocol.TaskCompleted, []byte(`{}`), time.Now().Add(-2*time.Hour)
-	if err := errors.Join(s.Tasks().Create(ctx, over), s.Tasks().Create(ctx, expired)); err != nil {
+	used := session.Record{ID: "used", Expires: time.Now().Add(time.Minute)}
+	if err := errors.Join(s.Tasks().Create(ctx, over), s.Tasks().Create(ctx, expired), s.Sessions().Create(ctx, used)); err != nil {
 		t.Fatal(err)
 	}
+	lease := take(t, queueOf(s))
 	if err := client.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -227,6 +229,17 @@ func TestFull(t *testing.T) {
 	}
 	if err := s.Tasks().Create(ctx, working("a")); !errors.Is(err, task.ErrFull) {
 		t.Errorf("Create of a task: %v", err)
+	}
+	for _, expires := range []time.Time{{}, time.Now().Add(time.Hour)} { // a session in use does not expire
+		if err := s.Sessions().Touch(ctx, "used", expires); err != nil {
+			t.Errorf("Touch: %v", err)
+		}
+		if r, err := s.Sessions().Get(ctx, "used"); err != nil || !r.Expires.Equal(expires) {
+			t.Errorf("it expires at %v, want %v; %v", r.Expires, expires, err)
+		}
+	}
+	if err := errors.Join(queueOf(s).Renew(ctx, lease), queueOf(s).Release(ctx, lease)); err != nil {
+		t.Errorf("a lease is not renewed or returned: %v", err)
 	}
 	if n, err := s.Tasks().Count(ctx, "x"); n != 1 || err != nil { // and what has expired is gone
 		t.Errorf("%d are left, %v", n, err)

@@ -112,7 +112,7 @@ func (s *sessions) Touch(ctx context.Context, id string, expires time.Time) erro
 	found, err := s.store.run(ctx, sessionTouch, []string{s.store.sessionKey(id)}, exact, ms).Int()
 	switch {
 	case err != nil:
-		return s.failed("touching a session", err)
+		return failed("touching a session", err)
 	case found == 0:
 		return fmt.Errorf("redisstore: %w", session.ErrNotFound)
 	}
