@@ -2,6 +2,7 @@ package framework_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/store/memory"
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/change"
 )
 
@@ -95,6 +97,37 @@ func TestNodesBusLosesMessages(t *testing.T) {
 		got := fmt.Sprintf("%s", p.notifications("notifications/resources/updated"))
 		if n := strings.Count(got, "x://2"); n < 10 || n > 11 || strings.Contains(got, "x://1") {
 			t.Errorf("%d times within 10 s: %s", n, got)
+		}
+	})
+}
+
+// TestNodesKeepTheSecret: if the store loses its data, nodes that run and nodes that start later still open
+// each other's states.
+func TestNodesKeepTheSecret(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		store, lose := memory.New(), make(chan struct{})
+		node := func() *framework.Server {
+			s := build(t, quiet(framework.WithStore(oblivious{store, lose})).Add(asksWho))
+			if err := s.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			return s
+		}
+		first := node()
+		if err := store.Claims().Delete(t.Context(), "secret/states", nil); err != nil {
+			t.Fatal(err)
+		}
+		lose <- struct{}{}
+		synctest.Wait()
+		p, later := dial(t, first, protocol.Rev20260728, withCaps(canElicit)), dial(t, node(), protocol.Rev20260728, withCaps(canElicit))
+		var round struct{ RequestState string }
+		if err := json.Unmarshal(p.tool("ask", `{}`).ok().Result, &round); err != nil || round.RequestState == "" {
+			t.Fatalf("no round: %v", err)
+		}
+		got := later.call("tools/call", fmt.Sprintf(`{"name":"ask","arguments":{},"requestState":%q,"inputResponses":{"q1":%s}}`, round.RequestState, accepted))
+		if text := got.text(); text != "Hello Ada" {
+			t.Errorf("got %q", text)
 		}
 	})
 }

@@ -156,7 +156,8 @@ func (e *Engine) forwarded(x *exchange, do step) {
 // looking is the goroutine that reads changed tasks. It reads them one after the other, so that a
 // client never receives an older state of a task after a newer one.
 //
-// It owns what Next has taken. If the store is slow, changes are merged in the meantime, by task.
+// It owns what Next has taken. If the store is slow, changes are merged in the meantime, by task. If
+// messages were lost, the store may have lost its data, too, and looking stores the secret again.
 func (e *Engine) looking(ctx context.Context) {
 	for {
 		changed, ok := e.changes.Next(ctx)
@@ -166,7 +167,7 @@ func (e *Engine) looking(ctx context.Context) {
 		if changed.All {
 			changed.Tasks = e.everything(changed.Tasks)
 		}
-		away := false
+		away := changed.All && !e.keepSecret(ctx)
 		for id := range changed.Tasks {
 			if away = away || !e.reread(ctx, id); away {
 				e.changes.Task(id) // it is read when the store is back
@@ -179,6 +180,18 @@ func (e *Engine) looking(ctx context.Context) {
 			_ = wait.Pause(ctx, resyncPause) // if ctx has ended, Next returns false
 		}
 	}
+}
+
+// keepSecret stores the secret of states again if the store has lost it. If the store is away,
+// keepSecret returns false, and looking calls it again.
+func (e *Engine) keepSecret(ctx context.Context) bool {
+	err := e.rounds.Keep(ctx)
+	if err == nil || ctx.Err() != nil {
+		return true
+	}
+	e.failed(ctx, nil, err)
+	e.changes.All(false)
+	return false
 }
 
 // rereadPause is the pause before changed tasks are read again after an error of the store.

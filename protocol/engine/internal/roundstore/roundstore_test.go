@@ -64,6 +64,36 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// TestKeep: if the store loses the secret, a node that runs stores it again for nodes that start later. It
+// reports another secret.
+func TestKeep(t *testing.T) {
+	t.Parallel()
+	ctx, shared := t.Context(), memory.New().Claims()
+	var reported []error
+	a := roundstore.New(roundstore.Config{
+		Claims: shared, Shared: true, TTL: time.Minute, Now: time.Now, Running: wait.NewGroup(),
+		Failed: func(_ context.Context, err error) { reported = append(reported, err) },
+	})
+	late, other := newStore(t, shared, time.Now), newStore(t, shared, time.Now)
+	lose := func() error { return shared.Delete(ctx, "secret/states", nil) }
+	if err := errors.Join(a.Keep(ctx), a.Agree(ctx), a.Keep(ctx), lose(), a.Keep(ctx), late.Agree(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	state, err := late.Seal(ctx, &rounds.Journal{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Open(ctx, state, nil); err != nil {
+		t.Errorf("a state of the later node: %v", err)
+	}
+	if err := errors.Join(lose(), other.Agree(ctx), a.Keep(ctx), a.Keep(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	if len(reported) != 1 {
+		t.Errorf("reported: %v, want the other secret once", reported)
+	}
+}
+
 // TestClaims: a round that is sent again gets the recorded outcome. Other answers are refused, and
 // after a release another execution may claim the round.
 func TestClaims(t *testing.T) {

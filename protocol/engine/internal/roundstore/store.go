@@ -1,7 +1,9 @@
 package roundstore
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,7 +29,8 @@ type Config struct {
 type Store struct {
 	cfg    Config
 	sealer *rounds.Sealer
-	agrees bool // Agree makes the nodes agree on the secret
+	agrees bool   // Agree makes the nodes agree on the secret
+	secret []byte // the secret that Keep stores; nil: none
 }
 
 // New returns a store.
@@ -54,8 +57,10 @@ func (s *Store) Limit() int {
 	return maxCarried
 }
 
-// secretLife is how long the common secret is kept after the last start of a node.
-const secretLife = 400 * 24 * time.Hour
+const (
+	secretKey  = "secret/states"
+	secretLife = 400 * 24 * time.Hour // after the last start of a node
+)
 
 // Agree makes nodes that share claims use the same secret for states, so that they can open each
 // other's states. Call it once, before the first request. If the program has set a sealer, Agree does
@@ -64,20 +69,42 @@ func (s *Store) Agree(ctx context.Context) error {
 	if !s.agrees {
 		return nil
 	}
-	secret := rounds.RandomSecret()
-	const key = "secret/states"
-	held, mine, err := s.cfg.Claims.Claim(ctx, key, secret, secretLife)
-	if err == nil && !mine {
-		secret = held
-		_, err = s.cfg.Claims.Swap(ctx, key, held, held, secretLife)
-	}
+	secret, err := s.claimSecret(ctx, rounds.RandomSecret())
 	if err != nil {
-		return fmt.Errorf("engine: the secret of states: %w", err)
+		return err
 	}
 	sealer, err := rounds.NewSealer(secret)
 	if err != nil {
 		return fmt.Errorf("engine: the secret of states: %w", err)
 	}
-	s.sealer = sealer
+	s.sealer, s.secret = sealer, secret
 	return nil
+}
+
+// Keep stores the secret of Agree again if the store has lost its data, so that nodes which start later
+// use it, too. If another node has stored another secret meanwhile, Keep reports that once. Keep is
+// called by one goroutine, after Agree.
+func (s *Store) Keep(ctx context.Context) error {
+	if s.secret == nil {
+		return nil
+	}
+	held, err := s.claimSecret(ctx, s.secret)
+	if err == nil && !bytes.Equal(held, s.secret) {
+		s.secret = nil
+		s.cfg.Failed(ctx, errors.New("engine: the store has lost the secret of states, and another process has set a new one: restart all processes, or set WithStateSecrets"))
+	}
+	return err
+}
+
+// claimSecret stores the secret if the store has none, and returns the secret that is stored.
+func (s *Store) claimSecret(ctx context.Context, secret []byte) ([]byte, error) {
+	held, mine, err := s.cfg.Claims.Claim(ctx, secretKey, secret, secretLife)
+	if err == nil && !mine {
+		secret = held
+		_, err = s.cfg.Claims.Swap(ctx, secretKey, held, held, secretLife)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("engine: the secret of states: %w", err)
+	}
+	return secret, nil
 }
