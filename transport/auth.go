@@ -26,8 +26,9 @@ type Authenticator interface {
 }
 
 // Principal is the caller. It is read-only once it is in a context. Claims are JSON values as Go decodes
-// them; package auth decodes numbers as json.Number. A task that runs at another node gets numbers as
-// json.Number or float64, and values of other types as JSON makes them.
+// them; package auth decodes numbers as json.Number. A call at another node than its
+// request (a task, or a frame of HTTP+SSE) gets numbers as json.Number or float64, and values of
+// other types as JSON makes them.
 type Principal struct {
 	Subject string
 	Issuer  string

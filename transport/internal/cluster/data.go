@@ -30,14 +30,20 @@ func Join[T any](head T, body []byte) ([]byte, error) {
 	return append(append(data, '\n'), body...), nil
 }
 
-// Split undoes Join. The body that it returns is a part of data.
+// Split undoes Join. The body that it returns is a part of data. Numbers in values of type any are of
+// type json.Number, as package auth makes them in claims: a float64 cannot hold each number of a tenant.
 func Split[T any](data []byte) (head T, body []byte, err error) {
 	first, body, found := bytes.Cut(data, []byte{'\n'})
 	if !found {
 		return head, nil, errFrame
 	}
-	if err := json.Unmarshal(first, &head); err != nil {
+	d := json.NewDecoder(bytes.NewReader(first))
+	d.UseNumber()
+	if err := d.Decode(&head); err != nil {
 		return head, nil, fmt.Errorf("cluster: reading a head: %w", err)
+	}
+	if d.More() {
+		return head, nil, errFrame
 	}
 	return head, body, nil
 }

@@ -2,6 +2,7 @@ package legacysse_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -134,6 +135,39 @@ func carried(t *testing.T, reply *streamable.Reply) *connection {
 	_, reference, _ := strings.Cut(<-c.parts, "?")
 	c.query = strings.TrimSpace(reference)
 	return c
+}
+
+// TestClaimsElsewhere: the claims of a principal are the same, whatever node a frame was posted at. A number
+// may be the name of a tenant.
+func TestClaimsElsewhere(t *testing.T) {
+	t.Parallel()
+	all := memory.New()
+	a, b := nodes(all, all.Changes(), member{}, func(ctx context.Context, _ []byte, out transport.Outbound) error {
+		return out.Send(ctx, transport.Frame{JSON: fmt.Appendf(nil, "%#v", transport.PrincipalFrom(ctx)), Final: true})
+	})
+	c := carried(t, as(t, a, legacysse.Stream, "", "", ""))
+	for _, e := range []*legacysse.Endpoint{a, b} {
+		if reply := as(t, e, legacysse.Messages, "", c.query, "{}"); reply.Status != http.StatusAccepted {
+			t.Fatalf("%d %s", reply.Status, reply.Body)
+		}
+		p, _ := member{}.Authenticate(t.Context(), nil)
+		if got, want := <-c.parts, message(fmt.Sprintf("%#v", p)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	c.leave()
+	<-c.over
+	stop(t, a, b)
+}
+
+// member authenticates every request as one principal with a number in its claims.
+type member struct{}
+
+func (member) Authenticate(context.Context, http.Header) (*transport.Principal, error) {
+	return &transport.Principal{
+		Subject: "ada", Scopes: []string{"films"}, Expires: time.Unix(4e9, 0).UTC(),
+		Claims: map[string]any{"tenant": json.Number("9007199254740993"), "groups": []any{"a"}},
+	}, nil
 }
 
 // TestOrderElsewhere: frames of one poster are accepted in their order.
