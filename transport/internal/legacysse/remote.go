@@ -2,6 +2,7 @@ package legacysse
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"maps"
 	"net/http"
@@ -103,7 +104,8 @@ type remote struct {
 	again   bool       // the goroutine must read once more
 	told    bool       // a message has announced a frame
 	gone    bool       // the connection has ended
-	taken   uint64     // number of the last frame; used only by the goroutine
+	taken   uint64     // number of the last frame that was taken; used only by the goroutine
+	last    string     // its name; used only by the goroutine
 }
 
 func newRemote(s *session) *remote {
@@ -161,6 +163,7 @@ type posted struct {
 	Remote    string               `json:"remote,omitempty"`
 	Header    http.Header          `json:"header,omitempty"`
 	Principal *transport.Principal `json:"principal,omitempty"`
+	Name      string               `json:"name,omitempty"` // no other frame has it
 }
 
 // forward puts a frame into the inbox of a connection on another node, if there is such a
@@ -178,7 +181,7 @@ func (v *PendingRequest) forward(id string, body []byte) *streamable.Reply {
 	case err != nil:
 		return v.Unavailable()
 	}
-	p := posted{Remote: v.r.RemoteAddr, Header: v.r.Fields.Header().Clone(), Principal: transport.PrincipalFrom(v.Context())}
+	p := posted{Remote: v.r.RemoteAddr, Header: v.r.Fields.Header().Clone(), Principal: transport.PrincipalFrom(v.Context()), Name: rand.Text()}
 	// A handler needs the principal, but credentials must not get into the log.
 	maps.DeleteFunc(p.Header, func(name string, _ []string) bool { return proves(name) })
 	data, err := cluster.Join(p, body)
@@ -230,11 +233,7 @@ func (r *remote) more() (again, told bool) {
 
 func (r *remote) read() {
 	for again, told := r.more(); again; again, told = r.more() {
-		events, err := r.s.e.inbox.After(r.s.ctx, r.inbox(), r.taken)
-		if errors.Is(err, eventlog.ErrExpired) {
-			// Nothing was posted yet, or the log has dropped the inbox and numbers it from 1 again.
-			events, err = r.s.e.inbox.After(r.s.ctx, r.inbox(), 0)
-		}
+		events, err := r.untaken()
 		if told && errors.Is(err, eventlog.ErrExpired) {
 			r.s.out.Finish() // a frame is lost, and the client must notice
 		}
@@ -243,9 +242,39 @@ func (r *remote) read() {
 		}
 		for _, event := range events {
 			r.taken = event.Seq
-			r.s.takePosted(event.Frame)
+			r.last = r.s.takePosted(event.Frame)
 		}
 	}
+}
+
+// untaken returns the frames that were not taken yet. The log may have lost the inbox and number it from
+// 1 again. untaken therefore reads the last frame that was taken, too: if another frame has its number,
+// all frames are new.
+func (r *remote) untaken() ([]eventlog.Event, error) {
+	after := func(seq uint64) ([]eventlog.Event, error) { return r.s.e.inbox.After(r.s.ctx, r.inbox(), seq) }
+	if r.taken > 0 {
+		events, err := after(r.taken - 1)
+		if err == nil && len(events) > 0 && nameOf(events[0].Frame) == r.last {
+			return events[1:], nil
+		}
+		if err == nil {
+			return after(0)
+		}
+		if !errors.Is(err, eventlog.ErrExpired) {
+			return nil, err
+		}
+	}
+	events, err := after(r.taken)
+	if errors.Is(err, eventlog.ErrExpired) { // nothing was posted yet, or the log has lost the inbox
+		return after(0)
+	}
+	return events, err
+}
+
+// nameOf returns the name of a frame in an inbox.
+func nameOf(data []byte) string {
+	p, _, _ := cluster.Split[posted](data) // what cannot be read has no name
+	return p.Name
 }
 
 // later waits before another attempt, because the log is unavailable. told reports whether a message
@@ -265,11 +294,12 @@ func (r *remote) later(told bool) bool {
 }
 
 // takePosted passes a frame that was posted on another node to the host. The client has already
-// received 202, so a frame that cannot be served is answered on the stream.
-func (s *session) takePosted(data []byte) {
+// received 202, so a frame that cannot be served is answered on the stream. It returns the name of the
+// frame.
+func (s *session) takePosted(data []byte) (name string) {
 	p, body, err := cluster.Split[posted](data)
 	if err != nil {
-		return // another program has written it
+		return "" // another program has written it
 	}
 	ctx := s.ctx
 	if p.Principal != nil {
@@ -280,4 +310,5 @@ func (s *session) takePosted(data []byte) {
 	if exit, ok := s.enter(body); !ok || !s.start(ctx, body, func() { end(); exit() }) {
 		s.refuse(s.ctx, body)
 	}
+	return p.Name
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -370,6 +371,75 @@ func TestLostFrame(t *testing.T) {
 		<-c.over
 		stop(t, a, b)
 	})
+}
+
+// TestLostInbox: after the log has lost the frames that were taken, and counts from 1 again, the next ones
+// are taken, however many there are.
+func TestLostInbox(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ before, after int }{{1, 1}, {1, 2}, {2, 1}, {2, 2}, {2, 3}, {3, 1}} {
+		t.Run(fmt.Sprint(test), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				all := memory.New()
+				log := &named{Store: all.Events()}
+				node := func() *legacysse.Endpoint {
+					return legacysse.New(&server{hostFunc: echo, sessions: all.Sessions(), events: log, changes: all.Changes()}, streamable.Config{})
+				}
+				a, b := node(), node()
+				c := carried(t, ask(t, a, legacysse.Stream, "", "x:1", ""))
+				synctest.Wait()
+				post := func(n int) {
+					log.held.Store(true) // the frames are taken together
+					for i := range n {
+						ask(t, b, legacysse.Messages, c.query, "x:1", fmt.Sprint(i))
+					}
+					synctest.Wait()
+					log.held.Store(false)
+					time.Sleep(5 * time.Second)
+					synctest.Wait()
+					var got, want []string
+					for len(c.parts) > 0 {
+						number, _, _ := strings.Cut(strings.TrimPrefix(<-c.parts, "event: message\ndata: "), " ")
+						got = append(got, number)
+					}
+					for i := range n {
+						want = append(want, fmt.Sprint(i))
+					}
+					if slices.Sort(got); !slices.Equal(got, want) {
+						t.Errorf("took %q, want %q", got, want)
+					}
+				}
+				post(test.before)
+				if err := log.Drop(t.Context(), log.name); err != nil {
+					t.Fatal(err)
+				}
+				post(test.after)
+				c.leave()
+				<-c.over
+				stop(t, a, b)
+			})
+		})
+	}
+}
+
+// named is a log that remembers the stream that was written last, and cannot be read while held.
+type named struct {
+	eventlog.Store
+	name string
+	held atomic.Bool
+}
+
+func (n *named) Append(ctx context.Context, stream string, frame []byte) (uint64, error) {
+	n.name = stream
+	return n.Store.Append(ctx, stream, frame)
+}
+
+func (n *named) After(ctx context.Context, stream string, seq uint64) ([]eventlog.Event, error) {
+	if n.held.Load() {
+		return nil, errors.New("away")
+	}
+	return n.Store.After(ctx, stream, seq)
 }
 
 // TestRefusedElsewhere: what the host of the stream refuses, when 202 is sent already,
