@@ -167,33 +167,33 @@ type posted struct {
 }
 
 // forward puts a frame into the inbox of a connection on another node, if there is such a
-// connection.
+// connection. It does so even if the client does not wait for the response.
 func (v *PendingRequest) forward(id string, body []byte) *streamable.Reply {
-	e := v.e
+	e, ctx := v.e, context.WithoutCancel(v.Context())
 	if id == "" || e.node == nil {
 		return v.noSession()
 	}
 	key := cluster.Digest(forRecord, id)
-	kept, err := e.node.Sessions.Get(v.Context(), key)
+	kept, err := e.node.Sessions.Get(ctx, key)
 	switch {
 	case errors.Is(err, port.ErrNotFound), err == nil && kept.Principal != v.Principal():
 		return v.noSession()
 	case err != nil:
 		return v.Unavailable()
 	}
-	p := posted{Remote: v.r.RemoteAddr, Header: v.r.Fields.Header().Clone(), Principal: transport.PrincipalFrom(v.Context()), Name: rand.Text()}
+	p := posted{Remote: v.r.RemoteAddr, Header: v.r.Fields.Header().Clone(), Principal: transport.PrincipalFrom(ctx), Name: rand.Text()}
 	// A handler needs the principal, but credentials must not get into the log.
 	maps.DeleteFunc(p.Header, func(name string, _ []string) bool { return proves(name) })
 	data, err := cluster.Join(p, body)
 	if err != nil {
 		return v.Refuse(http.StatusInternalServerError, "internal error")
 	}
-	if _, err := e.inbox.Append(v.Context(), inbox(key), data); err != nil {
+	if _, err := e.inbox.Append(ctx, inbox(key), data); err != nil {
 		return v.Unavailable()
 	}
 	// If the message is lost, the next look finds the frame. A retry by the client would run it
 	// twice.
-	_ = e.node.Publish(v.Context(), cluster.Message{Kind: cluster.Post, Session: key})
+	_ = e.node.Publish(ctx, cluster.Message{Kind: cluster.Post, Session: key})
 	return v.Accepted()
 }
 
