@@ -9,7 +9,7 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// ListNode is a slice, or an array, which is a list of a fixed length. Null is refused.
+// ListNode is a slice, or an array: a list of a fixed length. Null is refused.
 type ListNode struct {
 	typed
 

@@ -97,8 +97,8 @@ func (p *Plan) judge(ctx context.Context, d *decoder, raw []byte, v reflect.Valu
 func (p *Plan) fileFailures(ctx context.Context, d *decoder, raw []byte, failed validator.ValidationErrors, locate func(validator.FieldError) (locator, bool)) {
 	type failure struct {
 		locator
-		path string
-		fe   validator.FieldError
+		path, parent string
+		fe           validator.FieldError
 	}
 	var all []failure
 	var paths []string
@@ -107,8 +107,8 @@ func (p *Plan) fileFailures(ctx context.Context, d *decoder, raw []byte, failed 
 		path := pointerOf(l.path)
 		unread := fe.ActualTag() == "unique" && faultyBelow(d.found[:d.decoded], path) // all of these are zero values
 		if ok && !unread && !faulty(d.found[:d.decoded], path) && !d.lostKeys(path, l.n) {
-			all = append(all, failure{l, path, fe})
 			parent, _ := jsonedit.SplitPointer(path)
+			all = append(all, failure{l, path, parent, fe})
 			paths = append(paths, path, parent)
 		}
 	}
@@ -117,8 +117,7 @@ func (p *Plan) fileFailures(ctx context.Context, d *decoder, raw []byte, failed 
 		if len(d.found) >= d.most {
 			return
 		}
-		parent, _ := jsonedit.SplitPointer(f.path)
-		if around := spots[parent]; !spots[f.path].there && (!around.there || blank(around.value)) {
+		if around := spots[f.parent]; !spots[f.path].there && (!around.there || blank(around.value)) {
 			continue // nothing is missing in an object that was left out
 		}
 		p.fileFailure(ctx, d, raw, f.locator, f.path, spots[f.path], f.fe)
@@ -169,10 +168,8 @@ func (p *Plan) fileInside(ctx context.Context, d *decoder, raw []byte, l locator
 	zero := reflect.MakeSlice(reflect.SliceOf(t), 1, 1)
 	tag := "dive" + strings.Repeat(",dive", rules.DivesTo(t))
 	failed, _ := p.ask(p.presence, func(rules *validator.Validate) error { return rules.VarCtx(ctx, zero.Interface(), tag) })
-	p.fileFailures(ctx, d, raw, failed, func(fe validator.FieldError) (inner locator, ok bool) {
-		inner = l
-		inner.path = slices.Clip(l.path)
-		return inner, inner.walk(l.n, l.c, zero.Index(0), strings.TrimPrefix(fe.StructNamespace(), "[0]"))
+	p.fileFailures(ctx, d, raw, failed, func(fe validator.FieldError) (locator, bool) {
+		return l.inside(zero.Index(0), strings.TrimPrefix(fe.StructNamespace(), "[0]"))
 	})
 }
 
@@ -194,12 +191,7 @@ func (p *Plan) fileBelow(ctx context.Context, d *decoder, raw []byte, l locator,
 		return
 	}
 	failed, _ := p.ask(p.rules, func(rules *validator.Validate) error { return rules.VarCtx(ctx, v.Interface(), tag) })
-	p.fileFailures(ctx, d, raw, failed, func(fe validator.FieldError) (inner locator, ok bool) {
-		inner = l
-		inner.path = slices.Clip(l.path)
-		ok = inner.walk(l.n, l.c, v, fe.StructNamespace())
-		return inner, ok
-	})
+	p.fileFailures(ctx, d, raw, failed, func(fe validator.FieldError) (locator, bool) { return l.inside(v, fe.StructNamespace()) })
 }
 
 // dropped reports whether the value of a member was "" and counts as not given.

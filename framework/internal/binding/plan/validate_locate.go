@@ -51,6 +51,14 @@ func (l *locator) locate(root Node, v reflect.Value, ns string) bool {
 	return l.walk(root, nil, v, ns)
 }
 
+// inside is the locator of a place in v, the value here, by the namespace from here on.
+func (l *locator) inside(v reflect.Value, rest string) (inner locator, ok bool) {
+	inner = *l
+	inner.path = slices.Clip(l.path)
+	ok = inner.walk(l.n, l.c, v, rest)
+	return inner, ok
+}
+
 func (l *locator) walk(n Node, c *rules.Constraints, v reflect.Value, rest string) bool {
 	n, v = seenThrough(n), behind(v)
 	l.n, l.c = n, c
