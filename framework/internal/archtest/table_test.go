@@ -157,7 +157,7 @@ var table = []rule{
 		"protocol", "protocol/client", "protocol/client/oauth", "protocol/jsontext", "transport", "transport/stdio",
 	}, external: []string{"github.com/BurntSushi/toml", "github.com/fsnotify/fsnotify", "github.com/spf13/cobra", "github.com/tailscale/hujson", "golang.org/x/sys"}},
 	{prefix: "docs"},
-	{prefix: "docs/code/tools", internal: []string{"framework", "framework/serve", "protocol"}, external: []string{"github.com/invopop/jsonschema"}},
+	{prefix: "docs/code/tools", internal: []string{"framework", "framework/serve", "middleware", "protocol"}, external: []string{"github.com/invopop/jsonschema"}},
 	{prefix: "docs/code", internal: []string{"framework", "framework/serve", "protocol", "transport/fiberhttp", "transport/nethttp"}, external: []string{"github.com/gofiber/fiber/v2"}},
 	{prefix: "examples/everything", internal: []string{"framework", "framework/serve", "framework/store/boltstore", "framework/store/redisstore", "protocol", "transport", "transport/nethttp"}, external: []string{"go.uber.org/zap"}},
 	{prefix: "examples/everything-client", internal: []string{"protocol", "protocol/client", "protocol/client/oauth"}},
