@@ -49,7 +49,7 @@ func TestHelper(t *testing.T) {
 set -e
 name() { printf %s "$1" | cksum | tr -d ' '; }
 case $1 in
-store) text=$(cat); url=$(printf %s "$text" | sed 's/.*"ServerURL":"\([^"]*\)".*/\1/'); printf %s "$text" >"$KEPT/$(name "$url")" ;;
+store) text=$(cat); url=$(printf %s "$text" | sed 's/.*"ServerURL":"\([^"]*\)".*/\1/'); file=$KEPT/$(name "$url"); printf %s "$text" >"$file.new"; mv "$file.new" "$file" ;;
 get) file=$KEPT/$(name "$(cat)"); [ -f "$file" ] || { echo "credentials not found in native keychain"; exit 1; }; cat "$file" ;;
 erase) rm -f "$KEPT/$(name "$(cat)")" ;;
 esac
