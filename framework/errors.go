@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -343,7 +342,12 @@ func (s *Server) logFailure(ctx context.Context, c *engine.Call, err error, noun
 	if c != nil {
 		fields = append(fields, zap.String("call", c.ID()), zap.String("requestId", plainID(c.RequestID())))
 	}
-	s.cfg.logger.Log(failureLevel(ctx, err), message, withStack(fields, err)...)
+	fields = withStack(fields, err)
+	if clientsDoing(ctx, err) {
+		s.cfg.logger.Warn(message, fields...)
+		return
+	}
+	s.cfg.logger.Error(message, fields...)
 }
 
 // plainID returns a JSON-RPC id as clients write it into their logs, without the quotes of JSON. A
@@ -355,15 +359,11 @@ func plainID(id string) string {
 	return jsontext.Clip(id, 128)
 }
 
-// failureLevel returns the level of the entry about err. A question that was answered badly or not
-// at all is a warning, and so is a failure after the call was cancelled: they are not faults of the
-// server, and clients can cause any number of them.
-func failureLevel(ctx context.Context, err error) zapcore.Level {
+// clientsDoing reports whether err is only worth a warning: a question was answered badly or not at
+// all, or the client had cancelled the call. Clients can cause any number of these errors.
+func clientsDoing(ctx context.Context, err error) bool {
 	_, asked := errors.AsType[*askError](err)
-	if asked || abandoned(ctx, err) && !errors.Is(err, ErrUncertain) {
-		return zapcore.WarnLevel
-	}
-	return zapcore.ErrorLevel
+	return asked || abandoned(ctx, err) && !errors.Is(err, ErrUncertain)
 }
 
 // logCause logs what a refused answer keeps for the log, if anything.
