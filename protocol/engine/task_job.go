@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -400,10 +401,12 @@ func (e *Engine) leftOut(ctx context.Context, id string) {
 	e.passedOver(ctx, id, n, err)
 }
 
-// passedOver reports an unreadable task with its id. The id of a task without an owner is otherwise a
-// secret, but an unreadable task cannot be fetched with it.
+// passedOver reports an unreadable task with the digest of its id that other entries of the log have,
+// too. The id is a secret if the task has no owner: a node with a newer program, or with another key,
+// may still be able to read the task.
 func (e *Engine) passedOver(ctx context.Context, id string, n int, err error) {
-	e.failed(ctx, nil, fmt.Errorf("engine: task %s is skipped until it expires, because the store cannot read it (%d such tasks so far): %w", id, n, err))
+	sum := sha256.Sum256([]byte(id))
+	e.failed(ctx, nil, fmt.Errorf("engine: task %x is skipped until it expires, because the store cannot read it (%d such tasks so far): %w", sum[:8], n, err))
 }
 
 const (
