@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -158,6 +160,25 @@ func TestTaskAnswersOverTheLimit(t *testing.T) {
 		synctest.Wait()
 		if got := p.get(id); got.Status != "completed" {
 			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestLargeResultOfATaskIsLogged: the steps of the call saw it succeed, so nothing else says why it failed.
+func TestLargeResultOfATaskIsLogged(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T) {
+		entries, logs := observer.New(zapcore.ErrorLevel)
+		p := dialTasks(t, build(t, framework.New("test", "1.0.0", framework.WithLogger(zap.New(entries))).Add(
+			framework.Tool("film", func(context.Context, struct{}) (string, error) { return strings.Repeat("x", 5<<20), nil },
+				framework.Describe("d"), framework.Task(framework.TaskOptional)))))
+		id := p.task("film", `{}`)
+		time.Sleep(time.Minute)
+		if got := p.get(id); got.Status != "failed" {
+			t.Errorf("%+v", got)
+		}
+		if logs.Len() != 1 || !strings.Contains(fmt.Sprint(logs.All()[0].ContextMap()["error"]), "too large to be kept") {
+			t.Errorf("logged %v", logs.All())
 		}
 	})
 }

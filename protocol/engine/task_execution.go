@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime/debug"
 	"slices"
@@ -213,11 +214,11 @@ func (r *execution) settle(ctx context.Context, c *Call, result protocol.Result,
 		r.fail(ctx, r.began, panicked)
 	}()
 	if err == nil {
-		r.complete(ctx, result)
+		r.complete(ctx, c, result)
 		return false
 	}
 	if converted := r.from.argumentResult(c, err); converted != nil {
-		r.complete(ctx, converted)
+		r.complete(ctx, c, converted)
 		return false
 	}
 	if r.from.fault(err) == nil && r.willRetry() {
@@ -229,7 +230,7 @@ func (r *execution) settle(ctx context.Context, c *Call, result protocol.Result,
 
 // complete ends the task with a result. A result with isError is a failure on 2025-11-25. In the
 // extension it completes the task (SEP-2663).
-func (r *execution) complete(ctx context.Context, result protocol.Result) {
+func (r *execution) complete(ctx context.Context, c *Call, result protocol.Result) {
 	text, err := r.from.dialect.AppendResult(nil, result, nil)
 	if err != nil {
 		r.fail(ctx, r.began, err)
@@ -240,6 +241,7 @@ func (r *execution) complete(ctx context.Context, result protocol.Result) {
 		event.Kind, event.Message = task.Fail, textOf(tool.Content)
 	}
 	if err := r.apply(ctx, r.began, event); errors.Is(err, task.ErrLimit) {
+		r.e.failed(ctx, c, fmt.Errorf("engine: the result of a task is too large to be kept: %w", err)) // the steps of the call saw it succeed
 		r.fail(ctx, r.began, protocol.Faultf(protocol.FaultInternal, "the result is too large to be kept"))
 	} else {
 		r.report(ctx, err)
