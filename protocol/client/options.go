@@ -146,7 +146,8 @@ func ProbeTimeout(d time.Duration) Option { return optionFunc(func(c *config) { 
 func LogLevel(level protocol.Level) Option { return optionFunc(func(c *config) { c.level = level }) }
 
 // OnNotification calls fn for every notification, in order and never concurrently. Answers that
-// arrive while fn runs are held back (see the package documentation). fn must not call Close.
+// arrive while fn runs are held back (see the package documentation). fn must neither call Close
+// nor end its goroutine, as t.FailNow of a test does: later calls would wait until their contexts end.
 func OnNotification(fn func(context.Context, protocol.Notification)) Option {
 	return optionFunc(func(c *config) { c.notify = fn })
 }

@@ -19,7 +19,7 @@ func (f callOptionFunc) callOption(h *how) { f(h) }
 
 // OnProgress requests progress of this call. fn is called in order and never concurrently. It is
 // not called after the call has returned a result, unless the result is a task (see
-// [Client.CallTask]).
+// [Client.CallTask]). Like a function of [OnNotification], fn must not end its goroutine.
 func OnProgress(fn func(protocol.Progress)) CallOption {
 	return callOptionFunc(func(h *how) { h.progress = fn })
 }
