@@ -70,6 +70,15 @@ func (host) Accept(context.Context, []byte) (transport.Exchange, error) { return
 
 var errFailed = errors.New("broken")
 
+// warnings is a host that keeps its warnings.
+type warnings []string
+
+func (*warnings) Accept(context.Context, []byte) (transport.Exchange, error) { return nil, nil }
+
+func (w *warnings) Services() transport.Services {
+	return transport.Services{Warn: func(text string) { *w = append(*w, text) }}
+}
+
 type failing struct{}
 
 func (failing) Serve(net.Listener) error       { return errFailed }
@@ -156,8 +165,12 @@ func TestAcceptOutlivesWant(t *testing.T) {
 	t.Parallel()
 	l := &exhausted{}
 	c := httpserver.Config{Listener: l}.WithDefaults("/mcp")
-	err := c.Serve(t.Context(), "", host{}, func(*httpserver.Endpoints, <-chan struct{}) httpserver.Server { return accepting{} })
+	var warned warnings
+	err := c.Serve(t.Context(), "", &warned, func(*httpserver.Endpoints, <-chan struct{}) httpserver.Server { return accepting{} })
 	if !errors.Is(err, net.ErrClosed) || l.calls != 3 {
 		t.Errorf("%v after %d calls", err, l.calls)
+	}
+	if len(warned) != 1 || !strings.Contains(warned[0], "ulimit -n") {
+		t.Errorf("warned of %q", warned)
 	}
 }

@@ -29,8 +29,10 @@ func newConns(timeout time.Duration) *conns {
 	return &conns{timeout: timeout, all: make(map[*tracked]struct{})}
 }
 
-// listener wraps l, so that its connections are in the set.
-func (c *conns) listener(l net.Listener) net.Listener { return &tracking{Listener: l, conns: c} }
+// listener wraps l, so that its connections are in the set. warn may be nil.
+func (c *conns) listener(l net.Listener, warn func(text string)) net.Listener {
+	return &tracking{Listener: l, conns: c, warn: warn}
+}
 
 // Answering records whether a request is being answered on conn, or on the connection under its
 // TLS. After the first call, the connection does not count as new any more.
@@ -184,9 +186,13 @@ func (c *conns) add(t *tracked) {
 }
 
 // tracking is a listener that puts its connections into a set.
+//
+// The goroutine that accepts alone uses warned.
 type tracking struct {
 	net.Listener
-	conns *conns
+	conns  *conns
+	warn   func(text string) // may be nil
+	warned time.Time
 }
 
 // Accept waits for a connection and adds it to the set. While there are no file descriptors left,
@@ -195,6 +201,7 @@ func (l *tracking) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if passing(err) {
+			l.report(err)
 			time.Sleep(scarce)
 			continue
 		}
@@ -205,6 +212,16 @@ func (l *tracking) Accept() (net.Conn, error) {
 		l.conns.add(t)
 		return t, nil
 	}
+}
+
+// report warns that no file descriptor is left, once an hour: otherwise the program would only look
+// idle.
+func (l *tracking) report(err error) {
+	if l.warn == nil || errors.Is(err, syscall.ECONNABORTED) || !l.warned.IsZero() && time.Since(l.warned) < time.Hour {
+		return
+	}
+	l.warned = time.Now()
+	l.warn("new connections wait, because no file descriptor is left: raise the limit (ulimit -n), or use fewer connections and files")
 }
 
 // scarce is the pause while there are no file descriptors left.

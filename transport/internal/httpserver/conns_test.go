@@ -66,7 +66,7 @@ func testEnd(t *testing.T, asked, want map[string]time.Duration) {
 	for name := range want {
 		here, there := net.Pipe()
 		accepted <- here
-		conn, err := c.listener(accepted).Accept()
+		conn, err := c.listener(accepted, nil).Accept()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestTogetherLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	const timeout = 300 * time.Millisecond
-	l := newConns(timeout).listener(under)
+	l := newConns(timeout).listener(under, nil)
 	client, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", under.Addr().String())
 	if err != nil {
 		t.Fatal(err)
