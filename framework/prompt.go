@@ -117,15 +117,21 @@ func stringMembers(arguments []byte) (map[string]string, error) {
 type Messages []protocol.Message
 
 // answer builds the result of prompts/get. It returns an error if a message does not have exactly
-// one block.
+// one block, or cannot be sent.
 func (ms Messages) answer(description string) (*Result, error) {
 	out := make([]protocol.Message, len(ms))
 	for i, msg := range ms {
 		if msg.Role == "" {
 			msg.Role = protocol.RoleUser
 		}
+		if msg.Role != protocol.RoleUser && msg.Role != protocol.RoleAssistant {
+			return nil, fmt.Errorf("message %d of the prompt has the role %q: want user or assistant", i, msg.Role)
+		}
 		if msg.Content == nil {
 			return nil, fmt.Errorf("message %d of the prompt has no content", i)
+		}
+		if err := sendable(msg.Content); err != nil {
+			return nil, fmt.Errorf("message %d of the prompt: %w", i, err)
 		}
 		if len(msg.More) > 0 {
 			return nil, fmt.Errorf("message %d of the prompt has %d blocks, and no revision has more than one: make them messages", i, 1+len(msg.More))

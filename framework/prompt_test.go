@@ -72,6 +72,12 @@ func TestPromptErrors(t *testing.T) {
 		framework.Prompt("review", review), fail("plain", errors.New("secret")), fail("user", framework.UserErrorf("later")),
 		fail("gone", framework.NotFoundf("no text")), fail("argument", framework.InvalidArgumentf("x", "is wrong")), fail("empty", nil),
 		framework.Prompt("hole", func(context.Context, struct{}) (framework.Messages, error) { return framework.Messages{{}}, nil }),
+		framework.Prompt("role", func(context.Context, struct{}) (framework.Messages, error) {
+			return framework.Messages{{Role: "system", Content: framework.Text("a")}}, nil
+		}),
+		framework.Prompt("pointer", func(context.Context, struct{}) (framework.Messages, error) {
+			return framework.Messages{{Content: &protocol.Text{Text: "a"}}}, nil
+		}),
 		framework.Prompt("pair", func(context.Context, struct{}) (framework.Messages, error) {
 			return framework.Messages{{Content: framework.Text("a"), More: framework.Content{framework.Text("b")}}}, nil
 		}),
@@ -90,6 +96,8 @@ func TestPromptErrors(t *testing.T) {
 		get("gone", `{}`).code(protocol.CodeInternal).mentions("no text")
 		get("argument", `{}`).code(protocol.CodeInvalidParams).mentions("/x: is wrong.")
 		get("hole", `{}`).code(protocol.CodeInternal).mentions("The prompt failed")
+		get("role", `{}`).code(protocol.CodeInternal).mentions("The prompt failed")
+		get("pointer", `{}`).code(protocol.CodeInternal).mentions("The prompt failed")
 		get("pair", `{}`).code(protocol.CodeInternal).mentions("The prompt failed")
 		if got := string(get("empty", `{}`).ok().Result); !json.Valid([]byte(got)) || len(get("empty", `{}`).names("messages", "role")) != 0 {
 			t.Errorf("no messages: %s", got)

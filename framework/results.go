@@ -318,11 +318,24 @@ var errNilBlock = errors.New("the result holds a nil block")
 
 func present(blocks []protocol.Block) ([]protocol.Block, error) {
 	for _, b := range blocks {
-		if b == nil {
-			return nil, errNilBlock
+		if err := sendable(b); err != nil {
+			return nil, err
 		}
 	}
 	return blocks, nil
+}
+
+// sendable returns an error for nil and for a pointer, which implements protocol.Block like the block
+// that it points to. The dialect refuses both, but only after the steps of the chain have seen the
+// call succeed.
+func sendable(b protocol.Block) error {
+	switch {
+	case b == nil:
+		return errNilBlock
+	case reflect.TypeOf(b).Kind() == reflect.Pointer:
+		return fmt.Errorf("the result holds a %T, want the block itself", b)
+	}
+	return nil
 }
 
 // drain collects the blocks of a stream, because no revision has partial results of tools.
@@ -337,8 +350,9 @@ func drain(ctx context.Context, stream Stream) ([]protocol.Block, error) {
 			return nil, err
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case block == nil:
-			return nil, errNilBlock
+		}
+		if err := sendable(block); err != nil {
+			return nil, err
 		}
 		blocks = append(blocks, block)
 	}

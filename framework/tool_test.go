@@ -257,13 +257,19 @@ func TestResultsThatFail(t *testing.T) {
 		"NaN":        returning(math.NaN()),
 		"nil block":  returning(framework.Content{nil}),
 		"nil beside": returning(framework.Rich[int]{Content: framework.Content{nil}}),
+		"a pointer":  returning(framework.Content{&protocol.Image{}}),
+		"a stream":   returning(framework.Stream(func(yield func(protocol.Block, error) bool) { yield(&protocol.Image{}, nil) })),
 		"bad raw":    returning(json.RawMessage(`{`)),
 		"misfit":     framework.Tool("t", func(context.Context, struct{}) (json.RawMessage, error) { return json.RawMessage(`{"a":"x"}`), nil }, framework.OutputSchema(`{"type":"object","properties":{"a":{"type":"integer"}}}`)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := dial(t, build(t, quiet().Add(c)), protocol.Rev20260728)
+			var outcome framework.Outcome
+			p := dial(t, build(t, quiet().Use(keeping(&outcome)).Add(c)), protocol.Rev20260728)
 			p.tool("t", `{}`).isError().mentions("The tool failed. The error was logged.")
+			if outcome != framework.OutcomeFailed {
+				t.Errorf("the outcome is %s", outcome)
+			}
 		})
 	}
 }
