@@ -17,10 +17,7 @@ func Nearest(name string, candidates []string) string {
 		return ""
 	}
 	best, bestDistance := "", len(name)/3+1
-	for i, candidate := range candidates {
-		if i == nearestTries {
-			break
-		}
+	for _, candidate := range candidates[:min(len(candidates), nearestTries)] {
 		if len(candidate) > nearestLength {
 			continue
 		}

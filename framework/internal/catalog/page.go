@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -61,18 +62,11 @@ func joined(entries []*Entry, d *dialect.Dialect) [][]byte {
 	if len(entries) == 0 {
 		return nil
 	}
-	size := len(entries) - 1
-	for _, e := range entries {
-		size += len(e.Wire[d])
-	}
-	out := make([]byte, 0, size)
+	wires := make([][]byte, len(entries))
 	for i, e := range entries {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, e.Wire[d]...)
+		wires[i] = e.Wire[d]
 	}
-	return [][]byte{out}
+	return [][]byte{bytes.Join(wires, []byte(","))}
 }
 
 // position is the place after which the page begins; 0 for the first page.

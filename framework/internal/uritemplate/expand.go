@@ -44,8 +44,9 @@ func (p part) expand(dst []byte, values map[string]string) ([]byte, error) {
 }
 
 func (p part) expandOne(dst []byte, op operator, v variable, value string) []byte {
-	if v.max > 0 {
-		value = firstRunes(value, v.max)
+	if v.max > 0 { // characters of the value, not bytes of its encoding (RFC 6570 §2.4.1)
+		runes := []rune(value)
+		value = string(runes[:min(len(runes), v.max)])
 	}
 	if op.named {
 		dst = append(dst, v.name...)
@@ -64,18 +65,6 @@ func (p part) expandOne(dst []byte, op operator, v variable, value string) []byt
 		dst = appendEncoded(dst, segment, false)
 	}
 	return dst
-}
-
-// firstRunes cuts a string after n characters: the prefix modifier counts
-// characters of the value, not bytes of its encoding (RFC 6570 §2.4.1).
-func firstRunes(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i]
-		}
-		n--
-	}
-	return s
 }
 
 // appendEncoded percent-encodes what is not unreserved. With reserved set,

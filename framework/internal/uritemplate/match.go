@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -79,24 +80,15 @@ func (m *matching) take(c capture, text string) (bool, error) {
 	}
 	for pair := range strings.SplitSeq(text, "&") {
 		name, value, _ := strings.Cut(pair, "=")
-		v, known := find(c.query, name)
-		if !known {
+		i := slices.IndexFunc(c.query, func(v variable) bool { return v.name == name })
+		if i < 0 {
 			return false, nil
 		}
-		if ok, err := m.set(v, value, data); !ok || err != nil {
+		if ok, err := m.set(c.query[i], value, data); !ok || err != nil {
 			return false, err
 		}
 	}
 	return true, nil
-}
-
-func find(vars []variable, name string) (variable, bool) {
-	for _, v := range vars {
-		if v.name == name {
-			return v, true
-		}
-	}
-	return variable{}, false
 }
 
 // set files a value. It is false where the variable already has another one, or
@@ -338,10 +330,8 @@ func literalPrefix(parts []part) string {
 		return ""
 	}
 	literal := parts[0].literal
-	for i := range len(literal) {
-		if literal[i] == '%' || literal[i] >= utf8.RuneSelf {
-			return literal[:i]
-		}
+	if i := strings.IndexFunc(literal, func(r rune) bool { return r == '%' || r >= utf8.RuneSelf }); i >= 0 {
+		return literal[:i]
 	}
 	return literal
 }
