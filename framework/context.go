@@ -30,23 +30,16 @@ type CallInfo struct {
 // most the principal is set. Only the principal is verified; clients can send anything in the other
 // fields.
 func Caller(ctx context.Context) *CallInfo {
-	info := &CallInfo{Principal: transport.PrincipalFrom(ctx)}
 	h := callCtxFrom(ctx)
 	if h == nil || h.call == nil {
-		return info
+		return &CallInfo{Principal: transport.PrincipalFrom(ctx)}
 	}
 	c := h.call
-	info.Client = c.Client()
-	info.Capabilities = c.Capabilities()
-	info.Revision = c.Dialect.String()
-	info.Session = c.Session()
-	info.Request = c.RequestID()
-	info.Call = h.callID()
-	info.Round = h.roundOf()
-	info.URI = h.uri
-	info.Task = c.Task()
-	info.Header = c.Header()
-	info.RemoteAddr = c.RemoteAddr()
+	info := &CallInfo{
+		Principal: transport.PrincipalFrom(ctx), Client: c.Client(), Capabilities: c.Capabilities(), Revision: c.Dialect.String(),
+		Session: c.Session(), Request: c.RequestID(), Call: h.callID(), Round: h.roundOf(), Task: c.Task(), URI: h.uri,
+		Header: c.Header(), RemoteAddr: c.RemoteAddr(),
+	}
 	if c.Meta.Raw != nil {
 		info.Meta, _ = jsontext.Any(c.Meta.Raw).(map[string]any) // the engine has checked that it is an object
 	}

@@ -56,14 +56,7 @@ func (b *builder) checkName(m *member) {
 
 // plainName reports whether the name has only characters that 2025-11-25 server/tools allows.
 func plainName(name string) bool {
-	for _, r := range name {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', r == '.':
-		default:
-			return false
-		}
-	}
-	return true
+	return strings.Trim(name, beginnings+"0123456789-.") == ""
 }
 
 // unprintable returns why a prompt or method cannot have this name, or "". A name that is

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,11 +19,10 @@ import (
 // OnceOption configures Once. Other packages cannot implement it.
 type OnceOption interface{ onceOption() }
 
-type onceOption func(*onceSettings)
+// atMostOnceOption is the only OnceOption.
+type atMostOnceOption struct{}
 
-func (onceOption) onceOption() {}
-
-type onceSettings struct{ atMostOnce bool }
+func (atMostOnceOption) onceOption() {}
 
 // AtMostOnce makes Once return ErrUncertain if the effect may already have happened. That is so if
 // an earlier execution began it and no result is known. An error does not say whether the effect
@@ -32,7 +32,7 @@ type onceSettings struct{ atMostOnce bool }
 // process, the effect may happen again. Processes that share a store with claims remember it
 // together (see [Store]). The effect must not ask the client, because the question would repeat
 // everything before it.
-func AtMostOnce() OnceOption { return onceOption(func(s *onceSettings) { s.atMostOnce = true }) }
+func AtMostOnce() OnceOption { return atMostOnceOption{} }
 
 // Once runs effect once per logical call and journals its result. After a crash in between, it runs
 // effect again with the same IdempotencyKey. A failed effect is not journaled. While a question is
@@ -60,13 +60,7 @@ func Once[T any](ctx context.Context, key string, effect func(context.Context) (
 	if effect == nil {
 		return value, fmt.Errorf("once %q: the effect is nil", key)
 	}
-	var s onceSettings
-	for _, o := range opts {
-		if opt, ok := o.(onceOption); ok {
-			opt(&s)
-		}
-	}
-	raw, err := once(ctx, key, s, func(ctx context.Context) ([]byte, error) {
+	raw, err := once(ctx, key, slices.Contains(opts, AtMostOnce()), func(ctx context.Context) ([]byte, error) {
 		value, err := effect(ctx)
 		if err != nil {
 			return nil, err
@@ -89,25 +83,25 @@ func Once[T any](ctx context.Context, key string, effect func(context.Context) (
 // effect runs an effect of Once and returns its result as JSON.
 type effect = func(context.Context) ([]byte, error)
 
-func once(ctx context.Context, key string, s onceSettings, do effect) ([]byte, error) {
+func once(ctx context.Context, key string, atMostOnce bool, do effect) ([]byte, error) {
 	h := callCtxFrom(ctx)
 	if h == nil || h.call == nil {
 		return do(ctx)
 	}
 	full := h.fullKey(distinct(key))
 	if mark := h.pageMark(); mark != "" {
-		return h.onceSeen(ctx, full, effectlog.Effect{Mark: mark, Round: h.call.Round, Key: key}, h.performing(full, s, do))
+		return h.onceSeen(ctx, full, effectlog.Effect{Mark: mark, Round: h.call.Round, Key: key}, h.performing(full, atMostOnce, do))
 	}
-	return h.call.Once(ctx, full, h.performing(full, s, do))
+	return h.call.Once(ctx, full, h.performing(full, atMostOnce, do))
 }
 
-// performing returns do with the context of an effect, and with the record of AtMostOnce if s asks
-// for it.
-func (h *callCtx) performing(full string, s onceSettings, do effect) effect {
+// performing returns do with the context of an effect, and with the record of AtMostOnce if it is
+// wanted.
+func (h *callCtx) performing(full string, atMostOnce bool, do effect) effect {
 	return func(ctx context.Context) ([]byte, error) {
 		inside := h.within(ctx, full)
 		inside.inner.effect = h.call.ID() + "/" + full
-		if !s.atMostOnce {
+		if !atMostOnce {
 			return do(inside)
 		}
 		inside.inner.muted = true

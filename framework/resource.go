@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path"
 	"reflect"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -94,30 +95,13 @@ func resourceName(m *member) string {
 		rest = strings.TrimLeft(after, "/")
 	}
 	if m.kind == kindTemplate {
-		rest = strings.Trim(literalOnly(rest), "/")
+		rest = strings.Trim(regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(rest, ""), "/") // without the expressions
 	}
 	if base := path.Base(rest); base != "." && base != "/" {
 		return base
 	}
 	scheme, _, _ := strings.Cut(m.name, ":")
 	return scheme
-}
-
-// literalOnly returns the template without its expressions.
-func literalOnly(template string) string {
-	var out strings.Builder
-	depth := 0
-	for _, r := range template {
-		switch {
-		case r == '{':
-			depth++
-		case r == '}':
-			depth--
-		case depth == 0:
-			out.WriteRune(r)
-		}
-	}
-	return out.String()
 }
 
 // reading is the compiled result type of a resource or template.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -281,8 +282,8 @@ func (o *output) richResult(ctx context.Context, name string, v reflect.Value, a
 			return err
 		}
 	}
-	if _, err := present(content); err != nil {
-		return err
+	if slices.Contains(content, nil) {
+		return errNilBlock
 	}
 	if len(content) > 0 {
 		a.body.Content = content

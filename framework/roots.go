@@ -37,18 +37,13 @@ const askingRoots = "asking for roots"
 // the roots.
 const keyRoots = "roots"
 
-// callRoots is the answer for one execution of a call. The first caller of once asks the client.
-type callRoots struct {
-	once  sync.Once
-	roots []protocol.Root
-	err   error
-}
+// callRoots returns the answer for one execution of a call. Its first call asks the client.
+type callRoots = func() ([]protocol.Root, error)
 
 func (h *callCtx) rootsOfCall(ctx context.Context) ([]protocol.Root, error) {
-	h.roots.CompareAndSwap(nil, &callRoots{})
-	r := h.roots.Load()
-	r.once.Do(func() { r.roots, r.err = h.askRoots(ctx) })
-	return slices.Clone(r.roots), r.err
+	h.roots.CompareAndSwap(nil, new(sync.OnceValues(func() ([]protocol.Root, error) { return h.askRoots(ctx) })))
+	roots, err := (*h.roots.Load())()
+	return slices.Clone(roots), err
 }
 
 func (h *callCtx) rootsOfSession(ctx context.Context) ([]protocol.Root, error) {
