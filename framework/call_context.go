@@ -78,7 +78,7 @@ type callCtx struct {
 
 type callCtxKey struct{}
 
-// Value returns h for handlingKey, and asks the wrapped context for other keys.
+// Value returns h for callCtxKey, and asks the wrapped context for other keys.
 func (h *callCtx) Value(key any) any {
 	if _, ok := key.(callCtxKey); ok {
 		return h
@@ -95,18 +95,20 @@ func callCtxFrom(ctx context.Context) *callCtx {
 // Handle runs a call of a tool, a prompt, a method or a fixed resource. Calls of templates run
 // through templateCall.
 func (b *componentHandler) Handle(ctx context.Context, c *engine.Call) (protocol.Result, error) {
+	h := &callCtx{Context: ctx, server: b.server, call: c, component: b}
 	switch p := c.Params.(type) {
 	case *protocol.CallToolParams:
 		if p.Quoted && b.server.cfg.plans.NoRepair {
 			return nil, protocol.Faultf(protocol.FaultInvalidParams, "arguments: must be an object")
 		}
-		return b.serve(&callCtx{Context: ctx, server: b.server, call: c, component: b}, p.Name, p.Arguments)
+		return b.serve(h, p.Name, p.Arguments)
 	case *protocol.ReadResourceParams:
-		return b.serve(&callCtx{Context: ctx, server: b.server, call: c, component: b, uri: p.URI}, p.URI, nil)
+		h.uri = p.URI
+		return b.serve(h, p.URI, nil)
 	case *protocol.GetPromptParams:
-		return b.serve(&callCtx{Context: ctx, server: b.server, call: c, component: b}, p.Name, stringObject(p.Arguments))
+		return b.serve(h, p.Name, stringObject(p.Arguments))
 	case *protocol.CustomParams:
-		return b.serve(&callCtx{Context: ctx, server: b.server, call: c, component: b}, p.Name, withoutMeta(p.Raw))
+		return b.serve(h, p.Name, withoutMeta(p.Raw))
 	}
 	return nil, protocol.Faultf(protocol.FaultMethodNotFound, "method not found: %q", protocol.MethodOf(c.Params))
 }

@@ -71,8 +71,7 @@ func CallerLite(ctx context.Context) (b CallInfoLite) {
 // hasAsked reports whether the call has asked the client for anything so far, or got an answer from
 // a model.
 func (h *callCtx) hasAsked() bool {
-	top := h.top()
-	return top.asks.Load() || top.roots.Load() != nil || h.call.Round > 0
+	return h.top().asks.Load() || h.call.Round > 0
 }
 
 // RedactArguments returns the arguments of ctx's call for a log, without the values of fields that

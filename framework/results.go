@@ -79,31 +79,25 @@ const (
 )
 
 var (
-	typeText    = reflect.TypeFor[string]()
-	typeBytes   = reflect.TypeFor[[]byte]()
-	typeRaw     = reflect.TypeFor[json.RawMessage]()
-	typeNone    = reflect.TypeFor[struct{}]()
-	typeBlock   = reflect.TypeFor[protocol.Block]()
-	typeContent = reflect.TypeFor[Content]()
-	typeBlocks  = reflect.TypeFor[[]protocol.Block]()
-	typeStream  = reflect.TypeFor[Stream]()
-	typeRich    = reflect.TypeFor[rich]()
+	typeText   = reflect.TypeFor[string]()
+	typeRaw    = reflect.TypeFor[json.RawMessage]()
+	typeNone   = reflect.TypeFor[struct{}]()
+	typeBlock  = reflect.TypeFor[protocol.Block]()
+	typeBlocks = reflect.TypeFor[[]protocol.Block]()
+	typeRich   = reflect.TypeFor[rich]()
 )
 
+// shapes are the shapes of types that are known by themselves.
+var shapes = map[reflect.Type]shape{
+	typeText: shapeText, typeRaw: shapeRaw, typeNone: shapeNone, typeBlocks: shapeContent,
+	reflect.TypeFor[[]byte](): shapeBytes, reflect.TypeFor[Content](): shapeContent, reflect.TypeFor[Stream](): shapeStream,
+}
+
 func shapeOf(t reflect.Type) shape {
+	if known, ok := shapes[t]; ok {
+		return known
+	}
 	switch {
-	case t == typeText:
-		return shapeText
-	case t == typeBytes:
-		return shapeBytes
-	case t == typeRaw:
-		return shapeRaw
-	case t == typeNone:
-		return shapeNone
-	case t == typeContent, t == typeBlocks:
-		return shapeContent
-	case t == typeStream:
-		return shapeStream
 	case isRich(t):
 		return shapeRich
 	case isBlock(t):
