@@ -119,10 +119,7 @@ func (b *batch) Serve(ctx context.Context, out transport.Outbound) error {
 
 // Plan implements transport.Planned.
 func (b *batch) Plan() transport.Plan {
-	var p transport.Plan
-	for _, x := range b.members {
-		p.Answered = p.Answered || x.Plan().Answered
-	}
+	p := transport.Plan{Answered: slices.ContainsFunc(b.members, func(x *exchange) bool { return x.run == nil })}
 	if d := b.conn.dialect(); d != nil { // initialize may have failed since
 		p.Resumable, p.Polls = d.Resumable(), d.PollStreams()
 	}
@@ -162,7 +159,14 @@ func (c *collector) Send(ctx context.Context, frame transport.Frame) error {
 		sep = '['
 	}
 	c.answers = append(append(c.answers, sep), answer...)
-	c.judge(frame.Status, frame.Challenge)
+	switch {
+	case frame.Challenge == "":
+		c.done = true
+		return nil
+	case !slices.Contains(c.demands, frame.Challenge):
+		c.demands = append(c.demands, frame.Challenge)
+	}
+	c.status = frame.Status
 	return nil
 }
 
@@ -176,18 +180,6 @@ func tooLargeFor(answer []byte) []byte {
 	return jsonrpc.AppendError(nil, msg.ID, &jsonrpc.Error{
 		Code: jsonrpc.CodeInternal, Message: "the answers of the batch are too large together: send this request by itself",
 	}, false)
-}
-
-// judge records whether an answer is a refusal with a challenge. The caller holds mu.
-func (c *collector) judge(status int, challenge string) {
-	if challenge == "" {
-		c.done = true
-		return
-	}
-	c.status = status
-	if !slices.Contains(c.demands, challenge) {
-		c.demands = append(c.demands, challenge)
-	}
 }
 
 // flush sends the answers as one array. If all of them refuse the caller, nothing was executed. The

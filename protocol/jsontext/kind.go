@@ -14,24 +14,21 @@ const (
 	KindObject
 )
 
+var kindNames = [...]string{"invalid", "null", "boolean", "number", "string", "array", "object"}
+
 // String returns the name of the kind for error messages: "object", "number" and so on.
 func (k Kind) String() string {
-	switch k {
-	case KindNull:
-		return "null"
-	case KindBool:
-		return "boolean"
-	case KindNumber:
-		return "number"
-	case KindString:
-		return "string"
-	case KindArray:
-		return "array"
-	case KindObject:
-		return "object"
-	default:
-		return "invalid"
+	if int(k) >= len(kindNames) {
+		k = KindInvalid
 	}
+	return kindNames[k]
+}
+
+// kindBy is the kind of a value by its first byte.
+var kindBy = [256]Kind{
+	'{': KindObject, '[': KindArray, '"': KindString, 't': KindBool, 'f': KindBool, 'n': KindNull, '-': KindNumber,
+	'0': KindNumber, '1': KindNumber, '2': KindNumber, '3': KindNumber, '4': KindNumber,
+	'5': KindNumber, '6': KindNumber, '7': KindNumber, '8': KindNumber, '9': KindNumber,
 }
 
 // KindOf returns the kind of a checked value, determined by its first byte that is not space. For
@@ -41,22 +38,7 @@ func KindOf(value []byte) Kind {
 	if i == len(value) {
 		return KindInvalid
 	}
-	switch b := value[i]; {
-	case b == '{':
-		return KindObject
-	case b == '[':
-		return KindArray
-	case b == '"':
-		return KindString
-	case b == '-', isDigit(b):
-		return KindNumber
-	case b == 't', b == 'f':
-		return KindBool
-	case b == 'n':
-		return KindNull
-	default:
-		return KindInvalid
-	}
+	return kindBy[value[i]]
 }
 
 // IsEmptyArray reports whether text, one JSON value, is an array without elements.
