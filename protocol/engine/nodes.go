@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -210,18 +212,13 @@ func (e *Engine) everything(dirty map[string]bool) map[string]bool {
 		dirty = make(map[string]bool)
 	}
 	e.jobs.mu.Lock()
-	for id := range e.jobs.byID {
-		dirty[id] = true
-	}
+	jobs := slices.Collect(maps.Keys(e.jobs.byID))
 	e.jobs.mu.Unlock()
-	for _, id := range e.watches.IDs() {
+	for _, id := range slices.Concat(jobs, e.watches.IDs(), e.feeds.TaskIDs()) {
 		dirty[id] = true
 	}
 	for _, c := range e.connections() {
 		c.lookForAnswers()
-	}
-	for _, id := range e.feeds.TaskIDs() {
-		dirty[id] = true
 	}
 	return dirty
 }

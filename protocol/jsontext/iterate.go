@@ -19,15 +19,15 @@ func Members(object []byte) iter.Seq2[Key, []byte] {
 func walkMembers(object []byte, yield func(Key, []byte) bool) {
 	i, more := enter(object, '{', '}')
 	for more {
-		var key Key
-		var value []byte
-		if key, value, i, more = member(object, i); !more {
+		key, start, ok := nameAt(object, i)
+		if !ok {
 			return
 		}
-		if !yield(key, value) {
+		end := skipValue(object, start)
+		if !yield(key, object[start:end:end]) {
 			return
 		}
-		i, more = following(object, i)
+		i, more = following(object, end)
 	}
 }
 
@@ -101,16 +101,6 @@ func following(text []byte, i int) (next int, more bool) {
 	}
 	i = skipSpace(text, i+1)
 	return i, i < len(text)
-}
-
-// member reads the name and the value at i. It returns false only for an unchecked text.
-func member(text []byte, i int) (key Key, value []byte, end int, ok bool) {
-	key, start, ok := nameAt(text, i)
-	if !ok {
-		return Key{}, nil, start, false
-	}
-	end = skipValue(text, start)
-	return key, text[start:end:end], end, true
 }
 
 // nameAt reads the name at i, and returns the index of its value. It returns false only for an
