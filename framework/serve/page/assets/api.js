@@ -9,8 +9,9 @@ try {
   if (given) localStorage.setItem('kagami-secret', given);
   kept = localStorage.getItem('kagami-secret');
 } catch {
-  document.body.append(Object.assign(document.createElement('h1'), { textContent: 'This page needs its storage' }),
-    Object.assign(document.createElement('p'), { textContent: 'Allow this site to keep its cookie and its data, and open the address again.' }));
+  const make = (name, fields) => Object.assign(document.createElement(name), fields), land = make('main', { className: 'land' });
+  land.append(make('h1', { textContent: 'This page needs its storage' }), make('p', { className: 'lead', textContent: 'Allow this site to keep its cookie and its data, and open the address again.' }));
+  document.body.append(land);
   await new Promise(() => {}); // nothing else runs
 }
 export const secret = given || kept || '';
