@@ -38,7 +38,8 @@ const (
 type screen struct {
 	w     io.Writer
 	color bool
-	width int // 0 if unknown
+	plain bool // it prints escape sequences as text
+	width int  // 0 if unknown
 
 	mu     sync.Mutex
 	inLine bool // the last text did not end with a line break
@@ -51,8 +52,8 @@ func newScreen(f *os.File) *screen {
 		return nil
 	}
 	s := &screen{w: f, width: widthOf(f), color: os.Getenv("NO_COLOR") == ""}
-	if runtime.GOOS == "windows" && os.Getenv("WT_SESSION") == "" { // an old console prints the sequences as text
-		s.color = false
+	if runtime.GOOS == "windows" && os.Getenv("WT_SESSION") == "" { // it may be an old console
+		s.color, s.plain = false, true
 	}
 	return s
 }
@@ -71,9 +72,21 @@ func (s *screen) Write(text []byte) (int, error) {
 // erase removes the bar. The caller holds mu.
 func (s *screen) erase() {
 	if s.bar {
-		_, _ = io.WriteString(s.w, eraseLine)
+		erase := eraseLine
+		if s.plain {
+			erase = "\r" + strings.Repeat(" ", s.longestBar()) + "\r"
+		}
+		_, _ = io.WriteString(s.w, erase)
 		s.bar = false
 	}
+}
+
+// longestBar returns the number of columns that a line with a bar may have.
+func (s *screen) longestBar() int {
+	if s.width > 0 {
+		return min(mostBar, s.width-1)
+	}
+	return mostBar
 }
 
 // clear removes the bar. A nil screen has no bar.
@@ -95,11 +108,7 @@ func (s *screen) show(p protocol.Progress) {
 	}
 	s.erase()
 	s.bar = true
-	most := mostBar
-	if s.width > 0 {
-		most = min(most, s.width-1)
-	}
-	_, _ = io.WriteString(s.w, cutTo(barOf(p), most))
+	_, _ = io.WriteString(s.w, cutTo(barOf(p), s.longestBar()))
 }
 
 // barOf returns a line that shows the progress. The numbers of a server may have any value.

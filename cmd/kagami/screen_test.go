@@ -83,6 +83,13 @@ func TestBar(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got  %q\nwant %q", out.String(), want)
 	}
+	out.Reset()
+	old := &screen{w: &out, width: 30, plain: true}
+	old.show(protocol.Progress{Done: 1, Total: 4, Message: "reading"})
+	old.clear()
+	if want := "[#####---------------] 1/4 r…\r" + strings.Repeat(" ", 29) + "\r"; out.String() != want {
+		t.Errorf("without escape sequences: got  %q\nwant %q", out.String(), want)
+	}
 	var none *screen
 	none.clear()
 	if none.paint(red, "x") != "x" {
