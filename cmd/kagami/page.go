@@ -36,6 +36,9 @@ With --open the page shows a session that was saved from another page, without a
   kagami page https://mcp.example.com/mcp --bearer "$TOKEN"
   kagami page --open session.kagami.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := page.LoopbackAddress(listen); err != nil {
+				return usagef("--listen: %w", err)
+			}
 			if file != "" {
 				return a.pageOfFile(cmd.Context(), file, args, listen, !noOpen)
 			}

@@ -72,15 +72,21 @@ func TestPageUsage(t *testing.T) {
 		"page --open none.json":                                      "none.json",
 		"page --open none.json " + everything:                        "leave SERVER out",
 		"page --open page_test.go":                                   "not a session",
-		"page --no-open --listen 0.0.0.0:0 " + everything:            "others can reach",
 		"page --no-open --header nonsense http://127.0.0.1:1/mcp":    "--header: want",
 		"page --no-open --revision x " + everything:                  `--revision: got "x", want one of`,
-		"page --no-open --listen nonsense http://127.0.0.1:1/mcp":    "want 127.0.0.1:PORT",
 		"page --no-open http://127.0.0.1:1/mcp http://127.0.0.1/mcp": "unexpected argument",
 	} {
 		out, errs, code := kagami(t, strings.Fields(args)...)
 		if code == 0 || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d\n%s", args, code, errs)
+		}
+	}
+	for _, shown := range []string{everything, "./no/such/package", "http://127.0.0.1:1/mcp", "--open none.json"} {
+		for listen, want := range map[string]string{"0.0.0.0:0": "--listen: others can reach", "127.0.0.1": `--listen: address "127.0.0.1": want 127.0.0.1:PORT`} {
+			_, errs, code := kagami(t, strings.Fields("page --no-open --listen "+listen+" "+shown)...)
+			if code != 2 || !strings.Contains(errs, want) {
+				t.Errorf("--listen %s %s: exit code %d\n%s", listen, shown, code, errs)
+			}
 		}
 	}
 }
