@@ -96,7 +96,10 @@ func (a *cli) servePage(ctx context.Context, shown *page.Page, listen string, op
 			dir, err := openBrowser(ctx, address)
 			if opened = dir; err != nil {
 				_, _ = fmt.Fprintf(a.errs, "kagami: no browser was opened: %v\n", err)
+				return
 			}
+			// The browser of a snap has another directory for temporary files.
+			_, _ = fmt.Fprint(a.errs, "A browser opens it. If it does not find its file, open the address yourself.\n")
 		}
 	})
 }
