@@ -339,3 +339,35 @@ func TestElicitationCompleteOnAnotherNode(t *testing.T) {
 		}
 	})
 }
+
+// TestNodeStopsWhileAClientWaits: a node that stops does not wait for tasks of other nodes, whatever their
+// status. Its clients can wait at another node.
+func TestNodeStopsWhileAClientWaits(t *testing.T) {
+	for tool, arguments := range map[string]string{"job": `{"ms":60000}`, "ask": `{}`} {
+		t.Run(tool, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				all := nodes(t, 2, func(app *framework.App, _ int) {
+					app.Add(asksWho, framework.Tool("job", working, framework.Describe("d"), framework.Task(framework.TaskOptional)))
+				})
+				asker := dial(t, all[0], core, ada(nil), withCaps(canElicit))
+				p := dial(t, all[0], core, ada(nil)) // it cannot be asked
+				id := asker.start(tool, arguments, `{}`).TaskID
+				synctest.Wait()
+				waiting := make(chan reply, 1)
+				go func() { waiting <- p.byID("tasks/result", id) }()
+				synctest.Wait()
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				if err := all[0].Shutdown(ctx); err != nil || time.Since(began) > time.Second {
+					t.Errorf("it stopped after %v: %v", time.Since(began), err)
+				}
+				(<-waiting).code(503).mentions("tasks/result")
+				other := dial(t, all[1], core, ada(nil), withCaps(canElicit), answering(func(string, json.RawMessage) string { return `"result":` + accepted }))
+				if got := other.byID("tasks/result", id).text(); got != "done" && got != "Hello Ada" {
+					t.Errorf("got %q", got)
+				}
+			})
+		})
+	}
+}

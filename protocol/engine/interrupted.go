@@ -18,10 +18,21 @@ var interrupted = &jsonrpc.Error{
 		"What the request was to do may have been done, in part or in full; it is not done again.",
 }
 
-// Interrupted implements transport.Planned. If the frame is a request, it returns the error interrupted.
+// interruptedWait is the same for tasks/result, which only waits.
+var interruptedWait = &jsonrpc.Error{
+	Code: protocol.CodeInterrupted,
+	Message: "interrupted: the server process that worked on this request has ended. " +
+		"The task is not affected: send tasks/result again.",
+}
+
+// Interrupted implements transport.Planned. If the frame is a request, it returns the error interrupted or
+// interruptedWait.
 func (x *exchange) Interrupted() []byte {
 	if x.run != nil || x.id.IsZero() {
 		return nil
+	}
+	if x.method == protocol.MethodTaskResult {
+		return jsonrpc.AppendError(nil, x.id, interruptedWait, false)
 	}
 	return jsonrpc.AppendError(nil, x.id, interrupted, false)
 }

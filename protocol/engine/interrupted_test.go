@@ -3,11 +3,30 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/transport"
 )
+
+// TestInterruptedWait: a wait for a task has no effect, so its client is asked to wait again.
+func TestInterruptedWait(t *testing.T) {
+	t.Parallel()
+	c := newSite(t, "2025-11-25")
+	ctx := transport.WithRequest(t.Context(), &transport.Request{Fields: transport.HeaderFields{}, Sessions: c})
+	x, err := c.e.Accept(ctx, []byte(`{"jsonrpc":"2.0","id":7,"method":"tasks/result","params":{"taskId":"x"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := string(x.(transport.Planned).Interrupted())
+	if !strings.Contains(answer, "send tasks/result again") || strings.Contains(answer, "may have been done") {
+		t.Errorf("got %s", answer)
+	}
+	if err := x.Serve(ctx, transport.OutboundFunc(func(context.Context, transport.Frame) error { return nil })); err != nil {
+		t.Error(err)
+	}
+}
 
 // TestInterrupted: what a client hears if the process ends before the answer.
 func TestInterrupted(t *testing.T) {

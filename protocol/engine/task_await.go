@@ -28,11 +28,21 @@ const maxMissed = 10
 // The task is watched from before the first read until the return. Only in between may Next, Claim
 // and Release be called for it.
 func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, error) {
-	watches := &x.conn.e.watches
-	turn := watches.Watch(id)
-	defer watches.Unwatch(id)
+	e := x.conn.e
+	turn := e.watches.Watch(id)
+	defer e.watches.Unwatch(id)
+	result, err := x.awaitOutcome(ctx, id, turn)
+	if errors.Is(err, ErrShutdown) && e.shares() {
+		return nil, goesOn("the server is shutting down")
+	}
+	return result, err
+}
+
+// awaitOutcome is awaitTask for a task that is watched. turn is the number of the wait.
+func (x *exchange) awaitOutcome(ctx context.Context, id string, turn int) (protocol.Result, error) {
+	e := x.conn.e
 	for missed := 0; ; {
-		changed := watches.Next(id) // before the record is read, so that no change is missed
+		changed := e.watches.Next(id) // before the record is read, so that no change is missed
 		r, err := x.task(ctx, id)
 		if _, gone := errors.AsType[*storeerror.Error](err); gone && missed < maxMissed && wait.Pause(ctx, lookPause) == nil {
 			missed++
@@ -52,21 +62,20 @@ func (x *exchange) awaitTask(ctx context.Context, id string) (protocol.Result, e
 				continue
 			}
 		}
-		if err := x.untilChange(ctx, &r, changed); err != nil {
+		var closed <-chan struct{} // Shutdown waits for a task that runs here, and for no other
+		if r.Status == protocol.TaskInputRequired || e.job(id) == nil {
+			closed = e.running.Closing()
+		}
+		if err := x.untilChange(ctx, &r, changed, closed); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // untilChange waits until the task may have changed: for changed or, if another process may change
-// the task, at most for its poll interval. If the task waits for its client, Shutdown ends the wait,
-// because it could delay the end of the server without limit.
-func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-chan struct{}) error {
+// the task, at most for its poll interval. closed ends the wait with ErrShutdown.
+func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed, closed <-chan struct{}) error {
 	e := x.conn.e
-	var closed <-chan struct{}
-	if r.Status == protocol.TaskInputRequired {
-		closed = e.running.Closing()
-	}
 	var look <-chan time.Time
 	if e.shares() || e.job(r.ID) == nil {
 		timer := time.NewTimer(max(r.PollInterval, checkPause))
@@ -77,7 +86,7 @@ func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed <-ch
 	case <-changed:
 	case <-look:
 	case <-closed:
-		return protocol.Faultf(protocol.FaultInternal, "the server is shutting down")
+		return ErrShutdown
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -164,7 +173,7 @@ func (x *exchange) untilOver(ctx context.Context, id string, asked []task.Questi
 			stop()
 			return
 		}
-		if err := x.untilChange(ctx, &task.Record{ID: id, PollInterval: r.PollInterval}, changed); err != nil {
+		if err := x.untilChange(ctx, &task.Record{ID: id, PollInterval: r.PollInterval}, changed, nil); err != nil {
 			return
 		}
 	}
