@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework"
+	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/middleware"
 	"github.com/kagami-mcp/kagami/protocol"
 )
@@ -60,6 +62,34 @@ func TestConcurrency(t *testing.T) {
 			t.Errorf("afterwards: %s", got.raw)
 		}
 	})
+}
+
+// TestConcurrencyOfTasks: a task beyond the limit waits, and does not fail.
+func TestConcurrencyOfTasks(t *testing.T) {
+	t.Parallel()
+	for _, queue := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var opts []framework.AppOption
+			if queue {
+				opts = append(opts, framework.WithStore(memory.New()))
+			}
+			sleep := func(context.Context) error { time.Sleep(time.Second); return nil }
+			s := build(t, quiet(opts...).Use(middleware.Concurrency(1, 0)).Add(doing(sleep, framework.Task(framework.TaskOptional, framework.Retry(0)))))
+			if err := s.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var ids []string
+			for range 5 {
+				ids = append(ids, tasking(t.Context(), t, s, "tools/call", `"name":"t","arguments":{},`).Result.TaskID)
+			}
+			time.Sleep(time.Minute)
+			for _, id := range ids {
+				if got := tasking(t.Context(), t, s, "tasks/get", fmt.Sprintf(`"taskId":%q,`, id)); got.Result.Status != "completed" {
+					t.Errorf("with queue %v: %s", queue, got.raw)
+				}
+			}
+		})
+	}
 }
 
 // Who is not there any more when its turn comes leaves its place to the next one.

@@ -121,6 +121,9 @@ func (l *limiter) wrap(next framework.Handler) framework.Handler {
 		lite := framework.CallerLite(ctx)
 		if !l.paid(ctx, &lite, call) {
 			if after, ok := l.take(ctx, &lite, call); !ok {
+				if lite.Task != "" { // the task runs again, and pays then
+					l.forget(ctx, execution{call.ID, call.Round})
+				}
 				after = max(after, time.Millisecond)
 				return nil, protocol.TooMany(after, "too many calls: try again in %s", rounded(after))
 			}
@@ -178,6 +181,18 @@ func (l *limiter) first(ctx context.Context, e execution) bool {
 	}
 	l.seen.put(e, struct{}{})
 	return true
+}
+
+// forget undoes first, for an execution that was refused.
+func (l *limiter) forget(ctx context.Context, e execution) {
+	if store := l.store(ctx); store != nil && l.asks() {
+		asking, cancel := patient(ctx)
+		defer cancel()
+		l.heard(ctx, store.Delete(asking, l.key("seen", e.call, e.round), nil))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen.drop(e)
 }
 
 // take takes one event from the caller's bucket. If the bucket is empty, it returns false and the

@@ -510,7 +510,7 @@ func TestRateLimitIsBounded(t *testing.T) {
 }
 
 // TestRateLimitOfTasksByAddress: tasks of clients without a principal are counted by address, as
-// their calls are, also on the node that takes them from the queue.
+// their calls are, also on the node that takes them from the queue. A task beyond the rate waits.
 func TestRateLimitOfTasksByAddress(t *testing.T) {
 	t.Parallel()
 	for _, queue := range []bool{false, true} {
@@ -519,17 +519,29 @@ func TestRateLimitOfTasksByAddress(t *testing.T) {
 			if queue {
 				opts = append(opts, framework.WithStore(memory.New()))
 			}
-			s := build(t, quiet(opts...).Use(middleware.RateLimit(middleware.Rate{Events: 1, Per: time.Hour})).
+			s := build(t, quiet(opts...).Use(middleware.RateLimit(middleware.Rate{Events: 1, Per: 10 * time.Minute})).
 				Add(doing(nothing, framework.Task(framework.TaskOptional))))
 			if err := s.Start(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			for n, want := range []string{"completed", "completed", "failed"} {
+			for n, want := range []string{"completed", "completed", "working"} {
 				ctx := from(t.Context(), fmt.Sprintf("192.0.2.%d:1", n%2), nil)
 				id := tasking(ctx, t, s, "tools/call", `"name":"t","arguments":{},`).Result.TaskID
 				time.Sleep(time.Minute)
 				if got := tasking(t.Context(), t, s, "tasks/get", fmt.Sprintf(`"taskId":%q,`, id)); got.Result.Status != want {
 					t.Errorf("task %d with queue %v: %s, want %s", n, queue, got.raw, want)
+				}
+				if want == "working" { // it waits for its turn, and takes an event then
+					time.Sleep(8 * time.Minute)
+					second := tasking(ctx, t, s, "tools/call", `"name":"t","arguments":{},`).Result.TaskID
+					time.Sleep(3 * time.Minute)
+					var status [2]string
+					for i, id := range []string{id, second} {
+						status[i] = tasking(t.Context(), t, s, "tasks/get", fmt.Sprintf(`"taskId":%q,`, id)).Result.Status
+					}
+					if slices.Sort(status[:]); status != [2]string{"completed", "working"} {
+						t.Errorf("with queue %v, later: %q", queue, status)
+					}
 				}
 			}
 		})

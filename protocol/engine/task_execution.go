@@ -221,11 +221,38 @@ func (r *execution) settle(ctx context.Context, c *Call, result protocol.Result,
 		r.complete(ctx, c, converted)
 		return false
 	}
+	if after, refused := refusal(err); refused {
+		return r.postpone(ctx, c, after)
+	}
 	if r.from.fault(err) == nil && r.willRetry() {
 		return r.retry(ctx, c, err)
 	}
 	r.fail(ctx, r.began, err)
 	return false
+}
+
+// refusal returns the time of an error that refuses the call for now (protocol.TooMany), such as the
+// error of a rate limit. It returns false for other errors, and for errors that come from another server.
+func refusal(err error) (after time.Duration, refused bool) {
+	e, ok := errors.AsType[*protocol.Error](err)
+	if !ok || e.Code != protocol.CodeTooMany {
+		return 0, false
+	}
+	again, refused := e.Data.(protocol.Retry)
+	return again.After, refused
+}
+
+// postpone lets a task that was refused for now wait, without counting the run. With a queue, the task
+// goes back to its end after a pause, so that it does not occupy a worker for long.
+func (r *execution) postpone(ctx context.Context, c *Call, after time.Duration) (again bool) {
+	if r.keep(ctx, c) != nil { // the task has failed
+		return false
+	}
+	if r.lease {
+		r.e.running.Pause(min(max(after, retryPause), maxRetryPause))
+		return false
+	}
+	return wait.Pause(r.ctx, max(after, retryPause)) == nil
 }
 
 // complete ends the task with a result. A result with isError is a failure on 2025-11-25. In the
