@@ -145,3 +145,20 @@ func oneSlot(t *testing.T, node *redis.Client, keys ...string) {
 		}
 	}
 }
+
+// TestReplicas: a client that reads from replicas is refused.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]*redis.ClusterOptions{
+		"ReadOnly": {ReadOnly: true}, "RouteByLatency": {RouteByLatency: true}, "RouteRandomly": {RouteRandomly: true},
+	} {
+		o.Addrs = []string{"localhost:1"}
+		client := redis.NewClusterClient(o)
+		if _, err := redisstore.New(client).Sessions().Get(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "replicas") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := client.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+}

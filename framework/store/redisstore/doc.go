@@ -11,6 +11,9 @@
 //	client := redis.NewUniversalClient(&redis.UniversalOptions{...})
 //	store := redisstore.New(client, redisstore.Prefix("shop:"))
 //
+// The client must read from masters only. A replica does not have the last change yet, so a session
+// that was just made would not be found.
+//
 // All servers with one prefix must have the same options. Different prefixes keep servers apart,
 // unless one prefix is the beginning of another. Redis must be version 7 or newer.
 //

@@ -64,6 +64,9 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 	if strings.ContainsAny(o.prefix, "{}") {
 		s.fault = fmt.Errorf("redisstore: prefix %q: do not use braces, which a Cluster reads as the part of a key that chooses its slot", o.prefix)
 	}
+	if cluster, ok := client.(*redis.ClusterClient); ok && cluster.Options().ReadOnly {
+		s.fault = errors.New("redisstore: the client reads from replicas, which may not have the last change yet: leave out ReadOnly, RouteByLatency and RouteRandomly")
+	}
 	s.sessions = sessions{s}
 	s.claims = claims{s}
 	s.changes = changes{s}
