@@ -191,7 +191,7 @@ type Services struct {
 	// this process serves its sessions. Otherwise Events is also shared, and the two fields below
 	// are set.
 	Sessions session.Store
-	// Changes carries messages to the other processes.
+	// Changes carries messages to the other processes. It may be nil if there are none.
 	Changes change.Bus
 	// Adopt makes the host serve a session that another process has opened and whose client listens
 	// here, even if a frame of the session never comes here. The host receives later changes of the

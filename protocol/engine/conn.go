@@ -64,7 +64,7 @@ type conn struct {
 type session struct {
 	*clientprofile.Profile
 	id       string
-	init     string // the parameters of initialize, for other nodes; empty if there are none
+	init     string // the parameters of initialize, for other nodes and after a restart; empty if there are none
 	shared   string // the id if other nodes may serve the session; otherwise empty
 	dialect  *dialect.Dialect
 	level    atomic.Pointer[protocol.Level]
@@ -166,7 +166,7 @@ func (e *Engine) newSession(id string, p *protocol.InitializeParams, raw []byte)
 		id:      id, dialect: d, feed: e.feeds.Session(d),
 	}
 	if e.shares() {
-		s.init, s.shared = string(raw), id
+		s.shared = id
 	}
 	return s
 }
@@ -180,6 +180,9 @@ func (c *conn) open(p *protocol.InitializeParams, raw []byte) (*session, bool) {
 		return nil, false
 	}
 	s := c.e.newSession(rand.Text(), p, raw)
+	if c.kept() != nil || c.e.shares() {
+		s.init = string(raw)
+	}
 	c.begin(s)
 	return s, true
 }

@@ -118,3 +118,22 @@ func TestNotifierOfARestoredSession(t *testing.T) {
 		_ = e.Shutdown(t.Context())
 	})
 }
+
+// TestKeptWithoutABus: with a store of sessions and nothing else, as the program's own store may be, a
+// session goes on after a restart, and after a second one.
+func TestKeptWithoutABus(t *testing.T) {
+	t.Parallel()
+	k := &keeper{}
+	dial := func() *peer {
+		p := connect(t, engine.New(engine.Config{
+			Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{},
+			Failed: func(_ context.Context, _ *engine.Call, err error) { t.Errorf("reported: %v", err) },
+		}))
+		p.ctx = transport.Connect(p.ctx, transport.Peer{Out: p, SessionState: k})
+		return p
+	}
+	dial().initialize("2025-11-25", "{}")
+	for _, level := range []string{"info", "error"} { // the level is kept, too
+		shows(t, dial().ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"`+level+`"}}`), `"result":{}`)
+	}
+}

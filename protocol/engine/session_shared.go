@@ -108,6 +108,7 @@ func (e *Engine) restored(k *keptSession) (*session, error) {
 	}
 	init, _ := p.(*protocol.InitializeParams)
 	s := e.newSession(k.ID, init, k.Init)
+	s.init = string(k.Init)
 	s.opened.Release()
 	return s, nil
 }
