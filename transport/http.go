@@ -188,8 +188,7 @@ type Services struct {
 	Servable func() error
 
 	// Sessions stores what other processes need to serve a session of this one. If it is nil, only
-	// this process serves its sessions. Otherwise Events is also shared, and the two fields below
-	// are set.
+	// this process serves its sessions. Otherwise Events is also shared, and Adopt is set.
 	Sessions session.Store
 	// Changes carries messages to the other processes. It may be nil if there are none.
 	Changes change.Bus
