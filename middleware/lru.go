@@ -47,3 +47,10 @@ func (l *lru[K, V]) put(key K, value V) {
 	}
 	l.byKey[key] = l.order.PushFront(&pair[K, V]{key, value})
 }
+
+func (l *lru[K, V]) drop(key K) {
+	if e, ok := l.byKey[key]; ok {
+		l.order.Remove(e)
+		delete(l.byKey, key)
+	}
+}
