@@ -416,9 +416,9 @@ func invalidFault(kind protocol.FaultKind, name string, invalid *binding.Invalid
 	return &protocol.Fault{Kind: kind, Message: invalid.Text(name), Data: map[string]any{"issues": invalid.Issues}}
 }
 
-// refusal returns the JSON-RPC error for err, if it does not depend on the kind of component.
+// refusal returns the JSON-RPC error for the verdict, if it does not depend on the kind of component.
 // Otherwise answer is nil, and the caller answers with text, in the form of the component's kind.
-func (v *verdict) refusal(ctx context.Context, c *engine.Call, err error) (text string, answer error) {
+func (v *verdict) refusal(ctx context.Context, c *engine.Call) (text string, answer error) {
 	switch v.class {
 	case classProtocol:
 		return "", v.wire
@@ -446,7 +446,7 @@ func (b *componentHandler) refuseTool(ctx context.Context, c *engine.Call, err e
 	case v.class == classArguments:
 		return nil, invalidFault(protocol.FaultInvalidArguments, b.info.Name, v.invalid)
 	}
-	text, err := v.refusal(ctx, c, err)
+	text, err := v.refusal(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -468,7 +468,7 @@ func (b *componentHandler) refusePlain(ctx context.Context, c *engine.Call, err 
 		}
 	default:
 	}
-	text, err := v.refusal(ctx, c, err)
+	text, err := v.refusal(ctx, c)
 	if err != nil {
 		return nil, err
 	}

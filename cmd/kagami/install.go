@@ -245,20 +245,25 @@ func (a *cli) registration(ctx context.Context, f *installFlags, server []string
 	if len(a.headers) > 0 || a.bearer != "" {
 		return nil, usagef("--header and --bearer are for servers at a URL")
 	}
+	return r, a.registerProgram(ctx, r, server, dirs)
+}
+
+// registerProgram adds the command that starts a server to its description.
+func (a *cli) registerProgram(ctx context.Context, r *clients.Server, server []string, dirs directories) error {
 	command := startOf("", server)
 	if command == nil {
 		binary, err := a.kept(ctx, server[0], dirs)
 		if err != nil {
-			return nil, &unreachedError{err}
+			return &unreachedError{err}
 		}
 		command = []string{binary}
 	}
 	r.Command, r.Args = command[0], command[1:]
 	own := strings.TrimSuffix(filepath.Base(r.Command), ".exe")
 	if r.Name == "" && a.serverName == "" && len(r.Args) > 0 && slices.Contains(runners, own) {
-		return nil, usagef("%s starts many servers: give this one a name with --name", own)
+		return usagef("%s starts many servers: give this one a name with --name", own)
 	}
-	return r, named(r, cmp.Or(a.serverName, own))
+	return named(r, cmp.Or(a.serverName, own))
 }
 
 // runners are programs that start servers. If the name of a runner were the name of a server, a second

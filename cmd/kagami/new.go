@@ -119,7 +119,7 @@ func (a *cli) begin(ctx context.Context, p *project, target string) error {
 	return a.next(ctx, p)
 }
 
-// occupied returns the name of a file in the directory, or "" if it is empty or missing. A licence, and what git
+// occupied returns the name of a file in the directory, or "" if it is empty or missing. A license, and what git
 // keeps there, do not count: the directory may be a clone of a new repository.
 func occupied(dir string) string {
 	entries, err := os.ReadDir(dir)

@@ -159,9 +159,11 @@ func (c changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
 		if returned {
 			return err
 		}
+		timer := time.NewTimer(again)
 		select {
-		case <-time.After(again):
+		case <-timer.C:
 		case <-ctx.Done():
+			timer.Stop()
 			return context.Cause(ctx)
 		}
 	}

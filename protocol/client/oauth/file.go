@@ -263,9 +263,11 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 		if locked {
 			return func() { _ = file.Close() }, nil // closing also ends the lock
 		}
+		timer := time.NewTimer(wait)
 		select {
-		case <-time.After(wait):
+		case <-timer.C:
 		case <-ctx.Done():
+			timer.Stop()
 			_ = file.Close()
 			return nil, ctx.Err()
 		}

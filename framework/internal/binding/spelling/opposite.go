@@ -46,9 +46,25 @@ func saysNot(words []string) bool {
 
 // reversals are beginnings that mean the opposite if the rest is the same.
 var reversals = [][2]string{
-	{"un", ""}, {"im", ""}, {"ir", ""}, {"il", ""}, {"no", ""}, {"non", ""}, {"not", ""}, {"dis", ""},
-	{"max", "min"}, {"before", "after"}, {"old", "new"}, {"latit", "longit"},
-	{"in", "ex"}, {"im", "ex"}, {"in", "de"}, {"en", "de"}, {"en", "dis"}, {"at", "de"}, {"a", "de"},
+	{"un", ""},
+	{"im", ""},
+	{"ir", ""},
+	{"il", ""},
+	{"no", ""},
+	{"non", ""},
+	{"not", ""},
+	{"dis", ""},
+	{"max", "min"},
+	{"before", "after"},
+	{"old", "new"},
+	{"latit", "longit"},
+	{"in", "ex"},
+	{"im", "ex"},
+	{"in", "de"},
+	{"en", "de"},
+	{"en", "dis"},
+	{"at", "de"},
+	{"a", "de"},
 }
 
 // ofWords are such beginnings of a single word: in_reply_to is not the opposite of reply_to.
