@@ -104,7 +104,9 @@ func (a *audit) put(l *auditLine, name string, lite *framework.CallInfoLite) err
 	}
 	a.buf = append(l.append(a.buf, name, lite), '\n')
 	n, err := a.w.Write(a.buf)
-	a.torn = err != nil && (n > 0 || a.torn)
+	if err == nil || n > 0 && n <= len(a.buf) {
+		a.torn = err != nil && a.buf[n-1] != '\n'
+	}
 	return err
 }
 

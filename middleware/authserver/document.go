@@ -60,6 +60,11 @@ type keptDocument struct {
 	good   time.Time // when it was last fetched successfully
 }
 
+// usable reports whether the document may be used although it is old: its host may be away for a while.
+func (k keptDocument) usable(now time.Time) bool {
+	return k.client != nil && now.Before(k.good.Add(longestFresh))
+}
+
 func (d *documents) put(id string, k keptDocument) {
 	d.change(id, maxDocuments, func(keptDocument) keptDocument { return k })
 }
@@ -93,12 +98,11 @@ func (s *Server) byDocument(ctx context.Context, id string) (*Client, error) {
 		return nil, errNotAdmitted
 	}
 	old := s.documents.get(id)
-	usable := old.client != nil && now.Before(old.good.Add(longestFresh)) // its host may be away for a while
 	switch {
 	case now.Before(old.until):
 		return old.client, old.err
 	case s.documents.allowed(ctx, now):
-	case usable:
+	case old.usable(now):
 		return old.client, nil
 	default:
 		return nil, refusedAs(http.StatusServiceUnavailable, "temporarily_unavailable", "Too many client documents are asked for. Try again later.", nil)
@@ -109,7 +113,8 @@ func (s *Server) byDocument(ctx context.Context, id string) (*Client, error) {
 	}
 	if err != nil {
 		fresh = shortestFresh
-		if usable && !errors.Is(err, errNotAdmitted) {
+		old = s.documents.get(id) // again, because another request may have fetched it meanwhile
+		if old.usable(now) && !errors.Is(err, errNotAdmitted) {
 			s.documents.put(id, keptDocument{old.client, nil, now.Add(fresh), old.good})
 			return old.client, nil
 		}

@@ -248,6 +248,7 @@ func TestFaults(t *testing.T) {
 		{"strings map", reflect.TypeFor[map[string]string](), binding.Strings, "is not a struct"},
 		{"form struct", structWith(reflect.TypeFor[tBase](), ""), binding.Form, "fits no field of a form"},
 		{"form list", structWith(reflect.TypeFor[[]int](), ""), binding.Form, "fits no field of a form"},
+		{"form array", structWith(reflect.TypeFor[[2]tColor](), ""), binding.Form, "fits no field of a form"},
 		{"form list of numbers", structWith(reflect.TypeFor[[]tLevel](), ""), binding.Form, "fits no field of a form"},
 		{"rules for bytes", structWith(reflect.TypeFor[[]uint8](), `validate:"dive,min=1,max=5"`), binding.Input, "In.V: validate dive on type []uint8: JSON has a text in base64. Use a list of another type of numbers, such as []int"},
 		{"rules for bytes of bytes", structWith(reflect.TypeFor[[][]byte](), `validate:"min=1,dive,min=2,dive,min=3"`), binding.Input, "validate dive on type []uint8"},

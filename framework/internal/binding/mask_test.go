@@ -150,3 +150,28 @@ func TestSecretNames(t *testing.T) {
 		}
 	}
 }
+
+// tLogin reads its own JSON.
+type tLogin struct {
+	User     string `json:"user"`
+	Password string `json:"password" secret:"true"`
+}
+
+func (l *tLogin) UnmarshalJSON(raw []byte) error {
+	type plain tLogin
+	return json.Unmarshal(raw, (*plain)(l))
+}
+
+// TestMaskOfOwnJSON: what a type with a secret reads itself is hidden as a whole.
+func TestMaskOfOwnJSON(t *testing.T) {
+	t.Parallel()
+	m := maskOf[struct {
+		L    tLogin   `json:"l"`
+		All  []tLogin `json:"all,omitempty"`
+		Open tLogin   `json:"open" secret:"false"`
+	}](t)
+	const raw = `{"l":{"user":"u","password":"s"},"all":[{"password":"s"}],"open":{"user":"u"}}`
+	if got := string(m.Append(nil, []byte(raw), "#", func([]byte) {})); got != `{"l":"#","all":"#","open":{"user":"u"}}` {
+		t.Errorf("got %s", got)
+	}
+}

@@ -217,3 +217,16 @@ func TestSchemasAreLegal(t *testing.T) {
 		})
 	}
 }
+
+// TestRulesInRecursiveList: the schema has the rules of elements also where a list that contains itself only writes
+// its own JSON.
+func TestRulesInRecursiveList(t *testing.T) {
+	t.Parallel()
+	p := mustCompile(t, reflect.TypeFor[tWrittenIn](), binding.Input, binding.Options{NoRepair: true})
+	for raw, legal := range map[string]bool{`{"t":[[[]],[]]}`: true, `{"t":[[[],[]]]}`: false, `{"t":[[],[],[]]}`: false} {
+		_, err := p.Decode(t.Context(), []byte(raw), reflect.New(p.Type()).Elem())
+		if accepts(t, judgeOf(t, p.Schema()), []byte(raw)) != legal || (err == nil) != legal {
+			t.Errorf("%s: schema %s, plan %v", raw, p.Schema(), err)
+		}
+	}
+}

@@ -80,6 +80,15 @@ type tRuled struct {
 
 type tRuledTree []tRuledTree
 
+// tWrittenTree contains itself and only writes its own JSON.
+type tWrittenTree []tWrittenTree
+
+func (tWrittenTree) MarshalJSON() ([]byte, error) { return []byte("[]"), nil }
+
+type tWrittenIn struct {
+	T tWrittenTree `json:"t" validate:"max=2,dive,max=1"`
+}
+
 type tNest []tNest
 
 type tBox[T any] struct {

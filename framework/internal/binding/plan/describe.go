@@ -56,6 +56,6 @@ func (p *Plan) inWords(f *Member) string {
 func (p *Plan) Words(n Node, c *rules.Constraints) schema.Keywords {
 	local := *p.printer
 	local.done = map[string][]byte{}
-	local.size = 0
+	local.size, local.words = 0, true
 	return local.of(Bare(n), c)
 }

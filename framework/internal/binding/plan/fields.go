@@ -312,12 +312,30 @@ func quotedScalar(n Node) Node {
 
 func (c *compiler) secret(f *Member, sf reflect.StructField) {
 	switch tag, ok := sf.Tag.Lookup("secret"); {
-	case !ok || tag == "false":
+	case !ok:
+		f.Secret = secretInside(f.Node)
+	case tag == "false":
 	case tag == "true":
 		f.Secret = true
 	default:
 		c.Fault("", fmt.Sprintf("secret:%q is neither true nor false", tag), `Write secret:"true"`)
 	}
+}
+
+// secretInside reports whether n is of a type, or a list of a type, that reads its own JSON and has a
+// field with the tag secret. A mask cannot look into such JSON.
+func secretInside(n Node) bool {
+	m, own := Bare(cmp.Or(ElementOf(n), n)).(*MethodNode)
+	if !own || m.ByKind() || gotype.Deref(m.t).Kind() != reflect.Struct {
+		return false
+	}
+	t := gotype.Deref(m.t)
+	for sf := range t.Fields() {
+		if sf.Tag.Get("secret") == "true" {
+			return true
+		}
+	}
+	return false
 }
 
 // header checks an x-mcp-header (2026-07-28 basic/transports, "Parameters in

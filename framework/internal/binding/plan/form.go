@@ -57,6 +57,9 @@ func hasTextForm(n Node) bool {
 func hasFormField(n Node) bool {
 	switch n := Bare(n).(type) {
 	case *ListNode: // the program must say which values the list may have
+		if n.fixed() {
+			return false
+		}
 		e, enum := n.Elem.(*enumNode)
 		return enum && jsontext.KindOf(e.texts[0]) == jsontext.KindString || KindOf(n.Elem) == rules.TextKind
 	case *bytesNode, *numberNode:

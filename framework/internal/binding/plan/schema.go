@@ -17,6 +17,7 @@ type schemer struct {
 	names     map[Node]string // nodes on a cycle, by their name in $defs
 	overrides map[Node]schema.Keywords
 	done      map[string][]byte // rendered $defs
+	words     bool              // the schema is for a text, which names the kind of what a $ref stands for
 	size      int               // bytes rendered so far: a bound against types that explode when inlined
 }
 
@@ -78,6 +79,9 @@ func (s *schemer) of(n Node, c *rules.Constraints) schema.Keywords {
 		return s.inline(n, c) // the definition does not have the rules of its elements; rules end, so inlining does, too
 	}
 	k := schema.Keywords{{Name: "$ref", Value: jsontext.Quote(nil, "#/$defs/"+name)}}
+	if s.words && KindOf(n) == rules.ListKind {
+		k = schema.Typed("array")
+	}
 	lay(c, &k, n)
 	return k
 }
