@@ -123,6 +123,7 @@ func (e *unsupportedError) Unwrap() error { return ErrUnsupported }
 type askError struct {
 	doing string
 	cause error
+	own   bool // the model of the app has answered, and not the client
 }
 
 // maxAskText limits what an askError repeats of the client's answer, in bytes.
@@ -362,8 +363,8 @@ func plainID(id string) string {
 // clientsDoing reports whether err is only worth a warning: a question was answered badly or not at
 // all, or the client had cancelled the call. Clients can cause any number of these errors.
 func clientsDoing(ctx context.Context, err error) bool {
-	_, asked := errors.AsType[*askError](err)
-	return asked || abandoned(ctx, err) && !errors.Is(err, ErrUncertain)
+	ask, asked := errors.AsType[*askError](err)
+	return asked && !ask.own || abandoned(ctx, err) && !errors.Is(err, ErrUncertain)
 }
 
 // logCause logs what a refused answer keeps for the log, if anything.

@@ -184,7 +184,7 @@ func (q *modelInquiry) take(ctx context.Context, base string, r protocol.Result)
 	}
 	if uses := usesOf(said.Content); len(uses) > 0 && q.offer != nil {
 		if q.turns >= q.maxTurns {
-			return true, &askError{doing: askingModel, cause: fmt.Errorf("the model still asks for tools after %d turns", q.turns)}
+			return true, &askError{doing: askingModel, cause: fmt.Errorf("the model still asks for tools after %d turns", q.turns), own: q.answerer() != nil}
 		}
 		results, err := q.offer.use(ctx, q.h, base, q.turns, uses)
 		if err != nil {
@@ -199,7 +199,7 @@ func (q *modelInquiry) take(ctx context.Context, base string, r protocol.Result)
 		return true, err
 	}
 	if q.attempt++; q.attempt >= defaultAttempts {
-		return true, Because(noValidAnswer("model", q.attempt), &askError{doing: "asking the model", cause: errors.New(wrong.toLog)})
+		return true, Because(noValidAnswer("model", q.attempt), &askError{doing: "asking the model", cause: errors.New(wrong.toLog), own: q.answerer() != nil})
 	}
 	q.say(said, []protocol.Block{protocol.Text{Text: wrong.toModel}})
 	return false, nil

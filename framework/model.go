@@ -63,7 +63,7 @@ func (h *callCtx) askModel(ctx context.Context, m Model, key string, p protocol.
 	}
 	result, fault := journal.DecodeResult(protocol.MethodCreateMessage, raw)
 	if fault != nil {
-		return nil, &askError{doing: askingApp + ": reading its answer", cause: fault} // the caller is not at fault
+		return nil, &askError{doing: askingApp + ": reading its answer", cause: fault, own: true} // the caller is not at fault
 	}
 	return result, nil
 }

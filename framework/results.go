@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
-	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -276,8 +275,8 @@ func (o *output) richResult(ctx context.Context, name string, v reflect.Value, a
 			return err
 		}
 	}
-	if slices.Contains(content, nil) {
-		return errNilBlock
+	if _, err := present(content); err != nil {
+		return err
 	}
 	if len(content) > 0 {
 		a.body.Content = content

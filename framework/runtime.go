@@ -8,7 +8,8 @@ import (
 )
 
 // Add adds components at run time, in this process only. Clients are notified with list_changed. If
-// there are faults, Add returns a *BuildError and does not add anything. The zero Server returns another error.
+// there are faults, Add returns a *BuildError and does not add anything. The zero Server returns
+// another error.
 func (s *Server) Add(components ...Component) error {
 	return s.change(nil, components, callsite.Caller(1), "Nothing was added.")
 }

@@ -262,10 +262,11 @@ func TestTaskQuestionGoesToTheNewest(t *testing.T) {
 				if took := time.Since(began); took > test.thinks+10*time.Second {
 					t.Errorf("answered after %v", took)
 				}
+				got := <-waiting // and with it, the first request has withdrawn its question
+				synctest.Wait()
 				if got := gone.notifications("notifications/cancelled"); len(got) != len(gone.asked) || len(got) != 1 {
 					t.Errorf("asked %d times, withdrawn: %s", len(gone.asked), got)
 				}
-				got := <-waiting
 				if test.refused {
 					got.code(503).mentions("tasks/result")
 				} else if got.text() != "Hello Ada" {

@@ -82,7 +82,7 @@ func (d directories) configured(c *clients.Program) []configuredServer {
 
 // judged returns what an entry runs, and why it cannot be started.
 func judged(raw json.RawMessage) (runs, problem string) {
-	var e clients.Entry
+	var e namedEntry
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return "", "the entry does not have the members of a server"
 	}
@@ -92,13 +92,21 @@ func judged(raw json.RawMessage) (runs, problem string) {
 	if e.Command == "" {
 		return "", "it has no command and no URL"
 	}
-	if _, err := exec.LookPath(e.Command); err != nil {
-		problem = "there is no program " + e.Command
-		if _, err := os.Stat(e.Command); err == nil {
-			problem = e.Command + " cannot be executed"
+	runs = strings.Join(e.Words(), " ") // before resolve, because its values may be secret
+	if err := e.resolve(); err != nil {
+		return runs, err.Error()
+	}
+	words, err := e.start()
+	if err != nil {
+		return runs, err.Error()
+	}
+	if _, err := exec.LookPath(words[0]); err != nil {
+		problem = "there is no program " + words[0]
+		if _, err := os.Stat(words[0]); err == nil {
+			problem = words[0] + " cannot be executed"
 		}
 	}
-	return strings.Join(e.Words(), " "), problem
+	return runs, problem
 }
 
 // listServers prints the servers in these configurations.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -40,6 +41,9 @@ func (e *namedEntry) resolve() error {
 	}
 	for i, arg := range e.Args {
 		text, err := expanded(arg)
+		if _, unset := errors.AsType[*unsetError](err); unset { // it may be a script with variables of its own
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -120,6 +124,11 @@ func referred(kind, name, fallback string) (string, error) {
 		return "", fmt.Errorf("the client asks its user for the input %s: use --header, or the command line with its environment", name)
 	case kind == "" && name == "workspaceFolder":
 		return os.Getwd()
+	case kind == "" && name == "workspaceFolderBasename":
+		dir, err := os.Getwd()
+		return filepath.Base(dir), err
+	case kind == "" && name == "pathSeparator":
+		return string(filepath.Separator), nil
 	case kind == "" && name == "userHome":
 		return os.UserHomeDir()
 	}
@@ -130,11 +139,16 @@ func referred(kind, name, fallback string) (string, error) {
 	return value, err
 }
 
+// unsetError is the error of an environment variable that is not set.
+type unsetError struct{ name string }
+
+func (e *unsetError) Error() string { return "the environment variable " + e.name + " is not set" }
+
 // variable returns the value of an environment variable, or an error if it is not set.
 func variable(name string) (string, error) {
 	value, ok := os.LookupEnv(name)
 	if !ok {
-		return "", fmt.Errorf("the environment variable %s is not set", name)
+		return "", &unsetError{name}
 	}
 	return value, nil
 }

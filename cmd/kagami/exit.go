@@ -132,7 +132,7 @@ func (e exit) report(out io.Writer, err error) {
 
 // noPage replaces an HTML page in an error, because a server that answers with one is not an MCP
 // server.
-func noPage(server []string, err error) error {
+func noPage(server string, err error) error {
 	status, ok := errors.AsType[*client.HTTPError](err)
 	if !ok || status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden {
 		return err
@@ -141,5 +141,5 @@ func noPage(server []string, err error) error {
 	if !strings.HasPrefix(body, "<!doctype") && !strings.HasPrefix(body, "<html") {
 		return err
 	}
-	return &unreachedError{fmt.Errorf("no MCP server at %s: it answers HTTP %d with a page of HTML", shownServer(server), status.Status)}
+	return &unreachedError{fmt.Errorf("no MCP server at %s: it answers HTTP %d with a page of HTML", server, status.Status)}
 }

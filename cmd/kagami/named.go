@@ -38,6 +38,9 @@ func (a *cli) lookUp(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.literal && (first.entry.TokenFrom != "" || len(first.entry.FieldsFrom) > 0) {
+		return nil, usagef("%s has header fields from variables, which only Codex knows: give its URL with --header", name)
+	}
 	if !a.literal {
 		if err := first.entry.resolve(); err != nil {
 			return nil, fmt.Errorf("%s in %s: %w", name, first.file, err)

@@ -98,7 +98,9 @@ func TestReferences(t *testing.T) {
 		"typed":{"url":"` + s.URL + `","headers":{"X-Key":"${input:key}"}},
 		"unset":{"url":"` + s.URL + `","headers":{"X-Key":"${env:SHOP_UNSET}"}},
 		"codex":{"url":"` + s.URL + `","bearer_token_env_var":"SHOP_TOKEN","env_http_headers":{"X-Again":"SHOP_TOKEN"}},
-		"local":{"command":"./bin/server","args":["${workspaceFolder}"],"cwd":"sub"}
+		"local":{"command":"./bin/server","args":["${workspaceFolder}"],"cwd":"sub"},
+		"broken":{"command":"/bin/false","args":["--token","${SHOP_TOKEN}"]},
+		"script":{"command":"/bin/false","args":["-c","x=1; exec ${SHOP_UNSET}"]}
 	}}`
 	if err := os.WriteFile("mcp.json", []byte(project), 0o600); err != nil {
 		t.Fatal(err)
@@ -128,6 +130,23 @@ func TestReferences(t *testing.T) {
 	}
 	if out, errs, code := kagami(t, "install", "shop", "--client", "claude-code", "--print"); code != 0 || !strings.Contains(out, "Bearer ${SHOP_TOKEN}") {
 		t.Errorf("install: exit code %d\n%s%s", code, out, errs)
+	}
+	for _, name := range []string{"broken", "script"} {
+		if _, errs, code := kagami(t, "tools", name); code == 0 || strings.Contains(errs, "s3cret") || strings.Contains(errs, "is not set") {
+			t.Errorf("%s: exit code %d\n%s", name, code, errs)
+		}
+	}
+	if _, errs, code := kagami(t, "install", "codex", "--client", "cursor", "--print"); code != 2 || !strings.Contains(errs, "only Codex knows") {
+		t.Errorf("install of variables: exit code %d\n%s", code, errs)
+	}
+	if err := os.MkdirAll(filepath.Join("sub", "bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join("sub", "bin", "server"), []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
+	if out, errs, code := kagami(t, "discover"); code != 0 || strings.Contains(out, "no program ./bin/server") || strings.Contains(out, "s3cret") {
+		t.Errorf("discover: exit code %d\n%s%s", code, out, errs)
 	}
 	if _, errs, code := kagami(t, "install", "local", "--client", "cursor", "--print"); code != 2 || !strings.Contains(errs, "working directory") {
 		t.Errorf("install with cwd: exit code %d\n%s", code, errs)

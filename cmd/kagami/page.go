@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -106,7 +108,7 @@ func (a *cli) servePage(ctx context.Context, shown *page.Page, listen string, op
 
 // pageOptions returns options that name the server. cleanup removes the programs that were built.
 func (a *cli) pageOptions(ctx context.Context, server []string) (o page.Options, cleanup func(), err error) {
-	o = page.Options{Client: version(), Where: strings.Join(server, " ")}
+	o = page.Options{Client: version(), Where: cmp.Or(a.serverName, strings.Join(server, " "))}
 	if o.Revision, err = a.onlyRevision(); err != nil {
 		return o, nil, err
 	}
@@ -158,14 +160,20 @@ func startOf(dir string, server []string) []string {
 		program = whole
 	}
 	command := []string{program}
+	if slices.Contains(elsewhere, strings.TrimSuffix(filepath.Base(program), ".exe")) {
+		return append(command, server[1:]...)
+	}
 	for _, arg := range server[1:] {
 		command = append(command, wholePath(dir, arg))
 	}
 	return command
 }
 
-// wholePath makes an argument absolute if it is the path of a file or directory. A plain word is not
-// taken for a path: it may also be a command or the name of a package.
+// elsewhere are programs with arguments that are paths in a container or on another machine.
+var elsewhere = []string{"docker", "podman", "ssh", "kubectl"}
+
+// wholePath makes an argument absolute if it is the path of a file, or of a directory that begins with
+// a dot. A plain word is not taken for a path: it may also be a command or the name of a package.
 func wholePath(dir, arg string) string {
 	path := filepath.Join(dir, arg)
 	info, err := os.Stat(path)

@@ -154,8 +154,8 @@ func (a *cli) session(
 	c, err := client.Connect(ctx, to, append(opts, questions.options(limit)...)...)
 	answered()
 	if err != nil {
-		why := inWords(server, noPage(server, cause(ctx, err)))
-		return &unreachedError{fmt.Errorf("connecting to %s: %w%s%s", shownServer(server), why, otherPath(server, err), a.log.unseen())}
+		why := inWords(server, noPage(a.shown(server), cause(ctx, err)))
+		return &unreachedError{fmt.Errorf("connecting to %s: %w%s%s", a.shown(server), why, otherPath(server, err), a.log.unseen())}
 	}
 	err = cause(ctx, body(ctx, c))
 	// The exit status of the process is not an error of the command. It matters only if the process
@@ -243,12 +243,20 @@ func (a *cli) program(ctx context.Context, server []string) (cmd *exec.Cmd, clea
 }
 
 // storeInMemory makes package serve use a store in memory instead of the program's own. A server
-// runs the tasks that wait in its store, and a command that only looks must not make it do so.
+// runs the tasks that wait in its store, and a command that only looks must not make it do so. It has
+// no effect on a program that opens its store itself, or has other names of variables (serve.Env).
 const storeInMemory = "KAGAMI_STORE=memory:"
+
+// ownStores begin the URLs of stores that package serve knows.
+var ownStores = []string{"file:", "redis:", "rediss:", "unix:"}
 
 // process returns the command that starts a program of the server. Like program, it does not use a
 // context.
 func (a *cli) process(path string, args ...string) *exec.Cmd {
+	store := settingOf("store", args, nil) // a flag has precedence over the environment
+	if a.looks && slices.ContainsFunc(ownStores, func(scheme string) bool { return strings.HasPrefix(store, scheme) }) {
+		args = append(slices.Clip(args), "--store", "memory:")
+	}
 	cmd := exec.Command(path, args...) //nolint:noctx // see above
 	environment := slices.Clip(a.serverEnv)
 	if a.looks {

@@ -30,6 +30,10 @@ func shownServer(server []string) string {
 	return strings.Join(server, " ")
 }
 
+// shown returns the server for a message. A server that was given by name is shown by that name: its
+// command line or URL may have secrets of the environment.
+func (a *cli) shown(server []string) string { return cmp.Or(a.serverName, shownServer(server)) }
+
 // looksLikeURL returns an error if a SERVER that cannot be used was probably meant as a URL.
 func looksLikeURL(server string) error {
 	if scheme, _, ok := strings.Cut(server, "://"); ok {

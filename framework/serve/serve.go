@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 
+	"go.uber.org/zap/zapcore"
+
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/internal/sigpipe"
 	"github.com/kagami-mcp/kagami/transport"
@@ -211,7 +213,8 @@ func Env(prefix string) Option {
 // protocol and does not guard the process's own stdout. A nil in is empty. Output to a nil out or
 // errs is discarded.
 func Streams(in io.Reader, out, errs io.Writer) Option {
-	in, out, errs = cmp.Or[io.Reader](in, strings.NewReader("")), cmp.Or(out, io.Discard), cmp.Or(errs, io.Discard)
+	in, out = cmp.Or[io.Reader](in, strings.NewReader("")), cmp.Or(out, io.Discard)
+	errs = zapcore.Lock(zapcore.AddSync(cmp.Or(errs, io.Discard))) // the log and the carriers write to it
 	return optionFunc(func(s *settings) { s.in, s.out, s.errs, s.own = in, out, errs, true })
 }
 

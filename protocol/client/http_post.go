@@ -213,15 +213,23 @@ func (c *httpConn) endAll(ctx context.Context, o *outgoing, frame []byte, status
 	return true
 }
 
+// codeNotFound is the code for an unknown resource on older revisions.
+const codeNotFound = -32002
+
 // statusError returns the error of a refused request. If the body reports an unknown method or wrong
-// parameters, the session continues.
+// parameters, the session continues, and with 400 also if the call itself may have failed.
 func statusError(resp *http.Response, session string, body []byte) *HTTPError {
 	e := newHTTPError(resp, body)
 	if !e.endsSession() {
 		return e
 	}
 	failure := failureIn(oneLine(body))
-	if failure == nil || failure.Code != jsonrpc.CodeMethodNotFound && failure.Code != jsonrpc.CodeInvalidParams {
+	switch {
+	case failure == nil:
+		e.session = session
+	case failure.Code == jsonrpc.CodeMethodNotFound, failure.Code == jsonrpc.CodeInvalidParams:
+	case e.Status == http.StatusBadRequest && (failure.Code == jsonrpc.CodeInternal || failure.Code == codeNotFound):
+	default:
 		e.session = session
 	}
 	return e

@@ -174,6 +174,7 @@ func TestHTTPRefusalIsNoDeadSession(t *testing.T) {
 		"404 for the method":     func(v *visit) { v.refuse(404, -32601, "Method not found", "") },
 		"400 for the parameters": func(v *visit) { v.refuse(400, -32602, "session_id: want a text", "") },
 		"400":                    func(v *visit) { v.refuse(400, -32000, "too long", "") },
+		"400 for the call":       func(v *visit) { v.refuse(400, -32603, "ORM session closed", "") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -272,7 +272,7 @@ func (c *httpConn) listen(ctx context.Context) {
 
 // unasked is the goroutine that keeps the stream of unsolicited messages open. If the stream was
 // open before, a 404 means that the server has dropped the session (see endsSession). Otherwise a 404
-// means that the server has no such stream.
+// means that the server has no such stream; 400 is like 404 here.
 func (c *httpConn) unasked(ctx context.Context, session string, answered func()) {
 	s := &cursor{retry: defaultRetry, answered: answered}
 	for failures := 0; ; failures++ {

@@ -293,29 +293,6 @@ func TestTaskQuestionIsAskedAgain(t *testing.T) {
 	})
 }
 
-// TestTaskQuestionOutlivesTheServersPatience: a user who is away for longer than the server waits for an
-// answer is asked again, and the task goes on.
-func TestTaskQuestionOutlivesTheServersPatience(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		asked := 0
-		c := inMemory(t, jobs(t, framework.WithAskTimeout(time.Minute)), only(t, "2025-11-25"),
-			client.OnElicit(func(ctx context.Context, q *client.ElicitRequest) (*client.ElicitAnswer, error) {
-				if q.Message == "Last?" {
-					if asked++; asked < 3 {
-						<-ctx.Done()
-						return nil, ctx.Err()
-					}
-				}
-				return &client.ElicitAnswer{Action: "accept", Content: map[string]any{"name": q.Message[:1]}}, nil
-			}))
-		r, err := callTask(t, c, "ask", nil).Wait(t.Context())
-		if text := textIn(t, r, err); text != "FSL" || asked != 3 {
-			t.Errorf("got %q after %d questions", text, asked)
-		}
-	})
-}
-
 func TestTaskIsCancelled(t *testing.T) {
 	t.Parallel()
 	inEras(t, func(t *testing.T, revision string) {

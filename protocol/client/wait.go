@@ -164,7 +164,7 @@ func (w *wait) core(ctx context.Context, now *protocol.DetailedTask) (raw json.R
 		return nil, true, ErrTaskCancelled
 	}
 	raw, err = w.fetch(ctx, now)
-	passing := errors.Is(err, errStalled) || unavailable(err) || err != nil && w.t.c.passes(ctx, err)
+	passing := errors.Is(err, errStalled) || unavailable(err) && !isOver(now.Status) || err != nil && w.t.c.passes(ctx, err)
 	if passing && isOver(now.Status) {
 		w.denied++
 	}

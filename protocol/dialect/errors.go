@@ -72,7 +72,7 @@ func (d *Dialect) faultError(f *protocol.Fault) *jsonrpc.Error {
 	switch {
 	case f.Kind == protocol.FaultURLRequired && d.elicitationIDs:
 		e.Code = codeURLRequired
-	case d.handshake:
+	case row.handshake != row.modern && d.handshake: // before a revision is agreed, d is nil
 		e.Code = row.handshake
 	}
 	return e

@@ -198,3 +198,12 @@ func TestErrorsTranslateBetweenRevisions(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorBeforeHandshake: an unknown method is refused before a revision is agreed.
+func TestErrorBeforeHandshake(t *testing.T) {
+	t.Parallel()
+	var none *dialect.Dialect
+	if e := none.Error(protocol.Faultf(protocol.FaultMethodNotFound, "no")); e == nil || e.Code != -32601 {
+		t.Errorf("got %v", e)
+	}
+}

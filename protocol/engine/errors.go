@@ -12,8 +12,8 @@ import (
 // that Shutdown cancels.
 var ErrShutdown = errors.New("engine: shut down")
 
-// ErrCannotAsk is the error of a question if the client cannot be asked: its revision has no such request,
-// it did not declare the capability, or the call has been answered.
+// ErrCannotAsk is the error of a question if the client cannot be asked: its revision has no such
+// request, it did not declare the capability, or the call has been answered.
 var ErrCannotAsk = errors.New("engine: the client cannot be asked")
 
 // ErrNoAnswer is the error of a request that the client has not answered within Config.AskTimeout.

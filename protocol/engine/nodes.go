@@ -169,13 +169,14 @@ func (e *Engine) looking(ctx context.Context) {
 		if changed.All {
 			changed.Tasks = e.everything(changed.Tasks)
 		}
-		away := changed.All && !e.keepSecret(ctx)
+		kept := !changed.All || e.keepSecret(ctx)
+		away := false
 		for id := range changed.Tasks {
 			if away = away || !e.reread(ctx, id); away {
 				e.changes.Task(id) // it is read when the store is back
 			}
 		}
-		if away {
+		if away || !kept {
 			_ = wait.Pause(ctx, rereadPause) // if ctx has ended, Next returns false
 		}
 		if changed.Resync && e.feeds.UpdateAll() {

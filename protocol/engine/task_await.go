@@ -43,6 +43,7 @@ func (x *exchange) awaitOutcome(ctx context.Context, id string, turn int) (proto
 	e := x.conn.e
 	for missed := 0; ; {
 		changed := e.watches.Next(id) // before the record is read, so that no change is missed
+		here := e.job(id) != nil      // before, too: the end of the job then is a change
 		r, err := x.task(ctx, id)
 		if _, gone := errors.AsType[*storeerror.Error](err); gone && missed < maxMissed && wait.Pause(ctx, lookPause) == nil {
 			missed++
@@ -63,7 +64,7 @@ func (x *exchange) awaitOutcome(ctx context.Context, id string, turn int) (proto
 			}
 		}
 		var closed <-chan struct{} // Shutdown waits for a task that runs here, and for no other
-		if r.Status == protocol.TaskInputRequired || e.job(id) == nil {
+		if r.Status == protocol.TaskInputRequired || !here {
 			closed = e.running.Closing()
 		}
 		if err := x.untilChange(ctx, &r, changed, closed); err != nil {
@@ -98,7 +99,7 @@ func (x *exchange) untilChange(ctx context.Context, r *task.Record, changed, clo
 // are open, a second goroutine watches the task, and withdraws them when they have been answered
 // elsewhere or the task has ended. A later request here that asks them withdraws them, too.
 //
-// Each question that Claim returns is released once, by stillOpen or by inquireOne. The watching
+// Each question that Claim returns is released once, by stillOpen or by inquire. The watching
 // goroutine has ended when inquire returns.
 func (x *exchange) inquire(ctx context.Context, r *task.Record, turn int) (bool, error) {
 	if x.conn.e.stopped.Load() {

@@ -178,6 +178,7 @@ func (r *execution) end(cause error) { r.cancel(cause) }
 
 const (
 	retryPause    = 100 * time.Millisecond // before the first retry; doubled for each
+	refusedPause  = time.Second            // the least after a refusal
 	maxRetryPause = 10 * time.Second
 )
 
@@ -245,14 +246,27 @@ func refusal(err error) (after time.Duration, refused bool) {
 // postpone lets a task that was refused for now wait, without counting the run. With a queue, the task
 // goes back to its end after a pause, so that it does not occupy a worker for long.
 func (r *execution) postpone(ctx context.Context, c *Call, after time.Duration) (again bool) {
-	if r.keep(ctx, c) != nil { // the task has failed
-		return false
+	if journal := r.journal(c, 0); len(journal.Effects) > 0 { // as in retry
+		err := r.apply(ctx, r.began, task.Event{Kind: task.Progress, Journal: journal.Append(nil)})
+		if tooMuch(err) {
+			r.fail(ctx, r.began, err)
+			return false
+		}
+		if err != nil {
+			r.report(ctx, err)
+			return false
+		}
 	}
 	if r.lease {
-		r.e.running.Pause(min(max(after, retryPause), maxRetryPause))
+		pause, stop := context.WithTimeout(r.ctx, min(max(after, refusedPause), maxRetryPause))
+		defer stop()
+		select {
+		case <-pause.Done(): // also if the task is cancelled
+		case <-r.e.running.Closing():
+		}
 		return false
 	}
-	return wait.Pause(r.ctx, max(after, retryPause)) == nil
+	return wait.Pause(r.ctx, max(after, refusedPause)) == nil
 }
 
 // complete ends the task with a result. A result with isError is a failure on 2025-11-25. In the

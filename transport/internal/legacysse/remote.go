@@ -299,7 +299,7 @@ func (r *remote) later(told bool) bool {
 func (s *session) takePosted(data []byte) (name string) {
 	p, body, err := cluster.Split[posted](data)
 	if err != nil {
-		return "" // another program has written it
+		return p.Name // another program has written it
 	}
 	ctx := s.ctx
 	if p.Principal != nil {

@@ -32,6 +32,7 @@ type host struct {
 
 	sessions session.Store // nil: sessions are not shared
 	changes  change.Bus
+	adopt    func(link *transport.Connection, missed bool) // may be nil
 
 	// handle runs a method other than initialize; send sends a frame that is not the answer.
 	handle func(ctx context.Context, method string, send func(frame string) error) (status int, answer string)
@@ -40,7 +41,12 @@ type host struct {
 func (h *host) Services() transport.Services {
 	return transport.Services{
 		Authenticator: h.auth, Events: h.log, Closing: h.closing, Sessions: h.sessions, Changes: h.changes,
-		Adopt: func(*transport.Connection, bool) error { return nil },
+		Adopt: func(link *transport.Connection, missed bool) error {
+			if h.adopt != nil {
+				h.adopt(link, missed)
+			}
+			return nil
+		},
 	}
 }
 

@@ -66,10 +66,10 @@ func (s *session) claimWriter(ctx context.Context) error {
 	if err := r.nameWriter(ctx); err != nil {
 		return err
 	}
-	if err := adopt(s.link, moved); err != nil {
+	if err := s.standalone().catchUp(ctx); err != nil { // before the updates, which would count as delivered
 		return err
 	}
-	return s.standalone().catchUp(ctx)
+	return adopt(s.link, moved)
 }
 
 // nameWriter writes this node as the writer into the record, and reads the newest record.

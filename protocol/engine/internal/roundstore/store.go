@@ -88,12 +88,15 @@ func (s *Store) Keep(ctx context.Context) error {
 	if s.secret == nil {
 		return nil
 	}
-	held, err := s.claimSecret(ctx, s.secret)
-	if err == nil && !bytes.Equal(held, s.secret) {
+	held, mine, err := s.cfg.Claims.Claim(ctx, secretKey, s.secret, secretLife) // a full store refuses Swap
+	if err != nil {
+		return fmt.Errorf("engine: the secret of states: %w", err)
+	}
+	if !mine && !bytes.Equal(held, s.secret) {
 		s.secret = nil
 		s.cfg.Failed(ctx, errors.New("engine: the store has lost the secret of states, and another process has set a new one: restart all processes, or set WithStateSecrets"))
 	}
-	return err
+	return nil
 }
 
 // claimSecret stores the secret if the store has none, and returns the secret that is stored.
