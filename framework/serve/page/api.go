@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -280,7 +281,7 @@ func (p *Page) postConnect(w http.ResponseWriter, r *http.Request) error {
 			p.revision = *o.Revision
 		}
 		if o.Bearer != nil {
-			p.bearer = *o.Bearer
+			p.bearer = cmp.Or(*o.Bearer, p.options.Bearer)
 		}
 	})
 	return write(w, p.about())

@@ -87,7 +87,7 @@ func (p *Page) asTest(c *call) string {
 	}
 	var out strings.Builder
 	_, _ = fmt.Fprintf(&out, "// app is the server's own: see the guide on testing.\nfunc Test%s(t *testing.T) {\n", goName(c.Name))
-	_, _ = fmt.Fprintf(&out, "\ts := testkit.New(t, app, testkit.At(protocol.Rev%s))\n", strings.ReplaceAll(c.Revision, "-", ""))
+	_, _ = fmt.Fprintf(&out, "\ts := testkit.New(t, app, testkit.At(protocol.Rev%s))\n", goName(c.Revision))
 	_, _ = fmt.Fprintf(&out, "\tanswer := s.CallRaw(%s, %s)\n", strconv.Quote(c.Name), goRaw(orEmpty(c.Arguments)))
 	judge := "OK"
 	switch {
@@ -157,7 +157,7 @@ func (p *Page) asCurl(c *call) string {
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s%s}`, c.Method, whole, meta)
 	lines := []string{
 		"curl -s " + quoted(redacted(address)), "-H 'Content-Type: application/json'", "-H 'Accept: application/json, text/event-stream'",
-		"-H 'MCP-Protocol-Version: 2026-07-28'", "-H 'Mcp-Method: " + c.Method + "'",
+		"-H 'MCP-Protocol-Version: 2026-07-28'", "-H " + quoted("Mcp-Method: "+c.Method),
 	}
 	if name, named := dialect.MirrorName(c.Method, params); named {
 		lines = append(lines, "-H "+quoted("Mcp-Name: "+dialect.EncodeMirror(name)))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -67,7 +68,7 @@ func Open(file io.Reader) (*Page, error) {
 	s.complete()
 	s.About.Start = nil // the file must not choose a program that a client would start
 	o := Options{Where: s.About.Where}
-	if s.About.Carrier == "HTTP" {
+	if u, err := url.Parse(s.About.Where); err == nil && s.About.Carrier == "HTTP" && (u.Scheme == "http" || u.Scheme == "https") {
 		o = Options{URL: s.About.Where}
 	}
 	p := newPage(o) // for the copies of calls; it never connects
@@ -115,7 +116,7 @@ func (p *Page) getSession(w http.ResponseWriter, r *http.Request) error {
 	}
 	s := saved{Format: savedFormat, At: time.Now(), About: p.about(), Offers: all, Calls: p.calls.whole(), Frames: p.wire.whole()}
 	s.About.Start = nil // its arguments may be secrets
-	if p.options.URL == "" {
+	if p.options.URL == "" && p.options.Where != "" && p.saved == nil { // arguments may be secrets
 		s.About.Where, _, _ = strings.Cut(s.About.Where, " ")
 	}
 	var text bytes.Buffer

@@ -53,7 +53,7 @@ type session struct {
 	stderr *tail // standard error of a program; nil otherwise
 
 	answered atomic.Bool   // the server has sent something
-	denied   atomic.Bool   // the last HTTP answer had the status 401 or 403
+	denied   atomic.Bool   // the last HTTP answer to a message had the status 401 or 403
 	chosen   string        // the only revision that the page offers; "" if it offers all
 	listens  chan struct{} // closed when the server reports changes of lists, or never will
 }
@@ -257,7 +257,9 @@ func (p *Page) failed(s *session, err error) {
 	if !current {
 		return // closed on purpose, or another call has handled the error
 	}
+	denied := s.denied.Load() // before Close, which sends a request and cancels others
 	ended := s.client.Close()
+	s.denied.Store(denied)
 	if ended != nil && errors.Is(err, io.ErrUnexpectedEOF) {
 		err = ended // describes how the process has ended
 	}

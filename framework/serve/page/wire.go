@@ -281,7 +281,9 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	address := *req.URL
 	address.RawQuery, _ = keyless(address.RawQuery)
 	seen := &httpSeen{Method: req.Method, Path: address.RequestURI(), Sent: r.hide(req.Header), Ms: milliseconds(time.Since(began))}
-	r.session.denied.Store(err == nil && (response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden))
+	if req.Method == http.MethodPost || !r.session.answered.Load() { // many servers refuse the GET of a stream with 403
+		r.session.denied.Store(err == nil && (response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden))
+	}
 	if err != nil {
 		seen.Failed = err.Error()
 	} else {

@@ -46,6 +46,9 @@ function Control(props) {
 // hintOf is what an empty field says.
 const hintOf = ({ fallback, example }) => fallback !== undefined ? `${seen(bare(fallback))}, the default` : example !== undefined ? `such as ${seen(bare(example))}` : '';
 
+// isDate says that a date field shows a text. It has no value for other texts.
+const isDate = text => Object.assign(document.createElement('input'), { type: 'date', value: text }).value === text;
+
 function Text(props) {
   const { p, value, onChange, id, described, invalid, complete } = props;
   const lines = useRef(false); // once there, a text area stays
@@ -63,7 +66,7 @@ function Text(props) {
     onInput: e => { onChange(e.target.value === '' ? undefined : e.target.value); complete?.ask(e.target.value); },
   };
   if (lines.current) return html`<textarea rows="4" ...${common}></textarea>`;
-  const type = p.input === 'date' && value !== undefined && !/^\d{4}-\d\d-\d\d$/.test(bare(value)) ? 'text' : p.input; // a date field would hide it
+  const type = p.input === 'date' && !isDate(bare(value)) ? 'text' : p.input; // a date field would hide it
   return html`<input type=${type} list=${complete?.values.length ? id + '-c' : undefined} ...${common}/>
     ${complete?.values.length > 0 && html`<datalist id=${id + '-c'}>${complete.values.map(v => html`<option value=${v}/>`)}</datalist>`}
     ${value === undefined && props.required && html`<button type="button" class="btn t s on-focus" onClick=${() => onChange('')}>Send empty text</button>`}
@@ -159,8 +162,9 @@ const replaced = (map, name, value) => {
 
 export function Group(props) {
   const { p, root, value, onChange, path, faults, depth, required, complete, answer, room = 500 } = props;
-  const isOpen = value instanceof Map;
-  if (depth > 0 && !isOpen && (!required || room < p.fields.length)) return html`<button type="button" class="btn t" onClick=${() => onChange(first(p.schema, root, depth) ?? new Map())}>+ Fill in</button>`;
+  const [wide, setWide] = useState(false); // the user wants to see a group of very many fields
+  const isOpen = value instanceof Map, tooWide = room < p.fields.length;
+  if (depth > 0 && (isOpen ? tooWide && !value.size && !wide : tooWide || !required)) return html`<button type="button" class="btn t" onClick=${() => { setWide(true); if (!isOpen) onChange(first(p.schema, root, depth) ?? new Map()); }}>+ Fill in</button>`;
   const known = p.fields.map(f => f.name);
   const others = isOpen ? [...value].filter(([k]) => !known.includes(k)) : [];
   return html`<div class=${depth > 0 ? 'nest' : ''}>

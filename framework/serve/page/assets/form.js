@@ -263,6 +263,9 @@ function conditionsOf(s) {
   return out;
 }
 
+// hollow says that a value has nothing but empty groups.
+const hollow = v => v instanceof Map && [...v.values()].every(hollow);
+
 // first is a value to begin with where a control is opened: constants and required members.
 export function first(schema, root, depth = 0, left = { steps }) {
   if (left.steps-- <= 0) return undefined;
@@ -279,7 +282,7 @@ export function first(schema, root, depth = 0, left = { steps }) {
     }
     case 'union': { // only a shape that has something to begin with is chosen
       const begin = first(p.shapes[0].schema, root, depth + 1, left);
-      return begin instanceof Map && !begin.size ? undefined : begin;
+      return hollow(begin) ? undefined : begin;
     }
   }
   return undefined;

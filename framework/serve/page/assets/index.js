@@ -105,7 +105,7 @@ addEventListener('keydown', e => {
 
 // The second click of a double click is no second press, for the same reasons.
 addEventListener('click', e => {
-  if (e.detail < 2 || !e.target.closest('[data-call], .calls button, .asks .go')) return;
+  if (e.detail < 2 || !e.target.closest('[data-call], .go button, .calls button, .data.wide button')) return;
   e.preventDefault();
   e.stopImmediatePropagation();
 }, true);

@@ -10,7 +10,11 @@ const place = 'kagami-set' + location.pathname; // the address of the page belon
 // withoutSecrets is a value without secret members, at any depth, and without drafts, which would
 // become texts.
 export function withoutSecrets(value) {
-  if (Array.isArray(value)) return value.filter(v => !(v instanceof Draft)).map(withoutSecrets);
+  if (Array.isArray(value)) {
+    const end = value.findIndex(v => v instanceof Draft); // what follows would come to another place
+    return (end < 0 ? value : value.slice(0, end)).map(withoutSecrets);
+  }
+  if (value instanceof Draft) return new Map();
   if (!(value instanceof Map)) return value;
   return new Map([...value].filter(([name, v]) => !store.offers?.secrets.has(name) && !(v instanceof Draft)).map(([name, v]) => [name, withoutSecrets(v)]));
 }

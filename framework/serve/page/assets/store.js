@@ -108,6 +108,7 @@ export async function readResult(id) {
 const handlers = {
   state: async e => {
     const was = store.state.name;
+    if (was === 'lost' && e.state.name === 'connecting') return; // the page tries again by itself, and the banner stays
     change({ state: e.state });
     if (e.state.name !== 'connected') return;
     try { await readAbout(); } catch { return; } // the program has ended; the next state reads again

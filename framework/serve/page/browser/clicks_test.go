@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
 	"github.com/kagami-mcp/kagami/framework"
@@ -15,7 +16,14 @@ import (
 func (b *tab) mouse(selector string, count int64) {
 	b.t.Helper()
 	var at []float64
-	b.run(chromedp.Evaluate(`(() => { const e = [...document.querySelectorAll('`+selector+`')].find(e => e.offsetParent); e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, &at))
+	b.until(func() bool { // a picture that comes in, or the page itself, may still move it
+		at = nil
+		b.run(chromedp.Evaluate(`(async () => { const e = [...document.querySelectorAll('`+selector+`')].find(e => e.offsetParent); if (!e) return null; e.scrollIntoView({block: 'center', behavior: 'instant'});
+			const place = () => { const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }, before = place();
+			await new Promise(done => setTimeout(done, 100)); const at = place();
+			return e.contains(document.elementFromPoint(...at)) && String(at) === String(before) ? at : null; })()`, &at, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+		return at != nil
+	}, func() string { return selector + " does not stay in its place" })
 	for _, kind := range []input.MouseType{input.MousePressed, input.MouseReleased} {
 		b.run(input.DispatchMouseEvent(kind, at[0], at[1]).WithButton(input.Left).WithClickCount(count))
 	}
