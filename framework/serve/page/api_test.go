@@ -99,6 +99,7 @@ func asking() framework.Component {
 
 type question struct {
 	ID, Call, Kind, Message string
+	Secrets                 []string
 }
 
 // question waits for what the server asks.

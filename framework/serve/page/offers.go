@@ -172,7 +172,8 @@ func (p *Page) remember(all *offers) {
 		slices.Sort(all.Secrets)
 		all.Secrets = slices.Compact(all.Secrets)
 	}
-	p.offered, p.secret, p.secrets = all, finding(all.Secrets), all.Secrets
+	p.offered, p.secrets = all, all.Secrets
+	p.secret = finding(p.secretNames())
 	p.inputs, p.outputs = schemas(all.Tools, "inputSchema"), schemas(all.Tools, "outputSchema")
 	p.mu.Unlock()
 	if before != nil && tag != all.Tag && all.Failed == "" {
@@ -252,6 +253,42 @@ func secretArguments(tools, prompts []offer) []string {
 	return append([]string{}, slices.Sorted(maps.Keys(found))...)
 }
 
+// maxFields is the maximum number of names of secret fields that are kept, of all questions but the last.
+const maxFields = 1000
+
+// secretFields returns the names of the secret fields of a question. From then on they are masked as
+// secret arguments are. When there are too many names, the names of earlier questions are forgotten:
+// what was kept before is masked already.
+func (p *Page) secretFields(schema json.RawMessage) []string {
+	if jsontext.Check(schema, jsontext.DefaultLimits()) != nil {
+		return nil
+	}
+	found := map[string]struct{}{}
+	collectSecrets(schema, found, 0)
+	names := slices.Sorted(maps.Keys(found))
+	if len(names) == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.fields) > maxFields {
+		p.fields = nil
+	}
+	p.fields = union(p.fields, names)
+	p.secret = finding(p.secretNames())
+	return names
+}
+
+// secretNames returns the names of secret arguments and fields. The caller holds mu.
+func (p *Page) secretNames() []string { return union(p.secrets, p.fields) }
+
+// union returns the names in a or b, in order.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // aText matches a JSON string.
 const aText = `"(?:[^"\\]|\\.)*"`
 
@@ -304,7 +341,7 @@ func isSecret(property []byte) bool {
 	return textIn(property, "format") == "password"
 }
 
-// mask replaces secret arguments in a JSON text.
+// mask replaces secret arguments and fields in a JSON text.
 func (p *Page) mask(text []byte) []byte {
 	p.mu.Lock()
 	secret := p.secret

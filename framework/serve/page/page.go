@@ -80,11 +80,12 @@ type Page struct {
 	offered  *offers                    // read last; nil before
 	tag      string                     // tag of the offers that were read last
 	secrets  []string                   // names of secret arguments
-	given    [][]byte                   // secret arguments of calls, as they stand between quotes
+	fields   []string                   // names of secret fields of questions
+	given    [][]byte                   // secret arguments and answers, as they stand between quotes
 	known    listed                     // names of the offers that were read last
 	inputs   map[string]json.RawMessage // input schemas of the tools
 	outputs  map[string]json.RawMessage // output schemas of the tools
-	secret   []*regexp.Regexp           // find secret arguments in JSON
+	secret   []*regexp.Regexp           // find secret arguments and fields in JSON
 	viewers  int                        // number of open streams of events
 	leaving  *time.Timer                // ends an unused connection; nil while a browser is connected
 	seeking  bool                       // a goroutine is looking for a lost server

@@ -27,19 +27,21 @@ func init() { //nolint:gochecknoinits // before the tests of a process that is n
 	}
 }
 
-// program is a server on stdio with the tools stay and leave. A call of leave closes the output, and
-// the program ends a second later.
+// program is a server on stdio with the tools stay, leave and unlock. A call of leave closes the output,
+// and the program ends a second later. A call of unlock asks for a pin, and answers with it.
 func program() {
 	results := map[string]string{
 		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"program","version":"1"}}`,
-		"tools/list": `{"tools":[{"name":"stay","inputSchema":{"type":"object"}},{"name":"leave","inputSchema":{"type":"object"}}]}`,
+		"tools/list": `{"tools":[{"name":"stay","inputSchema":{"type":"object"}},{"name":"leave","inputSchema":{"type":"object"}},{"name":"unlock","inputSchema":{"type":"object"}}]}`,
 		"tools/call": `{"content":[{"type":"text","text":"still here"}]}`,
 	}
+	var unlocks json.RawMessage // the call that waits for the answer
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		var m struct {
 			ID     json.RawMessage
 			Method string
 			Params struct{ Name string }
+			Result struct{ Content struct{ Pin string } }
 		}
 		if json.Unmarshal(in.Bytes(), &m) != nil || m.ID == nil {
 			continue
@@ -50,7 +52,15 @@ func program() {
 			_, _ = os.Stderr.WriteString("gone")
 			return
 		}
+		if m.Params.Name == "unlock" {
+			unlocks = m.ID
+			fmt.Println(`{"jsonrpc":"2.0","id":"pin","method":"elicitation/create","params":{"message":"Your pin?","requestedSchema":{"type":"object","properties":{"pin":{"type":"string","format":"password"}}}}}`)
+			continue
+		}
 		answer := `"error":{"code":-32601,"message":"no"}`
+		if m.Method == "" {
+			m.ID, answer = unlocks, fmt.Sprintf(`"result":{"content":[{"type":"text","text":"Opened with %s"}]}`, m.Result.Content.Pin)
+		}
 		if result, ok := results[m.Method]; ok {
 			answer = `"result":` + result
 		}

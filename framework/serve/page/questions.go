@@ -26,7 +26,8 @@ type question struct {
 	Number  uint64          `json:"number"`         // see client.QuestionNumber
 	Kind    string          `json:"kind"`           // form, url, sample or roots
 	Message string          `json:"message,omitempty"`
-	Schema  json.RawMessage `json:"schema,omitempty"` // of a form
+	Schema  json.RawMessage `json:"schema,omitempty"`  // of a form
+	Secrets []string        `json:"secrets,omitempty"` // names of secret fields of a form
 	URL     string          `json:"url,omitempty"`
 	Sample  json.RawMessage `json:"sample,omitempty"` // params of sampling/createMessage
 
@@ -126,7 +127,7 @@ func (p *Page) handlers() []client.Option {
 }
 
 func (p *Page) elicit(ctx context.Context, r *client.ElicitRequest) (*client.ElicitAnswer, error) {
-	one := &question{Kind: "form", Message: r.Message, Schema: r.Schema, URL: r.URL}
+	one := &question{Kind: "form", Message: r.Message, Schema: r.Schema, Secrets: p.secretFields(r.Schema), URL: r.URL}
 	if r.URL != "" {
 		one.Kind = "url"
 	}
@@ -136,6 +137,11 @@ func (p *Page) elicit(ctx context.Context, r *client.ElicitRequest) (*client.Eli
 	}
 	answer := &client.ElicitAnswer{Action: said.Action}
 	if said.Action == "accept" && r.URL == "" {
+		content, err := json.Marshal(said.Content)
+		if err != nil {
+			return nil, err
+		}
+		p.give(content)
 		answer.Content = make(map[string]any, len(said.Content))
 		for name, value := range said.Content {
 			answer.Content[name] = value

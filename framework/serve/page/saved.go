@@ -132,11 +132,11 @@ func (p *Page) getSession(w http.ResponseWriter, r *http.Request) error {
 }
 
 // hidden masks secrets in a JSON document. Secrets are strings under names such as "password", also
-// in JSON within strings, the keys in the server's URL, and the secret arguments of all calls. The
-// same strings are also masked everywhere else.
+// in JSON within strings, the keys in the server's URL, and the secret arguments and answers of all
+// calls. The same strings are also masked everywhere else.
 func (p *Page) hidden(document []byte) []byte {
 	p.mu.Lock()
-	h := hider{names: p.secrets}
+	h := hider{names: p.secretNames()}
 	p.mu.Unlock()
 	for _, key := range p.keys {
 		h.note(key)
@@ -155,17 +155,18 @@ func (p *Page) hidden(document []byte) []byte {
 	return []byte(strings.NewReplacer(pairs...).Replace(string(text)))
 }
 
-// maxGiven is the maximum number of secret arguments that are kept.
+// maxGiven is the maximum number of secret arguments and answers that are kept.
 const maxGiven = 1000
 
-// give keeps the secret arguments of a call, so that a saved session contains them nowhere.
+// give keeps the secrets among the arguments of a call, or in an answer, so that a saved session contains
+// them nowhere.
 func (p *Page) give(arguments json.RawMessage) {
 	if jsontext.Check(arguments, jsontext.DefaultLimits()) != nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h := hider{names: p.secrets}
+	h := hider{names: p.secretNames()}
 	h.value(nil, arguments, 0, false)
 	p.given = append(p.given, h.found...)
 	p.given = p.given[max(0, len(p.given)-maxGiven):]

@@ -53,11 +53,11 @@ function Asked({ questions, tool }) {
 }
 
 // begun is the form of a question, and the value that it begins with. Defaults are filled in, so
-// that the answer has what the user sees.
-function begun(schema) {
+// that the answer has what the user sees. Fields with the names in secrets are masked.
+function begun(schema, secrets) {
   if (!schema) return { schema, begin: new Map() };
   const fields = entriesOf(schema, 'properties');
-  const bare = fields.map(([name, p]) => [name, p instanceof Map ? new Map([...p].filter(([k, v]) => k !== 'default' || Array.isArray(v))) : p]);
+  const bare = fields.map(([name, p]) => [name, p instanceof Map ? new Map([...p, ...(secrets.includes(name) ? [['x-secret', true]] : [])].filter(([k, v]) => k !== 'default' || Array.isArray(v))) : p]);
   const plain = fields.length ? new Map([...schema, ['properties', new Map(bare)]]) : schema;
   const begin = first(plain, plain) ?? new Map();
   const defaults = fields.map(([name, p]) => [name, get(p, 'default') ?? null]).filter(([, v]) => v !== null);
@@ -67,7 +67,7 @@ function begun(schema) {
 // Question is one of them, without buttons.
 function Question({ question, tool, several, answers }) {
   const scope = '/' + question.id;
-  const [{ schema, begin }] = useState(() => begun(question.schema ?? null));
+  const [{ schema, begin }] = useState(() => begun(question.schema ?? null, question.secrets ?? []));
   const [value, setValue] = useState(begin);
   const [text, setText] = useState('');
   const [faults, setFaults] = useState([]);
