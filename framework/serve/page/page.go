@@ -89,6 +89,8 @@ type Page struct {
 	viewers  int                        // number of open streams of events
 	leaving  *time.Timer                // ends an unused connection; nil while a browser is connected
 	seeking  bool                       // a goroutine is looking for a lost server
+	renewing int                        // number of calls of reconnect that wait for connecting
+	giveUp   context.CancelCauseFunc    // ends the newest attempt to connect; nil before the first
 	closed   bool
 
 	connecting sync.Mutex // held while a connection is made, so that two users make one connection

@@ -89,14 +89,25 @@ func (p *Page) replaced(s *session) *session {
 	return p.session
 }
 
-// reconnect ends the connection, calls change, and makes a new connection.
+// errRenewed is the error of an attempt to connect that ends because a user connects again.
+var errRenewed = &apiError{http.StatusConflict, "a user has connected to the server again: try again"}
+
+// reconnect ends the connection, calls change, and makes a new connection. It does not wait for an
+// attempt to connect, which may take as long as a login.
 func (p *Page) reconnect(ctx context.Context, change func()) (*session, error) {
 	if p.saved != nil {
 		return nil, errSaved
 	}
+	p.mu.Lock()
+	p.renewing++
+	if p.giveUp != nil {
+		p.giveUp(errRenewed)
+	}
+	p.mu.Unlock()
 	p.connecting.Lock()
 	defer p.connecting.Unlock()
 	p.mu.Lock()
+	p.renewing--
 	old := p.session
 	p.session = nil
 	change()
@@ -108,8 +119,17 @@ func (p *Page) reconnect(ctx context.Context, change func()) (*session, error) {
 }
 
 // connect makes a connection. The caller holds connecting, and there is no connection. The connection
-// may outlive ctx, because all browsers share it.
+// may outlive ctx, because all browsers share it. If reconnect waits, the attempt is left to it.
 func (p *Page) connect(ctx context.Context) (*session, error) {
+	ctx, giveUp := context.WithCancelCause(p.calling(context.WithoutCancel(ctx)))
+	defer giveUp(nil)
+	p.mu.Lock()
+	p.giveUp = giveUp
+	renewed := p.renewing > 0
+	p.mu.Unlock()
+	if renewed {
+		return nil, errRenewed
+	}
 	p.setState(state{Name: stateConnecting})
 	p.wire.renewed()
 	patience := connectPatience
@@ -118,11 +138,14 @@ func (p *Page) connect(ctx context.Context) (*session, error) {
 	}
 	s := &session{number: int(p.opened.Add(1)), listens: make(chan struct{})}
 	to, err := p.target(s) // may build the program, which has no limit
-	ctx, cancel := context.WithTimeout(p.calling(context.WithoutCancel(ctx)), patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	defer context.AfterFunc(p.life, cancel)()
 	if err == nil {
 		s.client, err = client.Connect(ctx, to, p.clientOptions(s)...)
+	}
+	if err != nil && errors.Is(context.Cause(ctx), errRenewed) {
+		return nil, errRenewed
 	}
 	p.learn(s, err)
 	if err != nil {
@@ -339,11 +362,6 @@ func (p *Page) seek() {
 // comeBack tries to reach a lost server over HTTP, as long as a browser is connected. It opens a
 // TCP connection before it connects, unless the requests are relayed. No call is repeated.
 func (p *Page) comeBack() {
-	defer func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.seeking = false
-	}()
 	timer := time.NewTimer(firstAgain)
 	defer timer.Stop()
 	for pause := firstAgain; ; timer.Reset(pause) {
@@ -355,6 +373,7 @@ func (p *Page) comeBack() {
 		pause = min(2*pause, lastAgain)
 		p.mu.Lock()
 		over := p.session != nil || p.closed || p.viewers == 0 || p.state.Name != stateLost
+		p.seeking = !over
 		p.mu.Unlock()
 		if over {
 			return
@@ -363,6 +382,7 @@ func (p *Page) comeBack() {
 			_, _ = p.connected(p.life) // its error is the next state
 			p.mu.Lock()
 			again := p.state.Name == stateLost
+			p.seeking = again
 			p.mu.Unlock()
 			if !again {
 				return
