@@ -112,7 +112,10 @@ addEventListener('click', e => {
 
 addEventListener('keydown', e => {
   if ((e.metaKey || e.ctrlKey) && e.key === 'k') { e.preventDefault(); return e.repeat || change({ palette: !store.palette }); }
-  if (store.palette || store.keys || store.sheet || store.address) return;
+  if (store.palette || store.keys || store.sheet || store.address) {
+    if (e.key === 'Escape') change({ palette: false, keys: false, sheet: null, address: '' }); // the focus is outside
+    return;
+  }
   if ((e.metaKey || e.ctrlKey) && e.key === 'Enter') { e.preventDefault(); return tell('call'); }
   const field = /INPUT|TEXTAREA|SELECT/.test(e.target.tagName) && !['checkbox', 'radio', 'range'].includes(e.target.type);
   if (e.key === 'Escape') return field ? e.target.blur() : tell('stop');

@@ -94,7 +94,8 @@ export function Tabs({ names, at, onChange, label }) {
 // currentCall is the id of the call that the screen shows, or null.
 export const currentCall = () => document.querySelector('[data-current]')?.dataset.current ?? null;
 
-// Dialog keeps the focus inside, and gives it back.
+// Dialog keeps the focus inside, and gives it back. The box takes the focus after a click beside the
+// controls.
 export function Dialog({ label, kind, onClose, children }) {
   const box = useRef();
   useLayoutEffect(() => { // before anybody can type
@@ -106,11 +107,11 @@ export function Dialog({ label, kind, onClose, children }) {
     if (e.key === 'Escape') { e.stopPropagation(); onClose(); }
     if (e.key !== 'Tab') return;
     const all = [...box.current.querySelectorAll('a[href], button, input, select, textarea, [tabindex="0"]')].filter(x => x.offsetParent);
-    const edge = e.shiftKey ? all[0] : all.at(-1);
-    if (document.activeElement === edge) { e.preventDefault(); (e.shiftKey ? all.at(-1) : all[0])?.focus(); }
+    const edge = e.shiftKey ? all[0] : all.at(-1), at = document.activeElement;
+    if (at === edge || e.shiftKey && at === box.current) { e.preventDefault(); (e.shiftKey ? all.at(-1) : all[0])?.focus(); }
   };
   return html`<div class=${kind === 'sheet' ? '' : 'veil'} onClick=${e => e.target === e.currentTarget && onClose()}>
-    <div class=${kind} role="dialog" aria-modal="true" aria-label=${label} ref=${box} onKeyDown=${keys}>${children}</div></div>`;
+    <div class=${kind} role="dialog" aria-modal="true" aria-label=${label} tabindex="-1" ref=${box} onKeyDown=${keys}>${children}</div></div>`;
 }
 
 // Value draws a JSON value for people: lists of objects as tables, the rest as lists and trees.
