@@ -2,9 +2,14 @@ package browser_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,7 +73,7 @@ func init() { //nolint:gochecknoinits // before the tests of a process that is n
 func misbehave() {
 	large := strings.Repeat(`{"type":"string","description":"`+strings.Repeat("x", 900)+`"},`, 5500)
 	tools := `[7, {"name":"large","inputSchema":{"type":"object","properties":{"a":{"anyOf":[` + large + `{"type":"null"}]}}}},
-		{"name":"silent","inputSchema":{"type":"object"}}, {"name":"unknown","inputSchema":{"type":"object"}}, {"name":"odd","inputSchema":"no schema"}, {"name":"strange","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["a"]}},
+		{"name":"silent","inputSchema":{"type":"object"}}, {"name":"unknown","inputSchema":{"type":"object"}}, {"name":"embedded","inputSchema":{"type":"object"}}, {"name":"odd","inputSchema":"no schema"}, {"name":"strange","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["a"]}},
 		{"name":"ahead","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"a":{"type":"string","pattern":"^(?=x)"}}}}, {"name":"nothing","inputSchema":{"type":"object"}}, {"name":"faulty","inputSchema":{"type":"object"}},
 		{"name":"single","inputSchema":{"type":"object","dependentRequired":7,"allOf":[{"required":7}]}},
 		{"name":"endless","inputSchema":` + endless() + `}]`
@@ -83,6 +88,7 @@ func misbehave() {
 		"ahead":        `{"content":[],"structuredContent":{"a":"x"}}`,
 		"nothing":      `{"content":[{"type":"text","text":"beside null"}],"structuredContent":null}`,
 		"single":       `{"content":{"type":"text","text":"no list"},"structuredContent":{"b":1}}`,
+		"embedded":     `{"content":[{"type":"resource","resource":{"uri":"a://dot","mimeType":"image/gif","blob":"` + base64.URLEncoding.EncodeToString(dot()) + `"}}]}`,
 		"unknown":      `{"content":[{"type":"hologram","depth":7},{"type":"text","text":"beside it"}]}`,
 	}
 	in := bufio.NewScanner(os.Stdin)
@@ -189,6 +195,14 @@ func endless() string {
 	return string(schema)
 }
 
+// dot returns a picture of one pixel. The URL-safe alphabet of base64 writes it in another way than the
+// standard one.
+func dot() []byte {
+	var out bytes.Buffer
+	_ = gif.Encode(&out, image.NewPaletted(image.Rect(0, 0, 1, 1), []color.Color{color.RGBA{0xfb, 0xff, 0xbf, 0xff}, color.RGBA{0xff, 0xff, 0xff, 0xff}}), nil)
+	return out.Bytes()
+}
+
 // TestMisbehavingServer: the page stays usable, says what is wrong, and shows the frames.
 func TestMisbehavingServer(t *testing.T) {
 	self, err := os.Executable()
@@ -229,6 +243,11 @@ func TestMisbehavingServer(t *testing.T) {
 	press(b)
 	b.sees(says, "a kind that the page does not know")
 	b.sees(says, "beside it")
+	b.click(".rail a", "embedded")
+	b.sees("h1", "embedded")
+	press(b)
+	width := func() string { return b.eval("document.querySelector('.pix img')?.naturalWidth ?? 0") }
+	b.until(func() bool { return width() == "1" }, func() string { return "the picture in the URL-safe alphabet is not shown" })
 	b.click(".rail a", "single")
 	b.sees("h1", "single")
 	press(b)

@@ -8,9 +8,9 @@ import { readHref } from './overview.js';
 const pictures = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif', 'image/svg+xml', 'image/bmp'];
 const sounds = ['audio/mpeg', 'audio/wav', 'audio/x-wav', 'audio/ogg', 'audio/webm', 'audio/mp4', 'audio/flac', 'audio/aac'];
 
-// bytesOf decodes base64; null if it is none.
+// bytesOf decodes base64; null if it is none. The client lets resources have the URL-safe alphabet, too.
 function bytesOf(text) {
-  try { return Uint8Array.from(atob(text), c => c.charCodeAt(0)); } catch { return null; }
+  try { return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), c => c.charCodeAt(0)); } catch { return null; }
 }
 
 // useBlob is an address of bytes that lives as long as the component.
