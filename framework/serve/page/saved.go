@@ -115,7 +115,7 @@ func (p *Page) getSession(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	s := saved{Format: savedFormat, At: time.Now(), About: p.about(), Offers: all, Calls: p.calls.whole(), Frames: p.wire.whole()}
-	s.About.Start = nil // its arguments may be secrets
+	s.About.Start = nil                                                 // its arguments may be secrets
 	if p.options.URL == "" && p.options.Where != "" && p.saved == nil { // arguments may be secrets
 		s.About.Where, _, _ = strings.Cut(s.About.Where, " ")
 	}
