@@ -118,7 +118,7 @@ func OnPrompt(name string, fn func(ctx context.Context, call *Call, next Next[*p
 	return adapter(name, kindPrompt, fn, readBody[*protocol.GetPromptResult](name), makeBody)
 }
 
-// adapter returns a middleware whose function sees a part of the result, of type R: read takes it out
+// adapter returns a middleware with a function that sees a part of the result, of type R: read takes it out
 // of a result, and made makes a result of it.
 func adapter[R any](name string, only kind, fn func(context.Context, *Call, Next[R]) (R, error), read func(*Result) (R, error), made func(R) *Result) Middleware {
 	if fn == nil {

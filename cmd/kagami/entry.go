@@ -61,7 +61,7 @@ func (e *namedEntry) resolve() error {
 	return e.resolveFields()
 }
 
-// resolveFields adds the header fields whose values are in variables.
+// resolveFields adds the header fields that take their values from variables.
 func (e *namedEntry) resolveFields() error {
 	fields := map[string]string{}
 	if e.TokenFrom != "" {

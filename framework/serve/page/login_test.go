@@ -88,7 +88,7 @@ func (f *forgotten) Do(c *http.Client, _ *url.URL, r *http.Request) (*http.Respo
 	return c.Do(again)
 }
 
-// TestForgottenLogin: who connects again does not wait for a login that nobody finishes, and requests that
+// TestForgottenLogin: who connects again does not wait for a login without an end, and requests that
 // have waited for it begin no other one.
 func TestForgottenLogin(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ type decoder struct {
 	most     int       // reading stops after so many findings
 	size     int       // bytes of their paths
 	secret   bool      // a secret member is being decoded
-	unjudged bool      // a member is being decoded whose values validator may pass over
+	unjudged bool      // validator may pass over the values of the member that is being decoded
 	repair   bool      // a string may be read as the JSON that it contains, and nothing as not given
 	mendable bool      // a repair might help
 	hopeless bool      // a finding remains after any repair
