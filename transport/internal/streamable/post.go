@@ -22,6 +22,7 @@ type posting struct {
 	opened  bool
 	call    atomic.Pointer[streamQuota] // counts the calls until they have ended or become a stream; nil if uncount has nothing to undo
 	calls   int                         // number of calls
+	lasts   bool                        // release gives back a place among the client's streams; see lasting
 }
 
 // Find implements transport.Sessions.
@@ -46,10 +47,13 @@ func (p *posting) Open() (*transport.Connection, error) {
 	return p.session.link, nil
 }
 
-// release gives back the calls and the session. It is called once, when the exchange has been
+// release gives back the calls, the stream and the session. It is called once, when the exchange has been
 // served or was refused.
 func (p *posting) release() {
 	p.uncount()
+	if p.lasts {
+		p.v.e.leave(p.v.owner)
+	}
 	if p.session != nil {
 		p.session.release()
 	}

@@ -134,7 +134,8 @@ func (x *postedExchange) await() *Reply {
 }
 
 // lasting opens the stream of an exchange that waits for something to happen. It counts among the
-// client's streams, not among its calls.
+// client's streams, not among its calls. If a client that goes does not cancel the exchange, it counts
+// until it has ended.
 //
 // If there are too many streams, the exchange is cancelled by gone, and ends in its own goroutine.
 func (x *postedExchange) lasting() *Reply {
@@ -145,8 +146,22 @@ func (x *postedExchange) lasting() *Reply {
 	}
 	s := &Stream{st: &x.stream}
 	reply := x.v.open(s, &x.posting)
-	s.holdsQuota(x.v.e.Admitter, x.v.owner)
+	if x.stream.plan.CancelByClose || !x.holds() {
+		s.holdsQuota(x.v.e.Admitter, x.v.owner)
+	}
 	return reply
+}
+
+// holds makes release give back the place among the client's streams. It returns false if the
+// exchange has been served: release has run then, or will not see it.
+func (x *postedExchange) holds() bool {
+	x.stream.mu.Lock()
+	defer x.stream.mu.Unlock()
+	if x.stream.exchange == nil { // served precedes release
+		return false
+	}
+	x.lasts = true
+	return true
 }
 
 // apart serves an exchange after run has called running.Add for it.

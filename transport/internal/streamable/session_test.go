@@ -351,6 +351,38 @@ func TestLastingIsAStream(t *testing.T) {
 	s.stop()
 }
 
+// TestLastingWithoutClient: what waits keeps its place among the streams of its client, also if the client
+// has gone without cancelling it.
+func TestLastingWithoutClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		plan := polling
+		plan.LongLived = true
+		over := make(chan struct{})
+		s := newSite(t, &host{plan: plan, log: &keeper{}, handle: func(context.Context, string, func(string) error) (int, string) {
+			<-over
+			return http.StatusOK, `{"a":1}`
+		}}, streamable.Config{MaxStreams: 2})
+		for range 2 {
+			c := s.carry(s.do(http.MethodPost, "wait"), -1)
+			c.cancel()
+			c.wait()
+		}
+		if r := s.do(http.MethodPost, "wait"); r.Status != http.StatusTooManyRequests {
+			t.Errorf("a wait too many: %d", r.Status)
+		}
+		close(over)
+		synctest.Wait()
+		for range 2 {
+			if r := s.do(http.MethodPost, "wait"); r.Status == http.StatusTooManyRequests {
+				t.Error("the places were not given back")
+			}
+		}
+		synctest.Wait()
+		s.stop()
+	})
+}
+
 // TestShutdown: what was accepted finishes, what comes is refused, what waits for
 // nothing ends.
 func TestShutdown(t *testing.T) {

@@ -19,14 +19,17 @@ func (r *record) writerNode() string {
 	return r.head.Home
 }
 
-// writtenElsewhere reports whether another node writes the standalone stream. It reads the
-// record. While the store is unavailable it relies on what it read last.
+// writtenElsewhere reports whether another node writes the standalone stream. If this node was the
+// writer, it reads the record; otherwise only claimWriter makes it the writer. While the store is
+// unavailable it relies on what it read last.
 //
-// It is called with stream.mu, once for each message of a standalone stream, and reads the store
-// each time.
+// It is called with stream.mu, once for each message of a standalone stream.
 func (r *record) writtenElsewhere(ctx context.Context) bool {
 	if !r.made() {
 		return false
+	}
+	if r.writerNode() != r.s.e.node.ID {
+		return true
 	}
 	if errors.Is(r.read(ctx), port.ErrNotFound) {
 		return true // the session has ended
