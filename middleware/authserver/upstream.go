@@ -315,10 +315,12 @@ func (b *broker) held(ctx context.Context, reference string, g *grant, n need) (
 			}
 			continue
 		}
+		timer := time.NewTimer(renewPoll)
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return nil, context.Cause(ctx)
-		case <-time.After(renewPoll):
+		case <-timer.C:
 		}
 		found, err := s.grants.get(ctx, reference)
 		if err != nil {
