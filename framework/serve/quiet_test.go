@@ -81,6 +81,7 @@ func TestOrdinaryClientsLogNoErrors(t *testing.T) {
 // shortSession is one client: a good one, one that leaves in the middle of a call, one that ends its
 // session at once, and one that asks for what there is not.
 func shortSession(t *testing.T, url string, kind int) {
+	web := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no connection of a request that was cancelled
 	post := func(session, body string) string {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 		if err != nil {
@@ -92,7 +93,7 @@ func shortSession(t *testing.T, url string, kind int) {
 		if session != "" {
 			r.Header.Set("Mcp-Session-Id", session)
 		}
-		answer, err := http.DefaultClient.Do(r)
+		answer, err := web.Do(r)
 		if err != nil {
 			t.Error(err)
 			return ""
@@ -117,7 +118,7 @@ func shortSession(t *testing.T, url string, kind int) {
 			return
 		}
 		r.Header.Set("Mcp-Session-Id", session)
-		if answer, err := http.DefaultClient.Do(r); err == nil {
+		if answer, err := web.Do(r); err == nil {
 			_ = answer.Body.Close()
 		}
 		both.Wait()

@@ -254,7 +254,12 @@ func TestTaskIsWaitedForTwice(t *testing.T) {
 			})
 		}
 		both.Wait()
-		if got := u.questions(); len(got) != 3 {
+		got := u.questions()
+		if revision == "2025-11-25" { // the later request takes an open question over, and the earlier one withdraws it
+			slices.Sort(got)
+			got = slices.Compact(got)
+		}
+		if len(got) != 3 {
 			t.Errorf("asked %q", got)
 		}
 	})

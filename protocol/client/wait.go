@@ -33,7 +33,8 @@ var errStalled = errors.New("client: tasks/result has stalled")
 // Wait waits until the task is over, and returns the result that the call would have had. It polls
 // at the interval that the server suggests. The handlers of [OnElicit], [OnSample] and [OnRoots]
 // answer the task's questions, each question once. On 2025-11-25, the server asks them while
-// tasks/result waits; on 2026-07-28, tasks/update sends the answers.
+// tasks/result waits; on 2026-07-28, tasks/update sends the answers. If two calls of Wait wait for one
+// task on 2025-11-25, the server may withdraw a question from the first, and ask it in the second.
 //
 // If the task failed, Wait returns the server's error (a *protocol.Error). If it was cancelled or
 // does not exist, Wait returns [ErrTaskCancelled] or [ErrTaskGone].

@@ -35,17 +35,17 @@ func TestRefusedRunKeepsEffects(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var full atomic.Bool
-		effects, runs := 0, 0
+		var effects, runs atomic.Int64
 		e := engine.New(engine.Config{
 			Info: protocol.Implementation{Name: "s", Version: "1"}, Tasks: crammed{memory.New().Tasks(), &full},
 			Catalog: tasked{catalog{"film": func(ctx context.Context, c *engine.Call) (protocol.Result, error) {
-				runs++
-				full.Store(runs == 1)
-				_, err := c.Once(ctx, "a", func(context.Context) ([]byte, error) { effects++; return []byte("1"), nil })
+				run := runs.Add(1)
+				full.Store(run == 1)
+				_, err := c.Once(ctx, "a", func(context.Context) ([]byte, error) { effects.Add(1); return []byte("1"), nil })
 				if err != nil {
 					return nil, err
 				}
-				if runs == 1 {
+				if run == 1 {
 					full.Store(true)
 					time.AfterFunc(time.Second, func() { full.Store(false) })
 					return nil, protocol.TooMany(2*time.Second, "later")
@@ -58,8 +58,8 @@ func TestRefusedRunKeepsEffects(t *testing.T) {
 		p.initialize("2025-11-25", `{}`)
 		p.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"film","arguments":{},"task":{}}}`)
 		time.Sleep(time.Minute)
-		if effects != 1 || runs > 2 {
-			t.Errorf("%d effects in %d runs", effects, runs)
+		if effects.Load() != 1 || runs.Load() > 2 {
+			t.Errorf("%d effects in %d runs", effects.Load(), runs.Load())
 		}
 		p.close()
 		p.served.Wait()
