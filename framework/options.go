@@ -211,10 +211,9 @@ func Scopes(scopes ...string) Option {
 func notOfScope(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }
 
 // Timeout limits one execution. Its context ends after d, which must be more than 0. If the client
-// is asked live, the time until the user answers counts, and so does the time in which the call waits
-// in a step such as Concurrency. In rounds, each round has the full time. A result that the handler
-// returns after the timeout is still the answer. Completions of a prompt or template have the same
-// limit.
+// is asked live, the time until the user answers counts. The wait in a step such as Concurrency
+// counts, too. In rounds, each round has the full time. A result that the handler returns after the
+// timeout is still the answer. Completions of a prompt or template have the same limit.
 func Timeout(d time.Duration) Option {
 	return componentOption{"Timeout", kindsAll, checked(d > 0, "the duration must be positive", func(s *settings) {
 		s.timeout = d

@@ -10,7 +10,7 @@ type recent[V any] struct {
 	all map[string]V
 }
 
-// get returns a value. If there is none, it is the zero value.
+// get returns the value with the name, or the zero value.
 func (r *recent[V]) get(name string) V {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,7 +19,7 @@ type method struct {
 	result   resultReader                               // if nil, the result is a CustomResult
 	needs    func(has protocol.ServerCapabilities) bool // a capability that a server must declare; may be nil
 	session  bool                                       // exists only in sessions, because it changes the session
-	mirrored string                                     // the member that the header Mcp-Name repeats; "" if there is none
+	mirrored string                                     // the member that the header Mcp-Name repeats; may be empty
 	task     bool                                       // may run as a task (2025-11-25)
 	rounds   bool                                       // may be answered with input_required (2026-07-28)
 

@@ -2,7 +2,7 @@ package task
 
 import "time"
 
-// Limits are other limits than those of Next.
+// Limits replace the limits of the function Next in a test.
 type Limits struct{ Result, Error, Journal, Message, Question, Questions int }
 
 // Next is like the function Next, with the limits l.

@@ -220,8 +220,8 @@ func (w *web) resourceMetadataAt(ctx context.Context, place, of string) (*resour
 	return &meta, nil
 }
 
-// document reads the metadata at the URL of a step, and records how that went. If there is none, it
-// returns false without an error. kind is the error of an answer that is not metadata.
+// document reads the metadata at the URL of a step, and records how that went. If the server has no
+// such document, it returns false without an error. kind is the error of an answer that is not metadata.
 func (w *web) document(ctx context.Context, step *Step, kind error, into any) (there bool, err error) {
 	a, err := w.get(ctx, step.URL)
 	if err != nil {

@@ -250,7 +250,7 @@ func (f *Flow) registration(issuer string) Key {
 	return Key{Kind: Registration, Issuer: issuer, Profile: f.config.profile}
 }
 
-// registered returns that client. If there is none, the version is 0.
+// registered returns that client. If no client is registered, the version is 0.
 func (f *Flow) registered(ctx context.Context, issuer string) (r registration, version uint64, err error) {
 	version, err = load(ctx, f.config.store, f.registration(issuer), &r)
 	return r, version, err

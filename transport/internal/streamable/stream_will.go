@@ -61,7 +61,7 @@ func (st *stream) will() []byte {
 const markTime = 5 * time.Second
 
 // mark appends the event that ends the stream for followers on other nodes. It is empty if the log
-// has the answer, or if there is none. The caller holds st.mu.
+// has the answer, or if the exchange has no will. The caller holds st.mu.
 //
 // It is written even if the context of the session has ended, but waits at most markTime with the
 // lock.

@@ -67,8 +67,8 @@ func (p *Plan) isSecretName(name string) bool {
 	return slices.Contains(p.secretNames, spelling.Flatten(name))
 }
 
-// undescribed reports whether raw, a value for n, has something of which the schema says nothing. In a type with
-// secrets that may be one of them.
+// undescribed reports whether raw, a value for n, has something that the schema does not describe. In a type
+// with secrets, that may be one of them.
 func (p *Plan) undescribed(n Node, raw []byte) bool {
 	switch n := seenThrough(n).(type) {
 	case *AnyNode, *RawNode:
