@@ -137,11 +137,12 @@ func (x *postedExchange) await() *Reply {
 // client's streams, not among its calls. If a client that goes does not cancel the exchange, it counts
 // until it has ended.
 //
-// If there are too many streams, the exchange is cancelled by gone, and ends in its own goroutine.
+// If there are too many streams, the exchange is cancelled, and ends in its own goroutine.
 func (x *postedExchange) lasting() *Reply {
 	x.uncount()
 	if !x.v.e.enter(&x.v.owner) {
 		x.stream.gone(errTooManyStreams)
+		x.ctx.End(errTooManyStreams) // gone ends only what a client cancels by closing
 		return tooManyStreams()
 	}
 	s := &Stream{st: &x.stream}

@@ -358,9 +358,14 @@ func TestLastingWithoutClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		plan := polling
 		plan.LongLived = true
-		over := make(chan struct{})
-		s := newSite(t, &host{plan: plan, log: &keeper{}, handle: func(context.Context, string, func(string) error) (int, string) {
-			<-over
+		over, waiting := make(chan struct{}), atomic.Int64{}
+		s := newSite(t, &host{plan: plan, log: &keeper{}, handle: func(ctx context.Context, _ string, _ func(string) error) (int, string) {
+			waiting.Add(1)
+			defer waiting.Add(-1)
+			select {
+			case <-over:
+			case <-ctx.Done():
+			}
 			return http.StatusOK, `{"a":1}`
 		}}, streamable.Config{MaxStreams: 2})
 		for range 2 {
@@ -370,6 +375,9 @@ func TestLastingWithoutClient(t *testing.T) {
 		}
 		if r := s.do(http.MethodPost, "wait"); r.Status != http.StatusTooManyRequests {
 			t.Errorf("a wait too many: %d", r.Status)
+		}
+		if synctest.Wait(); waiting.Load() != 2 {
+			t.Errorf("%d wait", waiting.Load())
 		}
 		close(over)
 		synctest.Wait()
