@@ -70,8 +70,7 @@ func TestDoctorOfStores(t *testing.T) {
 			if took := time.Since(began); took > patience {
 				t.Errorf("doctor took %s", took)
 			}
-			// A busy machine starts each program slowly.
-			found = slices.DeleteFunc(found, func(c string) bool { return c == "clients" || c == "slow-start" })
+			found = slices.DeleteFunc(found, func(c string) bool { return c == "clients" })
 			if got := strings.Join(found, " "); got != tt.found || code != tt.code || !strings.Contains(fine, tt.fine) {
 				t.Errorf("%q, exit code %d, want %q, %d\n%s\n%s", got, code, tt.found, tt.code, fine, errs)
 			}

@@ -37,7 +37,7 @@ func TestStopTimeoutLeavesTimeForTheRest(t *testing.T) {
 	var calling sync.WaitGroup
 	calling.Go(func() { _, _ = client.Call[string](t.Context(), c, "endless", struct{}{}) })
 	<-inside
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
 	defer cancel()
 	_ = app.Stop(ctx) // the error of the cancelled call
 	select {

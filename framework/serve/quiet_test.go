@@ -127,7 +127,7 @@ func shortSession(t *testing.T, url string, kind int) {
 		if kind%4 == 3 {
 			revision = protocol.Rev20260728
 		}
-		c, err := client.Connect(t.Context(), client.HTTP(url), client.Revisions(revision))
+		c, err := client.Connect(t.Context(), client.HTTP(url, client.HTTPClient(web)), client.Revisions(revision))
 		if err != nil {
 			t.Error(err)
 			return

@@ -367,7 +367,7 @@ func TestBroker_RemovedUserIsOut(t *testing.T) {
 // The provider's word is believed for Vouch, and for twice that while it is away.
 func TestBroker_Vouch(t *testing.T) {
 	t.Parallel()
-	s, idp := brokered(t, authserver.Provider{}, authserver.Vouch(300*time.Millisecond))
+	s, idp := brokered(t, authserver.Provider{}, authserver.Vouch(3*time.Second))
 	access, _ := s.browser().enter(s.register(plainClient))
 	for range 3 {
 		if _, ok := s.admits(access); !ok {
@@ -378,11 +378,11 @@ func TestBroker_Vouch(t *testing.T) {
 		t.Errorf("%d renewals within Vouch", n)
 	}
 	idp.Down(true)
-	time.Sleep(350 * time.Millisecond)
+	time.Sleep(3100 * time.Millisecond)
 	if _, ok := s.admits(access); !ok {
 		t.Error("the last word is not believed for a while")
 	}
-	time.Sleep(700 * time.Millisecond)
+	time.Sleep(3500 * time.Millisecond)
 	if _, err := s.guard.Authenticate(t.Context(), http.Header{"Authorization": {"Bearer " + access}}); err == nil {
 		t.Error("the provider is away for more than twice Vouch, and the token is taken")
 	}
@@ -391,9 +391,9 @@ func TestBroker_Vouch(t *testing.T) {
 // Many calls at once make one renewal at the provider, whose tokens can be used once.
 func TestBroker_OneRenewal(t *testing.T) {
 	t.Parallel()
-	s, idp := brokered(t, authserver.Provider{}, authserver.Vouch(200*time.Millisecond))
+	s, idp := brokered(t, authserver.Provider{}, authserver.Vouch(3*time.Second))
 	access, _ := s.browser().enter(s.register(plainClient))
-	time.Sleep(250 * time.Millisecond)
+	time.Sleep(3100 * time.Millisecond)
 	var wg sync.WaitGroup
 	for range 32 {
 		wg.Go(func() {

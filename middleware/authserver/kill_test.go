@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kagami-mcp/kagami/framework/store/boltstore"
 	"github.com/kagami-mcp/kagami/middleware/authserver"
@@ -33,6 +34,9 @@ func serveFile(file, address string) error {
 		return err
 	}
 	l, err := net.Listen("tcp", address)
+	for end := time.Now().Add(20 * time.Second); err != nil && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		l, err = net.Listen("tcp", address) // a connection of another test may have the port for a moment
+	}
 	if err != nil {
 		return err
 	}

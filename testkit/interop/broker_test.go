@@ -98,11 +98,11 @@ func (b *brokered) login(t *testing.T) (*client.Client, *oauth.Flow) {
 // renew them once each time, and in the end it is away for a while.
 func TestBrokerAtOIDCProvider(t *testing.T) {
 	t.Parallel()
-	b := startBroker(t, 500*time.Millisecond)
+	b := startBroker(t, 4*time.Second)
 	c, f := b.login(t)
 	b.who(t, c, "ann")
 	for range 3 {
-		time.Sleep(600 * time.Millisecond) // the provider's word is too old
+		time.Sleep(4500 * time.Millisecond) // the provider's word is too old
 		token, err := f.Token(t.Context(), b.url)
 		if err != nil {
 			t.Fatal(err)
@@ -124,9 +124,9 @@ func TestBrokerAtOIDCProvider(t *testing.T) {
 		wg.Wait()
 	}
 	b.tell(t, "gone")
-	time.Sleep(600 * time.Millisecond)
+	time.Sleep(4500 * time.Millisecond)
 	b.who(t, c, "ann") // its last word is believed for a while
-	time.Sleep(600 * time.Millisecond)
+	time.Sleep(4500 * time.Millisecond)
 	if _, err := client.Call[string](t.Context(), c, "who", nil); err == nil {
 		t.Error("the provider has been away for more than twice Vouch, and a call is answered")
 	}

@@ -146,6 +146,26 @@ func drive(t *testing.T, at *site, file string, steps int) {
 	}
 }
 
+// cancelled cancels calls until the server has noticed one. On a busy machine a call may end before
+// its handler has begun, so each call gets more time than the one before.
+func cancelled(t *testing.T, noticed func() bool, call func(ctx context.Context) error) {
+	t.Helper()
+	for patience := 200 * time.Millisecond; patience < 20*time.Second; patience *= 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		err := call(ctx)
+		cancel()
+		if err == nil {
+			t.Fatal("the call was not cancelled")
+		}
+		for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+			if noticed() {
+				return
+			}
+		}
+	}
+	t.Fatal("no cancellation reached its handler")
+}
+
 // within waits for a condition that other goroutines bring about.
 func within(t *testing.T, what string, done func() bool) {
 	t.Helper()

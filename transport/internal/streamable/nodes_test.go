@@ -51,7 +51,7 @@ func (w *watched) see(ctx context.Context, id string) error {
 	if !ofNode(id) {
 		w.ids = append(w.ids, id)
 	}
-	if w.broken.Load() {
+	if w.broken.Load() && !ofNode(id) { // nothing recovers for the goroutine that says that the node lives
 		panic("the store is broken")
 	}
 	if w.away.Load() {
