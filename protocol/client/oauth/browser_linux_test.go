@@ -42,7 +42,7 @@ func TestSystemBrowser(t *testing.T) {
 	if err := oauth.SystemBrowser(t.Context(), address); err == nil || !strings.Contains(err.Error(), "3") {
 		t.Errorf("a browser that fails: %v", err)
 	}
-	program("echo $$ >\"$OPENED\"; exec sleep 1")
+	program("echo $$ >\"$OPENED\"; exec sleep 60")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := oauth.SystemBrowser(ctx, address); err != nil {
@@ -62,5 +62,7 @@ func TestSystemBrowser(t *testing.T) {
 	if group, err := syscall.Getpgid(pid); err != nil || group != pid {
 		t.Errorf("Ctrl-C would end the browser: process %d is in the group %d, %v", pid, group, err)
 	}
-	time.Sleep(1200 * time.Millisecond) // until it has ended, for goleak
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
 }

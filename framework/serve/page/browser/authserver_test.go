@@ -301,14 +301,14 @@ func TestAuthServerRemember(t *testing.T) {
 
 // An error page says in plain words what is wrong, and has no link to the client.
 func TestAuthServerErrors(t *testing.T) {
-	l := newLogin(t, nil, authserver.Lives(authserver.Lifetimes{Visit: 2 * time.Second}))
+	l := newLogin(t, nil, authserver.Lives(authserver.Lifetimes{Visit: 8 * time.Second}))
 	p, b := l.program("Program"), newTab(t)
 	b.visit(l.ask(program{"nobody", p.back}, "x"))
 	b.sees("main", "does not know the program")
 	b.visit(l.ask(program{p.id, "http://127.0.0.1:1/evil"}, "x"))
 	b.sees("main", "has not registered")
 	b.enter(l.ask(p, "x"), "ann")
-	time.Sleep(2100 * time.Millisecond)
+	time.Sleep(8100 * time.Millisecond)
 	b.click("button", "Allow")
 	b.sees("main", "too old")
 	if b.eval("document.querySelectorAll('a').length") != "0" {

@@ -3,6 +3,7 @@ package browser_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -228,9 +229,13 @@ func TestCutString(t *testing.T) {
 	b.click(says+" button", "Show more")
 	b.sees(says, "262.1 KB of 1.4 MB")
 	const most = 1000
-	var took float64
-	b.run(chromedp.Evaluate(`(() => { const began = performance.now(), tabs = document.querySelectorAll("`+says+` [role=tab]"); tabs[2].click(); tabs[1].click();
-		return new Promise(done => setTimeout(() => done(performance.now() - began))); })()`, &took, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	took := math.Inf(1) // the least of several, because a busy machine interrupts some
+	for range 3 {
+		var once float64
+		b.run(chromedp.Evaluate(`(() => { const began = performance.now(), tabs = document.querySelectorAll("`+says+` [role=tab]"); tabs[2].click(); tabs[1].click();
+			return new Promise(done => setTimeout(() => done(performance.now() - began))); })()`, &once, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+		took = min(took, once)
+	}
 	if took > most {
 		t.Errorf("drawing took %.0f ms, want at most %d", took, most)
 	}
