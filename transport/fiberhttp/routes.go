@@ -3,6 +3,8 @@ package fiberhttp
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
@@ -39,7 +41,7 @@ func routed(routes *httpserver.Routes) fiber.Handler {
 
 // adapted runs a handler of net/http with ctx. The adaptor would pass the RequestCtx as the
 // context. Its Done must not be called while the server stops, and it does not end with the
-// request.
+// request. The adaptor's strings alias memory of the connection, which the next request overwrites.
 func adapted(ctx context.Context, rc *fasthttp.RequestCtx, h http.Handler) {
 	defer func() {
 		if recover() != nil { // the adaptor has replaced the value, and routes only let this one pass
@@ -53,8 +55,27 @@ func adapted(ctx context.Context, rc *fasthttp.RequestCtx, h http.Handler) {
 		defer close(g.ended)
 		defer cancel()
 		w.guest = g // the adaptor goes on only after a flush, a hijack or the end of the handler
-		h.ServeHTTP(out, r.WithContext(ctx))
+		r = r.WithContext(ctx)
+		ownStrings(r)
+		h.ServeHTTP(out, r)
 	})(rc)
+}
+
+// ownStrings copies the strings of a request, because a handler of net/http may keep them.
+func ownStrings(r *http.Request) {
+	r.Method, r.Proto, r.Host, r.RequestURI = strings.Clone(r.Method), strings.Clone(r.Proto), strings.Clone(r.Host), strings.Clone(r.RequestURI)
+	r.URL, _ = url.ParseRequestURI(r.RequestURI) // the adaptor has parsed it
+	header := make(http.Header, len(r.Header))
+	delete(r.Header, "Host") // as in net/http
+	for name, values := range r.Header {
+		for _, value := range values {
+			header.Add(strings.Clone(name), strings.Clone(value))
+		}
+	}
+	r.Header = header
+	for i, coding := range r.TransferEncoding {
+		r.TransferEncoding[i] = strings.Clone(coding)
+	}
 }
 
 // guest is a handler of the program. After a flush it may still run when its response has ended, because the client

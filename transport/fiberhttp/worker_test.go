@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -273,5 +274,36 @@ func TestConnectionOption(t *testing.T) {
 		if got := expect(t, bufio.NewReader(conn), `"result":"x"`); got != want {
 			t.Errorf("%s: the connection is said to end: %v", option, got)
 		}
+	}
+}
+
+// TestKeptStrings: a handler of the program may keep the strings of a request, as net/http allows.
+func TestKeptStrings(t *testing.T) {
+	t.Parallel()
+	kept := make(chan []string, 2)
+	keep := func(_ http.ResponseWriter, r *http.Request) {
+		field := r.Header["X-Who"]
+		for name := range r.Header {
+			field = append(field, name)
+		}
+		slices.Sort(field)
+		kept <- append(field, r.Method, r.Proto, r.Host, r.RequestURI, r.URL.Path, r.URL.Query().Get("q"), r.PathValue("name"), r.Pattern)
+	}
+	dial, stop := serving(t, fiberhttp.Route("/kept/{name}", http.HandlerFunc(keep)))
+	t.Cleanup(stop)
+	conn := dial()
+	ask := func(method, name, host, value string) []string {
+		_, _ = fmt.Fprintf(conn, "%s /kept/%s?q=%s HTTP/1.1\r\nHost: %s\r\nX-%s: 1\r\nX-Who: %s\r\n\r\n", method, name, name, host, name, value)
+		expect(t, bufio.NewReader(conn), "")
+		return <-kept
+	}
+	got := ask("GET", "alice", "localhost", "alice")
+	want := slices.Clone(got)
+	for i := range want {
+		want[i] = strings.Clone(want[i])
+	}
+	ask("PUT", "carol", "127.0.0.1", "carol")
+	if slices.Contains(got, "Host") || !slices.Equal(got, want) {
+		t.Errorf("after the next request, the handler has %q, not %q", got, want)
 	}
 }
