@@ -27,7 +27,7 @@ func TestCallLostByKill(t *testing.T) {
 		url  func(t *testing.T) string
 		late time.Duration
 	}{
-		"file":  {func(t *testing.T) string { return "file:" + filepath.Join(t.TempDir(), "db") }, dead / 2},
+		"file":  {func(t *testing.T) string { return "file:" + filepath.Join(t.TempDir(), "db") }, dead * 3 / 4},
 		"redis": {func(t *testing.T) string { return "redis://" + redisserver.Start(t).Addr() + "/0" + patient }, dead + clusterLate},
 	}
 	for name, store := range stores {

@@ -104,7 +104,7 @@ func TestFullTableKeepsWhoCalls(t *testing.T) {
 		if got := says(t, h, session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`); status != http.StatusOK || got != http.StatusAccepted {
 			t.Fatalf("opening a session from %s: %d, %d", from, status, got)
 		}
-		time.Sleep(50 * time.Millisecond) // the session is in use for a moment after its notification was accepted
+		time.Sleep(300 * time.Millisecond) // the session is in use for a moment after its notification was accepted
 		return session
 	}
 	const ping = `{"jsonrpc":"2.0","id":2,"method":"ping"}`
