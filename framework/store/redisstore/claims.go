@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	_ "embed" // for the scripts
 	"errors"
 	"fmt"
 	"strconv"
@@ -14,19 +13,10 @@ import (
 )
 
 var (
-	//go:embed lua/claim.lua
-	claimLua string
-	//go:embed lua/claim_swap.lua
-	claimSwapLua string
-	//go:embed lua/claim_delete.lua
-	claimDeleteLua string
-	//go:embed lua/counter_add.lua
-	counterAddLua string
-
-	claimClaim  = newScript(claimLua)
-	claimSwap   = newScript(claimSwapLua)
-	claimDelete = newScript(claimDeleteLua)
-	counterAdd  = newScript(counterAddLua)
+	claimClaim  = newScript("claim")
+	claimSwap   = newScript("claim_swap")
+	claimDelete = newScript("claim_delete")
+	counterAdd  = newScript("counter_add")
 )
 
 // claims is the claim.Store. There is a string for each value and each counter. Redis compares
@@ -44,7 +34,7 @@ func (c *claims) Claim(ctx context.Context, key string, value []byte, life time.
 	where := claimBinding(key)
 	reply, err := c.store.run(ctx, claimClaim, []string{c.store.claimKey(key)}, c.store.box.same(value, where)[0], millis(life)).Slice()
 	if err != nil {
-		return nil, false, c.failed(doing, err)
+		return nil, false, failedOrFull(claim.ErrFull, doing, err)
 	}
 	if len(reply) == 0 {
 		return nil, true, nil
@@ -69,7 +59,7 @@ func (c *claims) Swap(ctx context.Context, key string, old, value []byte, life t
 	}
 	swapped, err := c.store.run(ctx, claimSwap, []string{c.store.claimKey(key)}, args...).Int()
 	if err != nil {
-		return false, c.failed("swapping a claim", err)
+		return false, failedOrFull(claim.ErrFull, "swapping a claim", err)
 	}
 	return swapped == 1, nil
 }
@@ -115,7 +105,7 @@ func (c *claims) Add(ctx context.Context, key string, n int64, life time.Duratio
 	}
 	sum, err := c.store.run(ctx, counterAdd, []string{c.store.counterKey(key)}, n, millis(life)).Text()
 	if err != nil {
-		return 0, c.failed("adding to a counter", err)
+		return 0, failedOrFull(claim.ErrFull, "adding to a counter", err)
 	}
 	total, err := strconv.ParseInt(sum, 10, 64)
 	if err != nil {
@@ -130,12 +120,4 @@ func checkLife(life time.Duration) error {
 		return fmt.Errorf("redisstore: the lifetime of a claim is %v, want more than 0", life)
 	}
 	return nil
-}
-
-// failed is like the function failed, and also matches claim.ErrFull if Redis has no memory left.
-func (c *claims) failed(doing string, err error) error {
-	if outOfMemory(err) {
-		return fmt.Errorf("redisstore: %s: %w: %w", doing, claim.ErrFull, err)
-	}
-	return failed(doing, err)
 }

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	_ "embed" // for the scripts
 	"fmt"
 	"strconv"
 	"time"
@@ -11,13 +10,8 @@ import (
 )
 
 var (
-	//go:embed lua/event_append.lua
-	eventAppendLua string
-	//go:embed lua/event_after.lua
-	eventAfterLua string
-
-	eventAppend = newScript(eventAppendLua)
-	eventAfter  = newScript(eventAfterLua)
+	eventAppend = newScript("event_append")
+	eventAfter  = newScript("event_after")
 )
 
 // numberLife is how much longer the number of a stream is kept than its events.

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	_ "embed" // for the scripts
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,22 +10,11 @@ import (
 )
 
 var (
-	//go:embed lua/queue_take.lua
-	queueTakeLua string
-	//go:embed lua/queue_accept.lua
-	queueAcceptLua string
-	//go:embed lua/queue_renew.lua
-	queueRenewLua string
-	//go:embed lua/queue_release.lua
-	queueReleaseLua string
-	//go:embed lua/queue_reap.lua
-	queueReapLua string
-
-	queueTake    = newScript(taskLua + queueTakeLua)
-	queueAccept  = newScript(taskLua + queueAcceptLua)
-	queueRenew   = newScript(taskLua + queueRenewLua)
-	queueRelease = newScript(taskLua + queueReleaseLua)
-	queueReap    = newScript(taskLua + queueReapLua)
+	queueTake    = newScript("task", "queue_take")
+	queueAccept  = newScript("task", "queue_accept")
+	queueRenew   = newScript("task", "queue_renew")
+	queueRelease = newScript("task", "queue_release")
+	queueReap    = newScript("task", "queue_reap")
 )
 
 // group is the name of the consumer group of all workers. lua/task.lua has the same name.
@@ -48,7 +36,7 @@ func (s *tasks) Take(ctx context.Context) (task.Lease, error) {
 	return s.lease(t), nil
 }
 
-// turn is an entry of the stream that Redis has delivered to this store.
+// delivery is an entry of the stream that Redis has delivered to this store.
 //
 // It is a value that one goroutine at a time owns: the reader, then the Take, then the worker as a
 // lease.

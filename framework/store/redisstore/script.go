@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,8 +18,19 @@ import (
 // It is safe for concurrent use.
 type script func() *redis.Script
 
-func newScript(source string) script {
-	return sync.OnceValue(func() *redis.Script { return redis.NewScript(source) })
+//go:embed lua
+var sources embed.FS
+
+// newScript returns the script of the named files in lua, one after the other.
+func newScript(names ...string) script {
+	return sync.OnceValue(func() *redis.Script {
+		var source []byte
+		for _, name := range names {
+			part, _ := sources.ReadFile("lua/" + name + ".lua") // the names are constants, and each operation has a test
+			source = append(source, part...)
+		}
+		return redis.NewScript(string(source))
+	})
 }
 
 // run runs a script, and never sends it twice.
@@ -78,6 +90,14 @@ func (onceRead) NoRetry() bool { return true }
 
 // failed returns err with the operation in front. It leaves out IDs, which may be secrets.
 func failed(doing string, err error) error { return fmt.Errorf("redisstore: %s: %w", doing, err) }
+
+// failedOrFull is like failed, and also matches full if Redis has no memory left.
+func failedOrFull(full error, doing string, err error) error {
+	if outOfMemory(err) {
+		return fmt.Errorf("redisstore: %s: %w: %w", doing, full, err)
+	}
+	return failed(doing, err)
+}
 
 // outOfMemory reports whether Redis has reached its maxmemory.
 func outOfMemory(err error) bool {

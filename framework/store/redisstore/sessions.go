@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	_ "embed" // for the scripts
 	"fmt"
 	"strconv"
 	"time"
@@ -11,16 +10,9 @@ import (
 )
 
 var (
-	//go:embed lua/session_create.lua
-	sessionCreateLua string
-	//go:embed lua/session_update.lua
-	sessionUpdateLua string
-	//go:embed lua/session_touch.lua
-	sessionTouchLua string
-
-	sessionCreate = newScript(sessionCreateLua)
-	sessionUpdate = newScript(sessionUpdateLua)
-	sessionTouch  = newScript(sessionTouchLua)
+	sessionCreate = newScript("session_create")
+	sessionUpdate = newScript("session_update")
+	sessionTouch  = newScript("session_touch")
 )
 
 // sessions is the session.Store. There is a hash for each session, which Redis expires.
@@ -44,7 +36,7 @@ func (s *sessions) Create(ctx context.Context, r session.Record) error {
 	made, err := s.store.run(ctx, sessionCreate, []string{s.store.sessionKey(r.ID)}, r.Principal, exact, ms, data).Int()
 	switch {
 	case err != nil:
-		return s.failed("creating a session", err)
+		return failedOrFull(session.ErrFull, "creating a session", err)
 	case made == 0:
 		return fmt.Errorf("redisstore: %w", session.ErrExists)
 	}
@@ -91,7 +83,7 @@ func (s *sessions) Update(ctx context.Context, r session.Record) error {
 	}
 	switch {
 	case err != nil:
-		return s.failed("changing a session", err)
+		return failedOrFull(session.ErrFull, "changing a session", err)
 	case reply == int64(0):
 		return fmt.Errorf("redisstore: %w", session.ErrNotFound)
 	case reply == int64(2):
@@ -125,11 +117,4 @@ func (s *sessions) Delete(ctx context.Context, id string) error {
 		return failed("deleting a session", err)
 	}
 	return nil
-}
-
-func (s *sessions) failed(doing string, err error) error {
-	if outOfMemory(err) {
-		return fmt.Errorf("redisstore: %s: %w: %w", doing, session.ErrFull, err)
-	}
-	return failed(doing, err)
 }

@@ -59,16 +59,16 @@ type answer struct {
 	err      error
 }
 
-// newLine returns a queue without a reader. Its consumer is new, so leases of an earlier Store of
-// this process are not its own.
-// wait waits until the reader answers with one turn, or ctx ends.
-//
-// It returns an entry even if ctx ends at the same moment; the caller must then release it or run
-// the task.
+// newTakeQueue returns a queue without a reader. Its consumer is new, so leases of an earlier Store
+// of this process are not its own.
 func newTakeQueue(s *Store, o options) takeQueue {
 	return takeQueue{store: s, consumer: rand.Text(), life: o.leaseLife, every: o.sweep, cursor: "0-0"}
 }
 
+// wait waits until the reader answers with one delivery, or ctx ends.
+//
+// It returns an entry even if ctx ends at the same moment; the caller must then release it or run
+// the task.
 func (l *takeQueue) wait(ctx context.Context) (delivery, error) {
 	mine := make(chan answer, 1)
 	if err := l.enter(ctx, mine); err != nil {
@@ -124,12 +124,9 @@ func (l *takeQueue) leave(mine chan answer) bool {
 // later gets ErrClosed from enter.
 func (l *takeQueue) close() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.closed = true
-	for _, w := range l.waiting {
-		w <- answer{err: ErrClosed}
-	}
-	l.waiting = nil
+	l.mu.Unlock()
+	l.fail(ErrClosed)
 }
 
 // wanted returns how many entries to read, which is at most the number of waiting Takes. If it

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	_ "embed" // for the scripts
 	"fmt"
 	"strconv"
 
@@ -14,24 +13,11 @@ import (
 )
 
 var (
-	//go:embed lua/task.lua
-	taskLua string
-	//go:embed lua/task_create.lua
-	taskCreateLua string
-	//go:embed lua/task_update.lua
-	taskUpdateLua string
-	//go:embed lua/task_delete.lua
-	taskDeleteLua string
-	//go:embed lua/task_list.lua
-	taskListLua string
-	//go:embed lua/task_count.lua
-	taskCountLua string
-
-	taskCreate = newScript(taskLua + taskCreateLua)
-	taskUpdate = newScript(taskLua + taskUpdateLua)
-	taskDelete = newScript(taskLua + taskDeleteLua)
-	taskList   = newScript(taskLua + taskListLua)
-	taskCount  = newScript(taskLua + taskCountLua)
+	taskCreate = newScript("task", "task_create")
+	taskUpdate = newScript("task", "task_update")
+	taskDelete = newScript("task", "task_delete")
+	taskList   = newScript("task", "task_list")
+	taskCount  = newScript("task", "task_count")
 )
 
 // tasks is the task.Store and the task.Queue. lua/task.lua describes the stored keys.
@@ -74,10 +60,8 @@ func (s *tasks) Create(ctx context.Context, r task.Record) error {
 	made, err := s.run(ctx, taskCreate, s.store.recordKey(r.ID),
 		r.ID, r.Owner, working, live, expires, stamp(r.Created), unixMillis(r.Created), data, s.most.ended, s.most.endedBytes, s.most.liveBytes).Int()
 	switch {
-	case outOfMemory(err): // an update reports it as it is: it can be repeated when there is room
-		return fmt.Errorf("redisstore: creating a task: %w: %w", task.ErrFull, err)
-	case err != nil:
-		return failed("creating a task", err)
+	case err != nil: // an update reports a full memory as it is: it can be repeated when there is room
+		return failedOrFull(task.ErrFull, "creating a task", err)
 	case made == 0:
 		return fmt.Errorf("redisstore: %w", task.ErrExists)
 	case made == 3:
