@@ -96,26 +96,27 @@ func (e *events) enqueue(s *stream, before int) {
 	}
 	to.bytes += cost
 	e.bytes += cost - before
-	if s.queue == to && s.next == nil {
+	if s.queue == to {
+		to.streams.MoveToBack(s.at)
 		return
 	}
 	if s.queue != nil {
-		s.queue.remove(s)
+		s.queue.streams.Remove(s.at)
 	}
-	to.push(s)
+	s.queue, s.at = to, to.streams.PushBack(s)
 }
 
 // makeSpace evicts streams until the bounds are met. It terminates, because each step frees memory.
 func (e *events) makeSpace() {
 	for e.bytes > e.bounds.TotalBytes {
-		if oldest := e.largest().first; oldest != nil {
+		if oldest := e.largest().oldest(); oldest != nil {
 			e.empty(oldest)
 			continue
 		}
-		e.forget(e.emptied.first)
+		e.forget(e.emptied.oldest())
 	}
 	for e.emptied.bytes > e.bounds.TotalBytes/numbersShare {
-		e.forget(e.emptied.first)
+		e.forget(e.emptied.oldest())
 	}
 }
 
@@ -143,6 +144,6 @@ func (e *events) empty(s *stream) {
 func (e *events) forget(s *stream) {
 	e.bytes -= s.cost()
 	s.queue.bytes -= s.cost()
-	s.queue.remove(s)
+	s.queue.streams.Remove(s.at)
 	delete(e.streams, s.name)
 }

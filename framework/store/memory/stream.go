@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"container/list"
 	"math/bits"
 
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
@@ -18,14 +19,14 @@ func newStreamCost(name string) int { return streamCost + len(name) + minSlots*s
 
 // stream holds the events of one stream, in a ring that grows up to its bound. events.mu guards it.
 type stream struct {
-	name       string
-	last       uint64   // number of the newest event
-	ring       [][]byte // frames; the oldest is at head
-	head       int
-	count      int
-	bytes      int    // size of all frames
-	queue      *queue // the queue that contains the stream
-	prev, next *stream
+	name  string
+	last  uint64   // number of the newest event
+	ring  [][]byte // frames; the oldest is at head
+	head  int
+	count int
+	bytes int           // size of all frames
+	queue *queue        // the queue that contains the stream
+	at    *list.Element // its element there
 }
 
 func (s *stream) cost() int { return streamCost + len(s.name) + s.bytes + len(s.ring)*slotCost }
@@ -39,33 +40,17 @@ func sizeOf(cost int) int { return (bits.Len(uint(cost)) - 1) / 2 }
 // queue is a list of streams in the order they were added: after a new event, or after
 // losing all events. The zero queue is empty.
 type queue struct {
-	first, last *stream
-	bytes       int // size of all its streams, bookkeeping included
+	streams list.List // elements are *stream
+	bytes   int       // size of all its streams, bookkeeping included
 }
 
-// push adds a stream that is not in a queue to the end of q.
-func (q *queue) push(s *stream) {
-	s.queue, s.prev, s.next = q, q.last, nil
-	if q.last == nil {
-		q.first = s
-	} else {
-		q.last.next = s
+// oldest returns the stream that was added first, or nil if the queue is empty.
+func (q *queue) oldest() *stream {
+	first := q.streams.Front()
+	if first == nil {
+		return nil
 	}
-	q.last = s
-}
-
-func (q *queue) remove(s *stream) {
-	if s.prev == nil {
-		q.first = s.next
-	} else {
-		s.prev.next = s.next
-	}
-	if s.next == nil {
-		q.last = s.prev
-	} else {
-		s.next.prev = s.prev
-	}
-	s.queue, s.prev, s.next = nil, nil, nil
+	return first.Value.(*stream)
 }
 
 // push adds the newest event. It first drops the oldest events as far as the bounds require it.
