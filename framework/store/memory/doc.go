@@ -47,8 +47,9 @@ package memory
 // # Ownership and locks
 //
 // Each kind of data (events, claims, sessions, tasks, changes) has one mutex, which guards all of that
-// kind. They are independent: no operation holds two of them. The package calls no code of others
-// while it holds one. Subscribe calls fn without a lock.
+// kind. They are independent: no operation holds two of them. Publish also takes the locks of inboxes,
+// one at a time. The package calls no code of others while it holds a lock. Subscribe calls fn without
+// one.
 //
 // What is stored is copied on the way in, before the lock is taken. A stored frame, value or record is
 // replaced and never changed in place, so a reader takes the slice under the lock and copies it, or

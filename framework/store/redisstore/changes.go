@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/kagami-mcp/kagami/framework/store/internal/inbox"
 )
 
 const (
@@ -69,30 +71,17 @@ func (c *changes) Subscribe(ctx context.Context, fn func(message []byte)) error 
 	}
 	defer end() // after the reader has ended, because Close waits for end
 	ctx, cancel := context.WithCancel(ctx)
-	box, reader := newInbox(), sync.WaitGroup{}
+	box, reader := inbox.New(), sync.WaitGroup{}
 	defer reader.Wait()
 	defer cancel()
 	reader.Go(func() { c.listen(ctx, box) })
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-box.filled:
-		}
-		for ctx.Err() == nil {
-			message, ok := box.take()
-			if !ok {
-				break
-			}
-			fn(message)
-		}
-	}
+	return box.Serve(ctx, fn)
 }
 
 // listen connects again whenever the connection is lost, until ctx ends.
 //
 // It is the goroutine of a subscriber. It only fills box, and never waits for the subscriber.
-func (c *changes) listen(ctx context.Context, box *inbox) {
+func (c *changes) listen(ctx context.Context, box *inbox.Inbox) {
 	for pause := firstPause; ctx.Err() == nil; pause = min(2*pause, longestPause) {
 		if c.receive(ctx, box) {
 			pause = firstPause
@@ -115,7 +104,7 @@ func rest(ctx context.Context, d time.Duration) {
 //
 // The connection belongs to this call. It is closed when ctx ends, by another goroutine, and once
 // more at the end, which has no effect.
-func (c *changes) receive(ctx context.Context, box *inbox) (subscribed bool) {
+func (c *changes) receive(ctx context.Context, box *inbox.Inbox) (subscribed bool) {
 	conn := c.store.client.Subscribe(ctx, c.store.channel())
 	done := func() { _ = conn.Close() }
 	defer done()
@@ -135,7 +124,7 @@ func (c *changes) receive(ctx context.Context, box *inbox) (subscribed bool) {
 		switch m := got.(type) {
 		case *redis.Subscription:
 			subscribed = true
-			box.lost()
+			box.Lost()
 		case *redis.Message:
 			c.take(box, m.Payload)
 		}
@@ -145,13 +134,13 @@ func (c *changes) receive(ctx context.Context, box *inbox) (subscribed bool) {
 // take puts a message into box. A message that no key of this store opens may come from a server
 // that already has a newer key. take then reports a loss, so that the subscriber reads everything
 // again.
-func (c *changes) take(box *inbox, payload string) {
+func (c *changes) take(box *inbox.Inbox, payload string) {
 	message, err := c.store.box.open(payload, c.binding())
 	if err != nil {
-		box.lost()
+		box.Lost()
 		return
 	}
-	box.put(message)
+	box.Put(message)
 }
 
 // isTimeout reports whether a read has ended without a message in its time.

@@ -97,7 +97,7 @@ package redisstore
 // Take itself is not registered: takeQueue.close answers it.
 //
 // Locks are taken in the order takeQueue.mu, Store.mu: the first Take registers its reader while it
-// holds takeQueue.mu. inbox.mu is taken alone. No lock is held during a command, nor while the function
+// holds takeQueue.mu. The lock of an inbox is taken alone. No lock is held during a command, nor while the function
 // of a subscriber runs. A context is ended under Store.mu; functions that wait for its end run
 // elsewhere.
 //
