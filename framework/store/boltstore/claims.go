@@ -12,10 +12,7 @@ import (
 )
 
 // claims is the claim.Store. Its rows are in one table, for values and counters.
-type claims struct {
-	file  *file
-	table table
-}
+type claims struct{ table table }
 
 // valueKey and counterKey keep values and counters with the same name apart.
 func valueKey(name string) []byte   { return append([]byte{'v'}, name...) }
@@ -35,7 +32,7 @@ func (c *claims) Claim(_ context.Context, key string, value []byte, life time.Du
 		return nil, false, err
 	}
 	at := valueKey(key)
-	err = c.table.write(c.file, func(r *rows) error {
+	err = c.table.write(func(r *rows) error {
 		there, ok := r.find(at)
 		if ok {
 			held, mine = bytes.Clone(there), false
@@ -56,7 +53,7 @@ func (c *claims) Swap(_ context.Context, key string, old, value []byte, life tim
 		return false, err
 	}
 	at := valueKey(key)
-	err = c.table.write(c.file, func(r *rows) error {
+	err = c.table.write(func(r *rows) error {
 		there, ok := r.find(at)
 		if swapped = ok && bytes.Equal(there, old); !swapped {
 			return nil
@@ -68,7 +65,7 @@ func (c *claims) Swap(_ context.Context, key string, old, value []byte, life tim
 
 // Get returns a copy.
 func (c *claims) Get(_ context.Context, key string) (value []byte, err error) {
-	err = c.file.view(func(t *txn) error {
+	err = c.table.file.view(func(t *txn) error {
 		there, ok := c.table.in(t).find(valueKey(key))
 		if !ok {
 			return fmt.Errorf("boltstore: %w", claim.ErrNotFound)
@@ -82,7 +79,7 @@ func (c *claims) Get(_ context.Context, key string) (value []byte, err error) {
 // Delete returns after the deletion is on the disk.
 func (c *claims) Delete(_ context.Context, key string, old []byte) error {
 	at := valueKey(key)
-	return c.table.write(c.file, func(r *rows) error {
+	return c.table.write(func(r *rows) error {
 		if there, ok := r.find(at); ok && (old == nil || bytes.Equal(there, old)) {
 			r.drop(at)
 		}
@@ -97,7 +94,7 @@ func (c *claims) Add(_ context.Context, key string, n int64, life time.Duration)
 		return 0, err
 	}
 	at := counterKey(key)
-	err = c.table.write(c.file, func(r *rows) error {
+	err = c.table.write(func(r *rows) error {
 		end := after(r.t.now, life)
 		sum = 0
 		if there, ok := r.find(at); ok {

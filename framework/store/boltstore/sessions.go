@@ -12,7 +12,6 @@ import (
 
 // sessions is the session.Store. The ID is the key, and the stored record does not contain it.
 type sessions struct {
-	file    *file
 	table   table
 	opening string
 }
@@ -33,7 +32,7 @@ func (s *sessions) Create(_ context.Context, r session.Record) error {
 	}
 	key := sessionKey(r.ID)
 	r.Version = 1
-	return s.table.write(s.file, func(rows *rows) error {
+	return s.table.write(func(rows *rows) error {
 		if _, there := rows.find(key); there {
 			return fmt.Errorf("boltstore: %w", session.ErrExists)
 		}
@@ -49,7 +48,7 @@ func putSession(rows *rows, key []byte, r *session.Record) error {
 
 // Get reads a committed state.
 func (s *sessions) Get(_ context.Context, id string) (r session.Record, err error) {
-	err = s.file.view(func(t *txn) error {
+	err = s.table.file.view(func(t *txn) error {
 		r, err = findSession(s.table.in(t), sessionKey(id))
 		return err
 	})
@@ -98,7 +97,7 @@ func (s *sessions) Touch(_ context.Context, id string, expires time.Time) error 
 // fresh copy each time; after its error nothing is stored.
 func (s *sessions) change(id string, how func(stored *session.Record) error) error {
 	key := sessionKey(id)
-	return s.table.write(s.file, func(rows *rows) error {
+	return s.table.write(func(rows *rows) error {
 		stored, err := findSession(rows, key)
 		if err == nil {
 			err = how(&stored)
@@ -113,7 +112,7 @@ func (s *sessions) change(id string, how func(stored *session.Record) error) err
 // Delete returns after the deletion is on the disk.
 func (s *sessions) Delete(_ context.Context, id string) error {
 	key := sessionKey(id)
-	return s.table.write(s.file, func(rows *rows) error {
+	return s.table.write(func(rows *rows) error {
 		rows.drop(key)
 		return nil
 	})

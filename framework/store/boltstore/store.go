@@ -79,9 +79,9 @@ func newStore(main, logged *file, set *settings) *Store {
 	line := newTaskQueue(set.LeaseLife)
 	main.moved = line.apply
 	s := &Store{main: main, logged: logged, changes: memory.New().Changes(), closing: make(chan struct{})}
-	s.sessions = sessions{main, newTable(sessionsName, set.SessionRecords, set.SessionBytes, session.ErrFull), rand.Text()}
-	s.claims = claims{main, newTable(claimsName, set.ClaimEntries, set.ClaimBytes, claim.ErrFull)}
-	s.claims.table.spare = set.ClaimBytes / 4 // for the marks that prevent an action from happening twice
+	s.sessions = sessions{table{main, sessionsName, set.SessionRecords, set.SessionBytes, session.ErrFull, 0}, rand.Text()}
+	spare := set.ClaimBytes / 4 // for the marks that prevent an action from happening twice
+	s.claims = claims{table{main, claimsName, set.ClaimEntries, set.ClaimBytes, claim.ErrFull, spare}}
 	s.tasks = tasks{file: main, queue: line, most: taskBounds{set.TaskRecords, set.TaskBytes}, closed: s.closing}
 	s.events = events{logged, set}
 	s.close = sync.OnceValue(func() error {
@@ -163,27 +163,20 @@ const atOnce = 1000
 //
 // It runs before Open returns the store, in one goroutine.
 func (s *Store) recover() error {
-	for _, sweep := range []func() (more bool, err error){s.sessions.sweep, s.claims.sweep, s.tasks.sweep} {
-		for {
-			more, err := sweep()
-			if err != nil {
+	for _, dropSome := range []func() (more bool, err error){s.sessions.table.sweep, s.claims.table.sweep, s.tasks.sweep} {
+		for more := true; more; {
+			var err error
+			if more, err = dropSome(); err != nil {
 				return err
-			}
-			if !more {
-				break
 			}
 		}
 	}
 	return s.tasks.enqueueWorking()
 }
 
-func (s *sessions) sweep() (more bool, err error) { return s.table.sweep(s.file) }
-
-func (c *claims) sweep() (more bool, err error) { return c.table.sweep(c.file) }
-
-func (tb *table) sweep(f *file) (more bool, err error) {
-	err = tb.write(f, func(r *rows) error {
-		more = r.sweep(atOnce)
+func (tb *table) sweep() (more bool, err error) {
+	err = tb.write(func(r *rows) error {
+		more = sweep(atOnce, r.dropExpired)
 		return nil
 	})
 	return more, err
@@ -191,11 +184,7 @@ func (tb *table) sweep(f *file) (more bool, err error) {
 
 func (s *tasks) sweep() (more bool, err error) {
 	err = s.write(func(x *taskRows) error {
-		n := 0
-		for n < atOnce && x.dropExpired() {
-			n++
-		}
-		more = n == atOnce
+		more = sweep(atOnce, x.dropExpired)
 		return nil
 	})
 	return more, err

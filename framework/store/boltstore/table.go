@@ -12,20 +12,16 @@ const rowCost = 96
 // table describes values that expire, in two buckets: the rows, and their keys in the order of
 // expiry. When the table is full, a new row is refused.
 type table struct {
-	name      string
-	rows      int
-	bytes     int
-	spare     int // part of bytes that values of more than smallValue leave free
-	full      error
-	namedEnds string
+	file  *file
+	name  string // of the bucket of rows; the other is name.ends
+	rows  int
+	bytes int
+	full  error
+	spare int // part of bytes that values of more than smallValue leave free
 }
 
 // smallValue is the maximum length of a value that may use all of the space.
 const smallValue = 1 << 10
-
-func newTable(name string, rows, bytes int, full error) table {
-	return table{name: name, namedEnds: name + ".ends", rows: rows, bytes: bytes, full: full}
-}
 
 // rows is a table in a transaction. A row is its time of expiry, followed by the value.
 //
@@ -41,39 +37,29 @@ type rows struct {
 
 // in opens the table in a transaction, for reading.
 func (tb *table) in(t *txn) *rows {
-	return &rows{table: tb, t: t, rows: t.bucket(tb.name), ends: t.bucket(tb.namedEnds)}
+	return &rows{table: tb, t: t, rows: t.bucket(tb.name), ends: t.bucket(tb.name + ".ends")}
 }
 
 // write runs change in a transaction, see [write]. It also drops a few expired rows.
-func (tb *table) write(f *file, change func(r *rows) error) error {
-	return f.write(func(t *txn) error {
+func (tb *table) write(change func(r *rows) error) error {
+	return tb.file.write(func(t *txn) error {
 		r := tb.in(t)
 		r.counts = t.counts(tb.name)
 		was := r.counts
-		r.sweep(few)
+		sweep(few, r.dropExpired)
 		err := change(r)
 		t.setCounts(tb.name, r.counts, was)
 		return err
 	})
 }
 
-// sweep drops up to most expired rows, and reports whether there may be more.
-func (r *rows) sweep(most int) bool {
-	for range most {
-		if !r.dropExpired() {
-			return false
-		}
-	}
-	return true
-}
-
 // dropExpired drops the row that expired first. If no row has expired, it returns false.
 func (r *rows) dropExpired() bool {
-	key, _ := r.ends.first()
-	if key == nil || endOf(key) > r.t.now {
+	key := r.ends.firstEnd(r.t.now)
+	if key == nil {
 		return false
 	}
-	r.drop(bytes.Clone(key[8:]))
+	r.drop(bytes.Clone(key))
 	return true
 }
 
@@ -111,11 +97,9 @@ func (r *rows) put(key []byte, end int64, value []byte) error {
 		return err
 	}
 	if before != nil {
-		r.removeEnd(endOf(before), key)
+		r.ends.removeEnd(endOf(before), key)
 	}
-	if end != never {
-		r.ends.put(endKey(end, key), nil)
-	}
+	r.ends.putEnd(end, key)
 	r.rows.put(key, append(appendEnd(nil, end), value...))
 	r.counts.rows += more
 	r.counts.bytes += size
@@ -141,15 +125,8 @@ func (r *rows) drop(key []byte) {
 	}
 	r.counts.rows--
 	r.counts.bytes -= cost(key, len(row)-8)
-	r.removeEnd(endOf(row), key)
+	r.ends.removeEnd(endOf(row), key)
 	r.rows.remove(key)
-}
-
-// removeEnd removes the entry of a row in the order of expiry, if it has one.
-func (r *rows) removeEnd(end int64, key []byte) {
-	if end != never {
-		r.ends.remove(endKey(end, key))
-	}
 }
 
 // cost returns the size of a row. It counts the key twice, because the bucket of expiries also

@@ -32,7 +32,7 @@ func stateOf(r *task.Record) state {
 // taskEntry is the row of a task. It has the fields that the store reads without parsing the record, and
 // the record. ID and owner are left out of the record.
 //
-// One that openKept returns refers to the memory of its row. It is valid until the transaction ends
+// One that openTaskEntry returns refers to the memory of its row. It is valid until the transaction ends
 // or the row is written, whichever comes first.
 type taskEntry struct {
 	id     string
@@ -64,7 +64,7 @@ func newKept(r *task.Record) *taskEntry {
 	return k
 }
 
-// openKept parses a row without copying its bytes.
+// openTaskEntry parses a row without copying its bytes.
 func openTaskEntry(id string, row []byte) *taskEntry {
 	owner := keptHead + int(binary.BigEndian.Uint16(row[25:]))
 	return &taskEntry{
@@ -97,7 +97,7 @@ func (k *taskEntry) alive(now int64) bool { return now < k.end }
 // contain them.
 func (k *taskEntry) cost() int { return taskCost + 3*len(k.id) + 3*len(k.owner) + len(k.record) }
 
-// placeInList returns the value that the owner's list has for the task.
+// listEntry returns the value that the owner's list has for the task.
 func (k *taskEntry) listEntry() []byte {
 	return append(appendEnd([]byte{byte(k.state)}, k.end), k.id...)
 }

@@ -27,11 +27,7 @@ func (s *tasks) write(change func(x *taskRows) error) error {
 	return s.file.write(func(t *txn) error {
 		x := tasksIn(t, s.most)
 		was := x.counts
-		for range few {
-			if !x.dropExpired() {
-				break
-			}
-		}
+		sweep(few, x.dropExpired)
 		err := change(x)
 		t.setCounts(tasksName, x.counts, was)
 		return err
@@ -117,14 +113,11 @@ func (s *tasks) List(_ context.Context, owner, after string, limit int) (out []t
 		if !ok {
 			return nil
 		}
-		for place := range x.ofOwner(owner, number) {
+		for id := range x.ofOwner(owner, number) {
 			if len(out) >= limit {
 				return nil
 			}
-			if place.end <= t.now {
-				continue
-			}
-			k, err := x.find(place.id)
+			k, err := x.find(id)
 			if err != nil {
 				continue
 			}
@@ -150,8 +143,7 @@ func (s *tasks) Count(_ context.Context, owner string) (n int, err error) {
 		err = s.file.view(func(t *txn) error {
 			x := tasksIn(t, s.most)
 			n, _ = x.openOf(ownerPrefix([]byte(owner)))
-			end, _ := x.ends.first()
-			expired = n > 0 && end != nil && endOf(end) <= t.now
+			expired = n > 0 && x.ends.firstEnd(t.now) != nil
 			return nil
 		})
 		if err != nil || !expired {

@@ -80,9 +80,7 @@ func (x *taskRows) move(kind moveKind, id, token string) {
 func (x *taskRows) insert(k *taskEntry) {
 	k.number = x.rows.next()
 	x.reindex(k)
-	if k.end != never {
-		x.ends.put(endKey(k.end, taskKey(k.id)), nil)
-	}
+	x.ends.putEnd(k.end, taskKey(k.id))
 	if k.state == stateWorking {
 		x.move(comes, k.id, "")
 	}
@@ -96,10 +94,8 @@ func (x *taskRows) replace(old, k *taskEntry) {
 	k.number = old.number
 	x.count(old, -1)
 	if k.end != old.end {
-		x.removeEnd(old)
-		if k.end != never {
-			x.ends.put(endKey(k.end, taskKey(k.id)), nil)
-		}
+		x.ends.removeEnd(old.end, taskKey(k.id))
+		x.ends.putEnd(k.end, taskKey(k.id))
 	}
 	if old.state == stateOver {
 		k.over = old.over
@@ -141,13 +137,6 @@ func (x *taskRows) count(k *taskEntry, sign int) {
 	x.weigh(ownerPrefix(k.owner), sign*(k.cost()+taskWeight))
 }
 
-// removeEnd removes the task from the order of expiry, if it expires.
-func (x *taskRows) removeEnd(k *taskEntry) {
-	if k.end != never {
-		x.ends.remove(endKey(k.end, taskKey(k.id)))
-	}
-}
-
 func (x *taskRows) wasTaken(id string) bool { return x.taken.get(taskKey(id)) != nil }
 
 // untake forgets that a worker has taken the task.
@@ -164,7 +153,7 @@ func (x *taskRows) drop(k *taskEntry) {
 	owner := bytes.Clone(k.owner)
 	x.count(k, -1)
 	x.counts.rows--
-	x.removeEnd(k)
+	x.ends.removeEnd(k.end, taskKey(k.id))
 	if k.state == stateOver {
 		x.over.remove(ownerKey(owner, k.over))
 	}
@@ -177,11 +166,11 @@ func (x *taskRows) drop(k *taskEntry) {
 
 // dropExpired drops the task that expired first. If no task has expired, it returns false.
 func (x *taskRows) dropExpired() bool {
-	key, _ := x.ends.first()
-	if key == nil || endOf(key) > x.t.now {
+	key := x.ends.firstEnd(x.t.now)
+	if key == nil {
 		return false
 	}
-	x.drop(x.must(key[8:]))
+	x.drop(x.must(key))
 	return true
 }
 
@@ -196,20 +185,13 @@ func (x *taskRows) must(key []byte) *taskEntry {
 	return k
 }
 
-// listed is a task's entry in its owner's list.
-type listed struct {
-	state state
-	end   int64
-	id    string
-}
-
-// ofOwner returns the entries of the owner after the number, in order.
-func (x *taskRows) ofOwner(owner string, number uint64) iter.Seq[listed] {
-	return func(yield func(listed) bool) {
+// ofOwner returns the IDs of the owner's tasks after the number, in order.
+func (x *taskRows) ofOwner(owner string, number uint64) iter.Seq[string] {
+	return func(yield func(string) bool) {
 		prefix := ownerPrefix([]byte(owner))
 		c := x.owners.b.Cursor()
 		for key, v := c.Seek(ownerKey([]byte(owner), number+1)); bytes.HasPrefix(key, prefix); key, v = c.Next() {
-			if !yield(listed{state(v[0]), endOf(v[1:]), string(v[9:])}) {
+			if !yield(string(v[9:])) {
 				return
 			}
 		}

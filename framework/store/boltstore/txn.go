@@ -167,3 +167,38 @@ func numberOf(data []byte) uint64 { return binary.BigEndian.Uint64(data) }
 
 // endKey returns the key of a row in the bucket of expiries.
 func endKey(end int64, key []byte) []byte { return append(appendEnd(nil, end), key...) }
+
+// putEnd adds a row to a bucket of expiries, if it expires.
+func (b bucket) putEnd(end int64, key []byte) {
+	if end != never {
+		b.put(endKey(end, key), nil)
+	}
+}
+
+// removeEnd undoes putEnd.
+func (b bucket) removeEnd(end int64, key []byte) {
+	if end != never {
+		b.remove(endKey(end, key))
+	}
+}
+
+// firstEnd returns the key of the row that expires first, if it has expired by now. Otherwise it
+// returns nil.
+func (b bucket) firstEnd(now int64) (key []byte) {
+	key, _ = b.first()
+	if key == nil || endOf(key) > now {
+		return nil
+	}
+	return key[8:]
+}
+
+// sweep calls dropExpired, which reports whether it has dropped a row, up to most times. It reports
+// whether there may be more rows to drop.
+func sweep(most int, dropExpired func() bool) (more bool) {
+	for range most {
+		if !dropExpired() {
+			return false
+		}
+	}
+	return true
+}
