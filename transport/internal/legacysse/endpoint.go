@@ -180,28 +180,19 @@ func (v *PendingRequest) session() (id string, s *session) {
 // Shutdown refuses new requests (503) and waits for exchanges. Each stream ends after the last
 // exchange of its connection. When ctx ends, Shutdown cancels the exchanges and waits two more
 // seconds.
+//
+// The end of a stream may wait for a write to a client that does not read. The other sessions, and
+// Shutdown itself, must not wait for that client.
 func (e *Endpoint) Shutdown(ctx context.Context) error {
 	e.running.Close()
 	e.mu.Lock()
 	all := slices.Collect(maps.Values(e.sessions))
 	e.mu.Unlock()
-	e.each(all, (*session).close)
+	streamable.EachCounted(all, e.running, (*session).close)
 	defer e.leaveNodes()
 	defer e.stop(errStopped)
 	return e.running.Drain(ctx, func() {
 		e.stop(errStopped)
-		e.each(all, func(s *session) { s.out.Finish() })
-	})
-}
-
-// each calls do for all sessions, and counts the calls. do may wait for a write to a client that
-// does not read. The other sessions, and Shutdown itself, must not wait for that client.
-func (e *Endpoint) each(all []*session, do func(*session)) {
-	for range all {
-		e.running.Add()
-	}
-	streamable.Each(all, func(s *session) {
-		defer e.running.Done()
-		do(s)
+		streamable.EachCounted(all, e.running, func(s *session) { s.out.Finish() })
 	})
 }

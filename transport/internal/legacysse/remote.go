@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -73,10 +74,7 @@ func (e *Endpoint) receive(m cluster.Message) {
 // look extends the life of the records, and reads frames whose message was lost.
 func (e *Endpoint) look(ctx context.Context) {
 	e.mu.Lock()
-	all := make([]*session, 0, len(e.keys))
-	for _, s := range e.keys {
-		all = append(all, s)
-	}
+	all := slices.Collect(maps.Values(e.keys))
 	e.mu.Unlock()
 	for _, s := range all {
 		err := e.node.Sessions.Touch(ctx, s.remote.key, time.Now().Add(lifetime))

@@ -243,23 +243,12 @@ func (v *PendingRequest) serve(body []byte) *Reply {
 // Shutdown itself, must not wait for that client. Each session therefore ends in a goroutine of its own.
 func (e *Endpoint) Shutdown(ctx context.Context) error {
 	e.running.Close()
-	eachCounted(e.all(), e.running, (*session).silence)
+	EachCounted(e.all(), e.running, (*session).silence)
 	if e.node != nil {
 		e.unfollow() // another node continues
 	}
 	defer e.endSessions(ctx)
 	return e.running.Drain(ctx, func() { e.stop(errStopped) })
-}
-
-// eachCounted is like Each, and counts the calls.
-func eachCounted(all []*session, running *inflight.Counter, do func(*session)) {
-	for range all {
-		running.Add()
-	}
-	Each(all, func(s *session) {
-		defer running.Done()
-		do(s)
-	})
 }
 
 // all returns the sessions that this node serves.
@@ -274,7 +263,7 @@ func (e *Endpoint) all() []*session {
 // for a client that does not read after ctx has ended.
 func (e *Endpoint) endSessions(ctx context.Context) {
 	ends := inflight.New()
-	eachCounted(e.all(), ends, func(s *session) {
+	EachCounted(e.all(), ends, func(s *session) {
 		e.end(s, ending{cause: errStopped, stays: s.record.made()})
 	})
 	_ = ends.Drain(ctx, func() {}) // Drain of running has returned the error of ctx

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
+	"github.com/kagami-mcp/kagami/transport/internal/inflight"
 )
 
 // heartbeats serves all open streams of an Admitter, so that an idle stream needs neither a timer
@@ -174,6 +175,18 @@ func Each[T any](all []T, do func(T)) {
 		}
 		await(ended, len(some))
 	}
+}
+
+// EachCounted is like Each, and counts the calls in running, so that whoever stops running waits for
+// them.
+func EachCounted[T any](all []T, running *inflight.Counter, do func(T)) {
+	for range all {
+		running.Add()
+	}
+	Each(all, func(element T) {
+		defer running.Done()
+		do(element)
+	})
 }
 
 // await receives n times from ended, but waits no longer than tolerance.
