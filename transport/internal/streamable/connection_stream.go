@@ -42,7 +42,7 @@ func (l *ConnectionStream) Reply(e *Admission) *Reply {
 		return tooManyStreams().with(e.common)
 	}
 	leave := func() {
-		l.st.admitter.leave(who)
+		who.quota.leave(1)
 		l.left()
 	}
 	s := &Stream{st: l.st, from: position{fresh: true}, header: e.common, leave: leave}

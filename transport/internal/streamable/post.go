@@ -52,7 +52,7 @@ func (p *posting) Open() (*transport.Connection, error) {
 func (p *posting) release() {
 	p.uncount()
 	if p.lasts {
-		p.v.e.leave(p.v.owner)
+		p.v.owner.quota.leave(1)
 	}
 	if p.session != nil {
 		p.session.release()
@@ -149,7 +149,7 @@ func (v *PendingRequest) admit(s *Stream, p *posting) *Reply {
 		return tooManyStreams()
 	}
 	reply := v.open(s.expiring(&v.Admission), p)
-	s.holdsQuota(v.e.Admitter, v.owner)
+	s.holdsQuota(v.owner.quota)
 	return reply
 }
 

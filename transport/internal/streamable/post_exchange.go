@@ -148,7 +148,7 @@ func (x *postedExchange) lasting() *Reply {
 	s := &Stream{st: &x.stream}
 	reply := x.v.open(s, &x.posting)
 	if x.stream.plan.CancelByClose || !x.holds() {
-		s.holdsQuota(x.v.e.Admitter, x.v.owner)
+		s.holdsQuota(x.v.owner.quota)
 	}
 	return reply
 }
@@ -187,7 +187,7 @@ func (x *postedExchange) serve() {
 	hostcall.Serve(&x.ctx, x.stream.exchange, &x.stream, x.body)
 	x.body = nil // a resumable stream is kept for a while, and keeps x alive
 	if x.opened && x.session.link.Refused() {
-		e.endSession(x.session, errSessionEnded)
+		e.endSession(x.session)
 	}
 }
 

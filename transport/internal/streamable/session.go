@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kagami-mcp/kagami/transport"
@@ -33,7 +32,7 @@ var (
 //
 // mu is taken after Endpoint.mu and after the lock of a stream, and before expiryQueue.mu. It is
 // not held during I/O, and no stream is used under it. life, link, record and the first fields do
-// not change after the session can be found. open is an atomic, because each request changes it.
+// not change after the session can be found. open needs no lock.
 type session struct {
 	e         *Endpoint
 	id        string
@@ -42,9 +41,9 @@ type session struct {
 	life      sessionLife
 	ctx       context.Context //nolint:containedctx // life with link in it
 	link      *transport.Connection
-	single    bool         // serves one request of a stateless endpoint, and ends with it
-	open      atomic.Int32 // open streams, and requests that may become one; see Admitter.enter
-	record    *record      // if nil, only this process serves the session
+	single    bool        // serves one request of a stateless endpoint, and ends with it
+	open      streamQuota // open streams, and requests that may become one; see Admitter.enter
+	record    *record     // if nil, only this process serves the session
 
 	mu       sync.Mutex    // guards the fields below
 	lone     *stream       // the standalone stream; nil until it is needed
@@ -103,19 +102,6 @@ func (e *Endpoint) makeSession(ctx context.Context, r *Request, id, opener strin
 	s.ctx = transport.Connect(&s.life, peer)
 	s.link = transport.ConnectionFrom(s.ctx)
 	return s
-}
-
-// enter counts one more open stream. It returns false if there are already as many as most.
-func (s *session) enter(most int) bool {
-	for {
-		open := s.open.Load()
-		if int(open) >= most {
-			return false
-		}
-		if s.open.CompareAndSwap(open, open+1) {
-			return true
-		}
-	}
 }
 
 // cancel ends the context of the session.
@@ -345,7 +331,7 @@ func (s *session) look() {
 }
 
 // endSession cancels the exchanges of the session, and removes its streams and their events.
-func (e *Endpoint) endSession(s *session, cause error) { e.end(s, ending{cause: cause}) }
+func (e *Endpoint) endSession(s *session) { e.end(s, ending{cause: errSessionEnded}) }
 
 // ending says how, and under which conditions, a session ends on this node.
 type ending struct {
@@ -428,6 +414,6 @@ func (v *PendingRequest) remove() *Reply {
 		// Nodes that miss the message see that the record is gone.
 		_ = v.e.node.Publish(v.ctx, cluster.Message{Kind: cluster.Ended, Session: s.record.key})
 	}
-	v.e.endSession(s, errSessionEnded)
+	v.e.endSession(s)
 	return &Reply{Status: http.StatusNoContent}
 }

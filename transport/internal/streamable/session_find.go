@@ -17,11 +17,7 @@ import (
 // use decides that under session.mu.
 func (v *PendingRequest) find(id string) (*session, error) {
 	if v.e.node == nil {
-		s := v.owner.session
-		if s == nil {
-			s = v.e.lookup(&v.Admission, id)
-		}
-		if s != nil && s.use() {
+		if s := v.e.lookup(&v.Admission, id); s != nil && s.use() {
 			return s, nil
 		}
 		return nil, transport.ErrNoSession
@@ -36,7 +32,7 @@ func (v *PendingRequest) find(id string) (*session, error) {
 			continue
 		case due && !s.record.touch(v.ctx):
 			s.release()
-			v.e.endSession(s, errSessionEnded)
+			v.e.endSession(s)
 			return nil, transport.ErrNoSession
 		}
 		return s, nil
@@ -77,7 +73,7 @@ func (v *PendingRequest) known(id string) (s *session, due bool, err error) {
 	switch {
 	case errors.Is(err, port.ErrNotFound):
 		if s != nil {
-			e.endSession(s, errSessionEnded)
+			e.endSession(s)
 		}
 		return nil, false, transport.ErrNoSession
 	case err != nil:
@@ -116,15 +112,19 @@ func (v *PendingRequest) restore(id string, kept port.Record) (*session, error) 
 // adopt lets other requests find a restored session. It returns s, or the session that a concurrent
 // request has restored first, or nil if there is no room.
 //
-// e.mu is released while another session is ended, so both checks are made again.
+// e.mu is released while another session is ended, and then all is looked at again.
 func (e *Endpoint) adopt(s *session) *session {
 	e.node.Begin(e.life)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if other := e.sessions[s.id]; other != nil {
-		return other
-	}
-	for !e.roomFor(s.opener) {
+	for {
+		if other := e.sessions[s.id]; other != nil {
+			return other
+		}
+		if e.roomFor(s.opener) {
+			e.file(s)
+			return s
+		}
 		idle := e.evictable(s.opener)
 		if idle == nil {
 			return nil
@@ -133,11 +133,6 @@ func (e *Endpoint) adopt(s *session) *session {
 		e.end(idle, ending{cause: errSessionEnded, unused: true, stays: true})
 		e.mu.Lock()
 	}
-	if other := e.sessions[s.id]; other != nil {
-		return other
-	}
-	e.file(s)
-	return s
 }
 
 // evictable returns an idle session that can be restored when it is needed again, and whose end
@@ -177,7 +172,7 @@ func (e *Endpoint) receive(m cluster.Message) {
 	s := e.sessionsByKey[m.Session]
 	e.mu.Unlock()
 	if s != nil {
-		e.node.Go(func() { e.endSession(s, errSessionEnded) })
+		e.node.Go(func() { e.endSession(s) })
 	}
 }
 
@@ -189,7 +184,7 @@ func (e *Endpoint) look(ctx context.Context) {
 		switch {
 		case !s.record.made() || s.idle():
 		case !s.record.touch(ctx):
-			e.endSession(s, errSessionEnded)
+			e.endSession(s)
 		case s.record.writerNode() == e.node.ID && s.record.read(ctx) == nil:
 			_ = e.offered.Adopt(s.link, false) // a host that accepts no connections sends nothing, either
 		}

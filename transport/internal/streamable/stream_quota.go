@@ -14,7 +14,7 @@ import (
 type quotaOwner struct {
 	session *session
 	client  string
-	quota   *streamQuota // quota of the client while a stream is counted there
+	quota   *streamQuota // of the session or the client, while a stream is counted there
 }
 
 // owner returns the key of the client.
@@ -25,15 +25,17 @@ func (o *quotaOwner) owner() string {
 	return o.client
 }
 
-// enter counts one more open stream of o until leave. It returns false if o is at its limit.
+// enter counts one more open stream of o. It returns false if o is at its limit.
 //
-// If it returns true, leave must be called once, with the same o.
+// If it returns true, leave(1) of o.quota must be called once.
 func (a *Admitter) enter(o *quotaOwner) bool {
-	if o.session != nil {
-		return o.session.enter(a.cfg.MaxStreams)
+	if o.session == nil {
+		o.quota = a.quotas.enter(o.client, 1, a.cfg.MaxStreams)
+		return o.quota != nil
 	}
-	o.quota = a.quotas.enter(o.client, 1, a.cfg.MaxStreams)
-	return o.quota != nil
+	o.quota = &o.session.open
+	entered, _ := o.quota.enter(1, int64(a.cfg.MaxStreams))
+	return entered
 }
 
 // EnterCalls counts the calls of a frame among the running calls of a client, in all its sessions,
@@ -66,15 +68,6 @@ func (a *Admitter) count(client string, frame []byte) (calls *streamQuota, n int
 	each := max(largeBodies*(int64(a.cfg.BodyLimit)/int64(a.cfg.MaxCalls)+1), smallBody) // an int of 32 bits overflows
 	n = int(min(int64(n)+int64(len(frame))/each, int64(a.cfg.MaxCalls)))
 	return a.callQuotas.enter(client, n, a.cfg.MaxCalls), n
-}
-
-// leave undoes enter.
-func (a *Admitter) leave(o quotaOwner) {
-	if o.session != nil {
-		o.session.open.Add(-1)
-		return
-	}
-	o.quota.leave(1)
 }
 
 // streamQuotas counts the open streams of clients, or their calls. Each request without a session
@@ -131,9 +124,12 @@ func (p *streamQuotas) add(client string) *streamQuota {
 		p.most = max(remembered, 2*p.count)
 	}
 	p.count++
-	at := new(streamQuota)
-	p.known.Store(strings.Clone(client), at) // must not keep the request's memory
-	return at
+	padded := new(struct {
+		streamQuota
+		_ [56]byte // one cache line per client
+	})
+	p.known.Store(strings.Clone(client), &padded.streamQuota) // must not keep the request's memory
+	return &padded.streamQuota
 }
 
 // forget forgets the clients without a stream. The caller holds p.mu.
@@ -146,14 +142,11 @@ func (p *streamQuotas) forget() {
 	}
 }
 
-// streamQuota counts the open streams of one client.
+// streamQuota counts the open streams of one client or session.
 //
 // open is at least 0 until the client is forgotten, and is never changed after that. A quota that
 // counts a stream cannot be forgotten, so leave needs no check.
-type streamQuota struct {
-	open atomic.Int64
-	_    [56]byte // padding: one cache line per client
-}
+type streamQuota struct{ open atomic.Int64 }
 
 // forgotten is the final count of a client that is not known any more.
 const forgotten = math.MinInt64

@@ -120,23 +120,25 @@ func TestStreamsOfASession(t *testing.T) {
 	t.Parallel()
 	const most = 3
 	var (
+		a       = Admitter{cfg: Config{MaxStreams: most}}
 		s       session
 		entered atomic.Int32
 		all     sync.WaitGroup
 	)
 	for range 50 {
 		all.Go(func() {
-			if s.enter(most) {
+			if a.enter(&quotaOwner{session: &s}) {
 				entered.Add(1)
 			}
 		})
 	}
 	all.Wait()
-	if n := entered.Load(); n != most || s.enter(most) {
+	one := quotaOwner{session: &s}
+	if n := entered.Load(); n != most || a.enter(&one) {
 		t.Errorf("%d streams entered, want %d", n, most)
 	}
-	s.open.Add(-1)
-	if !s.enter(most) || s.enter(most) {
+	one.quota.leave(1)
+	if !a.enter(&one) || a.enter(&one) {
 		t.Error("a closed stream makes room for one")
 	}
 }

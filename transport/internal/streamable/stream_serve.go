@@ -45,12 +45,12 @@ func (s *Stream) expiring(e *Admission) *Stream {
 	return s
 }
 
-// holdsQuota returns the quota at the end of the stream; see Admitter.enter.
+// holdsQuota makes the end of the stream undo Admitter.enter.
 //
 // It must be called before the carrier gets s.
-func (s *Stream) holdsQuota(g *Admitter, who quotaOwner) {
+func (s *Stream) holdsQuota(quota *streamQuota) {
 	after := s.leave
-	s.leave = func() { g.leave(who); after() }
+	s.leave = func() { quota.leave(1); after() }
 }
 
 // life returns a context that ends with ctx, or when the token expires.
