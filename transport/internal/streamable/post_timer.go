@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,16 +11,14 @@ import (
 // responseTimer limits the time until the response of one request is decided. Either the request
 // waits for wake, or its goroutine serves the exchange, and fire calls overdue.
 //
-// The goroutine of the request owns it from add to remove. queue.mu guards the links, late and
-// queued. inline is set before add queues the timer, and cleared after remove has unlinked it. wake
+// The goroutine of the request owns it from add to remove. queue.mu guards the links and late. inline is set before add queues the timer, and cleared after remove has unlinked it. wake
 // has room for one signal, which remove takes out, so that the next owner does not get it.
 type responseTimer struct {
 	in         *queue          // never changes
 	wake       chan struct{}   // 1-buffered
 	inline     *postedExchange // exchange that the goroutine of the request serves; nil if it waits for wake
 	late       time.Duration   // time when the limit is over, relative to responseTimers.began
-	prev, next *responseTimer  // in the queue
-	queued     bool            // the timer is in the queue
+	prev, next *responseTimer  // in the queue; nil if the timer is not there
 }
 
 // fire ends the wait. It never blocks. Further calls have no effect.
@@ -73,18 +72,20 @@ type responseTimers struct {
 type queue struct {
 	of *responseTimers
 
-	mu          sync.Mutex // guards the fields below, and prev, next and queued of each timer
-	first, last *responseTimer
-	timer       *time.Timer
-	running     bool
+	mu      sync.Mutex    // guards the fields below, and prev and next of each timer
+	ends    responseTimer // between the last timer and the first one
+	timer   *time.Timer
+	running bool
 
-	_ [16]byte // padding: one cache line per queue
+	_ [48]byte // padding: two cache lines per queue
 }
 
 func newResponseTimers(limit time.Duration) *responseTimers {
 	p := &responseTimers{limit: limit, began: time.Now()}
 	for i := range p.queues {
-		p.queues[i].of = p
+		q := &p.queues[i]
+		q.of, q.ends.late = p, math.MaxInt64
+		q.ends.prev, q.ends.next = &q.ends, &q.ends
 	}
 	return p
 }
@@ -117,13 +118,8 @@ func (q *queue) add(w *responseTimer) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	w.late = time.Since(q.of.began) + q.of.limit
-	w.prev, w.next, w.queued = q.last, nil, true
-	if q.last == nil {
-		q.first = w
-	} else {
-		q.last.next = w
-	}
-	q.last = w
+	w.prev, w.next = q.ends.prev, &q.ends
+	w.prev.next, q.ends.prev = w, w
 	if !q.running {
 		q.running = true
 		q.set(q.of.limit)
@@ -147,22 +143,12 @@ func (q *queue) remove(w *responseTimer) {
 	q.unlink(w)
 }
 
-// unlink removes a timer from the queue, if it is there. The caller holds mu.
-func (q *queue) unlink(w *responseTimer) {
-	if !w.queued {
-		return
+// unlink removes a timer from its queue, if it is there. The caller holds mu.
+func (*queue) unlink(w *responseTimer) {
+	if w.next != nil {
+		w.prev.next, w.next.prev = w.next, w.prev
+		w.prev, w.next = nil, nil
 	}
-	if w.prev == nil {
-		q.first = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		q.last = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	w.prev, w.next, w.queued = nil, nil, false
 }
 
 // look is called by the time.Timer. It fires the timers whose time is over, and sets the time.Timer
@@ -171,12 +157,12 @@ func (q *queue) look() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Since(q.of.began)
-	for q.first != nil && q.first.late <= now {
-		w := q.first
+	for q.ends.next.late <= now { // never q.ends
+		w := q.ends.next
 		q.unlink(w)
 		w.fire()
 	}
-	if q.running = q.first != nil; q.running {
-		q.set(q.first.late - now)
+	if q.running = q.ends.next != &q.ends; q.running {
+		q.set(q.ends.next.late - now)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -41,7 +42,6 @@ type session struct {
 	life      sessionLife
 	ctx       context.Context //nolint:containedctx // life with link in it
 	link      *transport.Connection
-	single    bool        // serves one request of a stateless endpoint, and ends with it
 	open      streamQuota // open streams, and requests that may become one; see Admitter.enter
 	record    *record     // if nil, only this process serves the session
 
@@ -52,12 +52,14 @@ type session struct {
 	waits    *expiryQueue  // its queue: Endpoint.young until a request after initialize has come, then Endpoint.expiring; nil until it is queued
 	uses     int32         // requests and streams that are being served
 	queued   int32         // index in waits plus 1, or 0 if not there; guarded by expiryQueue.mu
+	at       time.Duration // its place in waits, on the clock of the queues; guarded by expiryQueue.mu
 	due      bool          // it is in the queue waits, or was just taken out to call look
 	used     bool          // a request after initialize has come
 	polls    bool          // the negotiated revision lets clients poll; see transport.Plan
 	silent   bool          // the standalone stream has ended, or ends as soon as it is made
 	ended    bool
 	restored bool // made from the record, and can be made again; constant once other requests can find the session
+	single   bool // serves one request of a stateless endpoint, and ends with it; constant
 }
 
 // numbered is the part of a session that is needed only for events with ids.
@@ -207,7 +209,7 @@ func (e *Endpoint) room(opener string) bool {
 // It holds no lock while it ends the session. A session that is used in between stays.
 func (e *Endpoint) displace() bool {
 	for _, queue := range []*expiryQueue{&e.young, &e.expiring} {
-		for s, at := queue.first(); s != nil; s, at = queue.first() {
+		for s, at := queue.next(math.MaxInt64); s != nil; s, at = queue.next(math.MaxInt64) {
 			if s.givesWay(queue == &e.young, at) {
 				e.end(s, ending{cause: errSessionEnded, unused: true, stays: s.record.made()})
 				return true

@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"container/heap"
 	"sync"
 	"time"
 )
@@ -9,19 +10,46 @@ import (
 // timer for all. A session that is used again is not moved in the queue, because then every request
 // would need the queue's lock. Instead look looks at it too early, and queues it again.
 //
-// The callers of add and remove hold session.mu; look, next and first do not. Between next and
+// The callers of add and remove hold session.mu; look and next do not. Between next and
 // session.look, the session is in no queue, and its field due keeps release from queuing it twice.
 type expiryQueue struct {
 	began time.Time
 
-	mu    sync.Mutex // guards the fields below, and session.queued; taken after session.mu
-	queue []expiry   // a heap; the first expires next
+	mu    sync.Mutex // guards the fields below, session.queued and session.at; taken after session.mu
+	queue expiryHeap // the first expires next
 	timer *time.Timer
 }
 
-type expiry struct {
-	at time.Duration // since began
-	s  *session
+// expiryHeap implements heap.Interface. Sessions know their index, so that they can be removed.
+type expiryHeap []*session
+
+// Len is part of heap.Interface.
+func (h expiryHeap) Len() int { return len(h) }
+
+// Less is part of heap.Interface.
+func (h expiryHeap) Less(i, j int) bool { return h[i].at < h[j].at }
+
+// Swap is part of heap.Interface.
+func (h expiryHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].queued, h[j].queued = int32(i)+1, int32(j)+1 //nolint:gosec // sessions are bounded
+}
+
+// Push is part of heap.Interface.
+func (h *expiryHeap) Push(x any) {
+	s := x.(*session) //nolint:forcetypeassert // add pushes no other type
+	*h = append(*h, s)
+	s.queued = int32(len(*h)) //nolint:gosec // sessions are bounded
+}
+
+// Pop is part of heap.Interface.
+func (h *expiryHeap) Pop() any {
+	last := len(*h) - 1
+	s := (*h)[last]
+	s.queued = 0
+	(*h)[last] = nil // let the garbage collector have it
+	*h = (*h)[:last]
+	return s
 }
 
 func (d *expiryQueue) now() time.Duration { return time.Since(d.began) }
@@ -30,9 +58,9 @@ func (d *expiryQueue) now() time.Duration { return time.Since(d.began) }
 func (d *expiryQueue) add(s *session, at time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.queue = append(d.queue, expiry{})
-	d.up(len(d.queue)-1, expiry{at, s})
-	if d.queue[0].s == s {
+	s.at = at
+	heap.Push(&d.queue, s)
+	if s.queued == 1 {
 		d.wind()
 	}
 }
@@ -42,7 +70,7 @@ func (d *expiryQueue) remove(s *session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if s.queued > 0 {
-		d.cut(int(s.queued) - 1)
+		heap.Remove(&d.queue, int(s.queued)-1)
 		d.wind()
 	}
 }
@@ -52,38 +80,24 @@ func (d *expiryQueue) remove(s *session) {
 // It runs in the timer's goroutine, and holds no lock while it ends a session. wind sets the timer
 // again when nothing more is due.
 func (d *expiryQueue) look() {
-	for s := d.next(); s != nil; s = d.next() {
+	for s, _ := d.next(d.now()); s != nil; s, _ = d.next(d.now()) {
 		s.look()
 	}
 }
 
-// next removes a session that is due from the queue and returns it, or nil if no session is due.
-func (d *expiryQueue) next() *session {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.queue) == 0 || d.queue[0].at > d.now() {
-		d.wind()
-		return nil
-	}
-	s := d.queue[0].s
-	d.cut(0)
-	return s
-}
-
-// first removes the session that is due next from the queue and returns it with its time in the
-// queue, or nil if the queue is empty.
+// next removes the session that is due next from the queue and returns it with its time in the
+// queue. If none is due at until, it winds the timer and returns nil.
 //
-// The caller must call givesWay, which clears due.
-func (d *expiryQueue) first() (s *session, at time.Duration) {
+// The caller must call session.look or givesWay, which clear due.
+func (d *expiryQueue) next(until time.Duration) (s *session, at time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.queue) == 0 {
+	if len(d.queue) == 0 || d.queue[0].at > until {
+		d.wind()
 		return nil, 0
 	}
-	one := d.queue[0]
-	d.cut(0)
-	d.wind()
-	return one.s, one.at
+	s = heap.Pop(&d.queue).(*session) //nolint:forcetypeassert // the heap has no other type
+	return s, s.at
 }
 
 // wind sets the timer for the first session. The caller holds d.mu.
@@ -97,46 +111,4 @@ func (d *expiryQueue) wind() {
 	default:
 		d.timer.Reset(d.queue[0].at - d.now())
 	}
-}
-
-// cut removes the element at i from the heap. The caller holds d.mu.
-func (d *expiryQueue) cut(i int) {
-	d.queue[i].s.queued = 0
-	end := len(d.queue) - 1
-	last := d.queue[end]
-	d.queue[end] = expiry{}
-	if d.queue = d.queue[:end]; i < end {
-		d.up(d.down(i, last), last)
-	}
-}
-
-// up puts one into the heap at i or, by moving later elements down, nearer to the root.
-func (d *expiryQueue) up(i int, one expiry) {
-	for i > 0 && one.at < d.queue[(i-1)/2].at {
-		d.put(i, d.queue[(i-1)/2])
-		i = (i - 1) / 2
-	}
-	d.put(i, one)
-}
-
-// down moves elements that are due before one towards the root, starting at i, and returns the
-// index that has become free for it.
-func (d *expiryQueue) down(i int, one expiry) int {
-	for {
-		next := 2*i + 1
-		if next+1 < len(d.queue) && d.queue[next+1].at < d.queue[next].at {
-			next++
-		}
-		if next >= len(d.queue) || d.queue[next].at >= one.at {
-			return i
-		}
-		d.put(i, d.queue[next])
-		i = next
-	}
-}
-
-// put stores an element at i. The caller holds d.mu.
-func (d *expiryQueue) put(i int, one expiry) {
-	d.queue[i] = one
-	one.s.queued = int32(i) + 1 //nolint:gosec // sessions are bounded
 }
