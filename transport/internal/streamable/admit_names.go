@@ -25,12 +25,6 @@ func newOrigins(list []string) origins {
 }
 
 func (o origins) has(origin string) bool {
-	if len(o) == 0 {
-		return false
-	}
-	if _, listed := o[origin]; listed {
-		return true
-	}
 	_, listed := o[plainOrigin(origin)]
 	return listed
 }
