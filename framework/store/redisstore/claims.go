@@ -39,7 +39,7 @@ func (c *claims) Claim(ctx context.Context, key string, value []byte, life time.
 	if len(reply) == 0 {
 		return nil, true, nil
 	}
-	held, _ := text(reply[0])
+	held, _ := reply[0].(string)
 	there, err := c.store.box.open(held, where)
 	if err != nil {
 		return nil, false, failed(doing, err)

@@ -52,7 +52,7 @@ func (e *events) After(ctx context.Context, stream string, seq uint64) ([]eventl
 	}
 	out, where := make([]eventlog.Event, len(frames)), streamBinding(stream)
 	for i, kept := range frames {
-		held, _ := text(kept)
+		held, _ := kept.(string)
 		frame, err := e.store.box.open(held, where)
 		if err != nil { // the frame will never become readable, so a client must not wait for it
 			return nil, failed("reading events", fmt.Errorf("%w: %w", eventlog.ErrExpired, err))

@@ -145,10 +145,3 @@ func parseStamp(s string) (time.Time, error) {
 	}
 	return time.Unix(sec, nsec).UTC(), nil
 }
-
-// text returns a field of an answer as a string. If the field is not a string, it returns "" and
-// false.
-func text(v any) (string, bool) {
-	s, ok := v.(string)
-	return s, ok
-}

@@ -53,14 +53,14 @@ func (s *sessions) Get(ctx context.Context, id string) (session.Record, error) {
 	if err != nil {
 		return session.Record{}, failed(doing, err)
 	}
-	version, ok := text(fields[0])
+	version, ok := fields[0].(string)
 	if !ok {
 		return session.Record{}, fmt.Errorf("redisstore: %w", session.ErrNotFound)
 	}
 	r := session.Record{ID: id}
-	r.Principal, _ = text(fields[1])
-	exact, _ := text(fields[2])
-	data, _ := text(fields[3])
+	r.Principal, _ = fields[1].(string)
+	exact, _ := fields[2].(string)
+	data, _ := fields[3].(string)
 	if r.Version, err = strconv.ParseUint(version, 10, 64); err != nil {
 		return session.Record{}, failed(doing, err)
 	}
@@ -78,7 +78,7 @@ func (s *sessions) Get(ctx context.Context, id string) (session.Record, error) {
 func (s *sessions) Update(ctx context.Context, r session.Record) error {
 	reply, err := s.update(ctx, &r)
 	if principal, ok := reply.([]any); ok && err == nil && len(principal) == 1 {
-		r.Principal, _ = text(principal[0])
+		r.Principal, _ = principal[0].(string)
 		reply, err = s.update(ctx, &r)
 	}
 	switch {

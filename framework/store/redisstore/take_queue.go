@@ -255,7 +255,7 @@ func (l *takeQueue) take(ctx context.Context, n int) (deliveries []delivery, aga
 	if err != nil {
 		return nil, false, err
 	}
-	l.cursor, _ = text(reply[0])
+	l.cursor, _ = reply[0].(string)
 	if done := l.cursor == "0-0"; idle > 0 && done {
 		l.swept = time.Now()
 	} else {
@@ -264,8 +264,8 @@ func (l *takeQueue) take(ctx context.Context, n int) (deliveries []delivery, aga
 	again = again || reply[1] == int64(1)
 	for f := reply[2:]; len(f) >= 3; f = f[3:] {
 		t := delivery{}
-		t.task, _ = text(f[0])
-		t.entry, _ = text(f[1])
+		t.task, _ = f[0].(string)
+		t.entry, _ = f[1].(string)
 		t.count, _ = f[2].(int64)
 		deliveries = append(deliveries, t)
 	}

@@ -80,7 +80,7 @@ func (s *tasks) Get(ctx context.Context, id string) (task.Record, error) {
 	if err != nil {
 		return task.Record{}, failed(doing, err)
 	}
-	owner, ok := text(fields[0])
+	owner, ok := fields[0].(string)
 	if !ok {
 		return task.Record{}, fmt.Errorf("redisstore: %w", task.ErrNotFound)
 	}
@@ -94,9 +94,9 @@ func (s *tasks) Get(ctx context.Context, id string) (task.Record, error) {
 // parse returns a record with the stored version and creation time. The version and time in the
 // data are ignored, because the last Update wrote them.
 func (s *tasks) parse(id, owner string, fields []any) (task.Record, error) {
-	version, _ := text(fields[0])
-	created, _ := text(fields[1])
-	kept, _ := text(fields[2])
+	version, _ := fields[0].(string)
+	created, _ := fields[1].(string)
+	kept, _ := fields[2].(string)
 	data, err := s.store.box.open(kept, taskBinding(id, owner))
 	if err != nil {
 		return task.Record{}, err
@@ -120,7 +120,7 @@ func (s *tasks) parse(id, owner string, fields []any) (task.Record, error) {
 func (s *tasks) Update(ctx context.Context, r task.Record) error {
 	reply, err := s.update(ctx, &r)
 	if owner, ok := reply.([]any); ok && err == nil && len(owner) == 1 {
-		r.Owner, _ = text(owner[0])
+		r.Owner, _ = owner[0].(string)
 		reply, err = s.update(ctx, &r)
 	}
 	switch {
@@ -133,7 +133,7 @@ func (s *tasks) Update(ctx context.Context, r task.Record) error {
 	case reply == int64(3):
 		return errFull
 	}
-	if over, _ := text(reply); over != "" {
+	if over, _ := reply.(string); over != "" {
 		s.takes.over(over)
 	}
 	return nil
@@ -169,14 +169,14 @@ func (s *tasks) List(ctx context.Context, owner, after string, limit int) ([]tas
 			return nil, failed("listing tasks", err)
 		}
 		for fields := reply[1:]; len(fields) >= 4; fields = fields[4:] {
-			id, _ := text(fields[0])
+			id, _ := fields[0].(string)
 			r, err := s.parse(id, owner, fields[1:])
 			if err != nil { // one unreadable record must not hide the others
 				r = task.Record{ID: id, Owner: owner}
 			}
 			out = append(out, r)
 		}
-		if from, _ = text(reply[0]); from == "" {
+		if from, _ = reply[0].(string); from == "" {
 			break
 		}
 	}
