@@ -136,36 +136,28 @@ func (n *Node) End() {
 const rest = 100 * time.Millisecond
 
 // looking is the goroutine that calls Look. At its end it stops the others.
+//
+// When the host stops, looking goes on until nothing needs the node: while calls of this node end,
+// other nodes wait for what they write, and only as long as the node lives. The records of its sessions
+// would expire while a call takes long.
 func (n *Node) looking(life context.Context, stop context.CancelFunc) {
 	defer stop()
 	tick := time.NewTicker(n.handlers.Period)
 	defer tick.Stop()
-	for {
+	closing := n.handlers.Closing
+	var stopping <-chan time.Time // nil until the host begins to stop
+	for stopping == nil || !n.handlers.Idle() {
 		select {
 		case <-tick.C:
 		case <-n.lost:
-		case <-n.handlers.Closing:
-			n.linger(life, tick.C)
-			return
-		case <-life.Done():
-			return
-		}
-		n.handlers.Look(life)
-	}
-}
-
-// linger keeps the node alive until nothing needs it: while calls of this node end, other
-// nodes wait for what they write, and only as long as the node lives. It goes on to call Look, because
-// the records of its sessions would expire while a call takes long.
-func (n *Node) linger(life context.Context, due <-chan time.Time) {
-	tick := time.NewTicker(rest)
-	defer tick.Stop()
-	for !n.handlers.Idle() {
-		select {
-		case <-tick.C:
+		case <-closing:
+			closing = nil
+			ask := time.NewTicker(rest)
+			defer ask.Stop()
+			stopping = ask.C
 			continue
-		case <-due:
-		case <-n.lost:
+		case <-stopping:
+			continue
 		case <-life.Done():
 			return
 		}
