@@ -148,10 +148,8 @@ func (s *session) unregister() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
 	defer cancel()
 	_ = s.e.node.Sessions.Delete(ctx, r.key) // otherwise the record expires
-	_ = s.e.inbox.Drop(ctx, r.inbox())
+	_ = s.e.inbox.Drop(ctx, inbox(r.key))
 }
-
-func (r *remote) inbox() string { return inbox(r.key) }
 
 // inbox returns the name of a connection's inbox in the log.
 func inbox(key string) string { return key + ".posted" }
@@ -249,7 +247,7 @@ func (r *remote) read() {
 // 1 again. untaken therefore reads the last frame that was taken, too: if another frame has its number,
 // all frames are new.
 func (r *remote) untaken() ([]eventlog.Event, error) {
-	after := func(seq uint64) ([]eventlog.Event, error) { return r.s.e.inbox.After(r.s.ctx, r.inbox(), seq) }
+	after := func(seq uint64) ([]eventlog.Event, error) { return r.s.e.inbox.After(r.s.ctx, inbox(r.key), seq) }
 	if r.taken > 0 {
 		events, err := after(r.taken - 1)
 		if err == nil && len(events) > 0 && nameOf(events[0].Frame) == r.last {

@@ -113,8 +113,10 @@ func (a *Admitter) Admit(ctx context.Context, r *Request, methods string) (Admis
 		return admission, refused.with(common)
 	}
 	admission.common = common
-	if nonce := a.nonce(); nonce != "" {
-		admission.common = append(common, Field{"DPoP-Nonce", nonce})
+	if a.nonces != nil {
+		if nonce := a.nonces.Nonce(); nonce != "" { // for the next proofs of the client (RFC 9449 §8.2)
+			admission.common = append(common, Field{"DPoP-Nonce", nonce})
+		}
 	}
 	admission.who = principalKey(admission.ctx)
 	return admission, nil
@@ -248,15 +250,6 @@ func (a *Admitter) authenticate(ctx context.Context, r *Request) (context.Contex
 		fields = append(fields, Field{"DPoP-Nonce", refused.Nonce})
 	}
 	return ctx, refuse(status, http.StatusText(status), fields...)
-}
-
-// nonce returns the nonce that the client uses in its next proofs (RFC 9449 §8.2). It is "" if the
-// host's authenticator requires none.
-func (a *Admitter) nonce() string {
-	if a.nonces == nil {
-		return ""
-	}
-	return a.nonces.Nonce()
 }
 
 // unauthorized returns the status and the challenge of the reply for err, an error of an

@@ -1,7 +1,9 @@
 package streamable
 
 import (
+	"crypto/rand"
 	"errors"
+	"strings"
 	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
@@ -40,10 +42,12 @@ func (p *posting) Find() (*transport.Connection, error) {
 // Open implements transport.Sessions. Other requests find the session only after the frame was
 // accepted; see Endpoint.keep.
 func (p *posting) Open() (*transport.Connection, error) {
-	if !p.v.e.room(p.v.Client()) {
+	v := p.v
+	client := strings.Clone(v.Client()) // it may be a part of a header field
+	if !v.e.room(client) {
 		return nil, errTooMany
 	}
-	p.session, p.opened = p.v.e.newSession(&p.v.Admission), true
+	p.session, p.opened = v.e.makeSession(v.ctx, v.r, rand.Text(), client), true
 	return p.session.link, nil
 }
 

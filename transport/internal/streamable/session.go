@@ -2,11 +2,9 @@ package streamable
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"math"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -71,39 +69,34 @@ type numbered struct {
 	tag      string             // prefix of the event ids; empty until it is needed
 }
 
-// newSession returns a session that other requests cannot find yet.
-func (e *Endpoint) newSession(entry *Admission) *session {
-	return e.makeSession(entry.ctx, entry.r, rand.Text(), strings.Clone(entry.Client())) // it may be a part of a header field
-}
-
 // singleSession returns a session for one request of a stateless endpoint. It begins with one use,
 // for the request.
 func (e *Endpoint) singleSession(ctx context.Context, r *Request) *session {
-	s := &session{e: e, principal: principalKey(ctx), single: true, uses: 1}
-	s.life.Begin(e.life, nil)
-	s.ctx = transport.Connect(&s.life, transport.Peer{
-		Carrier: "http", RemoteAddr: r.RemoteAddr, Principal: transport.PrincipalFrom(ctx), OneRequest: true,
-	})
-	s.link = transport.ConnectionFrom(s.ctx)
+	s := &session{e: e, single: true, uses: 1}
+	s.connect(ctx, r, transport.Peer{OneRequest: true})
 	return s
 }
 
 // makeSession returns a session that no request can find, without a use. Its context must be ended
 // if it is not kept.
 func (e *Endpoint) makeSession(ctx context.Context, r *Request, id, opener string) *session {
-	s := &session{e: e, id: id, principal: principalKey(ctx), opener: opener}
-	s.life.Begin(e.life, nil)
-	peer := transport.Peer{
-		Carrier: "http", RemoteAddr: r.RemoteAddr,
-		Principal: transport.PrincipalFrom(ctx), Out: s,
-	}
+	s := &session{e: e, id: id, opener: opener}
+	peer := transport.Peer{Out: s}
 	if e.node != nil {
 		s.record = newRecord(s)
 		peer.SessionState = s.record
 	}
+	s.connect(ctx, r, peer)
+	return s
+}
+
+// connect begins the life of a session, with a connection to peer, which has sent r.
+func (s *session) connect(ctx context.Context, r *Request, peer transport.Peer) {
+	s.principal = principalKey(ctx)
+	peer.Carrier, peer.RemoteAddr, peer.Principal = "http", r.RemoteAddr, transport.PrincipalFrom(ctx)
+	s.life.Begin(s.e.life, nil)
 	s.ctx = transport.Connect(&s.life, peer)
 	s.link = transport.ConnectionFrom(s.ctx)
-	return s
 }
 
 // cancel ends the context of the session.

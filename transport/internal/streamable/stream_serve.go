@@ -53,14 +53,6 @@ func (s *Stream) holdsQuota(quota *streamQuota) {
 	s.leave = func() { quota.leave(1); after() }
 }
 
-// life returns a context that ends with ctx, or when the token expires.
-func (s *Stream) life(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.until.IsZero() {
-		return ctx, func() {}
-	}
-	return context.WithDeadline(ctx, s.until)
-}
-
 // Serve carries the stream on sink until there is nothing more to send on this connection. The
 // carrier ends ctx when the client has disconnected.
 func (s *Stream) Serve(ctx context.Context, sink Sink) {
@@ -107,12 +99,15 @@ func (s *Stream) Begin(ctx context.Context, sink Sink, over func()) (gone func()
 	return gone
 }
 
-// followed carries a stream that another node writes.
+// followed carries a stream that another node writes, until ctx ends or the token expires.
 func (s *Stream) followed(ctx context.Context, sink Sink) {
 	defer s.leave()
-	life, cancel := s.life(ctx)
-	defer cancel()
-	s.follow.serve(life, &streamConn{sink: sink, header: s.header})
+	if !s.until.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, s.until)
+		defer cancel()
+	}
+	s.follow.serve(ctx, &streamConn{sink: sink, header: s.header})
 }
 
 // connect returns a connection of the stream to a carrier.
