@@ -187,15 +187,7 @@ func (s *tasks) working(owner string) (n int, ok bool) {
 }
 
 // now returns the current time, and drops up to sweep expired tasks.
-func (s *tasks) now() time.Time {
-	now := time.Now()
-	for range sweep {
-		if !s.dropExpired(now) {
-			break
-		}
-	}
-	return now
-}
+func (s *tasks) now() time.Time { return sweptNow(s.dropExpired) }
 
 // dropExpired drops the task that expired first. If no task has expired, it returns false.
 func (s *tasks) dropExpired(now time.Time) bool {

@@ -7,6 +7,18 @@ import "time"
 // small, so that no operation has to drop everything that expired in a quiet hour.
 const sweep = 8
 
+// sweptNow returns the current time, and calls dropExpired, which reports whether it has dropped an
+// item, up to sweep times.
+func sweptNow(dropExpired func(now time.Time) bool) time.Time {
+	now := time.Now()
+	for range sweep {
+		if !dropExpired(now) {
+			break
+		}
+	}
+	return now
+}
+
 // ttlItem is an item of a ttlTable.
 type ttlItem[K comparable, T any] interface {
 	expiringItem[T]
@@ -23,15 +35,7 @@ type ttlTable[K comparable, T ttlItem[K, T]] struct {
 }
 
 // now returns the current time, and removes up to sweep expired items.
-func (s *ttlTable[K, T]) now() time.Time {
-	now := time.Now()
-	for range sweep {
-		if !s.dropExpired(now) {
-			break
-		}
-	}
-	return now
-}
+func (s *ttlTable[K, T]) now() time.Time { return sweptNow(s.dropExpired) }
 
 // dropExpired removes the item that expired first. If no item has expired, it returns false.
 func (s *ttlTable[K, T]) dropExpired(now time.Time) bool {

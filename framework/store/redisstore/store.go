@@ -71,7 +71,7 @@ func New(client redis.UniversalClient, opts ...Option) *Store {
 	s.claims = claims{s}
 	s.changes = changes{s}
 	s.events = events{store: s, bounds: o.events}
-	s.tasks = newTasks(s, o)
+	s.tasks = tasks{store: s, most: o.tasks, takes: newTakeQueue(s, o)}
 	return s
 }
 

@@ -22,15 +22,11 @@ var (
 
 // tasks is the task.Store and the task.Queue. lua/task.lua describes the stored keys.
 //
-// queue is a value with a mutex, so tasks must not be copied after New.
+// takes is a value with a mutex, so tasks must not be copied after New.
 type tasks struct {
 	store *Store
 	most  taskBounds
 	takes takeQueue
-}
-
-func newTasks(s *Store, o options) tasks {
-	return tasks{store: s, most: o.tasks, takes: newTakeQueue(s, o)}
 }
 
 // run runs a script on the keys of a record.

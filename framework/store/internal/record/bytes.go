@@ -65,18 +65,12 @@ func (p *parser) format(what string, newest byte) {
 	}
 }
 
-func (p *parser) uvarint() uint64 {
-	v, n := binary.Uvarint(p.rest)
-	if n <= 0 {
-		p.fail(ErrMalformed)
-		return 0
-	}
-	p.rest = p.rest[n:]
-	return v
-}
+func (p *parser) uvarint() uint64 { return number(p, binary.Uvarint) }
 
-func (p *parser) varint() int64 {
-	v, n := binary.Varint(p.rest)
+func (p *parser) varint() int64 { return number(p, binary.Varint) }
+
+func number[T uint64 | int64](p *parser, read func([]byte) (T, int)) T {
+	v, n := read(p.rest)
 	if n <= 0 {
 		p.fail(ErrMalformed)
 		return 0
