@@ -189,7 +189,9 @@ func (e *Endpoint) Shutdown(ctx context.Context) error {
 	all := slices.Collect(maps.Values(e.sessions))
 	e.mu.Unlock()
 	streamable.EachCounted(all, e.running, (*session).close)
-	defer e.leaveNodes()
+	if e.node != nil {
+		defer e.node.End()
+	}
 	defer e.stop(errStopped)
 	return e.running.Drain(ctx, func() {
 		e.stop(errStopped)

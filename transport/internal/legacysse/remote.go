@@ -52,12 +52,6 @@ func (e *Endpoint) idle() bool {
 	return len(e.sessions) == 0
 }
 
-func (e *Endpoint) leaveNodes() {
-	if e.node != nil {
-		e.node.End()
-	}
-}
-
 // receive handles a message of another node.
 func (e *Endpoint) receive(m cluster.Message) {
 	if m.Kind != cluster.Post {

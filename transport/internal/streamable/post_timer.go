@@ -37,14 +37,9 @@ func (w *responseTimer) fire() {
 
 // wait returns after fire, or when ctx ends.
 func (w *responseTimer) wait(ctx context.Context) {
-	done := ctx.Done()
-	if done == nil {
-		<-w.wake
-		return
-	}
 	select {
 	case <-w.wake:
-	case <-done:
+	case <-ctx.Done():
 	}
 }
 
@@ -102,9 +97,12 @@ func (p *responseTimers) add(inline *postedExchange) *responseTimer {
 	return w
 }
 
-// remove puts a timer back into the pool. Nothing may fire the timer any more.
+// remove puts a timer back into the pool. After that, look does not fire w. The caller must make sure
+// that the stream does not, either; see stream.whole.
 func (p *responseTimers) remove(w *responseTimer) {
-	w.in.remove(w)
+	w.in.mu.Lock()
+	w.unlink()
+	w.in.mu.Unlock()
 	w.inline = nil
 	select {
 	case <-w.wake:
@@ -135,16 +133,8 @@ func (q *queue) set(after time.Duration) {
 	q.timer.Reset(after)
 }
 
-// After remove, look does not fire w. The caller must make sure that the stream does not, either;
-// see stream.whole.
-func (q *queue) remove(w *responseTimer) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.unlink(w)
-}
-
-// unlink removes a timer from its queue, if it is there. The caller holds mu.
-func (*queue) unlink(w *responseTimer) {
+// unlink removes a timer from its queue, if it is there. The caller holds the lock of the queue.
+func (w *responseTimer) unlink() {
 	if w.next != nil {
 		w.prev.next, w.next.prev = w.next, w.prev
 		w.prev, w.next = nil, nil
@@ -159,7 +149,7 @@ func (q *queue) look() {
 	now := time.Since(q.of.began)
 	for q.ends.next.late <= now { // never q.ends
 		w := q.ends.next
-		q.unlink(w)
+		w.unlink()
 		w.fire()
 	}
 	if q.running = q.ends.next != &q.ends; q.running {
