@@ -28,26 +28,15 @@ func (b *sums) largest() (size int) {
 	return size
 }
 
-// sums reads the sums. They are in the bucket of the counts, under the name of the bucket of kept
-// streams.
+// sums reads the sums. They are among the counts, under the name of the bucket of kept streams.
 func (t *txn) sums() (b sums) {
-	data := t.bucket(countsName).get([]byte(keptName))
-	for i := range b {
-		if len(data) >= 8*(i+1) {
-			b[i] = int(numberOf(data[8*i:]))
-		}
-	}
+	t.totals(keptName, b[:])
 	return b
 }
 
 // setSums writes the sums if they have changed.
 func (t *txn) setSums(b, were sums) {
-	if b == were {
-		return
+	if b != were {
+		t.setTotals(keptName, b[:]...)
 	}
-	data := make([]byte, 0, 8*sizes)
-	for _, n := range b {
-		data = appendNumber(data, uint64(n))
-	}
-	t.bucket(countsName).put([]byte(keptName), data)
 }

@@ -100,31 +100,34 @@ type counts struct {
 
 const countsName = "counts"
 
-// counts reads the totals of one kind of data. Missing ones are 0.
-func (t *txn) counts(port string) (c counts) {
-	data := t.bucket(countsName).get([]byte(port))
-	for i, field := range c.fields() {
-		if len(data) >= 8*(i+1) {
-			*field = int(binary.BigEndian.Uint64(data[8*i:]))
-		}
-	}
-	return c
-}
-
-func (c *counts) fields() [6]*int {
-	return [...]*int{&c.rows, &c.bytes, &c.ended, &c.endedSize, &c.gone, &c.goneSize}
+// counts reads the totals of one kind of data.
+func (t *txn) counts(port string) counts {
+	var n [6]int
+	t.totals(port, n[:])
+	return counts{n[0], n[1], n[2], n[3], n[4], n[5]}
 }
 
 // setCounts writes the counts if they have changed.
 func (t *txn) setCounts(port string, c, was counts) {
-	if c == was {
-		return
+	if c != was {
+		t.setTotals(port, c.rows, c.bytes, c.ended, c.endedSize, c.gone, c.goneSize)
 	}
-	data := make([]byte, 0, 8*len(c.fields()))
-	for _, field := range c.fields() {
-		data = binary.BigEndian.AppendUint64(data, uint64(*field))
+}
+
+// totals reads the totals under a name into all. Missing ones are 0.
+func (t *txn) totals(name string, all []int) {
+	data := t.bucket(countsName).get([]byte(name))
+	for i := range min(len(all), len(data)/8) {
+		all[i] = int(numberOf(data[8*i:]))
 	}
-	t.bucket(countsName).put([]byte(port), data)
+}
+
+func (t *txn) setTotals(name string, all ...int) {
+	data := make([]byte, 0, 8*len(all))
+	for _, n := range all {
+		data = appendNumber(data, uint64(n))
+	}
+	t.bucket(countsName).put([]byte(name), data)
 }
 
 // never is the expiry of data that does not expire, or not in the next centuries.
