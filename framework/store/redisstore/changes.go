@@ -145,6 +145,6 @@ func (c *changes) take(box *inbox.Inbox, payload string) {
 
 // isTimeout reports whether a read has ended without a message in its time.
 func isTimeout(err error) bool {
-	timeout := net.Error(nil)
-	return errors.As(err, &timeout) && timeout.Timeout()
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
 }

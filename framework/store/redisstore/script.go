@@ -93,15 +93,10 @@ func failed(doing string, err error) error { return fmt.Errorf("redisstore: %s: 
 
 // failedOrFull is like failed, and also matches full if Redis has no memory left.
 func failedOrFull(full error, doing string, err error) error {
-	if outOfMemory(err) {
+	if strings.Contains(err.Error(), "OOM command not allowed") { // Redis has reached its maxmemory
 		return fmt.Errorf("redisstore: %s: %w: %w", doing, full, err)
 	}
 	return failed(doing, err)
-}
-
-// outOfMemory reports whether Redis has reached its maxmemory.
-func outOfMemory(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "OOM command not allowed")
 }
 
 // noGroup reports whether the consumer group does not exist yet, or not any more.

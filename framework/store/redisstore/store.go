@@ -89,7 +89,7 @@ func Open(ctx context.Context, address string, opts ...Option) (*Store, error) {
 	options, err := redis.ParseURL(address)
 	if err != nil {
 		// The text of a *url.Error has the password.
-		if bad := (*url.Error)(nil); errors.As(err, &bad) {
+		if _, bad := errors.AsType[*url.Error](err); bad {
 			err = errors.New("it cannot be read; write %23, %2F, %3F for #, / and ? in a password")
 		}
 		return nil, fmt.Errorf("redisstore: the URL of Redis: %w", err)
