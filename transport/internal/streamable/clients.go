@@ -69,11 +69,8 @@ func addressKey(remote string) string {
 	if err != nil {
 		return remote
 	}
-	if !strings.Contains(host, ":") {
-		return host
-	}
 	addr, err := netip.ParseAddr(host)
-	if err != nil || addr.Is4In6() {
+	if err != nil || addr.Unmap().Is4() {
 		return host
 	}
 	network, _ := addr.WithZone("").Prefix(64) // never fails for an IPv6 address

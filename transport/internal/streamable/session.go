@@ -212,17 +212,16 @@ func (e *Endpoint) displace() bool {
 	return false
 }
 
-// givesWay reports whether the session, which was just taken out of its queue, may end to make
-// room. Otherwise it is queued again, now or by release. at is its place in the queue; a
-// later s.until shows that it was used since.
+// givesWay reports whether the session, which was just taken out of its queue, may end. Otherwise it
+// is queued again, now or by release. at is the time now, or to make room its place in the queue; a
+// later s.until shows that it was used since. young means that it may end only if no request has
+// come after initialize.
 func (s *session) givesWay(young bool, at time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.due = false
 	switch {
-	case s.ended:
-		return false
-	case s.uses > 0: // release queues it
+	case s.ended, s.uses > 0: // release queues one that is in use
 		return false
 	case young && s.used, s.until > at:
 		s.enqueue()
@@ -305,22 +304,11 @@ func (s *session) release() {
 }
 
 // look is called when the session was taken out of its queue. It ends a session that has been idle
-// for long enough, and queues another idle session again.
+// for long enough.
 //
 // It holds no lock when it ends the session; end checks the conditions again.
 func (s *session) look() {
-	s.mu.Lock()
-	if s.ended {
-		s.mu.Unlock()
-		return
-	}
-	s.due = false // stays false while the session is in use; release queues it again
-	over := s.uses == 0 && s.until <= s.e.expiring.now()
-	if s.uses == 0 && !over {
-		s.enqueue()
-	}
-	s.mu.Unlock()
-	if over {
+	if s.givesWay(false, s.e.expiring.now()) {
 		s.e.end(s, ending{cause: errSessionEnded, unused: true, due: true, stays: s.record.made()})
 	}
 }
