@@ -84,9 +84,8 @@ type Node struct {
 	failed   atomic.Int64  // when the record was last found missing or not renewed, in Unix nanoseconds
 
 	mu      sync.Mutex // guards the fields below
-	begun   bool
 	over    bool
-	stop    context.CancelFunc
+	stop    context.CancelFunc // nil until Begin
 	running sync.WaitGroup
 }
 
@@ -100,10 +99,9 @@ func New(store session.Store, bus change.Bus, d Handlers) *Node {
 func (n *Node) Begin(life context.Context) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.begun || n.over {
+	if n.stop != nil || n.over {
 		return
 	}
-	n.begun = true
 	life, stop := context.WithCancel(life)
 	n.stop = stop
 	n.running.Go(func() { n.looking(life, stop) })
@@ -186,10 +184,7 @@ func (n *Node) Publish(ctx context.Context, m Message) error {
 	if n.bus == nil {
 		return nil
 	}
-	data, err := json.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("sending to other nodes: %w", err)
-	}
+	data, _ := json.Marshal(m) // strings always marshal
 	if err := n.bus.Publish(ctx, data); err != nil {
 		return fmt.Errorf("sending to other nodes: %w", err)
 	}

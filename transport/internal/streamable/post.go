@@ -162,7 +162,7 @@ func (v *PendingRequest) admit(s *Stream, p *posting) *Reply {
 // a client could evade the limit by inventing them.
 func (v *PendingRequest) limited() {
 	if v.ids == 1 {
-		if s := v.e.lookup(&v.Admission, v.id); s != nil {
+		if s := v.e.local(v.id); s != nil && s.principal == v.Principal() {
 			v.owner = quotaOwner{session: s}
 			return
 		}

@@ -16,18 +16,12 @@ import (
 // It reads the store without a lock. Between known and use, the session may expire on this node;
 // use decides that under session.mu.
 func (v *PendingRequest) find(id string) (*session, error) {
-	if v.e.node == nil {
-		if s := v.e.lookup(&v.Admission, id); s != nil && s.use() {
-			return s, nil
-		}
-		return nil, transport.ErrNoSession
-	}
 	for range attempts {
 		s, due, err := v.known(id)
 		switch {
 		case err != nil:
 			return nil, err
-		case !s.use(): // it has just expired on this node; the next attempt restores it
+		case !s.use(): // it has just expired on this node; the next attempt restores it, if nodes share it
 			v.e.forgetSession(s)
 			continue
 		case due && !s.record.touch(v.ctx):
@@ -38,15 +32,6 @@ func (v *PendingRequest) find(id string) (*session, error) {
 		return s, nil
 	}
 	return nil, transport.ErrUnavailable
-}
-
-// lookup returns the session with the id if this node has it and it belongs to this principal.
-func (e *Endpoint) lookup(entry *Admission, id string) *session {
-	s := e.local(id)
-	if s == nil || s.principal != entry.Principal() {
-		return nil
-	}
-	return s
 }
 
 // local returns the session with the id if this node has it.
@@ -63,11 +48,11 @@ func (e *Endpoint) local(id string) *session {
 func (v *PendingRequest) known(id string) (s *session, due bool, err error) {
 	e, principal := v.e, v.Principal()
 	s = e.local(id)
-	if s != nil && s.principal != principal {
+	switch {
+	case s == nil && e.node == nil, s != nil && s.principal != principal:
 		return nil, false, transport.ErrNoSession
-	}
-	if s != nil && !s.record.made() {
-		return s, false, nil // the host has stored nothing
+	case s != nil && !s.record.made():
+		return s, false, nil // the host has stored nothing, or only this process serves the session
 	}
 	kept, err := e.node.Sessions.Get(v.ctx, cluster.Digest(forRecord, id))
 	switch {
