@@ -11,8 +11,9 @@ import (
 // responseTimer limits the time until the response of one request is decided. Either the request
 // waits for wake, or its goroutine serves the exchange, and fire calls overdue.
 //
-// The goroutine of the request owns it from add to remove. queue.mu guards the links and late. inline is set before add queues the timer, and cleared after remove has unlinked it. wake
-// has room for one signal, which remove takes out, so that the next owner does not get it.
+// The goroutine of the request owns it from add to remove. queue.mu guards the links and late. inline
+// is set before add queues the timer, and cleared after remove has unlinked it. wake has room for one
+// signal, which remove takes out, so that the next owner does not get it.
 type responseTimer struct {
 	in         *queue          // never changes
 	wake       chan struct{}   // 1-buffered
