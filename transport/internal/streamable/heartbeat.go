@@ -177,7 +177,7 @@ func Each[T any](all []T, do func(T)) {
 	}
 }
 
-// EachCounted is like Each, and counts the calls in running, so that whoever stops running waits for
+// EachCounted is like Each, and counts the calls in running, so that its Drain waits for
 // them.
 func EachCounted[T any](all []T, running *inflight.Counter, do func(T)) {
 	for range all {
