@@ -53,7 +53,7 @@ type probe struct {
 	c    *client.Client
 	d    *dialect.Dialect
 	has  protocol.ServerCapabilities
-	held map[string][]json.RawMessage // lists that were read, by member
+	held map[list][]json.RawMessage // lists that were read
 
 	asked int    // id of the last request
 	meta  string // _meta of each request at a revision without a handshake
@@ -66,7 +66,7 @@ func Check(ctx context.Context, c *client.Client) ([]Finding, error) {
 	if !known {
 		return nil, fmt.Errorf("the server uses %q, which is not a known revision", c.Revision())
 	}
-	p := &probe{c: c, d: dialect.Of(rev), has: c.Capabilities(), held: map[string][]json.RawMessage{}}
+	p := &probe{c: c, d: dialect.Of(rev), has: c.Capabilities(), held: map[list][]json.RawMessage{}}
 	p.meta = fmt.Sprintf(`{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"kagami conformance","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`, rev)
 	var found []Finding
 	for i := range rules {
@@ -160,33 +160,37 @@ func clip(raw []byte) string {
 	return string(raw)
 }
 
-// lists has the method of each list, and the member with its entries, which is also the name of its
+// list has the method of a list, and the member with its entries, which is also the name of its
 // capability.
-var lists = []struct{ method, member string }{
-	{protocol.MethodListTools, "tools"}, {protocol.MethodListResources, "resources"}, {protocol.MethodListPrompts, "prompts"},
-}
+type list struct{ method, member string }
 
-func (p *probe) offers(member string) bool {
-	switch member {
-	case "tools":
-		return p.has.Tools
-	case "prompts":
-		return p.has.Prompts
-	}
-	return p.has.Resources
+var (
+	listTools     = list{protocol.MethodListTools, "tools"}
+	listResources = list{protocol.MethodListResources, "resources"}
+	listPrompts   = list{protocol.MethodListPrompts, "prompts"}
+
+	lists = []list{listTools, listResources, listPrompts}
+)
+
+// offers reports whether the server has a capability. Without prompts, there is nothing to complete.
+func (p *probe) offers(capability string) bool {
+	return map[string]bool{
+		"tools": p.has.Tools, "resources": p.has.Resources, "prompts": p.has.Prompts,
+		"completions": p.has.Completions && p.has.Prompts, "logging": p.has.Logging,
+	}[capability]
 }
 
 // entries returns all entries of a list.
-func (p *probe) entries(ctx context.Context, method, member string) ([]json.RawMessage, error) {
-	if !p.offers(member) {
+func (p *probe) entries(ctx context.Context, l list) ([]json.RawMessage, error) {
+	if !p.offers(l.member) {
 		return nil, errSkipped
 	}
-	if held, read := p.held[member]; read {
+	if held, read := p.held[l]; read {
 		return held, nil
 	}
-	entries, err := p.readList(ctx, method, member)
+	entries, err := p.readList(ctx, l)
 	if err == nil {
-		p.held[member] = entries
+		p.held[l] = entries
 	}
 	return entries, err
 }
@@ -194,19 +198,19 @@ func (p *probe) entries(ctx context.Context, method, member string) ([]json.RawM
 // mostPages is the maximum number of pages that are read of a list.
 const mostPages = 500
 
-func (p *probe) readList(ctx context.Context, method, member string) ([]json.RawMessage, error) {
+func (p *probe) readList(ctx context.Context, l list) ([]json.RawMessage, error) {
 	entries := []json.RawMessage{}
 	params := `{}`
 	for range mostPages {
-		result, err := p.result(ctx, method, params)
+		result, err := p.result(ctx, l.method, params)
 		if err != nil {
 			return nil, err
 		}
-		list, _ := jsontext.Member(result, member)
-		if jsontext.KindOf(list) != jsontext.KindArray {
-			return nil, fmt.Errorf("the result of %s has no list %q: %s", method, member, clip(result))
+		sent, _ := jsontext.Member(result, l.member)
+		if jsontext.KindOf(sent) != jsontext.KindArray {
+			return nil, fmt.Errorf("the result of %s has no list %q: %s", l.method, l.member, clip(result))
 		}
-		for entry := range jsontext.Elements(list) {
+		for entry := range jsontext.Elements(sent) {
 			entries = append(entries, entry)
 		}
 		cursor, more := jsontext.Member(result, "nextCursor")
@@ -215,10 +219,5 @@ func (p *probe) readList(ctx context.Context, method, member string) ([]json.Raw
 		}
 		params = withMember(`{}`, "cursor", string(cursor))
 	}
-	return nil, fmt.Errorf("%s has more than %d pages", method, mostPages)
-}
-
-// notFound returns the error code for a resource that does not exist.
-func (p *probe) notFound() int {
-	return p.d.Error(&protocol.Fault{Kind: protocol.FaultResourceNotFound}).Code
+	return nil, fmt.Errorf("%s has more than %d pages", l.method, mostPages)
 }

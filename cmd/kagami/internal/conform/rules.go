@@ -3,7 +3,6 @@ package conform
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -30,43 +29,40 @@ var rules = []rule{
 
 	{name: "names of tools are unique, with 1 to 128 of the characters A-Z a-z 0-9 _ - .", source: "server/tools#tool-names", should: true, check: toolNames},
 	{name: "the input schema of a tool is of type object", source: "server/tools#tool", check: inputSchemas},
-	{name: "an unknown tool is refused with -32602", source: "server/tools#error-handling", should: true, check: func(ctx context.Context, p *probe) error {
-		return p.having(ctx, p.has.Tools, protocol.MethodCallTool, `{"name":"`+unknownName+`","arguments":{}}`, jsonrpc.CodeInvalidParams)
-	}},
-	{name: "a call without a name is refused with -32602", source: "JSON-RPC 2.0 §5.1", should: true, check: func(ctx context.Context, p *probe) error {
-		return p.having(ctx, p.has.Tools, protocol.MethodCallTool, `{"arguments":{}}`, jsonrpc.CodeInvalidParams)
-	}},
+	{name: "an unknown tool is refused with -32602", source: "server/tools#error-handling", should: true, check: refused("tools", protocol.MethodCallTool, `{"name":"`+unknownName+`","arguments":{}}`)},
+	{name: "a call without a name is refused with -32602", source: "JSON-RPC 2.0 §5.1", should: true, check: refused("tools", protocol.MethodCallTool, `{"arguments":{}}`)},
 
 	{name: "URIs of resources are absolute and unique", source: "server/resources#resource", check: resourceURIs},
-	{name: "an unknown resource is refused", source: "server/resources#error-handling", check: func(ctx context.Context, p *probe) error {
-		codes := []int{p.notFound()}
-		if p.d.ServerRequests() { // these revisions have the code only as a SHOULD
-			codes = append(codes, jsonrpc.CodeInvalidParams)
-		}
-		return p.having(ctx, p.has.Resources, protocol.MethodReadResource, `{"uri":"`+unknownName+`://none"}`, codes...)
-	}},
+	{name: "an unknown resource is refused", source: "server/resources#error-handling", check: unknownResource},
 
 	{name: "names of prompts and of their arguments are unique", source: "server/prompts#prompt", check: promptNames},
-	{name: "an unknown prompt is refused with -32602", source: "server/prompts#error-handling", should: true, check: func(ctx context.Context, p *probe) error {
-		return p.having(ctx, p.has.Prompts, protocol.MethodGetPrompt, `{"name":"`+unknownName+`"}`, jsonrpc.CodeInvalidParams)
-	}},
+	{name: "an unknown prompt is refused with -32602", source: "server/prompts#error-handling", should: true, check: refused("prompts", protocol.MethodGetPrompt, `{"name":"`+unknownName+`"}`)},
 	{name: "a prompt without its required arguments is refused with -32602", source: "server/prompts#error-handling", should: true, check: promptArguments},
 
-	{name: "a completion for an unknown prompt is refused with -32602", source: "server/utilities/completion#error-handling", should: true, check: func(ctx context.Context, p *probe) error {
-		return p.having(ctx, p.has.Completions && p.has.Prompts, protocol.MethodComplete,
-			`{"ref":{"type":"ref/prompt","name":"`+unknownName+`"},"argument":{"name":"a","value":""}}`, jsonrpc.CodeInvalidParams)
-	}},
-	{name: "an unknown log level is refused with -32602", source: "server/utilities/logging#error-handling", should: true, until: true, check: func(ctx context.Context, p *probe) error {
-		return p.having(ctx, p.has.Logging, protocol.MethodSetLevel, `{"level":"deafening"}`, jsonrpc.CodeInvalidParams)
-	}},
+	{name: "a completion for an unknown prompt is refused with -32602", source: "server/utilities/completion#error-handling", should: true, check: refused("completions", protocol.MethodComplete,
+		`{"ref":{"type":"ref/prompt","name":"`+unknownName+`"},"argument":{"name":"a","value":""}}`)},
+	{name: "an unknown log level is refused with -32602", source: "server/utilities/logging#error-handling", should: true, until: true, check: refused("logging", protocol.MethodSetLevel, `{"level":"deafening"}`)},
 }
 
-// having is like refuses, but skips the rule if the server lacks the capability.
-func (p *probe) having(ctx context.Context, has bool, method, params string, codes ...int) error {
-	if !has {
+// refused returns the check that a server with a capability refuses a request with -32602.
+func refused(capability, method, params string) func(ctx context.Context, p *probe) error {
+	return func(ctx context.Context, p *probe) error {
+		if !p.offers(capability) {
+			return errSkipped
+		}
+		return p.refuses(ctx, method, params, jsonrpc.CodeInvalidParams)
+	}
+}
+
+func unknownResource(ctx context.Context, p *probe) error {
+	if !p.has.Resources {
 		return errSkipped
 	}
-	return p.refuses(ctx, method, params, codes...)
+	codes := []int{p.d.Error(&protocol.Fault{Kind: protocol.FaultResourceNotFound}).Code}
+	if p.d.ServerRequests() { // these revisions have the code only as a SHOULD
+		codes = append(codes, jsonrpc.CodeInvalidParams)
+	}
+	return p.refuses(ctx, protocol.MethodReadResource, `{"uri":"`+unknownName+`://none"}`, codes...)
 }
 
 func ping(ctx context.Context, p *probe) error {
@@ -82,74 +78,47 @@ func ping(ctx context.Context, p *probe) error {
 }
 
 func undeclared(ctx context.Context, p *probe) error {
-	all := true
-	for _, l := range lists {
-		if p.offers(l.member) {
-			continue
-		}
-		all = false
-		if err := p.refuses(ctx, l.method, `{}`, jsonrpc.CodeMethodNotFound); err != nil {
-			return err
-		}
-	}
-	if all {
-		return errSkipped
-	}
-	return nil
+	return p.eachList(false, func(l list) error { return p.refuses(ctx, l.method, `{}`, jsonrpc.CodeMethodNotFound) })
 }
 
 func readable(ctx context.Context, p *probe) error {
-	none := true
-	for _, l := range lists {
-		_, err := p.entries(ctx, l.method, l.member)
-		if err != nil && !errors.Is(err, errSkipped) {
-			return err
-		}
-		none = none && err != nil
-	}
-	if none {
-		return errSkipped
-	}
-	return nil
+	return p.eachList(true, func(l list) error {
+		_, err := p.entries(ctx, l)
+		return err
+	})
 }
 
 func cursors(ctx context.Context, p *probe) error {
-	none := true
+	return p.eachList(true, func(l list) error {
+		return p.refuses(ctx, l.method, `{"cursor":"`+unknownName+`"}`, jsonrpc.CodeInvalidParams)
+	})
+}
+
+// eachList calls check with each list that the server offers, or with each other one. If there is none, the
+// rule does not apply.
+func (p *probe) eachList(offered bool, check func(l list) error) error {
+	skipped := errSkipped
 	for _, l := range lists {
-		if !p.offers(l.member) {
+		if p.offers(l.member) != offered {
 			continue
 		}
-		none = false
-		if err := p.refuses(ctx, l.method, `{"cursor":"`+unknownName+`"}`, jsonrpc.CodeInvalidParams); err != nil {
+		skipped = nil
+		if err := check(l); err != nil {
 			return err
 		}
 	}
-	if none {
-		return errSkipped
-	}
-	return nil
+	return skipped
 }
 
 // eachResult calls judge with the result of each list that the server offers.
 func (p *probe) eachResult(ctx context.Context, judge func(method string, result []byte) error) error {
-	none := true
-	for _, l := range lists {
-		if !p.offers(l.member) {
-			continue
-		}
-		none = false
+	return p.eachList(true, func(l list) error {
 		result, err := p.result(ctx, l.method, `{}`)
 		if err != nil {
 			return err
 		}
-		if err := judge(l.method, result); err != nil {
-			return err
-		}
-	}
-	if none {
-		return errSkipped
-	}
-	return nil
+		return judge(l.method, result)
+	})
 }
 
 func resultTypes(ctx context.Context, p *probe) error {
@@ -206,7 +175,7 @@ func unique(entries []json.RawMessage, key string, judge func(value string) erro
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
 func toolNames(ctx context.Context, p *probe) error {
-	tools, err := p.entries(ctx, protocol.MethodListTools, "tools")
+	tools, err := p.entries(ctx, listTools)
 	if err != nil {
 		return err
 	}
@@ -219,7 +188,7 @@ func toolNames(ctx context.Context, p *probe) error {
 }
 
 func inputSchemas(ctx context.Context, p *probe) error {
-	tools, err := p.entries(ctx, protocol.MethodListTools, "tools")
+	tools, err := p.entries(ctx, listTools)
 	if err != nil {
 		return err
 	}
@@ -233,7 +202,7 @@ func inputSchemas(ctx context.Context, p *probe) error {
 }
 
 func resourceURIs(ctx context.Context, p *probe) error {
-	resources, err := p.entries(ctx, protocol.MethodListResources, "resources")
+	resources, err := p.entries(ctx, listResources)
 	if err != nil {
 		return err
 	}
@@ -246,7 +215,7 @@ func resourceURIs(ctx context.Context, p *probe) error {
 }
 
 func promptNames(ctx context.Context, p *probe) error {
-	prompts, err := p.entries(ctx, protocol.MethodListPrompts, "prompts")
+	prompts, err := p.entries(ctx, listPrompts)
 	if err != nil {
 		return err
 	}
@@ -264,7 +233,7 @@ func promptNames(ctx context.Context, p *probe) error {
 }
 
 func promptArguments(ctx context.Context, p *probe) error {
-	prompts, err := p.entries(ctx, protocol.MethodListPrompts, "prompts")
+	prompts, err := p.entries(ctx, listPrompts)
 	if err != nil {
 		return err
 	}
