@@ -148,12 +148,19 @@ func declarations(files []*ast.File) map[string]*ast.TypeSpec {
 
 // note registers the first comment that has words.
 func (p *Package) note(key, name string, comments ...*ast.CommentGroup) {
+	if text := firstWords(name, comments...); text != "" {
+		p.Docs[key] = text
+	}
+}
+
+// firstWords returns the first of the comments that has words.
+func firstWords(name string, comments ...*ast.CommentGroup) string {
 	for _, c := range comments {
 		if text := words(name, c); text != "" {
-			p.Docs[key] = text
-			return
+			return text
 		}
 	}
+	return ""
 }
 
 // words returns a doc comment as a description, with one line for each paragraph. It removes the

@@ -34,7 +34,7 @@ func (p *Package) constants(fset *token.FileSet, files []*ast.File) {
 		e := enums[name]
 		p.describe(name, e)
 		spec := declared[name]
-		if len(e.names) < 2 || e.flags || isOpen(spec.Doc) || hasMethod(e.t, "Values") {
+		if len(e.names) < 2 || e.flags || isOpen(spec.Doc) || types.NewMethodSet(types.NewPointer(e.t)).Lookup(pkg, "Values") != nil {
 			continue
 		}
 		p.Enums = append(p.Enums, Enum{name, e.listed()})
@@ -82,13 +82,7 @@ func (p *Package) group(decl *ast.GenDecl, pkg *types.Package, info *types.Info,
 
 // add adds a constant. Its description is the first of the comments that has words.
 func (e *found) add(c *types.Const, shifts bool, comments ...*ast.CommentGroup) {
-	doc := ""
-	for _, comment := range comments {
-		if doc == "" {
-			doc = words(c.Name(), comment)
-		}
-	}
-	e.names, e.values, e.docs = append(e.names, c.Name()), append(e.values, c.Val()), append(e.docs, doc)
+	e.names, e.values, e.docs = append(e.names, c.Name()), append(e.values, c.Val()), append(e.docs, firstWords(c.Name(), comments...))
 	e.flags = e.flags || shifts
 }
 
@@ -136,15 +130,6 @@ func isShift(e ast.Expr) (shifts bool) {
 		return !shifts
 	})
 	return shifts
-}
-
-func hasMethod(t *types.Named, name string) bool {
-	for m := range t.Methods() {
-		if m.Name() == name {
-			return true
-		}
-	}
-	return false
 }
 
 // noImports is an importer that finds no package.
