@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kagami-mcp/kagami/cmd/kagami/internal/bridge"
 )
 
 // settings checks how the program of the server is configured: whether it serves stdio, and its
@@ -163,7 +165,7 @@ type process struct {
 // serve starts the program with a store on a free port of this machine, and waits until it answers.
 // The error has the program's log.
 func (p *diagnosis) serve(ctx context.Context, words []string, store string) (*process, error) {
-	address, err := freeAddress(ctx)
+	address, err := bridge.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -216,15 +218,6 @@ func (s *process) stop() {
 	}
 	killGroup(s.cmd)
 	<-s.ended
-}
-
-// freeAddress returns an address of this machine that no program listens on.
-func freeAddress(ctx context.Context) (string, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // persistence checks whether Redis writes to disk and keeps every key. Services that run Redis for

@@ -22,7 +22,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -293,15 +292,15 @@ func (b *Bridge) fromChild(c *child, line []byte) []byte {
 	f := &all[0]
 	switch {
 	case f.request():
-		c.asked[key(f.ID)] = true
-		return with(line, "id", c.prefixed(f.ID))
+		name := c.prefixed(f.ID)
+		c.asked[name] = f.ID
+		return with(line, "id", quoted(name))
 	case f.response():
 		return b.answered(c, f, line)
 	case f.Method == protocol.NotificationCancelled:
-		if id := f.param("requestId"); c.asked[key(id)] {
-			return with(line, "params", with(f.Params, "requestId", c.prefixed(id)))
+		if name := c.prefixed(f.param("requestId")); c.asked[name] != nil {
+			return with(line, "params", with(f.Params, "requestId", quoted(name)))
 		}
-		return unlessRetired(c, line)
 	case f.Method == protocol.NotificationProgress, f.Method == protocol.NotificationMessage:
 		return line
 	case f.Method == acknowledged:
@@ -310,12 +309,7 @@ func (b *Bridge) fromChild(c *child, line []byte) []byte {
 			delete(c.again, id)
 			return nil
 		}
-		return unlessRetired(c, line)
 	}
-	return unlessRetired(c, line)
-}
-
-func unlessRetired(c *child, line []byte) []byte {
 	if c.retired {
 		return nil
 	}
@@ -339,18 +333,5 @@ func (b *Bridge) answered(c *child, f *frame, line []byte) []byte {
 	return line
 }
 
-// prefixed returns the id under which the client receives a request of the server.
-func (c *child) prefixed(id json.RawMessage) json.RawMessage {
-	quoted, _ := json.Marshal(fmt.Sprintf("%d:%s", c.number, bytes.TrimSpace(id))) // encoding a string does not fail
-	return quoted
-}
-
-// ownID returns the parts of an id that prefixed has made. If the id has no prefix, ok is false.
-func ownID(id json.RawMessage) (number string, own json.RawMessage, ok bool) {
-	var text string
-	if json.Unmarshal(id, &text) != nil {
-		return "", nil, false
-	}
-	number, rest, ok := strings.Cut(text, ":")
-	return number, json.RawMessage(rest), ok && json.Valid([]byte(rest))
-}
+// prefixed returns the text of the id under which the client receives a request of the server.
+func (c *child) prefixed(id json.RawMessage) string { return fmt.Sprintf("%d:%s", c.number, key(id)) }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,10 +35,10 @@ type child struct {
 	writing sync.Mutex // guards in
 
 	// Guarded by the bridge's mutex.
-	owed    map[string]frame // requests of the client that it has not answered, by id
-	again   map[string]bool  // subscriptions that an earlier process has acknowledged, by id
-	asked   map[string]bool  // ids of its own requests that the client has not answered
-	rounds  map[string]bool  // requestState of calls that continue with another request
+	owed    map[string]frame           // requests of the client that it has not answered, by id
+	again   map[string]bool            // subscriptions that an earlier process has acknowledged, by id
+	asked   map[string]json.RawMessage // ids of its own requests that the client has not answered, by the ids with a prefix
+	rounds  map[string]bool            // requestState of calls that continue with another request
 	retired bool
 	dead    bool
 }
@@ -56,7 +57,7 @@ func start(cmd *exec.Cmd, number int) (*child, error) {
 	}
 	return &child{
 		number: number, cmd: cmd, in: in, out: bufio.NewReaderSize(out, 64<<10), done: make(chan struct{}),
-		owed: map[string]frame{}, again: map[string]bool{}, asked: map[string]bool{}, rounds: map[string]bool{},
+		owed: map[string]frame{}, again: map[string]bool{}, asked: map[string]json.RawMessage{}, rounds: map[string]bool{},
 	}, nil
 }
 
@@ -77,10 +78,8 @@ func (c *child) replay(ctx context.Context, replay [][]byte) error {
 	case err := <-answered:
 		return err
 	case <-ctx.Done():
-		c.kill()
 		return ctx.Err()
 	case <-time.After(replayPatience):
-		c.kill()
 		return fmt.Errorf("it did not answer within %s", replayPatience)
 	}
 }

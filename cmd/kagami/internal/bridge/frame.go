@@ -84,38 +84,35 @@ func with(object []byte, name string, value json.RawMessage) []byte {
 	out := []byte{'{'}
 	found := false
 	for k, old := range jsontext.Members(object) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
 		if k.Is(name) {
 			old, found = value, true
 		}
-		out = append(append(append(out, k.Raw()...), ':'), old...)
+		out = append(append(append(append(out, k.Raw()...), ':'), old...), ',')
 	}
 	if !found {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(fmt.Appendf(out, "%q:", name), value...)
+		out = append(append(fmt.Appendf(out, "%q:", name), value...), ',')
 	}
-	return append(out, '}')
+	out[len(out)-1] = '}'
+	return out
+}
+
+// quoted returns a text as a JSON string.
+func quoted(text string) json.RawMessage {
+	raw, _ := json.Marshal(text) // encoding a string does not fail
+	return raw
 }
 
 // refusal returns the answer to a request that no process can serve. A tool call gets a tool error,
 // which a model can read. Other requests get a JSON-RPC error.
 func refusal(f *frame, text string) []byte {
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		return nil
-	}
 	if f.Method != protocol.MethodCallTool {
-		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":%s}}`, f.ID, quoted)
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":%s}}`, f.ID, quoted(text))
 	}
 	kind := ""
 	if f.param("_meta", metaRevision) != nil {
 		kind = `"resultType":"complete",`
 	}
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{%s"content":[{"type":"text","text":%s}],"isError":true}}`, f.ID, kind, quoted)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{%s"content":[{"type":"text","text":%s}],"isError":true}}`, f.ID, kind, quoted(text))
 }
 
 // news returns the notification that a list has changed. If listen is not nil, the notification

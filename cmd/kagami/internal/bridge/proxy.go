@@ -39,10 +39,9 @@ type Proxy struct {
 	gone chan struct{}
 
 	gate    sync.RWMutex // held for writing while a process is replaced, and before there is one
-	address string       // address of the process; guarded by gate
+	address atomic.Value // address of the last process; changed under gate, but some messages must not wait for gate
 	epoch   int          // number of the process; guarded by gate
 	calls   atomic.Int64 // open requests without streams; requests are added under gate
-	last    atomic.Value // the last address, for messages that must not wait for gate
 
 	// Used only by Replace and Close.
 	opened  bool // a process has served
@@ -82,7 +81,7 @@ func (d *Proxy) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) e
 		defer d.gate.Unlock()
 	}
 	d.stop()
-	address, err := freeAddress()
+	address, err := FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -96,8 +95,8 @@ func (d *Proxy) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) e
 		d.stop()
 		return err
 	}
-	d.address, d.epoch = address, d.epoch+1
-	d.last.Store(address)
+	d.epoch++
+	d.address.Store(address)
 	if !d.opened {
 		d.opened = true
 		defer d.gate.Unlock()
@@ -157,13 +156,13 @@ func (d *Proxy) stop() {
 // Close ends the process. Call it after Replace has returned.
 func (d *Proxy) Close() { d.stop() }
 
-func freeAddress() (string, error) {
+// FreeAddress returns an address of this machine that no program listens on.
+func FreeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // the listener is closed at once
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String(), nil
+	return l.Addr().String(), l.Close()
 }
 
 // ready waits until the process serves.
@@ -220,7 +219,7 @@ func (d *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (d *Proxy) refuses(f *frame) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if f.request() && (f.Method == protocol.MethodCallTool || d.last.Load() == nil) {
+	if f.request() && (f.Method == protocol.MethodCallTool || d.address.Load() == nil) {
 		return d.broken
 	}
 	return ""
@@ -236,18 +235,11 @@ func (d *Proxy) register(s *stream, on bool) {
 	}
 }
 
-// current returns the address and the number of the process. It waits while a process is replaced.
-func (d *Proxy) current() (address string, epoch int) {
-	d.gate.RLock()
-	defer d.gate.RUnlock()
-	return d.address, d.epoch
-}
-
 // enter returns the address for a request. It adds the request to calls unless it is a stream.
 // Answers and notifications do not wait for gate. The caller subtracts the request from calls.
 func (d *Proxy) enter(s *stream) (address string, epoch int) {
 	if s.asked != nil && !s.asked.request() {
-		if last, ok := d.last.Load().(string); ok {
+		if last, ok := d.address.Load().(string); ok {
 			d.calls.Add(1)
 			return last, 0
 		}
@@ -257,7 +249,7 @@ func (d *Proxy) enter(s *stream) (address string, epoch int) {
 	if !s.listens {
 		d.calls.Add(1)
 	}
-	return d.address, d.epoch
+	return d.address.Load().(string), d.epoch
 }
 
 // pass sends the request to the process. It reports whether the next process must receive it again.
@@ -286,8 +278,7 @@ func (d *Proxy) pass(r *http.Request, body []byte, s *stream) (again bool) {
 	case err == nil:
 		return false
 	}
-	var refused *net.OpError
-	if errors.As(err, &refused) && refused.Op == "dial" && d.replacedSince(r.Context(), epoch) {
+	if refused, ok := errors.AsType[*net.OpError](err); ok && refused.Op == "dial" && d.replacedSince(r.Context(), epoch) {
 		return true // no process has received it
 	}
 	if !s.begun {
@@ -299,7 +290,10 @@ func (d *Proxy) pass(r *http.Request, body []byte, s *stream) (again bool) {
 // replacedSince reports whether another process takes over within a second.
 func (d *Proxy) replacedSince(ctx context.Context, epoch int) bool {
 	for range 50 {
-		if _, now := d.current(); now != epoch {
+		d.gate.RLock() // it waits while the process is replaced
+		now := d.epoch
+		d.gate.RUnlock()
+		if now != epoch {
 			return true
 		}
 		select {
@@ -324,19 +318,14 @@ type stream struct {
 	last   string // id of the last event
 }
 
-// fill sends the request to the process, and passes the response on.
+// fill sends the request to the process, and passes the response on. If the stream has already begun,
+// fill does not send the header again. It also drops the event that acknowledges a subscription again.
 func (s *stream) fill(request *http.Request) error {
 	answer, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	return s.copy(answer)
-}
-
-// copy passes on a response. If the stream has already begun, copy does not send the header again.
-// It also drops the event that acknowledges a subscription again.
-func (s *stream) copy(answer *http.Response) error {
 	events := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
 	s.listens = s.listens && events
 	skip := s.begun && s.asked != nil
@@ -350,17 +339,17 @@ func (s *stream) copy(answer *http.Response) error {
 	}
 	s.mu.Unlock()
 	switch {
-	case !events && skip || !events && s.last != "":
-		return nil // the next process does not continue the stream
-	case !events:
-		_, err := io.Copy(s.w, answer.Body)
-		return err
+	case events:
+		s.pour(answer.Body, skip)
+	case !skip && s.last == "": // otherwise the next process does not continue the stream
+		_, err = io.Copy(s.w, answer.Body)
 	}
-	return s.pour(answer.Body, skip)
+	return err
 }
 
-// pour passes on whole events. If skip is set, it drops the first event with data.
-func (s *stream) pour(body io.Reader, skip bool) error {
+// pour passes on whole events. If skip is set, it drops the first event with data. It returns no error, because
+// the next process continues the stream.
+func (s *stream) pour(body io.Reader, skip bool) {
 	var event []byte
 	rest := make([]byte, 0, 4096)
 	buffer := make([]byte, 32<<10)
@@ -381,7 +370,7 @@ func (s *stream) pour(body io.Reader, skip bool) error {
 			s.write(event)
 		}
 		if err != nil || len(rest) > largestBody {
-			return nil //nolint:nilerr // the next process continues the stream
+			return
 		}
 	}
 }

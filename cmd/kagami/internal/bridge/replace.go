@@ -22,7 +22,9 @@ func (b *Bridge) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) 
 	if err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
-	replay := b.replay()
+	b.mu.Lock()
+	replay := b.session.replay()
+	b.mu.Unlock()
 	if err := c.replay(ctx, replay); err != nil {
 		c.kill()
 		_ = c.cmd.Wait()
@@ -39,16 +41,10 @@ func (b *Bridge) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) 
 	return nil
 }
 
-// replay returns the messages that recreate the session, in order.
-func (b *Bridge) replay() [][]byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.session.replay()
-}
-
 // probe is the id of a request that the bridge itself sends.
 const probe = `"kagami-dev"`
 
+// replay returns the messages that recreate the session, in order.
 func (m *sessionState) replay() [][]byte {
 	var all [][]byte
 	for _, line := range [][]byte{m.initialize, m.initialized, m.level} {
@@ -180,15 +176,15 @@ const hasEnded = "kagami dev: the server ended before it answered; its log shows
 
 // asker returns the process that waits for this answer of the client, and the id without the prefix.
 func (b *Bridge) asker(id json.RawMessage) (*child, json.RawMessage) {
-	number, own, ok := ownID(id)
-	if !ok {
+	var name string
+	if json.Unmarshal(id, &name) != nil {
 		return nil, nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, c := range b.processes {
-		if fmt.Sprint(c.number) == number && c.asked[key(own)] {
-			delete(c.asked, key(own))
+		if own := c.asked[name]; own != nil {
+			delete(c.asked, name)
 			return c, own
 		}
 	}
