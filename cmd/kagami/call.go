@@ -87,15 +87,7 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 	if err != nil {
 		return err
 	}
-	tool := protocol.Tool{Name: name}
-	names := make([]string, len(all.Tools))
-	listed := false
-	for i, t := range all.Tools {
-		names[i] = t.Name
-		if t.Name == name {
-			tool, listed = t, true
-		}
-	}
+	tool, _ := toolNamed(all, name)
 	arguments, err := toolArguments(tool.InputSchema, args, a.in)
 	if err != nil {
 		return usagef("%s: %w", name, err)
@@ -114,11 +106,7 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 	if err != nil && tool.TaskSupport == protocol.TaskRequired && !a.tasks.task {
 		err = fmt.Errorf("%w\nThe tool runs only as a task: call it with --task.", err) //nolint:revive,staticcheck // full sentences for a person
 	}
-	err = a.suggestAnswers(err, c.Revision())
-	if err != nil && !listed { // the tool may be hidden: keep the server's error
-		return errors.Join(err, &unlistedError{unlisted(err, "tool", name, names)})
-	}
-	return err
+	return withSimilar(a.suggestAnswers(err, c.Revision()), name, "tool", all)
 }
 
 // saysItCannotAsk matches the errors of servers that cannot send requests in the middle of a call.
@@ -195,25 +183,21 @@ func (a *cli) printCall(result *protocol.CallToolResult) error {
 
 // callRaw calls a tool and prints the raw result.
 func (a *cli) callRaw(ctx context.Context, c *client.Client, name string, arguments json.RawMessage) error {
-	params, err := json.Marshal(struct {
+	raw, err := request(ctx, c, protocol.MethodCallTool, struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments,omitempty"`
-	}{name, arguments})
+	}{name, arguments}, a.wantProgress()...)
 	if err != nil {
 		return err
 	}
-	raw, err := c.Request(ctx, protocol.MethodCallTool, params, append(a.wantProgress(), client.InRounds())...)
-	if err != nil {
-		return err
-	}
+	return a.printRaw(raw)
+}
+
+// printRaw prints a raw result. If the result has isError set, printRaw returns a *toolError.
+func (a *cli) printRaw(raw json.RawMessage) error {
 	if err := printJSON(a.out, raw); err != nil {
 		return err
 	}
-	return errorOf(raw)
-}
-
-// errorOf returns a *toolError if the raw result has isError set.
-func errorOf(raw json.RawMessage) error {
 	var result struct {
 		IsError bool `json:"isError"`
 		Content []struct {

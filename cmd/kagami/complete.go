@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
@@ -49,17 +50,15 @@ func (a *cli) complete(ctx context.Context, c *client.Client, params *protocol.C
 	found, err := c.Complete(ctx, params)
 	switch {
 	case err != nil && params.Template != "":
-		return a.unlistedTemplate(ctx, c, params.Template, err)
+		return orUnlisted(ctx, c, surface.Templates, "template", params.Template, err)
 	case err != nil:
-		return a.unlistedPrompt(ctx, c, params.Prompt, err)
+		return orUnlisted(ctx, c, surface.Prompts, "prompt", params.Prompt, err)
 	}
 	if a.json {
 		return writeJSON(a.out, map[string]any{"values": append([]string{}, found.Values...), "total": found.Total, "hasMore": found.HasMore})
 	}
 	for _, value := range found.Values {
-		if _, err := fmt.Fprintln(a.out, onOneLine(value)); err != nil {
-			return err
-		}
+		_, _ = fmt.Fprintln(a.out, onOneLine(value))
 	}
 	if found.HasMore {
 		a.say("the server has more values")

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -42,37 +44,38 @@ func (a *cli) list(ctx context.Context, server []string) error {
 	})
 }
 
-// listed returns a table of what a server offers.
-func listed(all *surface.Surface) string {
-	var rows [][3]string
+// component is something that a server offers.
+type component struct{ kind, name, about string }
+
+// componentsOf returns what a server offers.
+func componentsOf(all *surface.Surface) []component {
+	var found []component
 	for _, t := range all.Tools {
-		rows = append(rows, [3]string{"tool", t.Name, orElse(t.Description, t.Title)})
+		found = append(found, component{"tool", t.Name, cmp.Or(t.Description, t.Title)})
 	}
 	for _, r := range all.Resources {
-		rows = append(rows, [3]string{"resource", r.URI, orElse(r.Description, r.Title)})
+		found = append(found, component{"resource", r.URI, cmp.Or(r.Description, r.Title)})
 	}
 	for _, t := range all.Templates {
-		rows = append(rows, [3]string{"template", t.URITemplate, orElse(t.Description, t.Title)})
+		found = append(found, component{"template", t.URITemplate, cmp.Or(t.Description, t.Title)})
 	}
 	for _, p := range all.Prompts {
-		rows = append(rows, [3]string{"prompt", p.Name, orElse(p.Description, p.Title)})
+		found = append(found, component{"prompt", p.Name, cmp.Or(p.Description, p.Title)})
 	}
-	width := 0
-	for _, row := range rows {
-		width = max(width, min(len([]rune(row[1])), 40))
-	}
-	var out strings.Builder
-	for _, row := range rows {
-		_, _ = fmt.Fprintf(&out, "%-8s  %-*s  %s\n", row[0], width, onOneLine(row[1]), firstSentence(row[2]))
-	}
-	return out.String()
+	return found
 }
 
-func orElse(text, otherwise string) string {
-	if text != "" {
-		return text
+// listed returns a table of what a server offers.
+func listed(all *surface.Surface) string {
+	width := 0
+	for _, row := range componentsOf(all) {
+		width = max(width, min(utf8.RuneCountInString(row.name), 40))
 	}
-	return otherwise
+	var out strings.Builder
+	for _, row := range componentsOf(all) {
+		_, _ = fmt.Fprintf(&out, "%-8s  %-*s  %s\n", row.kind, width, onOneLine(row.name), firstSentence(row.about))
+	}
+	return out.String()
 }
 
 // firstSentence returns the first sentence of a description on one line, or its beginning if it is

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
+	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
@@ -88,8 +90,10 @@ func (a *cli) forgetLists(server []string, parts surface.Part) {
 func (a *cli) toolsFor(ctx context.Context, c *client.Client, server []string, name string) (all *surface.Surface, kept bool, err error) {
 	atURL := len(server) == 1 && isURL(server[0])
 	if atURL {
-		if all = a.keptLists(server, surface.Tools); all != nil && hasTool(all, name) {
-			return all, true, nil
+		if all = a.keptLists(server, surface.Tools); all != nil {
+			if _, listed := toolNamed(all, name); listed {
+				return all, true, nil
+			}
 		}
 	}
 	if all, err = surface.Read(ctx, c, surface.Tools); err == nil && atURL {
@@ -98,11 +102,11 @@ func (a *cli) toolsFor(ctx context.Context, c *client.Client, server []string, n
 	return all, false, err
 }
 
-func hasTool(all *surface.Surface, name string) bool {
-	for i := range all.Tools {
-		if all.Tools[i].Name == name {
-			return true
-		}
+// toolNamed returns the tool with this name. Without one, the tool is empty and listed is false.
+func toolNamed(all *surface.Surface, name string) (tool protocol.Tool, listed bool) {
+	i := slices.IndexFunc(all.Tools, func(t protocol.Tool) bool { return t.Name == name })
+	if i < 0 {
+		return tool, false
 	}
-	return false
+	return all.Tools[i], true
 }

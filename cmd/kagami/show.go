@@ -43,14 +43,11 @@ func (a *cli) listCommand(kind string) *cobra.Command {
 
 func (a *cli) showServer(ctx context.Context, server []string, parts surface.Part) error {
 	return a.look(ctx, server, func(ctx context.Context, c *client.Client) error {
+		read := surface.Read
 		if a.json {
-			all, err := surface.ReadSent(ctx, c, parts)
-			if err != nil {
-				return err
-			}
-			return a.printSurface(all)
+			read = surface.ReadSent
 		}
-		all, err := surface.Read(ctx, c, parts)
+		all, err := read(ctx, c, parts)
 		if err != nil {
 			return err
 		}
@@ -125,68 +122,63 @@ func (a *cli) promptCommand() *cobra.Command {
 
 func (a *cli) prompt(ctx context.Context, c *client.Client, name string, values map[string]string) error {
 	if a.json {
-		err := a.raw(ctx, c, protocol.MethodGetPrompt, struct {
+		return orUnlisted(ctx, c, surface.Prompts, "prompt", name, a.raw(ctx, c, protocol.MethodGetPrompt, struct {
 			Name      string            `json:"name"`
 			Arguments map[string]string `json:"arguments,omitempty"`
-		}{name, values})
-		if err != nil {
-			err = a.unlistedPrompt(ctx, c, name, err)
-		}
-		return err
+		}{name, values}))
 	}
 	result, err := c.GetPrompt(ctx, name, values)
 	if err != nil {
-		return a.unlistedPrompt(ctx, c, name, err)
+		return orUnlisted(ctx, c, surface.Prompts, "prompt", name, err)
 	}
 	printMessages(a.out, result)
 	return nil
 }
 
-// unlistedPrompt adds similar names to err if the server does not list the prompt.
-func (a *cli) unlistedPrompt(ctx context.Context, c *client.Client, name string, err error) error {
-	all, listErr := surface.Read(ctx, c, surface.Prompts)
+// orUnlisted adds similar names to err if the server does not list the component. parts is the list that
+// would have it.
+func orUnlisted(ctx context.Context, c *client.Client, parts surface.Part, kind, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	all, listErr := surface.Read(ctx, c, parts)
 	if listErr != nil {
 		return err
 	}
-	names := make([]string, len(all.Prompts))
-	for i, p := range all.Prompts {
-		names[i] = p.Name
-	}
-	return withSimilar(err, "prompt", name, names)
+	return withSimilar(err, name, kind, all)
 }
 
-// unlistedTemplate adds similar templates to err if the server does not list the template.
-func (a *cli) unlistedTemplate(ctx context.Context, c *client.Client, template string, err error) error {
-	all, listErr := surface.Read(ctx, c, surface.Templates)
-	if listErr != nil {
+// withSimilar adds similar names to err if name is not among the components of this kind that the server
+// lists. The error of the server stays, because the component may be hidden.
+func withSimilar(err error, name, kind string, all *surface.Surface) error {
+	var names []string
+	for _, one := range componentsOf(all) {
+		if one.kind == kind {
+			names = append(names, one.name)
+		}
+	}
+	if err == nil || slices.Contains(names, name) {
 		return err
 	}
-	names := make([]string, len(all.Templates))
-	for i, t := range all.Templates {
-		names[i] = t.URITemplate
-	}
-	return withSimilar(err, "template", template, names)
-}
-
-// withSimilar adds similar names to err if name is not among the names that the server lists.
-func withSimilar(err error, what, name string, names []string) error {
-	if slices.Contains(names, name) {
-		return err
-	}
-	return errors.Join(err, &unlistedError{unlisted(err, what, name, names)})
+	return errors.Join(err, &unlistedError{unlisted(err, kind, name, names)})
 }
 
 // raw sends a request and prints the raw result.
 func (a *cli) raw(ctx context.Context, c *client.Client, method string, params any) error {
-	raw, err := json.Marshal(params)
-	if err != nil {
-		return err
-	}
-	answer, err := c.Request(ctx, method, raw, client.InRounds())
+	answer, err := request(ctx, c, method, params)
 	if err != nil {
 		return err
 	}
 	return printJSON(a.out, answer)
+}
+
+// request sends a request and returns the raw result.
+func request(ctx context.Context, c *client.Client, method string, params any, opts ...client.CallOption) (json.RawMessage, error) {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	return c.Request(ctx, method, raw, append(opts, client.InRounds())...)
 }
 
 func (a *cli) versionCommand() *cobra.Command {

@@ -129,10 +129,7 @@ func (a *cli) await(ctx context.Context, server []string, t *client.Task) error 
 	if err != nil {
 		return a.unfinished(server, t, err)
 	}
-	if err := printJSON(a.out, raw); err != nil {
-		return err
-	}
-	return errorOf(raw)
+	return a.printRaw(raw)
 }
 
 // unfinished returns err. If the task continues without the command, it first prints how to find
