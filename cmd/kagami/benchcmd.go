@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,13 +59,8 @@ func (a *cli) bench(ctx context.Context, c *client.Client, server, args []string
 	if err != nil {
 		return err
 	}
-	var schema json.RawMessage
-	for i := range all.Tools {
-		if all.Tools[i].Name == args[0] {
-			schema = all.Tools[i].InputSchema
-		}
-	}
-	arguments, err := toolArguments(schema, args[1:], a.in)
+	tool, _ := toolNamed(all, args[0])
+	arguments, err := toolArguments(tool.InputSchema, args[1:], a.in)
 	if err != nil {
 		return usagef("%s: %w", args[0], err)
 	}
@@ -94,18 +89,11 @@ func (a *cli) bench(ctx context.Context, c *client.Client, server, args []string
 func (run benchRun) measure(ctx context.Context, call func() error) (took []time.Duration, failed error, whole time.Duration) { //nolint:revive,staticcheck // the error is a result of the measurement
 	var mu sync.Mutex // guards the results
 	var workers sync.WaitGroup
-	next := make(chan struct{}, run.calls)
-	for range run.calls {
-		next <- struct{}{}
-	}
-	close(next)
+	var begun atomic.Int64
 	began := time.Now()
 	for range run.workers {
 		workers.Go(func() {
-			for range next {
-				if ctx.Err() != nil {
-					return
-				}
+			for begun.Add(1) <= int64(run.calls) && ctx.Err() == nil {
 				start := time.Now()
 				err := call()
 				mu.Lock()
