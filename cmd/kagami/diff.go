@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -157,16 +156,10 @@ func (a *cli) printChanges(changes []contract.Change) error {
 		for i, c := range changes {
 			list[i] = change{c.Level.String(), c.Where, c.What}
 		}
-		raw, err := json.Marshal(list)
-		if err != nil {
-			return err
-		}
-		return printJSON(a.out, raw)
+		return writeJSON(a.out, list)
 	}
 	for _, c := range changes {
-		if _, err := fmt.Fprintln(a.out, onOneLine(c.String())); err != nil {
-			return err
-		}
+		_, _ = fmt.Fprintln(a.out, onOneLine(c.String()))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,11 +15,7 @@ import (
 
 // describeField prints what a field wants, with numbered choices.
 func describeField(w io.Writer, f *client.Field) {
-	title := f.Title
-	if title == "" {
-		title = f.Name
-	}
-	text := fmt.Sprintf("%s (%s)", onOneLine(title), strings.Join(traits(f), ", "))
+	text := fmt.Sprintf("%s (%s)", onOneLine(cmp.Or(f.Title, f.Name)), strings.Join(traits(f), ", "))
 	if f.Description != "" {
 		text += ": " + f.Description
 	}

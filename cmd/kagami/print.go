@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -76,9 +77,9 @@ func printBlock(w io.Writer, block protocol.Block) {
 	case protocol.Text:
 		_, _ = fmt.Fprintln(w, strings.TrimRight(b.Text, "\n"))
 	case protocol.Image:
-		_, _ = fmt.Fprintf(w, "[image %s, %s]\n", mimeOr(b.MIME), size(len(b.Data)))
+		_, _ = fmt.Fprintf(w, "[image %s, %s]\n", cmp.Or(b.MIME, unknownType), size(len(b.Data)))
 	case protocol.Audio:
-		_, _ = fmt.Fprintf(w, "[audio %s, %s]\n", mimeOr(b.MIME), size(len(b.Data)))
+		_, _ = fmt.Fprintf(w, "[audio %s, %s]\n", cmp.Or(b.MIME, unknownType), size(len(b.Data)))
 	case protocol.Embedded:
 		printContents(w, &b.Contents, true)
 	case protocol.Link:
@@ -96,11 +97,7 @@ func printBlock(w io.Writer, block protocol.Block) {
 }
 
 func printLink(w io.Writer, l *protocol.Link) {
-	name := l.Title
-	if name == "" {
-		name = l.Name
-	}
-	line := "[link " + strings.TrimSpace(name+" "+l.URI)
+	line := "[link " + strings.TrimSpace(cmp.Or(l.Title, l.Name)+" "+l.URI)
 	if l.MIME != "" {
 		line += ", " + l.MIME
 	}
@@ -117,11 +114,11 @@ func printLink(w io.Writer, l *protocol.Link) {
 // JSON is indented.
 func printContents(w io.Writer, c *protocol.Contents, heading bool) {
 	if c.Data != nil {
-		_, _ = fmt.Fprintf(w, "[%s, %s, %s]\n", c.URI, mimeOr(c.MIME), size(len(c.Data)))
+		_, _ = fmt.Fprintf(w, "[%s, %s, %s]\n", c.URI, cmp.Or(c.MIME, unknownType), size(len(c.Data)))
 		return
 	}
 	if heading {
-		_, _ = fmt.Fprintf(w, "[%s, %s]\n", c.URI, mimeOr(c.MIME))
+		_, _ = fmt.Fprintf(w, "[%s, %s]\n", c.URI, cmp.Or(c.MIME, unknownType))
 	}
 	text := strings.TrimRight(c.Text, "\n")
 	var pretty bytes.Buffer
@@ -145,12 +142,16 @@ func printMessages(w io.Writer, p *protocol.GetPromptResult) {
 			_, _ = fmt.Fprintln(w)
 		}
 		_, _ = fmt.Fprintf(w, "%s:\n", m.Role)
-		var text bytes.Buffer
-		for _, block := range m.Blocks() {
-			printBlock(&text, block)
-		}
-		printIndented(w, "  ", text.String())
+		printBlocks(w, "  ", m.Blocks())
 	}
+}
+
+func printBlocks(w io.Writer, indent string, blocks []protocol.Block) {
+	var text bytes.Buffer
+	for _, block := range blocks {
+		printBlock(&text, block)
+	}
+	printIndented(w, indent, text.String())
 }
 
 func printJSON(w io.Writer, raw json.RawMessage) error {
@@ -163,12 +164,8 @@ func printJSON(w io.Writer, raw json.RawMessage) error {
 	return err
 }
 
-func mimeOr(mime string) string {
-	if mime == "" {
-		return "of unknown type"
-	}
-	return mime
-}
+// unknownType stands for a MIME type that the server does not give.
+const unknownType = "of unknown type"
 
 // size returns a number of bytes in a unit that people use.
 func size(n int) string {

@@ -118,9 +118,7 @@ func barOf(p protocol.Progress) string {
 		done := int(barWidth * min(p.Done/p.Total, 1))
 		text = fmt.Sprintf("[%s%s] %v/%v %s", strings.Repeat("#", done), strings.Repeat("-", barWidth-done), p.Done, p.Total, onOneLine(p.Message))
 	}
-	var line strings.Builder
-	_, _ = visible{&line}.Write([]byte(strings.TrimSpace(text)))
-	return line.String()
+	return onTerminal(strings.TrimSpace(text))
 }
 
 // cutTo shortens a line to at most this number of characters.
@@ -142,9 +140,8 @@ func (s *screen) paint(looks, text string) string {
 // sheet formats a listing: it wraps lines, and sets the style of headings and names. The text comes
 // from a server, so sheet escapes control characters.
 func (s *screen) sheet(text string) string {
-	var clean, out strings.Builder
-	_, _ = visible{&clean}.Write([]byte(text))
-	for line := range strings.Lines(clean.String()) {
+	var out strings.Builder
+	for line := range strings.Lines(onTerminal(text)) {
 		line = strings.TrimSuffix(line, "\n")
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		for i, part := range wrap(line, s.width) {

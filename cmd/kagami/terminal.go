@@ -206,11 +206,7 @@ func (t *terminal) sample(ctx context.Context, q *client.SampleRequest) (string,
 	}
 	for _, m := range q.Messages {
 		t.say("  %s:\n", m.Role)
-		var text strings.Builder
-		for _, block := range m.Blocks() {
-			printBlock(&text, block)
-		}
-		printIndented(t.out, "    ", text.String())
+		printBlocks(t.out, "    ", m.Blocks())
 	}
 	for _, tool := range q.Tools {
 		t.say("  tool %s: %s\n", onOneLine(tool.Name), onOneLine(tool.Description))
