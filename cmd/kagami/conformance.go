@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -65,7 +64,7 @@ func (a *cli) conformance(ctx context.Context, server []string) error {
 			return err
 		}
 		err := a.session(ctx, server, body, client.Revisions(rev))
-		if _, unreached := errors.AsType[*unreachedError](err); unreached && a.revision == "" {
+		if wraps[*unreachedError](err) && a.revision == "" {
 			refusal = err // a server may refuse some revisions
 			continue
 		}

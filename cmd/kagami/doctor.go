@@ -193,9 +193,8 @@ func (p *diagnosis) speak(ctx context.Context, target func() (client.Target, err
 		newest := i == len(protocol.Revisions())-1
 		began := time.Now()
 		all, err := p.lists(ctx, target, revision)
-		var status *client.HTTPError
 		switch {
-		case errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden):
+		case denied(err):
 			p.finds("login", "it wants a login, so nothing else can be checked: %v", err)
 			return
 		case err != nil:

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -41,7 +40,7 @@ func (e *namedEntry) resolve() error {
 	}
 	for i, arg := range e.Args {
 		text, err := expanded(arg)
-		if _, unset := errors.AsType[*unsetError](err); unset { // it may be a script with variables of its own
+		if wraps[*unsetError](err) { // it may be a script with variables of its own
 			continue
 		}
 		if err != nil {

@@ -41,10 +41,9 @@ has changed (diff), 7 there is no such tool, resource or prompt, 130 interrupted
 With --json a failure is also printed as JSON on stdout.`
 
 // unreachedError is the error for a server that cannot be started or reached.
-type unreachedError struct{ err error }
+type unreachedError struct{ error }
 
-func (e *unreachedError) Error() string { return e.err.Error() }
-func (e *unreachedError) Unwrap() error { return e.err }
+func (e *unreachedError) Unwrap() error { return e.error }
 
 // unlistedError is the error for a component that the server does not list.
 type unlistedError struct{ text string }
@@ -59,43 +58,45 @@ type missingError struct{ text string }
 
 func (e *missingError) Error() string { return e.text }
 
+// wraps reports whether err has an error of type E.
+func wraps[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 // exitOf returns the outcome of a command that has returned err.
 func exitOf(ctx context.Context, err error) exit {
-	if err == nil {
+	switch {
+	case err == nil:
 		return exitOK
-	}
-	if _, ok := errors.AsType[*usageError](err); ok {
+	case wraps[*usageError](err):
 		return exitUsage
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return exitInterrupted
-	}
-	if status, ok := errors.AsType[*client.HTTPError](err); ok && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden) {
+	case denied(err), isLogin(err):
 		return exitLogin
-	}
-	if isLogin(err) {
-		return exitLogin
-	}
-	if _, ok := errors.AsType[*changedError](err); ok {
+	case wraps[*changedError](err):
 		return exitContract
-	}
-	if absent(err) {
+	case absent(err):
 		return exitNotFound
-	}
-	if _, ok := errors.AsType[*toolError](err); ok {
+	case wraps[*toolError](err):
 		return exitTool
-	}
-	if unreached(err) {
+	case wraps[*unreachedError](err), wraps[*url.Error](err), wraps[*exec.ExitError](err), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, client.ErrClosed):
 		return exitNoServer
 	}
 	return exitFailure
 }
 
+// denied reports whether the server refuses the caller.
+func denied(err error) bool {
+	status, ok := errors.AsType[*client.HTTPError](err)
+	return ok && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden)
+}
+
 // isLogin reports whether a login is needed or has failed. An authorization server that cannot be
 // reached is a different failure.
 func isLogin(err error) bool {
-	_, ok := errors.AsType[*oauth.Error](err)
-	return ok && !errors.Is(err, oauth.ErrUnavailable) && !errors.Is(err, oauth.ErrStore)
+	return wraps[*oauth.Error](err) && !errors.Is(err, oauth.ErrUnavailable) && !errors.Is(err, oauth.ErrStore)
 }
 
 // absent reports whether the server has no such component or task. An unlisted component may exist,
@@ -103,24 +104,8 @@ func isLogin(err error) bool {
 func absent(err error) bool {
 	fault, refused := errors.AsType[*protocol.Fault](err)
 	answer, answered := errors.AsType[*protocol.Error](err)
-	_, failed := errors.AsType[*toolError](err)
-	if _, unlisted := errors.AsType[*unlistedError](err); unlisted && (failed || answered && answer.Code == invalidParams) {
-		return true
-	}
-	if _, missing := errors.AsType[*missingError](err); missing {
-		return true
-	}
-	return errors.Is(err, client.ErrTaskGone) || refused && fault.Kind == protocol.FaultResourceNotFound
-}
-
-// unreached reports whether the server could not be reached, or has ended.
-func unreached(err error) bool {
-	if _, ok := errors.AsType[*unreachedError](err); ok {
-		return true
-	}
-	_, network := errors.AsType[*url.Error](err)
-	_, ended := errors.AsType[*exec.ExitError](err)
-	return network || ended || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, client.ErrClosed)
+	return wraps[*unlistedError](err) && (wraps[*toolError](err) || answered && answer.Code == invalidParams) ||
+		wraps[*missingError](err) || errors.Is(err, client.ErrTaskGone) || refused && fault.Kind == protocol.FaultResourceNotFound
 }
 
 // report prints a failure as JSON for programs.
@@ -134,7 +119,7 @@ func (e exit) report(out io.Writer, err error) {
 // server.
 func noPage(server string, err error) error {
 	status, ok := errors.AsType[*client.HTTPError](err)
-	if !ok || status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden {
+	if !ok || denied(err) {
 		return err
 	}
 	body := strings.ToLower(strings.TrimSpace(status.Body))

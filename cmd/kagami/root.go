@@ -54,10 +54,9 @@ type cli struct {
 }
 
 // usageError is the error of a wrong command line.
-type usageError struct{ err error }
+type usageError struct{ error }
 
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
+func (e *usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
@@ -159,15 +158,11 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // after it, are errors. Call it when the output is set.
 func strictCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
-	for _, cmd := range root.Commands() {
-		if cmd.Name() != "completion" {
-			continue
-		}
-		cmd.Args = noArguments
-		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-		for _, shell := range cmd.Commands() {
-			shell.Args = noArguments
-		}
+	completion, _, _ := root.Find([]string{"completion"}) // cobra has just added it
+	completion.Args = noArguments
+	completion.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	for _, shell := range completion.Commands() {
+		shell.Args = noArguments
 	}
 }
 

@@ -136,7 +136,7 @@ func (a *cli) session(
 		return err
 	}
 	to, cleanup, err := a.target(ctx, server)
-	if _, usage := errors.AsType[*usageError](err); usage {
+	if wraps[*usageError](err) {
 		return err
 	}
 	if err != nil {

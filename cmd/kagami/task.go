@@ -143,8 +143,7 @@ func (a *cli) unfinished(server []string, t *client.Task, err error) error {
 
 // endedBy reports whether err is the outcome of the task itself.
 func endedBy(err error) bool {
-	_, failed := errors.AsType[*protocol.Error](err)
-	return failed || errors.Is(err, client.ErrTaskCancelled) || errors.Is(err, client.ErrTaskGone)
+	return wraps[*protocol.Error](err) || errors.Is(err, client.ErrTaskCancelled) || errors.Is(err, client.ErrTaskGone)
 }
 
 // leave prints the ID of the task, and how to ask for it later.

@@ -236,7 +236,7 @@ func (w *watcher) follow(ctx context.Context, pkg string) error {
 	out, err := cmd.Output()
 	found := places{dirs: map[string]bool{}, exact: map[string]bool{}, modules: map[string]string{}}
 	found.around(pkg)
-	if _, refused := errors.AsType[*exec.ExitError](err); refused && ctx.Err() == nil {
+	if wraps[*exec.ExitError](err) && ctx.Err() == nil {
 		found.keep(w) // the build reports what is wrong with go.mod or go.work
 		return w.add(&found)
 	}
