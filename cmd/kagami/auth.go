@@ -274,7 +274,7 @@ func (a *cli) login(ctx context.Context, server string, more ...oauth.Option) (c
 
 // loginToken returns the saved token of a login, or "". It never logs in.
 func (a *cli) loginToken(ctx context.Context, server []string) string {
-	if len(server) != 1 || !isURL(server[0]) {
+	if !remote(server) {
 		return ""
 	}
 	flow, err := a.quietFlow(ctx, server[0])

@@ -28,13 +28,7 @@ This command does not replace the official suite, @modelcontextprotocol/conforma
 suite needs special tools in the server.`,
 		Example: `  kagami conformance ./examples/everything
   kagami conformance https://mcp.example.com/mcp --json`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, _, err := a.arguments(cmd, args)
-			if err != nil {
-				return err
-			}
-			return a.conformance(cmd.Context(), server)
-		},
+		RunE: a.onServer(a.conformance),
 	}
 	a.completes(cmd, nil)
 	return cmd
@@ -45,7 +39,7 @@ func (a *cli) conformance(ctx context.Context, server []string) error {
 	if _, err := a.onlyRevision(); err != nil {
 		return err
 	}
-	if len(server) != 1 || !isURL(server[0]) { // build a package only once
+	if !remote(server) { // build a package only once
 		program, cleanup, err := a.program(ctx, server)
 		if err != nil {
 			return &unreachedError{err}

@@ -76,16 +76,11 @@ type diagnosis struct {
 }
 
 func (p *diagnosis) finds(code, format string, args ...any) {
-	for _, a := range problems {
-		if a.code == code {
-			one := finding{code, a.fatal, fmt.Sprintf(format, args...), a.remedy}
-			if !slices.Contains(p.found, one) {
-				p.found = append(p.found, one)
-			}
-			return
-		}
+	kind := problems[slices.IndexFunc(problems, func(a problem) bool { return a.code == code })]
+	one := finding{code, kind.fatal, fmt.Sprintf(format, args...), kind.remedy}
+	if !slices.Contains(p.found, one) {
+		p.found = append(p.found, one)
 	}
-	panic("unknown code " + code)
 }
 
 func (p *diagnosis) fine(format string, args ...any) {
@@ -112,23 +107,19 @@ No tool is called. The exit code is 1 if clients cannot work with the server.`,
 		Example: `  kagami doctor ./examples/weather
   kagami doctor -- ./weather --store redis://localhost:6379/0
   kagami doctor https://mcp.example.com/mcp --bearer "$TOKEN" --idle 2m`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, _, err := a.arguments(cmd, args)
-			if err != nil {
-				return err
-			}
+		RunE: a.onServer(func(ctx context.Context, server []string) error {
 			p := &diagnosis{cli: a, server: server, bearer: a.token(), idle: idle, http: &http.Client{Timeout: patience}}
 			if fields, err := a.fields(); err != nil {
 				return err
 			} else if p.bearer == "" && fields.Get("Authorization") == "" {
-				p.bearer = a.loginToken(cmd.Context(), server)
+				p.bearer = a.loginToken(ctx, server)
 			}
-			p.examine(cmd.Context())
-			if err := cmd.Context().Err(); err != nil {
+			p.examine(ctx)
+			if err := ctx.Err(); err != nil {
 				return err
 			}
 			return p.report()
-		},
+		}),
 	}
 	cmd.Flags().DurationVar(&idle, "idle", idle, "how long to watch an idle stream; proxies often close one after a minute or more")
 	a.completes(cmd, nil)
@@ -142,7 +133,7 @@ const (
 )
 
 func (p *diagnosis) examine(ctx context.Context) {
-	if len(p.server) == 1 && isURL(p.server[0]) {
+	if remote(p.server) {
 		if p.reach(ctx) {
 			p.speak(ctx, func() (client.Target, error) { return p.cli.endpoint(ctx, p.server[0]) })
 		}

@@ -58,7 +58,7 @@ func (a *cli) inspect(cmd *cobra.Command, args []string, chain, strict bool) err
 	if err != nil {
 		return err
 	}
-	atURL := len(server) == 1 && isURL(server[0])
+	atURL := remote(server)
 	switch {
 	case strict && atURL && len(a.profiles.profiles) == 0:
 		return errStrictURL

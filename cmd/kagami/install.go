@@ -225,7 +225,7 @@ func (a *cli) registration(ctx context.Context, f *installFlags, server []string
 		}
 		r.Env[name] = value
 	}
-	if len(server) == 1 && isURL(server[0]) {
+	if remote(server) {
 		if len(f.env) > 0 {
 			return nil, usagef("--env is for servers that the client starts: send --header to a URL")
 		}

@@ -15,20 +15,7 @@ import (
 
 // allCommand returns the command list.
 func (a *cli) allCommand() *cobra.Command {
-	var strict bool
-	cmd := &cobra.Command{
-		Use: "list SERVER", Short: "List everything that a server offers, one line each",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, _, err := a.arguments(cmd, args)
-			if err != nil {
-				return err
-			}
-			return a.checked(cmd.Context(), server, strict, func() error { return a.list(cmd.Context(), server) })
-		},
-	}
-	strictFlag(cmd, &strict)
-	a.completes(cmd, nil)
-	return cmd
+	return a.showing("list", "List everything that a server offers, one line each", a.list)
 }
 
 func (a *cli) list(ctx context.Context, server []string) error {

@@ -88,7 +88,7 @@ func (a *cli) forgetLists(server []string, parts surface.Part) {
 // toolsFor returns the tools of a server. If the server is at a URL and the cached list has the
 // tool, toolsFor returns that list, and kept is true.
 func (a *cli) toolsFor(ctx context.Context, c *client.Client, server []string, name string) (all *surface.Surface, kept bool, err error) {
-	atURL := len(server) == 1 && isURL(server[0])
+	atURL := remote(server)
 	if atURL {
 		if all = a.keptLists(server, surface.Tools); all != nil {
 			if _, listed := toolNamed(all, name); listed {

@@ -23,12 +23,8 @@ The file does not contain the version of the server. It contains only what this 
 see: a component that needs scopes is missing if the token of --bearer lacks them.`,
 		Example: `  kagami lock ./examples/weather --output mcp.lock
   kagami lock https://mcp.example.com/mcp > theirs.lock`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, _, err := a.arguments(cmd, args)
-			if err != nil {
-				return err
-			}
-			l, err := a.lockOf(cmd.Context(), server)
+		RunE: a.onServer(func(ctx context.Context, server []string) error {
+			l, err := a.lockOf(ctx, server)
 			if err != nil {
 				return err
 			}
@@ -41,7 +37,7 @@ see: a component that needs scopes is missing if the token of --bearer lacks the
 			}
 			_, err = a.out.Write(raw)
 			return err
-		},
+		}),
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
 	a.completes(cmd, nil)

@@ -112,7 +112,7 @@ func (a *cli) pageOptions(ctx context.Context, server []string) (o page.Options,
 	if o.Revision, err = a.onlyRevision(); err != nil {
 		return o, nil, err
 	}
-	if len(server) == 1 && isURL(server[0]) {
+	if remote(server) {
 		fields, err := a.fields()
 		if err != nil {
 			return o, nil, err

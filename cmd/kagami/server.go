@@ -59,6 +59,18 @@ func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (serv
 	return server, rest, nil
 }
 
+// onServer returns a command's function that calls run with the server. The command has no other
+// arguments.
+func (a *cli) onServer(run func(ctx context.Context, server []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		server, _, err := a.arguments(cmd, args)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), server)
+	}
+}
+
 // words splits a command line at spaces as a shell does, with quotes and backslashes. A backslash
 // before a letter stays, so that paths of Windows need no quotes.
 func words(line string) ([]string, error) {

@@ -25,20 +25,7 @@ func (a *cli) listCommand(kind string) *cobra.Command {
 	if kind == "resources" {
 		short += ", templates included"
 	}
-	var strict bool
-	cmd := &cobra.Command{
-		Use: kind + " SERVER", Short: short,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, _, err := a.arguments(cmd, args)
-			if err != nil {
-				return err
-			}
-			return a.checked(cmd.Context(), server, strict, func() error { return a.showServer(cmd.Context(), server, parts) })
-		},
-	}
-	strictFlag(cmd, &strict)
-	a.completes(cmd, nil)
-	return cmd
+	return a.showing(kind, short, func(ctx context.Context, server []string) error { return a.showServer(ctx, server, parts) })
 }
 
 func (a *cli) showServer(ctx context.Context, server []string, parts surface.Part) error {

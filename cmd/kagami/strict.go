@@ -37,23 +37,29 @@ func strictly(doc []byte, strict bool) error {
 	return fmt.Errorf("%s", text)
 }
 
-// checked runs show. If strict is set, it then asks the server's program for its report and returns
-// an error if that has warnings.
-func (a *cli) checked(ctx context.Context, server []string, strict bool, show func() error) error {
-	if strict && len(server) == 1 && isURL(server[0]) {
-		return errStrictURL
-	}
-	if err := show(); err != nil || !strict {
-		return err
-	}
-	program, cleanup, err := a.program(ctx, server)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = cleanup() }()
-	doc, err := a.ownReport(ctx, program)
-	if err != nil {
-		return err
-	}
-	return strictly(doc, true)
+// showing returns a command that shows what a server offers. With --strict, it then asks the server's program
+// for its report and returns an error if that has warnings.
+func (a *cli) showing(name, short string, show func(ctx context.Context, server []string) error) *cobra.Command {
+	var strict bool
+	cmd := &cobra.Command{Use: name + " SERVER", Short: short, RunE: a.onServer(func(ctx context.Context, server []string) error {
+		if strict && remote(server) {
+			return errStrictURL
+		}
+		if err := show(ctx, server); err != nil || !strict {
+			return err
+		}
+		program, cleanup, err := a.program(ctx, server)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = cleanup() }()
+		doc, err := a.ownReport(ctx, program)
+		if err != nil {
+			return err
+		}
+		return strictly(doc, true)
+	})}
+	strictFlag(cmd, &strict)
+	a.completes(cmd, nil)
+	return cmd
 }

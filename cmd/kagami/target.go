@@ -22,6 +22,9 @@ func isURL(server string) bool {
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
+// remote reports whether the words of a server are a URL.
+func remote(server []string) bool { return len(server) == 1 && isURL(server[0]) }
+
 // shownServer returns the words of a server for a message, without the password in a URL.
 func shownServer(server []string) string {
 	if u, err := url.Parse(server[0]); err == nil && isURL(server[0]) && u.User != nil {
@@ -49,7 +52,7 @@ func looksLikeURL(server string) error {
 // target returns the server at a URL, or a program to start. cleanup removes the program that was
 // built.
 func (a *cli) target(ctx context.Context, server []string) (to client.Target, cleanup func() error, err error) {
-	if len(server) == 1 && isURL(server[0]) {
+	if remote(server) {
 		to, err := a.endpoint(ctx, server[0])
 		return to, func() error { return nil }, err
 	}

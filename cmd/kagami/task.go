@@ -162,7 +162,7 @@ func (a *cli) leave(server []string, t *client.Task) error {
 func (a *cli) whereabouts(server []string, t *client.Task, verb string) string {
 	id := t.ID()
 	command := "kagami tasks " + verb
-	url := len(server) == 1 && isURL(server[0])
+	url := remote(server)
 	if a.serverName != "" { // its configuration has the command line or URL, the environment and the header fields
 		server = []string{a.serverName}
 	}

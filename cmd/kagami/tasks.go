@@ -43,13 +43,7 @@ tasks that it keeps in a store. At a URL on 2026-07-28, the ID of the task is en
 func (a *cli) taskListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list SERVER", Short: "List your tasks (2025-11-25)",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, _, err := a.arguments(cmd, args)
-			if err != nil {
-				return err
-			}
-			return a.session(cmd.Context(), server, a.listTasks)
-		},
+		RunE: a.onServer(func(ctx context.Context, server []string) error { return a.session(ctx, server, a.listTasks) }),
 	}
 }
 
