@@ -76,12 +76,9 @@ func (a *cli) listsFor(ctx context.Context, server []string) *surface.Surface {
 // serverNames returns the names of servers in all configurations.
 func serverNames() []string {
 	var names []string
-	dirs, files := namedFiles()
-	for _, c := range files {
-		for _, one := range dirs.configured(&c) {
-			if one.Name != "" && one.Problem == "" {
-				names = append(names, one.Name)
-			}
+	for _, one := range configuredIn(namedFiles()) {
+		if one.Name != "" && one.Problem == "" {
+			names = append(names, one.Name)
 		}
 	}
 	slices.Sort(names)

@@ -80,6 +80,15 @@ func (d directories) configured(c *clients.Program) []configuredServer {
 	return found
 }
 
+// configuredIn returns the servers in these configurations.
+func configuredIn(dirs directories, files []clients.Program) []configuredServer {
+	all := []configuredServer{}
+	for _, c := range files {
+		all = append(all, dirs.configured(&c)...)
+	}
+	return all
+}
+
 // judged returns what an entry runs, and why it cannot be started.
 func judged(raw json.RawMessage) (runs, problem string) {
 	var e namedEntry
@@ -111,10 +120,7 @@ func judged(raw json.RawMessage) (runs, problem string) {
 
 // listServers prints the servers in these configurations.
 func (a *cli) listServers(dirs directories, files []clients.Program) error {
-	all := []configuredServer{}
-	for _, c := range files {
-		all = append(all, dirs.configured(&c)...)
-	}
+	all := configuredIn(dirs, files)
 	if a.json {
 		return json.NewEncoder(a.out).Encode(all)
 	}

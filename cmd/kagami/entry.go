@@ -31,12 +31,11 @@ func (e *namedEntry) same(other *namedEntry) bool {
 // resolve replaces references such as ${TOKEN} by values of the environment, as clients do when
 // they start the server. A variable that is not set is an error.
 func (e *namedEntry) resolve() error {
+	var err error
 	for _, at := range []*string{&e.Command, &e.URL, &e.HTTPURL, &e.ServerURL, &e.Dir} {
-		text, err := expanded(*at)
-		if err != nil {
+		if *at, err = expanded(*at); err != nil {
 			return err
 		}
-		*at = text
 	}
 	for i, arg := range e.Args {
 		text, err := expanded(arg)
@@ -50,11 +49,9 @@ func (e *namedEntry) resolve() error {
 	}
 	for _, values := range []map[string]string{e.Env, e.Headers} {
 		for name, value := range values {
-			text, err := expanded(value)
-			if err != nil {
+			if values[name], err = expanded(value); err != nil {
 				return err
 			}
-			values[name] = text
 		}
 	}
 	return e.resolveFields()
@@ -62,26 +59,23 @@ func (e *namedEntry) resolve() error {
 
 // resolveFields adds the header fields that take their values from variables.
 func (e *namedEntry) resolveFields() error {
-	fields := map[string]string{}
+	if e.Headers == nil {
+		e.Headers = map[string]string{}
+	}
 	if e.TokenFrom != "" {
 		token, err := variable(e.TokenFrom)
 		if err != nil {
 			return err
 		}
-		fields["Authorization"] = "Bearer " + token
+		e.Headers["Authorization"] = "Bearer " + token
 	}
 	for field, name := range e.FieldsFrom {
 		value, err := variable(name)
 		if err != nil {
 			return err
 		}
-		fields[field] = value
+		e.Headers[field] = value
 	}
-	if e.Headers == nil {
-		e.Headers = fields
-		return nil
-	}
-	maps.Copy(e.Headers, fields)
 	return nil
 }
 

@@ -70,11 +70,7 @@ func candidates(found []namedServer) string {
 		if words := one.entry.Words(); len(words) == 1 && !isURL(give) {
 			give = shellWord(give)
 		} else if len(words) > 1 {
-			words = slices.Clone(words)
-			for i, word := range words {
-				words[i] = shellWord(word)
-			}
-			give = "--cmd " + shellWord(strings.Join(words, " "))
+			give = "--cmd " + shellWord(shellLine(words))
 		}
 		also := ""
 		switch {
@@ -112,12 +108,9 @@ func serversNamed(name string) []namedServer {
 // nearServers returns the question whether a name in a configuration was meant, or "".
 func nearServers(name string) string {
 	var names []string
-	dirs, files := namedFiles()
-	for _, c := range files {
-		for _, one := range dirs.configured(&c) {
-			if one.Runs != "" && !slices.Contains(names, one.Name) {
-				names = append(names, one.Name)
-			}
+	for _, one := range configuredIn(namedFiles()) {
+		if one.Runs != "" && !slices.Contains(names, one.Name) {
+			names = append(names, one.Name)
 		}
 	}
 	near := nearest(name, names)

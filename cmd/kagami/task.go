@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,26 +161,21 @@ func (a *cli) leave(server []string, t *client.Task) error {
 // whereabouts returns a text about what happens to the task when the command ends, and how to ask
 // for it.
 func (a *cli) whereabouts(server []string, t *client.Task, verb string) string {
-	id := t.ID()
-	command := "kagami tasks " + verb
+	words := []string{"kagami", "tasks", verb, t.ID()}
 	url := remote(server)
 	if a.serverName != "" { // its configuration has the command line or URL, the environment and the header fields
 		server = []string{a.serverName}
 	}
 	if len(server) == 1 {
-		command += " " + shellWord(server[0]) + " " + shellWord(id)
-	} else {
-		command += " " + shellWord(id)
+		words = slices.Insert(words, 3, server[0])
 	}
 	if a.revision != "" {
-		command += " --revision " + a.revision
+		words = append(words, "--revision", a.revision)
 	}
 	if len(server) > 1 {
-		command += " --"
-		for _, word := range server {
-			command += " " + shellWord(word)
-		}
+		words = append(append(words, "--"), server...)
 	}
+	command := shellLine(words)
 	switch {
 	case !url:
 		return "the server was started for this command, and its tasks end with it; if it keeps them in a store, ask with:\n  " + command
@@ -194,6 +190,15 @@ func (a *cli) whereabouts(server []string, t *client.Task, verb string) string {
 // say prints a message of the command to stderr.
 func (a *cli) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(visible{a.errs}, "kagami: "+format+"\n", args...)
+}
+
+// shellLine returns words as a command line of a shell.
+func shellLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = shellWord(word)
+	}
+	return strings.Join(quoted, " ")
 }
 
 // shellWord quotes a word if a shell would split or change it.
