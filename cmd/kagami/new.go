@@ -30,7 +30,7 @@ type project struct {
 	Name, Module         string
 	FX, HTTP, Auth, Task bool
 	Dir                  string // directory with a clone of Kagami; "": use a release
-	Version, Go, GoMinor string
+	Version, Go          string
 	Dash                 string // prefix of the program's flags
 	target               string // directory of the new module
 	interactive          bool   // the user is asked what the module needs
@@ -200,7 +200,6 @@ func (p *project) source() error {
 		if !released {
 			return usagef("Kagami has not been released yet: give a clone of it with --kagami DIR")
 		}
-		p.goMinor()
 		return nil
 	}
 	whole, err := filepath.Abs(p.Dir)
@@ -215,13 +214,13 @@ func (p *project) source() error {
 		p.Go = string(line[1])
 	}
 	p.Dir, p.Version = filepath.ToSlash(whole), "v0.0.0"
-	p.goMinor()
 	return nil
 }
 
-func (p *project) goMinor() {
+// GoMinor returns the version of Go without its last part, for the templates.
+func (p *project) GoMinor() string {
 	parts := strings.SplitN(p.Go, ".", 3)
-	p.GoMinor = strings.Join(parts[:min(2, len(parts))], ".")
+	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
 // builtFrom returns the clone that this program was built in. If the clone does not exist,
@@ -237,18 +236,14 @@ func builtFrom() string {
 
 // files returns the files of the module, from the templates.
 func (p *project) files() (map[string][]byte, error) {
+	parsed, err := template.New("").Delims("<%", "%>").ParseFS(templates, "template/*.tmpl")
+	if err != nil {
+		return nil, err
+	}
 	all := map[string][]byte{}
 	for name, from := range generated {
-		text, err := templates.ReadFile("template/" + from + ".tmpl")
-		if err != nil {
-			return nil, err
-		}
-		t, err := template.New(from).Delims("<%", "%>").Parse(string(text))
-		if err != nil {
-			return nil, err
-		}
 		var out bytes.Buffer
-		if err := t.Execute(&out, p); err != nil {
+		if err := parsed.ExecuteTemplate(&out, from+".tmpl", p); err != nil {
 			return nil, err
 		}
 		all[name] = out.Bytes()
