@@ -161,7 +161,7 @@ func (p *diagnosis) examine(ctx context.Context) {
 		}
 		p.cli.log = &serverLog{keep: keptReport}
 		program.Stderr = p.cli.log
-		return p.cli.heard(program, false, func(format string, args ...any) {
+		return heard(program, false, func(format string, args ...any) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.nonMessage = cmp.Or(p.nonMessage, fmt.Sprintf(format, args...))

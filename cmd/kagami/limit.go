@@ -13,8 +13,7 @@ import (
 // Questions call hold and release on any goroutine, and mu guards the state. While open is greater
 // than 0, the timer is stopped and left is the remaining time.
 type limit struct {
-	cancel context.CancelCauseFunc
-	after  time.Duration
+	fail context.CancelCauseFunc // ends the session; the cause becomes the error of the command
 
 	mu    sync.Mutex  // guards the fields below
 	timer *time.Timer // nil: no limit
@@ -26,20 +25,13 @@ type limit struct {
 // limited returns a context that is canceled after d. If d is 0, there is no limit.
 func limited(ctx context.Context, d time.Duration) (context.Context, *limit) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	l := &limit{cancel: cancel, after: d, left: d}
+	l := &limit{fail: cancel, left: d}
 	if d > 0 {
 		l.since = time.Now()
-		l.timer = time.AfterFunc(d, l.expire)
+		l.timer = time.AfterFunc(d, func() { l.fail(fmt.Errorf("the server took longer than %s (--timeout)", d)) })
 	}
 	return ctx, l
 }
-
-func (l *limit) expire() {
-	l.fail(fmt.Errorf("the server took longer than %s (--timeout)", l.after))
-}
-
-// fail ends the session; why becomes the error of the command.
-func (l *limit) fail(why error) { l.cancel(why) }
 
 // hold stops the timer until release.
 func (l *limit) hold() {
@@ -69,5 +61,5 @@ func (l *limit) end() {
 		l.timer.Stop()
 		l.timer = nil
 	}
-	l.cancel(nil)
+	l.fail(nil)
 }

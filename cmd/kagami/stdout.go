@@ -15,19 +15,14 @@ const (
 	lineWidth  = 200 // characters that are shown of each
 )
 
-// started returns a program as a server. It reports lines on the program's stdout that are not
+// heard returns a program as a server. It reports lines on the program's stdout that are not
 // messages, because banners and logs on stdout often stop other clients from using a server. The
 // client itself must ignore them.
 //
 // If again is false, Connect cannot start the program a second time: a server that was built here
-// does not end at the probe, and would report its fault twice.
-func (a *cli) started(program *exec.Cmd, again bool) client.Target {
-	return a.heard(program, again, a.say)
-}
-
-// heard is like started, but reports with tell. An exec.Cmd starts only once, so it is reset for a
-// second start.
-func (*cli) heard(program *exec.Cmd, again bool, tell func(format string, args ...any)) client.Target {
+// does not end at the probe, and would report its fault twice. An exec.Cmd starts only once, so it is
+// reset for a second start.
+func heard(program *exec.Cmd, again bool, tell func(format string, args ...any)) client.Target {
 	unstarted, started := *program, false
 	monitor := &stdoutMonitor{tell: tell} // of both processes, so that their lines are counted together
 	return client.Over(func(ctx context.Context) (transport.Conn, error) {

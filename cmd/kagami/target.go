@@ -65,7 +65,7 @@ func (a *cli) target(ctx context.Context, server []string) (to client.Target, cl
 	}
 	a.log = a.newServerLog()
 	program.Stderr = a.log
-	return a.started(program, !isPackage(server)), cleanup, nil
+	return heard(program, !isPackage(server), a.say), cleanup, nil
 }
 
 // anonymous reports whether requests have no credentials.
