@@ -92,15 +92,9 @@ and logins do not need them. To log in without the saved client, give --client-i
 		Example: `  kagami auth login https://mcp.example.com/mcp
   kagami auth login https://mcp.example.com/mcp --scope orders:write
   kagami auth login https://mcp.example.com/mcp --client-id my-app --callback-port 8085`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			server, err := urlOf(args)
-			if err != nil {
-				return err
-			}
-			return a.authLogin(cmd.Context(), server, f, cmd.Flags().Changed)
-		},
 	}
 	flags := cmd.Flags()
+	cmd.RunE = forURL(func(ctx context.Context, server string) error { return a.authLogin(ctx, server, f, flags.Changed) })
 	flags.StringArrayVar(&f.scopes, "scope", nil, "ask for this `SCOPE` in addition to the scopes that the server wants; repeatable")
 	flags.BoolVar(&f.noBrowser, "no-browser", false, "print the address of the page, and open no browser")
 	flags.StringVar(&f.ClientID, "client-id", "", "`ID` of a client that was registered by hand")
@@ -459,9 +453,7 @@ func (a *cli) authStatusCommand() *cobra.Command {
 			}
 			table := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 			for _, g := range grants {
-				if _, err := fmt.Fprintf(table, "%s\t%s\t%s\n", onTerminal(g.Server), onTerminal(g.Issuer), describe(&g)); err != nil {
-					return err
-				}
+				_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", onTerminal(g.Server), onTerminal(g.Issuer), describe(&g))
 			}
 			return table.Flush()
 		},

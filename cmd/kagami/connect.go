@@ -8,7 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os/exec"
-	"strings"
+	"regexp"
 	"syscall"
 )
 
@@ -58,13 +58,7 @@ func withoutSteps(err error) string {
 	if sent, ok := errors.AsType[*url.Error](err); ok {
 		text = sent.Err.Error()
 	}
-	for again := true; again; {
-		again = false
-		for _, step := range []string{"client: ", "connecting: ", "server/discover: ", "initialize: "} {
-			if rest, ok := strings.CutPrefix(text, step); ok {
-				text, again = rest, true
-			}
-		}
-	}
-	return text
+	return steps.ReplaceAllString(text, "")
 }
+
+var steps = regexp.MustCompile("^(client: |connecting: |server/discover: |initialize: )+")

@@ -326,20 +326,15 @@ func (d *developer) fail(ctx context.Context, err error) {
 // lists returns the methods of the notifications for the lists that have changed.
 func lists(changes []contract.Change) []string {
 	var methods []string
-	for _, l := range []struct {
-		method string
-		kinds  []string
-	}{
-		{protocol.NotificationToolsChanged, []string{"tool "}},
-		{protocol.NotificationResourcesChanged, []string{"resource ", "template "}},
-		{protocol.NotificationPromptsChanged, []string{"prompt "}},
+	for _, l := range []struct{ kind, method string }{
+		{"tool ", protocol.NotificationToolsChanged},
+		{"resource ", protocol.NotificationResourcesChanged},
+		{"template ", protocol.NotificationResourcesChanged},
+		{"prompt ", protocol.NotificationPromptsChanged},
 	} {
-		for _, change := range changes {
-			if strings.HasPrefix(change.Where, l.kinds[0]) || strings.HasPrefix(change.Where, l.kinds[len(l.kinds)-1]) {
-				methods = append(methods, l.method)
-				break
-			}
+		if slices.ContainsFunc(changes, func(c contract.Change) bool { return strings.HasPrefix(c.Where, l.kind) }) {
+			methods = append(methods, l.method)
 		}
 	}
-	return methods
+	return slices.Compact(methods)
 }

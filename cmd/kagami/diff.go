@@ -90,7 +90,6 @@ func (a *cli) changes(cmd *cobra.Command, args []string) ([]contract.Change, err
 // sides returns the words of the two sides to compare. The words after "--", or in --cmd, are the
 // second side.
 func (a *cli) sides(cmd *cobra.Command, args []string) ([2][]string, error) {
-	const wanted = "want OLD and NEW: lock files or servers"
 	if cmd.ArgsLenAtDash() >= 0 || a.commandLine != "" {
 		server, rest, err := a.arguments(cmd, args, "OLD")
 		if err != nil {
@@ -99,7 +98,7 @@ func (a *cli) sides(cmd *cobra.Command, args []string) ([2][]string, error) {
 		return [2][]string{rest, server}, nil
 	}
 	if len(args) != 2 {
-		return [2][]string{}, usagef("%s", wanted)
+		return [2][]string{}, usagef("want OLD and NEW: lock files or servers")
 	}
 	return [2][]string{args[:1], args[1:]}, nil
 }

@@ -95,13 +95,13 @@ func (v *value) table() bool {
 	if !v.array || len(v.items) == 0 || !v.items[0].object || len(v.items[0].names) == 0 {
 		return false
 	}
-	head := strings.Join(v.items[0].names, "\x00")
-	if slices.ContainsFunc(v.items[0].names, func(name string) bool { return utf8.RuneCountInString(name) > maxCell }) {
+	head := v.items[0].names
+	if slices.ContainsFunc(head, func(name string) bool { return utf8.RuneCountInString(name) > maxCell }) {
 		return false
 	}
 	for i := range v.items {
 		row := &v.items[i]
-		if !row.object || strings.Join(row.names, "\x00") != head {
+		if !row.object || !slices.Equal(row.names, head) {
 			return false
 		}
 		for j := range row.items {
