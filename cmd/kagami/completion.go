@@ -87,16 +87,11 @@ func serverNames() []string {
 
 // toolWords returns the names of tools, or the words for the arguments of the given tool.
 func toolWords(all *surface.Surface, args []string, word string) []string {
-	var words []string
-	for i := range all.Tools {
-		tool := &all.Tools[i]
-		if len(args) == 0 {
-			words = append(words, tool.Name)
-		} else if tool.Name == args[0] {
-			return argumentWords(tool.InputSchema, args[1:], word)
-		}
+	if len(args) == 0 {
+		return namesOf(all, "tool")
 	}
-	return words
+	tool, _ := toolNamed(all, args[0])
+	return argumentWords(tool.InputSchema, args[1:], word)
 }
 
 // argumentWords returns the arguments that are not given yet, or the values of the argument that
@@ -149,13 +144,11 @@ func valuesOf(s *surface.Schema) []string {
 // promptWords returns the names of prompts, or the arguments of the given prompt that are not given
 // yet.
 func promptWords(all *surface.Surface, args []string, _ string) []string {
+	if len(args) == 0 {
+		return namesOf(all, "prompt")
+	}
 	var words []string
-	for i := range all.Prompts {
-		prompt := &all.Prompts[i]
-		if len(args) == 0 {
-			words = append(words, prompt.Name)
-			continue
-		}
+	for _, prompt := range all.Prompts {
 		for _, arg := range prompt.Arguments {
 			if prompt.Name == args[0] && !slices.ContainsFunc(args[1:], func(given string) bool { return strings.HasPrefix(given, arg.Name+"=") }) {
 				words = append(words, arg.Name+"=")
@@ -170,12 +163,9 @@ func uriWords(all *surface.Surface, args []string, _ string) []string {
 	if len(args) > 0 {
 		return nil
 	}
-	var words []string
-	for i := range all.Resources {
-		words = append(words, all.Resources[i].URI)
-	}
-	for i := range all.Templates {
-		fixed, _, _ := strings.Cut(all.Templates[i].URITemplate, "{")
+	words := namesOf(all, "resource")
+	for _, template := range namesOf(all, "template") {
+		fixed, _, _ := strings.Cut(template, "{")
 		words = append(words, fixed)
 	}
 	return words

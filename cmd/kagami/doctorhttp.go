@@ -65,6 +65,11 @@ func (p *diagnosis) post(ctx context.Context, message string, fields map[string]
 	if err != nil {
 		return reply{}, err
 	}
+	return p.send(request)
+}
+
+// send returns the response to a request.
+func (p *diagnosis) send(request *http.Request) (reply, error) {
 	answer, err := p.http.Do(request)
 	if err != nil {
 		return reply{}, err
@@ -243,13 +248,12 @@ func (p *diagnosis) fetch(ctx context.Context, address string, into any) error {
 	if err != nil {
 		return err
 	}
-	answer, err := p.http.Do(request)
+	answer, err := p.send(request)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("HTTP %d", answer.StatusCode)
+	if answer.status != http.StatusOK {
+		return fmt.Errorf("HTTP %d", answer.status)
 	}
-	return json.NewDecoder(io.LimitReader(answer.Body, longestAnswer)).Decode(into)
+	return json.NewDecoder(bytes.NewReader(answer.body)).Decode(into)
 }

@@ -22,8 +22,7 @@ import (
 const inspectPatience = 20 * time.Second
 
 func (a *cli) inspectCommand() *cobra.Command {
-	var chain, strict bool
-	var profiles []string
+	var chain bool
 	cmd := &cobra.Command{
 		Use: "inspect SERVER", Short: "Show everything that a server offers",
 		Long: `Show everything that a server offers.
@@ -39,21 +38,21 @@ that the tools cost. Each rule has its source. With --strict, findings also give
   kagami inspect ./examples/secured --chain
   kagami inspect https://mcp.example.com/mcp --bearer "$TOKEN"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a.profiles = profileFlags{profiles, strict}
 			if err := a.profiles.check(); err != nil {
 				return err
 			}
-			return a.inspect(cmd, args, chain, strict)
+			return a.inspect(cmd, args, chain)
 		},
 	}
-	cmd.Flags().StringSliceVar(&profiles, "profile", nil, "show what known clients refuse or change: `NAMES` of "+strings.Join(profile.Names(), ", ")+", or all")
-	strictFlag(cmd, &strict)
+	cmd.Flags().StringSliceVar(&a.profiles.profiles, "profile", nil, "show what known clients refuse or change: `NAMES` of "+strings.Join(profile.Names(), ", ")+", or all")
+	strictFlag(cmd, &a.profiles.strict)
 	a.completes(cmd, nil)
 	cmd.Flags().BoolVar(&chain, "chain", false, "show the middleware of every component, outermost first; the server must be a program that supports --inspect")
 	return cmd
 }
 
-func (a *cli) inspect(cmd *cobra.Command, args []string, chain, strict bool) error {
+func (a *cli) inspect(cmd *cobra.Command, args []string, chain bool) error {
+	strict := a.profiles.strict
 	server, _, err := a.arguments(cmd, args)
 	if err != nil {
 		return err

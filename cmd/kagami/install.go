@@ -58,6 +58,7 @@ If a server at a URL wants a login, the client itself logs in. Use --client-id, 
 		},
 	}
 	f.common(cmd)
+	cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the server in the client (default: from SERVER)")
 	cmd.Flags().StringArrayVar(&f.env, "env", nil, "`NAME=VALUE` for the server's environment; repeatable")
 	cmd.Flags().StringVar(&f.login.ClientID, "client-id", "", "`ID` of the client at the authorization server")
 	cmd.Flags().StringArrayVar(&f.login.Scopes, "scope", nil, "`SCOPE` that the client asks for; repeatable (default: what the server wants)")
@@ -87,9 +88,6 @@ func (a *cli) uninstallCommand() *cobra.Command {
 func (f *installFlags) common(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.client, "client", "", "the `CLIENT` whose configuration to change")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
-	if cmd.Name() == "install" {
-		cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the server in the client (default: from SERVER)")
-	}
 }
 
 func (a *cli) install(ctx context.Context, f *installFlags, server []string) error {

@@ -52,6 +52,17 @@ func componentsOf(all *surface.Surface) []component {
 	return found
 }
 
+// namesOf returns the names of the components of one kind.
+func namesOf(all *surface.Surface, kind string) []string {
+	var names []string
+	for _, one := range componentsOf(all) {
+		if one.kind == kind {
+			names = append(names, one.name)
+		}
+	}
+	return names
+}
+
 // listed returns a table of what a server offers.
 func listed(all *surface.Surface) string {
 	width := 0

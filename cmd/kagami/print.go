@@ -190,15 +190,14 @@ type visible struct{ w io.Writer }
 func (v visible) Write(p []byte) (int, error) {
 	var out strings.Builder
 	for _, r := range string(p) {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		switch {
+		case unicode.IsControl(r) && r != '\n' && r != '\t':
 			fmt.Fprintf(&out, `\x%02x`, r)
-			continue
-		}
-		if unicode.Is(unicode.Bidi_Control, r) {
+		case unicode.Is(unicode.Bidi_Control, r):
 			fmt.Fprintf(&out, `\u%04x`, r)
-			continue
+		default:
+			out.WriteRune(r)
 		}
-		out.WriteRune(r)
 	}
 	if _, err := io.WriteString(v.w, out.String()); err != nil {
 		return 0, err

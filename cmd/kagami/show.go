@@ -138,12 +138,7 @@ func orUnlisted(ctx context.Context, c *client.Client, parts surface.Part, kind,
 // withSimilar adds similar names to err if name is not among the components of this kind that the server
 // lists. The error of the server stays, because the component may be hidden.
 func withSimilar(err error, name, kind string, all *surface.Surface) error {
-	var names []string
-	for _, one := range componentsOf(all) {
-		if one.kind == kind {
-			names = append(names, one.name)
-		}
-	}
+	names := namesOf(all, kind)
 	if err == nil || slices.Contains(names, name) {
 		return err
 	}

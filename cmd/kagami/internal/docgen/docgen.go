@@ -4,7 +4,6 @@ package docgen
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/build"
@@ -70,9 +69,6 @@ func (p *Package) Empty() bool { return len(p.Docs) == 0 && len(p.Enums) == 0 }
 
 // Source returns the generated file.
 func (p *Package) Source() ([]byte, error) {
-	if p.Empty() {
-		return nil, errors.New("the package has no doc comments and no constants to register")
-	}
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s\n\npackage %s\n", Header, p.Name)
 	if len(p.Docs) > 0 {
