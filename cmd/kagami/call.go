@@ -255,10 +255,7 @@ func logText(data json.RawMessage) string {
 	if json.Unmarshal(data, &text) == nil {
 		return text
 	}
-	v, err := parseValue(data)
-	if err != nil {
-		return string(data)
-	}
+	v, _ := parseValue(data) // it is part of a message, so it is JSON
 	var fields []string
 	for i, name := range v.names {
 		switch {

@@ -72,10 +72,7 @@ func traits(f *client.Field) []string {
 
 // shown returns a JSON value as a user types it.
 func shown(raw json.RawMessage) string {
-	v, err := parseValue(raw)
-	if err != nil {
-		return string(raw)
-	}
+	v, _ := parseValue(raw) // it is part of a schema, so it is JSON
 	if text, ok := v.inline(); ok {
 		return text
 	}

@@ -377,10 +377,7 @@ func (i installations) keep(dirs directories, client, name, entry string) error 
 	if entry == "" {
 		delete(i[client], name)
 	}
-	text, err := json.MarshalIndent(i, "", "  ")
-	if err != nil {
-		return err
-	}
+	text, _ := json.MarshalIndent(i, "", "  ") // encoding texts does not fail
 	if err := os.MkdirAll(dirs.own(), 0o700); err != nil {
 		return err
 	}

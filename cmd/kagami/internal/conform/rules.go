@@ -241,10 +241,7 @@ func promptArguments(ctx context.Context, p *probe) error {
 		arguments, _ := jsontext.Member(prompt, "arguments")
 		for argument := range jsontext.Elements(arguments) {
 			if required, _ := jsontext.Member(argument, "required"); string(required) == "true" {
-				name, err := json.Marshal(text(prompt, "name"))
-				if err != nil {
-					return err
-				}
+				name, _ := json.Marshal(text(prompt, "name")) // encoding a string does not fail
 				return p.refuses(ctx, protocol.MethodGetPrompt, `{"name":`+string(name)+`}`, jsonrpc.CodeInvalidParams)
 			}
 		}
