@@ -285,8 +285,9 @@ func (a *cli) loginToken(ctx context.Context, server []string) string {
 // loginScreen shows what the user has to do during another command. It reads nothing, because the
 // user may be typing an answer to a question of the server.
 type loginScreen struct {
-	cli  *cli
-	held bool
+	nowhere // it reads nothing
+	cli     *cli
+	held    bool
 }
 
 // Show prints the address of the page, and stops the time limit of the server.
@@ -306,9 +307,6 @@ If the browser is on another machine, press Ctrl-C and run: kagami auth login %s
 `, v.Server, what, v.URL, v.Server)))
 	return err
 }
-
-// Paste reads nothing.
-func (l *loginScreen) Paste(context.Context, *oauth.Visit) (string, error) { return "", io.EOF }
 
 // Done lets the time limit run again.
 func (l *loginScreen) Done(context.Context, *oauth.Visit, error) {

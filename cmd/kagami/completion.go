@@ -20,7 +20,7 @@ const completionPatience = 10 * time.Second
 // the arguments after SERVER, and the word that the user is typing.
 func (a *cli) completes(cmd *cobra.Command, names func(all *surface.Surface, args []string, word string) []string) {
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		server, rest, err := a.completedServer(args)
+		server, rest, err := a.separated(args) // cobra adds a "--" to the words that it completes
 		if err != nil || len(server) == 0 {
 			return serverNames(), cobra.ShellCompDirectiveDefault // and files
 		}
@@ -38,20 +38,6 @@ func (a *cli) completes(cmd *cobra.Command, names func(all *surface.Surface, arg
 		}
 		return found, cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-// completedServer separates the server from the other arguments. It does not look for "--", because
-// cobra adds one to the words that it completes.
-func (a *cli) completedServer(args []string) (server, rest []string, err error) {
-	switch {
-	case a.commandLine != "":
-		server, err = words(a.commandLine)
-		return server, args, err
-	case len(args) == 0:
-		return nil, nil, nil
-	}
-	server, err = a.lookUp(args[0])
-	return server, args[1:], err
 }
 
 // listsFor returns the lists of a server, from the cache if possible. If the server does not

@@ -115,14 +115,6 @@ func sameJSON(a, b []byte) bool {
 	return ok && also && reflect.DeepEqual(one, other)
 }
 
-func compacted(text []byte) string {
-	var out bytes.Buffer
-	if json.Compact(&out, text) != nil {
-		return string(text)
-	}
-	return out.String()
-}
-
 // inlineServers finds an inline table of servers. TOML has no tables beside it.
 var inlineServers = regexp.MustCompile(`(?m)^[ \t]*["']?mcp_servers["']?[ \t]*=`)
 
@@ -171,7 +163,7 @@ func (f *configFile) with(r *clients.Server, written string) (text []byte, entry
 	if err := out.Encode(f.client.Entry(r)); err != nil {
 		return nil, "", err
 	}
-	if entry = compacted(value.Bytes()); sameJSON([]byte(entry), []byte(written)) {
+	if entry = string(jsontext.Compact(nil, value.Bytes())); sameJSON([]byte(entry), []byte(written)) {
 		return f.read, entry, nil
 	}
 	parsed, err := hujson.Parse(bytes.TrimSpace(value.Bytes()))

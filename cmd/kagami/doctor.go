@@ -238,10 +238,9 @@ func (p *diagnosis) offers(all *surface.Surface) {
 // report prints the findings. It returns an error if clients cannot work with the server.
 func (p *diagnosis) report() error {
 	fatal := slices.ContainsFunc(p.found, func(f finding) bool { return f.Fatal })
+	var err error
 	if p.cli.json {
-		if err := writeJSON(p.cli.out, map[string]any{"findings": append([]finding{}, p.found...), "fine": append([]string{}, p.good...)}); err != nil {
-			return err
-		}
+		err = writeJSON(p.cli.out, map[string]any{"findings": append([]finding{}, p.found...), "fine": append([]string{}, p.good...)})
 	} else {
 		var text strings.Builder
 		for _, good := range p.good {
@@ -255,12 +254,10 @@ func (p *diagnosis) report() error {
 			_, _ = fmt.Fprintf(&text, "%s  %s: %s\n", mark, f.Code, strings.ReplaceAll(strings.TrimSpace(f.What), "\n", "\n      "))
 			_, _ = fmt.Fprintf(&text, "      %s\n", f.Remedy)
 		}
-		if _, err := p.cli.out.Write([]byte(text.String())); err != nil {
-			return err
-		}
+		_, err = p.cli.out.Write([]byte(text.String()))
 	}
-	if fatal {
-		return errors.New("clients cannot work with the server: see the lines with FAIL")
+	if err == nil && fatal {
+		err = errors.New("clients cannot work with the server: see the lines with FAIL")
 	}
-	return nil
+	return err
 }

@@ -83,8 +83,5 @@ func firstSentence(text string) string {
 	if end := strings.Index(text, ". "); end >= 0 {
 		text = text[:end+1]
 	}
-	if short := []rune(text); len(short) > 100 {
-		return string(short[:99]) + "…"
-	}
-	return text
+	return cutTo(text, 100)
 }

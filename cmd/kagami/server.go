@@ -29,19 +29,10 @@ const (
 // without "--" it is the words of --cmd, and otherwise the first argument. want names the other
 // arguments. Its last element may be "...", which stands for any number of arguments.
 func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (server, rest []string, err error) {
-	switch dash := cmd.ArgsLenAtDash(); {
-	case dash >= 0:
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		server, rest = args[dash:], args[:dash]
-	case a.commandLine != "":
-		if server, err = words(a.commandLine); err != nil {
-			return nil, nil, usagef("--cmd: %w", err)
-		}
-		rest = args
-	case len(args) > 0:
-		if server, err = a.lookUp(args[0]); err != nil {
-			return nil, nil, err
-		}
-		rest = args[1:]
+	} else if server, rest, err = a.separated(args); err != nil {
+		return nil, nil, err
 	}
 	if len(server) == 0 || server[0] == "" { // "" comes from a shell variable that is not set
 		return nil, nil, usagef("no server: give SERVER, --cmd COMMAND, or -- COMMAND")
@@ -57,6 +48,21 @@ func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (serv
 		return nil, nil, usagef("unexpected argument %q", rest[len(want)])
 	}
 	return server, rest, nil
+}
+
+// separated separates the server from the other arguments, without a look for "--".
+func (a *cli) separated(args []string) (server, rest []string, err error) {
+	switch {
+	case a.commandLine != "":
+		if server, err = words(a.commandLine); err != nil {
+			err = usagef("--cmd: %w", err)
+		}
+		return server, args, err
+	case len(args) == 0:
+		return nil, nil, nil
+	}
+	server, err = a.lookUp(args[0])
+	return server, args[1:], err
 }
 
 // onServer returns a command's function that calls run with the server. The command has no other

@@ -53,7 +53,7 @@ type probe struct {
 	c    *client.Client
 	d    *dialect.Dialect
 	has  protocol.ServerCapabilities
-	held map[list][]json.RawMessage // lists that were read
+	held map[list][][]byte // lists that were read
 
 	asked int    // id of the last request
 	meta  string // _meta of each request at a revision without a handshake
@@ -66,7 +66,7 @@ func Check(ctx context.Context, c *client.Client) ([]Finding, error) {
 	if !known {
 		return nil, fmt.Errorf("the server uses %q, which is not a known revision", c.Revision())
 	}
-	p := &probe{c: c, d: dialect.Of(rev), has: c.Capabilities(), held: map[list][]json.RawMessage{}}
+	p := &probe{c: c, d: dialect.Of(rev), has: c.Capabilities(), held: map[list][][]byte{}}
 	p.meta = fmt.Sprintf(`{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientInfo":{"name":"kagami conformance","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`, rev)
 	var found []Finding
 	for i := range rules {
@@ -153,11 +153,7 @@ func (p *probe) refuses(ctx context.Context, method, params string, codes ...int
 
 // clip shortens JSON of a server for a message.
 func clip(raw []byte) string {
-	const most = 200
-	if len(raw) > most {
-		return string(raw[:most]) + "…"
-	}
-	return string(raw)
+	return jsontext.Clip(string(raw), 200)
 }
 
 // list has the method of a list, and the member with its entries, which is also the name of its
@@ -181,7 +177,7 @@ func (p *probe) offers(capability string) bool {
 }
 
 // entries returns all entries of a list.
-func (p *probe) entries(ctx context.Context, l list) ([]json.RawMessage, error) {
+func (p *probe) entries(ctx context.Context, l list) ([][]byte, error) {
 	if !p.offers(l.member) {
 		return nil, errSkipped
 	}
@@ -198,8 +194,8 @@ func (p *probe) entries(ctx context.Context, l list) ([]json.RawMessage, error) 
 // mostPages is the maximum number of pages that are read of a list.
 const mostPages = 500
 
-func (p *probe) readList(ctx context.Context, l list) ([]json.RawMessage, error) {
-	entries := []json.RawMessage{}
+func (p *probe) readList(ctx context.Context, l list) ([][]byte, error) {
+	entries := [][]byte{}
 	params := `{}`
 	for range mostPages {
 		result, err := p.result(ctx, l.method, params)
@@ -210,9 +206,7 @@ func (p *probe) readList(ctx context.Context, l list) ([]json.RawMessage, error)
 		if jsontext.KindOf(sent) != jsontext.KindArray {
 			return nil, fmt.Errorf("the result of %s has no list %q: %s", l.method, l.member, clip(result))
 		}
-		for entry := range jsontext.Elements(sent) {
-			entries = append(entries, entry)
-		}
+		entries = slices.AppendSeq(entries, jsontext.Elements(sent))
 		cursor, more := jsontext.Member(result, "nextCursor")
 		if !more || jsontext.KindOf(cursor) == jsontext.KindNull {
 			return entries, nil

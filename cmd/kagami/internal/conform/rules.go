@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
@@ -152,7 +153,7 @@ func text(object []byte, name string) string {
 
 // unique checks that each entry has a key, and that no key is there twice. It calls judge with each
 // key.
-func unique(entries []json.RawMessage, key string, judge func(value string) error) error {
+func unique(entries [][]byte, key string, judge func(value string) error) error {
 	seen := map[string]bool{}
 	for _, entry := range entries {
 		value := text(entry, key)
@@ -221,11 +222,7 @@ func promptNames(ctx context.Context, p *probe) error {
 	}
 	for _, prompt := range prompts {
 		arguments, _ := jsontext.Member(prompt, "arguments")
-		var all []json.RawMessage
-		for argument := range jsontext.Elements(arguments) {
-			all = append(all, argument)
-		}
-		if err := unique(all, "name", nil); err != nil {
+		if err := unique(slices.Collect(jsontext.Elements(arguments)), "name", nil); err != nil {
 			return fmt.Errorf("arguments of %q: %w", text(prompt, "name"), err)
 		}
 	}
