@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"strings"
 
@@ -101,7 +102,7 @@ func (a *cli) call(ctx context.Context, c *client.Client, server []string, name 
 		err = a.callAndPrint(ctx, c, name, arguments)
 	}
 	if err != nil && kept { // the tool may have changed since it was listed
-		a.forgetLists(server, surface.Tools)
+		_ = os.Remove(a.listFile(server, surface.Tools))
 	}
 	if err != nil && tool.TaskSupport == protocol.TaskRequired && !a.tasks.task {
 		err = fmt.Errorf("%w\nThe tool runs only as a task: call it with --task.", err) //nolint:revive,staticcheck // full sentences for a person

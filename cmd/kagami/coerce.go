@@ -190,28 +190,32 @@ func (n *node) encodeObject(s *surface.Schema, path string) (json.RawMessage, er
 // itemsOf returns the schema of a list's items, also if the list is one of several alternatives, such as a
 // list or null.
 func itemsOf(s *surface.Schema) *surface.Schema {
-	if s.Items != nil {
-		return s.Items
-	}
-	for _, alternative := range slices.Concat(s.AnyOf, s.OneOf) {
-		if list := alternative.Resolve(); list.Items != nil {
-			return list.Items
+	for _, one := range alternatives(s) {
+		if one.Items != nil {
+			return one.Items
 		}
 	}
 	return nil
 }
 
+// alternatives returns a schema and its direct alternatives, without references.
+func alternatives(s *surface.Schema) []*surface.Schema {
+	all := slices.Concat([]*surface.Schema{s}, s.AnyOf, s.OneOf)
+	for i := range all {
+		all[i] = all[i].Resolve()
+	}
+	return all
+}
+
 // wantsBytes reports whether a text, or the items of a list, are bytes in base64.
 func wantsBytes(s *surface.Schema) bool {
-	all := append([]*surface.Schema{s, itemsOf(s)}, slices.Concat(s.AnyOf, s.OneOf)...)
-	return slices.ContainsFunc(all, func(one *surface.Schema) bool { return one.Resolve().Encoding == "base64" })
+	all := append(alternatives(s), itemsOf(s).Resolve())
+	return slices.ContainsFunc(all, func(one *surface.Schema) bool { return one.Encoding == "base64" })
 }
 
 // takesText reports whether a text without an encoding is one of the alternatives.
 func takesText(s *surface.Schema) bool {
-	all := append([]*surface.Schema{s}, slices.Concat(s.AnyOf, s.OneOf)...)
-	return slices.ContainsFunc(all, func(one *surface.Schema) bool {
-		one = one.Resolve()
+	return slices.ContainsFunc(alternatives(s), func(one *surface.Schema) bool {
 		return one.Encoding == "" && slices.Contains(one.Types, "string")
 	})
 }

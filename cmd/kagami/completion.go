@@ -106,14 +106,13 @@ func argumentWords(inputSchema json.RawMessage, given []string, word string) []s
 
 // valuesOf returns the values that a schema lists, written as a user types them.
 func valuesOf(s *surface.Schema) []string {
-	all := slices.Concat([]*surface.Schema{s}, s.AnyOf, s.OneOf)
+	all := alternatives(s)
 	if items := itemsOf(s); items != nil {
 		s = items.Resolve()
-		all = slices.Concat(all, []*surface.Schema{s}, s.AnyOf, s.OneOf)
+		all = append(all, alternatives(s)...)
 	}
 	var values []string
 	for _, one := range all {
-		one = one.Resolve()
 		for _, raw := range one.Enum {
 			values = append(values, shown(raw))
 		}

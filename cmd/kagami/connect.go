@@ -28,9 +28,8 @@ func inWords(server []string, err error) error {
 }
 
 func reason(server []string, err error) string {
-	at := server[0]
-	u, failed := url.Parse(at)
-	isAddress := failed == nil && isURL(at)
+	u, failed := url.Parse(server[0])
+	isAddress := failed == nil && isURL(server[0])
 	name, unknown := errors.AsType[*net.DNSError](err)
 	certificate, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, noTLS := errors.AsType[tls.RecordHeaderError](err)

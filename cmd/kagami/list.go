@@ -7,17 +7,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
-
 	"github.com/kagami-mcp/kagami/framework/serve/surface"
 	"github.com/kagami-mcp/kagami/protocol/client"
 )
 
-// allCommand returns the command list.
-func (a *cli) allCommand() *cobra.Command {
-	return a.showing("list", "List everything that a server offers, one line each", a.list)
-}
-
+// list prints one line for each component.
 func (a *cli) list(ctx context.Context, server []string) error {
 	if a.json {
 		return a.showServer(ctx, server, surface.All)

@@ -76,12 +76,6 @@ func (a *cli) keepLists(server []string, parts surface.Part, all *surface.Surfac
 	}
 }
 
-func (a *cli) forgetLists(server []string, parts surface.Part) {
-	if file := a.listFile(server, parts); file != "" {
-		_ = os.Remove(file)
-	}
-}
-
 // toolsFor returns the tools of a server. If the server is at a URL and the cached list has the
 // tool, toolsFor returns that list, and kept is true.
 func (a *cli) toolsFor(ctx context.Context, c *client.Client, server []string, name string) (all *surface.Surface, kept bool, err error) {

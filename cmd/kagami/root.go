@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kagami-mcp/kagami/framework/serve/surface"
 )
 
 // cli holds the streams and flags of one run of the program.
@@ -107,7 +109,10 @@ the end.
 	flags.StringVar(&a.bearer, "bearer", "", "`TOKEN` to send to a URL (default: $"+bearerEnv+")")
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(
-		a.callCommand(), a.allCommand(), a.listCommand("tools"), a.listCommand("resources"), a.listCommand("prompts"),
+		a.callCommand(), a.showing("list", "List everything that a server offers, one line each", a.list),
+		a.listCommand("tools", "List the tools of a server", surface.Tools),
+		a.listCommand("resources", "List the resources of a server, templates included", surface.Resources|surface.Templates),
+		a.listCommand("prompts", "List the prompts of a server", surface.Prompts),
 		a.readCommand(), a.promptCommand(), a.completeCommand(), a.benchCommand(), a.tasksCommand(), a.inspectCommand(), a.pageCommand(), a.newCommand(), a.devCommand(), a.standInCommand(),
 		a.installCommand(), a.uninstallCommand(), a.clientsCommand(), a.discoverCommand(),
 		a.genCommand(), a.authCommand(), a.lockCommand(), a.diffCommand(), a.doctorCommand(), a.conformanceCommand(), a.versionCommand(),

@@ -17,15 +17,8 @@ import (
 )
 
 // listCommand returns the command tools, resources or prompts.
-func (a *cli) listCommand(kind string) *cobra.Command {
-	parts := map[string]surface.Part{
-		"tools": surface.Tools, "resources": surface.Resources | surface.Templates, "prompts": surface.Prompts,
-	}[kind]
-	short := "List the " + kind + " of a server"
-	if kind == "resources" {
-		short += ", templates included"
-	}
-	return a.showing(kind, short, func(ctx context.Context, server []string) error { return a.showServer(ctx, server, parts) })
+func (a *cli) listCommand(name, short string, parts surface.Part) *cobra.Command {
+	return a.showing(name, short, func(ctx context.Context, server []string) error { return a.showServer(ctx, server, parts) })
 }
 
 func (a *cli) showServer(ctx context.Context, server []string, parts surface.Part) error {
