@@ -30,24 +30,13 @@ func unlisted(answer error, kind, name string, names []string) string {
 // nearest returns at most three names that are similar to name, the most similar first. A name is
 // similar if it contains name, or if its distance is at most a third of name's length.
 func nearest(name string, names []string) []string {
-	type candidate struct {
-		name     string
-		distance int
-	}
-	var near []candidate
 	lower := strings.ToLower(name)
-	for _, n := range names {
-		d := distance(lower, strings.ToLower(n))
-		if d <= max(1, len(name)/3) || len(name) > 2 && strings.Contains(strings.ToLower(n), lower) {
-			near = append(near, candidate{n, d})
-		}
-	}
-	slices.SortStableFunc(near, func(a, b candidate) int { return a.distance - b.distance })
-	out := make([]string, 0, 3)
-	for _, c := range near[:min(3, len(near))] {
-		out = append(out, c.name)
-	}
-	return out
+	from := func(other string) int { return distance(lower, strings.ToLower(other)) }
+	near := slices.DeleteFunc(slices.Clone(names), func(other string) bool {
+		return from(other) > max(1, len(name)/3) && (len(name) <= 2 || !strings.Contains(strings.ToLower(other), lower))
+	})
+	slices.SortStableFunc(near, func(a, b string) int { return from(a) - from(b) })
+	return near[:min(3, len(near))]
 }
 
 // distance returns the Levenshtein distance between a and b.
