@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 )
@@ -15,8 +16,8 @@ import (
 type limit struct {
 	fail context.CancelCauseFunc // ends the session; the cause becomes the error of the command
 
-	mu    sync.Mutex  // guards the fields below
-	timer *time.Timer // nil: no limit
+	mu    sync.Mutex // guards the fields below
+	timer *time.Timer
 	left  time.Duration
 	since time.Time // when the timer was started
 	open  int       // questions that the user is answering
@@ -24,13 +25,12 @@ type limit struct {
 
 // limited returns a context that is canceled after d. If d is 0, there is no limit.
 func limited(ctx context.Context, d time.Duration) (context.Context, *limit) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	l := &limit{fail: cancel, left: d}
-	if d > 0 {
-		l.since = time.Now()
-		l.timer = time.AfterFunc(d, func() { l.fail(fmt.Errorf("the server took longer than %s (--timeout)", d)) })
+	if d == 0 {
+		d = math.MaxInt64
 	}
-	return ctx, l
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := time.AfterFunc(d, func() { cancel(fmt.Errorf("the server took longer than %s (--timeout)", d)) })
+	return ctx, &limit{fail: cancel, timer: late, left: d, since: time.Now()}
 }
 
 // hold stops the timer until release.
@@ -38,7 +38,7 @@ func (l *limit) hold() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open++
-	if l.timer != nil && l.open == 1 {
+	if l.open == 1 {
 		l.timer.Stop()
 		l.left -= time.Since(l.since)
 	}
@@ -48,18 +48,15 @@ func (l *limit) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open--
-	if l.timer != nil && l.open == 0 {
+	if l.open == 0 {
 		l.since = time.Now()
 		l.timer.Reset(max(l.left, 0))
 	}
 }
 
+// end ends the session without an error. A release of a question that is still open does not start the timer
+// again.
 func (l *limit) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.timer != nil {
-		l.timer.Stop()
-		l.timer = nil
-	}
+	l.hold()
 	l.fail(nil)
 }
