@@ -50,7 +50,7 @@ func (a *cli) arguments(cmd *cobra.Command, args []string, want ...string) (serv
 	return server, rest, nil
 }
 
-// separated separates the server from the other arguments, without a look for "--".
+// separated separates the server from the other arguments. It does not look for "--".
 func (a *cli) separated(args []string) (server, rest []string, err error) {
 	switch {
 	case a.commandLine != "":

@@ -48,7 +48,7 @@ func (a *cli) taskListCommand() *cobra.Command {
 }
 
 func (a *cli) listTasks(ctx context.Context, c *client.Client) error {
-	all, some := []shownTask{}, false
+	all := []shownTask{}
 	for t, err := range c.Tasks(ctx) {
 		if errors.Is(err, client.ErrNoTasks) && a.revision == "" {
 			return fmt.Errorf("%w\nOnly 2025-11-25 has a list of tasks: try --revision 2025-11-25.", err) //nolint:revive,staticcheck // full sentences for a person
@@ -56,9 +56,8 @@ func (a *cli) listTasks(ctx context.Context, c *client.Client) error {
 		if err != nil {
 			return err
 		}
-		some = true
+		all = append(all, taskJSON(&t))
 		if a.json {
-			all = append(all, taskJSON(&t))
 			continue
 		}
 		if _, err := fmt.Fprintf(a.out, "%s  %s  %s\n", onOneLine(t.ID), t.Created.Local().Format(time.DateTime), stateLine(&t)); err != nil {
@@ -68,7 +67,7 @@ func (a *cli) listTasks(ctx context.Context, c *client.Client) error {
 	if a.json {
 		return writeJSON(a.out, map[string]any{"tasks": all})
 	}
-	if !some {
+	if len(all) == 0 {
 		_, err := fmt.Fprintln(a.out, "The server lists no task of yours.")
 		return err
 	}

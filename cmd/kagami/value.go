@@ -138,12 +138,7 @@ func (v *value) print(w io.Writer, indent string) {
 
 // flat reports whether an array has items and all of them are scalars.
 func (v *value) flat() bool {
-	for i := range v.items {
-		if !v.items[i].scalar() {
-			return false
-		}
-	}
-	return len(v.items) > 0
+	return len(v.items) > 0 && !slices.ContainsFunc(v.items, func(item value) bool { return !item.scalar() })
 }
 
 // printObject aligns the members that fit on one line. It prints longer ones below their name.
