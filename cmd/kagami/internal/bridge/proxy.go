@@ -50,7 +50,7 @@ type Proxy struct {
 
 	mu      sync.Mutex // guards the fields below
 	broken  string     // text of Break; "" if calls are served
-	ending  *exec.Cmd  // the process that stop is ending
+	ending  *exec.Cmd  // the process that Close is ending
 	streams map[*stream]bool
 }
 
@@ -80,7 +80,7 @@ func (d *Proxy) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) e
 		d.gate.Lock()
 		defer d.gate.Unlock()
 	}
-	d.stop()
+	d.Close()
 	address, err := FreeAddress()
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (d *Proxy) Replace(ctx context.Context, cmd *exec.Cmd, changed ...string) e
 	d.process, d.done = cmd, make(chan struct{})
 	go d.await(cmd, d.done)
 	if err := ready(ctx, address, d.done); err != nil {
-		d.stop()
+		d.Close()
 		return err
 	}
 	d.epoch++
@@ -126,8 +126,8 @@ func (d *Proxy) await(cmd *exec.Cmd, done chan<- struct{}) {
 	}
 }
 
-// stop waits until the process has finished its calls, and ends it.
-func (d *Proxy) stop() {
+// Close waits until the process has finished its calls, and ends it. Call it after Replace has returned.
+func (d *Proxy) Close() {
 	if d.process == nil {
 		return
 	}
@@ -152,9 +152,6 @@ func (d *Proxy) stop() {
 	}
 	d.process = nil
 }
-
-// Close ends the process. Call it after Replace has returned.
-func (d *Proxy) Close() { d.stop() }
 
 // FreeAddress returns an address of this machine that no program listens on.
 func FreeAddress() (string, error) {
