@@ -181,7 +181,6 @@ func (f *followed) lands(url string) {
 	if err != nil || !strings.Contains(string(page), url) {
 		f.t.Errorf("the page does not show %s: %v\n%.2000s", url, err, page)
 	}
-	http.DefaultClient.CloseIdleConnections()
 }
 
 func (f *followed) file(name, text string) {

@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	// Servers of httptest close the idle connections of http.DefaultTransport when they end, and so
-	// may cancel a request that a test beside them opens a connection for.
-	http.DefaultClient = &http.Client{Transport: &http.Transport{}}
+	// may cancel a request of a test beside them: no connection is idle.
+	http.DefaultTransport = &http.Transport{DisableKeepAlives: true}
 	goleak.VerifyTestMain(transporttest.Settled(m), goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(dir)
 		os.Exit(code)

@@ -58,7 +58,6 @@ func taskSite(t *testing.T, opts ...framework.AppOption) string {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel() // end running calls at once
 		_ = s.Shutdown(ctx)
-		http.DefaultClient.CloseIdleConnections()
 		site.Close()
 	})
 	return site.URL

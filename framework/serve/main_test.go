@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 		serve.Main(apps[name]())
 	}
 	// Servers of httptest close the idle connections of http.DefaultTransport when they end, and so
-	// may cancel a request that a test beside them opens a connection for.
-	http.DefaultClient = &http.Client{Transport: &http.Transport{}}
+	// may cancel a request of a test beside them: no connection is idle.
+	http.DefaultTransport = &http.Transport{DisableKeepAlives: true}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(built.dir) // "" is nothing
 		os.Exit(code)

@@ -12,6 +12,6 @@ import (
 func TestMain(m *testing.M) {
 	// Servers of httptest close the idle connections of http.DefaultTransport when they end,
 	// also those on which a test beside them is about to ask something.
-	http.DefaultClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	http.DefaultTransport = &http.Transport{DisableKeepAlives: true}
 	goleak.VerifyTestMain(transporttest.Settled(m))
 }

@@ -176,7 +176,7 @@ func TestLoginWithoutNeed(t *testing.T) {
 type withoutPublicClients struct{}
 
 func (withoutPublicClients) RoundTrip(r *http.Request) (*http.Response, error) {
-	a, err := http.DefaultClient.Transport.RoundTrip(r)
+	a, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil || !strings.HasPrefix(r.URL.Path, asPath) {
 		return a, err
 	}

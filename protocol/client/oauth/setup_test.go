@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		hold(dir)
 		return
 	}
-	http.DefaultClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	http.DefaultTransport = &http.Transport{DisableKeepAlives: true}
 	goleak.VerifyTestMain(transporttest.Settled(m))
 }
 
