@@ -79,7 +79,7 @@ func (c *Client) Exchange(ctx context.Context, frame []byte) ([]byte, error) {
 	if !answered {
 		return nil, c.link.send(ctx, frame)
 	}
-	w, err := c.link.awaitExchange(ctx, id)
+	w, err := c.link.await(ctx, id, true)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Par
 	if err != nil {
 		return nil, err
 	}
-	w, err := c.link.await(ctx, id)
+	w, err := c.link.await(ctx, id, false)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", protocol.MethodOf(p), err)
 	}

@@ -23,8 +23,8 @@ const (
 var errFlooded = fmt.Errorf("client: a handler made a call while %d notifications waited for it: the answer cannot be read before the handler returns", queueSize)
 
 // dispatcher runs the handlers of notifications, in order. The reader fills the queue (push) and
-// closes it when the connection ends (end). One goroutine empties it (run). Close stops it (stop):
-// the running handler finishes, and queued work is dropped.
+// closes it when the connection ends. One goroutine empties it (run). Close closes stopped: the
+// running handler finishes, and queued work is dropped.
 //
 // While the queue is full, the reader waits, and calls that handlers are making cannot get their
 // answers. setFull and calling therefore cancel those calls. full and calls are guarded by mu.
@@ -40,8 +40,7 @@ type dispatcher struct {
 	waiting atomic.Int64               // number of queued or running handlers
 	current atomic.Uint64              // number of the running handler; 0 if none runs
 	stopped chan struct{}              // closed by Close, to drop queued work
-	once    sync.Once
-	ctx     context.Context //nolint:containedctx // passed to handlers; marked, so that calls they make are recognized
+	ctx     context.Context            //nolint:containedctx // passed to handlers; marked, so that calls they make are recognized
 
 	mu    sync.Mutex                            // guards the fields below
 	full  bool                                  // the reader waits for space in the queue
@@ -61,7 +60,7 @@ func (d *dispatcher) init(l *link) {
 // run is the dispatcher goroutine. When the connection is lost, it still handles the notifications
 // that arrived before.
 //
-// After stop it only empties the queue, so that the reader never stays blocked in push.
+// Once stopped is closed, it only empties the queue, so that the reader never stays blocked in push.
 func (d *dispatcher) run() {
 	var number uint64
 	for work := range d.queue {
@@ -80,7 +79,7 @@ func (d *dispatcher) run() {
 
 // push queues work. It blocks while the queue is full. Only the reader calls it.
 //
-// After stop it may drop work.
+// Once stopped is closed, it may drop work.
 func (d *dispatcher) push(work func(context.Context)) {
 	d.waiting.Add(1)
 	select {
@@ -174,9 +173,3 @@ func (d *dispatcher) settle(ctx context.Context, w *waiter, barrier <-chan struc
 	}
 	return nil
 }
-
-// end closes the queue. The reader calls it when there is nothing more to read.
-func (d *dispatcher) end() { close(d.queue) }
-
-// stop makes run drop queued work.
-func (d *dispatcher) stop() { d.once.Do(func() { close(d.stopped) }) }

@@ -163,7 +163,7 @@ func (c *httpConn) Write(ctx context.Context, frame []byte) error {
 		ctx, stop := c.within(ctx)
 		defer stop()
 		if err := c.tell(ctx, o); err != nil {
-			return &callError{err: err}
+			return &callError{error: err}
 		}
 		return nil
 	}

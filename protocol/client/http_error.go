@@ -85,23 +85,15 @@ func saysNothing(err error) bool {
 }
 
 // callError is an error of Read or Write that concerns only one call. The connection remains
-// usable.
+// usable. Its text is not used if error is nil.
 type callError struct {
+	error            // nil only if frame is set
 	id    jsonrpc.ID // id of the call
 	frame []byte     // a JSON-RPC error that answers the call, with any id; may be nil
-	err   error      // nil only if frame is set
 }
 
-// Error returns the text of the error.
-func (e *callError) Error() string {
-	if e.err == nil {
-		return "the call was refused"
-	}
-	return e.err.Error()
-}
-
-// Unwrap returns the error.
-func (e *callError) Unwrap() error { return e.err }
+// Unwrap returns the cause.
+func (e *callError) Unwrap() error { return e.error }
 
 // refusedError is a JSON-RPC error together with an HTTP status.
 type refusedError struct {

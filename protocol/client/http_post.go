@@ -28,7 +28,7 @@ func (c *httpConn) call(ctx context.Context, stop context.CancelFunc, o *outgoin
 		err = errors.New("the server's response does not hold the answer")
 	}
 	for _, id := range o.waiting {
-		c.push(ctx, arrival{err: &callError{id: id, err: err}})
+		c.push(ctx, arrival{err: &callError{id: id, error: err}})
 	}
 }
 
@@ -206,7 +206,7 @@ func (c *httpConn) endAll(ctx context.Context, o *outgoing, frame []byte, status
 	ids := o.waiting
 	o.waiting = nil
 	for _, id := range ids {
-		if !c.push(ctx, arrival{err: &callError{id: id, frame: frame, err: status}}) {
+		if !c.push(ctx, arrival{err: &callError{id: id, frame: frame, error: status}}) {
 			return false
 		}
 	}

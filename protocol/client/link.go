@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,7 +39,7 @@ func limits(size int) jsontext.Limits {
 // between answers and notifications. Two goroutines run until Close: the reader (read) and the
 // dispatcher (dispatcher.run). All goroutines are started by spawn, and close waits for them.
 //
-// await or awaitExchange registers a waiter. One of three functions removes it from pending or
+// await registers a waiter. One of three functions removes it from pending or
 // anonymous, under mu. take hands it to the reader, which sends the one answer. failPending sends
 // an error. forget drops it.
 //
@@ -81,7 +82,7 @@ type link struct {
 	joined bool           // close waits for the group
 	lost   chan struct{}  // closed when err is set
 
-	closing sync.Once // closes conn
+	closing sync.Once // stops the dispatcher and closes conn
 	closed  error     // error of closing conn; set by closing
 }
 
@@ -142,7 +143,7 @@ func (l *link) nextID() jsonrpc.ID { return jsonrpc.IntID(l.lastID.Add(1)) }
 
 // read is the reader goroutine. It ends when the connection does.
 func (l *link) read() {
-	defer l.dispatch.end()
+	defer close(l.dispatch.queue)
 	for {
 		frame, err := l.conn.Read(l.life)
 		if errors.Is(err, stdio.ErrFrameTooLong) {
@@ -192,19 +193,12 @@ func (l *link) receive(frame []byte) {
 
 // unreadable ends the call if frame is an answer that Check refuses and other programs read.
 func (l *link) unreadable(frame []byte, reason error) {
-	id := answeredBy(frame)
-	if id.IsZero() {
-		return
-	}
-	if w := l.take(id); w != nil {
-		l.answered(w.id)
-		w.answer <- answer{err: fmt.Errorf("client: malformed answer: %w", reason)}
+	if id := answeredBy(frame); !id.IsZero() {
+		l.finish(id, answer{err: fmt.Errorf("client: malformed answer: %w", reason)})
 	}
 }
 
-// one handles one message of frame, in the reader. An answer without a waiter is dropped: its call
-// has ended. The barrier is made after the waiter was removed, and includes all notifications that
-// the reader has pushed.
+// one handles one message of frame, in the reader.
 func (l *link) one(text, frame []byte) {
 	msg, fault := jsonrpc.Decode(text)
 	if fault != nil {
@@ -219,26 +213,33 @@ func (l *link) one(text, frame []byte) {
 			l.dispatch.push(work)
 		}
 	default:
-		if w := l.take(msg.ID); w != nil {
-			l.answered(w.id)
-			w.answer <- answer{msg: msg, frame: frame, settled: l.dispatch.barrier()}
-		}
+		l.finish(msg.ID, answer{msg: msg, frame: frame})
 	}
 }
 
-// endCall ends one call with an error of the carrier.
-func (l *link) endCall(one *callError) {
-	w := l.take(one.id)
+// finish ends the call with this id, in the reader. An answer without a waiter is dropped: its call
+// has ended. The barrier is made after the waiter was removed, and includes all notifications that
+// the reader has pushed.
+func (l *link) finish(id jsonrpc.ID, a answer) {
+	w := l.take(id)
 	if w == nil {
 		return
 	}
 	l.answered(w.id)
+	if a.err == nil {
+		a.settled = l.dispatch.barrier()
+	}
+	w.answer <- a
+}
+
+// endCall ends one call with an error of the carrier.
+func (l *link) endCall(one *callError) {
 	if one.frame == nil {
-		w.answer <- answer{err: fmt.Errorf("client: %w", one.err)}
+		l.finish(one.id, answer{err: fmt.Errorf("client: %w", one.error)})
 		return
 	}
 	msg, _ := jsonrpc.Decode(one.frame) // the carrier has decoded it before
-	w.answer <- answer{msg: msg, frame: one.frame, status: one.err, settled: l.dispatch.barrier()}
+	l.finish(one.id, answer{msg: msg, frame: one.frame, status: one.error})
 }
 
 // malformed ends the call if text is an answer that cannot be decoded. It ignores a malformed request
@@ -250,9 +251,7 @@ func (l *link) malformed(text []byte, f *jsonrpc.Fault) {
 	if method, asks := jsontext.Member(text, "method"); asks && jsontext.KindOf(method) != jsontext.KindNull {
 		return
 	}
-	if w := l.take(f.ID); w != nil {
-		w.answer <- answer{err: fmt.Errorf("client: malformed answer: %s", f.Reason)}
-	}
+	l.finish(f.ID, answer{err: fmt.Errorf("client: malformed answer: %s", f.Reason)})
 }
 
 // take removes and returns the waiter for an answer, or nil. An error without an id answers a frame
@@ -317,38 +316,18 @@ func (l *link) forgetLocked(w *waiter) {
 	if l.pending[w.id.Key()] == w {
 		delete(l.pending, w.id.Key())
 	}
-	for i, a := range l.anonymous {
-		if a == w {
-			l.anonymous = append(l.anonymous[:i:i], l.anonymous[i+1:]...)
-			return
-		}
-	}
+	l.anonymous = slices.DeleteFunc(l.anonymous, func(a *waiter) bool { return a == w })
 }
 
-// await registers a waiter for the answer with this id.
+// await registers a waiter for the answer with this id. A waiter with a zero id is not in pending.
+// The frame of an Exchange may not have a readable id, so an error without an id may be its answer,
+// too: such a waiter is anonymous.
 //
 // The caller must send the frame afterwards, or call forget. An error means that the connection has
 // ended, that ctx has ended, or that the id is in flight.
-func (l *link) await(ctx context.Context, id jsonrpc.ID) (*waiter, error) {
+func (l *link) await(ctx context.Context, id jsonrpc.ID, anonymous bool) (*waiter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.awaitLocked(ctx, id)
-}
-
-// awaitExchange is like await, for Exchange. Its frame may not have a readable id, so an error
-// without an id may be its answer.
-func (l *link) awaitExchange(ctx context.Context, id jsonrpc.ID) (*waiter, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	w, err := l.awaitLocked(ctx, id)
-	if err == nil {
-		l.anonymous = append(l.anonymous, w)
-	}
-	return w, err
-}
-
-// awaitLocked is like await. The caller holds l.mu. A waiter with a zero id is not in pending.
-func (l *link) awaitLocked(ctx context.Context, id jsonrpc.ID) (*waiter, error) {
 	w := &waiter{id: id, answer: make(chan answer, 1), during: l.dispatch.current.Load()}
 	if l.err != nil {
 		return nil, l.err
@@ -361,6 +340,9 @@ func (l *link) awaitLocked(ctx context.Context, id jsonrpc.ID) (*waiter, error) 
 			return nil, fmt.Errorf("client: a request with id %s is in flight", id)
 		}
 		l.pending[id.Key()] = w
+	}
+	if anonymous {
+		l.anonymous = append(l.anonymous, w)
 	}
 	return w, nil
 }
@@ -382,7 +364,7 @@ func (l *link) send(ctx context.Context, frame []byte) error {
 		}
 		return endOf(ctx)
 	case own && l.failure() == nil:
-		return fmt.Errorf("client: %w", one.err)
+		return fmt.Errorf("client: %w", one.error)
 	}
 	return l.untaken(ctx, err)
 }
@@ -493,8 +475,10 @@ func (l *link) failure() error {
 // Handlers must not call close, because it waits for them.
 func (l *link) close() error {
 	l.fail(ErrClosed)
-	l.dispatch.stop()
-	l.closing.Do(func() { l.closed = l.conn.Close() })
+	l.closing.Do(func() {
+		close(l.dispatch.stopped)
+		l.closed = l.conn.Close()
+	})
 	l.cancel()
 	l.mu.Lock()
 	l.joined = true

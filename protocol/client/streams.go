@@ -104,7 +104,7 @@ func (c *Client) startStream(ctx context.Context, d *dialect.Dialect, f protocol
 	if err != nil {
 		return nil, err
 	}
-	w, err := c.link.await(ctx, id)
+	w, err := c.link.await(ctx, id, false)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", protocol.MethodListen, err)
 	}
