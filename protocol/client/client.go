@@ -303,10 +303,5 @@ func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID) {
 	}) {
 		return
 	}
-	timer := time.NewTimer(courtesy)
-	defer timer.Stop()
-	select {
-	case <-told:
-	case <-timer.C:
-	}
+	waitFor(c.link.life, told, courtesy)
 }

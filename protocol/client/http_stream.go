@@ -72,14 +72,8 @@ func (s *cursor) delay(failures int, last error) time.Duration {
 
 // wait waits for the delay that follows the last error. It returns an error if ctx ends first.
 func (s *cursor) wait(ctx context.Context, failures int, last error) error {
-	timer := time.NewTimer(s.delay(failures, last))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	waitFor(ctx, nil, s.delay(failures, last))
+	return ctx.Err()
 }
 
 // events queues the messages of a stream until the stream ends, and returns how it ended; io.EOF is
@@ -259,15 +253,9 @@ func (c *httpConn) listen(ctx context.Context) {
 		c.unasked(life, session, sync.OnceFunc(func() { close(answered) }))
 	}) {
 		stop()
+		return
 	}
-	timer := time.NewTimer(standing)
-	defer timer.Stop()
-	select {
-	case <-answered:
-	case <-timer.C:
-	case <-life.Done():
-	case <-ctx.Done():
-	}
+	waitFor(ctx, answered, standing)
 }
 
 // unasked is the goroutine that keeps the stream of unsolicited messages open. If the stream was

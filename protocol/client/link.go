@@ -373,17 +373,22 @@ func (l *link) send(ctx context.Context, frame []byte) error {
 // because the other side may have sent the reason before it ended the connection.
 func (l *link) untaken(ctx context.Context, err error) error {
 	l.explain(err)
-	timer := time.NewTimer(linger)
-	defer timer.Stop()
-	select {
-	case <-l.lost:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	waitFor(ctx, l.lost, linger)
 	if lost := l.failure(); lost != nil {
 		return lost
 	}
 	return lostError(err)
+}
+
+// waitFor waits for event, which may be nil, until ctx ends, for at most d.
+func waitFor(ctx context.Context, event <-chan struct{}, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-event:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // explain records why a Write has failed. If the reader finds only the end of the connection,

@@ -292,12 +292,8 @@ func (c *Client) receivedResult(ctx context.Context, id string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	timer := time.NewTimer(time.Until(r.Expires()))
-	defer timer.Stop()
-	select {
-	case <-n.over:
-	case <-timer.C:
-	case <-ctx.Done():
+	waitFor(ctx, n.over, time.Until(r.Expires()))
+	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if n, r, err = c.received.find(id); err != nil { // the task has expired

@@ -281,16 +281,11 @@ func (c *Client) rest(ctx context.Context, pause time.Duration) error {
 	if pause == 0 {
 		return nil
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	waitFor(ctx, c.link.lost, pause)
+	if ctx.Err() != nil {
 		return ctx.Err()
-	case <-c.link.lost:
-		return c.link.failure()
 	}
+	return c.link.failure()
 }
 
 // rising filters the progress of one call over its rounds. A replayed handler reports progress that
