@@ -75,11 +75,11 @@ func (c *Client) Capabilities() protocol.ServerCapabilities { return c.capabilit
 // Exchange is for tests and proxies. It does not add a _meta. The end of ctx ends the wait but does
 // not cancel the request.
 func (c *Client) Exchange(ctx context.Context, frame []byte) ([]byte, error) {
-	id, answered := answerID(frame)
-	if !answered {
+	waiting := understand(frame).waiting
+	if len(waiting) == 0 {
 		return nil, c.link.send(ctx, frame)
 	}
-	w, err := c.link.await(ctx, id, true)
+	w, err := c.link.await(ctx, waiting[0], true)
 	if err != nil {
 		return nil, err
 	}

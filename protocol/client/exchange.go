@@ -3,29 +3,57 @@ package client
 import (
 	"encoding/json"
 
+	"github.com/kagami-mcp/kagami/protocol/dialect"
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
-// answerID returns the id that the answer to a frame will have. The id is zero if the server cannot
-// read one. answerID returns false if the frame is never answered.
-func answerID(frame []byte) (jsonrpc.ID, bool) {
+// outgoing is a frame with the properties that the carrier needs. They are parsed from the frame,
+// so that the header fields are also right for frames of Exchange.
+type outgoing struct {
+	frame   []byte
+	method  string // "" for a response, a batch, or a frame that is not a message
+	params  []byte
+	modern  *dialect.Dialect // revision without handshake that the frame names; nil if it does not name a known one
+	version string           // version that the frame names
+	waiting []jsonrpc.ID     // ids of requests without an answer so far; a zero id means a frame that cannot be decoded
+}
+
+// understand parses a frame, which the result refers to.
+func understand(frame []byte) *outgoing {
+	o := &outgoing{frame: frame}
 	if jsontext.Check(frame, jsontext.Limits{}) != nil {
-		return jsonrpc.ID{}, true
+		o.waiting = []jsonrpc.ID{{}}
+		return o
 	}
 	if !jsonrpc.IsBatch(frame) {
-		return memberID(frame)
+		msg := o.expect(frame)
+		o.method, o.params = msg.Method, msg.Params
+		o.version, _ = dialect.Peek(msg.Params)
+		o.modern, _ = dialect.PerRequest(o.version)
+		return o
 	}
-	members, fault := jsonrpc.Batch(frame)
+	texts, fault := jsonrpc.Batch(frame)
 	if fault != nil {
-		return jsonrpc.ID{}, true
+		o.waiting = []jsonrpc.ID{{}}
 	}
-	for _, m := range members {
-		if id, answered := memberID(m); answered {
-			return id, true
-		}
+	for _, text := range texts {
+		o.expect(text)
 	}
-	return jsonrpc.ID{}, false
+	return o
+}
+
+// expect decodes a message, and adds the id of its answer to waiting if the message is answered. If
+// the message cannot be decoded, the result is zero.
+func (o *outgoing) expect(text []byte) jsonrpc.Message {
+	msg, fault := jsonrpc.Decode(text)
+	switch {
+	case fault == nil && msg.Kind == jsonrpc.Request:
+		o.waiting = append(o.waiting, msg.ID)
+	case fault != nil && !fault.Notification:
+		o.waiting = append(o.waiting, fault.ID)
+	}
+	return msg
 }
 
 // answeredBy returns the id of an answer that other programs read and Check refuses, for example
@@ -40,12 +68,4 @@ func answeredBy(text []byte) jsonrpc.ID {
 	}
 	id, _ := jsonrpc.ParseID(a.ID)
 	return id
-}
-
-func memberID(text []byte) (jsonrpc.ID, bool) {
-	msg, fault := jsonrpc.Decode(text)
-	if fault != nil {
-		return fault.ID, !fault.Notification
-	}
-	return msg.ID, msg.Kind == jsonrpc.Request
 }

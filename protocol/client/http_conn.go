@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -158,7 +159,7 @@ func (c *httpConn) push(ctx context.Context, a arrival) bool {
 
 // Write posts one frame. If the frame expects an answer, Write does not wait for the response.
 func (c *httpConn) Write(ctx context.Context, frame []byte) error {
-	o := understand(frame)
+	o := understand(bytes.Clone(frame)) // the caller keeps frame, and the goroutine of the POST owns o
 	if len(o.waiting) == 0 {
 		ctx, stop := c.within(ctx)
 		defer stop()

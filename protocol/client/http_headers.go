@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -23,71 +24,15 @@ const (
 	typeStream = "text/event-stream"
 )
 
-// outgoing is a frame with the properties that the carrier needs. They are parsed from the frame,
-// so that the header fields are also right for frames of Exchange.
-type outgoing struct {
-	frame   []byte
-	method  string // "" for a response, a batch, or a frame that is not a message
-	params  []byte
-	modern  *dialect.Dialect // revision without handshake that the frame names; nil if it does not name a known one
-	version string           // version that the frame names
-	waiting []jsonrpc.ID     // ids of requests without an answer so far; a zero id means a frame that cannot be decoded
-}
-
-// understand copies the frame, because the caller keeps it. The goroutine of the POST owns the
-// result.
-func understand(frame []byte) *outgoing {
-	o := &outgoing{frame: bytes.Clone(frame)}
-	if jsontext.Check(o.frame, jsontext.Limits{}) == nil {
-		if jsonrpc.IsBatch(o.frame) {
-			o.batch()
-			return o
-		}
-		if msg, fault := jsonrpc.Decode(o.frame); fault == nil {
-			o.single(msg)
-			return o
-		}
-	}
-	if id, answered := answerID(o.frame); answered {
-		o.waiting = []jsonrpc.ID{id}
-	}
-	return o
-}
-
-func (o *outgoing) single(msg jsonrpc.Message) {
-	o.method, o.params = msg.Method, msg.Params
-	if version, claimed := dialect.Peek(msg.Params); claimed {
-		o.version = version
-		o.modern, _ = dialect.PerRequest(version)
-	}
-	if msg.Kind == jsonrpc.Request {
-		o.waiting = []jsonrpc.ID{msg.ID}
-	}
-}
-
-func (o *outgoing) batch() {
-	texts, fault := jsonrpc.Batch(o.frame)
-	if fault != nil {
-		o.waiting = []jsonrpc.ID{{}}
-		return
-	}
-	for _, text := range texts {
-		if id, answered := memberID(text); answered {
-			o.waiting = append(o.waiting, id)
-		}
-	}
-}
-
 // answered removes an id, which the server may have written as a string. It returns false if o does
 // not wait for that id.
 func (o *outgoing) answered(id jsonrpc.ID) bool {
-	for i, w := range o.waiting {
-		if w.Key() == id.Key() || w.Key() == unquoted(id) {
-			o.waiting = append(o.waiting[:i:i], o.waiting[i+1:]...)
-			return true
-		}
+	i := slices.IndexFunc(o.waiting, func(w jsonrpc.ID) bool { return w.Key() == id.Key() || w.Key() == unquoted(id) })
+	if i < 0 {
+		return false
 	}
-	return false
+	o.waiting = slices.Concat(o.waiting[:i], o.waiting[i+1:])
+	return true
 }
 
 // request makes an HTTP request. If o is nil, it has no body.
@@ -107,7 +52,7 @@ func (c *httpConn) request(ctx context.Context, verb string, o *outgoing) (*http
 		return nil, &sendError{err}
 	}
 	for name, values := range c.options.header {
-		req.Header[name] = append([]string(nil), values...)
+		req.Header[name] = slices.Clone(values)
 	}
 	req.Host = c.options.header.Get("Host") // net/http ignores the header field; if empty, it uses the URL's host
 	version := ""
