@@ -11,7 +11,6 @@ import (
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
-	"github.com/kagami-mcp/kagami/protocol/jsontext"
 	"github.com/kagami-mcp/kagami/transport"
 )
 
@@ -162,15 +161,17 @@ func (c *Client) probe(ctx context.Context, modern, legacy *dialect.Dialect) (*d
 		return c.refused(ctx, legacy, err)
 	}
 	result, err := decodeResult[*protocol.DiscoverResult](modern, protocol.MethodDiscover, raw)
-	if err != nil || len(result.Versions) == 0 {
-		return legacy, orNone(legacy, err, "the server's discovery names no version")
+	if err == nil && len(result.Versions) == 0 {
+		err = errors.New("the server's discovery names no version")
+	}
+	if err != nil {
+		return orElse(legacy, err)
 	}
 	if d := c.config.mutual(withoutHandshake, result.Versions); d != nil {
 		c.settle(d, result.Server, result.Capabilities, result.Instructions)
 		return nil, nil
 	}
-	next := c.config.mutual(withHandshake, result.Versions)
-	return next, orNone(next, nil, fmt.Sprintf("no common revision; the server knows %v", result.Versions))
+	return orElse(c.config.mutual(withHandshake, result.Versions), fmt.Errorf("no common revision; the server knows %v", result.Versions))
 }
 
 // counterOffer returns the dialect for a second probe if err lists another revision without a
@@ -187,41 +188,35 @@ func (c *Client) counterOffer(err error) *dialect.Dialect {
 // initialize, or an error. Errors that exist only in 2026-07-28 end the negotiation, unless both
 // sides know another version.
 func (c *Client) refused(ctx context.Context, legacy *dialect.Dialect, err error) (*dialect.Dialect, error) {
-	var fault *protocol.Fault
 	lost := c.link.failure()
+	fault, understood := errors.AsType[*protocol.Fault](err)
 	switch {
 	case ctx.Err() != nil, c.http != nil && saysNothing(err), c.http == nil && errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, err
 	case lost != nil:
 		return nil, lost
-	}
-	if !errors.As(err, &fault) {
-		return legacy, orNone(legacy, err, "")
+	case !understood:
+		return orElse(legacy, err)
 	}
 	switch fault.Kind {
 	case protocol.FaultUnsupportedVersion:
 		if c.counterOffer(err) != nil {
 			return nil, err
 		}
-		next := c.config.mutual(withHandshake, fault.Supported)
-		return next, orNone(next, err, "")
+		return orElse(c.config.mutual(withHandshake, fault.Supported), err)
 	case protocol.FaultHeaderMismatch, protocol.FaultMissingCapability:
 		return nil, err
 	default:
-		return legacy, orNone(legacy, err, "")
+		return orElse(legacy, err)
 	}
 }
 
-// orNone returns nil if there is a dialect to continue with. Otherwise it returns err, or text as
-// an error if err is nil.
-func orNone(next *dialect.Dialect, err error, text string) error {
-	if next != nil {
-		return nil
+// orElse returns next, the dialect to continue with, or err if there is none.
+func orElse(next *dialect.Dialect, err error) (*dialect.Dialect, error) {
+	if next == nil {
+		return nil, err
 	}
-	if err != nil {
-		return err
-	}
-	return errors.New(text)
+	return next, nil
 }
 
 // handshake initializes the session. A server may answer with another revision, or refuse and list
@@ -234,8 +229,7 @@ func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 		}
 		raw, err = c.introduce(ctx, offer)
 	}
-	var fault *protocol.Fault
-	if errors.As(err, &fault) && fault.Kind == protocol.FaultUnsupportedVersion {
+	if fault, ok := errors.AsType[*protocol.Fault](err); ok && fault.Kind == protocol.FaultUnsupportedVersion {
 		if other := c.config.mutual(withHandshake, fault.Supported); other != nil && other != offer {
 			raw, err = c.initialize(ctx, other)
 		}
@@ -243,7 +237,7 @@ func (c *Client) handshake(ctx context.Context, offer *dialect.Dialect) error {
 	if err != nil {
 		return err
 	}
-	name := negotiated(raw)
+	name := textAt(raw, "protocolVersion")
 	agreed := c.config.mutual(withHandshake, []string{name})
 	if agreed == nil {
 		return fmt.Errorf("the server answered with revision %q, which was not offered", name)
@@ -321,11 +315,4 @@ func (c *Client) settle(d *dialect.Dialect, server protocol.Implementation, can 
 	if c.http != nil {
 		c.http.agree(d)
 	}
-}
-
-// negotiated returns the revision in a result of initialize, or "".
-func negotiated(result []byte) string {
-	version, _ := jsontext.Member(result, "protocolVersion")
-	name, _ := jsontext.String(version)
-	return name
 }

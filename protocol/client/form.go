@@ -146,6 +146,7 @@ func plain(value []byte) string {
 	return string(value)
 }
 
+// textAt returns the string in a member of object, or "" if there is none.
 func textAt(object []byte, name string) string {
 	raw, _ := jsontext.Member(object, name)
 	s, _ := jsontext.String(raw)

@@ -144,8 +144,7 @@ func (t *mirrorTable) learn(result []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for tool := range jsontext.Elements(tools) {
-		raw, _ := jsontext.Member(tool, "name")
-		name, _ := jsontext.String(raw)
+		name := textAt(tool, "name")
 		schema, _ := jsontext.Member(tool, "inputSchema")
 		mirrors, err := dialect.Mirrors(schema)
 		delete(t.by, name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -59,15 +60,10 @@ func (c *Client) remedy(ctx context.Context, d *dialect.Dialect, method string, 
 // basic/transports "Session Management").
 func (c *Client) renew(ctx context.Context, dead string) error {
 	r := c.renewal(dead)
-	if r == nil {
-		return nil
+	if err := r.wait(ctx); err != nil || r == nil {
+		return err
 	}
-	select {
-	case <-r.done:
-		return r.err
-	case <-ctx.Done():
-		return endOf(ctx)
-	}
+	return r.err
 }
 
 // renewed waits for the renewal in progress, if there is one: some servers refuse calls before the
@@ -76,12 +72,17 @@ func (c *Client) renewed(ctx context.Context) error {
 	c.renewals.mu.Lock()
 	r := c.renewals.current
 	c.renewals.mu.Unlock()
+	return r.wait(ctx) // if the renewal has failed, the call finds out by itself
+}
+
+// wait waits for the end of a renewal, which may be nil, and returns an error only if ctx ends first.
+func (r *renewal) wait(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
 	select {
 	case <-r.done:
-		return nil // if the renewal has failed, the call finds out by itself
+		return nil
 	case <-ctx.Done():
 		return endOf(ctx)
 	}
@@ -146,7 +147,7 @@ func (c *Client) reinitialize(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the session has ended, and opening a new one failed: %w", err)
 	}
-	if name := negotiated(raw); name != d.String() {
+	if name := textAt(raw, "protocolVersion"); name != d.String() {
 		return fmt.Errorf("the session has ended, and the server now speaks revision %q, want %s", name, d)
 	}
 	c.questions.reset() // the new session uses the ids again
@@ -216,10 +217,5 @@ func (t *watchTable) each(uri string, fn func(*updates)) {
 func (t *watchTable) uris() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var uris []string
-	for uri := range t.users {
-		uris = append(uris, uri)
-	}
-	slices.Sort(uris)
-	return uris
+	return slices.Sorted(maps.Keys(t.users))
 }
