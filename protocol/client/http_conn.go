@@ -161,7 +161,7 @@ func (c *httpConn) push(ctx context.Context, a arrival) bool {
 func (c *httpConn) Write(ctx context.Context, frame []byte) error {
 	o := understand(bytes.Clone(frame)) // the caller keeps frame, and the goroutine of the POST owns o
 	if len(o.waiting) == 0 {
-		ctx, stop := c.within(ctx)
+		ctx, stop := within(ctx, c.ctx)
 		defer stop()
 		if err := c.tell(ctx, o); err != nil {
 			return &callError{error: err}
@@ -170,7 +170,7 @@ func (c *httpConn) Write(ctx context.Context, frame []byte) error {
 	}
 	// The request keeps the values of ctx, for traces, but not its end: abandon cancels the
 	// request.
-	ctx, stop := c.within(context.WithoutCancel(ctx))
+	ctx, stop := within(context.WithoutCancel(ctx), c.ctx)
 	c.file(o.waiting, stop)
 	if !c.spawn(func() {
 		defer stop()
@@ -182,10 +182,10 @@ func (c *httpConn) Write(ctx context.Context, frame []byte) error {
 	return nil
 }
 
-// within returns a context that also ends with the connection.
-func (c *httpConn) within(ctx context.Context) (context.Context, context.CancelFunc) {
+// within returns a context that also ends with life.
+func within(ctx, life context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	detach := context.AfterFunc(c.ctx, cancel)
+	detach := context.AfterFunc(life, cancel)
 	return ctx, func() {
 		detach()
 		cancel()

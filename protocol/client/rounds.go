@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -42,7 +43,7 @@ func InRounds() CallOption { return callOptionFunc(func(h *how) { h.rounds = tru
 // (2026-07-28 basic/patterns/mrtr). inRounds returns the final result, decoded and as the server
 // sent it.
 func (c *Client) inRounds(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (protocol.Result, json.RawMessage, error) {
-	progress := &rising{fn: h.progress}
+	progress := &rising{fn: h.progress, best: math.Inf(-1), floor: math.Inf(-1)}
 	if h.progress != nil {
 		h.progress = progress.take
 	}
@@ -136,9 +137,8 @@ func (c *Client) fulfill(ctx context.Context, d *dialect.Dialect, required *prot
 	if err := c.canAnswer(required.Requests); err != nil {
 		return in, err
 	}
-	inner, cancel := context.WithCancel(ctx)
+	inner, cancel := within(ctx, c.link.life)
 	defer cancel()
-	defer context.AfterFunc(c.link.life, cancel)()
 	answers := make(chan roundAnswer, len(required.Requests))
 	for _, q := range required.Requests {
 		p := c.place()
@@ -297,21 +297,17 @@ func (c *Client) rest(ctx context.Context, pause time.Duration) error {
 type rising struct {
 	fn func(protocol.Progress)
 
-	mu     sync.Mutex // guards the fields below
-	best   float64
-	seen   bool
-	before bool // there was an earlier round, so only progress above floor is new
-	floor  float64
+	mu    sync.Mutex // guards the fields below
+	best  float64    // -Inf before the first report
+	floor float64    // best of the earlier rounds: only progress above it is new
 }
 
 func (r *rising) take(p protocol.Progress) {
 	r.mu.Lock()
-	old := r.before && p.Done <= r.floor
-	if !r.seen || p.Done > r.best {
-		r.best, r.seen = p.Done, true
-	}
+	isNew := p.Done > r.floor
+	r.best = max(r.best, p.Done)
 	r.mu.Unlock()
-	if !old {
+	if isNew {
 		r.fn(p)
 	}
 }
@@ -320,5 +316,5 @@ func (r *rising) take(p protocol.Progress) {
 func (r *rising) again() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.before, r.floor = r.seen, r.best
+	r.floor = r.best
 }

@@ -78,7 +78,10 @@ func (c *Client) CallTask(ctx context.Context, name string, args any, opts ...Ca
 	h.tasks = true
 	p, t := &protocol.CallToolParams{Name: name, Arguments: arguments}, c.taskWith("", h)
 	if d.CoreTasks() && c.capabilities.Tasks {
-		p.Task = wishOf(h.ttl)
+		p.Task = &protocol.TaskRequest{}
+		if h.ttl > 0 {
+			p.Task.TTL = new(max(h.ttl.Milliseconds(), 1))
+		}
 		t.wish = &lastingWish{}
 		h.wish = t.wish
 	}
@@ -93,13 +96,6 @@ func (c *Client) CallTask(ctx context.Context, name string, args any, opts ...Ca
 		return nil, err
 	}
 	return t, nil
-}
-
-func wishOf(ttl time.Duration) *protocol.TaskRequest {
-	if ttl <= 0 {
-		return &protocol.TaskRequest{}
-	}
-	return &protocol.TaskRequest{TTL: new(max(ttl.Milliseconds(), 1))}
 }
 
 // begin sets the fields that do not change later. It is called before any other goroutine has the
@@ -182,7 +178,7 @@ func (t *Task) Cancel(ctx context.Context) error {
 		return fmt.Errorf("%w that can be cancelled", ErrNoTasks)
 	}
 	result, err := ask[protocol.Result](ctx, t.c, &protocol.CancelTaskParams{ID: t.id}, how{})
-	if refused, ok := errors.AsType[*protocol.Error](err); ok && refused.Code == protocol.CodeInvalidParams {
+	if hasCode(err, protocol.CodeInvalidParams) {
 		if _, missed := t.look(ctx); errors.Is(missed, ErrTaskGone) { // otherwise the task is over
 			return missed
 		}
@@ -284,8 +280,7 @@ func (t *Task) fetch(ctx context.Context) (json.RawMessage, error) {
 // gone wraps err in ErrTaskGone if err means that the server does not know the task. Otherwise it
 // returns err.
 func (t *Task) gone(err error) error {
-	e, ok := errors.AsType[*protocol.Error](err)
-	if !ok || e.Code != protocol.CodeInvalidParams {
+	if !hasCode(err, protocol.CodeInvalidParams) {
 		return err
 	}
 	t.wish.end()

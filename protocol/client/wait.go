@@ -97,7 +97,7 @@ type wait struct {
 }
 
 // look requests the state. If the server or its store cannot be reached for a moment, look tries
-// again, which has no side effects.
+// again, which has no side effects. An internal error is not a refusal.
 func (w *wait) look(ctx context.Context) (protocol.DetailedTask, error) {
 	for {
 		now, err := w.t.look(ctx)
@@ -106,7 +106,7 @@ func (w *wait) look(ctx context.Context) (protocol.DetailedTask, error) {
 			w.tell(now.Task)
 			return now, nil
 		}
-		if w.missed++; w.missed > maxMissed || !w.t.c.passes(ctx, err) && !internal(err) {
+		if w.missed++; w.missed > maxMissed || !w.t.c.passes(ctx, err) && !hasCode(err, protocol.CodeInternal) {
 			return now, err
 		}
 		if err := w.t.c.rest(ctx, usualLook); err != nil {
@@ -135,17 +135,10 @@ func (c *Client) passes(ctx context.Context, err error) bool {
 	return lost || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// internal reports whether err is an internal error of the server, which is not a refusal.
-func internal(err error) bool {
+// hasCode reports whether err is an error of the server with the code.
+func hasCode(err error, code int) bool {
 	e, ok := errors.AsType[*protocol.Error](err)
-	return ok && e.Code == protocol.CodeInternal
-}
-
-// unavailable reports whether err is error 503 of the server. A Kagami server sends it if its wait for
-// a task ends before the task.
-func unavailable(err error) bool {
-	e, ok := errors.AsType[*protocol.Error](err)
-	return ok && e.Code == http.StatusServiceUnavailable
+	return ok && e.Code == code
 }
 
 func (w *wait) tell(now protocol.Task) {
@@ -165,7 +158,9 @@ func (w *wait) core(ctx context.Context, now *protocol.DetailedTask) (raw json.R
 		return nil, true, ErrTaskCancelled
 	}
 	raw, err = w.fetch(ctx, now)
-	passing := errors.Is(err, errStalled) || unavailable(err) && !isOver(now.Status) || err != nil && w.t.c.passes(ctx, err)
+	// A Kagami server sends 503 if its wait for a task ends before the task.
+	unavailable := hasCode(err, http.StatusServiceUnavailable) && !isOver(now.Status)
+	passing := errors.Is(err, errStalled) || unavailable || err != nil && w.t.c.passes(ctx, err)
 	if passing && isOver(now.Status) {
 		w.denied++
 	}
@@ -238,8 +233,7 @@ func (w *wait) proceeds(ctx context.Context) bool {
 // extension starts the handlers of new questions. It withdraws questions that the server does not
 // list any more, because another client has answered them or they are not needed.
 //
-// unbind stops the function that waits for the end of the link. It is part of the cancel function
-// in open, which is called exactly once: by withdraw, by deliver or by stop.
+// The cancel function in open is called exactly once: by withdraw, by deliver or by stop.
 func (w *wait) extension(ctx context.Context, now *protocol.DetailedTask) error {
 	w.withdraw(now.Requests)
 	var mine []protocol.InputRequest
@@ -252,13 +246,14 @@ func (w *wait) extension(ctx context.Context, now *protocol.DetailedTask) error 
 		return nil
 	}
 	if err := w.t.c.canAnswer(mine); err != nil {
-		w.t.release(mine...)
+		for _, q := range mine {
+			w.t.release(q.Key)
+		}
 		return err
 	}
 	for _, q := range mine {
-		inner, cancel := context.WithCancel(ctx)
-		unbind := context.AfterFunc(w.t.c.link.life, cancel)
-		w.open[q.Key] = func() { unbind(); cancel() }
+		inner, cancel := within(ctx, w.t.c.link.life)
+		w.open[q.Key] = cancel
 		p := w.t.c.place()
 		if !w.t.c.link.spawn(func() {
 			defer p.leave()
@@ -286,7 +281,7 @@ func (w *wait) withdraw(but []protocol.InputRequest) {
 func (w *wait) stop() {
 	for key, cancel := range w.open {
 		cancel()
-		w.t.release(protocol.InputRequest{Key: key})
+		w.t.release(key)
 	}
 }
 
@@ -343,7 +338,7 @@ func (w *wait) deliver(ctx context.Context, a roundAnswer) error {
 		err = w.update(ctx, a)
 	}
 	if err != nil {
-		w.t.release(protocol.InputRequest{Key: a.key})
+		w.t.release(a.key)
 		return fmt.Errorf("answering %q of the task: %w", a.key, err)
 	}
 	return nil
@@ -355,7 +350,7 @@ func (w *wait) update(ctx context.Context, a roundAnswer) error {
 	p := &protocol.UpdateTaskParams{ID: w.t.id, Responses: map[string]json.RawMessage{a.key: a.result}}
 	for missed := 0; ; missed++ {
 		_, err := ask[*protocol.EmptyResult](ctx, w.t.c, p, how{})
-		if err == nil || missed == maxMissed || !w.t.c.passes(ctx, err) && !internal(err) {
+		if err == nil || missed == maxMissed || !w.t.c.passes(ctx, err) && !hasCode(err, protocol.CodeInternal) {
 			return err
 		}
 		if err := w.t.c.rest(ctx, usualLook); err != nil {
@@ -376,13 +371,11 @@ func (t *Task) take(key string) bool {
 	return true
 }
 
-// release lets another Wait answer the questions.
-func (t *Task) release(questions ...protocol.InputRequest) {
+// release lets another Wait answer a question.
+func (t *Task) release(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, q := range questions {
-		delete(t.taken, q.Key)
-	}
+	delete(t.taken, key)
 }
 
 // followTable holds the Waits that want notifications about their task.
