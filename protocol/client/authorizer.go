@@ -80,10 +80,7 @@ func (c *httpConn) send(r *http.Request) (*http.Response, error) {
 	if c.options.authorizer == nil {
 		return c.client.Do(r)
 	}
-	c.mu.Lock()
-	connected := c.agreed != nil
-	c.mu.Unlock()
-	if connected { // patient is not used any more
+	if c.agreed.Load() != nil { // patient is not used any more
 		return c.options.authorizer.Do(&c.client, c.url, r)
 	}
 	var heard atomic.Bool

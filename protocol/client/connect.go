@@ -313,6 +313,6 @@ func (c *Client) settle(d *dialect.Dialect, server protocol.Implementation, can 
 	}
 	c.dialect.Store(d)
 	if c.http != nil {
-		c.http.agree(d)
+		c.http.agreed.Store(d)
 	}
 }

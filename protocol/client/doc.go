@@ -147,7 +147,7 @@ package client
 //
 //   - watchTable.turn, and then, one at a time, all others: it is held during a request, and is the
 //     only lock that is
-//   - renewals.mu, link.mu
+//   - renewals.mu, workers.mu
 //   - renewals.mu, httpConn.mu
 //   - watchTable.mu, updates.mu
 //

@@ -33,15 +33,14 @@ const (
 // push to the queue. A failure concerns only one call, so Read and Write return a *callError for
 // it.
 //
-// mu guards the state of the connection. post sets session after initialize, and a failed renewal
-// resets it. agree sets agreed after the handshake. findEndpoint sets endpoint, which switches to
-// HTTP+SSE for good. Close sets closed, after which spawn does not start goroutines.
+// mu guards the state of the session. post sets session after initialize, and a failed renewal resets
+// it. Connect sets agreed at its end. findEndpoint sets endpoint, which switches to HTTP+SSE for
+// good.
 //
 // The goroutines of POSTs and streams share queue, with one reader. A full queue blocks them, and
 // with them their streams, until Read is called or their contexts end. running has the cancel
 // function of each POST, from Write until its goroutine ends; the functions may be called under mu.
-// mu is not held during a request. group is used under mu only, and closed is set before Wait, so
-// no goroutine is added while Close waits.
+// mu is not held during a request.
 //
 // client is a copy of the caller's client with a CheckRedirect of its own. gone is set before the
 // first request.
@@ -59,12 +58,12 @@ type httpConn struct {
 	// A login may be in progress.
 	authorizing atomic.Int32
 
+	agreed   atomic.Pointer[dialect.Dialect] // revision that requests name; nil before the handshake is over
+	endpoint atomic.Pointer[url.URL]         // URL for POST of HTTP+SSE; nil for Streamable HTTP, and never changes back
+	workers
+
 	mu       sync.Mutex // guards the fields below
-	closed   bool
-	group    sync.WaitGroup // guarded by mu, because Add must not follow Wait
-	agreed   *dialect.Dialect
 	session  string
-	endpoint *url.URL                      // URL for POST of HTTP+SSE; nil for Streamable HTTP
 	running  map[string]context.CancelFunc // cancels a request, by its id
 	listener context.CancelFunc            // ends the GET stream; nil if none was opened
 }
@@ -192,18 +191,6 @@ func within(ctx, life context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// spawn runs fn in a goroutine that Close waits for. After Close it returns false and does not run
-// fn.
-func (c *httpConn) spawn(fn func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return false
-	}
-	c.group.Go(fn)
-	return true
-}
-
 // file lets abandon cancel the request with these ids. It is called before the goroutine of the
 // request starts, which calls unfile at its end.
 func (c *httpConn) file(ids []jsonrpc.ID, stop context.CancelFunc) {
@@ -251,25 +238,11 @@ func (c *httpConn) setSession(id string) {
 	c.session = id
 }
 
-// agree sets the revision that later requests name.
-func (c *httpConn) agree(d *dialect.Dialect) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.agreed = d
-}
-
-// Close cancels all requests, waits for their goroutines, and ends the session.
+// Close cancels all requests, waits for their goroutines, and ends the session. It is called once.
 func (c *httpConn) Close() error {
-	c.mu.Lock()
-	session := c.session
-	if c.closed {
-		session = ""
-	}
-	c.closed = true
-	c.mu.Unlock()
 	c.cancel()
-	c.group.Wait()
-	if session != "" {
+	c.join()
+	if c.sessionID() != "" {
 		c.endSession()
 	}
 	return nil

@@ -37,12 +37,10 @@ func (o *outgoing) answered(id jsonrpc.ID) bool {
 
 // request makes an HTTP request. If o is nil, it has no body.
 func (c *httpConn) request(ctx context.Context, verb string, o *outgoing) (*http.Request, error) {
-	c.mu.Lock()
-	agreed, session, target := c.agreed, c.session, c.url
-	if verb == http.MethodPost && c.endpoint != nil {
-		target = c.endpoint
+	target, session := c.url, c.sessionID()
+	if endpoint := c.endpoint.Load(); endpoint != nil && verb == http.MethodPost {
+		target = endpoint
 	}
-	c.mu.Unlock()
 	var body []byte
 	if o != nil {
 		body = o.frame
@@ -56,7 +54,7 @@ func (c *httpConn) request(ctx context.Context, verb string, o *outgoing) (*http
 	}
 	req.Host = c.options.header.Get("Host") // net/http ignores the header field; if empty, it uses the URL's host
 	version := ""
-	if agreed != nil && agreed.VersionHeader() {
+	if agreed := c.agreed.Load(); agreed != nil && agreed.VersionHeader() {
 		version = agreed.String()
 	}
 	req.Header.Set("Accept", typeStream)

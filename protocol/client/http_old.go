@@ -18,12 +18,8 @@ import (
 // This file implements HTTP+SSE, the binding of 2024-11-05 (basic/transports). One stream carries
 // all messages of the server, and its first event contains the URL for POST.
 
-// oldBinding reports whether the connection uses HTTP+SSE. It never changes back.
-func (c *httpConn) oldBinding() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.endpoint != nil
-}
+// oldBinding reports whether the connection uses HTTP+SSE.
+func (c *httpConn) oldBinding() bool { return c.endpoint.Load() != nil }
 
 // fallBack opens the stream and waits for the endpoint event (2025-11-25 basic/transports
 // "Backwards Compatibility").
@@ -113,9 +109,8 @@ func (c *httpConn) findEndpoint(r *sse.Reader, base *url.URL) error {
 		if endpoint.User == nil {
 			endpoint.User = c.url.User // as for a relative endpoint
 		}
-		c.mu.Lock()
-		c.endpoint, c.session = endpoint, ""
-		c.mu.Unlock()
+		c.setSession("")
+		c.endpoint.Store(endpoint)
 		return nil
 	}
 }

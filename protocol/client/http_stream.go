@@ -162,12 +162,9 @@ func streamError(err error) error {
 
 // resumable reports whether the stream of o may be resumed. It depends on the agreed revision;
 // before there is one, the frame belongs to a handshake.
-//
-// It takes mu, because a renewal may be in progress.
 func (c *httpConn) resumable(o *outgoing) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return o.version == "" && c.endpoint == nil && (c.agreed == nil || c.agreed.Resumable())
+	agreed := c.agreed.Load()
+	return o.version == "" && !c.oldBinding() && (agreed == nil || agreed.Resumable())
 }
 
 // resume opens a stream after the last event and reads it until it ends.

@@ -44,7 +44,6 @@ func limits(size int) jsontext.Limits {
 // an error. forget drops it.
 //
 // The link is open until fail sets err and closes lost, both under mu. After that, await fails.
-// close sets joined, under mu, after which spawn does not start goroutines.
 //
 // The reader is the only goroutine that calls Conn.Read, request, notice, answered and
 // dispatch.push. Write may be called by any goroutine, and Conn orders the writes. mu is never held
@@ -78,10 +77,9 @@ type link struct {
 	reason    error              // error of the last Write that failed
 	explained time.Time          // when reason was set
 
-	group  sync.WaitGroup // guarded by mu, because Add must not follow Wait
-	joined bool           // close waits for the group
-	lost   chan struct{}  // closed when err is set
+	lost chan struct{} // closed when err is set
 
+	workers
 	closing sync.Once // stops the dispatcher and closes conn
 	closed  error     // error of closing conn; set by closing
 }
@@ -125,18 +123,6 @@ func newLink(life context.Context, cancel context.CancelFunc, conn transport.Con
 func (l *link) start() {
 	l.spawn(l.read)
 	l.spawn(l.dispatch.run)
-}
-
-// spawn runs fn in a goroutine that close waits for. After close it returns false and does not run
-// fn.
-func (l *link) spawn(fn func()) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.joined {
-		return false
-	}
-	l.group.Go(fn)
-	return true
 }
 
 func (l *link) nextID() jsonrpc.ID { return jsonrpc.IntID(l.lastID.Add(1)) }
@@ -485,9 +471,6 @@ func (l *link) close() error {
 		l.closed = l.conn.Close()
 	})
 	l.cancel()
-	l.mu.Lock()
-	l.joined = true
-	l.mu.Unlock()
-	l.group.Wait()
+	l.join()
 	return l.closed
 }

@@ -91,7 +91,7 @@ func (r *renewal) wait(ctx context.Context) error {
 // renewal returns the renewal in progress, or starts one. If the dead session was already replaced,
 // it returns nil.
 //
-// It does not block, and holds renewals.mu while it takes the locks of the link and of the
+// It does not block, and holds renewals.mu while it takes the locks of the workers and of the
 // connection.
 func (c *Client) renewal(dead string) *renewal {
 	t := &c.renewals

@@ -1,0 +1,29 @@
+package client
+
+import "sync"
+
+// workers are goroutines that their owner waits for at its end.
+type workers struct {
+	mu     sync.Mutex     // guards the fields below
+	joined bool           // no goroutine starts any more
+	group  sync.WaitGroup // guarded by mu, because Add must not follow Wait
+}
+
+// spawn runs fn in a goroutine that join waits for. After join it returns false and does not run fn.
+func (w *workers) spawn(fn func()) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.joined {
+		return false
+	}
+	w.group.Go(fn)
+	return true
+}
+
+// join waits for all goroutines. It may be called several times.
+func (w *workers) join() {
+	w.mu.Lock()
+	w.joined = true
+	w.mu.Unlock()
+	w.group.Wait()
+}
