@@ -3,7 +3,6 @@ package client
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -216,18 +215,18 @@ func (f *Form) Check(content json.RawMessage) error {
 			given[name] = value
 		}
 	}
-	var faults faultList
+	var faults []string
 	for i := range f.Fields {
 		field := &f.Fields[i]
 		value, ok := given[field.Name]
 		if !ok {
 			if field.Required {
-				faults = append(faults, fmt.Errorf("%s: is required", field.Name))
+				faults = append(faults, field.Name+": is required")
 			}
 			continue
 		}
 		if err := field.Check(value); err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", field.Name, err))
+			faults = append(faults, field.Name+": "+err.Error())
 		}
 	}
 	if f.closed {
@@ -236,34 +235,19 @@ func (f *Form) Check(content json.RawMessage) error {
 	if faults == nil {
 		return nil
 	}
-	return faults
+	return errors.New(strings.Join(faults, "; "))
 }
 
-// unknown returns an error for each member that is not a field of the form.
-func (f *Form) unknown(content []byte) (faults []error) {
+// unknown returns a fault for each member that is not a field of the form.
+func (f *Form) unknown(content []byte) (faults []string) {
 	known := map[string]bool{}
 	for i := range f.Fields {
 		known[f.Fields[i].Name] = true
 	}
 	for key := range jsontext.Members(content) {
 		if name := key.String(); !known[name] {
-			faults = append(faults, fmt.Errorf("%s: there is no such field", name))
+			faults = append(faults, name+": there is no such field")
 		}
 	}
 	return faults
 }
-
-// faultList is like the error of errors.Join, but its text is one line.
-type faultList []error
-
-// Error returns the texts of all faults on one line.
-func (l faultList) Error() string {
-	texts := make([]string, len(l))
-	for i, err := range l {
-		texts[i] = err.Error()
-	}
-	return strings.Join(texts, "; ")
-}
-
-// Unwrap returns the faults.
-func (l faultList) Unwrap() []error { return l }

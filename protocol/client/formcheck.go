@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,31 +32,31 @@ func (f *Field) Check(value json.RawMessage) error {
 	return f.checkNumber(value)
 }
 
+// fieldTypes has the JSON type of each type of a field, with its name for an error text.
+var fieldTypes = map[string]struct {
+	kind jsontext.Kind
+	name string
+}{
+	"string":  {jsontext.KindString, "a string"},
+	"boolean": {jsontext.KindBool, "a boolean"},
+	"number":  {jsontext.KindNumber, "a number"},
+	"integer": {jsontext.KindNumber, "an integer"},
+	"array":   {jsontext.KindArray, "an array"},
+}
+
 func (f *Field) checkType(value []byte) error {
-	if jsontext.Check(value, limits(len(value))) != nil {
-		value = nil // does not have a JSON type
+	kind := jsontext.KindInvalid
+	if jsontext.Check(value, limits(len(value))) == nil {
+		kind = jsontext.KindOf(value)
 	}
-	kind, ok := jsontext.KindOf(value), true
-	switch f.Type {
-	case "string":
-		ok = kind == jsontext.KindString
-	case "boolean":
-		ok = kind == jsontext.KindBool
-	case "number":
-		ok = kind == jsontext.KindNumber
-	case "integer":
-		ok = kind == jsontext.KindNumber && integral(value)
-	case "array":
-		ok = kind == jsontext.KindArray
-	default:
-		if kind == jsontext.KindInvalid {
-			return errors.New("must be a JSON value")
-		}
+	want, typed := fieldTypes[f.Type]
+	switch {
+	case !typed && kind == jsontext.KindInvalid:
+		return errors.New("must be a JSON value")
+	case typed && kind != want.kind, f.Type == "integer" && !integral(value):
+		return fmt.Errorf("must be %s", want.name)
 	}
-	if ok {
-		return nil
-	}
-	return fmt.Errorf("must be %s", a(f.Type))
+	return nil
 }
 
 // integral reports whether a number is an integer of JSON Schema. 3.0 is one, and so are numbers
@@ -65,19 +66,10 @@ func integral(value []byte) bool {
 	return ok || jsontext.IsInteger(value)
 }
 
-func a(noun string) string {
-	if strings.ContainsRune("aeiou", rune(noun[0])) {
-		return "an " + noun
-	}
-	return "a " + noun
-}
-
 func (f *Field) checkChoice(value []byte) error {
 	key := valueKey(value)
-	for _, c := range f.Choices {
-		if valueKey(c.Value) == key {
-			return nil
-		}
+	if slices.ContainsFunc(f.Choices, func(c Choice) bool { return valueKey(c.Value) == key }) {
+		return nil
 	}
 	return fmt.Errorf("must be one of %s", f.listing())
 }
