@@ -71,15 +71,10 @@ func (c *Client) RootsChanged(ctx context.Context) error {
 		return nil
 	}
 	err := c.notify(ctx, d, &protocol.RootsChangedParams{})
-	if err == nil {
-		return nil
+	if err != nil { // if the remedy is a new session, that session has not asked for roots yet
+		err = c.remedy(ctx, d, protocol.NotificationRootsChanged, err)
 	}
-	if renewed, failed := c.remedy(ctx, d, protocol.NotificationRootsChanged, err); failed != nil {
-		return fmt.Errorf("%w; %w", err, failed)
-	} else if !renewed {
-		return err
-	}
-	return nil // a new session has not asked for roots yet
+	return err
 }
 
 // Request calls a method that the specification does not have, or a method of the specification

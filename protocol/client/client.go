@@ -146,9 +146,7 @@ func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, 
 	if err == nil || h.quiet || h.once {
 		return raw, err
 	}
-	if again, failed := c.remedy(ctx, d, protocol.MethodOf(p), err); failed != nil {
-		return nil, fmt.Errorf("%w; %w", err, failed)
-	} else if !again {
+	if err := c.remedy(ctx, d, protocol.MethodOf(p), err); err != nil {
 		return nil, err
 	}
 	return c.attempt(ctx, d, p, h)
@@ -215,21 +213,13 @@ func appendRequest(d *dialect.Dialect, id jsonrpc.ID, p protocol.Params, m *prot
 // ask sends one request, in several rounds if the server asks questions, and decodes its result.
 func ask[R protocol.Result](ctx context.Context, c *Client, p protocol.Params, h how) (R, error) {
 	result, _, err := c.inRounds(ctx, c.dialect.Load(), p, h)
-	if err != nil {
-		var zero R
-		return zero, err
-	}
-	return resultAs[R](protocol.MethodOf(p), result)
+	return resultAs[R](protocol.MethodOf(p), result, err)
 }
 
 // decodeResult is like decode, and also checks the type of the result.
 func decodeResult[R protocol.Result](d *dialect.Dialect, method string, raw []byte) (R, error) {
 	result, err := decode(d, method, raw)
-	if err != nil {
-		var zero R
-		return zero, err
-	}
-	return resultAs[R](method, result)
+	return resultAs[R](method, result, err)
 }
 
 // decode decodes a result. It does not wrap a fault of the result, because errors.As would take it
@@ -242,14 +232,14 @@ func decode(d *dialect.Dialect, method string, raw []byte) (protocol.Result, err
 	return result, nil
 }
 
-// resultAs returns result as an R, or an error if the server has answered with another kind of
-// result.
-func resultAs[R protocol.Result](method string, result protocol.Result) (R, error) {
+// resultAs returns result as an R, or an error if there is one or if the server has answered with
+// another kind of result.
+func resultAs[R protocol.Result](method string, result protocol.Result, err error) (R, error) {
 	r, ok := result.(R)
-	if !ok {
-		return r, fmt.Errorf("client: %s was answered with an unexpected kind of result", method)
+	if err == nil && !ok {
+		err = fmt.Errorf("client: %s was answered with an unexpected kind of result", method)
 	}
-	return r, nil
+	return r, err
 }
 
 // notify sends a notification. It returns when the transport has accepted the frame; over HTTP,

@@ -33,27 +33,31 @@ type renewal struct {
 	err  error
 }
 
-// remedy finds out why a request over HTTP was refused, and removes the reason if it can. again is
-// true if the request can be sent once more. failed is the error of a failed remedy.
-func (c *Client) remedy(ctx context.Context, d *dialect.Dialect, method string, refused error) (again bool, failed error) {
+// remedy finds out why a request over HTTP was refused, and removes the reason if it can. It returns
+// nil if the request can be sent once more. Otherwise it returns refused, with the error of a failed
+// remedy.
+func (c *Client) remedy(ctx context.Context, d *dialect.Dialect, method string, refused error) error {
 	if c.http == nil {
-		return false, nil
+		return refused
 	}
 	if status, ok := errors.AsType[*HTTPError](refused); ok && status.session != "" {
-		return true, c.renew(ctx, status.session)
+		if failed := c.renew(ctx, status.session); failed != nil {
+			return fmt.Errorf("%w; %w", refused, failed)
+		}
+		return nil
 	}
 	fault, ok := errors.AsType[*protocol.Fault](refused)
 	if !ok || fault.Kind != protocol.FaultHeaderMismatch || method != protocol.MethodCallTool || !d.MirrorHeaders() {
-		return false, nil
+		return refused
 	}
 	// The tool may have changed since its declarations were read, or may never have been listed
 	// (2026-07-28 basic/transports/streamable-http).
 	for _, err := range c.Tools(ctx) {
 		if err != nil {
-			return false, fmt.Errorf("listing the tools again: %w", err)
+			return fmt.Errorf("%w; listing the tools again: %w", refused, err)
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // renew replaces a dead session with a new one, unless it was already replaced (2025-11-25

@@ -107,7 +107,7 @@ func (t *Task) begin(result protocol.Result, raw json.RawMessage) error {
 	case *protocol.CallToolResult:
 		t.outcome, t.last.Status = raw, protocol.TaskCompleted
 	default:
-		_, err := resultAs[*protocol.CreateTaskResult](protocol.MethodCallTool, result)
+		_, err := resultAs[*protocol.CreateTaskResult](protocol.MethodCallTool, result, nil)
 		return err
 	}
 	return nil
@@ -297,12 +297,7 @@ func (c *Client) hasTasks() error {
 }
 
 func isOver(s protocol.TaskStatus) bool {
-	switch s {
-	case protocol.TaskCompleted, protocol.TaskFailed, protocol.TaskCancelled:
-		return true
-	default:
-		return false
-	}
+	return s == protocol.TaskCompleted || s == protocol.TaskFailed || s == protocol.TaskCancelled
 }
 
 // isTaskMethod reports whether a request is about a task.
