@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,11 +138,7 @@ func isOldServer(err error) bool {
 	if answer, answered := errors.AsType[*refusedError](err); answered && (!answer.anonymous || isReserved(err)) {
 		return false
 	}
-	switch e.Status {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
-		return true
-	}
-	return false
+	return slices.Contains([]int{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed}, e.Status)
 }
 
 // isReserved reports whether the error code is in the range that 2026-07-28 has reserved (basic

@@ -223,13 +223,11 @@ func statusError(resp *http.Response, session string, body []byte) *HTTPError {
 	if !e.endsSession() {
 		return e
 	}
-	failure := failureIn(oneLine(body))
-	switch {
-	case failure == nil:
-		e.session = session
-	case failure.Code == jsonrpc.CodeMethodNotFound, failure.Code == jsonrpc.CodeInvalidParams:
-	case e.Status == http.StatusBadRequest && (failure.Code == jsonrpc.CodeInternal || failure.Code == codeNotFound):
-	default:
+	spared := []int{jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidParams}
+	if e.Status == http.StatusBadRequest {
+		spared = append(spared, jsonrpc.CodeInternal, codeNotFound)
+	}
+	if failure := failureIn(oneLine(body)); failure == nil || !slices.Contains(spared, failure.Code) {
 		e.session = session
 	}
 	return e

@@ -89,29 +89,26 @@ func (c *config) declared() protocol.ClientCapabilities {
 // makesTasks reports whether questions of the server may become tasks.
 func (c *config) makesTasks() bool { return !c.noTasks && (c.elicit != nil || c.sample != nil) }
 
-// era is the kind of a revision: with or without a handshake. Negotiation treats the two kinds
-// separately.
-type era bool
-
+// Negotiation treats revisions with and without a handshake separately.
 const (
-	withHandshake    era = true
-	withoutHandshake era = false
+	withHandshake    = true
+	withoutHandshake = false
 )
 
-// newest returns the newest offered dialect of an era, or nil if none is offered.
-func (c *config) newest(e era) *dialect.Dialect {
+// newest returns the newest offered dialect with or without a handshake, or nil if none is offered.
+func (c *config) newest(handshake bool) *dialect.Dialect {
 	for _, d := range slices.Backward(c.offered) {
-		if era(d.Handshake()) == e {
+		if d.Handshake() == handshake {
 			return d
 		}
 	}
 	return nil
 }
 
-// mutual returns the newest offered dialect of an era with a version in versions, or nil.
-func (c *config) mutual(e era, versions []string) *dialect.Dialect {
+// mutual is like newest, for the dialects with a version in versions.
+func (c *config) mutual(handshake bool, versions []string) *dialect.Dialect {
 	for _, d := range slices.Backward(c.offered) {
-		if era(d.Handshake()) == e && slices.Contains(versions, d.String()) {
+		if d.Handshake() == handshake && slices.Contains(versions, d.String()) {
 			return d
 		}
 	}
