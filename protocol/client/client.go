@@ -22,13 +22,13 @@ type Client struct {
 	dialect atomic.Pointer[dialect.Dialect] // nil until initialize offers a revision, or the client and the server agree on one
 	level   atomic.Pointer[protocol.Level]  // sent with each request, on revisions that want that
 
-	progress  progressTable
+	progress  table[*progressWish]
 	questions questionTable
 	queue     queue
 	received  receivedTable
 	followed  followTable
 	answering atomic.Int64 // number of running handlers of questions
-	streams   streamTable
+	streams   table[*stream]
 	watched   watchTable
 	renewals  renewals
 
@@ -160,7 +160,7 @@ func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Par
 	id, m := c.link.nextID(), c.meta(d, h.tasks || isTaskMethod(protocol.MethodOf(p)))
 	if h.progress != nil {
 		m.ProgressToken = id
-		stop := c.progress.want(id, h.progress, h.wish != nil)
+		stop := c.wantProgress(id, h.progress, h.wish != nil)
 		if h.wish != nil {
 			h.wish.replace(stop)
 		} else {

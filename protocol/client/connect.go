@@ -112,7 +112,7 @@ func newClient(life context.Context, cancel context.CancelFunc, conn transport.C
 	c.can = c.config.capabilities()
 	c.link = newLink(life, cancel, conn)
 	c.link.seen = settings.frame
-	c.link.request, c.link.notice, c.link.answered = c.request, c.notice, c.progress.answered
+	c.link.request, c.link.notice, c.link.answered = c.request, c.notice, c.answeredRequest
 	c.watched.turn = make(chan struct{}, 1)
 	if overHTTP {
 		c.http, h.gone = h, c.renewLater

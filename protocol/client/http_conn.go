@@ -39,8 +39,7 @@ const (
 //
 // The goroutines of POSTs and streams share queue, with one reader. A full queue blocks them, and
 // with them their streams, until Read is called or their contexts end. running has the cancel
-// function of each POST, from Write until its goroutine ends; the functions may be called under mu.
-// mu is not held during a request.
+// function of each POST, from Write until its goroutine ends. mu is not held during a request.
 //
 // client is a copy of the caller's client with a CheckRedirect of its own. gone is set before the
 // first request.
@@ -60,12 +59,12 @@ type httpConn struct {
 
 	agreed   atomic.Pointer[dialect.Dialect] // revision that requests name; nil before the handshake is over
 	endpoint atomic.Pointer[url.URL]         // URL for POST of HTTP+SSE; nil for Streamable HTTP, and never changes back
+	running  table[context.CancelFunc]       // cancels a request, by its id
 	workers
 
 	mu       sync.Mutex // guards the fields below
 	session  string
-	running  map[string]context.CancelFunc // cancels a request, by its id
-	listener context.CancelFunc            // ends the GET stream; nil if none was opened
+	listener context.CancelFunc // ends the GET stream; nil if none was opened
 }
 
 // arrival is a result of Read.
@@ -83,11 +82,7 @@ func dialHTTP(ctx context.Context, address string, o httpOptions) (*httpConn, er
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("%q is not an absolute http or https URL", address)
 	}
-	c := &httpConn{
-		options: o, url: u,
-		queue:   make(chan arrival, httpQueue),
-		running: map[string]context.CancelFunc{},
-	}
+	c := &httpConn{options: o, url: u, queue: make(chan arrival, httpQueue)}
 	for _, own := range []string{headerSession, headerVersion, headerMethod, headerName, headerEventID} {
 		c.options.header.Del(own)
 	}
@@ -170,7 +165,9 @@ func (c *httpConn) Write(ctx context.Context, frame []byte) error {
 	// The request keeps the values of ctx, for traces, but not its end: abandon cancels the
 	// request.
 	ctx, stop := within(context.WithoutCancel(ctx), c.ctx)
-	c.file(o.waiting, stop)
+	for _, id := range o.waiting {
+		c.running.put(id.Key(), stop)
+	}
 	if !c.spawn(func() {
 		defer stop()
 		c.call(ctx, stop, o)
@@ -191,33 +188,12 @@ func within(ctx, life context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// file lets abandon cancel the request with these ids. It is called before the goroutine of the
-// request starts, which calls unfile at its end.
-func (c *httpConn) file(ids []jsonrpc.ID, stop context.CancelFunc) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, id := range ids {
-		c.running[id.Key()] = stop
-	}
-}
-
-// unfile reverses file.
-func (c *httpConn) unfile(ids []jsonrpc.ID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, id := range ids {
-		delete(c.running, id.Key())
-	}
-}
-
 // abandon closes the response to a request. On 2026-07-28 this cancels the request
 // (basic/transports/streamable-http "Cancellation").
 //
 // The goroutine of the POST then ends, and pushes nothing more. Unknown ids are ignored.
 func (c *httpConn) abandon(id jsonrpc.ID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if stop := c.running[id.Key()]; stop != nil {
+	if stop := c.running.find(id.Key()); stop != nil {
 		stop()
 	}
 }

@@ -21,8 +21,9 @@ import (
 // It is the goroutine of a POST and owns o. Each id in o.waiting gets one arrival, unless the
 // connection or ctx ends first.
 func (c *httpConn) call(ctx context.Context, stop context.CancelFunc, o *outgoing) {
-	ids := o.waiting
-	defer c.unfile(ids)
+	for _, id := range o.waiting {
+		defer c.running.remove(id.Key())
+	}
 	err := c.converse(ctx, stop, o)
 	if err == nil {
 		err = errors.New("the server's response does not hold the answer")

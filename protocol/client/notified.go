@@ -49,9 +49,11 @@ func (c *Client) own(d *dialect.Dialect, msg jsonrpc.Message) (progress func()) 
 		return c.progressed(p)
 	case *protocol.CancelledParams:
 		c.questions.withdraw(p.ID)
-		c.streams.end(p.ID)
+		if s := c.streams.remove(p.ID.Key()); s != nil { // 2026-07-28 basic/utilities/cancellation
+			close(s.ended)
+		}
 	case *protocol.AcknowledgedParams:
-		c.streams.acknowledge(subscriptionID(msg.Params), p.Filter)
+		c.streams.find(subscriptionID(msg.Params).Key()).acknowledge(p.Filter)
 	case *protocol.TaskStatusParams:
 		c.followed.news(p.Task)
 	case *protocol.TaskParams:
@@ -65,7 +67,7 @@ func (c *Client) own(d *dialect.Dialect, msg jsonrpc.Message) (progress func()) 
 // progressed finds the function that wants the report now, in the reader. The returned call runs in
 // the dispatcher. It checks over again, because the call may have ended since.
 func (c *Client) progressed(p *protocol.ProgressParams) func() {
-	want := c.progress.find(p.Token)
+	want := c.progress.find(unquoted(p.Token))
 	if want == nil {
 		return nil
 	}

@@ -8,18 +8,13 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// progressTable maps the token of a request, which is its id, to the function that wants its
-// progress. An entry is removed when the reader receives the answer, or when the task is over.
-// Later progress is ignored.
+// progressWish is the function that wants the progress of a request. It is in Client.progress, by the
+// token of the request, which is its id, until the reader receives the answer, or until the task is
+// over. Later progress is ignored. All tokens are numbers.
 //
-// The goroutine of a call adds and removes its entry. The reader finds it, and also removes it when
-// the answer arrives. over is set by the call: it keeps the dispatcher from calling fn for a report
-// that was queued before.
-type progressTable struct {
-	mu     sync.Mutex // guards the fields below
-	wanted map[string]*progressWish
-}
-
+// The goroutine of a call adds and removes it. The reader finds it, and also removes it when the
+// answer arrives. over is set by the call: it keeps the dispatcher from calling fn for a report that
+// was queued before.
 type progressWish struct {
 	fn    func(protocol.Progress)
 	lasts bool        // stays beyond the answer, because the request may have become a task
@@ -54,38 +49,20 @@ func (l *lastingWish) end() {
 	}
 }
 
-// want adds an entry. The caller must call stop, which may be called more than once. A call of fn
-// may be in progress when stop returns.
-func (t *progressTable) want(token jsonrpc.ID, fn func(protocol.Progress), lasts bool) (stop func()) {
+// wantProgress adds a wish. The caller must call stop, which may be called more than once. A call of
+// fn may be in progress when stop returns.
+func (c *Client) wantProgress(token jsonrpc.ID, fn func(protocol.Progress), lasts bool) (stop func()) {
 	w := &progressWish{fn: fn, lasts: lasts}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.wanted == nil {
-		t.wanted = map[string]*progressWish{}
-	}
-	t.wanted[token.Key()] = w
+	c.progress.put(token.Key(), w)
 	return func() {
 		w.over.Store(true)
-		t.drop(token)
+		c.progress.remove(token.Key())
 	}
 }
 
-// find returns the entry of the token, or nil. All tokens in the table are numbers.
-func (t *progressTable) find(token jsonrpc.ID) *progressWish {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.wanted[unquoted(token)]
-}
-
-func (t *progressTable) drop(token jsonrpc.ID) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.wanted, token.Key())
-}
-
-// answered removes the entry of a request that was answered, unless the entry lasts.
-func (t *progressTable) answered(token jsonrpc.ID) {
-	if w := t.find(token); w != nil && !w.lasts {
-		t.drop(token)
+// answeredRequest removes the wish of a request that was answered, unless the wish lasts.
+func (c *Client) answeredRequest(id jsonrpc.ID) {
+	if w := c.progress.find(id.Key()); w != nil && !w.lasts {
+		c.progress.remove(id.Key())
 	}
 }

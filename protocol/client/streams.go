@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -14,19 +13,12 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// streamTable holds the open listen streams by the id of their request.
+// stream is an open listen stream. It is in Client.streams, by the id of its request, from
+// startStream until it ends, or until closeStream removes it. The reader fills acknowledged and
+// closes ended; startStream and then the goroutine of keepStream receive from them.
 //
-// The goroutine that opens a stream adds it before it sends the request, so that the reader finds
-// it at the first notification. remove returns a stream to one caller only: that one may close
-// ended or cancel the request.
-type streamTable struct {
-	mu   sync.Mutex // guards the fields below
-	open map[string]*stream
-}
-
-// stream is an open listen stream. It is in the streamTable from startStream until it ends, or until
-// closeStream removes it. The reader fills acknowledged and closes ended; startStream and then the
-// goroutine of keepStream receive from them.
+// startStream adds it before it sends the request, so that the reader finds it at the first
+// notification. Who removes it may close ended or cancel the request: the table returns it once.
 type stream struct {
 	waiter       *waiter                          // registered for the answer to its request
 	acknowledged chan protocol.SubscriptionFilter // one, buffered
@@ -34,48 +26,14 @@ type stream struct {
 	updates      *updates                         // nil if notifications are only for OnNotification
 }
 
-// add adds the stream of a request that is not sent yet.
-func (t *streamTable) add(w *waiter, u *updates) *stream {
-	s := &stream{waiter: w, acknowledged: make(chan protocol.SubscriptionFilter, 1), ended: make(chan struct{}), updates: u}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.open == nil {
-		t.open = map[string]*stream{}
+// acknowledge passes the filter to startStream. The reader calls it; it does not block. s may be nil.
+func (s *stream) acknowledge(filter protocol.SubscriptionFilter) {
+	if s == nil {
+		return
 	}
-	t.open[w.id.Key()] = s
-	return s
-}
-
-// remove removes and returns the stream, or returns nil if it was removed before.
-func (t *streamTable) remove(id jsonrpc.ID) *stream {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.open[id.Key()]
-	delete(t.open, id.Key())
-	return s
-}
-
-// end handles notifications/cancelled of the server, which may end a stream (2026-07-28
-// basic/utilities/cancellation).
-func (t *streamTable) end(id jsonrpc.ID) {
-	if s := t.remove(id); s != nil {
-		close(s.ended)
-	}
-}
-
-func (t *streamTable) find(id jsonrpc.ID) *stream {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.open[id.Key()]
-}
-
-// acknowledge passes the filter to startStream. The reader calls it; it does not block.
-func (t *streamTable) acknowledge(id jsonrpc.ID, filter protocol.SubscriptionFilter) {
-	if s := t.find(id); s != nil {
-		select {
-		case s.acknowledged <- filter:
-		default: // later acknowledgements have the same content
-		}
+	select {
+	case s.acknowledged <- filter:
+	default: // later acknowledgements have the same content
 	}
 }
 
@@ -108,7 +66,8 @@ func (c *Client) startStream(ctx context.Context, d *dialect.Dialect, f protocol
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", protocol.MethodListen, err)
 	}
-	s := c.streams.add(w, u)
+	s := &stream{waiter: w, acknowledged: make(chan protocol.SubscriptionFilter, 1), ended: make(chan struct{}), updates: u}
+	c.streams.put(id.Key(), s)
 	opening, done := c.link.dispatch.calling(ctx)
 	defer done()
 	if err = c.link.send(opening, frame); err == nil {
@@ -155,7 +114,7 @@ func (c *Client) untilEnd(ctx context.Context, d *dialect.Dialect, s *stream) er
 		c.closeStream(d, s)
 		return ctx.Err()
 	case end := <-s.waiter.answer:
-		c.streams.remove(s.waiter.id)
+		c.streams.remove(s.waiter.id.Key())
 		return endError(d, end)
 	case <-s.ended:
 		c.closeStream(d, s)
@@ -200,7 +159,7 @@ func (c *Client) endedEarly(d *dialect.Dialect, s *stream, end answer) error {
 		return nil
 	default:
 	}
-	c.streams.remove(s.waiter.id) // there is nothing to cancel any more
+	c.streams.remove(s.waiter.id.Key()) // there is nothing to cancel any more
 	if err := endError(d, end); err != nil {
 		return err
 	}
@@ -249,7 +208,7 @@ func shared(want, got []string) bool {
 // It waits for the cancellation for at most courtesy.
 func (c *Client) closeStream(d *dialect.Dialect, s *stream) {
 	c.link.forget(s.waiter)
-	if c.streams.remove(s.waiter.id) != nil && c.link.failure() == nil {
+	if c.streams.remove(s.waiter.id.Key()) != nil && c.link.failure() == nil {
 		c.cancelled(d, s.waiter.id)
 	} else if c.http != nil {
 		c.http.abandon(s.waiter.id)

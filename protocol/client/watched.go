@@ -141,7 +141,7 @@ func (c *Client) updated(d *dialect.Dialect, stream jsonrpc.ID, uri string) {
 		c.watched.offer(uri)
 		return
 	}
-	if s := c.streams.find(stream); s != nil && s.updates != nil {
+	if s := c.streams.find(stream.Key()); s != nil && s.updates != nil {
 		s.updates.offer(uri)
 	}
 }
