@@ -50,8 +50,8 @@ type httpConn struct {
 	ctx     context.Context //nolint:containedctx // the connection's own life
 	cancel  context.CancelFunc
 	queue   chan arrival
-	tools   mirrorTable
-	gone    func(session string) // called when a stream finds that the session has ended; must not block
+	tools   table[[]dialect.Mirror] // arguments that are repeated in header fields, by tool; the slices are read-only
+	gone    func(session string)    // called when a stream finds that the session has ended; must not block
 
 	// authorizing counts requests that the server has answered but the authorizer has not returned.
 	// A login may be in progress.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"sync"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -61,7 +60,11 @@ func (c *httpConn) request(ctx context.Context, verb string, o *outgoing) (*http
 	if o != nil {
 		req.Header.Set("Content-Type", typeJSON)
 		req.Header.Set("Accept", typeJSON+", "+typeStream)
-		version, session = o.identity(version, session)
+		// A frame that names its version does not belong to a session (2026-07-28
+		// basic/transports/streamable-http), and initialize not yet (2025-11-25 basic/transports).
+		if o.version != "" || o.method == protocol.MethodInitialize {
+			version, session = o.version, ""
+		}
 		c.mirror(req.Header, o)
 	}
 	set(req.Header, headerVersion, version)
@@ -74,20 +77,6 @@ func set(h http.Header, name, value string) {
 	if value != "" {
 		h.Set(name, value)
 	}
-}
-
-// identity returns the version and the session id to send with a frame. Usually these are version
-// and session, which belong to the connection. A frame that names its version does not belong to a
-// session (2026-07-28 basic/transports/streamable-http). initialize does not belong to a session
-// yet (2025-11-25 basic/transports).
-func (o *outgoing) identity(version, session string) (ownVersion, ownSession string) {
-	switch {
-	case o.version != "":
-		return o.version, ""
-	case o.method == protocol.MethodInitialize:
-		return "", ""
-	}
-	return version, session
 }
 
 // mirror repeats parts of the body in header fields (2026-07-28 basic/transports/streamable-http).
@@ -108,50 +97,28 @@ func (c *httpConn) mirror(h http.Header, o *outgoing) {
 		return
 	}
 	arguments, _ := jsontext.Member(o.params, "arguments")
-	for _, m := range c.tools.of(name) {
+	for _, m := range c.tools.find(name) {
 		if text, present := m.Value(arguments); present {
 			h.Set(m.Header, dialect.EncodeMirror(text))
 		}
 	}
 }
 
-// maxMirrored is the maximum number of tools in a mirrorTable.
+// maxMirrored is the maximum number of tools with arguments that must be repeated in header fields.
 const maxMirrored = 10_000
-
-// mirrorTable holds the arguments that must be repeated in header fields, by tool. Results of
-// tools/list fill it.
-//
-// Goroutines of POSTs fill and read it concurrently. The slices in by are never changed after they
-// were stored.
-type mirrorTable struct {
-	mu sync.Mutex // guards the fields below
-	by map[string][]dialect.Mirror
-}
-
-func (t *mirrorTable) of(tool string) []dialect.Mirror {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.by[tool]
-}
 
 // learn reads a result of tools/list. A tool with invalid declarations must not be used over HTTP,
 // so learn does not remember it. The server then refuses calls of the tool, because their header
 // fields are missing.
-func (t *mirrorTable) learn(result []byte) {
+func (c *httpConn) learn(result []byte) {
 	tools, _ := jsontext.Member(result, "tools")
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	for tool := range jsontext.Elements(tools) {
 		name := textAt(tool, "name")
 		schema, _ := jsontext.Member(tool, "inputSchema")
 		mirrors, err := dialect.Mirrors(schema)
-		delete(t.by, name)
-		if err != nil || len(mirrors) == 0 || len(t.by) >= maxMirrored {
-			continue
+		c.tools.remove(name)
+		if err == nil && len(mirrors) > 0 && c.tools.len() < maxMirrored {
+			c.tools.put(name, mirrors)
 		}
-		if t.by == nil {
-			t.by = map[string][]dialect.Mirror{}
-		}
-		t.by[name] = mirrors
 	}
 }

@@ -25,8 +25,8 @@ func (c *httpConn) oldBinding() bool { return c.endpoint.Load() != nil }
 // fallBack opens the stream and waits for the endpoint event (2025-11-25 basic/transports
 // "Backwards Compatibility").
 //
-// The goroutine of the stream goes on after that, until the connection ends. If fallBack fails, it
-// ends the goroutine. found has room for one result, so the goroutine does not wait for fallBack.
+// The goroutine of the stream goes on after that, until the connection ends. If fallBack fails, the
+// goroutine ends. found has room for one result, so the goroutine does not wait for fallBack.
 func (c *httpConn) fallBack(ctx context.Context, patience time.Duration) error {
 	life, cancel := context.WithCancel(c.ctx)
 	found := make(chan error, 1)
@@ -39,18 +39,16 @@ func (c *httpConn) fallBack(ctx context.Context, patience time.Duration) error {
 	}
 	patient, stop := c.patient(ctx, patience)
 	defer stop()
-	var err error
 	select {
-	case err = <-found:
+	case err := <-found:
+		return err
 	case <-patient.Done():
-		if err = ctx.Err(); err == nil {
-			err = fmt.Errorf("no endpoint event within %v", patience)
-		}
-	}
-	if err != nil {
 		cancel()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("no endpoint event within %v", patience)
 	}
-	return err
 }
 
 // oldStream reads the stream. When the stream ends, the connection ends.

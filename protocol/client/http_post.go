@@ -188,10 +188,7 @@ func oneLine(text []byte) []byte {
 // refused handles a status that means failure. If the body is a JSON-RPC error, it is the answer to
 // this request, with any id.
 func (c *httpConn) refused(ctx context.Context, o *outgoing, resp *http.Response, session string) error {
-	body, err := readBody(resp.Body)
-	if err != nil {
-		body = nil // the status suffices
-	}
+	body, _ := readBody(resp.Body) // the status suffices
 	status := statusError(resp, session, body)
 	frame := oneLine(body)
 	if failureIn(frame) == nil {
@@ -236,13 +233,7 @@ func statusError(resp *http.Response, session string, body []byte) *HTTPError {
 
 // failureIn returns the JSON-RPC error in a frame, or nil.
 func failureIn(frame []byte) *jsonrpc.Error {
-	if frame == nil {
-		return nil
-	}
-	msg, fault := jsonrpc.Decode(frame)
-	if fault != nil || msg.Kind != jsonrpc.Failure {
-		return nil
-	}
+	msg, _ := jsonrpc.Decode(frame)
 	return msg.Error
 }
 
@@ -264,7 +255,7 @@ func (c *httpConn) deliver(ctx context.Context, o *outgoing, frame []byte) bool 
 			return c.endAll(ctx, o, frame, nil)
 		case msg.Kind == jsonrpc.Result || msg.Kind == jsonrpc.Failure:
 			if o.answered(msg.ID) && o.modern != nil && o.method == protocol.MethodListTools {
-				c.tools.learn(msg.Result)
+				c.learn(msg.Result)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -218,14 +219,8 @@ func final(err error) bool {
 		return true
 	}
 	e, refused := errors.AsType[*HTTPError](err)
-	if !refused {
-		return false
-	}
-	switch e.Status {
-	case http.StatusConflict, http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusTooEarly:
-		return false
-	}
-	return e.Status < 500
+	temporary := []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusTooEarly}
+	return refused && e.Status < 500 && !slices.Contains(temporary, e.Status)
 }
 
 // listen opens the stream of unsolicited messages (2025-11-25 basic/transports "Listening for

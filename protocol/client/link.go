@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -246,10 +247,7 @@ func (l *link) malformed(text []byte, f *jsonrpc.Fault) {
 func (l *link) take(id jsonrpc.ID) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.pending[id.Key()]
-	if w == nil {
-		w = l.pending[unquoted(id)]
-	}
+	w := cmp.Or(l.pending[id.Key()], l.pending[unquoted(id)])
 	if id.IsZero() {
 		w = l.suspect()
 	}

@@ -80,8 +80,8 @@ func pages[R protocol.Result, T any](
 			if seen.begins(cursor, next) {
 				return
 			}
-			wanted := func(item T) bool { return yield(item, nil) }
-			if !all(items, wanted) || next == nil {
+			unwanted := func(item T) bool { return !yield(item, nil) }
+			if slices.ContainsFunc(items, unwanted) || next == nil {
 				return
 			}
 			if seen.closes(*next) {
@@ -92,16 +92,6 @@ func pages[R protocol.Result, T any](
 		}
 		yield(none, fmt.Errorf("client: %s does not end: %d pages", protocol.MethodOf(params(nil)), maxPages))
 	}
-}
-
-// all calls f with each item until f returns false.
-func all[T any](items []T, f func(T) bool) bool {
-	for _, item := range items {
-		if !f(item) {
-			return false
-		}
-	}
-	return true
 }
 
 // circle detects cursors that repeat. It remembers one cursor, and replaces it each time the number

@@ -24,6 +24,12 @@ func (t *table[V]) find(key string) V {
 	return t.by[key]
 }
 
+func (t *table[V]) len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.by)
+}
+
 // remove removes and returns the value of key. If it was removed before, it returns a zero value.
 func (t *table[V]) remove(key string) V {
 	t.mu.Lock()

@@ -92,7 +92,9 @@ func Call[Out any](ctx context.Context, c *Client, name string, args any, opts .
 func decodeOut[Out any](result *protocol.CallToolResult, out *Out) error {
 	text := dialect.TextOf(result.Content)
 	if s, ok := any(out).(*string); ok {
-		*s = stringOf(result.Structured, text)
+		if *s, ok = jsontext.String(result.Structured); !ok {
+			*s = text
+		}
 		return nil
 	}
 	raw := []byte(result.Structured)
@@ -104,14 +106,6 @@ func decodeOut[Out any](result *protocol.CallToolResult, out *Out) error {
 		err = nil
 	}
 	return err
-}
-
-// stringOf returns the structured result if it is a string, and text otherwise.
-func stringOf(structured json.RawMessage, text string) string {
-	if s, ok := jsontext.String(structured); ok {
-		return s
-	}
-	return text
 }
 
 // unwrap decodes a value from the wrapping object that 2025-06-18 and 2025-11-25 require around
