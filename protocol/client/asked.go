@@ -27,9 +27,10 @@ type questionTable struct {
 	running int // requests without an end so far, including those that reset has dropped
 }
 
-// begin records a request. It returns the context of the request and the function that ends it. An
-// error is for the server.
-func (t *questionTable) begin(ctx context.Context, id jsonrpc.ID) (context.Context, func(), *jsonrpc.Error) {
+// begin records a request. It returns the context of the request and the function that ends the
+// context and forgets the request. Only the goroutine that answers the request calls that function,
+// once. An error is for the server.
+func (t *questionTable) begin(ctx context.Context, id jsonrpc.ID) (_ context.Context, end func(), _ *jsonrpc.Error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open[id.Key()] != nil {
@@ -44,19 +45,15 @@ func (t *questionTable) begin(ctx context.Context, id jsonrpc.ID) (context.Conte
 	ctx, cancel := context.WithCancel(ctx)
 	t.open[id.Key()] = &cancel
 	t.running++
-	return ctx, func() { t.end(id, &cancel) }, nil
-}
-
-// end cancels the context of a request and forgets the request. Only the goroutine that answers the
-// request calls it, once. The id may belong to a request of a newer session by then.
-func (t *questionTable) end(id jsonrpc.ID, cancel *context.CancelFunc) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	(*cancel)()
-	t.running--
-	if t.open[id.Key()] == cancel {
-		delete(t.open, id.Key())
-	}
+	return ctx, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		cancel()
+		t.running--
+		if t.open[id.Key()] == &cancel { // the id may belong to a request of a newer session
+			delete(t.open, id.Key())
+		}
+	}, nil
 }
 
 // withdraw cancels the context of a request. Unknown and finished requests are ignored.

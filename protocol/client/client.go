@@ -123,7 +123,7 @@ type how struct {
 	tasks bool                // an answer may be a task
 	ttl   time.Duration       // requested lifetime of the task; if 0, the server decides
 	state func(protocol.Task) // called with each state of an awaited task; may be nil
-	wish  *lastingWish        // set if progress is wanted beyond the answer; otherwise nil
+	lasts *func()             // if not nil, progress goes on beyond the answer, and do stores here what ends it
 }
 
 // do sends one request and returns its raw result. If an HTTP server refused the request for a
@@ -137,14 +137,15 @@ func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, 
 	}
 	ctx, done := c.link.dispatch.calling(ctx)
 	defer done()
-	if !h.quiet && !h.once {
-		if err := c.renewed(ctx); err != nil {
-			return nil, fmt.Errorf("%s: %w", protocol.MethodOf(p), err)
-		}
+	if h.quiet || h.once {
+		return c.attempt(ctx, d, p, h)
+	}
+	if err := c.renewed(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", protocol.MethodOf(p), err)
 	}
 	raw, err := c.attempt(ctx, d, p, h)
-	if err == nil || h.quiet || h.once {
-		return raw, err
+	if err == nil {
+		return raw, nil
 	}
 	if err := c.remedy(ctx, d, protocol.MethodOf(p), err); err != nil {
 		return nil, err
@@ -153,19 +154,21 @@ func (c *Client) do(ctx context.Context, d *dialect.Dialect, p protocol.Params, 
 }
 
 // attempt sends the request once, under a new id. The progress function is registered before the
-// frame is sent, and removed before attempt returns, unless the call may become a task: h.wish then
-// owns the removal. If ctx ends first, the waiter has been removed when giveUp runs, so a late
-// answer is dropped.
-func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (json.RawMessage, error) {
+// frame is sent, and removed before attempt returns, unless the call has been answered and may have
+// become a task: the owner of h.lasts then removes it. If ctx ends first, the waiter has been removed
+// when giveUp runs, so a late answer is dropped.
+func (c *Client) attempt(ctx context.Context, d *dialect.Dialect, p protocol.Params, h how) (_ json.RawMessage, err error) {
 	id, m := c.link.nextID(), c.meta(d, h.tasks || isTaskMethod(protocol.MethodOf(p)))
 	if h.progress != nil {
 		m.ProgressToken = id
-		stop := c.wantProgress(id, h.progress, h.wish != nil)
-		if h.wish != nil {
-			h.wish.replace(stop)
-		} else {
-			defer stop()
-		}
+		stop := c.wantProgress(id, h.progress, h.lasts != nil)
+		defer func() {
+			if h.lasts == nil || err != nil {
+				stop()
+			} else {
+				*h.lasts = stop
+			}
+		}()
 	}
 	frame, err := appendRequest(d, id, p, m)
 	if err != nil {
@@ -260,7 +263,7 @@ const courtesy = 100 * time.Millisecond
 // that id is not known yet (2025-11-25 basic/utilities/cancellation).
 func (c *Client) giveUp(d *dialect.Dialect, id jsonrpc.ID, h how) {
 	switch {
-	case !h.quiet && h.wish == nil:
+	case !h.quiet && h.lasts == nil:
 		c.cancelled(d, id)
 	case c.http != nil:
 		c.http.abandon(id)

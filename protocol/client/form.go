@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -56,9 +57,8 @@ func ParseForm(schema []byte) (*Form, error) {
 		return nil, errors.New("client: the properties of a form must be an object")
 	}
 	f := &Form{}
-	if more, ok := jsontext.Member(schema, "additionalProperties"); ok {
-		f.closed = string(more) == "false"
-	}
+	more, _ := jsontext.Member(schema, "additionalProperties")
+	f.closed = string(more) == "false"
 	required, _ := jsontext.Member(schema, "required")
 	mandatory := map[string]bool{}
 	for _, name := range textsOf(required) {
@@ -128,11 +128,7 @@ func titledChoices(list []byte) []Choice {
 		if !ok {
 			return nil
 		}
-		c := Choice{Value: value, Title: textAt(one, "title")}
-		if c.Title == "" {
-			c.Title = plain(value)
-		}
-		choices = append(choices, c)
+		choices = append(choices, Choice{Value: value, Title: cmp.Or(textAt(one, "title"), plain(value))})
 	}
 	return choices
 }

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -21,36 +20,8 @@ type progressWish struct {
 	over  atomic.Bool // the call has returned, so fn is not called any more
 }
 
-// lastingWish ends the progress of a task. Its token is valid until the task is over (2025-11-25
-// basic/utilities/tasks "Task Progress Notifications").
-//
-// The attempts of one call replace each other's token. Task ends the last one. stop is called
-// without mu, because it takes the lock of the table.
-type lastingWish struct {
-	mu   sync.Mutex // guards the fields below
-	stop func()
-}
-
-// replace sets stop, and removes the token of the previous attempt.
-func (l *lastingWish) replace(stop func()) {
-	l.mu.Lock()
-	before := l.stop
-	l.stop = stop
-	l.mu.Unlock()
-	if before != nil {
-		before()
-	}
-}
-
-// end removes the token. It may be called several times, and on nil.
-func (l *lastingWish) end() {
-	if l != nil {
-		l.replace(nil)
-	}
-}
-
-// wantProgress adds a wish. The caller must call stop, which may be called more than once. A call of
-// fn may be in progress when stop returns.
+// wantProgress adds a wish. The caller must call stop, which may be called more than once, also
+// concurrently. A call of fn may be in progress when stop returns.
 func (c *Client) wantProgress(token jsonrpc.ID, fn func(protocol.Progress), lasts bool) (stop func()) {
 	w := &progressWish{fn: fn, lasts: lasts}
 	c.progress.put(token.Key(), w)

@@ -178,9 +178,9 @@ func (c *Client) restore(ctx context.Context, d *dialect.Dialect) error {
 			return err
 		}
 		if refused {
-			c.watched.end(uri)
+			c.watched.each(uri, (*updates).end)
 		} else {
-			c.watched.missed(uri)
+			c.watched.each(uri, (*updates).missed)
 		}
 	}
 	return nil
@@ -198,12 +198,6 @@ func (c *Client) again(ctx context.Context, d *dialect.Dialect, p protocol.Param
 	}
 	return false, nil
 }
-
-// end ends the updates of a URI.
-func (t *watchTable) end(uri string) { t.each(uri, (*updates).end) }
-
-// missed notifies the watchers of a URI that updates may have been lost.
-func (t *watchTable) missed(uri string) { t.each(uri, (*updates).missed) }
 
 // each calls fn for the watchers of exactly this URI. fn runs under t.mu, and may take the lock of
 // the updates.

@@ -54,7 +54,10 @@ type Task struct {
 	outcome   json.RawMessage // result of a call that was answered at once; otherwise nil
 	immediate string
 	told      func(protocol.Task)
-	wish      *lastingWish // wish for progress, which ends with the task; may be nil
+
+	// endProgress ends the progress of a task, whose token is valid until the task is over (2025-11-25
+	// basic/utilities/tasks "Task Progress Notifications").
+	endProgress func()
 
 	mu    sync.Mutex // guards the fields below
 	last  protocol.Task
@@ -82,15 +85,14 @@ func (c *Client) CallTask(ctx context.Context, name string, args any, opts ...Ca
 		if h.ttl > 0 {
 			p.Task.TTL = new(max(h.ttl.Milliseconds(), 1))
 		}
-		t.wish = &lastingWish{}
-		h.wish = t.wish
+		h.lasts = &t.endProgress
 	}
 	result, raw, err := c.inRounds(ctx, d, p, h)
 	if err == nil {
 		err = t.begin(result, raw)
 	}
 	if err != nil || t.outcome != nil {
-		t.wish.end()
+		t.endProgress()
 	}
 	if err != nil {
 		return nil, err
@@ -120,7 +122,7 @@ func (t *Task) begin(result protocol.Result, raw json.RawMessage) error {
 func (c *Client) Task(id string, opts ...CallOption) *Task { return c.taskWith(id, newHow(opts)) }
 
 func (c *Client) taskWith(id string, h how) *Task {
-	return &Task{c: c, id: id, told: h.state, last: protocol.Task{ID: id}, taken: map[string]bool{}}
+	return &Task{c: c, id: id, told: h.state, endProgress: func() {}, last: protocol.Task{ID: id}, taken: map[string]bool{}}
 }
 
 // Tasks returns the caller's tasks in the order of creation, page by page (tasks/list). If there is
@@ -188,7 +190,7 @@ func (t *Task) Cancel(ctx context.Context) error {
 	}
 	if r, ok := result.(*protocol.TaskResult); ok {
 		t.see(r.Task.Task)
-		t.wish.end()
+		t.endProgress()
 	}
 	return nil
 }
@@ -228,7 +230,7 @@ func (t *Task) look(ctx context.Context) (protocol.DetailedTask, error) {
 	}
 	t.see(r.Task.Task)
 	if isOver(r.Task.Status) {
-		t.wish.end()
+		t.endProgress()
 	}
 	return r.Task, nil
 }
@@ -273,7 +275,7 @@ func (t *Task) fetch(ctx context.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.wish.end()
+	t.endProgress()
 	return raw, nil
 }
 
@@ -283,7 +285,7 @@ func (t *Task) gone(err error) error {
 	if !hasCode(err, protocol.CodeInvalidParams) {
 		return err
 	}
-	t.wish.end()
+	t.endProgress()
 	return fmt.Errorf("%w: %w", ErrTaskGone, err)
 }
 
