@@ -39,18 +39,14 @@ type Extender interface {
 	Extensions() []string
 }
 
-// extensions returns the extensions of the Authorizer in the form of the client's capabilities, or
-// nil.
+// extensions returns the extensions of the Authorizer in the form of the client's capabilities.
 func (c *httpConn) extensions() map[string]json.RawMessage {
 	e, ok := c.options.authorizer.(Extender)
 	if !ok {
 		return nil
 	}
-	var declared map[string]json.RawMessage
+	declared := map[string]json.RawMessage{}
 	for _, name := range e.Extensions() {
-		if declared == nil {
-			declared = map[string]json.RawMessage{}
-		}
 		declared[name] = json.RawMessage("{}")
 	}
 	return declared

@@ -119,9 +119,6 @@ func readChoices(v []byte) []Choice {
 
 // titledChoices returns the choices, or nil if an alternative is not a constant.
 func titledChoices(list []byte) []Choice {
-	if jsontext.KindOf(list) != jsontext.KindArray {
-		return nil
-	}
 	var choices []Choice
 	for one := range jsontext.Elements(list) {
 		value, ok := jsontext.Member(one, "const")
@@ -166,9 +163,6 @@ func numberAt(object []byte, name string) json.RawMessage {
 }
 
 func textsOf(array []byte) []string {
-	if jsontext.KindOf(array) != jsontext.KindArray {
-		return nil
-	}
 	var texts []string
 	for raw := range jsontext.Elements(array) {
 		s, _ := jsontext.String(raw)

@@ -55,10 +55,10 @@ type cursor struct {
 	answered func() // called when the server has answered an attempt; may be nil
 }
 
-// delay returns how long to wait before the next attempt. It is at least the time that the server
-// set, in the stream or with its last refusal (RFC 9110 section 10.2.3). It grows after failures,
-// and has jitter, so that not all clients come back at the same time.
-func (s *cursor) delay(failures int, last error) time.Duration {
+// wait waits before the next attempt. It returns an error if ctx ends first. The time is at least
+// what the server set, in the stream or with its last refusal (RFC 9110 section 10.2.3). It grows
+// after failures, and has jitter, so that not all clients come back at the same time.
+func (s *cursor) wait(ctx context.Context, failures int, last error) error {
 	d := s.retry
 	for range failures {
 		if d < maxDelay {
@@ -68,12 +68,7 @@ func (s *cursor) delay(failures int, last error) time.Duration {
 	if refused, ok := errors.AsType[*HTTPError](last); ok {
 		d = max(d, min(refused.RetryAfter, maxRefusal))
 	}
-	return d + rand.N(d/8+time.Millisecond)
-}
-
-// wait waits for the delay that follows the last error. It returns an error if ctx ends first.
-func (s *cursor) wait(ctx context.Context, failures int, last error) error {
-	waitFor(ctx, nil, s.delay(failures, last))
+	waitFor(ctx, nil, d+rand.N(d/8+time.Millisecond))
 	return ctx.Err()
 }
 

@@ -57,7 +57,7 @@ func (t *Task) WaitRaw(ctx context.Context) (json.RawMessage, error) {
 	}
 	f := t.c.followed.follow(t.id)
 	defer t.c.followed.leave(f)
-	w := &wait{t: t, f: f, open: map[string]context.CancelFunc{}, answers: make(chan roundAnswer, maxQuestions)}
+	w := &wait{t: t, news: f.news, open: map[string]context.CancelFunc{}, answers: make(chan roundAnswer, maxQuestions)}
 	defer w.stop()
 	for {
 		now, err := w.look(ctx)
@@ -87,30 +87,38 @@ func (t *Task) WaitRaw(ctx context.Context) (json.RawMessage, error) {
 // Close does.
 type wait struct {
 	t      *Task
-	f      *follower
-	missed int // number of consecutive polls that have failed
-	denied int // how often the result of a task that is over did not arrive
+	news   <-chan protocol.Task // of its follower
+	last   protocol.Task        // the last state that was told
+	denied int                  // how often the result of a task that is over did not arrive
 
 	open    map[string]context.CancelFunc // cancel functions of the questions that handlers are answering, by key
 	running int                           // number of running handlers, including handlers of withdrawn questions
 	answers chan roundAnswer              // has space for the answers of all handlers, because Wait may return before they do
 }
 
-// look requests the state. If the server or its store cannot be reached for a moment, look tries
-// again, which has no side effects. An internal error is not a refusal.
-func (w *wait) look(ctx context.Context) (protocol.DetailedTask, error) {
-	for {
-		now, err := w.t.look(ctx)
-		if err == nil {
-			w.missed = 0
-			w.tell(now.Task)
-			return now, nil
+// look requests the state, which has no side effects.
+func (w *wait) look(ctx context.Context) (now protocol.DetailedTask, err error) {
+	err = w.t.c.insist(ctx, func() error {
+		now, err = w.t.look(ctx)
+		return err
+	})
+	if err == nil {
+		w.tell(now.Task)
+	}
+	return now, err
+}
+
+// insist calls request, and calls it again if the server or its store cannot be reached for a moment.
+// An internal error of the server is not a refusal. The request must have the same effect if it is
+// repeated.
+func (c *Client) insist(ctx context.Context, request func() error) error {
+	for missed := 0; ; missed++ {
+		err := request()
+		if err == nil || missed == maxMissed || !c.passes(ctx, err) && !hasCode(err, protocol.CodeInternal) {
+			return err
 		}
-		if w.missed++; w.missed > maxMissed || !w.t.c.passes(ctx, err) && !hasCode(err, protocol.CodeInternal) {
-			return now, err
-		}
-		if err := w.t.c.rest(ctx, usualLook); err != nil {
-			return now, err
+		if err := c.rest(ctx, usualLook); err != nil {
+			return err
 		}
 	}
 }
@@ -141,8 +149,11 @@ func hasCode(err error, code int) bool {
 	return ok && e.Code == code
 }
 
+// tell calls the function of OnTask with a new state.
 func (w *wait) tell(now protocol.Task) {
-	if w.f.isNew(now) && w.t.told != nil {
+	last := w.last
+	w.last = now
+	if w.t.told != nil && (now.Status != last.Status || now.Message != last.Message) {
 		w.t.told(now)
 	}
 }
@@ -203,7 +214,7 @@ func (w *wait) fetch(ctx context.Context, now *protocol.DetailedTask) (raw json.
 		select {
 		case <-done:
 			return raw, err
-		case now := <-w.f.news:
+		case now := <-w.news:
 			w.t.see(now)
 			w.tell(now)
 		case <-timer.C:
@@ -299,7 +310,7 @@ func (w *wait) rest(ctx context.Context, interval int64) error {
 		select {
 		case <-timer.C:
 			return nil
-		case now := <-w.f.news:
+		case now := <-w.news:
 			w.t.see(now)
 			return nil
 		case a := <-w.answers:
@@ -344,19 +355,14 @@ func (w *wait) deliver(ctx context.Context, a roundAnswer) error {
 	return nil
 }
 
-// update sends an answer. If the server or its store cannot be reached for a moment, update sends it
-// again: a server ignores an answer that it already has (2026-07-28 tasks extension, tasks/update).
+// update sends an answer. A server ignores an answer that it already has (2026-07-28 tasks extension,
+// tasks/update).
 func (w *wait) update(ctx context.Context, a roundAnswer) error {
 	p := &protocol.UpdateTaskParams{ID: w.t.id, Responses: map[string]json.RawMessage{a.key: a.result}}
-	for missed := 0; ; missed++ {
+	return w.t.c.insist(ctx, func() error {
 		_, err := ask[*protocol.EmptyResult](ctx, w.t.c, p, how{})
-		if err == nil || missed == maxMissed || !w.t.c.passes(ctx, err) && !hasCode(err, protocol.CodeInternal) {
-			return err
-		}
-		if err := w.t.c.rest(ctx, usualLook); err != nil {
-			return err
-		}
-	}
+		return err
+	})
 }
 
 // take claims a question for one Wait. It returns false if the question is answered or claimed by
@@ -387,17 +393,10 @@ type followTable struct {
 	all []*follower
 }
 
-// follower is the entry of a Wait in the followTable. Only the goroutine of the Wait uses last.
+// follower is the entry of a Wait in the followTable.
 type follower struct {
 	id   string
-	last protocol.Task      // the last state that its Wait has seen
 	news chan protocol.Task // one, buffered: the newest state from a notification; sent to under the table's mu
-}
-
-func (f *follower) isNew(now protocol.Task) bool {
-	is := now.Status != f.last.Status || now.Message != f.last.Message
-	f.last = now
-	return is
 }
 
 func (t *followTable) follow(id string) *follower {
