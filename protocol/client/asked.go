@@ -94,7 +94,7 @@ func (c *Client) request(msg jsonrpc.Message) {
 	if isQuestion(msg.Method) {
 		p = c.place()
 	}
-	c.link.spawn(func() {
+	_ = c.link.spawn(func() {
 		defer p.leave()
 		c.reply(p.at(ctx), d, msg, end)
 	})
@@ -243,29 +243,24 @@ func (c *Client) elicit(ctx context.Context, p *protocol.ElicitParams) (protocol
 	if a == nil {
 		return nil, errors.New("no answer")
 	}
-	switch a.Action {
-	case "decline", "cancel":
+	switch {
+	case a.Action == "accept" && p.URL == "":
+		content, err := c.filledIn(p.Schema, a.Content)
+		return &protocol.ElicitResult{Action: a.Action, Content: content}, err
+	case a.Action == "accept", a.Action == "decline", a.Action == "cancel": // the answer to a page is on the page
 		return &protocol.ElicitResult{Action: a.Action}, nil
-	case "accept":
-		if p.URL != "" { // the answer is on the page, not in the protocol
-			return &protocol.ElicitResult{Action: a.Action}, nil
-		}
-	default:
-		return nil, fmt.Errorf("unknown action %q", a.Action)
 	}
-	content, err := c.filledIn(p.Schema, a.Content)
-	return &protocol.ElicitResult{Action: a.Action, Content: content}, err
+	return nil, fmt.Errorf("unknown action %q", a.Action)
 }
 
 // filledIn returns the content of an accepted form, completed with defaults and checked.
 func (c *Client) filledIn(schema []byte, answer map[string]any) (json.RawMessage, error) {
-	content := json.RawMessage("{}")
-	if answer != nil {
-		raw, err := json.Marshal(answer)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrInvalidAnswer, err)
-		}
-		content = raw
+	if answer == nil {
+		answer = map[string]any{}
+	}
+	content, err := json.Marshal(answer)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidAnswer, err)
 	}
 	if c.config.unchecked {
 		return content, nil

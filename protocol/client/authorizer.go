@@ -103,7 +103,7 @@ func (c *httpConn) patient(ctx context.Context, d time.Duration) (context.Contex
 		return context.WithTimeout(ctx, d)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	if !c.spawn(func() {
+	if c.spawn(func() {
 		tick := time.NewTicker(d)
 		defer tick.Stop()
 		for {
@@ -117,7 +117,7 @@ func (c *httpConn) patient(ctx context.Context, d time.Duration) (context.Contex
 				}
 			}
 		}
-	}) {
+	}) != nil {
 		cancel() // the connection is closed
 	}
 	return ctx, cancel

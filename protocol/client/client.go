@@ -285,7 +285,7 @@ func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID) {
 		return
 	}
 	told := make(chan struct{})
-	if !c.link.spawn(func() {
+	_ = c.link.spawn(func() {
 		defer close(told)
 		ctx, cancel := context.WithTimeout(c.link.life, farewell)
 		defer cancel()
@@ -293,8 +293,6 @@ func (c *Client) cancelled(d *dialect.Dialect, id jsonrpc.ID) {
 		if c.http != nil {
 			c.http.abandon(id) // the response is not read any more
 		}
-	}) {
-		return
-	}
-	waitFor(c.link.life, told, courtesy)
+	})
+	waitFor(c.link.life, told, courtesy) // after Close, life has ended
 }

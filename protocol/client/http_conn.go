@@ -168,10 +168,10 @@ func (c *httpConn) Write(ctx context.Context, frame []byte) error {
 	for _, id := range o.waiting {
 		c.running.put(id.Key(), stop)
 	}
-	if !c.spawn(func() {
+	if c.spawn(func() {
 		defer stop()
 		c.call(ctx, stop, o)
-	}) {
+	}) != nil {
 		stop()
 		return io.ErrClosedPipe
 	}

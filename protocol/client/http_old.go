@@ -30,12 +30,12 @@ func (c *httpConn) oldBinding() bool { return c.endpoint.Load() != nil }
 func (c *httpConn) fallBack(ctx context.Context, patience time.Duration) error {
 	life, cancel := context.WithCancel(c.ctx)
 	found := make(chan error, 1)
-	if !c.spawn(func() {
+	if err := c.spawn(func() {
 		defer cancel()
 		c.oldStream(life, found)
-	}) {
+	}); err != nil {
 		cancel()
-		return ErrClosed
+		return err
 	}
 	patient, stop := c.patient(ctx, patience)
 	defer stop()

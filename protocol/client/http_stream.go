@@ -235,14 +235,11 @@ func (c *httpConn) listen(ctx context.Context) {
 	session := c.session
 	c.mu.Unlock()
 	answered := make(chan struct{})
-	if !c.spawn(func() {
+	_ = c.spawn(func() {
 		defer stop()
 		c.unasked(life, session, sync.OnceFunc(func() { close(answered) }))
-	}) {
-		stop()
-		return
-	}
-	waitFor(ctx, answered, standing)
+	})
+	waitFor(ctx, answered, standing) // after Close, ctx has ended
 }
 
 // unasked is the goroutine that keeps the stream of unsolicited messages open. If the stream was

@@ -122,8 +122,8 @@ func newLink(life context.Context, cancel context.CancelFunc, conn transport.Con
 
 // start starts the reader and the dispatcher. The functions that they call must have been set.
 func (l *link) start() {
-	l.spawn(l.read)
-	l.spawn(l.dispatch.run)
+	_ = l.spawn(l.read)
+	_ = l.spawn(l.dispatch.run)
 }
 
 func (l *link) nextID() jsonrpc.ID { return jsonrpc.IntID(l.lastID.Add(1)) }
@@ -138,9 +138,6 @@ func (l *link) read() {
 			continue
 		}
 		if one, ok := errors.AsType[*callError](err); ok {
-			if one.frame != nil {
-				l.show(l.life, Frame{Text: one.frame})
-			}
 			l.endCall(one)
 			continue
 		}
@@ -225,6 +222,7 @@ func (l *link) endCall(one *callError) {
 		l.finish(one.id, answer{err: fmt.Errorf("client: %w", one.error)})
 		return
 	}
+	l.show(l.life, Frame{Text: one.frame})
 	msg, _ := jsonrpc.Decode(one.frame) // the carrier has decoded it before
 	l.finish(one.id, answer{msg: msg, frame: one.frame, status: one.error})
 }

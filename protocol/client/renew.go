@@ -109,7 +109,7 @@ func (c *Client) renewal(dead string) *renewal {
 	}
 	r := &renewal{done: make(chan struct{})}
 	t.current = r
-	if !c.link.spawn(func() {
+	if err := c.link.spawn(func() {
 		ctx, cancel := context.WithTimeout(c.link.life, renewTime)
 		defer cancel()
 		if r.err = c.reinitialize(ctx); r.err != nil {
@@ -119,8 +119,8 @@ func (c *Client) renewal(dead string) *renewal {
 		t.current = nil
 		t.mu.Unlock()
 		close(r.done)
-	}) {
-		t.current, r.err = nil, ErrClosed
+	}); err != nil {
+		t.current, r.err = nil, err
 		close(r.done)
 	}
 	return r
@@ -129,7 +129,7 @@ func (c *Client) renewal(dead string) *renewal {
 // renewLater starts a renewal while no call waits for one, and tries again while the server cannot be
 // reached. The carrier calls it.
 func (c *Client) renewLater(dead string) {
-	c.link.spawn(func() {
+	_ = c.link.spawn(func() {
 		pace := cursor{retry: defaultRetry}
 		for failures := 0; ; failures++ {
 			err := c.renew(c.link.life, dead)

@@ -141,12 +141,8 @@ func (c *Client) fulfill(ctx context.Context, d *dialect.Dialect, required *prot
 	defer cancel()
 	answers := make(chan roundAnswer, len(required.Requests))
 	for _, q := range required.Requests {
-		p := c.place()
-		if !c.link.spawn(func() {
-			defer p.leave()
-			c.answer(p.at(inner), d, q, answers)
-		}) {
-			return in, ErrClosed
+		if err := c.answer(inner, d, q, answers); err != nil {
+			return in, err
 		}
 	}
 	in.Responses = make(map[string]json.RawMessage, len(required.Requests))
@@ -224,14 +220,19 @@ type roundAnswer struct {
 	err    error
 }
 
-// answer runs the handler of a question and sends its answer to the channel. It also sends one if
-// the handler ends its goroutine, as t.FailNow does. Otherwise the caller would wait forever.
+// answer starts a goroutine that runs the handler of a question and sends its answer to the channel.
+// It also sends one if the handler ends its goroutine, as t.FailNow does. Otherwise the caller would
+// wait forever.
 //
-// It sends exactly once. to must have room for it.
-func (c *Client) answer(ctx context.Context, d *dialect.Dialect, q protocol.InputRequest, to chan<- roundAnswer) {
-	a := roundAnswer{key: q.Key, err: errors.New("the client's handler did not return")}
-	defer func() { to <- a }()
-	a.result, a.err = c.answered(ctx, d, q.Params, "")
+// The goroutine sends exactly once. to must have room for it.
+func (c *Client) answer(ctx context.Context, d *dialect.Dialect, q protocol.InputRequest, to chan<- roundAnswer) error {
+	p := c.place()
+	return c.link.spawn(func() {
+		defer p.leave()
+		a := roundAnswer{key: q.Key, err: errors.New("the client's handler did not return")}
+		defer func() { to <- a }()
+		a.result, a.err = c.answered(p.at(ctx), d, q.Params, "")
+	})
 }
 
 // answered runs the handler of a question and encodes its answer. If task is not empty, the answer

@@ -46,10 +46,7 @@ func (c *Client) openStream(ctx context.Context, cancel context.CancelFunc, d *d
 	if err != nil {
 		return err
 	}
-	if !c.link.spawn(func() { c.keepStream(ctx, cancel, d, s, f, u) }) {
-		return ErrClosed
-	}
-	return nil
+	return c.link.spawn(func() { c.keepStream(ctx, cancel, d, s, f, u) })
 }
 
 // startStream sends subscriptions/listen and waits for the acknowledgement.

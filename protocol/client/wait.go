@@ -201,10 +201,10 @@ func (w *wait) fetch(ctx context.Context, now *protocol.DetailedTask) (raw json.
 	inner, giveUp := context.WithCancel(ctx)
 	defer giveUp()
 	done := make(chan struct{})
-	if !w.t.c.link.spawn(func() {
+	if w.t.c.link.spawn(func() {
 		defer close(done)
 		raw, err = w.t.fetch(inner)
-	}) {
+	}) != nil {
 		return nil, ErrClosed
 	}
 	every := max(lookEvery(now.PollInterval), usualLook)
@@ -265,12 +265,8 @@ func (w *wait) extension(ctx context.Context, now *protocol.DetailedTask) error 
 	for _, q := range mine {
 		inner, cancel := within(ctx, w.t.c.link.life)
 		w.open[q.Key] = cancel
-		p := w.t.c.place()
-		if !w.t.c.link.spawn(func() {
-			defer p.leave()
-			w.t.c.answer(p.at(inner), w.t.c.dialect.Load(), q, w.answers)
-		}) {
-			return ErrClosed
+		if err := w.t.c.answer(inner, w.t.c.dialect.Load(), q, w.answers); err != nil {
+			return err
 		}
 		w.running++
 	}

@@ -40,11 +40,11 @@ func (c *Client) openSession(ctx context.Context, cancel context.CancelFunc, d *
 	for i, uri := range f.URIs {
 		if err := c.watch(ctx, d, uri); err != nil {
 			t.drop(u)
-			c.link.spawn(func() { c.unwatch(d, f.URIs[:i]) })
+			_ = c.link.spawn(func() { c.unwatch(d, f.URIs[:i]) })
 			return err
 		}
 	}
-	kept := c.link.spawn(func() {
+	return c.link.spawn(func() {
 		defer cancel()
 		select {
 		case <-ctx.Done():
@@ -54,10 +54,6 @@ func (c *Client) openSession(ctx context.Context, cancel context.CancelFunc, d *
 		u.end()
 		c.unwatch(d, f.URIs)
 	})
-	if !kept {
-		return ErrClosed
-	}
-	return nil
 }
 
 // watch subscribes to a URI and counts one watcher. After an error it has counted nothing.

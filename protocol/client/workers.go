@@ -9,15 +9,16 @@ type workers struct {
 	group  sync.WaitGroup // guarded by mu, because Add must not follow Wait
 }
 
-// spawn runs fn in a goroutine that join waits for. After join it returns false and does not run fn.
-func (w *workers) spawn(fn func()) bool {
+// spawn runs fn in a goroutine that join waits for. After join it returns ErrClosed and does not run
+// fn.
+func (w *workers) spawn(fn func()) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.joined {
-		return false
+		return ErrClosed
 	}
 	w.group.Go(fn)
-	return true
+	return nil
 }
 
 // join waits for all goroutines. It may be called several times.
