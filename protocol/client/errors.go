@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -35,10 +36,7 @@ type ToolError struct {
 
 // Error returns the name of the tool and the text of the result.
 func (e *ToolError) Error() string {
-	text := dialect.TextOf(e.Result.Content)
-	if text == "" {
-		text = "the tool failed without a text"
-	}
+	text := cmp.Or(dialect.TextOf(e.Result.Content), "the tool failed without a text")
 	return fmt.Sprintf("tool %q: %s", e.Tool, text)
 }
 

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,10 +45,7 @@ func (c *httpConn) fallBack(ctx context.Context, patience time.Duration) error {
 		return err
 	case <-patient.Done():
 		cancel()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return fmt.Errorf("no endpoint event within %v", patience)
+		return cmp.Or(ctx.Err(), fmt.Errorf("no endpoint event within %v", patience))
 	}
 }
 
@@ -117,10 +115,7 @@ func (c *httpConn) findEndpoint(r *sse.Reader, base *url.URL) error {
 // origin returns the scheme, the host and the port. The case of a host does not matter (RFC 3986
 // section 3.2.2).
 func origin(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 

@@ -356,10 +356,7 @@ func (l *link) send(ctx context.Context, frame []byte) error {
 func (l *link) untaken(ctx context.Context, err error) error {
 	l.explain(err)
 	waitFor(ctx, l.lost, linger)
-	if lost := l.failure(); lost != nil {
-		return lost
-	}
-	return lostError(err)
+	return cmp.Or(l.failure(), lostError(err))
 }
 
 // waitFor waits for event, which may be nil, until ctx ends, for at most d.

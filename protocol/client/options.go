@@ -48,7 +48,6 @@ func newConfig(opts []Option) config {
 	c := config{
 		info:    protocol.Implementation{Name: "kagami-client", Version: "0"},
 		offered: dialect.All(),
-		probe:   probeTimeout,
 
 		maxRounds: defaultMaxRounds,
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -165,13 +166,7 @@ func (c *Client) fulfill(ctx context.Context, d *dialect.Dialect, required *prot
 // ended returns the reason why the call has ended, if it has. Otherwise it returns err. A handler
 // whose call has ended usually returns an error that hides the reason.
 func (c *Client) ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if lost := c.link.failure(); lost != nil {
-		return lost
-	}
-	return err
+	return cmp.Or(ctx.Err(), c.link.failure(), err)
 }
 
 // canAnswer returns an error if a question has no handler. It is called before any handler runs.
@@ -283,10 +278,7 @@ func (c *Client) rest(ctx context.Context, pause time.Duration) error {
 		return nil
 	}
 	waitFor(ctx, c.link.lost, pause)
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return c.link.failure()
+	return cmp.Or(ctx.Err(), c.link.failure())
 }
 
 // rising filters the progress of one call over its rounds. A replayed handler reports progress that

@@ -205,14 +205,14 @@ func (t *Task) Result(ctx context.Context) (*protocol.CallToolResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := t.ended(ctx, &now)
+	return t.decode(t.ended(ctx, &now))
+}
+
+// decode decodes the outcome of a task, unless there was an error.
+func (t *Task) decode(raw json.RawMessage, err error) (*protocol.CallToolResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.decode(raw)
-}
-
-func (t *Task) decode(raw json.RawMessage) (*protocol.CallToolResult, error) {
 	return decodeResult[*protocol.CallToolResult](t.c.dialect.Load(), protocol.MethodCallTool, raw)
 }
 

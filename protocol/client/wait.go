@@ -43,11 +43,7 @@ var errStalled = errors.New("client: tasks/result has stalled")
 // seconds. If a question has no handler, it returns [ErrInputRequired]; if a handler fails, it
 // returns the handler's error. In these cases the task continues, and the caller can wait again.
 func (t *Task) Wait(ctx context.Context) (*protocol.CallToolResult, error) {
-	raw, err := t.WaitRaw(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return t.decode(raw)
+	return t.decode(t.WaitRaw(ctx))
 }
 
 // WaitRaw is like Wait, but returns the result as the server sent it.
@@ -252,9 +248,6 @@ func (w *wait) extension(ctx context.Context, now *protocol.DetailedTask) error 
 		if w.running+len(mine) < maxQuestions && w.t.take(q.Key) {
 			mine = append(mine, q)
 		}
-	}
-	if len(mine) == 0 {
-		return nil
 	}
 	if err := w.t.c.canAnswer(mine); err != nil {
 		for _, q := range mine {
