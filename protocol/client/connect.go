@@ -171,7 +171,8 @@ func (c *Client) probe(ctx context.Context, modern, legacy *dialect.Dialect) (*d
 		c.settle(d, result.Server, result.Capabilities, result.Instructions)
 		return nil, nil
 	}
-	return orElse(c.config.mutual(withHandshake, result.Versions), fmt.Errorf("no common revision; the server knows %v", result.Versions))
+	next := c.config.mutual(withHandshake, result.Versions)
+	return orElse(next, fmt.Errorf("no common revision; the server knows %v", result.Versions))
 }
 
 // counterOffer returns the dialect for a second probe if err lists another revision without a

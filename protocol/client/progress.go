@@ -7,9 +7,9 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/jsonrpc"
 )
 
-// progressWish is the function that wants the progress of a request. It is in Client.progress, by the
-// token of the request, which is its id, until the reader receives the answer, or until the task is
-// over. Later progress is ignored. All tokens are numbers.
+// progressWish is the function that wants the progress of a request. It is in Client.progress until
+// the reader receives the answer, or until the task is over. Later progress is ignored. The key is the
+// token of the request: its id, so a number.
 //
 // The goroutine of a call adds and removes it. The reader finds it, and also removes it when the
 // answer arrives. over is set by the call: it keeps the dispatcher from calling fn for a report that

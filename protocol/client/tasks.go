@@ -55,7 +55,7 @@ type Task struct {
 	immediate string
 	told      func(protocol.Task)
 
-	// endProgress ends the progress of a task, whose token is valid until the task is over (2025-11-25
+	// endProgress ends the progress of a task. Its token is valid until the task is over (2025-11-25
 	// basic/utilities/tasks "Task Progress Notifications").
 	endProgress func()
 

@@ -84,7 +84,7 @@ func (t *Task) WaitRaw(ctx context.Context) (json.RawMessage, error) {
 type wait struct {
 	t      *Task
 	news   <-chan protocol.Task // of its follower
-	last   protocol.Task        // the last state that was told
+	last   protocol.Task        // the last state that the Wait has seen
 	denied int                  // how often the result of a task that is over did not arrive
 
 	open    map[string]context.CancelFunc // cancel functions of the questions that handlers are answering, by key
