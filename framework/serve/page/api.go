@@ -33,7 +33,7 @@ const (
 func (p *Page) routes(own bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", p.index(own))
-	mux.HandleFunc("GET /assets/{hash}/{name...}", p.files.serve)
+	mux.HandleFunc("GET /assets/{hash}/{name...}", serveFile)
 	api := map[string]func(http.ResponseWriter, *http.Request) error{
 		"GET /api/server":               p.getServer,
 		"GET /api/offers":               p.getOffers,

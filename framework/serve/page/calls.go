@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -219,7 +220,7 @@ func (c *calls) list() []call {
 
 // start begins a call and returns at once.
 func (p *Page) start(o order) (string, error) {
-	id := random()
+	id := rand.Text()
 	if p.options.Inside != nil {
 		o.mark = id
 	}

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"html"
 	"io/fs"
-	"mime"
 	"net/http"
 	"path"
 	"strings"
@@ -18,58 +17,50 @@ import (
 //go:embed assets/*.js assets/*.css assets/*.svg assets/screens assets/vendor/*.js
 var embedded embed.FS
 
-// files holds the page's scripts and styles, compressed at the first use.
+// files holds the page's scripts and styles.
 type files struct {
-	once sync.Once
 	hash string            // hash of all files; addresses contain it, so they change with the files
 	gzip map[string][]byte // by name
 }
 
-func newFiles() *files { return &files{} }
-
-func (f *files) load() {
-	f.once.Do(func() {
-		f.gzip = map[string][]byte{}
-		sum := sha256.New()
-		err := fs.WalkDir(embedded, "assets", func(name string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			text, err := embedded.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			_, _ = sum.Write(text)
-			var small bytes.Buffer
-			z, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // the level is a valid one
-			_, _ = z.Write(text)                                      // into memory
-			_ = z.Close()
-			f.gzip[strings.TrimPrefix(name, "assets/")] = small.Bytes()
-			return nil
-		})
-		if err != nil {
-			panic(err) // the files are in the program
+// load returns the files, compressed at the first use.
+var load = sync.OnceValue(func() *files {
+	f, sum := &files{gzip: map[string][]byte{}}, sha256.New()
+	err := fs.WalkDir(embedded, "assets", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
 		}
-		f.hash = hex.EncodeToString(sum.Sum(nil)[:8])
+		text, err := embedded.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		_, _ = sum.Write(text)
+		var small bytes.Buffer
+		z, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // the level is a valid one
+		_, _ = z.Write(text)                                      // into memory
+		_ = z.Close()
+		f.gzip[strings.TrimPrefix(name, "assets/")] = small.Bytes()
+		return nil
 	})
-}
+	if err != nil {
+		panic(err) // the files are in the program
+	}
+	f.hash = hex.EncodeToString(sum.Sum(nil)[:8])
+	return f
+})
 
-// types maps file extensions to media types. The system's own table may differ.
+// types maps the extensions of the files to media types. The system's own table may differ.
 var types = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 
-func (f *files) serve(w http.ResponseWriter, r *http.Request) {
-	f.load()
+func serveFile(w http.ResponseWriter, r *http.Request) {
+	f := load()
 	name := r.PathValue("name")
 	text, ok := f.gzip[name]
 	if !ok || r.PathValue("hash") != f.hash {
 		fail(w, http.StatusNotFound, "there is no such file")
 		return
 	}
-	kind := types[path.Ext(name)]
-	if kind == "" {
-		kind = mime.TypeByExtension(path.Ext(name))
-	}
-	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Type", types[path.Ext(name)])
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	w.Header().Set("Vary", "Accept-Encoding")
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
@@ -96,7 +87,6 @@ const document = `<!doctype html>
 // site.
 func (p *Page) index(own bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		p.files.load()
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-store")
 		secret, key := "", r.URL.Query().Get("k")
@@ -112,7 +102,7 @@ func (p *Page) index(own bool) http.HandlerFunc {
 		default:
 			w.WriteHeader(http.StatusForbidden) // the script still works in a browser that already has a secret
 		}
-		text := strings.NewReplacer("{hash}", p.files.hash, "{secret}", html.EscapeString(secret)).Replace(document)
+		text := strings.NewReplacer("{hash}", load().hash, "{secret}", html.EscapeString(secret)).Replace(document)
 		_, _ = w.Write([]byte(text)) // a browser that is gone does not matter
 	}
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"io/fs"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,13 +12,17 @@ import (
 // TestAssets keeps the budget of the page, and that it needs no network.
 func TestAssets(t *testing.T) {
 	t.Parallel()
-	f := newFiles()
-	f.load()
+	f := load()
 	total := 0
 	for _, text := range f.gzip {
 		total += len(text)
 	}
 	t.Logf("%d files, %d bytes compressed", len(f.gzip), total)
+	for name := range f.gzip {
+		if types[path.Ext(name)] == "" {
+			t.Errorf("%s has no media type", name)
+		}
+	}
 	if total > 90<<10 {
 		t.Errorf("the assets are %d bytes compressed, at most 90 KB are allowed", total)
 	}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"crypto/rand"
 	"crypto/subtle"
 	"net"
 	"net/http"
@@ -30,7 +31,7 @@ type guard struct {
 }
 
 func newGuard() *guard {
-	return &guard{cookie: random(), secret: random(), keys: map[string]time.Time{}}
+	return &guard{cookie: rand.Text(), secret: rand.Text(), keys: map[string]time.Time{}}
 }
 
 // key returns a new key for one use.
@@ -49,7 +50,7 @@ func (g *guard) key() string {
 	if len(g.keys) >= maxKeys {
 		delete(g.keys, oldest)
 	}
-	key := random()
+	key := rand.Text()
 	g.keys[key] = now.Add(keyLife)
 	return key
 }

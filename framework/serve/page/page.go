@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -47,7 +46,6 @@ type Options struct {
 type Page struct {
 	options Options
 	guard   *guard
-	files   *files
 	events  *events
 	wire    *wire
 	calls   *calls
@@ -113,7 +111,6 @@ func New(o Options) (*Page, error) {
 func newPage(o Options) *Page {
 	o.Client = cmp.Or(o.Client, "devel") // the protocol requires a version
 	p := &Page{options: o, bearer: o.Bearer, revision: o.Revision.String(), level: "info", speaks: allSpoken(&o), guard: newGuard(), events: newEvents(), asked: newQuestions()}
-	p.files = newFiles()
 	p.wire = newWire(func(last int) { p.events.add("frames", map[string]any{"last": last}) })
 	p.calls = newCalls()
 	p.life, p.end = context.WithCancel(context.Background()) //nolint:forbidigo // the page's own life, until Close
@@ -166,6 +163,3 @@ func (p *Page) spawn(fn func()) {
 		p.work.Go(fn)
 	}
 }
-
-// random returns a secret of 128 bits.
-func random() string { return rand.Text() }

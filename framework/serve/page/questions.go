@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -90,7 +91,7 @@ var errTooManyQuestions = errors.New("too many questions wait for an answer")
 // ask shows a question and waits for the answer. The question is withdrawn when ctx ends. It is
 // also withdrawn when the user stops the call, because the server may take its time to withdraw it.
 func (p *Page) ask(ctx context.Context, one *question) (reply, error) {
-	one.ID, one.Number, one.answer = random(), client.QuestionNumber(ctx), make(chan reply, 1)
+	one.ID, one.Number, one.answer = rand.Text(), client.QuestionNumber(ctx), make(chan reply, 1)
 	one.Call, _ = ctx.Value(callKey{}).(string)
 	if one.Call == "" {
 		one.Call = p.calls.onlyRunning()
