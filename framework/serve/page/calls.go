@@ -1,15 +1,16 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"slices"
-	"sort"
 	"sync"
 	"time"
 
@@ -146,12 +147,7 @@ func (c *calls) forget(just *call) {
 
 // sorted returns all calls, oldest first. The caller holds mu.
 func (c *calls) sorted() []*call {
-	all := make([]*call, 0, len(c.byID))
-	for _, one := range c.byID {
-		all = append(all, one)
-	}
-	sort.Slice(all, func(i, j int) bool { return all[i].N < all[j].N })
-	return all
+	return slices.SortedFunc(maps.Values(c.byID), func(a, b *call) int { return cmp.Compare(a.N, b.N) })
 }
 
 // change calls fn with mu held, and returns a copy of the call. The copy has no arguments, because

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -108,7 +107,7 @@ func (p *Page) postCompare(w http.ResponseWriter, r *http.Request) error {
 
 // once makes one call on a new connection.
 func (p *Page) once(ctx context.Context, rev protocol.Revision, o order, params json.RawMessage) side {
-	s, seen := side{Revision: rev.String()}, &exchange{method: o.Method}
+	s := side{Revision: rev.String()}
 	session := &session{number: int(p.opened.Add(1)), chosen: rev.String()} // the list of frames also shows this connection
 	to, err := p.target(session)                                            // may build the program
 	if err != nil {
@@ -121,7 +120,6 @@ func (p *Page) once(ctx context.Context, rev protocol.Revision, o order, params 
 		client.OnFrame(func(ctx context.Context, f client.Frame) {
 			session.received(f)
 			p.wire.add(ctx, session.number, f, p.mask)
-			seen.add(f, p.mask)
 		}))...)
 	session.client = c
 	p.learn(session, err)
@@ -130,53 +128,15 @@ func (p *Page) once(ctx context.Context, rev protocol.Revision, o order, params 
 		return s
 	}
 	defer func() { _ = c.Close() }() // the process may end in any way
-	s.Opening = seen.count()
+	_, _, s.Opening = p.wire.exchange(session.number, o.Method)
 	began := time.Now()
 	if _, err = c.Request(ctx, o.Method, params, client.InRounds()); err != nil {
 		s.Failed = p.explained(err).Message
 	}
 	s.Ms = milliseconds(time.Since(began))
-	s.out, s.in = seen.both()
+	s.out, s.in, _ = p.wire.exchange(session.number, o.Method)
 	s.Sent, s.Received = len(s.out), len(s.in)
 	return s
-}
-
-// exchange keeps the last request of a method on one connection, and its answer.
-type exchange struct {
-	method string
-
-	mu      sync.Mutex // guards the fields below
-	frames  int        // of the connection
-	id      string     // of the request
-	out, in []byte
-}
-
-func (e *exchange) add(f client.Frame, mask func([]byte) []byte) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.frames++
-	if jsontext.Check(f.Text, jsontext.DefaultLimits()) != nil || jsontext.KindOf(f.Text) != jsontext.KindObject {
-		return
-	}
-	id, _ := jsontext.Member(f.Text, "id")
-	switch method := textIn(f.Text, "method"); {
-	case f.Sent && method == e.method:
-		e.out, e.in, e.id = mask(bytes.Clone(f.Text)), nil, string(id)
-	case !f.Sent && e.id != "" && string(id) == e.id && method == "":
-		e.in = mask(bytes.Clone(f.Text))
-	}
-}
-
-func (e *exchange) count() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.frames
-}
-
-func (e *exchange) both() (out, in []byte) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.out, e.in
 }
 
 // compared returns the differences between two calls.
@@ -354,19 +314,11 @@ func aligned(a, b []line) []row {
 				i++
 				continue
 			}
-			b = moved(b, j+at, j)
+			moved := b[j+at]
+			b = slices.Insert(slices.Delete(slices.Clone(b), j+at, j+at+1), j, moved)
 		}
 	}
 	return rows
-}
-
-// moved returns lines with the element at from moved to index to.
-func moved(all []line, from, to int) []line {
-	next := append([]line(nil), all...)
-	one := next[from]
-	copy(next[to+1:from+1], next[to:from])
-	next[to] = one
-	return next
 }
 
 func places(all []line) map[string]bool {

@@ -168,9 +168,7 @@ func (p *Page) remember(all *offers) {
 	if all.Failed == "" {
 		p.known, p.tag = names, all.Tag
 	} else {
-		all.Secrets = append(all.Secrets, p.secrets...)
-		slices.Sort(all.Secrets)
-		all.Secrets = slices.Compact(all.Secrets)
+		all.Secrets = union(all.Secrets, p.secrets)
 	}
 	p.offered, p.secrets = all, all.Secrets
 	p.secret = finding(p.secretNames())
@@ -282,9 +280,9 @@ func (p *Page) secretFields(schema json.RawMessage) []string {
 // secretNames returns the names of secret arguments and fields. The caller holds mu.
 func (p *Page) secretNames() []string { return union(p.secrets, p.fields) }
 
-// union returns the names in a or b, in order.
+// union returns the names in a or b, in order. It is never nil.
 func union(a, b []string) []string {
-	all := slices.Concat(a, b)
+	all := append(append([]string{}, a...), b...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 
@@ -56,10 +57,7 @@ func newQuestions() *questions { return &questions{open: map[string]*question{}}
 func (q *questions) all() []*question {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	list := []*question{}
-	for _, one := range q.open {
-		list = append(list, one)
-	}
+	list := slices.AppendSeq([]*question{}, maps.Values(q.open))
 	slices.SortFunc(list, func(a, b *question) int { return cmp.Compare(a.Number, b.Number) })
 	return list
 }

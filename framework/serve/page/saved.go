@@ -240,10 +240,10 @@ func (h *hider) note(secret string) {
 func (c *calls) whole() []*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*call, 0, len(c.byID))
-	for _, kept := range c.sorted() {
+	all := []*call{}
+	for _, kept := range slices.Backward(c.sorted()) {
 		one := *kept
-		all = append([]*call{&one}, all...)
+		all = append(all, &one)
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -222,9 +223,7 @@ func (w *wire) between(after, before, limit int, find string) []*frame {
 		}
 	}
 	if before > 0 {
-		for i, j := 0, len(found)-1; i < j; i, j = i+1, j-1 {
-			found[i], found[j] = found[j], found[i]
-		}
+		slices.Reverse(found)
 	}
 	return found
 }
@@ -240,6 +239,27 @@ func (w *wire) at(n int) (*frame, []byte) {
 		}
 	}
 	return nil, nil
+}
+
+// exchange returns the last request of a method on a connection and its answer, and how many frames the
+// connection has. What is not kept any more, it does not return.
+func (w *wire) exchange(session int, method string) (out, in []byte, frames int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id := ""
+	for _, f := range w.frames {
+		if f.Session != session || f.Kind == "http" {
+			continue
+		}
+		frames++
+		switch {
+		case f.Sent && f.Kind == "request" && f.Method == method:
+			out, in, id = f.text, nil, f.ID
+		case !f.Sent && id != "" && f.ID == id && (f.Kind == "result" || f.Kind == "error"):
+			in = f.text
+		}
+	}
+	return out, in, frames
 }
 
 // exchanged adds an HTTP exchange to the frame that it sent, or as a frame of its own.
