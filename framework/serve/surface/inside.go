@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/kagami-mcp/kagami/protocol"
-	"github.com/kagami-mcp/kagami/protocol/dialect"
 )
 
 // Inside is what a server reports about itself and a client cannot see.
@@ -66,16 +65,7 @@ type Step struct {
 // Parse parses the output of WriteJSON: a surface with its Inside. If doc is something else, Parse
 // returns an error.
 func Parse(doc []byte) (*Surface, error) {
-	var raw struct {
-		Server       json.RawMessage `json:"server"`
-		Revision     string          `json:"revision"`
-		Instructions string          `json:"instructions"`
-		Tools        json.RawMessage `json:"tools"`
-		Resources    json.RawMessage `json:"resources"`
-		Templates    json.RawMessage `json:"resourceTemplates"`
-		Prompts      json.RawMessage `json:"prompts"`
-		*Inside
-	}
+	var raw document[json.RawMessage]
 	if err := json.Unmarshal(doc, &raw); err != nil {
 		return nil, fmt.Errorf("reading a surface: %w", err)
 	}
@@ -96,8 +86,7 @@ func serverIn(raw json.RawMessage) protocol.Implementation {
 	if raw == nil {
 		return protocol.Implementation{}
 	}
-	newest := dialect.All()[len(dialect.All())-1]
-	result, fault := newest.DecodeResult(protocol.MethodDiscover, fmt.Appendf(nil,
+	result, fault := newest().DecodeResult(protocol.MethodDiscover, fmt.Appendf(nil,
 		`{"resultType":"complete","supportedVersions":[],"capabilities":{},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":%s}}`, raw))
 	if found, ok := result.(*protocol.DiscoverResult); ok && fault == nil {
 		return found.Server
@@ -114,29 +103,29 @@ func (s *Surface) Fill(part Part, entries []json.RawMessage) error {
 	return s.parse(part, list)
 }
 
+// lists has the list of each part, and the member with its entries.
+var lists = map[Part]struct {
+	kind   protocol.ListKind
+	member string
+}{
+	Tools:     {protocol.ListTools, "tools"},
+	Resources: {protocol.ListResources, "resources"},
+	Templates: {protocol.ListTemplates, "resourceTemplates"},
+	Prompts:   {protocol.ListPrompts, "prompts"},
+}
+
 // parse reads one list with the dialect that wrote it.
 func (s *Surface) parse(part Part, list json.RawMessage) error {
 	if list == nil {
 		return nil
 	}
-	var kind protocol.ListKind
-	var member string
-	switch part {
-	case Tools:
-		kind, member = protocol.ListTools, "tools"
-	case Resources:
-		kind, member = protocol.ListResources, "resources"
-	case Templates:
-		kind, member = protocol.ListTemplates, "resourceTemplates"
-	case Prompts:
-		kind, member = protocol.ListPrompts, "prompts"
-	default:
+	l, one := lists[part]
+	if !one {
 		return errors.New("reading a surface: a part is one kind of component")
 	}
-	all := dialect.All()
-	result, fault := all[len(all)-1].DecodeResult(kind.Method(), fmt.Appendf(nil, `{"resultType":"complete","ttlMs":0,"cacheScope":"private",%q:%s}`, member, list))
+	result, fault := newest().DecodeResult(l.kind.Method(), fmt.Appendf(nil, `{"resultType":"complete","ttlMs":0,"cacheScope":"private",%q:%s}`, l.member, list))
 	if fault != nil {
-		return fmt.Errorf("reading the %s of a surface: %w", member, fault)
+		return fmt.Errorf("reading the %s of a surface: %w", l.member, fault)
 	}
 	s.Parts |= part
 	switch r := result.(type) {
@@ -150,18 +139,6 @@ func (s *Surface) parse(part Part, list json.RawMessage) error {
 		s.Prompts = r.Prompts
 	}
 	return nil
-}
-
-// append adds the members of in to an unfinished JSON object.
-func (in *Inside) append(dst []byte) ([]byte, error) {
-	var out strings.Builder
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(in); err != nil {
-		return nil, err
-	}
-	members := strings.TrimPrefix(strings.TrimSpace(out.String()), "{")
-	return append(append(dst, ','), strings.TrimSuffix(members, "}")...), nil
 }
 
 func (in *Inside) byName() map[[2]string]*Component {

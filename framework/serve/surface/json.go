@@ -1,76 +1,65 @@
 package surface
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 
 	"github.com/kagami-mcp/kagami/protocol/dialect"
-	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
+
+// document is a surface as JSON. List is the type of its lists: read as they are, or written entry by entry.
+type document[List any] struct {
+	Server       json.RawMessage `json:"server"`
+	Revision     string          `json:"revision"`
+	Instructions string          `json:"instructions,omitempty"`
+	Tools        List            `json:"tools,omitzero"`
+	Resources    List            `json:"resources,omitzero"`
+	Templates    List            `json:"resourceTemplates,omitzero"`
+	Prompts      List            `json:"prompts,omitzero"`
+	*Inside
+}
 
 // WriteJSON writes one indented JSON object. It has the server, the revision, the instructions, and
 // the lists that were read. If there is an Inside, its members are included. An entry of a list is
 // written as the server sent it if Sent has it, and otherwise in the form of the newest revision.
 func (s *Surface) WriteJSON(w io.Writer) error {
-	out, err := s.appendJSON(nil)
-	if err != nil {
+	d := newest()
+	doc := document[[]json.RawMessage]{
+		Server: d.AppendImplementation(nil, &s.Server), Revision: s.Revision, Instructions: s.Instructions, Inside: s.Inside,
+	}
+	if err := errors.Join(
+		listed(&doc.Tools, s, Tools, s.Tools, d.AppendTool),
+		listed(&doc.Resources, s, Resources, s.Resources, d.AppendResource),
+		listed(&doc.Templates, s, Templates, s.Templates, d.AppendTemplate),
+		listed(&doc.Prompts, s, Prompts, s.Prompts, d.AppendPrompt),
+	); err != nil {
 		return err
 	}
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, out, "", "  "); err != nil {
-		return err
-	}
-	pretty.WriteByte('\n')
-	_, err = w.Write(pretty.Bytes())
-	return err
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	return out.Encode(doc)
 }
 
-func (s *Surface) appendJSON(dst []byte) ([]byte, error) {
+// listed sets into to the entries of a part. If the part was not read, into stays nil.
+func listed[T any](into *[]json.RawMessage, s *Surface, part Part, items []T, wire func([]byte, *T) ([]byte, error)) error {
+	if s.Parts&part == 0 {
+		return nil
+	}
+	sent, raw := s.Sent[lists[part].member]
+	*into = append([]json.RawMessage{}, sent...)
+	for i := 0; i < len(items) && !raw; i++ {
+		entry, err := wire(nil, &items[i])
+		if err != nil {
+			return err
+		}
+		*into = append(*into, entry)
+	}
+	return nil
+}
+
+func newest() *dialect.Dialect {
 	all := dialect.All()
-	newest := all[len(all)-1]
-	dst = append(dst, `{"server":`...)
-	dst = newest.AppendImplementation(dst, &s.Server)
-	dst = append(append(dst, `,"revision":`...), jsontext.Quote(nil, s.Revision)...)
-	if s.Instructions != "" {
-		dst = append(append(dst, `,"instructions":`...), jsontext.Quote(nil, s.Instructions)...)
-	}
-	var err error
-	list := func(part Part, name string, n int, entry func(dst []byte, i int) ([]byte, error)) {
-		if s.Parts&part == 0 || err != nil {
-			return
-		}
-		dst = append(append(append(dst, `,"`...), name...), `":[`...)
-		sent, raw := s.Sent[name]
-		if raw {
-			n = len(sent)
-		}
-		for i := 0; i < n && err == nil; i++ {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			if raw {
-				dst = append(dst, sent[i]...)
-				continue
-			}
-			dst, err = entry(dst, i)
-		}
-		dst = append(dst, ']')
-	}
-	list(Tools, "tools", len(s.Tools), func(dst []byte, i int) ([]byte, error) {
-		return newest.AppendTool(dst, &s.Tools[i])
-	})
-	list(Resources, "resources", len(s.Resources), func(dst []byte, i int) ([]byte, error) {
-		return newest.AppendResource(dst, &s.Resources[i])
-	})
-	list(Templates, "resourceTemplates", len(s.Templates), func(dst []byte, i int) ([]byte, error) {
-		return newest.AppendTemplate(dst, &s.Templates[i])
-	})
-	list(Prompts, "prompts", len(s.Prompts), func(dst []byte, i int) ([]byte, error) {
-		return newest.AppendPrompt(dst, &s.Prompts[i])
-	})
-	if s.Inside != nil && err == nil {
-		dst, err = s.Inside.append(dst)
-	}
-	return append(dst, '}'), err
+	return all[len(all)-1]
 }

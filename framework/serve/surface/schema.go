@@ -215,11 +215,9 @@ func (s *Schema) gather(all *Types, seen map[*Schema]bool) bool {
 	if len(s.Types) > 0 {
 		return true
 	}
-	for _, alternatives := range [][]*Schema{s.AnyOf, s.OneOf} {
-		for _, a := range alternatives {
-			if !a.gather(all, seen) {
-				return false
-			}
+	for _, a := range slices.Concat(s.AnyOf, s.OneOf) {
+		if !a.gather(all, seen) {
+			return false
 		}
 	}
 	return len(s.AnyOf)+len(s.OneOf) > 0
@@ -230,29 +228,15 @@ func (s *Schema) gather(all *Types, seen map[*Schema]bool) bool {
 // false.
 func (s *Schema) Property(name string) (*Schema, bool) {
 	s = s.Resolve()
-	for _, p := range s.Properties {
-		if p.Name == name {
-			return p.Schema, true
-		}
-	}
-	for _, a := range slices.Concat(s.AnyOf, s.OneOf) {
-		if found, ok := a.directProperty(name); ok {
-			return found, true
+	for _, a := range slices.Concat([]*Schema{s}, s.AnyOf, s.OneOf) {
+		for _, p := range a.Resolve().Properties {
+			if p.Name == name {
+				return p.Schema, true
+			}
 		}
 	}
 	if s.Additional != nil && !s.Additional.Never {
 		return s.Additional, true
-	}
-	return nil, false
-}
-
-// directProperty looks only at declared members, so that the search ends even if alternatives refer
-// to each other.
-func (s *Schema) directProperty(name string) (*Schema, bool) {
-	for _, p := range s.Resolve().Properties {
-		if p.Name == name {
-			return p.Schema, true
-		}
 	}
 	return nil, false
 }

@@ -161,14 +161,13 @@ func (p *printer) fields(title string, table [][3]string) {
 	if len(table) == 0 {
 		return
 	}
-	indent := "      "
 	if title != "" {
 		p.line("    %s", title)
 	}
 	var aligned bytes.Buffer
 	tw := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
 	for _, row := range table {
-		_, _ = fmt.Fprintf(tw, "%s%s\t%s\t%s\n", indent, clip(row[0], maxName), clip(row[1], maxType), onOneLine(row[2]))
+		_, _ = fmt.Fprintf(tw, "      %s\t%s\t%s\n", clip(row[0], maxName), clip(row[1], maxType), onOneLine(row[2]))
 	}
 	_ = tw.Flush() // it writes to memory, which does not fail
 	for text := range strings.Lines(aligned.String()) {
@@ -355,7 +354,7 @@ func notable(n json.Number) string {
 	return n.String()
 }
 
-func joinRaw[R ~[]byte](values []R) string {
+func joinRaw(values []json.RawMessage) string {
 	texts := make([]string, len(values))
 	for i, v := range values {
 		texts[i] = strings.Trim(string(v), `"`)
