@@ -85,16 +85,13 @@ func (n *normal) under(outer cover, member string) cover {
 	switch {
 	case outer == schema || member == "inputSchema" || member == "outputSchema" || member == "requestedSchema":
 		return schema
-	case outer == noValues || n.asked(member):
+	case outer == noValues || slices.ContainsFunc(n.secret, func(s string) bool { return strings.EqualFold(s, member) }):
 		return noValues
 	case outer == noStrings || speaksOfSecrets(member):
 		return noStrings
 	}
 	return shown
 }
-
-// varies reports whether the value of a member differs from run to run.
-func varies(member string) bool { return slices.Contains(Varying(), member) }
 
 // collect adds placeholders for all values that vary or are hidden.
 func (n *normal) collect(member string, c cover, v any) {
@@ -113,7 +110,7 @@ func (n *normal) collect(member string, c cover, v any) {
 		}
 	case string:
 		switch inner, ok := jsonIn(v); {
-		case v != "" && varies(member):
+		case v != "" && slices.Contains(Varying(), member):
 			n.name(member, v)
 		case c.hides(v):
 			n.hide(v)
@@ -192,7 +189,7 @@ func (n *normal) part(value string) string {
 	for _, long := range n.long {
 		value = replaced(value, long, n.names[long])
 	}
-	return clock().ReplaceAllString(bearer().ReplaceAllString(value, Redacted), Sometime)
+	return clock.ReplaceAllString(bearer.ReplaceAllString(value, Redacted), Sometime)
 }
 
 // replaced replaces a value in a text. Digits in the middle of a time are not replaced: they are
@@ -201,7 +198,7 @@ func replaced(text, value, name string) string {
 	if !strings.Contains(text, value) {
 		return text
 	}
-	times := clock().FindAllStringIndex(text, -1)
+	times := clock.FindAllStringIndex(text, -1)
 	var out strings.Builder
 	for at := 0; ; {
 		i := strings.Index(text[at:], value)
@@ -281,17 +278,8 @@ func speaksOfSecrets(member string) bool {
 	return secretname.Is(member) && !strings.EqualFold(member, "progressToken")
 }
 
-// asked reports whether Redact lists the member.
-func (n *normal) asked(member string) bool {
-	return slices.ContainsFunc(n.secret, func(s string) bool { return strings.EqualFold(s, member) })
-}
-
 // bearer matches a probable token: a text after the word "bearer", or a JWT.
-func bearer() *regexp.Regexp {
-	return regexp.MustCompile(`(?i:\bbearer\s+)[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]+`)
-}
+var bearer = regexp.MustCompile(`(?i:\bbearer\s+)[\w.~+/=-]{8,}|\beyJ[\w-]{8,}\.[\w-]+\.[\w-]+`)
 
 // clock matches a time (RFC 3339).
-func clock() *regexp.Regexp {
-	return regexp.MustCompile(`\b\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)`)
-}
+var clock = regexp.MustCompile(`\b\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)`)
