@@ -109,10 +109,8 @@ func differing(before, after object) []string {
 
 // union returns the names of the members of a and b, sorted.
 func union(a, b object) []string {
-	all := maps.Clone(a)
-	if all == nil {
-		all = object{}
-	}
+	all := object{}
+	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return slices.Sorted(maps.Keys(all))
 }

@@ -13,25 +13,17 @@ func (w walker) inside(name string, before, after any) {
 		w.tuple(name, before, after)
 		return
 	}
-	at := w
-	if name != "propertyNames" {
-		at = w.below("*")
-	} else {
-		at.path += " (names)"
+	at := w.below("*")
+	if name == "propertyNames" {
+		at.path = w.path + " (names)"
 	}
-	if strings.HasSuffix(name, "Properties") && (before == false || after == false) {
-		w.extra(before, after)
-		return
-	}
-	at.compare(orTrue(before), orTrue(after))
-}
-
-// extra compares whether additional members are allowed.
-func (w walker) extra(before, after any) {
-	if after == false {
+	switch members := strings.HasSuffix(name, "Properties"); {
+	case members && after == false:
 		w.narrower("other members are refused now")
-	} else if before == false {
+	case members && before == false:
 		w.wider("other members are allowed now")
+	default:
+		at.compare(orTrue(before), orTrue(after))
 	}
 }
 

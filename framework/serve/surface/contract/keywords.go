@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"encoding/json"
 	"math/big"
 	"slices"
@@ -132,23 +133,15 @@ func number(v any) *big.Float {
 
 // size compares counts. An absent count means 0, or no bound.
 func (w walker) size(name string, before, after any) {
-	old, now := number(before), number(after)
-	if least := strings.HasPrefix(name, "min"); least {
-		zero := new(big.Float)
+	old, now, least := number(before), number(after), strings.HasPrefix(name, "min")
+	if least {
+		absent := new(big.Float)
 		if name == "minContains" {
-			zero.SetInt64(1)
+			absent.SetInt64(1)
 		}
-		w.bound(name, orElse(old, zero), orElse(now, zero), before, after, true)
-		return
+		old, now = cmp.Or(old, absent), cmp.Or(now, absent)
 	}
-	w.bound(name, old, now, before, after, false)
-}
-
-func orElse(n, other *big.Float) *big.Float {
-	if n == nil {
-		return other
-	}
-	return n
+	w.bound(name, old, now, before, after, least)
 }
 
 // bound compares two bounds; nil means that there is none.
@@ -191,25 +184,19 @@ func limitOf(o object, inclusive, exclusive string, least bool) limit {
 	if e := number(o[exclusive]); e != nil && (l.at == nil || e.Cmp(l.at) == 0 || least == (e.Cmp(l.at) > 0)) {
 		l = limit{e, true, exclusive, o[exclusive]}
 	}
-	if types := typesOf(o); l.exclude && len(types) == 1 && types[0] == "integer" && l.at.IsInt() && l.at.MantExp(nil) < precision {
-		step := int64(1)
+	if l.exclude && slices.Equal(typesOf(o), []string{"integer"}) && l.at.IsInt() && l.at.MantExp(nil) < precision {
+		step := big.NewFloat(1)
 		if !least {
-			step = -1
+			step.Neg(step)
 		}
-		l.at, l.exclude = new(big.Float).SetPrec(precision).Add(l.at, new(big.Float).SetInt64(step)), false
+		l.at, l.exclude = new(big.Float).SetPrec(precision).Add(l.at, step), false
 	}
 	return l
 }
 
-func (w walker) lower(before, after object) {
-	w.limits(limitOf(before, "minimum", "exclusiveMinimum", true), limitOf(after, "minimum", "exclusiveMinimum", true), true)
-}
-
-func (w walker) upper(before, after object) {
-	w.limits(limitOf(before, "maximum", "exclusiveMaximum", false), limitOf(after, "maximum", "exclusiveMaximum", false), false)
-}
-
-func (w walker) limits(old, now limit, least bool) {
+// limits compares a bound of numbers, which has an inclusive and an exclusive keyword.
+func (w walker) limits(before, after object, inclusive, exclusive string, least bool) {
+	old, now := limitOf(before, inclusive, exclusive, least), limitOf(after, inclusive, exclusive, least)
 	if old.at == nil || now.at == nil || old.at.Cmp(now.at) != 0 {
 		name := now.keyword
 		if now.at == nil {

@@ -93,8 +93,8 @@ func (w walker) compare(before, after any) {
 	w.patterns(old, now)
 	w.required(old, now)
 	w.values(old, now)
-	w.lower(old, now)
-	w.upper(old, now)
+	w.limits(old, now, "minimum", "exclusiveMinimum", true)
+	w.limits(old, now, "maximum", "exclusiveMaximum", false)
 	w.alternatives(old, now)
 	for _, name := range differing(spare(old), spare(now)) {
 		w.add(Breaking, "%s changed beside other alternatives, which cannot be judged", name)
@@ -132,9 +132,6 @@ func (w walker) never(before, after object) {
 // there is nothing more to compare.
 func (w walker) types(before, after object) bool {
 	old, now := typesOf(before), typesOf(after)
-	if canonical(old) == canonical(now) {
-		return true
-	}
 	lost, gained := lacking(old, now), lacking(now, old)
 	switch {
 	case len(lost) > 0 && len(gained) > 0:
@@ -164,12 +161,7 @@ func typesOf(o object) []string {
 	case string:
 		return []string{t}
 	case []any:
-		var all []string
-		for _, item := range t {
-			if name, ok := item.(string); ok {
-				all = append(all, name)
-			}
-		}
+		all := texts(t)
 		slices.Sort(all)
 		return all
 	}

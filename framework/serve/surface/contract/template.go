@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -29,19 +30,12 @@ func (r *report) template(before, after string) {
 	gone, added := without(variables(base), variables(newBase)), without(variables(newBase), variables(base))
 	switch {
 	case len(gone)+len(added) > 0:
-		r.add(Breaking, "variables of the URI template changed (removed: %s; added: %s), it is %s", names(gone), names(added), after)
+		r.add(Breaking, "variables of the URI template changed (removed: %s; added: %s), it is %s", cmp.Or(strings.Join(gone, ", "), "none"), cmp.Or(strings.Join(added, ", "), "none"), after)
 	case strings.ReplaceAll(newBase, "{+", "{") == base:
 		r.add(Additive, "variables of the URI template take more, it is %s", after)
 	default:
 		r.add(Breaking, "URI template changed to %s", after)
 	}
-}
-
-func names(list []string) string {
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
 }
 
 func splitQuery(template string) (base string, optional []string) {

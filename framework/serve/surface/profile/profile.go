@@ -2,6 +2,7 @@ package profile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -142,22 +143,15 @@ func partsOf(schema map[string]any, path string) []part {
 func (r *Rule) inside(p part, where string, report func(where string)) {
 	for _, keyword := range r.anywhere {
 		if _, has := p.schema[keyword]; has {
-			report(where + orRoot(p.path) + ", " + keyword)
+			report(where + cmp.Or(p.path, "the root") + ", " + keyword)
 		}
 	}
 	if r.shape != nil && p.value && r.shape(p.schema) || r.member != nil && p.member != "" && !r.member(p.member) {
-		report(where + orRoot(p.path))
+		report(where + cmp.Or(p.path, "the root"))
 	}
 	for _, inner := range partsOf(p.schema, p.path) {
 		r.inside(inner, where, report)
 	}
-}
-
-func orRoot(path string) string {
-	if path == "" {
-		return "the root"
-	}
-	return path
 }
 
 // Tokens returns an estimate of a tool's cost in every request to a model. It is a quarter of the
