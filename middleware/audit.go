@@ -57,15 +57,6 @@ const outcomePanic framework.Outcome = "panic"
 
 var errPanicked = errors.New("a later step panicked")
 
-// panicked returns the outcome of a call if a later step has panicked. The call may continue
-// nevertheless, because a question is pending or its task runs again.
-func panicked(ctx context.Context) framework.Outcome {
-	if framework.OutcomeOf(ctx, nil, errPanicked) == framework.OutcomePending {
-		return framework.OutcomePending
-	}
-	return outcomePanic
-}
-
 // watched returns a handler that calls done when a call is over, also if a later step panics.
 // received are the arguments that came, because an inner step may change the call.
 func watched(next framework.Handler, done func(ctx context.Context, call *framework.Call, received json.RawMessage, outcome framework.Outcome, err error)) framework.Handler {
@@ -73,10 +64,11 @@ func watched(next framework.Handler, done func(ctx context.Context, call *framew
 		call.Began() // starts the clock before the call, not when the duration is read
 		received, outcome := call.Arguments, outcomePanic
 		defer func() { // deferred, because a call that panics is over also; the engine recovers the panic
-			if outcome == outcomePanic {
-				outcome = panicked(ctx)
+			judged := outcome
+			if outcome == outcomePanic { // a question may be pending all the same, or the task runs again
+				judged = framework.OutcomeOf(ctx, nil, errPanicked)
 			}
-			if outcome != framework.OutcomePending {
+			if judged != framework.OutcomePending {
 				done(ctx, call, received, outcome, err)
 			}
 		}()

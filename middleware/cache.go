@@ -42,12 +42,8 @@ func Cache(ttl time.Duration, entries int) framework.Middleware {
 // cache.
 const maxCached = 256 << 10
 
-// component identifies, by its address, the component of one chain. Two servers therefore never
-// share answers, and neither do two tools that had the same name one after the other.
-type component struct{ _ byte }
-
 type cacheKey struct {
-	of     *component
+	of     *byte // of one chain, identified by its address
 	digest [sha256.Size]byte
 }
 
@@ -64,7 +60,8 @@ type cache struct {
 }
 
 func (c *cache) wrap(next framework.Handler) framework.Handler {
-	of := new(component)
+	// Two servers never share answers, and neither do two tools that had the same name one after the other.
+	of := new(byte)
 	return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
 		if !cacheable(call) {
 			return next(ctx, call)

@@ -41,8 +41,7 @@ func MetricsWith(provider metric.MeterProvider) framework.Middleware {
 			otel.Handle(err)
 			return next
 		}
-		m := &measuring{duration: duration}
-		return m.around(next)
+		return (&measuring{duration: duration}).around(next)
 	}
 	return framework.Middleware{Name: "metrics", Phase: framework.PhaseTrace, Wrap: wrap}
 }

@@ -115,7 +115,7 @@ const awayPause = time.Second
 func (l *limiter) paused() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.away.IsZero() && time.Now().Before(l.away)
+	return time.Now().Before(l.away)
 }
 
 // asks reports whether to use the store. After a failure it returns true for one call at a time, which
@@ -123,14 +123,13 @@ func (l *limiter) paused() bool {
 func (l *limiter) asks() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.away.IsZero() {
-		return true
-	}
 	now := time.Now()
 	if now.Before(l.away) {
 		return false
 	}
-	l.away = now.Add(patience)
+	if !l.away.IsZero() {
+		l.away = now.Add(patience)
+	}
 	return true
 }
 

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func Timeout(d time.Duration) framework.Middleware {
 	}
 	return framework.Middleware{Name: "timeout", Phase: framework.PhaseLimit, Wrap: func(next framework.Handler) framework.Handler {
 		return func(ctx context.Context, call *framework.Call) (*framework.Result, error) {
-			over := &timeoutError{kind: noun(call), limit: d}
+			over := &timeoutError{kind: cmp.Or(call.Component.Kind, "list"), limit: d}
 			limited, cancel := context.WithTimeoutCause(ctx, d, over)
 			defer cancel()
 			result, err := next(limited, call)
@@ -61,12 +62,4 @@ func stopped(ctx context.Context, err error) bool {
 	outcome := framework.OutcomeOf(ctx, nil, err)
 	retried := outcome == framework.OutcomePending && !errors.Is(err, framework.ErrPending) // by a task
 	return outcome == framework.OutcomeFailed || retried
-}
-
-// noun returns the kind of the component, for the error text.
-func noun(call *framework.Call) string {
-	if call.Component.Kind == "" {
-		return "list"
-	}
-	return call.Component.Kind
 }
