@@ -176,12 +176,11 @@ func (p *Page) getServer(w http.ResponseWriter, r *http.Request) error {
 			defer close(made)
 			_, _ = p.connected(r.Context()) // its values only; its error is the state
 		})
-		timer := time.NewTimer(serverWait)
-		defer timer.Stop()
+		waiting, cancel := context.WithTimeout(r.Context(), serverWait)
+		defer cancel()
 		select {
 		case <-made:
-		case <-timer.C:
-		case <-r.Context().Done():
+		case <-waiting.Done():
 		case <-p.life.Done():
 		}
 	}
@@ -323,13 +322,7 @@ func (p *Page) postCall(w http.ResponseWriter, r *http.Request) error {
 	if err := read(r, &o); err != nil {
 		return err
 	}
-	if _, err := o.params(); err != nil {
-		return refuse(http.StatusBadRequest, "%s", err.Error())
-	}
 	id, err := p.start(o)
-	if errors.Is(err, errBusy) {
-		return refuse(http.StatusTooManyRequests, "%s", err.Error())
-	}
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -113,7 +114,7 @@ type calls struct {
 
 func newCalls() *calls { return &calls{byID: map[string]*call{}} }
 
-var errBusy = errors.New("64 calls are running: wait for one, or stop one")
+var errBusy = &apiError{http.StatusTooManyRequests, "64 calls are running: wait for one, or stop one"}
 
 // add keeps a new call. If too many calls are running, it returns an error.
 func (c *calls) add(one *call) error {
@@ -251,7 +252,7 @@ func (p *Page) start(o order) (string, error) {
 // params returns the params of the request. The user's text is not changed.
 func (o *order) params() (json.RawMessage, error) {
 	if len(o.Arguments) > 0 && !json.Valid(o.Arguments) {
-		return nil, errors.New("the arguments are not JSON")
+		return nil, refuse(http.StatusBadRequest, "the arguments are not JSON")
 	}
 	name, _ := json.Marshal(o.Name) // a string always marshals
 	switch o.Method {
@@ -271,7 +272,7 @@ func (o *order) params() (json.RawMessage, error) {
 	case protocol.MethodPing:
 		return nil, nil
 	}
-	return nil, fmt.Errorf("the page does not call %q", o.Method)
+	return nil, refuse(http.StatusBadRequest, "the page does not call %q", o.Method)
 }
 
 // run makes the call and waits for its end.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -61,15 +62,12 @@ func (p *Page) serverInShell() string {
 	return " " + quoted(p.where())
 }
 
+// plain matches what needs no quotes in a POSIX shell.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
+
 // quoted returns a word for a POSIX shell.
 func quoted(word string) string {
-	plain := func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+,", r) {
-			return r
-		}
-		return -1
-	}
-	if word != "" && strings.Map(plain, word) == word {
+	if plain.MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
@@ -201,21 +199,14 @@ func goMap(arguments json.RawMessage) string {
 	return strings.TrimPrefix(fmt.Sprintf("%#v", values), "map[string]string")
 }
 
+// inName matches the parts of a Go name that a tool's name has.
+var inName = regexp.MustCompile(`[A-Za-z0-9]+`)
+
 // goName returns an exported Go name for a test of a tool.
 func goName(name string) string {
 	var out strings.Builder
-	upper := true
-	for _, r := range name {
-		switch {
-		case r >= 'a' && r <= 'z' && upper:
-			out.WriteRune(r - 'a' + 'A')
-			upper = false
-		case r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9':
-			out.WriteRune(r)
-			upper = false
-		default:
-			upper = true
-		}
+	for _, part := range inName.FindAllString(name, -1) {
+		out.WriteString(strings.ToUpper(part[:1]) + part[1:])
 	}
 	return out.String()
 }

@@ -165,10 +165,7 @@ func (p *Page) sample(ctx context.Context, r *client.SampleRequest) (*client.Sam
 	case said.Action != "accept":
 		return nil, client.ErrRejected
 	}
-	if said.Model == "" {
-		said.Model = "a person"
-	}
-	return &client.SampleAnswer{Model: said.Model, StopReason: "endTurn", Content: []protocol.Block{protocol.Text{Text: said.Text}}}, nil
+	return &client.SampleAnswer{Model: cmp.Or(said.Model, "a person"), StopReason: "endTurn", Content: []protocol.Block{protocol.Text{Text: said.Text}}}, nil
 }
 
 func (p *Page) roots(ctx context.Context) ([]protocol.Root, error) {

@@ -65,11 +65,7 @@ func (w *wire) ofCall(id string) []record.Frame {
 // isOpening reports whether a frame belongs to the handshake or discovery. A refusal of such a
 // request also belongs to it.
 func isOpening(f *frame) bool {
-	switch f.Method {
-	case protocol.MethodDiscover, protocol.MethodInitialize, protocol.NotificationInitialized:
-		return true
-	}
-	return false
+	return f.Method == protocol.MethodDiscover || f.Method == protocol.MethodInitialize || f.Method == protocol.NotificationInitialized
 }
 
 // belongs reports whether a frame that names no call belongs to the running calls. Such a frame is

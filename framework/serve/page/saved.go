@@ -85,7 +85,7 @@ func Open(file io.Reader) (*Page, error) {
 		if f.Kind == "http" && f.HTTP == nil {
 			f.Kind = "other" // the browser expects the exchange
 		}
-		p.wire.restore(&f.frame)
+		p.wire.frames, p.wire.last = append(p.wire.frames, &f.frame), max(p.wire.last, f.N)
 	}
 	return p, nil
 }
@@ -268,10 +268,4 @@ func (w *wire) whole() []wholeSeen {
 		all = append(all, wholeSeen{f, string(f.text)})
 	}
 	return all
-}
-
-// restore adds a frame of a saved session.
-func (w *wire) restore(f *frame) {
-	w.frames = append(w.frames, f)
-	w.last = max(w.last, f.N)
 }

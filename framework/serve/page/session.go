@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,7 +187,7 @@ func (p *Page) target(s *session) (client.Target, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.stderr = &tail{also: cmd.Stderr}
+		s.stderr = &tail{also: cmp.Or[io.Writer](cmd.Stderr, io.Discard)}
 		cmd.Stderr = s.stderr
 		return client.Command(cmd), nil
 	}
@@ -237,11 +238,10 @@ func (p *Page) clientOptions(s *session) []client.Option {
 // before that would be missed. A server that does not answer delays the lists only for
 // listenPatience.
 func (s *session) listening(ctx context.Context) {
-	patience := time.NewTimer(listenPatience)
-	defer patience.Stop()
+	ctx, cancel := context.WithTimeout(ctx, listenPatience)
+	defer cancel()
 	select {
 	case <-s.listens:
-	case <-patience.C:
 	case <-ctx.Done():
 	}
 }
@@ -487,7 +487,7 @@ const tailLines = 20
 
 // tail keeps the end of a program's standard error.
 type tail struct {
-	also io.Writer // also receives all output; may be nil
+	also io.Writer // also receives all output
 
 	mu   sync.Mutex // guards kept
 	kept []byte
@@ -501,10 +501,7 @@ func (t *tail) Write(text []byte) (int, error) {
 		t.kept = append([]byte(nil), t.kept[len(t.kept)-const64K/2:]...)
 	}
 	t.mu.Unlock()
-	if t.also != nil {
-		return t.also.Write(text)
-	}
-	return len(text), nil
+	return t.also.Write(text)
 }
 
 func (t *tail) lines() []string {

@@ -42,7 +42,8 @@ func (p *Page) getTasks(w http.ResponseWriter, r *http.Request) error {
 			p.failed(s, err)
 			return err
 		}
-		tasks = append(tasks, taskListed{t.ID, string(t.Status), t.Message, t.Created, t.Updated, t.TTL, over(t.Status)})
+		over := t.Status != protocol.TaskWorking && t.Status != protocol.TaskInputRequired
+		tasks = append(tasks, taskListed{t.ID, string(t.Status), t.Message, t.Created, t.Updated, t.TTL, over})
 		if len(tasks) == mostTasks {
 			break
 		}
@@ -63,8 +64,4 @@ func (p *Page) deleteTask(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-func over(status protocol.TaskStatus) bool {
-	return status != protocol.TaskWorking && status != protocol.TaskInputRequired
 }
