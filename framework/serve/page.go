@@ -19,22 +19,16 @@ import (
 	"github.com/kagami-mcp/kagami/transport"
 )
 
-// paged returns a transport that serves under and the page, until under ends.
+// paged is a transport that serves the page besides, until the transport ends.
 //
 // With --http the page is a client of the endpoint like every other client: it sees the header
 // fields, and the server's login applies to it. On stdio another client has the streams, so the
 // page reaches the server in memory. Its caller is then the caller set by the wraps of stdio.
-func (s *settings) paged(f *flags, under transport.Transport, server *framework.Server) transport.Transport {
-	return &paged{Transport: under, settings: s, flags: f, options: page.Options{
-		Inside: func() *surface.Inside { return inspect.Inside(server) },
-	}}
-}
-
 type paged struct {
 	transport.Transport
 	settings *settings
-	flags    *flags
-	options  page.Options
+	address  pageFlag
+	server   *framework.Server
 }
 
 // Serve serves the transport and the page. If the page cannot be served, it returns an error.
@@ -53,7 +47,7 @@ func (p *paged) Serve(ctx context.Context, host transport.Host) error {
 
 // show serves the page until ctx ends.
 func (p *paged) show(ctx context.Context, host transport.Host) error {
-	o := p.options
+	o := page.Options{Inside: func() *surface.Inside { return inspect.Inside(p.server) }}
 	if p.settings.endpoint == nil {
 		o.Host, o.Where, o.Start = host, os.Args[0], started()
 	} else {
@@ -71,7 +65,7 @@ func (p *paged) show(ctx context.Context, host transport.Host) error {
 	if err != nil {
 		return err
 	}
-	return shown.Serve(ctx, string(p.flags.page), func(address string) {
+	return shown.Serve(ctx, string(p.address), func(address string) {
 		_, _ = fmt.Fprintf(p.settings.errs, "%s serves its page at this address, which works once, within 10 minutes:\n  %s\n", programName(), address)
 	})
 }

@@ -247,7 +247,7 @@ func (s *settings) carriers(f *flags, server *framework.Server) []transport.Tran
 		s.greet()
 		t := stdio.New(stdio.Streams(cmp.Or(s.frames, s.in), s.out))
 		if f.page != "" && f.http == "" { // inside the wraps, so that their caller applies to the page
-			t = s.paged(f, t, server)
+			t = &paged{t, s, f.page, server}
 		}
 		for _, wrap := range s.wraps {
 			t = wrap(t)
@@ -265,7 +265,7 @@ func (s *settings) carriers(f *flags, server *framework.Server) []transport.Tran
 		}
 		t := fiberhttp.New(f.http, append(own, s.http...)...)
 		if f.page != "" {
-			t = s.paged(f, t, server)
+			t = &paged{t, s, f.page, server}
 		}
 		all = append(all, t)
 	}

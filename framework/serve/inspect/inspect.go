@@ -100,8 +100,17 @@ func Surface(ctx context.Context, server *framework.Server) (*surface.Surface, e
 		return nil, fmt.Errorf("inspecting the server: %w", err)
 	}
 	found := server.Inspect()
-	all := &surface.Surface{Server: found.Server, Revision: found.Revision, Instructions: found.Instructions}
-	if err := fill(all, found); err != nil {
+	all := &surface.Surface{Server: found.Server, Revision: found.Revision, Instructions: found.Instructions, Inside: insideOf(found)}
+	listed := make(map[string][]json.RawMessage)
+	for _, c := range found.Components {
+		if !c.Hidden {
+			listed[c.Kind] = append(listed[c.Kind], c.Listed)
+		}
+	}
+	if err := errors.Join(
+		all.Fill(surface.Tools, listed["tool"]), all.Fill(surface.Resources, listed["resource"]),
+		all.Fill(surface.Templates, listed["template"]), all.Fill(surface.Prompts, listed["prompt"]),
+	); err != nil {
 		return nil, fmt.Errorf("inspecting the server: %w", err)
 	}
 	return all, nil
@@ -125,21 +134,6 @@ func insideOf(found *framework.Inspection) *surface.Inside {
 		})
 	}
 	return inside
-}
-
-// fill adds the components of the server.
-func fill(all *surface.Surface, found *framework.Inspection) error {
-	listed := make(map[string][]json.RawMessage)
-	for _, c := range found.Components {
-		if !c.Hidden {
-			listed[c.Kind] = append(listed[c.Kind], c.Listed)
-		}
-	}
-	all.Inside = insideOf(found)
-	return errors.Join(
-		all.Fill(surface.Tools, listed["tool"]), all.Fill(surface.Resources, listed["resource"]),
-		all.Fill(surface.Templates, listed["template"]), all.Fill(surface.Prompts, listed["prompt"]),
-	)
 }
 
 func chainOf(steps []framework.Step) []surface.Step {
