@@ -10,7 +10,7 @@ export const idOf = path => 'f' + path.replace(/[^A-Za-z0-9\u0080-\uffff]/g, c =
 
 // Field is a control with its name, its hint and its fault. room is how many fields may be drawn
 // within it before anything was filled in.
-export function Field({ name, label: shown, schema, root, value, onChange, required, path, faults, depth = 0, complete, room = 500 }) {
+function Field({ name, label: shown, schema, root, value, onChange, required, path, faults, depth = 0, complete, room = 500 }) {
   const p = plan(schema, root, depth);
   if ((p.kind === 'text' || p.kind === 'box') && store.offers?.secrets.has(name)) Object.assign(p, { kind: 'text', input: 'password' });
   const id = idOf(path);
@@ -160,7 +160,7 @@ const replaced = (map, name, value) => {
   return next;
 };
 
-export function Group(props) {
+function Group(props) {
   const { p, root, value, onChange, path, faults, depth, required, complete, answer, room = 500 } = props;
   const [wide, setWide] = useState(false); // the user wants to see a group of very many fields
   const isOpen = value instanceof Map, tooWide = room < p.fields.length;

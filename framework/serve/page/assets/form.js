@@ -186,17 +186,20 @@ function constantIf(p, required) {
 }
 
 const whole = v => v instanceof Num ? Number(v.text) : undefined;
-const plural = (n, one) => `${n} ${one}${n === 1 ? '' : 's'}`;
+export const plural = (n, one) => `${n} ${one}${n === 1 ? '' : 's'}`;
+
+// between says how many there may be of something. A minimum of 0 goes without saying.
+function between(min, max, one) {
+  if (min > 0) return [max === undefined ? `at least ${plural(min, one)}` : `${min} to ${plural(max, one)}`];
+  return max === undefined ? [] : [`at most ${plural(max, one)}`];
+}
 
 function text(s) {
   const format = s.get('format'), min = whole(s.get('minLength')), max = whole(s.get('maxLength'));
   if (s.get('contentEncoding') === 'base64' || s.has('contentMediaType') && s.has('contentEncoding')) {
     return { kind: 'file', words: ['file', s.get('contentMediaType')].filter(Boolean).join(', ') };
   }
-  const words = [format ? formats[format]?.words ?? format : 'text'];
-  if (min > 0 && max !== undefined) words.push(`${min} to ${plural(max, 'character')}`);
-  else if (min > 0) words.push(`at least ${plural(min, 'character')}`);
-  else if (max !== undefined) words.push(`at most ${plural(max, 'character')}`);
+  const words = [format ? formats[format]?.words ?? format : 'text', ...between(min, max, 'character')];
   const secret = format === 'password' || s.get('writeOnly') === true || s.get('x-secret') === true;
   const long = !secret && (max > 120 || String(s.get('default') ?? '').includes('\n'));
   return { kind: long ? 'box' : 'text', secret, input: secret ? 'password' : formats[format]?.input ?? 'text', pattern: s.get('pattern'), words: words.join(', ') };
@@ -223,10 +226,7 @@ function numeric(s, type) {
 
 function list(s, root) {
   const min = whole(s.get('minItems')), max = whole(s.get('maxItems'));
-  const words = ['list'];
-  if (min && max !== undefined) words.push(`${min} to ${plural(max, 'item')}`);
-  else if (min) words.push(`at least ${plural(min, 'item')}`);
-  else if (max !== undefined) words.push(`at most ${plural(max, 'item')}`);
+  const words = ['list', ...between(min, max, 'item')];
   if (s.get('uniqueItems') === true) words.push('no two alike');
   const places = [s.get('prefixItems'), s.get('items')].find(Array.isArray); // the second before 2020-12
   if (places) return { kind: 'tuple', places, words: words.join(', ') };

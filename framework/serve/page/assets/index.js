@@ -1,6 +1,6 @@
 // The page: routes, keys, and what is drawn.
 import { html, render } from './vendor/preact.js';
-import { store, change, start, useStore, go, call, toast } from './store.js';
+import { store, change, start, useStore, go } from './store.js';
 import { decoded, entriesOf, get, seen } from './json.js';
 import { plan } from './form.js';
 import { Bar, Rail, Banner, Palette, Keys, themes } from './screens/shell.js';

@@ -1,6 +1,7 @@
 // Sets of calls: a file keeps the arguments of calls, so that they can be used again.
 import { Draft, parse, write, get, seen } from './json.js';
 import { store, change, toast } from './store.js';
+import { plural } from './form.js';
 import { remember, save } from './view.js';
 
 const format = '1', methods = ['tools/call', 'prompts/get'], ending = '.calls.json';
@@ -44,7 +45,7 @@ export function keep(method, name, earlier) {
   const calls = [...new Map([...ofTool(method, name), ...news].map(c => [write(c.arguments), c])).values()];
   if (!calls.length) return toast('There are no calls to keep yet');
   save(name.replace(/[^\w.-]+/g, '-') + ending, new Blob([text(calls)], { type: 'application/json' }));
-  toast(`Kept ${calls.length === 1 ? '1 call' : calls.length + ' calls'}: look in your downloads`);
+  toast(`Kept ${plural(calls.length, 'call')}: look in your downloads`);
 }
 
 // show makes a set the open one. It survives a reload, and secret arguments do not.
@@ -77,7 +78,7 @@ export function open() {
 // summary says which tools a set is for.
 function summary({ name, calls }) {
   const names = [...new Set(calls.map(c => c.name))];
-  return `${name}: ${calls.length === 1 ? '1 call' : calls.length + ' calls'} of ${names.slice(0, 3).map(seen).join(', ') || 'no tool'}${names.length > 3 ? ', …' : ''}`;
+  return `${name}: ${plural(calls.length, 'call')} of ${names.slice(0, 3).map(seen).join(', ') || 'no tool'}${names.length > 3 ? ', …' : ''}`;
 }
 
 try {

@@ -57,7 +57,7 @@ function oneAtATime(read) {
   return start;
 }
 
-export const readOffers = oneAtATime(async () => {
+const readOffers = oneAtATime(async () => {
   try {
     const all = await getExact('offers');
     const of = name => (all.get(name) ?? []).map(o => ({

@@ -11,7 +11,7 @@ export const Mark = () => html`<svg viewBox="0 0 100 100" aria-hidden="true"><pa
 export const narrow = () => matchMedia('(max-width:860px)').matches;
 
 // The keys of this system, as people know them.
-export const apple = /Mac|iPhone|iPad/.test(navigator.platform);
+const apple = /Mac|iPhone|iPad/.test(navigator.platform);
 export const modifier = apple ? '⌘' : 'Ctrl ';
 export const Enter = () => html`<kbd>${modifier}↵</kbd>`;
 
@@ -144,7 +144,7 @@ function Members({ value, schema, depth }) {
     ${deep.map(([k, v]) => html`<${Deep} name=${k} value=${v} schema=${of(k)} depth=${depth}/>`)}<${More} of=${value.size} n=${n} setN=${setN}/>`;
 }
 
-const More = ({ of, n, setN }) => n < of && html`<button type="button" class="btn t" onClick=${() => setN(n + rows)}>Show ${Math.min(rows, of - n)} of ${of - n} more</button>`;
+export const More = ({ of, n, setN, step = rows }) => n < of && html`<button type="button" class="btn t" onClick=${() => setN(n + step)}>Show ${Math.min(step, of - n)} of ${of - n} more</button>`;
 
 // Deep draws what is in it only while it is open.
 function Deep({ name, value, schema, depth }) {

@@ -3,6 +3,7 @@ import { html, useState } from '../vendor/preact.js';
 import { get, listOf, seen, write } from '../json.js';
 import { plan } from '../form.js';
 import { useStore, textOf, connect } from '../store.js';
+import { More } from '../view.js';
 
 const news = { '2024-11-05': 'handshake', '2025-03-26': 'batches, audio', '2025-06-18': 'structured results', '2025-11-25': 'tasks, icons', '2026-07-28': 'no handshake, rounds' };
 
@@ -65,7 +66,7 @@ function Tools({ tools, changed }) {
     <div class="scroll out"><table class="cat"><thead><tr><th scope="col">Tool</th><th scope="col">Traits</th>${fits && html`<th scope="col">Fits</th>`}<th scope="col" class="num">Tokens</th></tr></thead><tbody>
     ${sorted.slice(0, n).map(t => html`<tr class=${changed?.includes(t.name) ? 'sel' : ''}><td><a class="sig" href=${toolHref(t.name)}><b>${seen(t.name)}</b><span>${seen(signature(t))}</span></a><p>${seen(textOf(t, 'description') || textOf(t, 'title')).slice(0, 300)}</p></td>
       <td class="s q in-s">${traits(t).join(', ')}</td>${fits && html`<td class="s q in-s">${misfit(t)}</td>`}<td class="num s">${t.tokens}<svg class="meter" aria-hidden="true" viewBox="0 0 56 3"><rect width=${56 * t.tokens / most} height="3"/></svg></td></tr>`)}</tbody></table></div>
-    ${n < tools.length && html`<button class="btn t" onClick=${() => setN(n + page)}>Show ${Math.min(page, tools.length - n)} of ${tools.length - n} more</button>`}`;
+    <${More} of=${tools.length} n=${n} setN=${setN} step=${page}/>`;
 }
 
 function Rows({ title, head, offers, href, label }) {

@@ -1,6 +1,7 @@
 // What the server says: a result, an error, or that it is at work.
 import { html, useState, useEffect, useLayoutEffect, useMemo } from '../vendor/preact.js';
 import { get, listOf, parse, seen, write } from '../json.js';
+import { plural } from '../form.js';
 import { Code, Long, Tabs, Value, remember, save, size, time } from '../view.js';
 import { store, readResult, stop } from '../store.js';
 import { readHref } from './overview.js';
@@ -52,7 +53,7 @@ export function Block({ block }) {
 }
 
 // Contents are those of a resource.
-export function Contents({ of }) {
+function Contents({ of }) {
   const text = get(of, 'text'), type = String(get(of, 'mimeType') ?? '');
   if (typeof text === 'string') return html`<${TextOrJSON} text=${text}/>`;
   if (type.startsWith('image/')) return html`<${Media} block=${of} kind="image"/>`;
@@ -85,7 +86,7 @@ export function faultsOf(result) {
 }
 
 // textsOf are the texts of a result: of its blocks, of messages, or of a resource.
-export const textsOf = result => [...listOf(result, 'content'), ...listOf(result, 'messages').map(m => get(m, 'content'))]
+const textsOf = result => [...listOf(result, 'content'), ...listOf(result, 'messages').map(m => get(m, 'content'))]
   .filter(b => get(b, 'type') === 'text').map(b => String(get(b, 'text')))
   .concat(listOf(result, 'contents').map(c => get(c, 'text')).filter(text => typeof text === 'string'));
 
@@ -93,7 +94,7 @@ export const textsOf = result => [...listOf(result, 'content'), ...listOf(result
 function Refusal({ title, why, call, found, onTry, onGo }) {
   const { faults, correction, text } = found;
   return html`<div class="stat"><b class="bad">! ${title}</b><span class="q">${why}</span><span class="q num end">${time(call.ms)}</span></div>
-    ${faults.length ? html`<div class="teach" role="alert"><p class="top">${faults.length === 1 ? '1 problem' : faults.length + ' problems'}</p>
+    ${faults.length ? html`<div class="teach" role="alert"><p class="top">${plural(faults.length, 'problem')}</p>
       <ol>${faults.map(f => html`<li><button class="plainbtn mono acc" onClick=${() => onGo?.(f.path)}>${f.path || 'arguments'}</button><span>${seen(f.text)}</span></li>`)}</ol>
       ${correction && onTry && html`<${Try} correction=${correction} onTry=${onTry}/>`}</div>
       <p class="note">A model gets the same words, as the text of the answer.</p>`

@@ -1,6 +1,7 @@
 // What is around every screen: bar, rail, banners, palette and keys.
 import { html, useState, useEffect, useRef } from '../vendor/preact.js';
 import { seen } from '../json.js';
+import { plural } from '../form.js';
 import { useStore, spoken, change, connect, go, toast, textOf, call } from '../store.js';
 import { ask } from '../api.js';
 import { Dialog, Mark, currentCall, modifier, narrow, saveSession } from '../view.js';
@@ -58,7 +59,7 @@ function List({ rows, route }) {
 // misfits says how many findings there are.
 const misfits = offers => {
   const n = offers ? offers.fits.length + offers.tools.reduce((sum, t) => sum + t.fits.length, 0) : 0;
-  return n ? `${n} ${n === 1 ? 'note' : 'notes'}` : '';
+  return n ? plural(n, 'note') : '';
 };
 
 export function Rail() {
@@ -81,7 +82,7 @@ export function Rail() {
   return html`<nav class=${'rail' + (s.rail ? ' open' : '')} aria-label="What the server offers" onClick=${e => e.target.closest('a') && change({ rail: false })}>
     <div class="filter"><label class="vh" for="filter">Filter</label><input id="filter" type="search" placeholder="Filter" autocomplete="off" spellcheck=${false} value=${filter} onInput=${e => setFilter(e.target.value)}/><kbd aria-hidden="true">/</kbd></div>
     <${List} rows=${rows} route=${route}/>
-    <div class="foot">${[['Tasks', '#/tasks', tasks ? `${tasks} running` : 'none'], ['Wire', '#/wire', s.frames.length === 1 ? '1 frame' : `${s.frames.length} frames`], ['Log', '#/log', s.logs.length ? `${s.logs.length}` : ''], ['Clients', '#/clients', misfits(s.offers)], ['Connect a client', '#/connect', '']].map(([name, href, note]) =>
+    <div class="foot">${[['Tasks', '#/tasks', tasks ? `${tasks} running` : 'none'], ['Wire', '#/wire', plural(s.frames.length, 'frame')], ['Log', '#/log', s.logs.length ? `${s.logs.length}` : ''], ['Clients', '#/clients', misfits(s.offers)], ['Connect a client', '#/connect', '']].map(([name, href, note]) =>
     html`<a class="it sans" href=${href} aria-current=${route === href ? 'page' : undefined}><b>${name}</b><i>${note}</i></a>`)}</div></nav>`;
 }
 

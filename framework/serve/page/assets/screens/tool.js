@@ -5,14 +5,14 @@ import { Form, idOf } from '../controls.js';
 import { first } from '../form.js';
 import { useStore, describe, textOf, call, toast, change } from '../store.js';
 import { ask } from '../api.js';
-import { Code, Enter, Tabs, clock, narrow, remember, time } from '../view.js';
+import { Code, Enter, More, Tabs, clock, narrow, remember, time } from '../view.js';
 import * as sets from '../sets.js';
 import { Answer, Rounds, Spoken, faultsOf } from './result.js';
 import { Questions } from './question.js';
 import { traits } from './overview.js';
 
 // promptSchema is the schema of a prompt's arguments, which are texts.
-export function promptSchema(listed) {
+function promptSchema(listed) {
   const args = listOf(listed, 'arguments').filter(a => typeof get(a, 'name') === 'string');
   const properties = new Map(args.map(a => [get(a, 'name'), new Map([['type', 'string'], ...(get(a, 'title') ? [['title', get(a, 'title')]] : []), ...(get(a, 'description') ? [['description', get(a, 'description')]] : [])])]));
   return new Map([['type', 'object'], ['properties', properties], ['required', args.filter(a => get(a, 'required') === true).map(a => get(a, 'name'))]]);
@@ -208,7 +208,7 @@ function OfSet({ name, calls, onUse }) {
   const [n, setN] = useState(page);
   return html`<div class="calls set"><div class="cap"><h2>Set <span class="mono">${seen(name)}</span></h2><button class="btn t s end" onClick=${sets.close}>Close the set</button></div>
     <ol>${calls.slice(0, n).map(c => html`<li><button class="plainbtn" onClick=${() => onUse(c.arguments)}><code>${seen(write(c.arguments)).slice(0, 200)}</code><span class="plainbtn acc">Fill in</span></button></li>`)}</ol>
-    ${n < calls.length && html`<button class="btn t" onClick=${() => setN(n + page)}>Show ${Math.min(page, calls.length - n)} of ${calls.length - n} more</button>`}</div>`;
+    <${More} of=${calls.length} n=${n} setN=${setN} step=${page}/></div>`;
 }
 
 function Logs({ call: c, logs }) {

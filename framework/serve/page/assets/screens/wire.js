@@ -3,7 +3,7 @@ import { html, useState, useEffect } from '../vendor/preact.js';
 import { parse, seen } from '../json.js';
 import { useStore, change, setLevel } from '../store.js';
 import { getJSON } from '../api.js';
-import { Code, saveSession, size, time } from '../view.js';
+import { Code, clock, saveSession, size, time } from '../view.js';
 
 const kinds = ['everything', 'requests', 'results', 'errors', 'notifications', 'HTTP'];
 const fits = (f, kind) => kind === 'everything' || ({ requests: 'request', results: 'result', errors: 'error', notifications: 'notification', HTTP: 'http' })[kind] === f.kind;
@@ -62,5 +62,5 @@ export function Logs() {
   const s = useStore();
   return html`<div class="pad"><h1>Log</h1>${s.about?.can.includes('logging') && html`<label class="row">From level <select class="pick" onChange=${e => setLevel(e.target.value)}>${s.about.levels.map(l => html`<option value=${l} selected=${l === s.about.level}>${l}</option>`)}</select></label>`}
     ${s.logs.length === 0 ? html`<div class="empty"><p>The server has logged nothing since this tab was opened.</p></div>` : html`<button class="btn t" onClick=${() => change({ logs: [] })}>Clear</button>
-    <div class="scroll" tabindex="0" role="region" aria-label="Log messages"><table class="data"><thead><tr><th>Time</th><th>Level</th><th>Logger</th><th>Data</th></tr></thead><tbody>${s.logs.slice(-200).map(l => html`<tr><td class="num">${new Date(l.at).toLocaleTimeString('en-GB')}</td><td>${seen(l.level)}</td><td>${seen(l.logger)}</td><td class="mono wrapped">${seen(l.text)}</td></tr>`)}</tbody></table></div>`}</div>`;
+    <div class="scroll" tabindex="0" role="region" aria-label="Log messages"><table class="data"><thead><tr><th>Time</th><th>Level</th><th>Logger</th><th>Data</th></tr></thead><tbody>${s.logs.slice(-200).map(l => html`<tr><td class="num">${clock(l.at)}</td><td>${seen(l.level)}</td><td>${seen(l.logger)}</td><td class="mono wrapped">${seen(l.text)}</td></tr>`)}</tbody></table></div>`}</div>`;
 }
