@@ -102,6 +102,16 @@ func (c *call) size() int {
 	return n
 }
 
+// copy returns a copy that further changes do not affect. The caller holds calls.mu.
+func (c *call) copy() call {
+	out := *c
+	out.Rounds = slices.Clone(c.Rounds)
+	for i, r := range out.Rounds {
+		out.Rounds[i].Effects, out.Rounds[i].Steps = slices.Clone(r.Effects), slices.Clone(r.Steps)
+	}
+	return out
+}
+
 // calls keeps the newest calls. add inserts a call, change updates it, and forget drops the oldest
 // finished calls. mu guards all calls.
 type calls struct {
@@ -114,14 +124,12 @@ type calls struct {
 
 func newCalls() *calls { return &calls{byID: map[string]*call{}} }
 
-var errBusy = &apiError{http.StatusTooManyRequests, "64 calls are running: wait for one, or stop one"}
-
 // add keeps a new call. If too many calls are running, it returns an error.
 func (c *calls) add(one *call) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.running >= maxRunning {
-		return errBusy
+		return refuse(http.StatusTooManyRequests, "%d calls are running: wait for one, or stop one", maxRunning)
 	}
 	c.running++
 	c.last++
@@ -157,9 +165,8 @@ func (c *calls) change(one *call, fn func()) call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fn()
-	seen := *one
+	seen := one.copy()
 	seen.Arguments, seen.Result = nil, nil
-	seen.Rounds = copied(one.Rounds)
 	return seen
 }
 
@@ -196,8 +203,7 @@ func (c *calls) get(id string) *call {
 	if one == nil {
 		return nil
 	}
-	seen := *one
-	seen.Rounds = copied(one.Rounds)
+	seen := one.copy()
 	return &seen
 }
 
@@ -208,8 +214,8 @@ func (c *calls) list() []call {
 	all := c.sorted()
 	list := make([]call, 0, len(all))
 	for _, kept := range slices.Backward(all) {
-		one := *kept
-		one.Result, one.Rounds = nil, copied(kept.Rounds)
+		one := kept.copy()
+		one.Result = nil
 		list = append(list, one)
 	}
 	return list
@@ -305,10 +311,8 @@ func (p *Page) follow(ctx context.Context, s *session, one *call) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return errWatchEnded
+	return errors.New("the server has ended the subscription")
 }
-
-var errWatchEnded = errors.New("the server has ended the subscription")
 
 // runTask makes the call as a task and waits for its result.
 func (p *Page) runTask(ctx context.Context, s *session, o order, one *call, tell client.CallOption) (json.RawMessage, error) {

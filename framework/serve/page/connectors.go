@@ -29,16 +29,13 @@ func connectors(a *about) []connector {
 	if a.Name != "" {
 		s.Name = notInName.ReplaceAllString(a.Name, "-")
 	}
-	var shell string
+	shell := quoted(a.Where)
 	switch {
 	case a.Carrier == "HTTP":
 		s.Command, s.URL = "", a.Where
-		shell = quoted(a.Where)
 	case len(a.Start) > 0:
 		s.Command, s.Args = a.Start[0], a.Start[1:]
 		shell = "-- " + words(a.Start)
-	default:
-		shell = quoted(a.Where)
 	}
 	var all []connector
 	for _, c := range clients.All() {

@@ -50,16 +50,14 @@ func (p *Page) asShell(c *call) string {
 
 // serverInShell returns the server as a word of a command, after a space.
 func (p *Page) serverInShell() string {
-	if p.options.URL != "" {
-		line := " " + quoted(redacted(p.options.URL))
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.bearer != "" {
-			line += ` --bearer "$KAGAMI_BEARER"`
-		}
-		return line
+	if p.options.URL == "" {
+		return " " + quoted(p.where())
 	}
-	return " " + quoted(p.where())
+	line := " " + quoted(redacted(p.options.URL))
+	if p.hasBearer() {
+		line += ` --bearer "$KAGAMI_BEARER"`
+	}
+	return line
 }
 
 // plain matches what needs no quotes in a POSIX shell.
@@ -109,12 +107,10 @@ func (p *Page) asClient(c *call) string {
 	}
 	to := fmt.Sprintf("client.Command(exec.Command(%s))", strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%#v", program), "[]string{"), "}"))
 	if p.options.URL != "" {
-		p.mu.Lock()
 		token := ""
-		if p.bearer != "" {
+		if p.hasBearer() {
 			token = `, client.BearerToken(func(context.Context) (string, error) { return os.Getenv("KAGAMI_BEARER"), nil })`
 		}
-		p.mu.Unlock()
 		to = fmt.Sprintf("client.HTTP(%s%s)", strconv.Quote(redacted(p.options.URL)), token)
 	}
 	var request string
@@ -160,16 +156,13 @@ func (p *Page) asCurl(c *call) string {
 	if name, named := dialect.MirrorName(c.Method, params); named {
 		lines = append(lines, "-H "+quoted("Mcp-Name: "+dialect.EncodeMirror(name)))
 	}
-	p.mu.Lock()
-	mirrors, _ := dialect.Mirrors(p.inputs[c.Name]) // a tool with a fault in them is not served over HTTP
-	bearer := p.bearer != ""
-	p.mu.Unlock()
+	mirrors, _ := dialect.Mirrors(p.schemaOf(c.Name, "inputSchema")) // a tool with a fault in them is not served over HTTP
 	for _, m := range mirrors {
 		if text, given := m.Value(c.Arguments); given && c.Method == protocol.MethodCallTool {
 			lines = append(lines, "-H "+quoted(m.Header+": "+dialect.EncodeMirror(text)))
 		}
 	}
-	if bearer {
+	if p.hasBearer() {
 		lines = append(lines, `-H "Authorization: Bearer $KAGAMI_BEARER"`)
 	}
 	lines = append(lines, "-d "+unmasked(body))

@@ -2,6 +2,7 @@ package page
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/kagami-mcp/kagami/framework/internal/binding"
 	"github.com/kagami-mcp/kagami/protocol"
@@ -15,22 +16,25 @@ type fitting struct {
 	Why    string `json:"why,omitempty"`    // why the result does not fit, or why the schema cannot be read
 }
 
-// schemas returns a schema of each tool, by name. The member of the tool is inputSchema or outputSchema.
-func schemas(tools []offer, member string) map[string]json.RawMessage {
-	all := map[string]json.RawMessage{}
-	for _, tool := range tools {
-		if schema, ok := jsontext.Member(tool.Listed, member); ok {
-			all[tool.Name] = schema
+// schemaOf returns the schema of a tool that is its member inputSchema or outputSchema, or nil.
+func (p *Page) schemaOf(tool, member string) json.RawMessage {
+	p.mu.Lock()
+	all := p.offered
+	p.mu.Unlock()
+	if all == nil {
+		return nil
+	}
+	for _, one := range slices.Backward(all.Tools) { // the last one of a name counts
+		if schema, ok := jsontext.Member(one.Listed, member); ok && one.Name == tool {
+			return schema
 		}
 	}
-	return all
+	return nil
 }
 
 // fits checks a result. If the tool has no output schema, it returns nil.
 func (p *Page) fits(o order, result json.RawMessage) *fitting {
-	p.mu.Lock()
-	schema := p.outputs[o.Name]
-	p.mu.Unlock()
+	schema := p.schemaOf(o.Name, "outputSchema")
 	if o.Method != protocol.MethodCallTool || schema == nil || jsontext.Check(result, jsontext.DefaultLimits()) != nil || isError(result) {
 		return nil
 	}

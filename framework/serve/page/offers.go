@@ -172,7 +172,6 @@ func (p *Page) remember(all *offers) {
 	}
 	p.offered, p.secrets = all, all.Secrets
 	p.secret = finding(p.secretNames())
-	p.inputs, p.outputs = schemas(all.Tools, "inputSchema"), schemas(all.Tools, "outputSchema")
 	p.mu.Unlock()
 	if before != nil && tag != all.Tag && all.Failed == "" {
 		p.events.add("offers", map[string]any{"tag": all.Tag, "added": missing(names, before), "removed": missing(before, names)})

@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"os/exec"
@@ -70,25 +69,23 @@ type Page struct {
 
 	mu       sync.Mutex // guards the fields below
 	bearer   string
-	level    protocol.Level             // of log messages
-	revision string                     // the revision that the user chose; "" for the newest that both sides support
-	speaks   map[string]bool            // by revision: whether the server has spoken or refused it; see learn
-	session  *session                   // nil if not connected
-	state    state                      // state of the connection, for the browser
-	offered  *offers                    // read last; nil before
-	tag      string                     // tag of the offers that were read last
-	secrets  []string                   // names of secret arguments
-	fields   []string                   // names of secret fields of questions
-	given    [][]byte                   // secret arguments and answers, as they stand between quotes
-	known    listed                     // names of the offers that were read last
-	inputs   map[string]json.RawMessage // input schemas of the tools
-	outputs  map[string]json.RawMessage // output schemas of the tools
-	secret   []*regexp.Regexp           // find secret arguments and fields in JSON
-	viewers  int                        // number of open streams of events
-	leaving  *time.Timer                // ends an unused connection; nil while a browser is connected
-	seeking  bool                       // a goroutine is looking for a lost server
-	renewing int                        // number of calls of reconnect that wait for connecting
-	giveUp   context.CancelCauseFunc    // ends the newest attempt to connect; nil before the first
+	level    protocol.Level          // of log messages
+	revision string                  // the revision that the user chose; "" for the newest that both sides support
+	speaks   map[string]bool         // by revision: whether the server has spoken or refused it; see learn
+	session  *session                // nil if not connected
+	state    state                   // state of the connection, for the browser
+	offered  *offers                 // read last; nil before
+	tag      string                  // tag of the offers that were read last
+	secrets  []string                // names of secret arguments
+	fields   []string                // names of secret fields of questions
+	given    [][]byte                // secret arguments and answers, as they stand between quotes
+	known    listed                  // names of the offers that were read last
+	secret   []*regexp.Regexp        // find secret arguments and fields in JSON
+	viewers  int                     // number of open streams of events
+	leaving  *time.Timer             // ends an unused connection; nil while a browser is connected
+	seeking  bool                    // a goroutine is looking for a lost server
+	renewing int                     // number of calls of reconnect that wait for connecting
+	giveUp   context.CancelCauseFunc // ends the newest attempt to connect; nil before the first
 	closed   bool
 
 	connecting sync.Mutex // held while a connection is made, so that two users make one connection

@@ -84,8 +84,6 @@ func (q *questions) withdraw(call string) {
 	}
 }
 
-var errTooManyQuestions = errors.New("too many questions wait for an answer")
-
 // ask shows a question and waits for the answer. The question is withdrawn when ctx ends. It is
 // also withdrawn when the user stops the call, because the server may take its time to withdraw it.
 func (p *Page) ask(ctx context.Context, one *question) (reply, error) {
@@ -101,7 +99,7 @@ func (p *Page) ask(ctx context.Context, one *question) (reply, error) {
 	}
 	p.asked.mu.Unlock()
 	if full {
-		return reply{}, errTooManyQuestions
+		return reply{}, errors.New("too many questions wait for an answer")
 	}
 	p.events.add("question", map[string]any{"question": one})
 	said := reply{Action: actionWithdrawn}

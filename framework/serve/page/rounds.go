@@ -39,15 +39,6 @@ type effectSeen struct {
 	Ms  float64 `json:"ms"`
 }
 
-// copied returns copies of rounds that further changes do not affect.
-func copied(rounds []round) []round {
-	out := slices.Clone(rounds)
-	for i := range out {
-		out[i].Effects, out[i].Steps = slices.Clone(out[i].Effects), slices.Clone(out[i].Steps)
-	}
-	return out
-}
-
 // round changes a round of a running call with edit, and adds an event for the browser.
 func (p *Page) round(id string, n int, edit func(*round)) {
 	p.calls.mu.Lock()

@@ -72,9 +72,8 @@ func Open(file io.Reader) (*Page, error) {
 		o = Options{URL: s.About.Where}
 	}
 	p := newPage(o) // for the copies of calls; it never connects
-	p.inputs = schemas(s.Offers.Tools, "inputSchema")
 	s.About.State = state{Name: stateSaved, Reason: s.At.Local().Format(time.DateTime)}
-	p.saved, p.state = &s, s.About.State
+	p.saved, p.state, p.offered = &s, s.About.State, s.Offers
 	for _, one := range s.Calls {
 		if one != nil {
 			p.calls.restore(one)
@@ -242,7 +241,7 @@ func (c *calls) whole() []*call {
 	defer c.mu.Unlock()
 	all := []*call{}
 	for _, kept := range slices.Backward(c.sorted()) {
-		one := *kept
+		one := kept.copy()
 		all = append(all, &one)
 	}
 	return all

@@ -321,17 +321,21 @@ func (p *Page) failure(s *session, err error) state {
 // unauthorized says in words why the server requires a token. The body of the response is for
 // programs, so the text does not contain it.
 func (p *Page) unauthorized(refused *client.HTTPError) string {
-	p.mu.Lock()
-	given := p.bearer != ""
-	p.mu.Unlock()
 	text := fmt.Sprintf("It answers HTTP %d.", refused.Status)
-	if given {
+	if p.hasBearer() {
 		text = fmt.Sprintf("It refused the token that it got, with HTTP %d.", refused.Status)
 	}
 	if why := refused.ChallengeParam("error_description"); why != "" {
 		text += " It says: " + why
 	}
 	return text
+}
+
+// hasBearer reports whether the requests have a token.
+func (p *Page) hasBearer() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bearer != ""
 }
 
 // unpaged returns the text of an error. If the server has answered with a page of HTML, the text is

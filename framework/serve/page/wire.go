@@ -134,13 +134,7 @@ func (f *frame) describe() {
 
 // relate connects an answer with its request. The caller holds mu.
 func (w *wire) relate(f *frame) {
-	key := func(sent bool) string {
-		direction := "<"
-		if sent {
-			direction = ">"
-		}
-		return direction + strconv.Itoa(f.Session) + " " + f.ID
-	}
+	key := func(sent bool) string { return strconv.FormatBool(sent) + strconv.Itoa(f.Session) + " " + f.ID }
 	switch f.Kind {
 	case "request":
 		if len(w.open) < maxOpen {
