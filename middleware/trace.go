@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -247,9 +248,5 @@ func (headerCarrier) Set(string, string) {}
 
 // Keys returns the names of all fields.
 func (c headerCarrier) Keys() []string {
-	var keys []string
-	for key := range c.fields.Header() {
-		keys = append(keys, key)
-	}
-	return keys
+	return slices.Collect(maps.Keys(c.fields.Header()))
 }

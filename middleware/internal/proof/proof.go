@@ -69,7 +69,7 @@ type Checker struct {
 func New() *Checker {
 	return &Checker{
 		parser: jwt.NewParser(jwt.WithValidMethods(Algorithms()), jwt.WithoutClaimsValidation(), jwt.WithJSONNumber(), jwt.WithStrictDecoding()),
-		seen:   newSeen(maxAge + maxAhead),
+		seen:   new(seen),
 	}
 }
 

@@ -9,26 +9,25 @@ import (
 // halves.
 const mostSeen = 500_000
 
+// window is how long a proof can be used.
+const window = maxAge + maxAhead
+
 // seen records digests within a window of time. It has two halves that take turns: when the window
 // ends, add drops the older half. mu guards both, so a seen is safe for concurrent use.
 type seen struct {
-	window time.Duration
-
 	mu       sync.Mutex            // guards all below
 	began    time.Time             // start of the younger half
 	now, old map[[16]byte]struct{} // halves of digests; a collision would only refuse the client that constructed it
 }
-
-func newSeen(window time.Duration) *seen { return &seen{window: window} }
 
 // add records d, and reports whether it is new and whether there was space for it. If there is no
 // space, nothing is forgotten, because a used proof must not become new.
 func (s *seen) add(d [32]byte, at time.Time) (fresh, room bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if age := at.Sub(s.began); age >= s.window {
+	if age := at.Sub(s.began); age >= window {
 		s.old = s.now
-		if age >= 2*s.window {
+		if age >= 2*window {
 			s.old = nil
 		}
 		s.now, s.began = make(map[[16]byte]struct{}), at
