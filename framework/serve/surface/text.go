@@ -2,6 +2,7 @@ package surface
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -198,11 +199,10 @@ func members(s *Schema) [][3]string {
 
 // add adds a row. If the table is full after it, the last row is "…" instead.
 func (t *table) add(row [3]string) {
-	switch {
-	case t.full():
-	case len(t.rows) == maxRows-1:
-		t.rows = append(t.rows, [3]string{"…"})
-	default:
+	if len(t.rows) == maxRows-1 {
+		row = [3]string{"…"}
+	}
+	if !t.full() {
 		t.rows = append(t.rows, row)
 	}
 }
@@ -271,12 +271,7 @@ func (t *table) remark(s *Schema, name string) {
 
 // describe returns the description of s. If s has none, it returns the description of the type that
 // s refers to.
-func describe(s *Schema) string {
-	if s.Description != "" {
-		return s.Description
-	}
-	return s.Resolve().Description
-}
+func describe(s *Schema) string { return cmp.Or(s.Description, s.Resolve().Description) }
 
 // summary returns a type with its constraints, on one line.
 func summary(s *Schema, required bool) string {
