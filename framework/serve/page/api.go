@@ -45,9 +45,9 @@ func (p *Page) routes(own bool) http.Handler {
 		"DELETE /api/calls/{id}":        p.deleteCall,
 		"GET /api/calls/{id}/copy/{as}": p.getCopy,
 		"GET /api/calls/{id}/record":    p.getRecord,
-		"GET /api/tasks":                p.getTasks,
-		"DELETE /api/tasks/{id}":        p.deleteTask,
-		"POST /api/complete":            p.postComplete,
+		"GET /api/tasks":                p.asking(p.getTasks),
+		"DELETE /api/tasks/{id}":        p.asking(p.deleteTask),
+		"POST /api/complete":            p.asking(p.postComplete),
 		"POST /api/compare":             p.postCompare,
 		"GET /api/questions":            p.getQuestions,
 		"POST /api/questions/{id}":      p.postAnswer,
@@ -55,7 +55,7 @@ func (p *Page) routes(own bool) http.Handler {
 		"GET /api/frames/{n}":           p.getFrame,
 		"GET /api/events":               p.getEvents,
 		"GET /api/session":              p.getSession,
-		"POST /api/level":               p.postLevel,
+		"POST /api/level":               p.asking(p.postLevel),
 		"POST /api/key":                 p.postKey,
 	}
 	if !own {
@@ -84,6 +84,19 @@ func (p *Page) routes(own bool) http.Handler {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// asking returns a handler that asks the server, which has callPatience to connect and to answer.
+func (p *Page) asking(ask func(http.ResponseWriter, *http.Request, *session) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), callPatience)
+		defer cancel()
+		s, err := p.connected(ctx)
+		if err != nil {
+			return err
+		}
+		return ask(w, r.WithContext(ctx), s)
+	}
 }
 
 // apiError is an error that is answered with a status other than 200 and a text.
@@ -288,7 +301,7 @@ func (p *Page) postConnect(w http.ResponseWriter, r *http.Request) error {
 
 // postLevel asks the server for log messages of a level and above, on this connection and on later
 // ones.
-func (p *Page) postLevel(w http.ResponseWriter, r *http.Request) error {
+func (p *Page) postLevel(w http.ResponseWriter, r *http.Request, s *session) error {
 	var o struct {
 		Level protocol.Level `json:"level"`
 	}
@@ -298,13 +311,7 @@ func (p *Page) postLevel(w http.ResponseWriter, r *http.Request) error {
 	if o.Level.Severity() < 0 {
 		return refuse(http.StatusBadRequest, "there is no such level")
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), callPatience)
-	defer cancel()
-	s, err := p.connected(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.client.SetLogLevel(ctx, o.Level); err != nil {
+	if err := s.client.SetLogLevel(r.Context(), o.Level); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -346,7 +353,7 @@ func (p *Page) deleteCall(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (p *Page) postComplete(w http.ResponseWriter, r *http.Request) error {
+func (p *Page) postComplete(w http.ResponseWriter, r *http.Request, s *session) error {
 	var o struct {
 		Prompt   string            `json:"prompt"`
 		Template string            `json:"template"`
@@ -357,13 +364,7 @@ func (p *Page) postComplete(w http.ResponseWriter, r *http.Request) error {
 	if err := read(r, &o); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), callPatience)
-	defer cancel()
-	s, err := p.connected(ctx)
-	if err != nil {
-		return err
-	}
-	found, err := s.client.Complete(ctx, &protocol.CompleteParams{
+	found, err := s.client.Complete(r.Context(), &protocol.CompleteParams{
 		Prompt: o.Prompt, Template: o.Template, Argument: o.Argument, Value: o.Value, Context: o.Context,
 	})
 	if err != nil {
@@ -400,7 +401,7 @@ func (p *Page) getFrames(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	after, _ := strconv.Atoi(q.Get("after"))
 	before, _ := strconv.Atoi(q.Get("before"))
-	return write(w, p.wire.between(after, before, maxListed, q.Get("q")))
+	return write(w, p.wire.between(after, before, q.Get("q")))
 }
 
 func (p *Page) getFrame(w http.ResponseWriter, r *http.Request) error {

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -26,15 +25,9 @@ type taskListed struct {
 
 // getTasks answers with the tasks in the server's list, including tasks of earlier connections of
 // the same principal. If the server or the revision has no such list, listed is false.
-func (p *Page) getTasks(w http.ResponseWriter, r *http.Request) error {
-	ctx, cancel := context.WithTimeout(r.Context(), callPatience)
-	defer cancel()
-	s, err := p.connected(ctx)
-	if err != nil {
-		return err
-	}
+func (p *Page) getTasks(w http.ResponseWriter, r *http.Request, s *session) error {
 	tasks := []taskListed{}
-	for t, err := range s.client.Tasks(ctx) {
+	for t, err := range s.client.Tasks(r.Context()) {
 		if errors.Is(err, client.ErrNoTasks) {
 			return write(w, map[string]any{"listed": false, "tasks": tasks})
 		}
@@ -52,14 +45,8 @@ func (p *Page) getTasks(w http.ResponseWriter, r *http.Request) error {
 }
 
 // deleteTask cancels a task.
-func (p *Page) deleteTask(w http.ResponseWriter, r *http.Request) error {
-	ctx, cancel := context.WithTimeout(r.Context(), callPatience)
-	defer cancel()
-	s, err := p.connected(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.client.Task(r.PathValue("id")).Cancel(ctx); err != nil {
+func (p *Page) deleteTask(w http.ResponseWriter, r *http.Request, s *session) error {
+	if err := s.client.Task(r.PathValue("id")).Cancel(r.Context()); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

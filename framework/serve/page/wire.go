@@ -194,9 +194,9 @@ func (w *wire) close() {
 	}
 }
 
-// between returns at most limit frames with after < N and a text that contains find, oldest first.
+// between returns at most maxListed frames with after < N and a text that contains find, oldest first.
 // If before is not 0, it returns frames with N < before instead, and of these the newest.
-func (w *wire) between(after, before, limit int, find string) []*frame {
+func (w *wire) between(after, before int, find string) []*frame {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	found := []*frame{}
@@ -212,7 +212,7 @@ func (w *wire) between(after, before, limit int, find string) []*frame {
 			continue
 		}
 		copied := *f // HTTP may be set later
-		if found = append(found, &copied); len(found) == limit {
+		if found = append(found, &copied); len(found) == maxListed {
 			break
 		}
 	}
