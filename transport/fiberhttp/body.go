@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http/httputil"
 	"slices"
-	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -44,12 +43,6 @@ func (w *worker) readBody(limit int) (body []byte, large bool, err error) {
 	w.unread = err != nil || len(body) > limit
 	httpserver.Answering(w.Conn, true)
 	return body, len(body) > limit, err
-}
-
-// expects reports whether the client waits for "100 Continue", which HTTP/1.0 does not have (RFC 9110
-// section 10.1.1).
-func expects(h *fasthttp.RequestHeader) bool {
-	return h.IsHTTP11() && strings.EqualFold(string(h.Peek("Expect")), "100-continue")
 }
 
 // readChunks reads a body in chunks, at most limit+1 bytes. Fields behind the chunks are dropped,

@@ -135,15 +135,21 @@ func doubtful(h *fasthttp.RequestHeader) bool {
 	return !h.IsHTTP11() || sent(h, "Content-Length") || h.ContentLength() < chunked // another coding, without a length
 }
 
-// asksToEnd reports whether the client wants the connection to end. fasthttp knows only the text "close", but the
-// option may be in any case, and one of several (RFC 9110 section 7.6.1).
-func asksToEnd(h *fasthttp.RequestHeader) bool {
-	for option := range bytes.SplitSeq(h.Peek("Connection"), []byte(",")) {
-		if bytes.EqualFold(bytes.TrimSpace(option), []byte("close")) {
-			return true
+// wishes reports whether the client wants the connection to end, and whether it waits for "100 Continue", which
+// HTTP/1.0 does not have (RFC 9110 section 10.1.1). fasthttp knows only the text "close", but the option may be in any
+// case, and one of several (RFC 9110 section 7.6.1).
+func wishes(h *fasthttp.RequestHeader) (end, more bool) {
+	for name, value := range h.All() { // Peek would normalize each name
+		switch string(name) {
+		case "Connection":
+			for option := range bytes.SplitSeq(value, []byte(",")) {
+				end = end || bytes.EqualFold(bytes.TrimSpace(option), []byte("close"))
+			}
+		case "Expect":
+			more = more || h.IsHTTP11() && bytes.EqualFold(value, []byte("100-continue"))
 		}
 	}
-	return false
+	return end, more
 }
 
 // sent reports whether the client has sent a header field, even if fasthttp has removed or changed

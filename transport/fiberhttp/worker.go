@@ -103,12 +103,13 @@ func (w *worker) next(wait time.Duration) (goesOn bool) {
 		w.refuse(err)
 		return false
 	}
-	if asksToEnd(&w.rc.Request.Header) {
+	end, more := wishes(&w.rc.Request.Header)
+	if end {
 		w.rc.Request.Header.SetConnectionClose()
 	}
 	length := w.rc.Request.Header.ContentLength()
 	w.unread = length > 0 || length == chunked
-	w.expects = w.unread && expects(&w.rc.Request.Header)
+	w.expects = w.unread && more
 	if !w.unread {
 		httpserver.Answering(w.Conn, true)
 	}
