@@ -2,7 +2,7 @@ package header
 
 import (
 	"errors"
-	"strings"
+	"net/textproto"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -56,7 +56,7 @@ func repeats(r *transport.Request, m *dialect.Mirror, arguments []byte) error {
 	case times != 1:
 		return errors.New("it must be there once")
 	}
-	text, err := dialect.DecodeMirror(strings.Trim(value, " \t"))
+	text, err := dialect.DecodeMirror(textproto.TrimString(value))
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func single(r *transport.Request, name string) (string, bool) {
 	if times != 1 {
 		return "", false
 	}
-	return strings.Trim(value, " \t"), true
+	return textproto.TrimString(value), true
 }
 
 // Mismatch returns the fault of a header that does not agree with the body.

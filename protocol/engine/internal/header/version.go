@@ -1,7 +1,7 @@
 package header
 
 import (
-	"strings"
+	"net/textproto"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/protocol/dialect"
@@ -21,7 +21,7 @@ type VersionField struct {
 // ReadVersion returns the field of a request.
 func ReadVersion(r *transport.Request) (f VersionField) {
 	if text, times := r.Fields.Value(Version); times > 0 {
-		f.Text = strings.Trim(text, " \t")
+		f.Text = textproto.TrimString(text)
 		f.Unclear = times > 1 || f.Text == ""
 		f.Modern, _ = dialect.PerRequest(f.Text)
 	}
