@@ -1,6 +1,9 @@
 package jsontext
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // maxDepth limits the depth of every text, independent of Limits. Code that recurses over a checked
 // value (Unique, encoding/json) thus cannot exhaust the stack. encoding/json has the same limit.
@@ -21,10 +24,16 @@ func DefaultLimits() Limits {
 	return Limits{Depth: 64, Elements: 100_000, Number: 400}
 }
 
-// bounded returns l with a depth of at most maxDepth.
+// bounded returns l with a depth of at most maxDepth, and with numbers in place of no limit.
 func (l Limits) bounded() Limits {
 	if l.Depth <= 0 || l.Depth > maxDepth {
 		l.Depth = maxDepth
+	}
+	if l.Elements <= 0 {
+		l.Elements = math.MaxInt
+	}
+	if l.Number <= 0 {
+		l.Number = math.MaxInt
 	}
 	return l
 }

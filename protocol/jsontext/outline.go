@@ -25,10 +25,9 @@ type Outline struct {
 	text  []byte
 	n     int // number of spans; larger than spans if the text has too many
 	spans [spans]span
-	last  [outlined + 1]int // index of the last span at each depth, in the container that is open there, or none
 }
 
-// span is the position of a member. end is 0 while the value is being read.
+// span is the position of a member.
 type span struct {
 	name, nameEnd, value, end uint32
 	next                      int32 // index of the next member of the same object, or none
@@ -51,29 +50,27 @@ func (o *Outline) Check(text []byte, lim Limits) error {
 	return err
 }
 
-// open is called when an object or array begins at this depth.
-func (o *Outline) open(depth int) { o.last[depth] = none }
-
-// begin is called when the name of a member was read, before its value.
-func (o *Outline) begin(depth, name, nameEnd, value int, escaped bool) {
+// begin is called when the name of a member was read, before its value. It returns the index of the member's span, or
+// none if there is no room. before is the index of the member before it in the same object, or none.
+func (o *Outline) begin(before, depth, name, nameEnd, value int, escaped bool) int {
 	n := o.n
 	if n >= spans {
 		o.n = spans + 1
-		return
+		return none
 	}
 	s := &o.spans[n]
-	s.name, s.nameEnd, s.value, s.end = uint32(name), uint32(nameEnd), uint32(value), 0 //nolint:gosec // Check looks at the size
-	s.next, s.depth, s.escaped = none, uint8(depth), escaped                            //nolint:gosec // at most outlined
-	if before := o.last[depth]; before != none {
+	s.name, s.nameEnd, s.value = uint32(name), uint32(nameEnd), uint32(value) //nolint:gosec // Check looks at the size
+	s.next, s.depth, s.escaped = none, uint8(depth), escaped                  //nolint:gosec // at most outlined
+	if before != none {
 		o.spans[before].next = int32(n) //nolint:gosec // at most spans
 	}
-	o.last[depth] = n
 	o.n = n + 1
+	return n
 }
 
-// end is called when a value at this depth was read. In an array there is no span to end.
-func (o *Outline) end(depth, at int) {
-	if i := o.last[depth]; i != none && o.spans[i].end == 0 {
+// end is called when the value of span i was read.
+func (o *Outline) end(i, at int) {
+	if i != none {
 		o.spans[i].end = uint32(at) //nolint:gosec // Check looks at the size
 	}
 }
