@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/kagami-mcp/kagami/testkit/transporttest"
 	"github.com/kagami-mcp/kagami/transport"
 	"github.com/kagami-mcp/kagami/transport/fiberhttp"
 	"github.com/kagami-mcp/kagami/transport/nethttp"
@@ -290,5 +293,26 @@ func testRouteAtTheEnd(t *testing.T, carrier func(heard func(string), h http.Han
 	expect(t, from, "done")
 	if err := <-ended; err != nil {
 		t.Errorf("Serve: %v", err)
+	}
+}
+
+// TestTargets: a message gets the same answer for each spelling of the target, with and without the router, and whatever
+// the options are.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	same := func(ctx context.Context, _ *fiber.Ctx) context.Context { return ctx }
+	for name, opts := range map[string][]fiberhttp.Option{"plain": nil, "with Fiber's context": {fiberhttp.Context(same)}} {
+		dial, stop := serving(t, opts...)
+		t.Cleanup(stop)
+		for target, want := range map[string]string{
+			"/mcp": `"result":"x"`, "/mcp/": `"result":"x"`, "/mcp?a=/mcp": `"result":"x"`, "http://localhost/mcp": `"result":"x"`,
+			"http://other/mcp": "another host", "/MCP": "Not Found", "/mcp/x": "Not Found",
+		} {
+			conn := dial()
+			_, _ = io.WriteString(conn, strings.Replace(post("1.1", transporttest.Frame("echo", `"x"`), whole), "/mcp", target, 1))
+			if expect(t, bufio.NewReader(conn), want) {
+				t.Errorf("%s, %s: the connection ends", name, target)
+			}
+		}
 	}
 }

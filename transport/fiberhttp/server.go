@@ -59,7 +59,7 @@ func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 }
 
 // server is one run of a stand-alone server. It reads HTTP with the parser of fasthttp, in a loop of
-// its own (ADR 39), and passes the requests to a Fiber app.
+// its own (ADR 39), and passes the requests to a Fiber app, except messages for the endpoint; see handle.
 //
 // Serve sets route before it accepts a connection; nothing changes after that. The pool ends its idle
 // goroutines when stopping is closed, and the others after their connection.
