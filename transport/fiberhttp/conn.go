@@ -20,9 +20,8 @@ import (
 type conn struct {
 	net.Conn
 	server *server
-	early  []byte    // bytes of the next request that were read during a stream
-	timed  bool      // the read deadline is for the request, not for an idle connection
-	until  time.Time // the read deadline, as expire has set it
+	early  []byte // bytes of the next request that were read during a stream
+	timed  bool   // the read deadline is for the request, not for an idle connection
 	closed sync.Once
 }
 
@@ -41,18 +40,12 @@ func (c *conn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// expire sets the read deadline to d from now, or up to an eighth of d later: a deadline between the two stays, because
-// setting one costs as much as reading a short header. Zero removes the deadline.
+// expire sets the read deadline to d from now. Zero removes the deadline.
 func (c *conn) expire(d time.Duration) {
 	until := time.Time{}
 	if d > 0 {
-		now := time.Now()
-		if left := c.until.Sub(now); left >= d && left <= d+d/8 {
-			return
-		}
-		until = now.Add(d + d/8)
+		until = time.Now().Add(d)
 	}
-	c.until = until
 	_ = c.SetReadDeadline(until) // this fails only on a closed connection
 }
 

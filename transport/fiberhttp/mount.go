@@ -49,7 +49,7 @@ func (c *carrier) mount(r fiber.Router, pattern func(path string) string) {
 // Otherwise Fiber would run the handler of GET for HEAD.
 func (c *carrier) route(r fiber.Router, path string, door httpserver.Endpoint) {
 	serve := func(f *fiber.Ctx) error {
-		c.serve(f.Context(), f, door)
+		c.serve(f, door)
 		return nil // errors do not reach the app's ErrorHandler
 	}
 	r.All(path, serve)
@@ -59,8 +59,9 @@ func (c *carrier) route(r fiber.Router, path string, door httpserver.Endpoint) {
 }
 
 // serve answers one request. It recovers a panic of a handler, which would end the process unless
-// the program has middleware that recovers. f is nil if no router was asked.
-func (c *carrier) serve(rc *fasthttp.RequestCtx, f *fiber.Ctx, door httpserver.Endpoint) {
+// the program has middleware that recovers.
+func (c *carrier) serve(f *fiber.Ctx, door httpserver.Endpoint) {
+	rc := f.Context()
 	distrust(rc) // again, for apps of the program
 	defer func() {
 		if value := recover(); value != nil {
@@ -68,10 +69,14 @@ func (c *carrier) serve(rc *fasthttp.RequestCtx, f *fiber.Ctx, door httpserver.E
 			write(rc, httpserver.Broken(value))
 		}
 	}()
-	ctx, end := c.contextOf(f, rc)
+	ctx := f.UserContext()
+	if c.context != nil {
+		ctx = c.context(ctx, f)
+	}
+	ctx, end := borrow(ctx, rc)
 	defer end()
 	defer unread(rc)
-	switch reply := c.answer(ctx, rc, f != nil, door); {
+	switch reply := c.answer(ctx, rc, door); {
 	case reply.Hijacked:
 	case reply.Stream != nil:
 		c.stream(context.WithoutCancel(ctx), rc, reply.Stream)
@@ -80,22 +85,8 @@ func (c *carrier) serve(rc *fasthttp.RequestCtx, f *fiber.Ctx, door httpserver.E
 	}
 }
 
-// contextOf returns the context for the handlers, and a function that must be called at the end of the request.
-func (c *carrier) contextOf(f *fiber.Ctx, rc *fasthttp.RequestCtx) (ctx context.Context, end func()) {
-	if f == nil {
-		return context.Background(), func() {} //nolint:forbidigo // as Fiber's default
-	}
-	ctx = f.UserContext()
-	if c.context != nil {
-		ctx = c.context(ctx, f)
-	}
-	return borrow(ctx, rc)
-}
-
-// answer returns the reply to a request. routed reports whether a router has looked at its target, which is the path
-// alone otherwise.
-func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, routed bool, door httpserver.Endpoint) *streamable.Reply {
-	r, ok := readRequest(rc, routed)
+func (c *carrier) answer(ctx context.Context, rc *fasthttp.RequestCtx, door httpserver.Endpoint) *streamable.Reply {
+	r, ok := readRequest(rc)
 	if !ok {
 		return streamable.Refusal(http.StatusBadRequest, "the target names another host")
 	}

@@ -19,13 +19,10 @@ type request struct {
 }
 
 // readRequest copies a request out of fasthttp's memory. It returns false if the target names
-// another host than the Host field. Unless routed is true, the target must be a path alone.
-func readRequest(rc *fasthttp.RequestCtx, routed bool) (*request, bool) {
+// another host than the Host field.
+func readRequest(rc *fasthttp.RequestCtx) (*request, bool) {
 	h := &rc.Request.Header
-	host, path, query := h.Host(), h.RequestURI(), []byte(nil)
-	if routed {
-		path, query = rc.URI().PathOriginal(), rc.URI().QueryString()
-	}
+	host, path, query := h.Host(), rc.URI().PathOriginal(), rc.URI().QueryString()
 	var text copier
 	text.Grow(len(h.RawHeaders()) + len(host) + len(path) + len(query))
 	r := &request{}

@@ -296,7 +296,7 @@ func testRouteAtTheEnd(t *testing.T, carrier func(heard func(string), h http.Han
 	}
 }
 
-// TestTargets: a message gets the same answer for each spelling of the target, with and without the router, and whatever
+// TestTargets: a message gets the same answer for each spelling of the target, whatever
 // the options are.
 func TestTargets(t *testing.T) {
 	t.Parallel()

@@ -44,7 +44,7 @@ type standalone struct {
 // Serve accepts requests until ctx ends; see package transport.
 func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 	return s.config.Serve(ctx, s.addr, host, func(f *httpserver.Endpoints, stopping <-chan struct{}) httpserver.Server {
-		run := &server{carrier: newCarrier(s.config, f), target: spelled(s.config.Path), stopping: stopping, open: inflight.New()}
+		run := &server{carrier: newCarrier(s.config, f), stopping: stopping, open: inflight.New()}
 		run.goroutines = workerpool.New(stopping, func(serve func()) { serve() })
 		run.app = run.newApp()
 		mountMetadata(run.app, func(f *fiber.Ctx) error {
@@ -59,13 +59,12 @@ func (s *standalone) Serve(ctx context.Context, host transport.Host) error {
 }
 
 // server is one run of a stand-alone server. It reads HTTP with the parser of fasthttp, in a loop of
-// its own (ADR 39), and passes the requests to a Fiber app, except messages for the endpoint; see handle.
+// its own (ADR 39), and passes the requests to a Fiber app.
 //
 // Serve sets route before it accepts a connection; nothing changes after that. The pool ends its idle
 // goroutines when stopping is closed, and the others after their connection.
 type server struct {
 	*carrier
-	target   string // path of the endpoint, as requests have it
 	app      *fiber.App
 	route    fasthttp.RequestHandler // of the app
 	stopping <-chan struct{}
@@ -89,18 +88,14 @@ func (s *server) newApp() *fiber.App {
 	return app
 }
 
-// handle answers one request. It does not write the response. A message for the endpoint needs no router, unless the
-// program wants Fiber's context: finding the path would cost more than decoding the message.
+// handle answers one request. It does not write the response.
 func (s *server) handle(rc *fasthttp.RequestCtx) {
 	distrust(rc)
-	switch {
-	case rc.IsPost() && s.context == nil && string(rc.RequestURI()) == s.target:
-		s.serve(rc, nil, s.front.Main)
-	case !slices.Contains(fiber.DefaultMethods, method(rc.Method())): // Fiber would answer in plain text
+	if !slices.Contains(fiber.DefaultMethods, method(rc.Method())) { // Fiber would answer in plain text
 		write(rc, httpserver.NotAllowed("GET, POST, DELETE"))
-	default:
-		s.route(rc)
+		return
 	}
+	s.route(rc)
 }
 
 // stops reports whether connections end with their response.
@@ -109,20 +104,16 @@ func (s *server) stops() bool { return httpserver.Stops(s.stopping) }
 // escapes returns what matches the escaped or non-ASCII bytes in a path.
 var escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[0-9A-Fa-f]{2}|[^\x00-\x7F]+`) })
 
-// spelled returns path as it arrives in a request: non-ASCII bytes are escaped.
-func spelled(path string) string {
-	return escapes().ReplaceAllStringFunc(path, func(part string) string {
+// pattern returns path for Fiber's router, which compares it with the bytes of the request.
+// Non-ASCII bytes arrive escaped. Characters that are special in a pattern are quoted.
+func pattern(path string) string {
+	path = escapes().ReplaceAllStringFunc(path, func(part string) string {
 		if part[0] == '%' {
 			return strings.ToUpper(part)
 		}
 		return url.PathEscape(part)
 	})
-}
-
-// pattern returns path for Fiber's router, which compares it with the bytes of the request. Characters that are special
-// in a pattern are quoted.
-func pattern(path string) string {
-	return strings.NewReplacer(":", `\:`, "*", `\*`, "+", `\+`).Replace(spelled(path))
+	return strings.NewReplacer(":", `\:`, "*", `\*`, "+", `\+`).Replace(path)
 }
 
 // distrust makes the connection end with this request if it is doubtful where the request ends.
