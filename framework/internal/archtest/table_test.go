@@ -93,7 +93,7 @@ var table = []rule{
 	}, external: []string{"go.uber.org/zap"}},
 	{prefix: "framework/store", internal: []string{"protocol/change", "protocol/eventlog", "protocol/session", "protocol/task"}},
 	{prefix: "framework/store/memory", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task", "framework/store/internal/inbox"}},
-	{prefix: "framework/store/boltstore", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task", "framework/store", "framework/store/memory", "framework/store/internal/record"}, external: []string{"go.etcd.io/bbolt"}},
+	{prefix: "framework/store/boltstore", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task", "framework/store", "framework/store/memory", "framework/store/internal/record"}, external: []string{"go.etcd.io/bbolt", "golang.org/x/sys"}},
 	{prefix: "framework/store/redisstore", internal: []string{"protocol", "protocol/change", "protocol/claim", "protocol/eventlog", "protocol/session", "protocol/task", "framework/store", "framework/store/internal/inbox", "framework/store/internal/record"}, external: []string{"github.com/redis/go-redis/v9"}},
 	{prefix: "framework/store/internal/inbox"},
 	{prefix: "framework/store/internal/record", internal: []string{"protocol", "protocol/session", "protocol/task"}},

@@ -16,6 +16,8 @@
 // Events are an exception: an acknowledged event survives the end of the process, but not the end
 // of the machine. After that, streams of a store that was not closed start again, and clients that
 // resume one receive eventlog.ErrExpired. With [SyncEvents], events are as durable as the rest.
+// Systems other than Linux, macOS and Windows do not tell whether the machine has restarted. There,
+// this is also the case after the end of a process that has not closed the store.
 //
 // After a restart, each working task is in the queue again. Lease.Again is true for tasks that a
 // worker had taken and not released. The file records that they were taken, but not the lease,

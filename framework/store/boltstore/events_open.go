@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 )
 
 // openEvents opens the file of the events. The file is not synced by default, because a synced
@@ -24,7 +25,7 @@ func openEvents(main *file, path string, set *settings) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if survived != nil && (string(boot) == unknownBoot || !bytes.Equal(survived, boot)) {
+	if survived != nil && !sameBoot(survived, boot) {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("boltstore: deleting the events: %w", err)
 		}
@@ -97,14 +98,20 @@ func (f *file) setMark(boot []byte) error {
 	})
 }
 
+// sameBoot reports whether the machine has not restarted between two boot IDs. If they are unknown,
+// it may have.
+func sameBoot(was, now []byte) bool {
+	return string(now) != unknownBoot && bytes.Equal(was, now)
+}
+
 // unknownBoot is the boot ID on systems that have none. It never equals another boot.
 const unknownBoot = "?"
 
 // bootID returns an ID that changes each time the machine starts.
 func bootID() []byte {
-	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id") // Linux
-	if id = bytes.TrimSpace(id); err != nil || len(id) == 0 {
+	id, err := readBoot()
+	if id = strings.TrimSpace(id); err != nil || id == "" {
 		return []byte(unknownBoot)
 	}
-	return id
+	return []byte(id)
 }

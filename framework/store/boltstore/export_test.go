@@ -269,3 +269,9 @@ func Spoil(s *Store, id string) error {
 		return nil
 	})
 }
+
+// BootID is the ID of this boot, and SameBoot compares two.
+var (
+	BootID   = bootID
+	SameBoot = sameBoot
+)

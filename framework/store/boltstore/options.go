@@ -31,7 +31,8 @@ func LockWait(d time.Duration) Option {
 }
 
 // SyncEvents makes events as durable as everything else: Append then waits for the disk. Without
-// it, events survive any end of the process, but not the end of the machine.
+// it, events survive any end of the process (on Linux, macOS and Windows), but not the end of the
+// machine.
 func SyncEvents() Option { return func(s *settings) { s.syncing = true } }
 
 // settle returns the settings of the options.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -231,6 +233,35 @@ func TestEventsOfThisBoot(t *testing.T) {
 	}
 	if events, err := reopen(t, path).Events().After(t.Context(), "e", 0); err != nil || len(events) != 1 {
 		t.Errorf("%v, %v", events, err)
+	}
+}
+
+// TestBootID: the ID stays while the machine runs, and what is not known is another boot.
+func TestBootID(t *testing.T) {
+	t.Parallel()
+	id := string(boltstore.BootID())
+	if again := string(boltstore.BootID()); id != again {
+		t.Errorf("%q, then %q", id, again)
+	}
+	switch runtime.GOOS {
+	case "linux", "darwin", "windows":
+		if id == "?" || id == "" || strings.TrimSpace(id) != id {
+			t.Errorf("got %q, want an ID", id)
+		}
+	}
+	for _, tt := range []struct {
+		was, now string
+		want     bool
+	}{
+		{"a", "a", true},
+		{"a", "b", false},
+		{"?", "a", false},
+		{"a", "?", false},
+		{"?", "?", false},
+	} {
+		if got := boltstore.SameBoot([]byte(tt.was), []byte(tt.now)); got != tt.want {
+			t.Errorf("%q and %q: the same boot is %v", tt.was, tt.now, got)
+		}
 	}
 }
 

@@ -1,0 +1,19 @@
+package boltstore
+
+import (
+	"strconv"
+
+	"golang.org/x/sys/windows/registry"
+)
+
+// readBoot returns the number of times that the machine has started, as Windows counts them.
+func readBoot() (string, error) {
+	const path = `SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management\PrefetchParameters`
+	key, err := registry.OpenKey(registry.LOCAL_MACHINE, path, registry.QUERY_VALUE)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = key.Close() }() // it was only read
+	boots, _, err := key.GetIntegerValue("BootId")
+	return strconv.FormatUint(boots, 10), err
+}
