@@ -6,3 +6,6 @@ func Inline() Option { return optionFunc(func(c *config) { c.fewApart = 0 }) }
 
 // TakeOver is how long an exchange keeps the reading goroutine.
 const TakeOver = takeOver
+
+// ClosedByPeer are the errors of a stream that the peer has closed.
+var ClosedByPeer = closedByPeer

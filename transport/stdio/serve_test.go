@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -307,10 +306,11 @@ func TestWriteFailureEndsServe(t *testing.T) {
 	full := errors.New("disk full")
 	tests := []struct{ fails, want error }{
 		{full, full},
-		{syscall.EPIPE, nil},
-		{syscall.ECONNRESET, nil},
 		{io.ErrClosedPipe, nil},
 		{os.ErrClosed, nil},
+	}
+	for _, closed := range stdio.ClosedByPeer() {
+		tests = append(tests, struct{ fails, want error }{os.NewSyscallError("write", closed), nil})
 	}
 	for _, test := range tests {
 		t.Run(test.fails.Error(), func(t *testing.T) {
@@ -349,6 +349,35 @@ func TestWriteFailureEndsServe(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestPipeWithoutReader: the system's own error for a client that has ended.
+func TestPipeWithoutReader(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	_ = r.Close()
+	in, asks := io.Pipe() // the input does not end
+	defer func() { _ = asks.Close() }()
+	host := hostFunc(func(ctx context.Context, frame []byte, out transport.Outbound) error {
+		return out.Send(ctx, transport.Frame{JSON: frame})
+	})
+	served := make(chan error, 1)
+	go func() { served <- stdio.New(stdio.Streams(in, w)).Serve(t.Context(), host) }()
+	if _, err := io.WriteString(asks, "{}\n"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-served:
+		if err != nil {
+			t.Errorf("Serve: %v, want nil", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("Serve does not end")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -52,7 +53,7 @@ func (c *carrier) Serve(ctx context.Context, host transport.Host) error {
 // peerGone reports whether an error of a stream only means that the peer has closed it, or that the
 // end of Serve has interrupted it.
 func peerGone(err error) bool {
-	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) ||
+	return slices.ContainsFunc(closedByPeer(), func(e syscall.Errno) bool { return errors.Is(err, e) }) ||
 		errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(streamEnd(err), io.EOF)
 }
 

@@ -1,0 +1,16 @@
+package stdio
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/windows"
+)
+
+// closedByPeer returns the errors of a pipe or socket that the peer has closed. Windows never
+// returns EPIPE and ECONNRESET, but code of Go may.
+func closedByPeer() []syscall.Errno {
+	return []syscall.Errno{
+		syscall.EPIPE, windows.ERROR_BROKEN_PIPE, windows.ERROR_NO_DATA, windows.ERROR_PIPE_NOT_CONNECTED,
+		syscall.ECONNRESET, windows.WSAECONNRESET, windows.WSAECONNABORTED,
+	}
+}
