@@ -39,7 +39,7 @@ var table = []rule{
 	{prefix: "transport/nethttp", internal: []string{
 		"transport", "transport/internal", "transport/internal/httpserver", "transport/internal/streamable", "transport/internal/legacysse",
 	}},
-	{prefix: "transport/internal/httpserver", internal: []string{"transport", "transport/internal", "transport/internal/streamable", "transport/internal/legacysse"}},
+	{prefix: "transport/internal/httpserver", internal: []string{"transport", "transport/internal", "transport/internal/streamable", "transport/internal/legacysse"}, external: []string{"golang.org/x/sys/windows"}},
 	{prefix: "protocol/engine/internal/wait"},
 	{prefix: "protocol/engine/internal/storeerror", internal: []string{"protocol/claim", "protocol/task"}},
 	{prefix: "protocol/engine/internal/taskrecord", internal: []string{

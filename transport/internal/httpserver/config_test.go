@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -145,9 +147,10 @@ func (accepting) Serve(l net.Listener) error {
 	return err
 }
 
-// exhausted fails for want of descriptors, twice, and then for good.
+// exhausted fails with err, twice, and then for good.
 type exhausted struct {
 	net.Listener
+	err   error
 	calls int
 }
 
@@ -156,21 +159,43 @@ func (*exhausted) Close() error   { return nil }
 
 func (l *exhausted) Accept() (net.Conn, error) {
 	if l.calls++; l.calls < 3 {
-		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept", syscall.EMFILE)}
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept", l.err)}
 	}
 	return nil, net.ErrClosed
 }
 
 func TestAcceptOutlivesWant(t *testing.T) {
 	t.Parallel()
-	l := &exhausted{}
-	c := httpserver.Config{Listener: l}.WithDefaults("/mcp")
-	var warned warnings
-	err := c.Serve(t.Context(), "", &warned, func(*httpserver.Endpoints, <-chan struct{}) httpserver.Server { return accepting{} })
-	if !errors.Is(err, net.ErrClosed) || l.calls != 3 {
-		t.Errorf("%v after %d calls", err, l.calls)
+	for _, errno := range append(httpserver.Shortages(), httpserver.ErrAborted) {
+		l := &exhausted{err: errno}
+		c := httpserver.Config{Listener: l}.WithDefaults("/mcp")
+		var warned warnings
+		err := c.Serve(t.Context(), "", &warned, func(*httpserver.Endpoints, <-chan struct{}) httpserver.Server { return accepting{} })
+		if !errors.Is(err, net.ErrClosed) || l.calls != 3 {
+			t.Errorf("%v: %v after %d calls", errno, err, l.calls)
+		}
+		if errno == httpserver.ErrAborted {
+			if len(warned) != 0 {
+				t.Errorf("%v: warned of %q", errno, warned)
+			}
+			continue
+		}
+		if len(warned) != 1 || !strings.Contains(warned[0], errno.Error()) || !strings.Contains(warned[0], "fewer connections") {
+			t.Errorf("%v: warned of %q", errno, warned)
+		}
 	}
-	if len(warned) != 1 || !strings.Contains(warned[0], "ulimit -n") {
-		t.Errorf("warned of %q", warned)
+}
+
+// TestShortagesOfTheSystem: the numbers that the system returns, not the names of another.
+func TestShortagesOfTheSystem(t *testing.T) {
+	t.Parallel()
+	want := []syscall.Errno{syscall.EMFILE, syscall.ENOBUFS}
+	if runtime.GOOS == "windows" {
+		want = []syscall.Errno{10024, 10055} // WSAEMFILE, WSAENOBUFS
+	}
+	for _, errno := range want {
+		if !slices.Contains(httpserver.Shortages(), errno) {
+			t.Errorf("%d (%v) is not among them", errno, errno)
+		}
 	}
 }

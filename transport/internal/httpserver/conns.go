@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -195,8 +196,8 @@ type tracking struct {
 	warned time.Time
 }
 
-// Accept waits for a connection and adds it to the set. While there are no file descriptors left,
-// it also waits, because fasthttp would stop serving after that error.
+// Accept waits for a connection and adds it to the set. While the system has no room for more, it
+// also waits, because fasthttp would stop serving after that error.
 func (l *tracking) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -214,23 +215,23 @@ func (l *tracking) Accept() (net.Conn, error) {
 	}
 }
 
-// report warns that no file descriptor is left, once an hour: otherwise the program would only look
-// idle.
+// report warns that the system has no room for more connections, once an hour: otherwise the program
+// would only look idle.
 func (l *tracking) report(err error) {
-	if l.warn == nil || errors.Is(err, syscall.ECONNABORTED) || !l.warned.IsZero() && time.Since(l.warned) < time.Hour {
+	if l.warn == nil || errors.Is(err, errAborted) || !l.warned.IsZero() && time.Since(l.warned) < time.Hour {
 		return
 	}
 	l.warned = time.Now()
-	l.warn("new connections wait, because no file descriptor is left: raise the limit (ulimit -n), or use fewer connections and files")
+	l.warn("new connections wait (" + err.Error() + "): " + moreConnections)
 }
 
-// scarce is the pause while there are no file descriptors left.
+// scarce is the pause while the system has no room for more connections.
 const scarce = 20 * time.Millisecond
 
-// passing reports whether an error of Accept is temporary: there are no file descriptors left, or a
-// client disconnected before it was accepted.
+// passing reports whether an error of Accept is temporary: the system has no descriptor or no memory
+// for the connection, or a client disconnected before it was accepted.
 func passing(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
+	return errors.Is(err, errAborted) || slices.ContainsFunc(shortages(), func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
 // tracked is a connection in a set.
