@@ -287,11 +287,7 @@ See what it offers: %[2]s --inspect, or in a browser: %[2]s --page
 // also a character device, but not a terminal.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(info, null)
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && !isNull(f, info)
 }
 
 func programName() string { return filepath.Base(os.Args[0]) }

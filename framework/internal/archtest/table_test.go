@@ -106,7 +106,7 @@ var table = []rule{
 	}},
 	{prefix: "framework/serve", internal: []string{
 		"framework", "framework/internal/sigpipe", "framework/serve/page", "framework/serve/surface", "framework/store", "framework/store/memory", "protocol", "protocol/client", "protocol/jsontext", "transport", "transport/fiberhttp", "transport/stdio",
-	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp"}},
+	}, external: []string{"go.uber.org/zap", "github.com/gofiber/fiber/v2", "github.com/valyala/fasthttp", "golang.org/x/sys/windows"}},
 	{prefix: "framework/internal/effectlog"},
 	{prefix: "framework/serve/clients"},
 	{prefix: "framework/serve/page", internal: []string{
