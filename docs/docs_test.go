@@ -42,6 +42,18 @@ func TestPagesShowCodeThatRuns(t *testing.T) {
 	}
 }
 
+// TestLineEnds: a checkout has LF on every system, also of a module of kagami new. The tests compare
+// files with what the code writes.
+func TestLineEnds(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"../.gitattributes", "../cmd/kagami/template/gitattributes.tmpl"} {
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), "\n* text=auto eol=lf\n") {
+			t.Errorf("%s: %v\n%s", path, err, text)
+		}
+	}
+}
+
 func goBlocks(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(page)

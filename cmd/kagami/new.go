@@ -40,7 +40,7 @@ type project struct {
 var generated = map[string]string{
 	"go.mod": "go.mod", "main.go": "main.go", "tools.go": "tools.go", "tools_test.go": "tools_test.go",
 	"Dockerfile": "Dockerfile", "compose.yaml": "compose.yaml", "mcp.json": "mcp.json", "README.md": "README.md", "AGENTS.md": "AGENTS.md",
-	".gitignore": "gitignore", ".golangci.yml": "golangci.yml", ".github/workflows/ci.yml": "ci.yml",
+	".gitattributes": "gitattributes", ".gitignore": "gitignore", ".golangci.yml": "golangci.yml", ".github/workflows/ci.yml": "ci.yml",
 }
 
 func (a *cli) newCommand() *cobra.Command {

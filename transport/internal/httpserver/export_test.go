@@ -4,3 +4,6 @@ package httpserver
 const ErrAborted = errAborted
 
 var Shortages = shortages
+
+// StyleHash is the hash of the style sheet of a page.
+var StyleHash = styleHash

@@ -33,9 +33,9 @@ var landingPage string
 var landingPolicy = "default-src 'none'; style-src 'sha256-" + styleHash(landingPage) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // styleHash returns the hash of the text between the style tags, as Content-Security-Policy needs
-// it.
+// it. A browser turns CRLF into LF before it hashes the text. In some checkouts the file has CRLF.
 func styleHash(page string) string {
-	_, rest, _ := strings.Cut(page, "<style>")
+	_, rest, _ := strings.Cut(strings.ReplaceAll(page, "\r\n", "\n"), "<style>")
 	style, _, _ := strings.Cut(rest, "</style>")
 	sum := sha256.Sum256([]byte(style))
 	return base64.StdEncoding.EncodeToString(sum[:])
