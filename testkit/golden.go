@@ -75,6 +75,7 @@ func (s *Session) Golden(name string) {
 		file = base
 		want, err = os.ReadFile(base)
 	}
+	want = bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n")) // git may have converted the file
 	switch {
 	case err != nil:
 		s.t.Errorf("testkit: Golden(%q) at %s: %v %s", name, s.config.dialect, err, howToUpdate(s.t))

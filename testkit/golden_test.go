@@ -46,6 +46,37 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestGoldenWithWindowsLines: git on Windows may have converted the files.
+// Not parallel: the directory is the process's.
+func TestGoldenWithWindowsLines(t *testing.T) {
+	if *update {
+		t.Skip("the files are being written")
+	}
+	files, err := filepath.Glob("testdata/*.golden.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "testdata"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			unix := strings.ReplaceAll(string(text), "\r\n", "\n")
+			err = os.WriteFile(filepath.Join(dir, file), []byte(strings.ReplaceAll(unix, "\n", "\r\n")), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	testkit.AllRevisions(t, newHandles().app(), func(_ *testing.T, s *testkit.Session) {
+		s.Golden("tools")
+		s.Golden("prompts")
+	})
+}
+
 // Files are written with the flag, those of older revisions only where they differ.
 // Not parallel: the flag and the directory are the process's.
 func TestGoldenUpdate(t *testing.T) {
