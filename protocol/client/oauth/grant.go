@@ -165,7 +165,8 @@ func (s *site) fromStore(ctx context.Context) (*live, error) {
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	return slices.MaxFunc(all, func(a, b *live) int { return a.Obtained.Compare(b.Obtained) }), nil
+	newest := slices.MaxFunc(all, func(a, b *live) int { return a.Obtained.Compare(b.Obtained) })
+	return s.unsaved(newest.key, newest), nil
 }
 
 // stored returns the tokens of the profile in the store, for one server, or for all if server is empty.
@@ -221,22 +222,38 @@ func (s *site) keep(ctx context.Context, g *grant, bound crypto.Signer) (*live, 
 	key := s.key(Tokens, g.Issuer.Issuer)
 	for again := 0; ; again++ {
 		version, err := load(ctx, s.flow.config.store, key, &grant{})
-		if err != nil {
-			return nil, err
+		if err == nil {
+			var saved uint64
+			if saved, err = save(ctx, s.flow.config.store, key, version, g); err == nil {
+				version = saved
+			}
 		}
-		version, err = save(ctx, s.flow.config.store, key, version, g)
 		if isConflict(err) && again < maxConflicts {
 			continue
 		}
+		l := g.life(key, version, bound)
+		l.login = true
+		s.current.Store(l) // also if it could not be saved: the user has logged in
+		s.loaded.Store(true)
 		if err != nil {
 			return nil, err
 		}
-		l := g.life(key, version, bound)
-		l.login = true
-		s.current.Store(l)
-		s.loaded.Store(true)
 		return l, nil
 	}
+}
+
+// unsaved returns the grant in memory instead of the stored one if it is newer, but has the same
+// version: saving it has failed, and the stored refresh token is used up. stored is nil if the record
+// does not exist.
+func (s *site) unsaved(key Key, stored *live) *live {
+	g := s.current.Load()
+	switch {
+	case g == nil || g.key != key:
+		return stored
+	case stored == nil && g.version == 0, stored != nil && g.version == stored.version && g.Obtained.After(stored.Obtained):
+		return g
+	}
+	return stored
 }
 
 // replace returns a grant other than old, because the server has refused old's token. It is a grant

@@ -341,9 +341,11 @@ func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 	}
 	defer unlock()
 	stored, err := s.flow.read(ctx, old.key)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	stored = s.unsaved(old.key, stored)
+	switch {
 	case stored != nil && stored.Access != old.Access && !stored.expired(stored.early):
 		s.current.Store(stored) // another process has renewed
 		return stored, nil
@@ -373,6 +375,7 @@ func (s *site) renew(ctx context.Context, w *web, old *live) (*live, error) {
 		return s.reread(ctx, stored)
 	}
 	if err != nil {
+		s.current.Store(g.life(stored.key, stored.version, stored.bound)) // the refresh token in the store is used up
 		return nil, err
 	}
 	l := g.life(stored.key, version, stored.bound)

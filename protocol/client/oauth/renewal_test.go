@@ -50,6 +50,55 @@ func TestRenewalOutlivesItsCall(t *testing.T) {
 	}
 }
 
+// fullStore is a store that keeps no tokens while it is full.
+type fullStore struct {
+	oauth.Store
+	full atomic.Bool
+}
+
+func (f *fullStore) Put(ctx context.Context, r oauth.Record) (uint64, error) {
+	if r.Key.Kind == oauth.Tokens && f.full.Load() {
+		return 0, errors.New("no space left on device")
+	}
+	return f.Store.Put(ctx, r)
+}
+
+// Tokens that cannot be saved stay usable and renewable in the program that has obtained them.
+func TestTokensThatCannotBeSaved(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"login", "renewal"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			s, u, store := open(t), &user{}, &fullStore{Store: oauth.Memory()}
+			f := flow(t, u.browser(t), oauth.Keep(store))
+			if at == "renewal" {
+				mustConnect(t, f, s.url)
+				s.revoke()
+			}
+			store.full.Store(true)
+			if _, err := connect(t, f, s.url); !errors.Is(err, oauth.ErrStore) {
+				t.Errorf("the store is full: %v", err)
+			}
+			c := mustConnect(t, f, s.url)
+			call(t, c, "hours", "ann")
+			s.revoke()
+			_, _ = client.Call[string](t.Context(), c, "hours", nil) // it renews, and reports the store again
+			call(t, c, "hours", "ann")
+			store.full.Store(false)
+			s.revoke()
+			call(t, c, "hours", "ann")
+			want := map[string]int{"login": 2, "renewal": 3}[at]
+			if n := s.issuer.Requests("/token", "refresh_token"); n != want || u.seen() != 1 {
+				t.Errorf("%d renewals, want %d; %d pages", n, want, u.seen())
+			}
+			other := mustConnect(t, flow(t, u.browser(t), oauth.Keep(store)), s.url)
+			if call(t, other, "hours", "ann"); u.seen() != 1 {
+				t.Error("the tokens were not saved when there was space again")
+			}
+		})
+	}
+}
+
 // A program that waits for a login of another process finds the tokens in the store, and renews them.
 func TestLoginOfAnotherProcess(t *testing.T) {
 	t.Parallel()
