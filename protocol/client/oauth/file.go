@@ -21,6 +21,9 @@ import (
 // files (mode 0600, in a directory of 0700). They are written to a new file and renamed. Wider
 // permissions, another owner or a link instead of a file are errors; File does not correct them.
 //
+// On Windows the files have the access list of their directory, which File does not check. Keep dir
+// inside the user's profile there.
+//
 // If dir is empty, the directory is $KAGAMI_AUTH_DIR or else "kagami/auth" in os.UserConfigDir.
 //
 // Any program that runs as this user can read the files. If that is not acceptable, use Helper.
@@ -110,7 +113,11 @@ func readPrivate(path string) ([]byte, error) {
 	if err := private(path, info); err != nil {
 		return nil, err
 	}
-	file, err := os.Open(path)
+	var file *os.File
+	err = patiently(busy, func() (err error) {
+		file, err = os.Open(path)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +174,7 @@ func (f *files) Delete(ctx context.Context, k Key, version uint64) error {
 			return ErrConflict
 		}
 		_ = os.Remove(path + ".new") // left by a process that was killed
-		return because(ErrStore, os.Remove(path))
+		return because(ErrStore, patiently(busy, func() error { return os.Remove(path) }))
 	})
 }
 
@@ -199,12 +206,25 @@ func replace(path string, text []byte) error {
 	_, err = file.Write(text)
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err == nil {
-		err = os.Rename(file.Name(), path)
+		err = patiently(busy, func() error { return os.Rename(file.Name(), path) })
 	}
 	if err != nil {
 		_ = os.Remove(file.Name())
 	}
 	return because(ErrStore, err)
+}
+
+// patience is how long patiently tries. Other processes have a file open for moments only.
+const patience = 2 * time.Second
+
+// patiently calls do again while its error is that the file is busy.
+func patiently(busy func(error) bool, do func() error) error {
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		err := do()
+		if err == nil || !busy(err) || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // List reads the keys of all files.

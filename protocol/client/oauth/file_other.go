@@ -10,4 +10,6 @@ import (
 
 func private(string, fs.FileInfo) error { return nil }
 
+func busy(error) bool { return false }
+
 func tryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }

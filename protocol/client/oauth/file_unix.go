@@ -21,6 +21,9 @@ func private(path string, info fs.FileInfo) error {
 	return nil
 }
 
+// busy returns false: an open file can be replaced and removed.
+func busy(error) bool { return false }
+
 func tryLock(file *os.File) (bool, error) {
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

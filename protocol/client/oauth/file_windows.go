@@ -9,8 +9,14 @@ import (
 )
 
 // private returns nil. The access list of the directory with the user's configuration excludes
-// other users.
+// other users. That of another directory is not checked.
 func private(string, fs.FileInfo) error { return nil }
+
+// busy reports whether another process has the file open, for example a virus scanner. Windows refuses
+// to open, replace or remove a file then.
+func busy(err error) bool {
+	return errors.Is(err, windows.ERROR_ACCESS_DENIED) || errors.Is(err, windows.ERROR_SHARING_VIOLATION)
+}
 
 func tryLock(file *os.File) (bool, error) {
 	err := windows.LockFileEx(windows.Handle(file.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, new(windows.Overlapped))

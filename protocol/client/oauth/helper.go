@@ -103,7 +103,7 @@ func (h *helper) Delete(ctx context.Context, k Key, version uint64) error {
 		if listed == 0 {
 			return nil
 		}
-		return because(ErrStore, os.Remove(path))
+		return because(ErrStore, patiently(busy, func() error { return os.Remove(path) }))
 	})
 }
 
@@ -125,6 +125,9 @@ func (h *helper) run(ctx context.Context, action, input string) ([]byte, error) 
 	if err := cmd.Run(); err != nil {
 		if strings.Contains(strings.ToLower(out.String()), "not found") {
 			return nil, ErrNotFound
+		}
+		if said := strings.TrimSpace(out.String()); said != "" && action == "store" { // the output of get may be a secret
+			err = fmt.Errorf("%w: %s", err, cleaned(said))
 		}
 		return nil, because(ErrStore, fmt.Errorf("%s %s: %w", h.program, action, err))
 	}

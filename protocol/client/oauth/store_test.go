@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kagami-mcp/kagami/protocol/client/oauth"
@@ -88,6 +90,103 @@ func TestHelperFilesHaveNoSecret(t *testing.T) {
 		if text, err := os.ReadFile(filepath.Join(dir, f.Name())); err != nil || bytes.Contains(text, []byte("canary")) {
 			t.Errorf("%s: %s, %v", f.Name(), text, err)
 		}
+	}
+}
+
+// The message of a helper that refuses a secret is in the error. That of get is not: it may be a secret.
+func TestHelperSaysWhy(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the helper is a shell script")
+	}
+	program := filepath.Join(t.TempDir(), "docker-credential-small")
+	script := "#!/bin/sh\ncat >/dev/null\n[ $1 = store ] && echo 'The stub received bad data.' && exit 1\n[ -f \"$0.found\" ] && echo canary && exit 1\necho credentials not found; exit 1\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k := oauth.Key{Kind: oauth.Tokens, Issuer: "i", Resource: "r"}
+	store := oauth.Helper(program, private(t, t.TempDir()))
+	_, err := store.Put(t.Context(), oauth.Record{Key: k, Data: []byte(`{}`)})
+	if !errors.Is(err, oauth.ErrStore) || !strings.Contains(err.Error(), "The stub received bad data.") {
+		t.Errorf("store: %v", err)
+	}
+	if err := os.WriteFile(program+".found", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Get(t.Context(), k); !errors.Is(err, oauth.ErrStore) || strings.Contains(err.Error(), "canary") {
+		t.Errorf("get: %v", err)
+	}
+}
+
+// A file that another process has open is tried again, for a bounded time.
+func TestPatiently(t *testing.T) {
+	t.Parallel()
+	inUse, other := errors.New("in use"), errors.New("other")
+	tests := []struct {
+		name  string
+		busy  int // how many calls find the file in use
+		then  error
+		want  error
+		waits bool
+	}{
+		{name: "free"},
+		{name: "other error", then: other, want: other},
+		{name: "free in the end", busy: 3, waits: true},
+		{name: "other error in the end", busy: 3, then: other, want: other, waits: true},
+		{name: "never free", busy: 1 << 20, want: inUse, waits: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				start, calls := time.Now(), 0
+				err := oauth.Patiently(func(err error) bool { return errors.Is(err, inUse) }, func() error {
+					if calls++; calls <= tt.busy {
+						return inUse
+					}
+					return tt.then
+				})
+				took := time.Since(start)
+				if !errors.Is(err, tt.want) || (err == nil) != (tt.want == nil) {
+					t.Errorf("got %v, want %v", err, tt.want)
+				}
+				if took > 3*time.Second || (took > 0) != tt.waits {
+					t.Errorf("it took %s with %d calls", took, calls)
+				}
+			})
+		})
+	}
+}
+
+// Records are written while others read them, which Windows refuses for a moment.
+func TestFile_ReaderDuringPut(t *testing.T) {
+	t.Parallel()
+	store := oauth.File(private(t, t.TempDir()))
+	k := oauth.Key{Kind: oauth.Tokens, Issuer: "i", Resource: "r"}
+	version, err := store.Put(t.Context(), oauth.Record{Key: k, Data: []byte(`{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		for ctx.Err() == nil {
+			if keys, err := store.List(t.Context()); err != nil || len(keys) != 1 {
+				done <- fmt.Errorf("%d keys, %w", len(keys), err)
+				return
+			}
+		}
+		done <- nil
+	}()
+	for range 50 {
+		if version, err = store.Put(t.Context(), oauth.Record{Key: k, Version: version, Data: []byte(`{}`)}); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 
