@@ -9,7 +9,7 @@ import (
 )
 
 // private returns nil. The access list of the directory with the user's configuration excludes
-// other users. That of another directory is not checked.
+// other users. Other directories are not checked.
 func private(string, fs.FileInfo) error { return nil }
 
 // busy reports whether another process has the file open, for example a virus scanner. Windows refuses
