@@ -49,7 +49,8 @@
 //
 // The file is locked: a second process gets [ErrInUse], after [LockWait]. The file must be on a
 // local disk, not on a network file system. Only its owner may read it (0600), because it contains
-// users' data.
+// users' data. On Windows it has the access list of its directory: keep it where other users cannot
+// read.
 //
 // Open reads all of the file, so that damage is found at once ([ErrDamaged]). If the file is
 // cached, 100 MB take less than a tenth of a second. A damaged file of events is deleted, because

@@ -275,3 +275,6 @@ var (
 	BootID   = bootID
 	SameBoot = sameBoot
 )
+
+// PathOf is the path of the URL of a store.
+var PathOf = pathOf

@@ -265,6 +265,24 @@ func TestBootID(t *testing.T) {
 	}
 }
 
+func TestPathOfURL(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ url, system, want string }{
+		{"file:a.db", "linux", "a.db"},
+		{"file:///var/a.db", "linux", "/var/a.db"},
+		{"file:///C:/a.db", "linux", "/C:/a.db"},
+		{"file:///C:/data/a.db", "windows", "C:/data/a.db"},
+		{"file:C:/data/a.db", "windows", "C:/data/a.db"},
+		{`file:C:\data\a.db`, "windows", `C:\data\a.db`},
+		{"file:///data/a.db", "windows", "/data/a.db"},
+		{"file:", "windows", ""},
+	} {
+		if got := boltstore.PathOf(tt.url, tt.system); got != tt.want {
+			t.Errorf("%s on %s: got %q, want %q", tt.url, tt.system, got, tt.want)
+		}
+	}
+}
+
 // TestDamagedEvents: they are given up, and the server starts.
 func TestDamagedEvents(t *testing.T) {
 	t.Parallel()
