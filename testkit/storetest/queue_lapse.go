@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -212,40 +211,30 @@ func lapseMany(a, b line) error {
 	for i := range many {
 		a.fill("x", fmt.Sprint("new ", i))
 	}
+	began = time.Now() // before every lease below
 	var (
-		taken  sync.Map // by id
-		slow   atomic.Bool
-		mu     sync.Mutex // guards faults
-		faults []string   // they count only if no worker was slow: its task may rightly be given to another
+		taken sync.Map   // by id
+		mu    sync.Mutex // guards fault
+		fault error      // errSlow if a lease may rightly have expired by then
 	)
-	fault := func(format string, args ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		faults = append(faults, fmt.Sprintf(format, args...))
-	}
 	work(a.t, a, b, 2*many, func(l line, lease task.Lease) bool {
-		began := time.Now()
 		_, before := taken.LoadOrStore(lease.Task, true)
+		if left := strings.HasPrefix(lease.Task, "left"); before || lease.Again != left {
+			err := l.inTime(began, fmt.Errorf("taken is %s, again %v, taken before: %v", lease.Task, lease.Again, before))
+			mu.Lock()
+			if fault == nil || !errors.Is(err, errSlow) {
+				fault = err
+			}
+			mu.Unlock()
+		}
 		l.until(lease.Task, task.Event{Kind: task.Complete, Result: []byte("{}")})
 		l.release(lease)
-		switch left := strings.HasPrefix(lease.Task, "left"); {
-		case l.inTime(began, nil) != nil:
-			slow.Store(true)
-		case before:
-			fault("Take: %s, which was taken before", lease.Task)
-		case lease.Again != left:
-			fault("Take: %s, again %v", lease.Task, lease.Again)
-		}
 		return !before
 	})
-	a.nothing()
-	if slow.Load() {
-		return errSlow
+	if fault == nil {
+		a.nothing()
 	}
-	for _, text := range faults {
-		a.t.Error(text)
-	}
-	return nil
+	return fault
 }
 
 // lapseAwaited: Takes that already wait get the expired tasks, each one task.
