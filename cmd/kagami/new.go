@@ -31,7 +31,6 @@ type project struct {
 	FX, HTTP, Auth, Task bool
 	Dir                  string // directory with a clone of Kagami; "": use a release
 	Version, Go          string
-	Dash                 string // prefix of the program's flags
 	target               string // directory of the new module
 	interactive          bool   // the user is asked what the module needs
 }
@@ -187,10 +186,7 @@ const kagamiModule = "github.com/kagami-mcp/kagami"
 
 // source finds the version or clone of Kagami that the module uses.
 func (p *project) source() error {
-	p.Dash, p.Version = "--", version()
-	if p.FX {
-		p.Dash = "-"
-	}
+	p.Version = version()
 	released := strings.HasPrefix(p.Version, "v") && !strings.ContainsAny(p.Version, "-+")
 	if p.Dir == "" && !released {
 		p.Dir = builtFrom()
@@ -215,6 +211,14 @@ func (p *project) source() error {
 	}
 	p.Dir, p.Version = filepath.ToSlash(whole), "v0.0.0"
 	return nil
+}
+
+// Dash returns the prefix of the program's flags, for the templates.
+func (p *project) Dash() string {
+	if p.FX {
+		return "-"
+	}
+	return "--"
 }
 
 // GoMinor returns the version of Go without its last part, for the templates.

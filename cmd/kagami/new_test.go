@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -236,6 +237,25 @@ func TestNewAsks(t *testing.T) {
 	}
 	if err := (&cli{in: strings.NewReader("y\n"), errs: &asked}).choose(t.Context(), p); err == nil {
 		t.Error("the end of the input is an answer")
+	}
+}
+
+// TestNewAsksForFX checks that the README has the flags of fx if the user chooses it in the terminal.
+func TestNewAsksForFX(t *testing.T) {
+	t.Parallel()
+	p := &project{Name: "notes", Dir: "../.."}
+	if err := p.source(); err != nil { // as kagami new does before it asks
+		t.Fatal(err)
+	}
+	if err := (&cli{in: strings.NewReader("y\n\n\ny\n"), errs: io.Discard}).choose(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	files, err := p.files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if readme := string(files["README.md"]); !strings.Contains(readme, "go run . -http :8080 ") {
+		t.Error(readme)
 	}
 }
 
