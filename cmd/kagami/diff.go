@@ -158,7 +158,9 @@ func (a *cli) printChanges(changes []contract.Change) error {
 		return writeJSON(a.out, list)
 	}
 	for _, c := range changes {
-		_, _ = fmt.Fprintln(a.out, onOneLine(c.String()))
+		if _, err := fmt.Fprintln(a.out, onOneLine(c.String())); err != nil { // changedError promises that they are printed
+			return err
+		}
 	}
 	return nil
 }

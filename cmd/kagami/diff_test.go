@@ -187,3 +187,31 @@ func TestDiffByName(t *testing.T) {
 		t.Errorf("left for the other side: %q", a.serverEnv)
 	}
 }
+
+// TestDiffIsNotPrinted checks that changes that cannot be printed are not reported as printed.
+func TestDiffIsNotPrinted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	old, now := filepath.Join(dir, "old.lock"), filepath.Join(dir, "new.lock")
+	if _, errs, code := kagami(t, "lock", everything, "--output", old); code != 0 {
+		t.Fatalf("lock: exit code %d\n%s", code, errs)
+	}
+	raw, err := os.ReadFile(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(now, []byte(strings.ReplaceAll(string(raw), `"title": "Slow",`, `"title": "Crawl",`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.Open(os.DevNull) // cannot be written to
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = full.Close() }()
+	for _, args := range [][]string{{"diff", old, now}, {"diff", old, now, "--json"}} {
+		var errs shared
+		if code := (&cli{out: full, errs: &errs}).run(t.Context(), args); code != 1 || !strings.Contains(errs.String(), "write ") {
+			t.Errorf("%s: exit code %d, %q", args, code, errs.String())
+		}
+	}
+}
