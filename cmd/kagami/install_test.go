@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/kagami-mcp/kagami/framework/serve/clients"
-	"github.com/kagami-mcp/kagami/protocol/jsontext"
 )
 
 // TestClientFiles checks where each client has its file on each system.
@@ -359,7 +358,7 @@ func installAnew(t *testing.T, dirs directories, hello string) {
 		t.Fatalf("a URL: exit code %d\n%s", code, errs)
 	}
 	servers := serversOf(t, dirs, cursor)
-	if far := string(servers["far"]); string(jsontext.Compact(nil, servers["far"])) != `{"url":"https://example.com/mcp","headers":{"Authorization":"Bearer T"}}` {
+	if far := servers["far"]; !sameJSON(far, []byte(`{"url":"https://example.com/mcp","headers":{"Authorization":"Bearer T"}}`)) {
 		t.Errorf("far: %s", far)
 	}
 	runs, problem := judged(servers["hello"])

@@ -156,8 +156,7 @@ func clip(raw []byte) string {
 	return jsontext.Clip(string(raw), 200)
 }
 
-// list has the method of a list, and the member with its entries, which is also the name of its
-// capability.
+// list has the method of a list, and the member with its entries. Its capability has the name of that member.
 type list struct{ method, member string }
 
 var (
