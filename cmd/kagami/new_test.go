@@ -165,9 +165,9 @@ func TestNewUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"new": "want one NAME", "new a b": "want one NAME", "new Bad!": "is not a name for a server", "new ..": "is not a name for a server",
 		"new notes --kagami /none": "/none is not a clone of Kagami\nTry: kagami new --help",
-		"new all":                  "go uses the name all itself", "new context": "go uses the name context itself: choose a path with --module, such as example.com/context",
-		"new main": "the tests of a module main do not compile: choose another path with --module, such as example.com/main",
-		"new con":  "--module: malformed module path", "new notes --module Ünï": "invalid char",
+		"new all --kagami ../..":   "go uses the name all itself", "new context --kagami ../..": "go uses the name context itself: choose a path with --module, such as example.com/context",
+		"new main --kagami ../..": "the tests of a module main do not compile: choose another path with --module, such as example.com/main",
+		"new con --kagami ../..":  "--module: malformed module path", "new notes --module Ünï --kagami ../..": "invalid char",
 	} {
 		out, errs, code := kagami(t, strings.Fields(args)...)
 		if code != 2 || out != "" || !strings.Contains(errs, want) {
