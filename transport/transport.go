@@ -55,9 +55,9 @@ type Exchange interface {
 
 // Outbound takes the frames of an exchange.
 type Outbound interface {
-	// Send writes one frame. It waits while the peer does not read, and returns an error
-	// when the peer is gone, or when ctx has ended before the frame was written and the frame
-	// is not Final.
+	// Send writes one frame. It waits while the peer does not read, and returns an error when the
+	// peer is gone. If ctx has ended, it sends nothing and returns an error, unless the frame is
+	// Final. If ctx ends while Send waits, it may also return an error, unless the frame is Final.
 	Send(ctx context.Context, frame Frame) error
 }
 
@@ -66,7 +66,8 @@ type Frame struct {
 	JSON []byte // one JSON text without line breaks; valid until Send returns
 
 	// Final is set if the frame is the answer, the last frame of the exchange. It is sent even if
-	// the context of Send has ended.
+	// the context of Send has ended, as it has when a call was cancelled or asks its client. Bound
+	// returns the context to wait for.
 	Final bool
 
 	// The other fields are for HTTP, where a final frame before which nothing was sent is the

@@ -201,6 +201,8 @@ func (x *exchange) do(ctx context.Context, out transport.Outbound) error {
 		return ctx.Err()
 	case "unsolicited":
 		return x.unsolicited(ctx, out)
+	case "late":
+		return x.late(ctx, out)
 	case "silent":
 		return nil
 	case "panic/serve":
@@ -259,6 +261,22 @@ func (x *exchange) send(ctx context.Context, out transport.Outbound, frame trans
 	err := out.Send(ctx, frame)
 	for i := range frame.JSON {
 		frame.JSON[i] = '!'
+	}
+	return err
+}
+
+// late sends the result with a context that has ended. If Count is not 0, it first sends a note with
+// it. An error is sent as the result.
+func (x *exchange) late(ctx context.Context, out transport.Outbound) error {
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	if x.call.Params.Count > 0 {
+		err := x.notify(over, out, note{ID: x.call.ID})
+		return x.result(ctx, out, fmt.Sprintf("a note: %v", err))
+	}
+	err := x.result(over, out, "late")
+	if err != nil {
+		err = x.result(ctx, out, fmt.Sprintf("a final frame: %v", err))
 	}
 	return err
 }

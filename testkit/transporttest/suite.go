@@ -15,6 +15,7 @@
 //   - frames arrive whole and in the order of the calls of Send
 //   - neither side sees the buffers of the other
 //   - frames that belong to no exchange arrive
+//   - if the context of Send has ended, only a final frame is sent
 //   - a panic of the host ends only one exchange
 //   - Close cancels running exchanges and ends waiting calls
 //   - the end of one side ends the other side
@@ -79,6 +80,8 @@ func Suite(t *testing.T, open func(t testing.TB, host transport.Host) transport.
 		{"ConcurrentSendersDoNotMix", "What several goroutines of an exchange send arrives whole, and in the order of each.", testSenders},
 		{"ConcurrentWritersDoNotMix", "What several goroutines of a client write arrives whole, and each is answered.", testWriters},
 		{"Unsolicited", "What the host sends outside of an exchange arrives.", testUnsolicited},
+		{"FinalAfterTheEnd", "A final frame is sent even if the context of Send has ended.", testFinalAfterTheEnd},
+		{"NoteAfterTheEnd", "A frame that is not final is not sent if the context of Send has ended: Send returns an error.", testNoteAfterTheEnd},
 		{"OneConnection", "All frames of a connection have the same Connection, no others have it, and OnClose is called when it ends, not before.", testConnection},
 		{"SilentExchange", "An exchange may end without an answer, and disturbs nobody.", testSilent},
 		{"PanicCostsOneExchange", "A panic of the host is answered by an error that does not contain the panic, and ends this exchange only.", testPanic},
@@ -237,6 +240,31 @@ func testUnsolicited(t *testing.T, s setup) {
 	}
 	if second.Params.Text != "unsolicited" {
 		t.Fatalf("got %+v, want the frame that belongs to no exchange", second)
+	}
+}
+
+// testFinalAfterTheEnd: the host sends answers with a context that has ended, for example after a
+// call was cancelled, or when a call ends because it asks its client.
+func testFinalAfterTheEnd(t *testing.T, s setup) {
+	c := dial(t, s)
+	for id := 1; id <= 5; id++ { // a select with several ready cases is right now and then
+		c.send(id, "late", script{})
+		if r := c.next(); r.Result.Text != "late" {
+			t.Fatalf("got %+v, want the answer %q", r, "late")
+		}
+	}
+}
+
+func testNoteAfterTheEnd(t *testing.T, s setup) {
+	c := dial(t, s)
+	for id := 1; id <= 5; id++ {
+		c.send(id, "late", script{Count: 1})
+		switch r := c.next(); {
+		case r.Method != "":
+			t.Fatalf("got %+v, want the answer alone", r)
+		case r.Result.Text == "a note: <nil>":
+			t.Fatal("Send returned no error for a note that it did not send")
+		}
 	}
 }
 

@@ -117,6 +117,9 @@ func (st *stream) borrow(size int) []byte {
 // quick succession, Send may return before its frame is written. The Send of the answer returns
 // only after all frames were written; see flow.
 func (st *stream) Send(ctx context.Context, frame transport.Frame) error {
+	if ctx = frame.Bound(ctx); ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	final := frame.Final && !st.standalone
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -130,7 +133,7 @@ func (st *stream) Send(ctx context.Context, frame transport.Frame) error {
 	if !st.sse {
 		return transport.ErrNoStream
 	}
-	if err := st.stream(frame.Bound(ctx)); err != nil {
+	if err := st.stream(ctx); err != nil {
 		return err
 	}
 	if st.room(); st.ended || st.lost && st.log == nil {
