@@ -162,7 +162,7 @@ type Server interface {
 	Services() Services
 }
 
-// Services are what HTTP carriers use of a [Server] besides Accept; stdio uses Grace. Each field may
+// Services are what HTTP carriers use of a [Server] besides Accept; all carriers use Grace. Each field may
 // be nil or empty.
 type Services struct {
 	// Authenticator returns the principal of each request, or refuses it.

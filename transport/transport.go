@@ -4,12 +4,19 @@
 // [Host.Accept] in the order of arrival, and runs the [Exchange] it gets with
 // an [Outbound] that takes the answers:
 //
-//	ctx = transport.Connect(ctx, transport.Peer{RemoteAddr: addr}) // once a connection
+//	conn, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // once a connection
+//	conn = transport.Connect(conn, transport.Peer{RemoteAddr: addr})
 //	for each frame {
-//		exchange, err := host.Accept(ctx, frame)
-//		if err != nil { ... the host takes no more: close ... }
-//		go exchange.Serve(ctx, out)
+//		exchange, err := host.Accept(conn, frame)
+//		if err != nil { ... the host takes no more: close after the exchanges ... }
+//		go exchange.Serve(conn, out)
 //	}
+//	cancel(...) // the client is gone
+//
+// The ctx of [Transport.Serve] ends when the host begins to stop, and calls may then go on for a
+// grace period ([Services]). The end of a connection's context cancels its calls. So it is not
+// derived from ctx: when ctx has ended, the carrier accepts nothing more, waits for the exchanges or
+// for the end of the grace period, and then cancels the connections.
 //
 // Where each frame comes by an HTTP request of its own, the context carries that
 // [Request] instead, and the host finds the connection through it ([Sessions]): what
@@ -89,7 +96,7 @@ func (f *Frame) Bound(ctx context.Context) context.Context {
 // Transport carries frames until ctx ends.
 type Transport interface {
 	// Serve returns nil when ctx ended or the peer is done, after the accepted
-	// exchanges have ended or had their grace period.
+	// exchanges have ended or had their grace period; see the package documentation.
 	Serve(ctx context.Context, host Host) error
 }
 

@@ -73,6 +73,27 @@ func deaf(out transport.Outbound) transport.Outbound {
 	})
 }
 
+// hasty derives its connection from the context of Serve.
+type hasty chan transport.Conn
+
+func (h hasty) Serve(ctx context.Context, host transport.Host) error {
+	conn := inmem.Dial(ctx, host)
+	h <- conn
+	<-ctx.Done()
+	return conn.Close()
+}
+
+func TestHastyCarrier(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(asBroken) != "hasty" {
+		t.Skip("it fails: see TestFailuresTellTheRule")
+	}
+	transporttest.Stop(t, func(testing.TB) (transport.Transport, func(context.Context) (transport.Conn, error)) {
+		carrier := make(hasty, 1)
+		return carrier, func(context.Context) (transport.Conn, error) { return <-carrier, nil }
+	})
+}
+
 // brokenCarriers are carriers that break one rule each.
 var brokenCarriers = map[string]transporttest.Open{
 	"overtaken": func(t testing.TB, host transport.Host) transport.Conn {
@@ -102,19 +123,21 @@ func TestBrokenCarrier(t *testing.T) {
 func TestFailuresTellTheRule(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ carrier, test, fault, rule string }{
-		{"overtaken", "NotesBeforeResult", "came in place 0", "What an exchange sends arrives complete, in its order, and before its result."},
-		{"impatient", "FinalAfterTheEnd", "a final frame: context canceled", "A final frame is sent even if the context of Send has ended."},
-		{"deaf", "NoteAfterTheEnd", "want the answer alone", "A frame that is not final is not sent if the context of Send has ended: Send returns an error."},
+		{"overtaken", "TestBrokenCarrier/NotesBeforeResult", "came in place 0", "What an exchange sends arrives complete, in its order, and before its result."},
+		{"impatient", "TestBrokenCarrier/FinalAfterTheEnd", "a final frame: context canceled", "A final frame is sent even if the context of Send has ended."},
+		{"deaf", "TestBrokenCarrier/NoteAfterTheEnd", "want the answer alone", "A frame that is not final is not sent if the context of Send has ended: Send returns an error."},
+		{"hasty", "TestHastyCarrier/GraceIsOver", "was cancelled after", "When the context of Serve ends, calls are cancelled after the grace period of the host, with a cause, and not before."},
 	} {
 		t.Run(tt.carrier, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBrokenCarrier$/^(Echo|"+tt.test+")$")
+			suite, test, _ := strings.Cut(tt.test, "/")
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+suite+"$/^(Echo|"+test+")$")
 			cmd.Env = append(os.Environ(), asBroken+"="+tt.carrier)
 			out, err := cmd.CombinedOutput()
 			if err == nil {
 				t.Fatalf("a carrier that is broken passes:\n%s", out)
 			}
-			for _, want := range []string{"--- FAIL: TestBrokenCarrier/" + tt.test, tt.fault, "transporttest: the rule: " + tt.rule} {
+			for _, want := range []string{"--- FAIL: " + tt.test, tt.fault, "transporttest: the rule: " + tt.rule} {
 				if !strings.Contains(string(out), want) {
 					t.Errorf("no %q in\n%s", want, out)
 				}

@@ -21,9 +21,8 @@
 //   - the end of one side ends the other side
 //
 // The scripted host uses its own JSON-RPC frames, not MCP. A carrier that needs a session or
-// headers needs an adapter in open. Suite does not test the end of the carrier's context; the
-// carrier's own tests must. [HTTP] does both for carriers over HTTP, and tests the requirements of
-// the specification.
+// headers needs an adapter in open. [Stop] tests what a carrier does when its context ends. [HTTP]
+// does both for carriers over HTTP, and tests the requirements of the specification.
 package transporttest
 
 import (

@@ -1,6 +1,7 @@
 package stdio_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -52,20 +53,49 @@ func serve(t testing.TB, p pipe, host transport.Host, opts ...stdio.Option) tran
 	})
 }
 
+// TestStop tests the end of ctx, on a connection and on a Unix socket.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	t.Run("net.Pipe", func(t *testing.T) {
+		t.Parallel()
+		transporttest.Stop(t, func(t testing.TB) (transport.Transport, func(context.Context) (transport.Conn, error)) {
+			p := netPipe(t)
+			return stdio.New(stdio.Streams(p.serverIn, p.serverOut)), func(context.Context) (transport.Conn, error) {
+				return stdio.NewConn(p.clientIn, p.clientOut, p.clientOut.(io.Closer).Close), nil
+			}
+		})
+	})
+	t.Run("unix", func(t *testing.T) {
+		t.Parallel()
+		transporttest.Stop(t, func(t testing.TB) (transport.Transport, func(context.Context) (transport.Conn, error)) {
+			listener := listenUnix(t)
+			return UnixTransport{Listener: listener}, func(ctx context.Context) (transport.Conn, error) {
+				return DialUnix(ctx, listener.Addr().String())
+			}
+		})
+	})
+}
+
+// listenUnix listens on a new socket.
+func listenUnix(t testing.TB) net.Listener {
+	t.Helper()
+	// Not t.TempDir: the name of a socket may have no more than about 100 bytes.
+	dir, err := os.MkdirTemp("", "kagami") //nolint:usetesting // its names are too long for sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
 func TestSuiteUnixSocket(t *testing.T) {
 	t.Parallel()
 	transporttest.Suite(t, func(t testing.TB, host transport.Host) transport.Conn {
-		// Not t.TempDir: the name of a socket may have no more than about 100 bytes.
-		dir, err := os.MkdirTemp("", "kagami") //nolint:usetesting // its names are too long for sockets
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		path := filepath.Join(dir, "s")
-		listener, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		listener := listenUnix(t)
 		served := make(chan error, 1)
 		carrier := UnixTransport{listener, []stdio.Option{
 			stdio.Grace(20 * time.Millisecond),
@@ -76,7 +106,7 @@ func TestSuiteUnixSocket(t *testing.T) {
 				t.Errorf("Serve: %v", err)
 			}
 		})
-		conn, err := DialUnix(t.Context(), path)
+		conn, err := DialUnix(t.Context(), listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
