@@ -23,10 +23,11 @@ type UnixTransport struct {
 
 // Serve accepts connections until ctx ends, and then waits until all have ended.
 func (u UnixTransport) Serve(ctx context.Context, host transport.Host) error {
-	stop := context.AfterFunc(ctx, func() { _ = u.Listener.Close() })
-	defer stop()
 	var conns sync.WaitGroup
 	defer conns.Wait()
+	ctx, end := context.WithCancel(ctx)
+	defer end() // before the wait: if accepting fails, the connections end, too
+	context.AfterFunc(ctx, func() { _ = u.Listener.Close() })
 	for {
 		conn, err := u.Listener.Accept()
 		if ctx.Err() != nil && errors.Is(err, net.ErrClosed) {

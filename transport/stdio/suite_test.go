@@ -92,6 +92,53 @@ func listenUnix(t testing.TB) net.Listener {
 	return listener
 }
 
+// fullListener is a listener that accepts one connection, and then fails until it is closed.
+type fullListener struct {
+	net.Listener
+	accepted bool
+	closed   chan struct{}
+}
+
+var errFiles = errors.New("too many open files")
+
+func (f *fullListener) Accept() (net.Conn, error) {
+	if f.accepted {
+		return nil, errFiles
+	}
+	f.accepted = true
+	return f.Listener.Accept()
+}
+
+func (f *fullListener) Close() error {
+	close(f.closed)
+	return f.Listener.Close()
+}
+
+// TestUnixAcceptFails: the error of Accept must not wait for the clients that are connected.
+func TestUnixAcceptFails(t *testing.T) {
+	t.Parallel()
+	listener := &fullListener{Listener: listenUnix(t), closed: make(chan struct{})}
+	conn, err := DialUnix(t.Context(), listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- UnixTransport{Listener: listener}.Serve(t.Context(), hostFunc(echo)) }()
+	select {
+	case err := <-served:
+		if !errors.Is(err, errFiles) {
+			t.Errorf("Serve: %v, want the error of Accept", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("Serve waits for the client")
+	}
+	if _, err := conn.Read(t.Context()); !errors.Is(err, io.EOF) {
+		t.Errorf("Read: %v, want io.EOF", err)
+	}
+	<-listener.closed
+	_ = conn.Close()
+}
+
 func TestSuiteUnixSocket(t *testing.T) {
 	t.Parallel()
 	transporttest.Suite(t, func(t testing.TB, host transport.Host) transport.Conn {
