@@ -15,12 +15,21 @@ import (
 // It is called concurrently, and must not change header. If it returns neither a principal nor an
 // error, or an error that is not an [*AuthError], the answer is 401.
 //
-// An Authenticator may have four more methods. Ready() error returns why it cannot let any caller in,
-// before the server serves. InsufficientScope(scopes []string) *AuthError returns the answer to a
-// caller who names a component and lacks some of its scopes. If it returns nil, the component does
-// not exist for that caller. Expand(p *Principal) *Principal returns the principal of a caller without
-// a request, such as the caller on stdio, with the scopes that its scopes imply. Nonce() string returns
-// the value of DPoP-Nonce for answers to requests with a principal, or "" (RFC 9449 §8.2).
+// An Authenticator may have six more methods. One that wraps another Authenticator should have all
+// that the other has:
+//
+//   - Ready() error returns why it cannot let any caller in, before the server serves.
+//   - Warnings() []string returns settings that were probably forgotten, before the server serves.
+//   - ServeMetadata(method, path string) (status int, header http.Header, body []byte) answers
+//     requests for the metadata of the resource (RFC 9728), where clients learn how to log in.
+//     Without it, the answer is 404.
+//   - InsufficientScope(scopes []string) *AuthError returns the answer to a caller who names a
+//     component and lacks some of its scopes. If it returns nil, the component does not exist for
+//     that caller.
+//   - Expand(p *Principal) *Principal returns the principal of a caller without a request, such as
+//     the caller on stdio, with the scopes that its scopes imply.
+//   - Nonce() string returns the value of DPoP-Nonce for answers to requests with a principal, or ""
+//     (RFC 9449 §8.2).
 type Authenticator interface {
 	Authenticate(ctx context.Context, header http.Header) (*Principal, error)
 }
