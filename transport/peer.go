@@ -13,7 +13,7 @@ type Peer struct {
 	Principal  *Principal // nil: the caller is unknown
 
 	// Out takes frames that do not belong to an exchange, such as list_changed. If it is nil, they go
-	// to the Outbound of the exchange that opened the session.
+	// to the Outbound of the exchange that opened the session, also when its Serve has returned.
 	Out Outbound
 
 	// OneRequest is set if the connection exists for one request of any revision. It has not had a

@@ -5,7 +5,7 @@
 // an [Outbound] that takes the answers:
 //
 //	conn, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // once a connection
-//	conn = transport.Connect(conn, transport.Peer{RemoteAddr: addr})
+//	conn = transport.Connect(conn, transport.Peer{RemoteAddr: addr, Out: out})
 //	for each frame {
 //		exchange, err := host.Accept(conn, frame)
 //		if err != nil { ... the host takes no more: close after the exchanges ... }
@@ -30,7 +30,8 @@
 //
 // Serve runs user code, may be called in any goroutine, and must be called exactly once for
 // each exchange: it returns when everything the frame caused has been sent, and sends nothing
-// afterwards.
+// afterwards. Only the Outbound of an initialize stays in use until its connection ends, if Peer.Out
+// is nil.
 //
 // Send is called by many goroutines at once; it must write frames whole and in the order of
 // the calls. Frames are single JSON texts without line breaks. Neither side keeps a frame's

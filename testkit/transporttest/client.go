@@ -67,6 +67,7 @@ func (c *client) finish() {
 // of them.
 func (h *host) check(t testing.TB) {
 	t.Helper()
+	h.later.Wait()
 	for _, fault := range h.problems() {
 		t.Error(fault)
 	}

@@ -53,10 +53,11 @@ type host struct {
 
 	accepting atomic.Bool // an Accept is running
 	accepted  atomic.Int64
-	ended     atomic.Int64  // number of Serve calls that returned or panicked
-	released  chan struct{} // closed to release "hold"
-	holding   chan struct{} // one element for each "hold" that has begun
-	cancelled chan error    // cause of each "block" that was cancelled
+	ended     atomic.Int64   // number of Serve calls that returned or panicked
+	released  chan struct{}  // closed to release "hold"
+	holding   chan struct{}  // one element for each "hold" that has begun
+	cancelled chan error     // cause of each "block" that was cancelled
+	later     sync.WaitGroup // what is sent after Serve
 
 	mu          sync.Mutex // guards the rest
 	faults      []string
@@ -101,7 +102,7 @@ func (h *host) Accept(ctx context.Context, frame []byte) (transport.Exchange, er
 	case "panic/accept":
 		panic("scripted: in Accept")
 	}
-	x := &exchange{host: h, call: c, frame: frame, copied: bytes.Clone(frame)}
+	x := &exchange{host: h, call: c, frame: frame, copied: bytes.Clone(frame), over: make(chan struct{})}
 	x.conn, x.fault = connectionOf(ctx, c.Method)
 	h.accepted.Add(1)
 	h.record(x)
@@ -141,7 +142,8 @@ type exchange struct {
 	copied []byte
 	served atomic.Int64
 	conn   *transport.Connection
-	fault  error // error of finding the connection
+	fault  error         // error of finding the connection
+	over   chan struct{} // closed when Serve returns
 }
 
 // Plan implements transport.Planned.
@@ -157,6 +159,8 @@ func (x *exchange) Serve(ctx context.Context, out transport.Outbound) error {
 	defer x.host.ended.Add(1)
 	if n := x.served.Add(1); n != 1 {
 		x.host.fault("Serve was called %d times for request %d", n, x.call.ID)
+	} else {
+		defer close(x.over)
 	}
 	err := x.do(ctx, out)
 	if !bytes.Equal(x.frame, x.copied) {
@@ -281,20 +285,24 @@ func (x *exchange) late(ctx context.Context, out transport.Outbound) error {
 	return err
 }
 
-// unsolicited sends a note through the connection, after the result.
+// unsolicited sends the result, and when Serve has returned, a note through the connection.
 func (x *exchange) unsolicited(ctx context.Context, out transport.Outbound) error {
 	conn := x.conn
 	if conn == nil {
 		x.host.fault("an exchange has no Connection")
 		return nil
 	}
-	if err := x.result(ctx, out, x.call.Params.Text); err != nil {
-		return err
-	}
+	result := x.result(ctx, out, x.call.Params.Text)
 	if conn.Out != nil {
 		out = conn.Out
 	}
-	return x.notify(ctx, out, note{ID: x.call.ID, Text: "unsolicited"})
+	x.host.later.Go(func() {
+		<-x.over
+		if err := x.notify(conn.Context(), out, note{ID: x.call.ID, Text: "unsolicited"}); err != nil {
+			x.host.fault("a Send outside of an exchange: %v", err)
+		}
+	})
+	return result
 }
 
 // pattern returns a text that differs in length and content from one frame to the next.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/testkit/transporttest"
@@ -73,6 +74,27 @@ func deaf(out transport.Outbound) transport.Outbound {
 	})
 }
 
+// pooled has no Out for a connection, and uses the Outbound of an exchange again when Serve has returned.
+type pooled struct{ transport.Host }
+
+func (h pooled) Accept(ctx context.Context, frame []byte) (transport.Exchange, error) {
+	x, err := h.Host.Accept(transport.Connect(ctx, transport.Peer{}), frame)
+	return pooledExchange{x}, err
+}
+
+type pooledExchange struct{ transport.Exchange }
+
+func (x pooledExchange) Serve(ctx context.Context, out transport.Outbound) error {
+	var over atomic.Bool
+	defer over.Store(true)
+	return x.Exchange.Serve(ctx, transport.OutboundFunc(func(ctx context.Context, frame transport.Frame) error {
+		if over.Load() {
+			frame.JSON = []byte(`{"jsonrpc":"2.0","method":"stray"}`)
+		}
+		return out.Send(ctx, frame)
+	}))
+}
+
 // hasty derives its connection from the context of Serve.
 type hasty chan transport.Conn
 
@@ -108,6 +130,10 @@ var brokenCarriers = map[string]transporttest.Open{
 		t.Helper()
 		return inmem.Dial(t.Context(), wrapped{host, deaf})
 	},
+	"pooled": func(t testing.TB, host transport.Host) transport.Conn {
+		t.Helper()
+		return inmem.Dial(t.Context(), pooled{host})
+	},
 }
 
 func TestBrokenCarrier(t *testing.T) {
@@ -126,6 +152,7 @@ func TestFailuresTellTheRule(t *testing.T) {
 		{"overtaken", "TestBrokenCarrier/NotesBeforeResult", "came in place 0", "What an exchange sends arrives complete, in its order, and before its result."},
 		{"impatient", "TestBrokenCarrier/FinalAfterTheEnd", "a final frame: context canceled", "A final frame is sent even if the context of Send has ended."},
 		{"deaf", "TestBrokenCarrier/NoteAfterTheEnd", "want the answer alone", "A frame that is not final is not sent if the context of Send has ended: Send returns an error."},
+		{"pooled", "TestBrokenCarrier/Unsolicited", "want the frame that belongs to no exchange", "What the host sends outside of an exchange arrives, also after the exchange that opened the session."},
 		{"hasty", "TestHastyCarrier/GraceIsOver", "was cancelled after", "When the context of Serve ends, calls are cancelled after the grace period of the host, with a cause, and not before."},
 	} {
 		t.Run(tt.carrier, func(t *testing.T) {

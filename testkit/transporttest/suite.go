@@ -78,7 +78,7 @@ func Suite(t *testing.T, open func(t testing.TB, host transport.Host) transport.
 		{"LargeFrames", "Frames of any size up to the limit arrive whole.", testLarge},
 		{"ConcurrentSendersDoNotMix", "What several goroutines of an exchange send arrives whole, and in the order of each.", testSenders},
 		{"ConcurrentWritersDoNotMix", "What several goroutines of a client write arrives whole, and each is answered.", testWriters},
-		{"Unsolicited", "What the host sends outside of an exchange arrives.", testUnsolicited},
+		{"Unsolicited", "What the host sends outside of an exchange arrives, also after the exchange that opened the session.", testUnsolicited},
 		{"FinalAfterTheEnd", "A final frame is sent even if the context of Send has ended.", testFinalAfterTheEnd},
 		{"NoteAfterTheEnd", "A frame that is not final is not sent if the context of Send has ended: Send returns an error.", testNoteAfterTheEnd},
 		{"OneConnection", "All frames of a connection have the same Connection, no others have it, and OnClose is called when it ends, not before.", testConnection},
