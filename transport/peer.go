@@ -10,7 +10,7 @@ import (
 type Peer struct {
 	Carrier    string     // "stdio", "memory", ...; for logs
 	RemoteAddr string     // empty: not a network
-	Principal  *Principal // nil: the caller is unknown
+	Principal  *Principal // nil: the caller is unknown, and may use what needs no scopes
 
 	// Out takes frames that do not belong to an exchange, such as list_changed. If it is nil, they go
 	// to the Outbound of the exchange that opened the session, also when its Serve has returned.

@@ -18,6 +18,9 @@
 // derived from ctx: when ctx has ended, the carrier accepts nothing more, waits for the exchanges or
 // for the end of the grace period, and then cancels the connections.
 //
+// The host does not ask who the caller is: only carriers call the Authenticator of [Services], and
+// put the [Principal] into the [Peer].
+//
 // Where each frame comes by an HTTP request of its own, the context carries that
 // [Request] instead, and the host finds the connection through it ([Sessions]): what
 // kind of frame it is decides whether there is one.

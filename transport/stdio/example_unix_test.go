@@ -15,7 +15,8 @@ import (
 )
 
 // UnixTransport serves many connections over a Unix socket, each framed as on
-// stdio (2026-07-28 basic/transports: custom transports).
+// stdio (2026-07-28 basic/transports: custom transports). It does not ask who the
+// callers are.
 type UnixTransport struct {
 	Listener net.Listener
 	Options  []stdio.Option // of each connection
