@@ -120,8 +120,9 @@ type Next func(ctx context.Context, frame []byte, out Outbound) error
 // decoded again: a middleware observes it, wraps out to see and change what is sent, or
 // refuses by returning an error instead of calling next; the host answers a request with
 // that error. A middleware that returns nil without calling next must have answered the
-// request through out. It may keep frame, but not change it, since the host reads it, too;
-// to keep what is sent beyond Send it must copy the bytes, whose memory is used again.
+// request through out, with a Frame that is Final. It may keep frame, but not change it, since the
+// host reads it, too; to keep what is sent beyond Send it must copy the bytes, whose memory is used
+// again.
 type Middleware func(next Next) Next
 
 // OutboundFunc is a function that is an Outbound.

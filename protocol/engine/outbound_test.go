@@ -82,6 +82,69 @@ func TestFrameMiddlewareOfRefusedFrames(t *testing.T) {
 	}
 }
 
+// TestFrameMiddlewareThatAnswersNothing: a request is answered if frame middleware neither calls next nor
+// sends anything, or if the carrier has not sent what it wanted to.
+func TestFrameMiddlewareThatAnswersNothing(t *testing.T) {
+	t.Parallel()
+	answer := []byte(`{"jsonrpc":"2.0","id":7,"result":{"from":"the middleware"}}`)
+	for name, tt := range map[string]struct {
+		step func(ctx context.Context, out transport.Outbound)
+		want string
+	}{
+		"nothing": {func(context.Context, transport.Outbound) {}, "-32603"},
+		"an answer that is not final, and the client takes no stream": {func(ctx context.Context, out transport.Outbound) {
+			_ = out.Send(ctx, transport.Frame{JSON: answer})
+		}, "-32603"},
+		"an answer": {func(ctx context.Context, out transport.Outbound) {
+			_ = out.Send(ctx, transport.Frame{JSON: answer, Final: true})
+		}, "the middleware"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var reported []error
+			e := engine.New(engine.Config{
+				Info: protocol.Implementation{Name: "s", Version: "1"}, Catalog: catalog{},
+				Failed: func(_ context.Context, _ *engine.Call, err error) { reported = append(reported, err) },
+				Frames: []transport.Middleware{func(transport.Next) transport.Next {
+					return func(ctx context.Context, _ []byte, out transport.Outbound) error {
+						tt.step(ctx, out)
+						return nil
+					}
+				}},
+			})
+			for frame, id := range map[string]string{
+				`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{` + modernMeta + `}}`: `"id":7`,
+				`{"jsonrpc":"2.0","method":"notifications/initialized"}`:                       "",
+			} {
+				var sent []string
+				x, err := e.Accept(t.Context(), []byte(frame))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := x.Serve(t.Context(), transport.OutboundFunc(func(_ context.Context, frame transport.Frame) error {
+					if !frame.Final {
+						return transport.ErrNoStream
+					}
+					sent = append(sent, string(frame.JSON))
+					return nil
+				})); err != nil {
+					t.Errorf("Serve: %v", err)
+				}
+				if id == "" {
+					continue
+				}
+				if len(sent) != 1 {
+					t.Fatalf("the answers are %q, want one", sent)
+				}
+				shows(t, sent[0], id, tt.want)
+			}
+			if failed := tt.want == "-32603"; failed != (len(reported) == 1) {
+				t.Errorf("reported %v", reported)
+			}
+		})
+	}
+}
+
 // TestCancelledListenSettles: Serve of a cancelled subscription returns after the frame that is being sent.
 func TestCancelledListenSettles(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/protocol"
 	"github.com/kagami-mcp/kagami/transport"
@@ -30,20 +32,47 @@ func (x *exchange) serve(ctx context.Context, out transport.Outbound) (err error
 	case len(x.conn.e.cfg.Frames) > 0:
 		ctx = context.WithValue(ctx, exchangeKey{}, x)
 	}
-	if len(x.conn.e.cfg.Frames) == 0 {
+	switch {
+	case len(x.conn.e.cfg.Frames) == 0:
 		err = x.handle(ctx, out)
-	} else {
-		err = x.stopped(ctx, out, x.conn.e.frames(ctx, x.frame, out))
+	case x.registered || x.refuse != nil:
+		watched := &watchedOutbound{next: out}
+		err = x.conn.e.frames(ctx, x.frame, watched)
+		if x.out == nil && err == nil && !watched.sent.Load() {
+			err = errUnanswered
+		}
+		err = x.stopped(ctx, out, err)
+	default: // a notification or a response, which is not answered
+		err = x.conn.e.frames(ctx, x.frame, out)
 	}
 	returned = true
 	return err
 }
 
+// errUnanswered is the error of frame middleware that returns nil instead of answering a request.
+var errUnanswered = errors.New("engine: a frame middleware has neither called next nor sent an answer with Final set")
+
+// watchedOutbound notes whether frame middleware has sent a frame. The middleware may call it from
+// several goroutines.
+type watchedOutbound struct {
+	next transport.Outbound
+	sent atomic.Bool
+}
+
+// Send implements transport.Outbound.
+func (w *watchedOutbound) Send(ctx context.Context, frame transport.Frame) error {
+	err := w.next.Send(ctx, frame)
+	if err == nil {
+		w.sent.Store(true)
+	}
+	return err
+}
+
 // stopped answers a request if frame middleware returned err instead of calling next.
 //
-// It does nothing for notifications and responses, and if next was called.
+// It does nothing if next was called.
 func (x *exchange) stopped(ctx context.Context, out transport.Outbound, err error) error {
-	if err == nil || x.out != nil || !x.registered && x.refuse == nil {
+	if err == nil || x.out != nil {
 		return err
 	}
 	if x.out = out; x.refuse != nil {
