@@ -14,6 +14,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/protocol"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 type (
@@ -192,5 +193,49 @@ func TestBecauseInValidate(t *testing.T) {
 		if text := stacks(logs.All()); !strings.Contains(text, "/Total") {
 			t.Errorf("logged %q", text)
 		}
+	})
+}
+
+// TestServerRecovers: a carrier that recovers nothing, as this peer, serves on after a panic of the
+// program's code, and the request is answered.
+func TestServerRecovers(t *testing.T) {
+	t.Parallel()
+	explode := func(text, where string) {
+		if strings.Contains(text, where) {
+			panic("secret of " + where)
+		}
+	}
+	s := build(t, quiet().UseFrames(func(next transport.Next) transport.Next {
+		return func(ctx context.Context, frame []byte, out transport.Outbound) error {
+			explode(string(frame), "before next")
+			err := next(ctx, frame, transport.OutboundFunc(func(ctx context.Context, sent transport.Frame) error {
+				explode(string(sent.JSON), "note on its way")
+				return out.Send(ctx, sent)
+			}))
+			explode(string(frame), "after next")
+			return err
+		}
+	}).Use(framework.OnToolCall("explode", func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
+		explode(string(call.Arguments), "in a step")
+		return next(ctx, call)
+	})).Add(framework.Tool("t", func(ctx context.Context, in struct {
+		At string `json:"at"`
+	}) (string, error) {
+		explode(in.At, "in the handler")
+		if in.At == "sends" {
+			framework.Progress(ctx, 1, 2, "a note on its way")
+		}
+		return "fine", nil
+	})))
+	bothEras(t, func(t *testing.T, rev protocol.Revision) {
+		p := dial(t, s, rev, withMeta("progressToken", `"p"`))
+		for _, at := range []string{"before next", "in a step", "in the handler", "sends"} {
+			if got := wireText(p.tool("t", fmt.Sprintf(`{"at":%q}`, at))); strings.Contains(got, "secret of") || !strings.Contains(got, "rror") {
+				t.Errorf("%s: the client got %s", at, got)
+			}
+		}
+		p.tool("t", `{"at":"after next"}`).ok() // the answer has been sent before
+		p.frame(`{"jsonrpc":"2.0","method":"notifications/before next"}`)
+		p.tool("t", `{"at":"nowhere"}`).ok()
 	})
 }

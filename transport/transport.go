@@ -36,6 +36,9 @@
 // afterwards. Only the Outbound of an initialize stays in use until its connection ends, if Peer.Out
 // is nil.
 //
+// A host recovers panics of the program's code, and answers them. A carrier need not recover panics
+// of Accept and Serve.
+//
 // Send is called by many goroutines at once; it must write frames whole and in the order of
 // the calls. Frames are single JSON texts without line breaks. Neither side keeps a frame's
 // bytes after the call that passed them has returned, except for those given to Accept, which

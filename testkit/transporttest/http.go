@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,17 +43,21 @@ type SiteFunc = func(t testing.TB, host transport.Host, s Settings) Site
 // tests what the specification requires and how the server handles hostile clients.
 func HTTP(t *testing.T, serve SiteFunc) {
 	t.Helper()
+	streamable := func(t testing.TB, host transport.Host) transport.Conn {
+		return dialStreamable(t, httpClient(t, nil), serve(t, host, Settings{Grace: time.Second}).URL)
+	}
+	sse := func(t testing.TB, host transport.Host) transport.Conn {
+		return dialSSE(t, httpClient(t, nil), serve(t, host, Settings{Grace: time.Second}).SSE)
+	}
 	t.Run("StreamableSuite", func(t *testing.T) {
 		t.Parallel()
-		Suite(t, func(t testing.TB, host transport.Host) transport.Conn {
-			return dialStreamable(t, httpClient(t, nil), serve(t, host, Settings{Grace: time.Second}).URL)
-		}, Requests, Streams)
+		Suite(t, streamable, Requests, Streams)
+		testPanic(t, setup{open: streamable, requests: true, streams: true})
 	})
 	t.Run("SSESuite", func(t *testing.T) {
 		t.Parallel()
-		Suite(t, func(t testing.TB, host transport.Host) transport.Conn {
-			return dialSSE(t, httpClient(t, nil), serve(t, host, Settings{Grace: time.Second}).SSE)
-		}, Streams)
+		Suite(t, sse, Streams)
+		testPanic(t, setup{open: sse, streams: true})
 	})
 	for _, test := range []struct {
 		name, rule string
@@ -86,6 +91,25 @@ func HTTP(t *testing.T, serve SiteFunc) {
 			test.run(t, serve)
 		})
 	}
+}
+
+// testPanic: a server over HTTP outlives a panic of any host, also of one that does not recover its own.
+func testPanic(t *testing.T, s setup) {
+	t.Helper()
+	t.Run("Panics", func(t *testing.T) {
+		t.Parallel()
+		told(t, "A panic of the host is answered by an error that does not contain the panic, and ends this exchange only.")
+		c := dial(t, s)
+		for id, method := range []string{"panic/accept", "panic/serve"} {
+			c.send(id+1, method, script{})
+			if r := c.result(id + 1); r.Error == nil {
+				t.Errorf("%s was answered by %+v, want an error", method, r)
+			} else if strings.Contains(string(r.Error), "scripted") {
+				t.Errorf("%s: the peer was told of the panic: %s", method, r.Error)
+			}
+		}
+		c.echo(10, "still here")
+	})
 }
 
 // httpClient returns a client with its own connections, which are closed when the test ends.

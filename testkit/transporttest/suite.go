@@ -16,7 +16,6 @@
 //   - neither side sees the buffers of the other
 //   - frames that belong to no exchange arrive
 //   - if the context of Send has ended, only a final frame is sent
-//   - a panic of the host ends only one exchange
 //   - Close cancels running exchanges and ends waiting calls
 //   - the end of one side ends the other side
 //
@@ -83,7 +82,6 @@ func Suite(t *testing.T, open func(t testing.TB, host transport.Host) transport.
 		{"NoteAfterTheEnd", "A frame that is not final is not sent if the context of Send has ended: Send returns an error.", testNoteAfterTheEnd},
 		{"OneConnection", "All frames of a connection have the same Connection, no others have it, and OnClose is called when it ends, not before.", testConnection},
 		{"SilentExchange", "An exchange may end without an answer, and disturbs nobody.", testSilent},
-		{"PanicCostsOneExchange", "A panic of the host is answered by an error that does not contain the panic, and ends this exchange only.", testPanic},
 		{"ReadLosesNoFrame", "A Read that ends with its context takes no frame with it.", testReadContext},
 		{"CloseCancelsExchanges", "Close cancels the exchanges that run, with a cause.", testCloseCancels},
 		{"CloseReleasesReader", "Close ends a Read that waits.", testCloseReleasesReader},
@@ -312,19 +310,6 @@ func testSilent(t *testing.T, s setup) {
 	if r := c.next(); r.ID != 21 {
 		t.Errorf("got %+v for an exchange that sends nothing", r)
 	}
-}
-
-func testPanic(t *testing.T, s setup) {
-	c := dial(t, s)
-	for id, method := range []string{"panic/accept", "panic/serve"} {
-		c.send(id+1, method, script{})
-		if r := c.result(id + 1); r.Error == nil {
-			t.Errorf("%s was answered by %+v, want an error", method, r)
-		} else if strings.Contains(string(r.Error), "scripted") {
-			t.Errorf("%s: the peer was told of the panic: %s", method, r.Error)
-		}
-	}
-	c.echo(10, "still here")
 }
 
 func testReadContext(t *testing.T, s setup) {

@@ -26,7 +26,6 @@ import (
 	"sync/atomic"
 
 	"github.com/kagami-mcp/kagami/transport"
-	"github.com/kagami-mcp/kagami/transport/internal/hostcall"
 )
 
 // queued is the number of frames that wait for a reader before Send blocks.
@@ -75,27 +74,24 @@ func (c *conn) Write(ctx context.Context, frame []byte) error {
 	if c.ctx.Err() != nil {
 		return errClosed
 	}
-	frame = slices.Clone(frame)
-	exchange, err := c.accept(frame)
+	exchange, err := c.host.Accept(c.ctx, slices.Clone(frame))
 	if err != nil {
+		err = fmt.Errorf("inmem: accepting a frame: %w", err)
 		c.refuse(err)
 		return err
 	}
-	if exchange != nil {
-		c.start(exchange, frame)
-	}
+	c.start(exchange)
 	return nil
 }
 
-// job is an exchange and its frame. It is reused, because the function of a goroutine is allocated.
+// job is an exchange. It is reused, because the function of a goroutine is allocated.
 type job struct {
 	exchange transport.Exchange
-	frame    []byte
 	run      func()
 }
 
 // start serves the exchange in a goroutine of its own. The caller holds c.mu.
-func (c *conn) start(exchange transport.Exchange, frame []byte) {
+func (c *conn) start(exchange transport.Exchange) {
 	j := c.spare.Swap(nil)
 	if j == nil {
 		j = &job{}
@@ -104,20 +100,9 @@ func (c *conn) start(exchange transport.Exchange, frame []byte) {
 			c.serve(j)
 		}
 	}
-	j.exchange, j.frame = exchange, frame
+	j.exchange = exchange
 	c.exchanges.Add(1)
 	go j.run()
-}
-
-// accept calls Host.Accept. After a panic it returns neither an exchange nor an error: the panic
-// concerns one frame and does not end the connection.
-func (c *conn) accept(frame []byte) (exchange transport.Exchange, err error) {
-	defer hostcall.Answer(c.ctx, outbound{c}, frame)
-	exchange, err = c.host.Accept(c.ctx, frame)
-	if err != nil {
-		return nil, fmt.Errorf("inmem: accepting a frame: %w", err)
-	}
-	return exchange, nil
 }
 
 // refuse ends the connection when the accepted exchanges have ended. The caller holds c.mu.
@@ -130,10 +115,10 @@ func (c *conn) refuse(err error) {
 }
 
 func (c *conn) serve(j *job) {
-	exchange, frame := j.exchange, j.frame
-	j.exchange, j.frame = nil, nil
+	exchange := j.exchange
+	j.exchange = nil
 	c.spare.Store(j)
-	hostcall.Serve(c.ctx, exchange, outbound{c}, frame)
+	_ = exchange.Serve(c.ctx, outbound{c}) // the error of a Send, after which the connection ends by itself
 }
 
 // Read returns the next frame. When the connection has ended, it returns the frames that were sent
