@@ -91,6 +91,24 @@ func TestServeNeedsATransport(t *testing.T) {
 	}
 }
 
+// TestServeOnBadTransports: a transport that panics, or that is a nil pointer, is an error of Serve, and the
+// process goes on.
+func TestServeOnBadTransports(t *testing.T) {
+	t.Parallel()
+	core, logs := observer.New(zap.ErrorLevel)
+	s := build(t, quiet(framework.WithLogger(zap.New(core))))
+	bad := carrier(func(context.Context, transport.Host) error { panic("out of order") })
+	if err := s.Serve(t.Context(), (*carrier)(nil)); err == nil || !strings.Contains(err.Error(), "transport 1 of 1 is nil") {
+		t.Errorf("Serve on a nil pointer: %v", err)
+	}
+	if err := s.Serve(t.Context(), carrier(untilDone), bad); err == nil || !strings.Contains(err.Error(), "out of order") {
+		t.Errorf("Serve on a transport that panics: %v", err)
+	}
+	if logged := stacks(logs.All()); !strings.Contains(logged, "a transport failed") || !strings.Contains(logged, "serve_test.go") {
+		t.Errorf("logged %s", logged)
+	}
+}
+
 func TestShutdownEndsServe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

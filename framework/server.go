@@ -223,7 +223,7 @@ func (s *Server) Serve(ctx context.Context, transports ...transport.Transport) e
 	if len(transports) == 0 {
 		return errors.New("framework: Serve needs a transport")
 	}
-	if i := slices.Index(transports, nil); i >= 0 {
+	if i := slices.IndexFunc(transports, func(t transport.Transport) bool { return t == nil || isNilPointer(t) }); i >= 0 {
 		return fmt.Errorf("framework: Serve: transport %d of %d is nil", i+1, len(transports))
 	}
 	if !s.carrying.TryLock() {
@@ -284,7 +284,7 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 	ended := make(chan error, len(transports))
 	for _, t := range transports {
 		running.Go(func() {
-			err := t.Serve(inner, s)
+			err := s.serveOn(inner, t)
 			if errors.Is(err, engine.ErrShutdown) && s.stopped() { // a frame came when Shutdown had begun
 				err = nil
 			}
@@ -312,6 +312,15 @@ func (s *Server) carry(ctx context.Context, transports []transport.Transport) er
 		}
 	}
 	return failure
+}
+
+// serveOn runs a transport. A panic becomes an error, so that it ends Serve and not the process.
+func (s *Server) serveOn(ctx context.Context, t transport.Transport) error {
+	_, err := guarded(func() (struct{}, error) { return struct{}{}, t.Serve(ctx, s) })
+	if panicked, ok := errors.AsType[*engine.PanicError](err); ok {
+		s.logFailure(ctx, nil, panicked, "transport", fmt.Sprintf("%T", t))
+	}
+	return err
 }
 
 // Shutdown stops a server that Serve or a mounted endpoint uses. It refuses new requests, lets

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -80,7 +81,7 @@ func Stdio(wraps ...func(transport.Transport) transport.Transport) Option {
 // Carrier serves on a transport that the program has made.
 func Carrier(t transport.Transport) Option {
 	return carrier(func(*run) (transport.Transport, error) {
-		if t == nil {
+		if v := reflect.ValueOf(t); t == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 			return nil, errors.New("mcpfx.Carrier: the transport is nil")
 		}
 		return t, nil

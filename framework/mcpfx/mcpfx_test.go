@@ -219,6 +219,7 @@ func TestCarriersAreChecked(t *testing.T) {
 	refused(t, fx.New(mcpfx.Module("shop", "1.0.0"), fx.NopLogger).Err(), `"shop"`, "mcpfx.HTTP(addr)", "mcpfx.Stdio()", "mcpfx.Worker()", "mcpfx.Mounted()")
 	refused(t, fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Stdio(), nil), fx.NopLogger).Err(), "mcpfx_test.go:", "an option is nil")
 	refused(t, fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Carrier(nil)), fx.NopLogger).Err(), "the transport is nil")
+	refused(t, fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Carrier((*ends)(nil))), fx.NopLogger).Err(), "the transport is nil")
 	refused(t, fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Stdio(nil)), fx.NopLogger).Err(), "wraps the carrier is nil")
 	none := func(transport.Transport) transport.Transport { return nil }
 	refused(t, fx.New(mcpfx.Module("shop", "1.0.0", mcpfx.Stdio(none, none)), fx.NopLogger).Err(), "wraps the carrier returned nil")
