@@ -200,6 +200,9 @@ func TestBecauseInValidate(t *testing.T) {
 // program's code, and the request is answered.
 func TestServerRecovers(t *testing.T) {
 	t.Parallel()
+	type place struct {
+		At string `json:"at"`
+	}
 	explode := func(text, where string) {
 		if strings.Contains(text, where) {
 			panic("secret of " + where)
@@ -218,9 +221,7 @@ func TestServerRecovers(t *testing.T) {
 	}).Use(framework.OnToolCall("explode", func(ctx context.Context, call *framework.Call, next framework.Next[*protocol.CallToolResult]) (*protocol.CallToolResult, error) {
 		explode(string(call.Arguments), "in a step")
 		return next(ctx, call)
-	})).Add(framework.Tool("t", func(ctx context.Context, in struct {
-		At string `json:"at"`
-	}) (string, error) {
+	})).Add(framework.Tool("t", func(ctx context.Context, in place) (string, error) {
 		explode(in.At, "in the handler")
 		if in.At == "sends" {
 			framework.Progress(ctx, 1, 2, "a note on its way")

@@ -26,9 +26,8 @@ func TestContractNamesAllMethods(t *testing.T) {
 			doc = g.Doc.Text()
 		}
 	}
-	guard := reflect.TypeOf(auth.Bearer(auth.Static{}))
-	for i := range guard.NumMethod() {
-		if name := guard.Method(i).Name; name != "Authenticate" && !strings.Contains(doc, name+"(") {
+	for method := range reflect.TypeOf(auth.Bearer(auth.Static{})).Methods() {
+		if name := method.Name; name != "Authenticate" && !strings.Contains(doc, name+"(") {
 			t.Errorf("the comment of transport.Authenticator does not name %s", name)
 		}
 	}
