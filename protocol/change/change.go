@@ -21,7 +21,8 @@ type Bus interface {
 	// Publish sends a message to all current subscribers, without waiting for them. Each subscriber
 	// gets the messages of one publisher in order and at most once. If one Publish returns before
 	// another begins, its message arrives first, also if the publishers differ. An error means that
-	// the message did not reach all subscribers, and perhaps none.
+	// the message did not reach all subscribers, and perhaps none. Publish ends soon after its context.
+	// The server gives it 20 seconds at most.
 	Publish(ctx context.Context, message []byte) error
 
 	// Subscribe calls fn for each message, one at a time, until ctx ends. It returns ctx's cause,

@@ -24,6 +24,9 @@ var ErrFull = errors.New("claim: full")
 // Store keeps values until they expire. Its methods are atomic with respect to each other, across
 // all processes that share the store. It is safe for concurrent use. It does not retain slices of
 // its callers, and does not return them to others. A life of 0 or less is an error.
+//
+// An operation ends soon after its context. The server gives each operation 20 seconds at most. An
+// operation that returned an error may have taken effect all the same.
 type Store interface {
 	// Claim stores value under key and returns mine = true. If the key already has a value, Claim
 	// returns that value as held, and does not extend its life. The error may be ErrFull.

@@ -29,6 +29,9 @@ type Event struct {
 // Store keeps streams. It is safe for concurrent use. It does not retain slices of its callers, and
 // does not return them to others. To stay within its bounds, a store may drop the oldest events of
 // a stream, or whole streams, but never silently. After then returns ErrExpired.
+//
+// An operation ends soon after its context. The server gives each operation 20 seconds at most. An
+// operation that returned an error may have taken effect all the same.
 type Store interface {
 	// Append adds an event at the end of a stream and returns its number. The first
 	// Append creates the stream.

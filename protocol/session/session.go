@@ -50,6 +50,9 @@ type Exclusive interface {
 // other, across all processes that share the store. It is safe for concurrent use. It does not
 // retain slices of its callers, and does not return them to others.
 //
+// An operation ends soon after its context. The server gives each operation 20 seconds at most. An
+// operation that returned an error may have taken effect all the same.
+//
 // The session ID that a client knows is a secret. Record.ID is a digest of it, so the store never
 // sees the secret.
 type Store interface {

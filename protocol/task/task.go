@@ -103,6 +103,10 @@ func (r *Record) Readable() bool { return known(r.Status) }
 //
 // A store lists the records of an owner in the order of the calls of Create. If a clock jumps, this
 // differs from the order of Record.Created. Times are kept to the nanosecond.
+//
+// An operation ends soon after its context. The server gives each operation 20 seconds at most, here
+// and in [Queue], except Queue.Take. An operation that returned an error may have taken effect all the
+// same.
 type Store interface {
 	// Create stores the record as version 1; r.Version is ignored. If there is a record with this
 	// ID, it returns ErrExists. It may also return ErrFull.

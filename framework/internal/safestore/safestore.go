@@ -3,7 +3,11 @@
 // goroutines of its own, where the recovery around handlers does not apply.
 //
 // Each panic is reported once, with its stack. The error that the operation returns does not
-// contain the stack. A wrapped port may be used concurrently if the port itself may be.
+// contain the stack.
+//
+// The context of an operation ends after 20 seconds, because a server calls its store with many contexts
+// that have no end, such as when it records an outcome. Otherwise an answer could wait for ever for a
+// store that hangs. Take and Subscribe wait as long as their context. A wrapped port may be used concurrently if the port itself may be.
 package safestore
 
 import (
@@ -18,6 +22,10 @@ import (
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/protocol/session"
 )
+
+// longest is the longest time for an operation of a store. A store may take a while to elect a new
+// primary. A client waits a minute or longer for an answer.
+const longest = 20 * time.Second
 
 // PanicReporter receives the panics of a port, each as an error with its stack. It may be
 // called concurrently.
@@ -55,26 +63,36 @@ func (e exclusive) Opening() string { return e.opening }
 
 func (s sessions) Create(ctx context.Context, r session.Record) (err error) {
 	defer s.report.caught("Sessions.Create", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return s.Store.Create(ctx, r)
 }
 
 func (s sessions) Get(ctx context.Context, id string) (r session.Record, err error) {
 	defer s.report.caught("Sessions.Get", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return s.Store.Get(ctx, id)
 }
 
 func (s sessions) Update(ctx context.Context, r session.Record) (err error) {
 	defer s.report.caught("Sessions.Update", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return s.Store.Update(ctx, r)
 }
 
 func (s sessions) Touch(ctx context.Context, id string, expires time.Time) (err error) {
 	defer s.report.caught("Sessions.Touch", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return s.Store.Touch(ctx, id, expires)
 }
 
 func (s sessions) Delete(ctx context.Context, id string) (err error) {
 	defer s.report.caught("Sessions.Delete", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return s.Store.Delete(ctx, id)
 }
 
@@ -88,16 +106,22 @@ type events struct {
 
 func (e events) Append(ctx context.Context, stream string, frame []byte) (seq uint64, err error) {
 	defer e.report.caught("Events.Append", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return e.Store.Append(ctx, stream, frame)
 }
 
 func (e events) After(ctx context.Context, stream string, seq uint64) (after []eventlog.Event, err error) {
 	defer e.report.caught("Events.After", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return e.Store.After(ctx, stream, seq)
 }
 
 func (e events) Drop(ctx context.Context, stream string) (err error) {
 	defer e.report.caught("Events.Drop", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return e.Store.Drop(ctx, stream)
 }
 
@@ -111,26 +135,36 @@ type claims struct {
 
 func (c claims) Claim(ctx context.Context, key string, value []byte, life time.Duration) (held []byte, mine bool, err error) {
 	defer c.report.caught("Claims.Claim", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return c.Store.Claim(ctx, key, value, life)
 }
 
 func (c claims) Swap(ctx context.Context, key string, old, value []byte, life time.Duration) (swapped bool, err error) {
 	defer c.report.caught("Claims.Swap", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return c.Store.Swap(ctx, key, old, value, life)
 }
 
 func (c claims) Get(ctx context.Context, key string) (value []byte, err error) {
 	defer c.report.caught("Claims.Get", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return c.Store.Get(ctx, key)
 }
 
 func (c claims) Delete(ctx context.Context, key string, old []byte) (err error) {
 	defer c.report.caught("Claims.Delete", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return c.Store.Delete(ctx, key, old)
 }
 
 func (c claims) Add(ctx context.Context, key string, n int64, life time.Duration) (sum int64, err error) {
 	defer c.report.caught("Claims.Add", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return c.Store.Add(ctx, key, n, life)
 }
 
@@ -144,6 +178,8 @@ type changes struct {
 
 func (c changes) Publish(ctx context.Context, message []byte) (err error) {
 	defer c.report.caught("Changes.Publish", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return c.Bus.Publish(ctx, message)
 }
 

@@ -16,31 +16,43 @@ type tasks struct {
 
 func (t tasks) Create(ctx context.Context, r task.Record) (err error) {
 	defer t.report.caught("Tasks.Create", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return t.Store.Create(ctx, r)
 }
 
 func (t tasks) Get(ctx context.Context, id string) (r task.Record, err error) {
 	defer t.report.caught("Tasks.Get", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return t.Store.Get(ctx, id)
 }
 
 func (t tasks) Update(ctx context.Context, r task.Record) (err error) {
 	defer t.report.caught("Tasks.Update", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return t.Store.Update(ctx, r)
 }
 
 func (t tasks) Delete(ctx context.Context, id string) (err error) {
 	defer t.report.caught("Tasks.Delete", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return t.Store.Delete(ctx, id)
 }
 
 func (t tasks) List(ctx context.Context, owner, after string, limit int) (page []task.Record, err error) {
 	defer t.report.caught("Tasks.List", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return t.Store.List(ctx, owner, after, limit)
 }
 
 func (t tasks) Count(ctx context.Context, owner string) (n int, err error) {
 	defer t.report.caught("Tasks.Count", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return t.Store.Count(ctx, owner)
 }
 
@@ -59,10 +71,14 @@ func (q queue) Take(ctx context.Context) (l task.Lease, err error) {
 
 func (q queue) Renew(ctx context.Context, l task.Lease) (err error) {
 	defer q.report.caught("Tasks.Renew", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return q.Queue.Renew(ctx, l)
 }
 
 func (q queue) Release(ctx context.Context, l task.Lease) (err error) {
 	defer q.report.caught("Tasks.Release", &err)
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
 	return q.Queue.Release(ctx, l)
 }
