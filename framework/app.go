@@ -210,7 +210,7 @@ func (a *App) build(hooks *testhook.Hooks) (*Server, error) {
 		quit:     make(chan struct{}),
 		starting: make(chan struct{}, 1),
 	}
-	s.ports = portsOf(a.cfg.store, s.storePanicked)
+	s.ports = portsOf(a.cfg.store, s.storeFailed)
 	if err := s.applyHooks(hooks); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"errors"
 	"reflect"
 
 	"go.uber.org/zap"
@@ -10,6 +11,7 @@ import (
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol/change"
 	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/engine"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/protocol/task"
@@ -124,7 +126,12 @@ func portsOf(given Store, report safestore.PanicReporter) ports {
 	return p
 }
 
-// storePanicked logs the panic of a store. It may be called from a background goroutine.
-func (s *Server) storePanicked(err error) {
-	s.cfg.logger.Error("the store panicked", withStack([]zap.Field{zap.Error(err)}, err)...)
+// storeFailed logs the panic of a store, or a subscription that has ended too early. It may be called
+// from a background goroutine.
+func (s *Server) storeFailed(err error) {
+	if _, ok := errors.AsType[*engine.PanicError](err); ok {
+		s.cfg.logger.Error("the store panicked", withStack([]zap.Field{zap.Error(err)}, err)...)
+		return
+	}
+	s.cfg.logger.Error("the store ended a subscription too early", zap.Error(err))
 }

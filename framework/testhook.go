@@ -27,7 +27,7 @@ func (s *Server) applyHooks(hooks *testhook.Hooks) error {
 		s.cfg.plans = known
 	}
 	if hooks.Store != nil && s.cfg.store == nil {
-		s.ports = portsOf(hooks.Store(), s.storePanicked)
+		s.ports = portsOf(hooks.Store(), s.storeFailed)
 	}
 	if hooks.Claims != nil {
 		s.claims, s.shared = hooks.Claims, true

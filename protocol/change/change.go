@@ -32,6 +32,7 @@ type Bus interface {
 	// fn(nil) means that messages may have been missed, so the subscriber must read the store. It
 	// is the first call, made once messages can arrive. It is repeated whenever messages may have
 	// been lost, because the bus was unreachable or fn too slow. Empty messages are not delivered.
-	// While the bus is unreachable, Subscribe keeps trying.
+	// While the bus is unreachable, Subscribe keeps trying. If it returns all the same before ctx ends,
+	// the server logs that, and subscribes again after a second.
 	Subscribe(ctx context.Context, fn func(message []byte)) error
 }

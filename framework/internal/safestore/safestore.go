@@ -27,8 +27,8 @@ import (
 // primary. A client waits a minute or longer for an answer.
 const longest = 20 * time.Second
 
-// PanicReporter receives the panics of a port, each as an error with its stack. It may be
-// called concurrently.
+// PanicReporter receives the panics of a port, each as an error with its stack (engine.PanicError). It
+// also receives an error if a subscription has ended too early. It may be called concurrently.
 type PanicReporter func(error)
 
 // caught turns a panic of an operation, which defers it, into the operation's error.
@@ -183,17 +183,22 @@ func (c changes) Publish(ctx context.Context, message []byte) (err error) {
 	return c.Bus.Publish(ctx, message)
 }
 
-// again is the pause between a panic of Subscribe and the next attempt.
+// again is the pause before Subscribe makes another attempt.
 const again = time.Second
 
-// Subscribe subscribes again after a panic. Without that, the server would never again receive
-// messages of other processes. A subscription begins with a call of fn, so that the
-// subscriber sees that it may have missed messages.
+// Subscribe subscribes again if the port panics, or returns before ctx has ended. Without that, the
+// server would never again receive messages of other processes. It reports an error once while it
+// stays the same. A subscription begins with a call of fn, so that the subscriber sees that it may have
+// missed messages.
 func (c changes) Subscribe(ctx context.Context, fn func(message []byte)) error {
-	for {
+	for last := ""; ; {
 		returned, err := c.subscribe(ctx, fn)
-		if returned {
-			return err
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if text := fmt.Sprint(err); returned && text != last {
+			c.report(fmt.Errorf("store: Changes.Subscribe returned before its context ended: %s", text))
+			last = text
 		}
 		timer := time.NewTimer(again)
 		select {

@@ -64,39 +64,54 @@ func arguments(method reflect.Type) []reflect.Value {
 	return in
 }
 
-// failingBus panics in the first subscription, and returns err in the second.
+// failingBus panics in the first subscription, and returns err in the second and third.
 type failingBus struct {
 	change.Bus
 	began atomic.Int32
 	err   error
 }
 
-func (b *failingBus) Subscribe(_ context.Context, fn func([]byte)) error {
+func (b *failingBus) Subscribe(ctx context.Context, fn func([]byte)) error {
 	fn(nil)
-	if b.began.Add(1) == 1 {
+	switch b.began.Add(1) {
+	case 1:
 		panic("broken")
+	case 2, 3:
+		return b.err
 	}
-	return b.err
+	<-ctx.Done()
+	return context.Cause(ctx)
 }
 
-// TestSubscribesAgain: Subscribe subscribes again after a panic, and returns after an error. The end
-// of the context ends the pause.
+// TestSubscribesAgain: Subscribe subscribes again after a panic, and after a return before the end of
+// its context, also without an error. It reports an error that stays the same once. The end of the
+// context ends the pause and the subscription.
 func TestSubscribesAgain(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var panics, looks int
-		bus := &failingBus{err: errors.New("over")}
-		safe := safestore.Changes(bus, func(error) { panics++ })
-		if err := safe.Subscribe(t.Context(), func([]byte) { looks++ }); !errors.Is(err, bus.err) || panics != 1 || looks != 2 {
-			t.Errorf("%v; %d panics reported, %d subscriptions", err, panics, looks)
-		}
-		bus.began.Store(0)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
-		if err := safe.Subscribe(ctx, func([]byte) {}); !errors.Is(err, context.DeadlineExceeded) || bus.began.Load() != 1 {
-			t.Errorf("%v after %d subscriptions", err, bus.began.Load())
-		}
-	})
+	for _, over := range []error{errors.New("over"), nil} {
+		synctest.Test(t, func(t *testing.T) {
+			for life, subscriptions := range map[time.Duration]int32{time.Millisecond: 1, time.Hour: 4} {
+				var panics, returns, looks int
+				bus := &failingBus{err: over}
+				safe := safestore.Changes(bus, func(err error) {
+					if _, ok := errors.AsType[*engine.PanicError](err); ok {
+						panics++
+					} else {
+						returns++
+					}
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), life)
+				err := safe.Subscribe(ctx, func([]byte) { looks++ })
+				cancel()
+				if !errors.Is(err, context.DeadlineExceeded) || bus.began.Load() != subscriptions || looks != int(subscriptions) {
+					t.Errorf("%v after %d subscriptions with %d looks", err, bus.began.Load(), looks)
+				}
+				if panics != 1 || returns != min(1, int(subscriptions)-1) {
+					t.Errorf("%d panics and %d returns are reported", panics, returns)
+				}
+			}
+		})
+	}
 }
 
 type locked struct{ session.Store }
