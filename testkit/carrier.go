@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -257,10 +258,13 @@ func (k *known) Services() transport.Services {
 	return s
 }
 
-// Authenticate returns the session's principal.
+// Authenticate returns the session's principal. Carriers refuse principals without a Subject, so a
+// session with such a principal gets another one.
 func (k *known) Authenticate(context.Context, http.Header) (*transport.Principal, error) {
 	if k.principal == nil {
 		return nil, errors.New("testkit: the session has no principal")
 	}
-	return k.principal, nil
+	p := *k.principal
+	p.Subject = cmp.Or(p.Subject, "testkit")
+	return &p, nil
 }
