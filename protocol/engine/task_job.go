@@ -227,6 +227,10 @@ func (j *job) own() error {
 	return nil
 }
 
+// mostConflicts is how often change tries to change a task. If a store conflicts more often, its reads
+// do not see what it has stored.
+const mostConflicts = 64
+
 // change applies the event that decide returns for the record's current state. If the record was
 // changed concurrently, change starts again. It returns the error of decide, of task.Next or of the
 // store.
@@ -237,7 +241,7 @@ func (j *job) own() error {
 // job any more.
 func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record) (task.Event, error)) (task.Record, error) {
 	j := e.job(id)
-	for {
+	for conflicts := 1; ; conflicts++ {
 		r, err := e.cfg.Tasks.Get(ctx, id)
 		if err != nil {
 			return r, storeerror.New("reading a task", err)
@@ -255,8 +259,13 @@ func (e *Engine) change(ctx context.Context, id string, decide func(*task.Record
 			next.Version = r.Version + 1
 			e.happened(j, &r, &next)
 			return next, nil
-		case !errors.Is(err, task.ErrConflict):
+		case !errors.Is(err, task.ErrConflict) || conflicts == mostConflicts:
 			return r, storeerror.New("changing a task", err)
+		}
+		if conflicts > mostConflicts/4 { // is the store behind?
+			if err := wait.Pause(ctx, checkPause); err != nil {
+				return r, err
+			}
 		}
 	}
 }

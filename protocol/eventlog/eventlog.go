@@ -30,6 +30,10 @@ type Event struct {
 // does not return them to others. To stay within its bounds, a store may drop the oldest events of
 // a stream, or whole streams, but never silently. After then returns ErrExpired.
 //
+// Its methods are atomic with respect to each other, across all processes that share the store. A
+// method sees each change that was complete before its call. Reads from a replica that may be behind
+// are not enough.
+//
 // An operation ends soon after its context. The server gives each operation 20 seconds at most. An
 // operation that returned an error may have taken effect all the same.
 type Store interface {

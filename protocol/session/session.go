@@ -48,7 +48,8 @@ type Exclusive interface {
 
 // Store keeps records until they expire or are deleted. Its methods are atomic with respect to each
 // other, across all processes that share the store. It is safe for concurrent use. It does not
-// retain slices of its callers, and does not return them to others.
+// retain slices of its callers, and does not return them to others. A method sees each change that was
+// complete before its call. Reads from a replica that may be behind are not enough.
 //
 // An operation ends soon after its context. The server gives each operation 20 seconds at most. An
 // operation that returned an error may have taken effect all the same.

@@ -101,6 +101,10 @@ func (r *Record) Readable() bool { return known(r.Status) }
 // any caller: the engine decides who may see it. It stores any status, because [Next] enforces the
 // rules.
 //
+// Its methods are atomic with respect to each other, across all processes that share the store. A
+// method sees each change that was complete before its call. Reads from a replica that may be behind
+// are not enough.
+//
 // A store lists the records of an owner in the order of the calls of Create. If a clock jumps, this
 // differs from the order of Record.Created. Times are kept to the nanosecond.
 //
