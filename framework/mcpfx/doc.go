@@ -17,7 +17,11 @@
 // # What comes from the graph
 //
 // If the graph has a *zap.Logger, a framework.Store or a transport.Authenticator, the server uses
-// it. Everything else is set by [Options]. The graph also contains *framework.App, which
+// it. fx knows a value by exactly one type, which must be one of these. fx.Supply(guard) and a
+// constructor that returns *Guard provide another type, and the server does not see the value. [Auth]
+// and [Store] take a constructor of any type that implements the interface.
+//
+// Everything else is set by [Options]. The graph also contains *framework.App, which
 // fx.Decorate can change before it is built. *framework.Server is the built server. A provider
 // cannot have it as a parameter, because it would depend on itself. Handlers use
 // framework.ServerFrom instead.

@@ -45,7 +45,8 @@ func HTTP(addr string, opts ...fiberhttp.Option) Option {
 		open := make(chan struct{})
 		r.opening = append(r.opening, open)
 		return fiberhttp.New(addr, append(slices.Concat(opts, r.routed()), fiberhttp.OnListen(func(bound net.Addr) {
-			r.server.Logger().Info("serving MCP over HTTP", zap.Stringer("address", bound))
+			r.server.Logger().Info("serving MCP over HTTP", zap.Stringer("address", bound),
+				zap.Bool("authenticated", r.server.Services().Authenticator != nil))
 			close(open)
 		}))...), nil
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework"
 	"github.com/kagami-mcp/kagami/framework/internal/callsite"
+	"github.com/kagami-mcp/kagami/transport"
 )
 
 // provided is a provider with its sort key and its origin.
@@ -35,6 +36,35 @@ func Provide(constructors ...any) fx.Option {
 		}
 	}
 	return provide("mcpfx.Provide at "+callsite.Caller(1), all)
+}
+
+// Auth makes the authenticator of the server by a constructor that returns one, as an interface or as
+// a type of its own. The value is also available by its own type. Without Auth, the server sees an
+// authenticator only if the graph has it as a transport.Authenticator.
+func Auth(constructor any) fx.Option {
+	return port[transport.Authenticator]("mcpfx.Auth", callsite.Caller(1), constructor)
+}
+
+// Store makes the store of the server by a constructor that returns one, as an interface or as a type
+// of its own. The value is also available by its own type. Without Store, the server sees a store only
+// if the graph has it as a framework.Store.
+func Store(constructor any) fx.Option {
+	return port[framework.Store]("mcpfx.Store", callsite.Caller(1), constructor)
+}
+
+// port provides the result of a constructor by its own type, and as a T.
+func port[T any](name, caller string, constructor any) fx.Option {
+	found, err := resultsOf[T](constructor)
+	if err != nil {
+		return fx.Error(fmt.Errorf("%s: %w", name, err))
+	}
+	all := []any{constructor}
+	for _, t := range found {
+		if t != reflect.TypeFor[T]() {
+			all = append(all, annotate(constructor, func(v T) T { return v }, fx.From(reflect.New(t).Interface())))
+		}
+	}
+	return provide(name+" at "+caller, all)
 }
 
 // provide makes one fx.Provide for all constructors, because each fx.Provide examines the stack of
