@@ -6,7 +6,12 @@
 //	r.Data = changed(r.Data)
 //	err = store.Update(ctx, r) // ErrConflict: read again, change again
 //
-// Revision 2026-07-28 has no sessions and does not need this package.
+// A store also keeps other records, and attaches no meaning to what is in them. Carriers keep a short
+// record for each process, which they touch every few seconds, and for each connection of HTTP+SSE.
+// Package middleware/authserver keeps clients, grants and keys. Their IDs are text such as "node.7", their
+// Principal is often empty, and many of them never expire.
+//
+// Revision 2026-07-28 has no sessions.
 //
 // The package has only data types and the interface. Implementations are in framework/store;
 // testkit/storetest tests them.
@@ -28,9 +33,9 @@ var (
 // ErrFull means that a store has no space for another session, or for a larger one.
 var ErrFull = errors.New("session: full")
 
-// Record is one session.
+// Record is one session, or another record as the package documentation describes.
 type Record struct {
-	ID        string
+	ID        string    // for a session, a digest of the ID that its client knows
 	Principal string    // the session's owner, empty for an anonymous caller; set by Create and never changed
 	Version   uint64    // set by the store: 1 after Create, and one more after each Update
 	Expires   time.Time // zero means never
@@ -54,8 +59,8 @@ type Exclusive interface {
 // An operation ends soon after its context. The server gives each operation 20 seconds at most. An
 // operation that returned an error may have taken effect all the same.
 //
-// The session ID that a client knows is a secret. Record.ID is a digest of it, so the store never
-// sees the secret.
+// The session ID that a client knows is a secret. The ID of its record is a digest of it, so the store
+// never sees the secret.
 type Store interface {
 	// Create stores the record as version 1; r.Version is ignored. If there is a record with this
 	// ID that has not expired, it returns ErrExists. It may also return ErrFull.
