@@ -166,3 +166,20 @@ func sessionsDeletedLife(t *testing.T, s sessions) {
 		return nil
 	}))
 }
+
+// sessionsNoMeaning: carriers and authorization servers keep many records that belong to no principal.
+func sessionsNoMeaning(t *testing.T, s sessions) {
+	const many = 300
+	name := func(i int) string { return fmt.Sprint([]string{"node.", "as:grant:"}[i%2], i) }
+	for i := range many {
+		s.create(session.Record{ID: name(i), Data: []byte("data")})
+	}
+	m := s.clock.young(t, func(id string, life time.Duration) error {
+		s.create(ending(id, life))
+		return nil
+	})
+	s.ends(m)
+	for i := range many {
+		s.want(session.Record{ID: name(i), Version: 1, Data: []byte("data")})
+	}
+}
