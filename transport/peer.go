@@ -37,8 +37,8 @@ type SessionState interface {
 	Load() (data []byte, version uint64)
 
 	// Update stores the result of change, which gets the newest state, or nil if there is none. If
-	// another process was faster, Update calls change again. After an error nothing was stored. It
-	// blocks, so Accept must not call it.
+	// another process was faster, Update calls change again. After an error, the change may
+	// have been stored all the same. It blocks, so Accept must not call it.
 	Update(ctx context.Context, change func(data []byte) []byte) error
 }
 
