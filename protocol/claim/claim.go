@@ -31,7 +31,9 @@ var ErrFull = errors.New("claim: full")
 // operation that returned an error may have taken effect all the same.
 type Store interface {
 	// Claim stores value under key and returns mine = true. If the key already has a value, Claim
-	// returns that value as held, and does not extend its life. The error may be ErrFull.
+	// returns that value as held, and does not extend its life. If the value has gone before a store
+	// could read it, the store must claim again: the engine would take an empty held for the claim of
+	// another call. The error may be ErrFull.
 	Claim(ctx context.Context, key string, value []byte, life time.Duration) (held []byte, mine bool, err error)
 
 	// Swap replaces the value if it equals old, and restarts its life. If the value differs or the

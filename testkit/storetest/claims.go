@@ -38,6 +38,7 @@ func Claims(t *testing.T, open func(t testing.TB) claim.Store, opts ...Option) {
 		{"RaceOfSwaps", "Of concurrent swaps of the same old value exactly one succeeds.", claimsSwapRace},
 		{"RaceOfAdds", "No Add is lost, and no two return the same sum.", claimsAddRace},
 		{"MutualExclusion", "A claim that its holder deletes is a lock: one holder at a time.", claimsExclusion},
+		{"HolderLeaves", "A Claim that is not mine returns the value of the holder, also while the holder deletes it.", claimsLeaving},
 		{"Expiry", "A value is there until its life is over, and not afterwards; then one new claim wins.", claimsExpiry},
 		{"ClaimDoesNotProlong", "A Claim that finds something leaves its life as it is.", claimsNotProlonged},
 		{"SwapProlongs", "Swap restarts the life, also with a longer one.", claimsProlonged},

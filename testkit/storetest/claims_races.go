@@ -120,6 +120,21 @@ func claimsExclusion(t *testing.T, c claims) {
 	c.wantNothing("k")
 }
 
+// claimsLeaving: a claim succeeds, or finds the holder, who leaves at the same time.
+func claimsLeaving(_ *testing.T, c claims) {
+	for i := range 100 {
+		key := fmt.Sprint("k", i)
+		c.claim(key, "holder", long)
+		var leaving sync.WaitGroup
+		leaving.Go(func() { c.removeIf(key, "holder") })
+		held, mine := c.claim(key, "next", long)
+		leaving.Wait()
+		if !mine && held != "holder" {
+			c.t.Fatalf("Claim is not mine, and held is %q, want the value of the holder", held)
+		}
+	}
+}
+
 // section enters and leaves the section that the claim of "k" guards, unless another worker is inside.
 func (c claims) section(me string, inside *atomic.Int64) bool {
 	c.t.Helper()
