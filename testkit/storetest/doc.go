@@ -5,6 +5,11 @@
 //		storetest.Events(t, func(testing.TB) eventlog.Store { return memory.New().Events() })
 //	}
 //
+// If several processes share a store, open two values that share their data, and let a function such
+// as [SessionNodes] make one of them:
+//
+//	storetest.Sessions(t, storetest.SessionNodes(open))
+//
 // Suites for stores with expiry sleep until short lifetimes have passed. The claim and task suites
 // can use a [Clock] instead.
 //

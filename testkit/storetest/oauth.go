@@ -179,6 +179,33 @@ func oauthLocks(t *testing.T, s oauth.Store) {
 	again()
 }
 
+// RunOAuthNodes tests the lock of a store that several processes share. open returns two values that
+// share their data, as two processes do. Run [RunOAuth] too, for the rest.
+func RunOAuthNodes(t *testing.T, open func(t *testing.T) (a, b oauth.Store)) {
+	t.Helper()
+	a, b := open(t)
+	k := tokensOf("nodes")
+	unlock, err := a.Lock(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if second, err := b.Lock(ctx, k); err == nil {
+		second()
+		t.Error("two processes have the lock of one key")
+	} else if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Lock: %v", err)
+	}
+	unlock()
+	again, err := b.Lock(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+}
+
 // oauthContexts: a context that has ended ends waiting calls, and changes nothing.
 func oauthContexts(t *testing.T, s oauth.Store) {
 	t.Helper()

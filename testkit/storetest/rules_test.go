@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/store/memory"
 	"github.com/kagami-mcp/kagami/protocol/claim"
+	"github.com/kagami-mcp/kagami/protocol/client/oauth"
 	"github.com/kagami-mcp/kagami/protocol/eventlog"
 	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/protocol/task"
@@ -74,6 +76,53 @@ type conflicting struct{ task.Store }
 
 func (conflicting) Update(context.Context, task.Record) error { return task.ErrConflict }
 
+// vanishing is a store of claims in two steps, as of a database: the value of the holder may be gone
+// when it is read.
+type vanishing struct{ claim.Store }
+
+func (s vanishing) Claim(ctx context.Context, key string, value []byte, life time.Duration) ([]byte, bool, error) {
+	_, mine, err := s.Store.Claim(ctx, key, value, life)
+	if mine || err != nil {
+		return nil, mine, err
+	}
+	time.Sleep(time.Millisecond) // the way to the database
+	held, err := s.Get(ctx, key)
+	if errors.Is(err, claim.ErrNotFound) {
+		return nil, false, nil
+	}
+	return held, false, err
+}
+
+// ownMutex is a node of a store that protects what processes share by a lock of one process: its Claim
+// reads, and then writes.
+type ownMutex struct {
+	claim.Store
+	mu *sync.Mutex
+}
+
+func (s ownMutex) Claim(ctx context.Context, key string, value []byte, life time.Duration) ([]byte, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if held, err := s.Get(ctx, key); err == nil {
+		return held, false, nil
+	}
+	runtime.Gosched()
+	if _, mine, err := s.Store.Claim(ctx, key, value, life); mine || err != nil {
+		return nil, mine, err
+	}
+	return nil, true, s.overwrite(ctx, key, value, life)
+}
+
+// overwrite replaces the value that another node has stored meanwhile.
+func (s ownMutex) overwrite(ctx context.Context, key string, value []byte, life time.Duration) error {
+	held, err := s.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	_, err = s.Swap(ctx, key, held, value, life)
+	return err
+}
+
 // broken returns the suites that fail, by the value of asBroken.
 func broken() map[string]func(t *testing.T) {
 	return map[string]func(t *testing.T){
@@ -88,6 +137,30 @@ func broken() map[string]func(t *testing.T) {
 		"undying": func(t *testing.T) {
 			t.Helper()
 			storetest.Claims(t, func(testing.TB) claim.Store { return undying{memory.New().Claims()} })
+		},
+		"vanishing": func(t *testing.T) {
+			t.Helper()
+			storetest.Claims(t, func(testing.TB) claim.Store { return vanishing{memory.New().Claims()} })
+		},
+		"ownMutex": func(t *testing.T) {
+			t.Helper()
+			storetest.Claims(t, storetest.ClaimNodes(func(testing.TB) (a, b claim.Store) {
+				all := memory.New().Claims()
+				return ownMutex{all, new(sync.Mutex)}, ownMutex{all, new(sync.Mutex)}
+			}))
+		},
+		"ownRecords": func(t *testing.T) {
+			t.Helper()
+			storetest.Sessions(t, storetest.SessionNodes(func(testing.TB) (a, b session.Store) {
+				return memory.New().Sessions(), memory.New().Sessions()
+			}))
+		},
+		"lockless": func(t *testing.T) {
+			t.Helper()
+			storetest.RunOAuthNodes(t, func(*testing.T) (a, b oauth.Store) {
+				all := oauth.Memory()
+				return all, all
+			})
 		},
 		"forgetful": func(t *testing.T) {
 			t.Helper()
@@ -127,6 +200,10 @@ func TestBrokenStoresFail(t *testing.T) {
 	for store, tt := range map[string]struct{ tests, want string }{
 		"wrapping":    {"^CounterOverflows$", "--- FAIL: TestBrokenStore/CounterOverflows"},
 		"undying":     {"^MutualExclusion$", "it is still there after Delete"},
+		"vanishing":   {"^HolderLeaves$", "want the value of the holder"},
+		"ownMutex":    {"^RaceOfClaims$", "--- FAIL: TestBrokenStore/RaceOfClaims"},
+		"ownRecords":  {"^Create$", "--- FAIL: TestBrokenStore/Create"},
+		"lockless":    {"", "two processes have the lock"},
 		"forgetful":   {"^ReadWhileAppending$", "99 of 500 events"},
 		"conflicting": {"^RaceOfEnds$", "conflicts"},
 	} {

@@ -215,6 +215,13 @@ func TestStore(t *testing.T) {
 	storetest.Sessions(t, func(testing.TB) session.Store { return memory.New().Sessions() })
 }
 
+func TestNodes(t *testing.T) {
+	storetest.Sessions(t, storetest.SessionNodes(func(testing.TB) (a, b session.Store) {
+		shared := memory.New()
+		return shared.Sessions(), shared.Sessions()
+	}))
+}
+
 func TestCarrier(t *testing.T) {
 	transporttest.Suite(t, func(t testing.TB, host transport.Host) transport.Conn {
 		return inmem.Dial(t.Context(), host)

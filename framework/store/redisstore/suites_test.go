@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,10 +11,6 @@ import (
 
 	"github.com/kagami-mcp/kagami/framework/internal/redisserver"
 	"github.com/kagami-mcp/kagami/framework/store/redisstore"
-	"github.com/kagami-mcp/kagami/protocol/change"
-	"github.com/kagami-mcp/kagami/protocol/claim"
-	"github.com/kagami-mcp/kagami/protocol/eventlog"
-	"github.com/kagami-mcp/kagami/protocol/session"
 	"github.com/kagami-mcp/kagami/protocol/task"
 	"github.com/kagami-mcp/kagami/testkit/storetest"
 )
@@ -29,17 +26,25 @@ func opener(t *testing.T, client redis.UniversalClient, opts ...redisstore.Optio
 	}
 }
 
-// nodes are two stores, each with connections of its own, on the same keys.
-func nodes(t *testing.T, addr string, opts ...redisstore.Option) func(t testing.TB, life time.Duration) (a, b storetest.QueueStore) {
+// pairs gives each test two stores of its own prefix, each with connections of its own, as two
+// processes have.
+func pairs(t *testing.T, addr string, opts ...redisstore.Option) func(t testing.TB, more ...redisstore.Option) (a, b *redisstore.Store) {
 	t.Helper()
 	clients := []*redis.Client{clientOf(t, addr), clientOf(t, addr)}
 	var n atomic.Int64
-	return func(t testing.TB, life time.Duration) (a, b storetest.QueueStore) {
+	return func(t testing.TB, more ...redisstore.Option) (a, b *redisstore.Store) {
 		t.Helper()
-		all := append([]redisstore.Option{
-			redisstore.Prefix(fmt.Sprint("queue ", n.Add(1), ":")), redisstore.LeaseLife(life), redisstore.Sweep(100 * time.Millisecond),
-		}, opts...)
-		return storeWith(t, clients[0], all...).Tasks().(storetest.QueueStore), storeWith(t, clients[1], all...).Tasks().(storetest.QueueStore)
+		all := slices.Concat([]redisstore.Option{redisstore.Prefix(fmt.Sprint("pair ", n.Add(1), ":"))}, opts, more)
+		return storeWith(t, clients[0], all...), storeWith(t, clients[1], all...)
+	}
+}
+
+// ofBoth returns what port returns for both stores of a pair.
+func ofBoth[S any](open func(t testing.TB, more ...redisstore.Option) (a, b *redisstore.Store), port func(*redisstore.Store) S) func(t testing.TB) (a, b S) {
+	return func(t testing.TB) (S, S) {
+		t.Helper()
+		a, b := open(t)
+		return port(a), port(b)
 	}
 }
 
@@ -53,14 +58,14 @@ func TestSuites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redisserver.Start(t)
-			open := opener(t, clientOf(t, server.Addr()), opts...)
+			open, both := opener(t, clientOf(t, server.Addr()), opts...), pairs(t, server.Addr(), opts...)
 			t.Run("Sessions", func(t *testing.T) {
 				t.Parallel()
-				storetest.Sessions(t, func(t testing.TB) session.Store { return open(t).Sessions() })
+				storetest.Sessions(t, storetest.SessionNodes(ofBoth(both, (*redisstore.Store).Sessions)))
 			})
 			t.Run("Tasks", func(t *testing.T) {
 				t.Parallel()
-				storetest.Tasks(t, func(t testing.TB) task.Store { return open(t).Tasks() })
+				storetest.Tasks(t, storetest.TaskNodes(ofBoth(both, (*redisstore.Store).Tasks)))
 			})
 			t.Run("TasksFull", func(t *testing.T) {
 				t.Parallel()
@@ -70,19 +75,22 @@ func TestSuites(t *testing.T) {
 			})
 			t.Run("Events", func(t *testing.T) {
 				t.Parallel()
-				storetest.Events(t, func(t testing.TB) eventlog.Store { return open(t).Events() })
+				storetest.Events(t, storetest.EventNodes(ofBoth(both, (*redisstore.Store).Events)))
 			})
 			t.Run("Claims", func(t *testing.T) {
 				t.Parallel()
-				storetest.Claims(t, func(t testing.TB) claim.Store { return open(t).Claims() })
+				storetest.Claims(t, storetest.ClaimNodes(ofBoth(both, (*redisstore.Store).Claims)))
 			})
 			t.Run("Changes", func(t *testing.T) {
 				t.Parallel()
-				storetest.Changes(t, func(t testing.TB) change.Bus { return open(t).Changes() })
+				storetest.Changes(t, storetest.ChangeNodes(ofBoth(both, (*redisstore.Store).Changes)))
 			})
 			t.Run("Queue", func(t *testing.T) {
 				t.Parallel()
-				storetest.Queue(t, nodes(t, server.Addr(), opts...))
+				storetest.Queue(t, func(t testing.TB, life time.Duration) (a, b storetest.QueueStore) {
+					x, y := both(t, redisstore.LeaseLife(life), redisstore.Sweep(100*time.Millisecond))
+					return x.Tasks().(storetest.QueueStore), y.Tasks().(storetest.QueueStore)
+				})
 			})
 		})
 	}

@@ -39,6 +39,11 @@ func TestFile(t *testing.T) {
 		t.Helper()
 		return oauth.File(private(t, t.TempDir()))
 	})
+	storetest.RunOAuthNodes(t, func(t *testing.T) (a, b oauth.Store) {
+		t.Helper()
+		dir := private(t, t.TempDir())
+		return oauth.File(dir), oauth.File(dir)
+	})
 }
 
 // TestHelper runs a helper that keeps secrets in files.
