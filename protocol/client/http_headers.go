@@ -115,10 +115,11 @@ func (c *httpConn) learn(result []byte) {
 	for tool := range jsontext.Elements(tools) {
 		name := textAt(tool, "name")
 		schema, _ := jsontext.Member(tool, "inputSchema")
-		mirrors, err := dialect.Mirrors(schema)
-		c.tools.remove(name)
-		if err == nil && len(mirrors) > 0 && c.tools.len() < maxMirrored {
-			c.tools.put(name, mirrors)
+		switch mirrors, err := dialect.Mirrors(schema); {
+		case err != nil || len(mirrors) == 0:
+			c.tools.remove(name)
+		case c.tools.find(name) != nil || c.tools.len() < maxMirrored:
+			c.tools.put(name, mirrors) // in one step, because calls of the tool may be on their way
 		}
 	}
 }

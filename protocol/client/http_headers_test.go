@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kagami-mcp/kagami/protocol"
@@ -189,6 +190,31 @@ func TestHTTPMirrorsArguments(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tt.args, found, tt.want)
 		}
 	}
+}
+
+// A call may be sent while its tool is listed again.
+func TestHTTPKnowsArgumentsDuringAListing(t *testing.T) {
+	t.Parallel()
+	learn, knows := client.HeaderArguments()
+	list := []byte(tools(`{"name":"m","inputSchema":{"properties":{"s":{"type":"string","x-mcp-header":"Text"}}}}`))
+	learn(list)
+	var calls sync.WaitGroup
+	var over atomic.Bool
+	for range 4 {
+		calls.Go(func() {
+			for !over.Load() {
+				if !knows("m") {
+					t.Error("a look-up finds no arguments")
+					return
+				}
+			}
+		})
+	}
+	for range 5000 {
+		learn(list)
+	}
+	over.Store(true)
+	calls.Wait()
 }
 
 func TestHTTPLeavesOutToolsWithInvalidHeaders(t *testing.T) {
