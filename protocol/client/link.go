@@ -245,7 +245,10 @@ func (l *link) malformed(text []byte, f *jsonrpc.Fault) {
 func (l *link) take(id jsonrpc.ID) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := cmp.Or(l.pending[id.Key()], l.pending[unquoted(id)])
+	w := l.pending[id.Key()]
+	if w == nil { // rare, and unquoted makes the key again
+		w = l.pending[unquoted(id)]
+	}
 	if id.IsZero() {
 		w = l.suspect()
 	}
