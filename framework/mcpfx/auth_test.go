@@ -48,8 +48,8 @@ func TestAuth(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if answer.Body.Close(); answer.StatusCode != http.StatusUnauthorized {
-				t.Errorf("status %d", answer.StatusCode)
+			if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusUnauthorized {
+				t.Errorf("status %d, %v", answer.StatusCode, err)
 			}
 			http.DefaultClient.CloseIdleConnections()
 		})

@@ -22,7 +22,7 @@ import (
 // connection or ctx ends first.
 func (c *httpConn) call(ctx context.Context, stop context.CancelFunc, o *outgoing) {
 	for _, id := range o.waiting {
-		defer c.running.remove(id.Key())
+		defer func() { c.running.remove(id.Key()) }()
 	}
 	err := c.converse(ctx, stop, o)
 	if err == nil {

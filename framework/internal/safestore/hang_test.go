@@ -40,6 +40,7 @@ func (slowSessions) Delete(ctx context.Context, _ string) error             { re
 func (slowEvents) Append(ctx context.Context, _ string, _ []byte) (uint64, error) {
 	return 0, hang(ctx)
 }
+
 func (slowEvents) After(ctx context.Context, _ string, _ uint64) ([]eventlog.Event, error) {
 	return nil, hang(ctx)
 }
@@ -47,6 +48,7 @@ func (slowEvents) Drop(ctx context.Context, _ string) error { return hang(ctx) }
 func (slowClaims) Claim(ctx context.Context, _ string, _ []byte, _ time.Duration) ([]byte, bool, error) {
 	return nil, false, hang(ctx)
 }
+
 func (slowClaims) Swap(ctx context.Context, _ string, _, _ []byte, _ time.Duration) (bool, error) {
 	return false, hang(ctx)
 }
