@@ -249,7 +249,7 @@ func (w *wire) exchange(session int, method string) (out, in []byte, frames int)
 		switch {
 		case f.Sent && f.Kind == "request" && f.Method == method:
 			out, in, id = f.text, nil, f.ID
-		case !f.Sent && id != "" && f.ID == id && (f.Kind == "result" || f.Kind == "error"):
+		case !f.Sent && id != "" && f.ID == id && f.Kind != "request": // an answer, or a malformed one
 			in = f.text
 		}
 	}

@@ -37,3 +37,33 @@ func TestOrdinaryHeaders(t *testing.T) {
 		}
 	}
 }
+
+// TestExchange: the comparison gets the last request of a method on its connection, and the answer to it, even if that
+// has neither a result nor an error.
+func TestExchange(t *testing.T) {
+	t.Parallel()
+	w := newWire(func(int) {})
+	defer w.close()
+	const ask, malformed = `{"id":2,"method":"tools/call"}`, `{"id":2}`
+	for _, f := range []struct {
+		session int
+		sent    bool
+		text    string
+	}{
+		{1, true, `{"id":1,"method":"tools/call"}`},
+		{1, false, `{"id":1,"result":{}}`},
+		{1, true, ask},
+		{2, true, ask},
+		{1, false, malformed},
+		{1, false, ask},
+		{1, false, `{"method":"notifications/message"}`},
+		{1, true, malformed},
+		{2, false, `{"id":2,"result":{}}`},
+	} {
+		w.add(t.Context(), f.session, client.Frame{Sent: f.sent, Text: []byte(f.text)}, func(text []byte) []byte { return text })
+	}
+	out, in, frames := w.exchange(1, "tools/call")
+	if string(out) != ask || string(in) != malformed || frames != 7 {
+		t.Errorf("out %s, in %s, %d frames", out, in, frames)
+	}
+}
