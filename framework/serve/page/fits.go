@@ -25,7 +25,10 @@ func (p *Page) schemaOf(tool, member string) json.RawMessage {
 		return nil
 	}
 	for _, one := range slices.Backward(all.Tools) { // the last one of a name counts
-		if schema, ok := jsontext.Member(one.Listed, member); ok && one.Name == tool {
+		if one.Name != tool {
+			continue
+		}
+		if schema, ok := jsontext.Member(one.Listed, member); ok {
 			return schema
 		}
 	}
