@@ -76,8 +76,8 @@ func (c *checker) number() error {
 	return nil
 }
 
-// container reads the object or array whose opening bracket is at pos. shut is its closing bracket, and reason describes
-// what may follow an element.
+// container reads the object or array that opens at pos. shut is its closing bracket, and reason describes what may follow
+// an element.
 func (c *checker) container(object bool, shut byte, reason string) error {
 	if c.depth == c.lim.Depth {
 		return c.limit(c.pos, reasonDepth)
