@@ -220,9 +220,5 @@ func (k *kept) Write(p []byte) (n int, err error) {
 // terminal.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(info, null)
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && !isNull(f, info)
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -15,4 +16,10 @@ func widthOf(f *os.File) int {
 		return 0
 	}
 	return int(size.Col)
+}
+
+// isNull reports whether a character device is the null device.
+func isNull(_ *os.File, info fs.FileInfo) bool {
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(info, null)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/windows"
@@ -13,4 +14,11 @@ func widthOf(f *os.File) int {
 		return 0
 	}
 	return int(info.Window.Right-info.Window.Left) + 1
+}
+
+// isNull reports whether a character device is not a console. os.SameFile does not help, because it
+// takes every console for the null device (golang/go#62042).
+func isNull(f *os.File, _ fs.FileInfo) bool {
+	var mode uint32
+	return windows.GetConsoleMode(windows.Handle(f.Fd()), &mode) != nil
 }
