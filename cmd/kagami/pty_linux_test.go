@@ -367,3 +367,23 @@ func TestInstallTriedAgain(t *testing.T) {
 		}
 	}
 }
+
+// A terminal may interpret escape sequences also with TERM=dumb.
+func TestServerLogWithoutScreen(t *testing.T) {
+	t.Parallel()
+	_, tty := pty(t)
+	text := "\x1b]0;title\a\n"
+	for _, tt := range []struct {
+		to   io.Writer
+		want bool
+	}{{tty, true}, {&bytes.Buffer{}, false}} {
+		if l := (&cli{errs: tt.to}).newServerLog(); l.shown != tt.want {
+			t.Errorf("%T: shown %v, want %v", tt.to, l.shown, tt.want)
+		}
+	}
+	var out bytes.Buffer
+	l := &serverLog{to: &out, shown: true}
+	if _, err := l.Write([]byte(text)); err != nil || strings.ContainsRune(out.String(), '\x1b') {
+		t.Errorf("got %q, %v", &out, err)
+	}
+}

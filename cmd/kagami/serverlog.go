@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +17,8 @@ import (
 // on another.
 type serverLog struct {
 	to      io.Writer // nil if lines are only kept
-	screen  *screen   // nil if lines are passed on unchanged
+	screen  *screen   // nil without colors
+	shown   bool      // on a terminal; otherwise the text is passed on unchanged
 	verbose bool
 	keep    int // how many lines are kept
 
@@ -35,7 +37,10 @@ const (
 // newServerLog returns the stderr for a server that a command starts.
 func (a *cli) newServerLog() *serverLog {
 	l := &serverLog{to: a.errs, verbose: a.verbose, keep: keptLines}
-	l.screen, _ = a.errs.(*screen)
+	l.screen, l.shown = a.errs.(*screen)
+	if f, ok := a.errs.(*os.File); ok { // TERM is dumb, or f is a file
+		l.shown = isTerminal(f)
+	}
 	if a.quiet {
 		l.to = nil
 	}
@@ -44,7 +49,7 @@ func (a *cli) newServerLog() *serverLog {
 
 // Write accepts any part of the stream. It does not fail, because an error would stop the server.
 func (l *serverLog) Write(text []byte) (int, error) {
-	if l.to != nil && l.screen == nil {
+	if l.to != nil && !l.shown {
 		_, _ = l.to.Write(text)
 		return len(text), nil
 	}
