@@ -506,3 +506,13 @@ func TestErrorsCannotDriveTheTerminal(t *testing.T) {
 		t.Errorf("exit code %d\n%q", code, errs)
 	}
 }
+
+// A console of Windows does not end the input at Ctrl-D.
+func TestCtrlDAsACharacter(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]error{"\x04\r\n": errCancel, "ada\r\n": nil, "": errCancel} {
+		if _, err := newTerminal(strings.NewReader(text), io.Discard).read(t.Context(), "name: "); !errors.Is(err, want) {
+			t.Errorf("%q: got %v, want %v", text, err, want)
+		}
+	}
+}

@@ -19,6 +19,9 @@ var (
 	errCancel  = errors.New("cancelled")
 )
 
+// ctrlD is what a console of Windows sends for Ctrl-D. There, Ctrl-Z ends the input.
+const ctrlD = "\x04"
+
 // terminal asks the user, one question at a time.
 type terminal struct {
 	in      *bufio.Reader
@@ -59,7 +62,7 @@ func (t *terminal) read(ctx context.Context, prompt string) (string, error) {
 		return "", ctx.Err()
 	}
 	text := strings.TrimSpace(got.text)
-	if got.err != nil && text == "" { // Ctrl-D, or the terminal is closed
+	if text == ctrlD || got.err != nil && text == "" { // Ctrl-D, or the terminal is closed
 		t.say("\n")
 		return "", errCancel
 	}
